@@ -5,18 +5,20 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 from PIL import Image, ImageDraw
+from PIL.PngImagePlugin import PngInfo
 
 from pcevolve.auditing import audit
 from pcevolve.egress.gate import PacedJudge
 from pcevolve.egress.transport import Incoming, Outgoing
 from pcevolve.errors import UnusableError
-from pcevolve.evolution import Pool, evolve
+from pcevolve.evolution import Pool, evolve, make_pool
 from pcevolve.modality import find_medium
 from pcevolve.public.release import Candidate
 from pcevolve.publish.dataset import publish, write_summary
@@ -25,6 +27,7 @@ from pcevolve.session.first.demo import OF_CONTROL
 from pcevolve.transcript import RunReader
 from pcevolve.usability import ClassUsability, Usability
 from pcevolve_shared import images
+from support.online import Heard, LocalServer, Reply
 from support.provider import FakeProvider, ok, png
 from support.runs import Silent, SmallRun, small_plan
 
@@ -401,3 +404,118 @@ def test_an_auditor_finds_a_release_that_chose_among_what_had_been_there_before(
     (first, *_) = unusable(finish_regardless(tmp_path, echoing()))
     assert first.startswith("receipt for iteration 2")
     assert "3 of 3 images can be used (3 came back unchanged)" in first
+
+
+def with_comment(pixels: bytes, number: int) -> bytes:
+    """The same picture in other bytes."""
+    buffer, note = io.BytesIO(), PngInfo()
+    note.add_text("Comment", str(number))
+    images.decode(pixels).save(buffer, "PNG", pnginfo=note)
+    return buffer.getvalue()
+
+
+def repeating(share: float, native: LocalServer) -> None:
+    """Answer a share of all seeds with one picture, each time in other bytes, and with HTTP 200 as a limit does."""
+    honest = native.speak
+
+    def speak(heard: Heard) -> Reply:
+        reply = honest(heard)
+        if heard.method != "POST":
+            return reply
+        said = json.loads(reply.body)
+        for made in said.get("images", [said]):
+            if made["seed"] % 100 < 100 * share:
+                made["image"] = images.to_base64(with_comment(png(123), made["seed"]))
+        return reply._replace(body=json.dumps(said).encode())
+
+    native.speak = speak
+
+
+EVERY = ["auto", "dp-means", "jvem", "pcevolve", "pe", "pe-em", "random", "t2i"]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        *({"method": each} for each in EVERY),
+        {"method": "pe", "lookahead": 2},
+        {"method": "pe", "pool": "all"},
+        {"method": "pcevolve", "more": 1},
+        {"method": "dp-means", "appearance": "matched"},
+    ],
+    ids=str,
+)
+def test_a_placeholder_in_half_of_the_answers_is_one_candidate_and_told_of_before_anything_is_paid(
+    evolved, native, capsys, options
+):
+    repeating(0.5, native)
+    done = evolved(candidates=20, batch=1, quiet=False, **options)
+    pixels = [images.decode(each.data).tobytes() for each in done.images]
+    assert len(pixels) == len({*pixels})
+    assert len(pixels) > 4
+    card = (done.dataset / "README.md").read_text()
+    assert f"{len(pixels)} synthetic images in 2 classes, {len(pixels)} of them different, made by" in card
+    told = " ".join(capsys.readouterr().err.split())
+    warned = r"WARNING: \d+ of 8 of class 'type A', \d+ of 8 of class 'type B' repeat another image exactly"
+    assert re.search(warned, told), told
+    assert "repeat another image exactly" in (done.folder / "preview.html").read_text()
+    audited = done.audit()
+    assert audited, audited.faults
+
+
+def test_an_auditor_finds_a_release_of_a_client_that_counts_repeats_as_many(tmp_path: Path):
+    half = meddling(lambda seed: with_comment(png(1), seed) if seed % 2 else png(seed))
+    plan = small_plan(candidates=8, initial=8, prototypes=8)
+    run = SmallRun.open(tmp_path, plan, half)
+    evolve(plan, run.gate, PacedJudge(run.judge, run.gate, lambda pool: None), Silent(), lambda digest: "")
+    run.gate.finish(None)
+    found = [fault for each in audit(tmp_path) for fault in each.faults]
+    where = "receipt for iteration 1: names an image that is not among those it chose from, for 'cut'"
+    assert where in found
+
+
+def encode(picture: bytes, kind: str, **options: object) -> bytes:
+    buffer = io.BytesIO()
+    images.decode(picture).save(buffer, kind, **options)
+    return buffer.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("kind", "one", "other", "same"),
+    [
+        ("image", png(1), with_comment(png(1), 7), True),
+        ("image", png(1), encode(png(1), "WEBP", lossless=True), True),
+        ("image", png(1), encode(png(1), "PNG", compress_level=0), True),
+        ("image", png(1), encode(png(1), "JPEG", quality=95), False),
+        ("image", png(1), png(2), False),
+        ("text", b"a small bird", "  a small\n\nbird\u200b ".encode(), True),
+        ("text", "caf\u00e9 bleu".encode(), "cafe\u0301 bleu".encode(), True),
+        ("text", b"a small bird", b"A small bird", False),
+        ("text", b"a small bird", b"a small bird.", False),
+    ],
+)
+def test_equal_are_the_same_pixels_or_words_however_they_were_encoded(kind, one, other, same):
+    check = find_medium(kind).check
+    assert (check(one).shows == check(other).shows) is same
+    assert check(one).shows
+
+
+@pytest.mark.parametrize(
+    ("kind", "sent"), [("image", flat(3)), ("image", b"no"), ("text", b"I cannot help with that")]
+)
+def test_what_cannot_be_used_is_counted_as_that_and_never_as_a_repeat(kind, sent):
+    assert find_medium(kind).check(sent).shows == ""
+
+
+def warn(repeats: int, sent: int) -> str:
+    made, stored = population_of(
+        *(with_comment(png(0), place) for place in range(repeats + 1)), *map(png, range(1, sent - repeats))
+    )
+    usability = Usability(small_plan(labels=("cut",)), stored.__getitem__)
+    return usability.describe_repeats(make_pool([{"cut": made}], usability.identify))
+
+
+def test_a_tenth_of_repeats_is_told_and_less_is_not():
+    assert warn(repeats=1, sent=11) == warn(repeats=0, sent=4) == ""
+    assert warn(repeats=1, sent=10).startswith("1 of 10 of class 'cut' repeat another image exactly")
+    assert warn(repeats=5, sent=10).startswith("5 of 10 of class 'cut' repeat")

@@ -66,7 +66,7 @@ def reissue(root: Path) -> None:
     made = Release.of(evidence, {})
     with suppress(ClientError):  # a plan or receipt of which nothing follows
         RunLayout(root).manifest.write_bytes(made.manifest(files, unreadable).encode())
-        RunLayout(root).card.write_text(write_card(made, len(files)))
+        RunLayout(root).card.write_text(write_card(made, files))
 
 
 def rewrite_body(root: Path, event: Event, change: Callable[[bytes], bytes]) -> Event:

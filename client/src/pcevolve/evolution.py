@@ -225,15 +225,15 @@ def make_pool(
 ) -> Pool:
     """Pool candidates, the oldest first, so that what shows the same stands in it once; see ``find_repeats``.
 
-    Public preprocessing: it looks at nothing but what the provider sent. Of a class of which nothing else would be left
-    the first candidate stays.
+    Public preprocessing: it looks at nothing but what the provider sent. The first candidate stays of a class that
+    began with repeats of other classes alone, so that none is without a candidate and a pool grows at its end.
     """
     repeats, labels = find_repeats(populations, identify), populations[0]
+    for label in labels:
+        first = next((one[label] for one in populations if one[label]), ())
+        repeats -= set() if any(each.id not in repeats for each in first) else {each.id for each in first[:1]}
     whole = join_populations(labels, populations)
-    kept = {
-        label: tuple(each for each in whole[label] if each.id not in repeats) or whole[label][:1]
-        for label in labels
-    }
+    kept = {label: tuple(each for each in whole[label] if each.id not in repeats) for label in labels}
     there = {each.id for of_class in kept.values() for each in of_class}
     left_out = {label: tuple(each for each in whole[label] if each.id not in there) for label in labels}
     shown = there & views.keys()

@@ -116,17 +116,27 @@ class Usability:
     def notes(self, pool: Pool) -> Iterator[str]:
         """Say what the owner should know of candidates: left out, not varied, or of another size than was asked for."""
         kind = self.plan.modality.kind
+        if told := self.describe_repeats(pool):
+            yield told
         for each in self.of(pool):
             if each.faults or each.unchanged or not each.enough:
                 yield each.describe(kind) + ("; what cannot be used is left out" if each.faults else "")
-            if each.repeats and each.repeats >= MANY_REPEATS * each.sent:
-                said = (
-                    f"of class {each.label!r} {each.repeats} of {each.sent} images repeat another one exactly"
-                )
-                yield reword_for(f"{said}, as of a cache or a placeholder: equal images count as one", kind)
             for size, count in each.sizes.items():
                 asked = self.plan.modality.asked_size
                 yield f"of class {each.label!r} {count} of {each.sent} images are {size}, and {asked} was asked for"
+
+    def describe_repeats(self, pool: Pool) -> str:
+        """Say how many of the newest candidates repeat another one, where they are many; empty where they are not."""
+        many = [each for each in self.of(pool) if each.repeats and each.repeats >= MANY_REPEATS * each.sent]
+        if not many:
+            return ""
+        told = ", ".join(f"{each.repeats} of {each.sent} of class {each.label!r}" for each in many[:_NAMED])
+        more = f" and some of {len(many) - _NAMED} more classes" if len(many) > _NAMED else ""
+        kind = self.plan.modality.kind
+        return (
+            f"{told}{more} repeat another {kind} exactly, as a cache or a placeholder for what is not made does: equal "
+            f"{kind}s are one, counted, chosen and released once"
+        )
 
     @property
     def _advice(self) -> str:

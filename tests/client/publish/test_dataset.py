@@ -25,6 +25,7 @@ from pcevolve.selectors import find_method
 from pcevolve.session.console import detail_result
 from pcevolve.transcript import RunReader
 from pcevolve.transcript.layout import Form
+from pcevolve.transcript.records import ReleasedImage
 from pcevolve_shared import images
 from support.paid import make_paid_run
 from support.provider import FakeProvider, png
@@ -43,6 +44,7 @@ def make_tagged() -> bytes:
 SENT = {"a": make_tagged(), "b": png(1), "c": b"not an image"}
 DIGESTS = {name: hashlib.sha256(data).hexdigest() for name, data in SENT.items()}
 BYTES = {DIGESTS[name]: data for name, data in SENT.items()}
+FILES = [ReleasedImage(path=f"cut/{n}.png", sha256=n * 64, candidate=n, received_sha256=n * 64) for n in "ab"]
 
 
 def release(**plan: object) -> Release:
@@ -75,9 +77,10 @@ def test_what_is_not_an_image_is_left_out_and_named(tmp_path):
 
 
 def test_the_card_states_guarantee_and_assumptions():
-    text = write_card(release(), 2)
+    text = write_card(release(), FILES)
     assert "epsilon = 5, delta = 0, neighbour relation `replace-one`, privacy unit: one image" in text
     assert "class names: cut, good" in text
+    assert "2 synthetic images in 2 classes, 2 of them different, made by" in text
     assert "selected by private images under differential privacy. No private image is in here" in text
     assert "names the transcript that proves what was sent" in text
     assert not any(each in text for each in ("INSECURE", "asked for later", "None"))
@@ -152,8 +155,10 @@ def test_only_a_run_that_draws_and_promises_something_says_what_the_folder_bears
     assert release().guarantee.epsilon_folder is None
     assert release(subsample=10, noise="INSECURE-seeded").guarantee.epsilon_folder is None
     for silent in (release(), release(subsample=10, noise="INSECURE-seeded")):
-        assert "Seen from the folder" not in write_card(silent, 2)
-    assert "was drawn from, one image bears epsilon <= 10 at delta 0" in write_card(release(subsample=10), 2)
+        assert "Seen from the folder" not in write_card(silent, FILES)
+    assert "was drawn from, one image bears epsilon <= 10 at delta 0" in write_card(
+        release(subsample=10), FILES
+    )
 
 
 SELECTED = {

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +16,7 @@ from pcevolve.errors import AllowanceError, DeclinedError, UsageError
 from pcevolve.ledger.ledger import Ledger
 from pcevolve.transcript import RunReader
 from support import online
+from support.online import Heard, Reply, answer_json
 from support.provider import png
 
 pytestmark = pytest.mark.system
@@ -118,6 +121,35 @@ def test_a_person_who_does_not_like_the_first_images_spends_nothing(
     assert "--resume" in str(refused.value)
     cli.app(["run", "--yes", "--resume", "run"], standalone_mode=False)
     assert (tmp_path / "run" / "release").is_dir()
+
+
+def test_repeats_among_the_first_images_are_told_where_a_person_is_asked_and_by_a_preview(
+    words, run, server, terminal, tmp_path, capfd
+):
+    picture = base64.b64encode(png(5)).decode()
+    honest = server.speak
+
+    def speak(heard: Heard) -> Reply:
+        reply = honest(heard)
+        if not heard.path.endswith("txt2img"):
+            return reply
+        made = json.loads(reply.body)["images"]
+        return answer_json(200, {"images": [*made[:2], *[picture] * (len(made) - 2)], "info": "{}"})
+
+    server.speak = speak
+    asked = {"method": "pe", "epsilon": 8, "delta": 1e-5, "candidates": 8, "batch": 8}
+    os.write(terminal, b"y\nn\n")  # an online API, and its images
+    with pytest.raises(DeclinedError, match="no privacy budget was spent"):
+        run(**asked)
+    told = "5 of 8 of class 'cut', 6 of 8 of class 'good' repeat another image exactly"
+    shown = " ".join(capfd.readouterr().err.split())
+    assert f"WARNING: {told}" in shown
+    assert (
+        f"{told}, as a cache or a placeholder" in shown.partition("WARNING")[2].partition("Do these look")[0]
+    )
+    cli.app(["preview", "--yes", *words(**asked, out="look")[1:]], standalone_mode=False)
+    assert f"WARNING: {told}" in " ".join(capfd.readouterr().err.split())
+    assert {row.epsilon for row in Ledger(Path("ledger.sqlite")).runs()} == {0.0}
 
 
 def test_a_look_stops_before_it_would_cost_more_than_is_allowed_and_need_not_pay_for_the_whole(

@@ -229,7 +229,7 @@ class Audit:
         """Content by name."""
         pages = {WIRE_PAGE: render_viewer(self.run, self.findings), **self._render_views(WIRE_PAGE)}
         if self.released is not None and self.summary is not None:
-            pages[CARD] = write_card(self.released.release, len(self.released.files)).encode()
+            pages[CARD] = write_card(self.released.release, self.released.files).encode()
         return pages
 
     def _render_views(self, wire_page: str) -> dict[str, bytes]:

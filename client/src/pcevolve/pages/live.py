@@ -70,8 +70,11 @@ class Release:
     spent: str
 
 
-def write_preview(run: RunReader) -> Path:
+def write_preview(run: RunReader, doubt: str = "") -> Path:
     """Write ``preview.html`` of a run whose first images are on record, and return where; every string is escaped.
+
+    Args:
+        doubt: A warning about these images; empty for none.
 
     Raises:
         UsageError: The run has no plan yet.
@@ -85,7 +88,7 @@ def write_preview(run: RunReader) -> Path:
     content = {
         "style": inline_parts(read_style(), read_own("preview.css")),
         "plan": plan,
-        "marks": list_marks(plan),
+        "marks": [*list_marks(plan), *filter(None, [doubt])],
         "host": urlsplit(plan.api).netloc,
         "sheets": sheets,
     }

@@ -44,7 +44,7 @@ def publish(folder: Path, release: Release, received: Callable[[str], bytes]) ->
     with write_folder_durably(folder) as partial:
         files, unreadable = _write_images(partial, release, received)
         (partial / MANIFEST).write_bytes(release.manifest(files, unreadable).encode())
-        (partial / CARD).write_bytes(write_card(release, len(files)).encode())
+        (partial / CARD).write_bytes(write_card(release, files).encode())
         means = make_classifier(release.plan, release.receipts, received)
         if means is not None:
             (partial / CLASSIFIER).write_bytes(means)
@@ -133,7 +133,7 @@ def make_export_files(
     write = partial(_WRITERS[form], release.plan)
     for number, name in enumerate(name_shards(form, len(mixed))):
         yield name, write(mixed[number * PER_FILE : (number + 1) * PER_FILE], read)
-    yield CARD, write_card(release, len(images), form).encode()
+    yield CARD, write_card(release, images, form).encode()
 
 
 def name_shards(form: Form, images: int) -> list[str]:

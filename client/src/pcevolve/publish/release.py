@@ -191,15 +191,15 @@ def _configs(form: Form | None) -> Iterator[str]:
         yield f"  data_files: {json.dumps(SHARDS[form])}"
 
 
-def write_card(release: Release, images_released: int, form: Form | None = None) -> str:
-    """Write the card of a release."""
+def write_card(release: Release, files: Sequence[ReleasedImage], form: Form | None = None) -> str:
+    """Write the card of a release with these files."""
     plan = release.plan
     warning = "".join(f"> **{mark}**\n\n" for mark in list_marks(plan))
     loaded = find_medium(plan.modality.kind).loaders[form]
     assumed = "\n".join(f"- {each}" for each in list_assumptions(plan))
     return (
-        f"{write_front_matter(plan, release.guarantee, images_released, form)}"
-        f"# {make_title(plan)}\n\n{warning}{_what(release, images_released)}\n\n"
+        f"{write_front_matter(plan, release.guarantee, len(files), form)}"
+        f"# {make_title(plan)}\n\n{warning}{_what(release, files)}\n\n"
         f"The dataset is {describe_making(plan, release.receipts)}.\n\n"
         f"{_usefulness(release.assessment, plan.modality.kind)}"
         f"## Guarantee\n\n{_state_promise(release)}\n\n"
@@ -218,19 +218,22 @@ def _say_where_listed(plan: PublicPlan, form: Form | None) -> str:
     return f"The order is arbitrary and classes are mixed. Labels:\n\n{numbers}"
 
 
-def _what(release: Release, images_released: int) -> str:
-    """Say how many images there are, and whose they are."""
+def _what(release: Release, files: Sequence[ReleasedImage]) -> str:
+    """Say how many images there are, how many of them differ, and whose they are."""
     plan, kind = release.plan, release.plan.modality.kind
+    differ = len({each.sha256 for each in files})
+    what = "images" if plan.library else f"{'' if plan.in_process else 'synthetic '}{kind}s"
+    count = f"{len(files)} {what} in {len(plan.labels)} classes, {differ} of them different"
     looked = release.method.selector is not None
     under = " under differential privacy" if plan.secure else ""
     selected = f"selected by private {kind}s{under}" if looked else f"no private {kind} was looked at"
     if plan.library is None:
         return (
-            f"{images_released} synthetic {kind}s in {len(plan.labels)} classes, made by `{plan.model}` behind an API "
+            f"{count}, made by `{plan.model}` behind an API "
             f"and {selected}. No private {kind} is in here, and none was sent to the API."
         )
     return (
-        f"{images_released} images in {len(plan.labels)} classes, out of the library `{plan.model}` behind an API and "
+        f"{count}, out of the library `{plan.model}` behind an API and "
         f"{selected}. **They are not synthetic**: {describe_library(plan.library, quote_code)}. "
         "No private image was sent to the API."
     )

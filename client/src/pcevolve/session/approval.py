@@ -200,12 +200,15 @@ def _ask_for_requests(address: Address, meter: Meter, due: Iterable[Call]) -> No
         )
 
 
-def require_liking(components: Components, folder: RunFolder) -> None:
-    """Have a person who can be asked look at the first images before the budget is spent (``DeclinedError``)."""
+def require_liking(components: Components, folder: RunFolder, doubt: str = "") -> None:
+    """Have a person who can be asked look at the first images before the budget is spent (``DeclinedError``).
+
+    ``doubt`` is what speaks against them.
+    """
     if not components.method.queries_data or components.settings.provider.yes or not sys.stdin.isatty():
         return
     _ask(
-        "Do these look like your domain? Go on?",
+        f"{doubt and f'{doubt}. '}Do these look like your domain? Go on?",
         refused="not continued, as you wish: no privacy budget was spent. Try other words, another model or a library "
         f"of public images with another --out, or go on after all with {folder.resume_command}",
     )

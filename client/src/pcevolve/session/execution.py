@@ -77,10 +77,10 @@ def execute(run: CheckedRun, audience: Audience | None = None, open_page: bool =
         try:
             with keep_live_page(run.folder, audience, open_page) as watched:
                 session = replace(session, audience=watched)
-                session.show_opening()
+                doubt = session.show_opening()
                 # Asked on the first start only: whoever goes on has seen them.
                 if not session.begun:
-                    require_liking(session.components, run.folder)
+                    require_liking(session.components, run.folder, doubt)
                 evolved = session.run_loop()
                 summary = session.finish(evolved, started)
         except KeyboardInterrupt:
@@ -117,8 +117,11 @@ class _Session:
     audience: Audience
     begun: bool
 
-    def show_opening(self) -> None:
+    def show_opening(self) -> str:
         """Ask for the first images, unless they are on record, and show them; nothing private has a part in it.
+
+        Returns:
+            What the owner should think of before going on; empty for nothing.
 
         Raises:
             ProviderError: No usable answer.
@@ -132,7 +135,8 @@ class _Session:
                 made = self.connection.gate.create(call)
                 shown = {**shown, call.label: shown[call.label] + made}
         record = RunReader.strict(self.folder.root)
-        page = write_preview(record)
+        pool = make_pool([shown], self.usability.identify)
+        page = write_preview(record, doubt := self.usability.describe_repeats(pool))
         load_kind(kind).show_first(record, plan, console)
         paid = any(not event.free for event in record.events)
         spent = "so far" if paid else "no privacy budget was spent"
@@ -140,7 +144,8 @@ class _Session:
         console.print(lay_out([("preview", f"{page}    drawn from words alone; {spent}{bill}")]))
         for note in note_answers(plan, record, self.components.dialect):
             console.print(f"WARNING: {note}")
-        self._require_usable(self._pool(shown))
+        self._require_usable(pool)
+        return doubt
 
     def run_loop(self) -> Evolved:
         """Run the loop; before every payment the newest candidates must leave something to choose."""
@@ -153,7 +158,9 @@ class _Session:
             with progress.show():
                 evolved = evolve(plan, self._generator, judge, progress, self.usability.identify)
             if not plan.selects:  # what a release selects from was looked at before
-                self._require_usable(self._pool(evolved.populations[-1]), is_dataset=True)
+                self._require_usable(
+                    make_pool(evolved.populations[-1:], self.usability.identify), is_dataset=True
+                )
             return evolved
         finally:
             kept = judge_padding(pace.longest, pace.tick)
@@ -199,9 +206,6 @@ class _Session:
         self.usability.require(pool, spent, is_dataset=is_dataset)
         for note in self.usability.notes(pool):
             self.audience.console.print(f"WARNING: {note}")
-
-    def _pool(self, population: Population) -> Pool:
-        return make_pool([population], self.usability.identify)
 
     def _assess(self, evolved: Evolved) -> Assessment | None:
         """Assess the dataset's use, from what was paid for anyway; None where that says nothing."""

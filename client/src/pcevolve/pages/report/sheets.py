@@ -95,10 +95,8 @@ def draw_sheets(run: FinishedRun) -> list[Sheet]:
 def show_dataset(run: FinishedRun, label: str, title: str, count: int) -> Row:
     """Some of a class of the dataset, evenly spread over it."""
     plan = run.plan
-    if plan.selects:
-        whole = list(run.receipts[plan.releases[-1]].of(label))
-    else:
-        whole = _outputs(run, [call for call in plan.round(plan.iterations) if call.label == label])
+    files = (each for each in run.manifest.files if each.label == label)
+    whole = [Chosen(each.candidate, each.received_sha256) for each in files]
     named = [whole[place] for place in spread_evenly(len(whole), count)]
     tiles = _tiles(run, named, {}, count, find_released_appearance(run.receipts.values()))
     return Row(title, f"method {plan.method}", tiles)

@@ -1,0 +1,94 @@
+"""What shows the same is one candidate: by a public rule, in whichever class and round it came."""
+
+from __future__ import annotations
+
+from itertools import chain
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pcevolve.evolution import Population, find_repeats, make_pool
+from pcevolve.public.release import Candidate
+
+
+def population(iteration: int = 0, **shown: str) -> Population:
+    """Candidates of each class, one for each letter, which says what it shows; ``.`` cannot be used."""
+    return {
+        label: tuple(
+            Candidate(
+                f"{label}{iteration}-{place}", label, iteration, None, f"{letter}/{label}{iteration}{place}"
+            )
+            for place, letter in enumerate(letters)
+        )
+        for label, letters in shown.items()
+    }
+
+
+def show(digest: str) -> str:
+    """What is shown: the same for candidates of other bytes."""
+    return digest[0].replace(".", "")
+
+
+def letters(of: Population) -> dict[str, str]:
+    return {label: "".join(each.digest[0] for each in of_class) for label, of_class in of.items()}
+
+
+@pytest.mark.parametrize(
+    ("populations", "kept"),
+    [
+        ([population(a="xyz", b="uvw")], {"a": "xyz", "b": "uvw"}),
+        ([population(a="xyx", b="uuu")], {"a": "xy", "b": "u"}),
+        # Across classes: the class for which it came first keeps it, the first of each class before the second.
+        ([population(a="xy", b="yz")], {"a": "x", "b": "yz"}),
+        ([population(a="xy", b="zx")], {"a": "xy", "b": "z"}),
+        # Across rounds the older one stays.
+        ([population(a="xy", b="uv"), population(1, a="yz", b="xw")], {"a": "xyz", "b": "uvw"}),
+        # What cannot be used is nobody's repeat.
+        ([population(a="..x", b=".y")], {"a": "..x", "b": ".y"}),
+        # A class is never left without a candidate.
+        ([population(a="x", b="xx")], {"a": "x", "b": "x"}),
+    ],
+)
+def test_of_what_shows_the_same_the_first_stays(populations: list[Population], kept: dict[str, str]):
+    pool = make_pool(populations, show)
+    assert letters(pool.candidates) == kept
+    made = {each for one in populations for each in chain(*one.values())}
+    assert {*chain(*pool.candidates.values(), *pool.repeats.values())} == made
+
+
+shown = st.lists(st.sampled_from("pqrst."), min_size=1, max_size=6).map("".join)
+
+
+@given(st.lists(st.tuples(shown, shown), min_size=1, max_size=3))
+def test_a_pool_holds_everything_that_is_shown_once_and_grows_at_its_end(rounds: list[tuple[str, str]]):
+    populations = [population(number, a=a, b=b) for number, (a, b) in enumerate(rounds)]
+    pool = make_pool(populations, show)
+    there = [each.digest[0] for each in chain(*pool.candidates.values()) if show(each.digest)]
+    assert {*there} == {letter for a, b in rounds for letter in a + b} - {"."}
+    saved = [
+        label
+        for label, of_class in pool.candidates.items()
+        if of_class[0].id in find_repeats(populations, show)
+    ]
+    assert len(there) - len({*there}) == len(saved)
+    for number in range(1, len(populations)):
+        for label, of_class in make_pool(populations[:number], show).candidates.items():
+            assert pool.candidates[label][: len(of_class)] == of_class
+
+
+@given(st.integers(1, 4), st.integers(1, 4))
+def test_where_all_differ_a_pool_is_all_of_them_in_order(first: int, second: int):
+    made = population(a="abcd"[:first], b="efgh"[:second])
+    assert make_pool([made], show).candidates == made
+
+
+def test_a_view_that_another_candidate_was_judged_by_is_left_out():
+    made = population(a="xyz")
+    views = {
+        "a0-0": population(a="pq")["a"],
+        "a0-1": population(1, a="pp")["a"],
+        "a0-2": population(2, a=".r")["a"],
+    }
+    seen = make_pool([made], show, views).views
+    assert letters(seen) == {"a0-0": "pq", "a0-2": ".r"}, "the second is judged by itself"
