@@ -15,7 +15,7 @@ from leaks.world import InTurn, ask_gate, make_unchecked_prototype
 from pcevolve.egress.gate import Gate, PacedJudge
 from pcevolve.egress.policy import Source
 from pcevolve.egress.transport import Outgoing
-from pcevolve.evolution import Evolved, Watcher, evolve
+from pcevolve.evolution import Evolved, Identify, Watcher, evolve
 from pcevolve.private.dataset import PrivateDataset
 from pcevolve.public.calls import Call
 from pcevolve.public.plan import PublicPlan
@@ -169,7 +169,7 @@ def bent(name: str, plan: PublicPlan, generator: Gate, judge: PacedJudge, watche
 def stopping(plan: PublicPlan, generator: Gate, judge: PacedJudge, watcher: Watcher) -> Evolved:
     """Ends before the plan does: a bit in the number of requests."""
     made = dict.fromkeys(plan.labels, ())
-    return Evolved((made,), made, made, (), {})
+    return Evolved((made,), made, (), {})
 
 
 def crashing(plan: PublicPlan, generator: Gate, judge: PacedJudge, watcher: Watcher) -> Evolved:
@@ -203,7 +203,9 @@ def replace(name: str) -> None:
     """Put a hostile loop in the place of the honest one, in a process that has not yet begun its command."""
     loop = LOOPS[name]
 
-    def evolve_by(plan: PublicPlan, generator: Any, judge: PacedJudge, watcher: Watcher) -> Evolved:
+    def evolve_by(
+        plan: PublicPlan, generator: Any, judge: PacedJudge, watcher: Watcher, identify: Identify
+    ) -> Evolved:
         # What embeds answers as they come stands before the gate, and keeps nobody from it.
         return loop(plan, generator.generator, judge, watcher)
 

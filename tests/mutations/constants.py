@@ -181,6 +181,7 @@ CONSTANTS = (
     Row("modality.images.medium", "SIGNATURE_SIDE", "whether candidates differ", USABLE),
     Row("public.fields", "FEWEST", "candidates that are needed", USABLE),
     Row("usability", "MOST_COMPARED", "candidates that have to differ", USABLE),
+    Row("usability", "MANY_REPEATS", "of how many repeats the owner is told", USABLE),
     # what may leave, and what is read
     *(
         Row("modality.images.files", name, "which pictures are read", READ)
