@@ -91,8 +91,7 @@ class RebuiltRelease:
     def other_cards(self) -> list[str]:
         """Paths of the cards that are not what this version renders."""
         made = {
-            path: write_card(self.release, self.files, form).encode()
-            for path, form in self.cards.items()
+            path: write_card(self.release, self.files, form).encode() for path, form in self.cards.items()
         }
         return [path for path, card in made.items() if not holds_bytes(self.run.layout.root / path, card)]
 

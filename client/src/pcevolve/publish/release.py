@@ -222,7 +222,7 @@ def _what(release: Release, files: Sequence[ReleasedImage]) -> str:
     """Say how many images there are, how many of them differ, and whose they are."""
     plan, kind = release.plan, release.plan.modality.kind
     differ = len({each.sha256 for each in files})
-    what = "images" if plan.library else f"{'' if plan.in_process else 'synthetic '}{kind}s"
+    what = "images" if plan.library else f"synthetic {kind}s"
     count = f"{len(files)} {what} in {len(plan.labels)} classes, {differ} of them different"
     looked = release.method.selector is not None
     under = " under differential privacy" if plan.secure else ""
