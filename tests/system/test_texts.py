@@ -127,6 +127,10 @@ def test_what_a_dataset_of_texts_is_worth_is_measured_by_a_judge_that_did_not_vo
     )  # other texts, the same words
     done = client.succeed("evaluate", out, "--test", test, "--private", private, "--mix", "--json")
     found = json.loads(done.stdout)
+    assert "not_checked" not in found
+    refused = client("evaluate", out, "--test", private)
+    assert refused.returncode != 0
+    assert "some of it is private data of this run" in refused.stderr
     assert [(row["judge"], row["voted"]) for row in found["judges"]] == [("ngrams", False), ("words", True)]
     assert found["test_texts"] == 8
     assert 0 <= found["longest_copied_words"] < 9

@@ -40,7 +40,7 @@ def test_it_says_the_class_of_the_nearest_released_mean(run: Path, tmp_path: Pat
     for seed in range(30):
         path = tmp_path / f"{seed}.png"
         picture(seed).save(path)
-        said.append(load_classifier(run).label(path))
+        said.append(load_classifier(run).label(path)[0])
         point = (encoder().embed([picture(seed)])[0] - measured["centre"]) @ measured["axes"]
         released = measured["middle"] + measured["deviations"]
         nearest.append(labels[np.linalg.norm(released - point, axis=1).argmin()])
@@ -58,7 +58,7 @@ def test_the_command_names_each_image_and_its_class(run: Path, tmp_path: Path, c
         picture(seed).save(path)
     told = command("classify", run, paths[0], tmp_path / "more")
     lines = [line.split("\t") for line in told.out.splitlines()]
-    assert lines == [[str(path), load_classifier(run).label(path)] for path in paths]
+    assert lines == [[str(path), load_classifier(run).label(path)[0]] for path in paths]
 
 
 def test_a_table_is_no_text_to_be_classified(run: Path, tmp_path: Path):
@@ -99,4 +99,4 @@ def test_where_private_images_were_measured_in_a_released_look_images_are_given_
     picture(3).save(path)
     shown = Appearance.released(LOOK).apply_to(picture(3))
     expected = load_classifier(root).nearest(encoder().embed([shown]))
-    assert load_classifier(root).label(path) == load_classifier(root).labels[int(expected[0])]
+    assert load_classifier(root).label(path)[0] == load_classifier(root).labels[int(expected[0])]

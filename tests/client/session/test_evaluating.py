@@ -107,18 +107,6 @@ def test_a_dataset_is_nearer_to_held_out_images_than_its_control(tmp_path: Path,
     assert judge(tmp_path / "run", world, private=str(world / "private"), mix=True) == first
 
 
-def test_private_images_among_the_held_out_ones_are_left_out(tmp_path: Path, world):
-    shutil.copytree(world / "run", tmp_path / "run")
-    shutil.copytree(world / "test", tmp_path / "test")
-    for label, name in (("cut", "zz.png"), ("good", "00.png")):
-        shutil.copy(next((world / "private" / label).iterdir()), tmp_path / "test" / label / name)
-    private = str(world / "private")
-    clean, mixed = (judge(tmp_path / "run", each, private=private) for each in (world, tmp_path))
-    assert (mixed["test"], mixed["test_images"]) == (clean["test"], 24)
-    with pytest.raises(DataError, match="a class has nothing that is not among the private ones"):
-        evaluate(tmp_path / "run", Question(private, private))
-
-
 def test_released_means_are_scored_without_any_image(tmp_path: Path, world):
     root = make_paid_run(tmp_path / "means", small_plan(candidates=4, initial=4, **MEANS))
     own, test = judge(root, world)["classifier"], load_folder(world / "test")

@@ -70,11 +70,21 @@ def classify(
     require_run(folder)
     from pcevolve.auditing.rerun import find_encoder  # torch takes seconds to load
     from pcevolve.session.finished.classification import NearestMean
+    from pcevolve.session.finished.held_out import find_private
+    from pcevolve.session.folder import RunFolder
 
-    nearest = NearestMean.of(folder, partial(find_encoder, weights=weights))
+    nearest, digests = NearestMean.of(folder, partial(find_encoder, weights=weights)), []
     for path in images:
         for file in nearest.list_files(path) if path.is_dir() else [path]:
-            typer.echo(f"{file}\t{nearest.label(file)}")
+            label, digest = nearest.label(file)
+            typer.echo(f"{file}\t{label}")
+            digests.append(digest)
+    if seen := find_private(RunFolder(folder), nearest.plan, digests):
+        typer.echo(
+            f"{len(seen)} of {len(digests)} are private data of this run, from which its means come: how they are "
+            "classified says nothing about others",
+            err=True,
+        )
 
 
 def compare(
@@ -207,6 +217,8 @@ def _show(found: dict[str, Any]) -> None:
     console.print(
         f"chance: {found['chance']:.1%}; control: {found['control']}; {found[f'test_{kind}s']} test {kind}s"
     )
+    if "not_checked" in found:
+        console.print(found["not_checked"])
     if classifier := found.get("classifier"):
         console.print(_compare_classifier(classifier, found, kind))
     if "longest_copied_words" in found:

@@ -18,6 +18,7 @@ from pcevolve.errors import DataError, LedgerError
 from pcevolve.ledger.account import Account, Limits, NoRecord, Paid, Record
 from pcevolve.ledger.creation import open_store
 from pcevolve.ledger.entries import Enrolment, Entries, Origin, Payment, Terms
+from pcevolve.ledger.store import SIZE
 from pcevolve.ledger.units import IMAGE, PrivateUnit, Units
 from pcevolve.privacy import FREE, Event, Relation
 from pcevolve.public.figures import finite_or_none
@@ -158,6 +159,15 @@ class Ledger:
     def knows(self, run_id: str) -> bool:
         """True if a run is on record here, whether it has paid for anything or not."""
         return self._entries.enrolment(run_id) is not None
+
+    def find_private(self, run_id: str, digests: Sequence[bytes]) -> list[int] | None:
+        """Return the places of digests that are of a run's private images; None for a run that it does not know."""
+        enrolment = self._entries.enrolment(run_id)
+        if enrolment is None:
+            return None
+        prints = enrolment.units.images
+        own = {prints[start : start + SIZE] for start in range(0, len(prints), SIZE)}
+        return [place for place, each in enumerate(digests) if self._store.key.fingerprint(each) in own]
 
     def payments(self, run_id: str) -> tuple[Payment, ...]:
         """Everything that a run paid for, oldest first; nothing for a run that the ledger does not know."""

@@ -140,6 +140,11 @@ def _turn(seed: int, place: int) -> bytes:
     return hashlib.sha256(f"blank/{seed}/{place}".encode()).digest()
 
 
+def digest_text(text: str) -> bytes:
+    """SHA-256 by which the ledger knows a text; with the kind before it: no image's pixels have the same."""
+    return hashlib.sha256(b"text\n" + text.encode()).digest()
+
+
 class TextMedium:
     """A file of a release is a text in its normal form and a line's end, in UTF-8; see ``ImageMedium`` for the rest."""
 
@@ -191,12 +196,13 @@ class TextMedium:
 
     def open(
         self, path: Path, wanted: Look | None = None, window: tuple[float, float] | None = None
-    ) -> Item | None:
+    ) -> tuple[Item | None, bytes]:
         """The text of a file in UTF-8, None for an empty one; see ``ImageMedium.open``."""
         try:
-            return read_text(path.read_bytes())
+            text = read_text(path.read_bytes())
         except OSError as error:
             raise UnreadableError(f"cannot be read: {error.strerror}") from None
+        return text, digest_text(text or "")
 
     def decode(self, data: bytes, wanted: Look | None = None) -> Item | None:
         """A text has no appearance."""

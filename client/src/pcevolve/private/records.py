@@ -6,7 +6,6 @@ part of what a run declares.
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,7 +15,7 @@ import numpy as np
 
 from pcevolve.errors import DataError
 from pcevolve.ledger.units import TEXT
-from pcevolve.modality.texts import MOST_BYTES, Text
+from pcevolve.modality.texts import MOST_BYTES, Text, digest_text
 from pcevolve.private.dataset import PrivateDataset
 from pcevolve.private.listing import describe_single_class, refuse, refuse_twins
 from pcevolve.private.sources import require_folder
@@ -90,8 +89,7 @@ class Records(PrivateItems):
             DataError: A text stands there twice.
         """
         known = tuple(labels) or self.class_names
-        # With the kind before it: no text has the digest of an image's pixels.
-        digests = tuple(hashlib.sha256(b"text\n" + text.encode()).digest() for text in self.texts)
+        digests = tuple(map(digest_text, self.texts))
         if unique:
             refuse_twins(self.names, digests, "text")
         names, unit_of = np.unique(self.units, return_inverse=True) if self.units else ((), np.empty(0))

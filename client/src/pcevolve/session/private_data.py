@@ -111,7 +111,7 @@ def leave_out_private(test: PrivateDataset, private: PrivateDataset, where: str)
     found = test.subset(kept)
     if len({*found.targets.tolist()}) < len(test.labels):
         raise DataError(f"{where}: a class has nothing that is not among the private ones: give others")
-    _tell_on_screen(
+    tell_on_screen(
         f"{where}: {len(test) - len(kept)} of {len(test)} are among the private ones and are left out"
     )
     return found
@@ -130,13 +130,13 @@ def tell_drawable(settings: RunConfig, counts: Mapping[str, int], unit: str) -> 
         instead = (
             f"--set data.subsample={shots.fewest} draws them all" if shots.fewest else "none can be drawn"
         )
-        _tell_on_screen(
+        tell_on_screen(
             f"your classes have {shots.told} {unit} each to draw from, and data.subsample says {settings.data.shots}: "
             f"{instead}; a unit of several classes counts for one of them"
         )
 
 
-def _tell_on_screen(*lines: str) -> None:
+def tell_on_screen(*lines: str) -> None:
     """Tell the owner at a terminal what is private; elsewhere it might end up in a log, and ``check`` tells it."""
     console = error_console()
     if console.is_terminal:
@@ -161,7 +161,7 @@ def require_shots(
     shots = Shots(counts, settings.data.shots, min(drawable.values()))
     if shots.fit or not trusts_shots(settings):
         return
-    _tell_on_screen(
+    tell_on_screen(
         f"your classes hold {shots.told} {unit} each, and {spell_flag('shots')} says {settings.data.shots}; give",
         *(f"  {offer}" for offer in shots.offers),
     )

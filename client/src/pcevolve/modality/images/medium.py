@@ -113,8 +113,8 @@ class ImageMedium:
 
     def open(
         self, path: Path, wanted: Appearance | None = None, window: Window | None = None
-    ) -> DecodedImage:
-        """Read anybody's file as an encoder is shown it: any kind that a private image may be.
+    ) -> tuple[DecodedImage, bytes]:
+        """Read anybody's file as an encoder is shown it, and by what the ledger knows it; any kind that may be private.
 
         Args:
             window: What is black and what is white in a grey image; None for what its file says.
@@ -123,10 +123,10 @@ class ImageMedium:
             UnreadableError: Why it cannot be read, to be said after its name.
         """
         try:
-            image, _ = read_image(path, window)
+            image, digest = read_image(path, window)
         except RejectedImageError as error:
             raise UnreadableError(str(error)) from None
-        return image if wanted is None else wanted.apply_to(image)
+        return image if wanted is None else wanted.apply_to(image), digest
 
     def decode(self, data: bytes, wanted: Appearance | None = None) -> DecodedImage | None:
         """Decode something that a provider sent, as an encoder is shown it; None if it is unusable: see ``check``."""

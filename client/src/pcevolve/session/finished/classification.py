@@ -84,14 +84,15 @@ class NearestMean:
         found[usable] = self.nearest(embeddings[usable])
         return found
 
-    def label(self, path: Path) -> str:
-        """Class of the image or text in a file."""
+    def label(self, path: Path) -> tuple[str, bytes]:
+        """Class of the image or text in a file, and the digest by which a ledger knows it."""
         if self.plan.modality.kind == "text" and path.suffix.lower() in TABLES:
             raise DataError(f"{path} is a table: give files of one text each, or a folder of them")
-        embedding = self.encoder.embed([self._read(path)])
+        item, digest = self._read(path)
+        embedding = self.encoder.embed([item])
         if not np.isfinite(embedding).all():
             raise DataError(f"{path} has no embedding; the run is of {self.plan.modality.kind}s")
-        return self.labels[int(self.nearest(embedding)[0])]
+        return self.labels[int(self.nearest(embedding)[0])], digest
 
     def list_files(self, folder: Path) -> list[Path]:
         """Files in a folder and below it, in order, as listings find them, and without what lies beside a dataset."""
@@ -101,7 +102,7 @@ class NearestMean:
         of_images = self.plan.modality.kind == "image"
         return [each for each in files if not (of_images and tell_file_kind(each) is Kind.NOTES)]
 
-    def _read(self, path: Path) -> Item:
+    def _read(self, path: Path) -> tuple[Item | None, bytes]:
         try:
             kind, window = find_medium(self.plan.modality.kind), window_ends(self.plan.window)
             return kind.open(path, self.appearance, window)

@@ -28,10 +28,11 @@ from pcevolve.public.modality import Kind
 from pcevolve.public.plan import PublicPlan
 from pcevolve.selectors import find_method
 from pcevolve.session.finished.classification import NearestMean
+from pcevolve.session.finished.held_out import require_held_out
 from pcevolve.session.finished.judging import digest_subject, keep_judgement, load_judges
 from pcevolve.session.folder import RunFolder
 from pcevolve.session.kind import KindOfRun, load_kind
-from pcevolve.session.private_data import leave_out_private, name_classes
+from pcevolve.session.private_data import name_classes
 from pcevolve.transcript import RunReader
 
 CLASSIFIER = "dp-means-classifier"
@@ -71,7 +72,7 @@ def evaluate(
             that the run released are not scored.
 
     Raises:
-        DataError: Images cannot be used.
+        DataError: Images cannot be used, or test images are private ones.
         ModelError: The weights of a judge, or those by which released means came about, are not at hand.
         UsageError: The run has not ended, or is of other classes.
     """
@@ -81,15 +82,16 @@ def evaluate(
     test, private = _owners(question.test, plan, "--test", folder), None
     if question.private is not None:
         private = _owners(question.private, plan, "--private", folder)
-        test = leave_out_private(test, private, f"--test {question.test}")
+    unchecked = require_held_out(test, private, folder, plan, f"--test {question.test}")
     voter = plan.encoder if find_method(plan.method).queries_data else None
     judges = load_judges(question.judges, voter, question.device, kind, plan.weights)
     dataset = Labelled.released(root, plan.labels)
     classifier = None if load is None else _find_classifier(folder, question.weights, load)
     tested, owned = Labelled.of(test), None if private is None else Labelled.of(private)
-    return Evaluation(
+    found = Evaluation(
         root, plan.labels, dataset, judges, tested, owned, control, question.mix, told, kind, classifier
     ).measure()
+    return {**found, "not_checked": unchecked} if unchecked else found
 
 
 def _find_classifier(

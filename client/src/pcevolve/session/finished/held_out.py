@@ -1,0 +1,62 @@
+"""Whether held-out data had a part in a run as private data: what voted is no test of what it chose."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import closing
+
+from pcevolve.config.config import RunConfig
+from pcevolve.errors import DataError
+from pcevolve.ledger.ledger import Ledger
+from pcevolve.private.dataset import PrivateDataset
+from pcevolve.public.plan import PublicPlan
+from pcevolve.selectors import find_method
+from pcevolve.session.folder import RunFolder
+from pcevolve.session.private_data import tell_on_screen
+
+NAMED = 10
+"""Files that are named on the screen."""
+
+
+def find_private(folder: RunFolder, plan: PublicPlan, digests: Sequence[bytes]) -> list[int] | None:
+    """Return the places of what a run has among its private data, by the ledger's fingerprints of pixels and words.
+
+    Returns:
+        None where the ledger that the run began with is not at hand, or does not know it: nobody can tell then.
+    """
+    if not find_method(plan.method).queries_data:
+        return []
+    ledger = RunConfig.load(folder.config).privacy.ledger if folder.config.exists() else None
+    if ledger is None or not ledger.exists():
+        return None
+    with closing(Ledger(ledger, create=False)) as known:
+        return known.find_private(plan.run_id, digests)
+
+
+def require_held_out(
+    test: PrivateDataset, private: PrivateDataset | None, folder: RunFolder, plan: PublicPlan, where: str
+) -> str:
+    """Refuse held-out data of which a single item is private: it voted, or is trained on, and flatters the dataset.
+
+    The owner is told on the screen alone which they are.
+
+    Returns:
+        What was not checked, in words; empty where all was.
+
+    Raises:
+        DataError: An item is among the run's private data, or those that ``--private`` names.
+    """
+    voted = find_private(folder, plan, test.digests)
+    own = set() if private is None else {*private.digests}
+    places = sorted({*(voted or ()), *(place for place, each in enumerate(test.digests) if each in own)})
+    if places:
+        names = [test.names[place] for place in places if test.names]
+        more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+        tell_on_screen(f"{where}: {len(places)} of {len(test)}: {', '.join(names[:NAMED])}{more}")
+        raise DataError(
+            f"{where}: some of it is private data of this run, which chose the dataset by them: accuracy on them says "
+            "nothing about others; give data that the run has not seen"
+        )
+    return (
+        "" if voted is not None else "not checked, for the run's ledger is not here: whether test data voted"
+    )
