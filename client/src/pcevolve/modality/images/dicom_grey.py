@@ -81,7 +81,8 @@ def _apply_own(physical: NDArray[np.float64], header: pydicom.Dataset) -> Shares
     shown = pydicom.Dataset()  # of one bit, so that what pydicom makes of the values lies between 0 and 1
     shown.BitsStored, shown.PixelRepresentation, shown.PhotometricInterpretation = 1, 0, "MONOCHROME2"
     for name in ("WindowCenter", "WindowWidth", "VOILUTFunction"):
-        if header.get(name):  # an empty function is LINEAR, and for pydicom an unknown one
+        # An empty function is LINEAR, and for pydicom an unknown one; a width of 0 is there, and refused below.
+        if header.get(name) not in (None, ""):
             shown.add(header[name])
     try:
         return np.asarray(apply_windowing(physical, shown))
