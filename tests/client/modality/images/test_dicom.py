@@ -277,6 +277,81 @@ def test_compressed_frames_are_bounded_by_what_the_header_says(tmp_path, syntax,
     assert seconds <= 5
 
 
+@pytest.mark.parametrize(
+    ("syntax", "pieces"),
+    [
+        ("JPEGBaseline8Bit", [jpeg(each[:16, :16, 0]) for each in (RGB, YBR)]),
+        ("JPEG2000Lossless", [jpeg_2000(each[:16, :16, 0], mixed=False) for each in (RGB, YBR)]),
+    ],
+)
+def test_a_second_frame_is_found_though_neither_header_nor_table_counts_it(tmp_path, syntax, pieces):
+    path = encapsulate(tmp_path / "x.dcm", syntax, items(b"", *pieces))
+    assert outcome(path) == "is DICOM of 2 frames; export those that matter as files of their own"
+    whole = pieces[0]
+    path = encapsulate(tmp_path / "y.dcm", syntax, items(b"", whole[:50], whole[50:]))
+    assert outcome(path) == "16x16", "one frame in two pieces"
+
+
+LOW = (np.arange(64)[None] // 2 + 0 * RGB[..., 0]).astype(np.uint8)
+"""Values of 5 bits."""
+DRAWN = LOW | np.where(RGB[..., 0] == 200, 0xE0, 0).astype(np.uint8)
+"""The same with a drawing in the bits above."""
+
+
+def test_drawings_in_the_bits_above_a_pixel_s_own_are_no_part_of_the_picture(tmp_path):
+    path = save_scan(tmp_path / "x.dcm", LOW, bits=5)
+    clean, digest = np.asarray(read_image(path)[0]), read_image(path)[1]
+    assert (clean.min(), clean.max()) == (0, 255)
+    for name, overlaid in (("native", False), ("jpeg 2000", True), ("undeclared", False)):
+        path = save_scan(tmp_path / "y.dcm", DRAWN, bits=5)
+        if name != "native":
+            file = pydicom.dcmread(path)
+            if overlaid:
+                file.add_new((0x6002, 0x0102), "US", 5)
+            file.file_meta.TransferSyntaxUID = pydicom.uid.JPEG2000Lossless
+            file.PixelData = pydicom.encaps.encapsulate([jpeg_2000(DRAWN, mixed=False)])
+            file["PixelData"].is_undefined_length = True
+            file.save_as(path)
+        if name == "undeclared":
+            assert outcome(path).startswith(
+                "is DICOM with values of more than the 5 bits that it says; export it"
+            )
+        else:
+            assert np.array_equal(np.asarray(read_image(path)[0]), clean), name
+            assert read_image(path)[1] == digest
+
+
+def test_signed_values_lose_no_sign_with_the_bits_above_them(tmp_path):
+    path = save_scan(tmp_path / "x.dcm", RAMP.astype(np.int16) * 8 - 1024, bits=12)
+    clean = np.asarray(read_image(path)[0])
+    dirty = (((RAMP * 8).astype(np.int32) - 1024) & 0x0FFF | 0x1000).astype(np.uint16).view(np.int16)
+    assert np.array_equal(np.asarray(read_image(save_scan(path, dirty, bits=12))[0]), clean)
+
+
+@pytest.mark.parametrize(
+    ("tags", "size"),
+    [
+        ({"PixelSpacing": [2, 1]}, "64x128"),
+        ({"PixelSpacing": ["0.5", "1.0"]}, "128x64"),
+        ({"ImagerPixelSpacing": [1, 3]}, "192x64"),
+        ({"NominalScannedPixelSpacing": [1.5, 1]}, "64x96"),
+        ({"PixelAspectRatio": [2, 1]}, "64x128"),
+        ({"PixelSpacing": [1, 1], "PixelAspectRatio": [2, 1]}, "64x64"),
+        ({"PixelSpacing": [0.4, 0.401]}, "64x64"),
+        ({"PixelSpacing": [0, 1]}, "64x64"),
+        ({"PixelSpacing": 1}, "64x64"),
+    ],
+)
+def test_pixels_that_are_not_square_are_made_so(tmp_path, tags, size):
+    assert outcome(save_scan(tmp_path / "x.dcm", RGB, "RGB", bits=8, **tags)) == size
+    group, measures = pydicom.Dataset(), pydicom.Dataset()
+    for name, value in tags.items():
+        setattr(measures, name, value)
+    group.PixelMeasuresSequence = [measures]
+    path = save_scan(tmp_path / "y.dcm", RGB, "RGB", bits=8, SharedFunctionalGroupsSequence=[group])
+    assert outcome(path) == size
+
+
 def native(values: np.ndarray, planar: int) -> bytes:
     return values.transpose(2, 0, 1).tobytes() if planar else values.tobytes()
 

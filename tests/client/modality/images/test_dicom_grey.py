@@ -115,6 +115,9 @@ def test_a_table_may_have_more_entries_than_their_bits_count_and_a_first_value_w
 def test_a_window_is_of_rescaled_values_also_where_a_file_has_a_slope_and_no_intercept(tmp_path):
     shown = greys(save_scan(tmp_path / "x.dcm", RAMP, **WINDOW, RescaleSlope=2, VOILUTFunction=""))
     assert [int(shown[value == RAMP][0]) for value in (25, 50, 75)] == [1, 129, 255]
+    zero = {"WindowCenter": 0, "WindowWidth": 101, "VOILUTFunction": "LINEAR"}
+    shown = greys(save_scan(tmp_path / "y.dcm", RAMP.astype(np.int16) - 100, **zero))
+    assert [int(shown[value == RAMP][0]) for value in (50, 100, 150)] == [1, 129, 255]
 
 
 def test_a_file_of_the_enhanced_kind_has_its_window_and_intercept_in_its_groups(tmp_path):

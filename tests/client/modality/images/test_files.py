@@ -15,23 +15,11 @@ from PIL import Image, ImageCms
 from pcevolve.modality.images.files import STORED_SIDE, RejectedImageError, digest_pixels, examine, read_image
 from pcevolve.modality.images.kinds import Kind, advise, tell_kind
 from support.examples import examples
-from support.pictures import disc, expect_refusal, greys, save
+from support.pictures import disc, expect_refusal, greys, save, tiff
 
 
 def noise(width=24, height=16):
     return Image.fromarray(np.random.default_rng(1).integers(0, 256, (height, width, 3), dtype=np.uint8))
-
-
-def tiff(values, *, photometric=1, sign=1, order="<"):
-    """A grey TIFF by hand: Pillow writes neither signs nor white as 0 in more than 8 bits."""
-    height, width = values.shape
-    tags = [(256, width), (257, height), (258, 8 * values.dtype.itemsize), (259, 1), (262, photometric)]
-    tags += [(273, 8), (277, 1), (278, height), (279, values.nbytes), (339, sign)]
-    directory = struct.pack(f"{order}H", len(tags))
-    for tag, value in tags:
-        directory += struct.pack(f"{order}HHL", tag, 4, 1) + struct.pack(f"{order}L", value)
-    mark = b"II*\0" if order == "<" else b"MM\0*"
-    return mark + struct.pack(f"{order}L", 8 + values.nbytes) + values.tobytes() + directory + bytes(4)
 
 
 def test_16_bits_whose_channels_lie_apart_are_refused_and_not_read_as_8(tmp_path):
@@ -207,6 +195,66 @@ def test_pages_without_end_are_not_counted(tmp_path):
     began = time.process_time()
     expect_refusal(tmp_path / "x.tif", "holds several pages or frames; save each that matters as its own")
     assert time.process_time() - began < 3
+
+
+@pytest.mark.parametrize("suffix", ["png", "jpg", "bmp", "tif", "gif", "webp"])
+@pytest.mark.parametrize("lying", [False, True])
+def test_pixels_that_are_not_square_are_made_so_and_the_data_stay_the_same(tmp_path, suffix, lying):
+    picture, exif = Image.fromarray(disc(200, 20, np.uint8)), Image.Exif()
+    picture.save(tmp_path / f"square.{suffix}")
+    exif[274] = 6 if lying else 1
+    if suffix in ("tif", "webp"):
+        exif[282], exif[283] = 100.0, 200.0
+    more = {} if suffix in ("bmp", "gif") else {"exif": exif}
+    picture.save(
+        tmp_path / f"x.{suffix}", **({} if suffix in ("tif", "webp", "gif") else {"dpi": (100, 200)}), **more
+    )
+    if suffix == "gif":  # (113 + 15) / 64
+        data = bytearray((tmp_path / "x.gif").read_bytes())
+        data[12] = 113
+        (tmp_path / "x.gif").write_bytes(data)
+    found = examine(tmp_path / f"x.{suffix}")
+    turned = lying and suffix not in ("bmp", "gif")
+    assert found.image.size == ((64, 128) if turned else (128, 64))
+    shown = np.asarray(found.image)[..., 0].astype(int)
+    shown = shown.T if turned else shown
+    assert abs((shown > 110).sum(axis=0).max() - 40) <= 2
+    assert abs((shown > 110).sum(axis=1).max() - 80) <= 2
+    if not turned:
+        assert found.digest == examine(tmp_path / f"square.{suffix}").digest
+
+
+@pytest.mark.parametrize("density", [(100, 100), (2835, 2834), (0, 0)])
+def test_pixels_that_are_about_square_stay_as_they_are(tmp_path, density):
+    Image.fromarray(disc(200, 20, np.uint8)).save(tmp_path / "x.jpg", dpi=density)
+    assert examine(tmp_path / "x.jpg").image.size == (64, 64)
+
+
+def test_pixels_of_an_unlikely_shape_are_refused_and_large_pictures_are_stretched_within_the_side(tmp_path):
+    Image.fromarray(disc(200, 20, np.uint8)).save(tmp_path / "x.png", dpi=(72, 1))
+    expect_refusal(
+        tmp_path / "x.png", "says that its pixels are 72.6923 times as high as wide; stretch it, or save it"
+    )
+    noise(800, 600).save(tmp_path / "y.png", dpi=(200, 100))
+    assert examine(tmp_path / "y.png").image.size == (round(800 * STORED_SIDE / 1200), STORED_SIDE)
+
+
+def test_several_views_in_a_jpeg_are_refused_and_previews_are_not(tmp_path):
+    first, second = noise(64, 64), noise(32, 32)
+    first.save(tmp_path / "x.jpg", format="MPO", save_all=True, append_images=[second])
+    assert examine(tmp_path / "x.jpg").image.size == (64, 64)
+    data = (tmp_path / "x.jpg").read_bytes()
+    second_kind = (
+        data.index(b"MPF\0") + 4 + 50 + 16
+    )  # CIPA DC-007: behind a list of three tags, the second entry
+    of_two_eyes = struct.pack("<L", 0x020002)
+    (tmp_path / "y.jpg").write_bytes(data[:second_kind] + of_two_eyes + data[second_kind + 4 :])
+    expect_refusal(tmp_path / "y.jpg", "holds several views or pieces of a panorama")
+
+
+def test_a_transparent_value_among_16_bits_is_refused_and_not_shown_as_grey(tmp_path):
+    Image.fromarray(disc(40000, 500)).save(tmp_path / "x.png", transparency=500)
+    expect_refusal(tmp_path / "x.png", "has a transparent value among those of 16 bits")
 
 
 @pytest.mark.parametrize(

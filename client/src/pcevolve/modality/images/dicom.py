@@ -19,9 +19,10 @@ import numpy as np
 import pydicom
 from PIL import Image
 from pydicom import uid
-from pydicom.dataelem import RawDataElement
-from pydicom.encaps import encapsulate, get_frame
+from pydicom.dataelem import DataElement, RawDataElement
+from pydicom.encaps import encapsulate, generate_fragments, get_frame
 from pydicom.errors import BytesLengthException, InvalidDicomError
+from pydicom.multival import MultiValue
 from pydicom.pixels import convert_color_space, get_decoder
 
 from pcevolve.modality.images.decoding import DECODE_ERRORS, DecodedImage
@@ -39,10 +40,17 @@ _ERRORS = (*DECODE_ERRORS, ArithmeticError, AttributeError, RuntimeError, BytesL
 """Whatever pydicom and its decoders raise on damaged files and on what they do not know; too deep ones included."""
 _JPEG = (uid.JPEGBaseline8Bit, uid.JPEGExtended12Bit)
 _JPEG_2000 = (uid.JPEG2000Lossless, uid.JPEG2000)
+_FRAME_MARKS = (b"\xff\xd8\xff", b"\xff\x4f\xff\x51", b"\0\0\0\x0cjP")
+"""How a frame of a JPEG or JPEG 2000 begins; of RLE, each piece is a frame."""
 _YBR, _RGB = frozenset({"YBR_FULL", "YBR_FULL_422"}), frozenset({"RGB", "YBR_RCT", "YBR_ICT"})
 """What still has to be converted, and what decoders have converted, or nobody needs to."""
 _PIXELS = 0x7FE00010
-_SHARED = ("PixelValueTransformationSequence", "FrameVOILUTSequence")
+_OVERLAYS, _OVERLAY_BIT = range(0x6000, 0x6020, 2), 0x0102
+"""Groups of drawings, and the element that says in which bit of a pixel one lies (C.9.2)."""
+_NO_OVERLAY = DataElement((0x6000, _OVERLAY_BIT), "US", 0)
+_SHARED = ("PixelValueTransformationSequence", "FrameVOILUTSequence", "PixelMeasuresSequence")
+_SPACINGS = ("PixelSpacing", "ImagerPixelSpacing", "NominalScannedPixelSpacing", "PixelAspectRatio")
+"""Sides of a pixel, the first that there is (C.7.6.3.1.7, 10.7); each is its height and its width."""
 _GROUPS = ("SharedFunctionalGroupsSequence", "PerFrameFunctionalGroupsSequence")
 _READ: Final = (
     *(
@@ -55,7 +63,7 @@ _READ: Final = (
     ),
     *("BitsAllocated", "BitsStored", "HighBit", "PixelRepresentation", "PixelData", "PixelPaddingValue"),
     *("PixelPaddingRangeLimit", "RescaleSlope", "RescaleIntercept", "ModalityLUTSequence", "VOILUTSequence"),
-    *("WindowCenter", "WindowWidth", "VOILUTFunction", "PresentationLUTShape", *_GROUPS),
+    *("WindowCenter", "WindowWidth", "VOILUTFunction", "PresentationLUTShape", *_GROUPS, *_SPACINGS),
 )
 """All that is kept of a file while it is decoded."""
 
@@ -77,7 +85,9 @@ class _Counted(io.BytesIO):
         return super().read(size)
 
 
-def decode(data: bytes, most_pixels: int, most_bytes: int, by_itself: bool = True) -> Grey | DecodedImage:
+def decode(
+    data: bytes, most_pixels: int, most_bytes: int, by_itself: bool = True
+) -> tuple[Grey | DecodedImage, float]:
     """Read one picture.
 
     Args:
@@ -86,7 +96,7 @@ def decode(data: bytes, most_pixels: int, most_bytes: int, by_itself: bool = Tru
         by_itself: Whether grey values are shown as the file says; else it is not asked.
 
     Returns:
-        Grey values; or RGB, without metadata.
+        Grey values, or RGB without metadata; and how many times as high as wide a pixel is.
 
     Raises:
         DicomError: It has no picture, several, too large a one, or one that cannot be decoded.
@@ -95,9 +105,10 @@ def decode(data: bytes, most_pixels: int, most_bytes: int, by_itself: bool = Tru
         header = _read(data, most_bytes)
         _require_one_picture(header, most_pixels)
         values, kind = _samples(header)
-        if header.SamplesPerPixel == 3:
-            return _colours(values, kind)
-        return read_grey(values, kind, header, by_itself)
+        values = _mask_overlays(values, header)
+        colours = header.SamplesPerPixel == 3
+        shown = _colours(values, kind) if colours else read_grey(values, kind, header, by_itself)
+        return shown, _measure_pixel(header)
     except InvalidDicomError:
         raise DicomError("is not a whole DICOM file; replace or remove it") from None
     except _ERRORS:
@@ -112,7 +123,9 @@ def _read(data: bytes, most_bytes: int) -> pydicom.Dataset:
     if mark in data[:start]:
         body = _inflate(data[start:], most_bytes)
         data = data[:start].replace(mark, plain.ljust(len(mark), b"\0")) + body
-    header = pydicom.dcmread(_Counted(data), specific_tags=list(_READ))
+    header = pydicom.dcmread(
+        _Counted(data), specific_tags=[*_READ, *((group, _OVERLAY_BIT) for group in _OVERLAYS)]
+    )
     for element in map(header.get_item, header.keys()):
         small = not isinstance(element, RawDataElement) or len(element.value or b"") <= MOST_ELEMENT_BYTES
         if not small and element.tag != _PIXELS:
@@ -124,6 +137,19 @@ def _read(data: bytes, most_bytes: int) -> pydicom.Dataset:
                     if element.tag not in header:
                         header.add(element)
     return header
+
+
+def _measure_pixel(header: pydicom.Dataset) -> float:
+    """How many times as high as wide a pixel is: first of what lies between rows, then of what lies between columns."""
+    for name in _SPACINGS:
+        sides = header.get(name)
+        if (
+            isinstance(sides, MultiValue)
+            and len(sides) == 2
+            and all(each and float(each) > 0 for each in sides)
+        ):
+            return float(sides[0]) / float(sides[1])
+    return 1.0
 
 
 def _with_preamble(data: bytes) -> bytes:
@@ -178,12 +204,15 @@ def _require_one_picture(header: pydicom.Dataset, most_pixels: int) -> None:
 
 
 def _frames_held(header: pydicom.Dataset) -> int:
-    """Frames that there are, whatever the header says: by the table of their places, or by how many bytes there are."""
+    """Frames that there are, whatever the header says: by the table of their places, and by what there is."""
     pixels = header.PixelData
-    if header.file_meta.TransferSyntaxUID.is_encapsulated:
+    syntax = header.file_meta.TransferSyntaxUID
+    if syntax.is_encapsulated:
         if pixels[:4] != b"\xfe\xff\x00\xe0":
             raise ValueError("no table of places")
-        return int.from_bytes(pixels[4:8], "little") // 4
+        _, *pieces = generate_fragments(_Counted(pixels))
+        begun = sum(syntax == uid.RLELossless or piece.startswith(_FRAME_MARKS) for piece in pieces)
+        return int(max(int.from_bytes(pixels[4:8], "little") // 4, begun))
     bits = header.Rows * header.Columns * header.SamplesPerPixel * header.BitsAllocated
     bits = bits * 2 // 3 if header.PhotometricInterpretation == "YBR_FULL_422" else bits
     filled_up = 8 * len(pixels) - bits < 16  # to whole words
@@ -217,6 +246,24 @@ def _samples(header: pydicom.Dataset) -> tuple[Numbers, str]:
     _open_frame(frame, "JPEG2000", header)
     values, kind = _of_decoder(header, "pillow")
     return values, "RGB" if header.SamplesPerPixel == 3 and _mixes_components(frame) else kind
+
+
+def _mask_overlays(values: Numbers, header: pydicom.Dataset) -> Numbers:
+    """Grey values without the bits above theirs, in which old files keep drawings; ``DicomError`` for any other bits.
+
+    Uncompressed pixels and RLE come from pydicom without them.
+    """
+    stored = int(header.BitsStored)
+    half = 2 ** (stored - 1)
+    low, high = (-half, half - 1) if header.PixelRepresentation else (0, 2 * half - 1)
+    if values.ndim != 2 or (values.min() >= low and values.max() <= high):
+        return values
+    if not any(
+        int(header.get((group, _OVERLAY_BIT), _NO_OVERLAY).value or 0) >= stored for group in _OVERLAYS
+    ):
+        raise DicomError(f"is DICOM with values of more than the {stored} bits that it says{HOW}")
+    values = values & (2 * half - 1)
+    return np.where(values >= half, values - 2 * half, values) if header.PixelRepresentation else values
 
 
 def _of_decoder(header: pydicom.Dataset, plugin: str) -> tuple[Numbers, str]:

@@ -80,10 +80,10 @@ def _apply_own(physical: NDArray[np.float64], header: pydicom.Dataset) -> Shares
         return None
     shown = pydicom.Dataset()  # of one bit, so that what pydicom makes of the values lies between 0 and 1
     shown.BitsStored, shown.PixelRepresentation, shown.PhotometricInterpretation = 1, 0, "MONOCHROME2"
-    for name in ("WindowCenter", "WindowWidth", "VOILUTFunction"):
-        # An empty function is LINEAR, and for pydicom an unknown one; a width of 0 is there, and refused below.
-        if header.get(name) not in (None, ""):
-            shown.add(header[name])
+    shown.add(header["WindowCenter"])
+    shown.add(header["WindowWidth"])
+    if header.get("VOILUTFunction"):  # an empty one is LINEAR, and for pydicom unknown
+        shown.add(header["VOILUTFunction"])
     try:
         return np.asarray(apply_windowing(physical, shown))
     except ValueError:

@@ -11,18 +11,20 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import math
 import threading
 import warnings
 from dataclasses import dataclass
 from io import BytesIO
+from numbers import Real
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageCms, ImageOps
-from PIL.TiffImagePlugin import COMPRESSION_INFO, ImageFileDirectory_v2
 
-from pcevolve.modality.images import kinds
+from pcevolve.modality.images import kinds, tiff
 from pcevolve.modality.images.decoding import DECODE_ERRORS, DecodedImage
 from pcevolve.modality.images.levels import (
     ContrastError,
@@ -46,12 +48,11 @@ _LEAST_SIDE = 8  # pixels
 _MOST_RATIO = 20  # of the sides; encoders look at squares, in which a narrower strip is a smear
 _LEAST_ALPHA = 8  # of 255; what is more transparent nowhere shows nothing
 _COUNTED_BYTES = 65_536  # of a larger file, pages are not counted: of millions that would take hours
+_MOST_TALL, _LEAST_TALL = 10, 1.01  # of a pixel's sides
+_MP_ENTRIES = 0xB002  # of the list of a JPEG's pictures
+_X_DENSITY, _Y_DENSITY, _ORIENTATION, _LYING = 282, 283, 274, (5, 6, 7, 8)  # of EXIF
+_GIF_ASPECT = 12  # its byte
 _PNG_BIT_DEPTH = 24  # its byte: after the mark, the length, the name and the size
-_BITS_PER_SAMPLE, _PHOTOMETRIC, _SAMPLE_FORMAT, _WHITE_IS_ZERO, _UNSIGNED = 258, 262, 339, 0, 1  # of TIFF
-_PLANES, _APART, _COMPRESSION = 284, 2, 259  # of TIFF
-_BIG = 43  # in the head of a BigTIFF, whose is longer
-_SAMPLE_FORMATS = {1: "unsigned", 2: "signed", 3: "floating-point"}  # of TIFF
-
 _ONE_AT_A_TIME = threading.Lock()
 """Which warnings are shown is decided for all threads of a process at once."""
 
@@ -107,41 +108,37 @@ def examine(path: Path, window: Window | None = None) -> Examined:
         warnings.simplefilter("ignore")  # Pillow's warnings quote metadata
         warnings.simplefilter("error", Image.DecompressionBombWarning)
         try:
-            stored = _decode_dicom(data, window is None) if kinds.is_dicom(data) else _decode_usual(data)
+            is_dicom = kinds.is_dicom(data)
+            stored, tall = _decode_dicom(data, window is None) if is_dicom else _decode_usual(data)
             rgb, digest, seen = _show(stored, window)
         except ContrastError as error:
             raise RejectedImageError(str(error), error.seen) from None
         except (Image.DecompressionBombError, Image.DecompressionBombWarning):
             raise RejectedImageError(f"has more than {MAX_PIXELS:,} pixels; scale it down") from None
         except DECODE_ERRORS:
-            why = _describe_unread_tiff(data) or kinds.describe_misnamed(data[: kinds.HEAD_BYTES])
-            raise RejectedImageError(why) from None
-    _require_usable_size(*rgb.size)
-    if max(rgb.size) > STORED_SIDE:
-        rgb.thumbnail((STORED_SIDE, STORED_SIDE), Image.Resampling.LANCZOS)
-    return Examined(rgb, digest, seen)
+            head = data[: kinds.HEAD_BYTES]
+            unread = tiff.describe_unread(data) if kinds.tell_format(head) == "TIFF" else ""
+            raise RejectedImageError(unread or kinds.describe_misnamed(head)) from None
+    size = _square_pixels(*rgb.size, tall)
+    _require_usable_size(*size)
+    scale = min(1.0, STORED_SIDE / max(size))
+    kept = (max(1, round(size[0] * scale)), max(1, round(size[1] * scale)))
+    return Examined(rgb if kept == rgb.size else rgb.resize(kept, Image.Resampling.LANCZOS), digest, seen)
 
 
-def _describe_unread_tiff(data: bytes) -> str:
-    """Say which compression or values a TIFF has that Pillow does not read; empty for others, and for anything else."""
-    if kinds.tell_format(data[: kinds.HEAD_BYTES]) != "TIFF":
-        return ""
-    try:
-        tags, file = ImageFileDirectory_v2(data[: 16 if _BIG in data[2:4] else 8]), BytesIO(data)
-        file.seek(tags.next)
-        tags.load(file)
-        bits, form = max(tags[_BITS_PER_SAMPLE]), max(tags.get(_SAMPLE_FORMAT, (_UNSIGNED,)))
-        white = ", white as zero," if tags.get(_PHOTOMETRIC) == _WHITE_IS_ZERO else ""
-    except DECODE_ERRORS:
-        return ""
-    if tags.get(_COMPRESSION, 1) not in COMPRESSION_INFO:
-        return "is TIFF compressed in a way that is not read; save it with LZW or without compression"
-    try:
-        Image.open(BytesIO(data), formats=("TIFF",)).close()
-    except DECODE_ERRORS:
-        values = f"{bits}-bit {_SAMPLE_FORMATS.get(form, 'other')} values{white}"
-        return f"is TIFF of {values} which are not read; save it as 16-bit PNG or as TIFF of 32-bit floating point"
-    return ""
+def _square_pixels(width: int, height: int, tall: float) -> tuple[int, int]:
+    """Return the size of a picture whose pixels are made square; none is lost, and the longer side of one becomes two.
+
+    Args:
+        tall: How many times as high as wide a pixel is.
+    """
+    if not 1 / _MOST_TALL <= tall <= _MOST_TALL:
+        raise RejectedImageError(
+            f"says that its pixels are {tall:g} times as high as wide; stretch it, or save it without a resolution"
+        )
+    if 1 / _LEAST_TALL <= tall <= _LEAST_TALL:
+        return width, height
+    return (width, round(height * tall)) if tall > 1 else (round(width / tall), height)
 
 
 def _require_usable_size(width: int, height: int) -> None:
@@ -244,19 +241,22 @@ def _in_srgb(image: DecodedImage, profile: bytes) -> DecodedImage:
     return _bare(shown or image.convert("RGB"))
 
 
-def _decode_dicom(data: bytes, by_itself: bool) -> Grey | _Colours:
+def _decode_dicom(data: bytes, by_itself: bool) -> tuple[Grey | _Colours, float]:
     """Decode with a library that only DICOM needs; ``RejectedImageError`` where it cannot be."""
     from pcevolve.modality.images import dicom
     from pcevolve.modality.images.dicom_grey import DicomError
 
     try:
-        found = dicom.decode(data, MAX_PIXELS, MAX_FILE_BYTES, by_itself)
+        found, tall = dicom.decode(data, MAX_PIXELS, MAX_FILE_BYTES, by_itself)
     except DicomError as error:
         raise RejectedImageError(str(error)) from None
-    return found if isinstance(found, Grey) else _Colours(found, found)
+    return found if isinstance(found, Grey) else _Colours(found, found), tall
 
 
-def _decode_usual(data: bytes) -> Grey | _Colours:
+def _decode_usual(data: bytes) -> tuple[Grey | _Colours, float]:
+    """A picture, and how many times as high as wide its pixels are."""
+    if kinds.tell_format(data[: kinds.HEAD_BYTES]) == "TIFF" and (fault := tiff.find_hidden(data)):
+        raise RejectedImageError(fault)
     with Image.open(BytesIO(data), formats=_FORMATS) as image:
         width, height = image.size
         if width * height > MAX_PIXELS:
@@ -264,17 +264,53 @@ def _decode_usual(data: bytes) -> Grey | _Colours:
         if getattr(image, "is_animated", False) and image.format not in _FIRST_FRAME_FORMATS:
             pages = getattr(image, "n_frames", 1) if len(data) <= _COUNTED_BYTES else "several"
             raise RejectedImageError(f"holds {pages} pages or frames; save each that matters as its own file")
+        if any(
+            str(each["Attribute"]["MPType"]).startswith("Multi-Frame") for each in _list_companions(image)
+        ):
+            raise RejectedImageError(
+                "holds several views or pieces of a panorama; save each that matters as its own file"
+            )
         bits, signed, inverted = _sample_bits(image, data)
+        tall = _measure_pixel(image, data)
         image.load()
         turned = ImageOps.exif_transpose(image)
         if signed and turned.mode == "L":
-            return _grey(np.asarray(turned).view(np.int8), 8, signed, inverted)
+            return _grey(np.asarray(turned).view(np.int8), 8, signed, inverted), tall
         bits = bits if bits > 8 or turned.mode in {"1", "L"} else 8  # what a palette says has 8
         if turned.mode in {"I", "F"} or turned.mode.startswith("I;16"):
-            return _grey(np.asarray(turned), bits, signed, inverted)
+            if "transparency" in turned.info:
+                raise RejectedImageError(
+                    "has a transparent value among those of 16 bits; save it without transparency"
+                )
+            return _grey(np.asarray(turned), bits, signed, inverted), tall
         rgb, profile = _bare(_to_rgb(turned)), image.info.get("icc_profile")
         own = turned if turned.mode in {"L", "CMYK"} else rgb  # what the profile is about
-        return _Colours(rgb, _in_srgb(own, profile) if profile else rgb, bits, inverted)
+        return _Colours(rgb, _in_srgb(own, profile) if profile else rgb, bits, inverted), tall
+
+
+def _list_companions(image: Image.Image) -> list[dict[str, Any]]:
+    """The pictures of a file by the list that cameras put into a JPEG (CIPA DC-007); none for any other."""
+    return list(getattr(image, "mpinfo", {}).get(_MP_ENTRIES, ()))
+
+
+def _measure_pixel(image: Image.Image, data: bytes) -> float:
+    """How many times as high as wide a pixel is, once the picture is turned as it is seen; 1 where nothing says so."""
+    exif = image.getexif()
+    said: tuple[Any, Any] | None
+    if image.format == "TIFF":
+        said = tiff.read_density(tiff.read_tags(data))
+    elif image.format == "GIF":  # 49 of 64 is 1, and 0 says nothing (GIF89a, 18)
+        said = (64, data[_GIF_ASPECT] + 15) if data[_GIF_ASPECT] else None
+    else:
+        said = image.info.get("jfif_density") or image.info.get("aspect") or image.info.get("dpi")
+    # Pixels of a length, across and down. EXIF may hold anything.
+    across, down = (
+        float(each) if isinstance(each, Real) else 0.0
+        for each in said or (exif.get(_X_DENSITY), exif.get(_Y_DENSITY))
+    )
+    if not (0 < across < math.inf and 0 < down < math.inf):
+        return 1.0
+    return down / across if exif.get(_ORIENTATION) in _LYING else across / down
 
 
 def _bare(image: DecodedImage) -> DecodedImage:
@@ -286,16 +322,13 @@ def _sample_bits(image: DecodedImage, data: bytes) -> tuple[int, bool, bool]:
     """Bits of a value in the file, whether it has a sign, and whether high values are dark."""
     if image.format == "PNG":
         return data[_PNG_BIT_DEPTH], False, False
-    tags = getattr(image, "tag_v2", None)
-    if image.format != "TIFF" or tags is None:
+    if image.format != "TIFF":
         return 8, False, False
-    signed, bits = (
-        max(tags.get(_SAMPLE_FORMAT, (_UNSIGNED,))) != _UNSIGNED,
-        max(tags.get(_BITS_PER_SAMPLE, (1,))),
-    )
-    if bits > 8 and tags.get(_PLANES) == _APART and len(image.getbands()) > 1:  # Pillow takes them for 8 bits
+    tags = tiff.read_tags(data)
+    bits = tiff.count_bits(tags)
+    if bits > 8 and tiff.lies_apart(tags):  # Pillow takes them for 8 bits
         raise RejectedImageError(f"is TIFF of {bits} bits whose channels lie apart; save it as PNG")
-    return bits, signed, tags.get(_PHOTOMETRIC) == _WHITE_IS_ZERO
+    return bits, tiff.is_signed(tags), tiff.is_white_zero(tags)
 
 
 def _grey(values: NDArray[np.generic], bits: int, signed: bool, inverted: bool) -> Grey:
