@@ -186,7 +186,7 @@ def ran(
     with tempfile.TemporaryDirectory() as folder:
         ledger = Ledger(Path(folder) / "ledger.sqlite")
         account = ledger.account(
-            plan.run_id, private.privacy_units(), plan.relation, Limits(plan.budget, plan.budget)
+            plan.run_id, private.privacy_units(), plan.relation, Limits(plan.budget)
         ).enrol()
         judge = (
             UniformJudge(account, noise, plan)

@@ -200,7 +200,7 @@ def play(setting: Setting, side: int, noise: Noise, folder: Path, selector: Sele
         plan.run_id,
         data.privacy_units(),
         plan.relation,
-        Limits(setting.budget, setting.budget),
+        Limits(setting.budget),
         data.unit_name,
     ).enrol()
     gate = Gate(transcript, spoken, ADDRESS, provider, RetryPolicy(seconds=1, first=1))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -16,10 +17,15 @@ UNITS = tuple(PrivateUnit((each,)) for each in (b"unit 1", b"unit 2", b"unit 3")
 ONE = Event("exponential", "1")
 
 
-def budget(epsilon: Fraction | int, lifetime: Fraction | int | None = None, delta: float = 0.0) -> Limits:
-    """Limits at one δ."""
-    most = epsilon if lifetime is None else lifetime
-    return Limits(Budget(Fraction(epsilon), delta), Budget(Fraction(most), delta))
+def budget(epsilon: Fraction | int, delta: float = 0.0) -> Limits:
+    """What a run may spend; the ledger's cap decides about all runs together."""
+    return Limits(Budget(Fraction(epsilon), delta))
+
+
+def set_cap(path: Path, epsilon: int, delta: float = 0.0) -> None:
+    """Cap what all runs of a ledger may spend together; the ledger is made where there is none."""
+    with closing(Ledger(path)) as ledger:
+        ledger.set_cap(Budget(Fraction(epsilon), delta))
 
 
 def gaussian(lifetime: int) -> dict[str, Any]:
@@ -50,10 +56,17 @@ def account(
     data: bytes = b"",
     **terms: Any,
 ) -> Account:
-    """An account in a ledger that is opened for it; more keywords are its terms."""
-    limits = budget(limit, lifetime, delta)
-    mine = Ledger(path).account(run, units, relation, limits, unit, Terms(**terms), record=record, data=data)
-    return mine.enrol()
+    """An account in a ledger that is opened for it; more keywords are its terms.
+
+    A ``lifetime`` that differs from the limit becomes the ledger's cap, as one that was set before does.
+    """
+    ledger, cap = Ledger(path), Budget(Fraction(lifetime), delta)
+    if ledger.cap() not in (None, cap) or lifetime != limit:
+        ledger.set_cap(cap)
+    limits = budget(limit, delta)
+    return ledger.account(
+        run, units, relation, limits, unit, Terms(**terms), record=record, data=data
+    ).enrol()
 
 
 def query(iteration: int, run: str = "a") -> Query:

@@ -117,7 +117,7 @@ class SmallRun:
         """Open or reopen a run in a folder."""
         plan = plan or small_plan()
         ledger = Ledger(root / "private" / "ledger.sqlite")
-        limits = Limits(Budget(Fraction(10), plan.delta), Budget(Fraction(10), plan.delta))
+        limits = Limits(Budget(Fraction(10), plan.delta))
         units = [PrivateUnit((b"unit 1",)), PrivateUnit((b"unit 2",))]
         terms = Terms(secure=plan.secure)
         account = ledger.account(plan.run_id, units, plan.relation, limits, terms=terms).enrol()

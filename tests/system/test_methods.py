@@ -68,8 +68,9 @@ def test_two_kinds_of_noise_on_the_same_data_add_up(client: Client, tmp_path: Pa
     again = {"method": "jvem", "epsilon": 2, "ledger": ledger}
     refused = client(*client.run_options(private, tmp_path / "two", **again))
     assert refused.returncode == 4
-    assert "privacy.lifetime_epsilon" in refused.stderr
-    both = run_to_end(client, private, tmp_path / "three", **again, lifetime_epsilon=4)
+    assert "pcevolve budget cap" in " ".join(refused.stderr.split())
+    client.succeed("budget", "cap", 4, "--yes", "--ledger", ledger)
+    both = run_to_end(client, private, tmp_path / "three", **again)
     assert both["epsilon_spent"] <= 2
 
 

@@ -27,10 +27,10 @@ def ledger(tmp_path: Path) -> Path:
     path = tmp_path / "data" / "ledger.sqlite"
     times = iter((1.8e9, 1.8e9, 4e18, 0.0, 60.0))
     with closing(Ledger(path, clock=lambda: next(times))) as book:
-        first = book.account("first", PATIENTS, "replace-one", budget(8, 20), "patient").enrol()
+        first = book.account("first", PATIENTS, "replace-one", budget(8), "patient").enrol()
         for number in (1, 2):
             first.pay(query(number, "first"), [ONE], outcome("x", b"noised sums"))
-        second = book.account("second", PATIENTS, "replace-one", budget(12, 20, 1e-5), "patient").enrol()
+        second = book.account("second", PATIENTS, "replace-one", budget(12, 1e-5), "patient").enrol()
         second.pay(query(1, "second"), [NOISE], outcome("y"))
     return path
 
@@ -107,7 +107,7 @@ def test_a_damaged_ledger_is_one_clear_line_and_is_left_alone(alone, ledger, com
 
 def test_a_ledger_can_be_read_while_a_run_is_drawing(alone, ledger):
     with closing(Ledger(ledger)) as book:
-        mine = book.account("first", PATIENTS, "replace-one", budget(8, 20, 1e-5), "patient").enrol()
+        mine = book.account("first", PATIENTS, "replace-one", budget(8, 1e-5), "patient").enrol()
         shown = []
 
         def draw():

@@ -110,7 +110,7 @@ def test_a_notebook_shows_marks_promise_and_pictures(evolved, tmp_path):
     assert "ε = " in page
     assert 'role="alert"' not in page
     apart = {"out": tmp_path / "marked", "ledger": tmp_path / "other.sqlite"}
-    marked = evolved(insecure_noise_seed=1, lifetime_epsilon="99", **apart)
+    marked = evolved(insecure_noise_seed=1, **apart)
     assert 'role="alert"' in marked._repr_html_()
     assert "No guarantee" in marked._repr_html_()
     assert repr(marked).startswith("<Result: INSECURE: noise came from a seed")
@@ -158,7 +158,10 @@ def test_an_error_calls_options_by_their_keywords(evolved, private, tmp_path):
     assert refusal(lifetime_epsilon="x").endswith("try lifetime_epsilon=10")
     assert refusal(shots=30).startswith("the classes do not hold about as many as shots says")
     evolved()
-    assert refusal(out=tmp_path / "two").split("knowingly with ")[1].startswith("lifetime_epsilon=")
+    assert "decide with pcevolve budget cap" in refusal(out=tmp_path / "two")
+    assert refusal(out=tmp_path / "two", lifetime_epsilon=99).startswith(
+        "privacy.lifetime_epsilon 99 is more than"
+    )
     assert refusal().endswith("is a finished run: choose another out; nothing was overwritten")
 
 

@@ -166,14 +166,75 @@ def test_the_worst_unit_decides_and_not_the_sum_over_units(path):
 
 
 @pytest.mark.parametrize("total", ["1/3", "7/9", "1000001/1000000", "22/7"])
-def test_the_limit_that_a_refusal_names_is_enough(path, total):
+def test_the_sum_that_a_refusal_names_is_enough_as_a_cap(path, total):
     event = Event("exponential", total)
     account(path, limit=10, lifetime=10).pay(query(1), [event], outcome())
-    with pytest.raises(BudgetError, match=r"privacy.lifetime_epsilon") as refused:
+    with pytest.raises(BudgetError, match=r"decide with pcevolve budget cap") as refused:
         account(path, run="b", limit=10, lifetime=Fraction(total)).require([event])
-    named = re.search(r"privacy.lifetime_epsilon=([\d.]+)$", str(refused.value))
+    named = re.search(r"this would make it ([\d.]+)\. That was spent by", str(refused.value))
     assert named is not None
     account(path, run="b", limit=10, lifetime=Fraction(named[1])).require([event])
+
+
+def test_without_a_cap_all_runs_may_spend_together_what_the_next_one_alone_may(path):
+    units, terms = (UNITS, "replace-one"), "image"
+    Ledger(path).account("a", *units, budget(2), terms).enrol().pay(query(1), [ONE, ONE], outcome())
+    with pytest.raises(BudgetError, match=r"whose lifetime limit is 3 at delta 0; this would make it 5\."):
+        Ledger(path).account("b", *units, budget(3), terms).require([Event("exponential", "3")])
+
+
+def test_a_run_lowers_the_cap_for_itself_and_does_not_raise_it(path):
+    ledger = Ledger(path)
+    ledger.set_cap(Budget(Fraction(6), 1e-5))
+
+    def ask(lower: int, count: int = 4) -> None:
+        limits = Limits(Budget(Fraction(9)), Fraction(lower))
+        ledger.account("a", UNITS, "replace-one", limits).require([Event("exponential", "1", count)])
+
+    ask(6)
+    with pytest.raises(BudgetError, match="whose lifetime limit is 3 at delta 1e-05"):
+        ask(3)
+    for wish in (lambda: ask(7), lambda: ask(7, count=0)):
+        with pytest.raises(
+            BudgetError, match=r"lifetime_epsilon 7 is more than the ledger's cap allows, 6: .*lower"
+        ):
+            wish()
+    limits = Limits(Budget(Fraction(9)), Fraction(10))
+    uncapped = Ledger(path.with_name("other.sqlite")).account("a", UNITS, "replace-one", limits)
+    with pytest.raises(BudgetError, match=r"lifetime_epsilon 10 is more than this run may spend.* no cap, 9"):
+        uncapped.require([ONE])
+
+
+def test_no_refusal_over_runs_holds_an_option_to_paste(path):
+    pay(account(path), 1)
+    pay(account(path.with_name("noisy.sqlite"), **gaussian(lifetime=20)), 1, event=Event("gaussian", "2"))
+    for ledger, run, options in (
+        (path, "a", {"limit": 9, "lifetime": 2}),
+        (path, "b", {"limit": 9, "lifetime": 2}),
+        (path.with_name("noisy.sqlite"), "b", {}),
+    ):
+        with pytest.raises(BudgetError, match="decide with pcevolve budget cap") as refused:
+            account(ledger, run, **options).require([Event("exponential", "3")])
+        assert "--set" not in str(refused.value)
+
+
+def test_a_cap_holds_from_the_next_draw_on_and_every_cap_is_in_the_history(path):
+    mine = account(path, limit=9, lifetime=9)
+    pay(mine, 1)
+    Ledger(path).set_cap(Budget(Fraction(1), 1e-5))
+    with pytest.raises(
+        BudgetError, match=r"this run would spend epsilon=1\.95\d+ on one image, whose .* is 1 "
+    ):
+        mine.pay(query(2), [ONE], never)
+    Ledger(path).set_cap(Budget(Fraction(20), 1e-5))
+    pay(mine, 2)
+    ledger = Ledger(path)
+    assert [each.budget for each in ledger.caps()] == [Budget(Fraction(each), 1e-5) for each in (1, 20)]
+    assert [each.number for each in ledger.caps()] == [3, 4]
+    assert ledger.cap() == Budget(Fraction(20), 1e-5)
+    assert [row.run_id for row in ledger.runs()] == ["a"]
+    assert [row.number for row in ledger.history()] == [2, 5]
+    assert ledger.export()["caps"] == [{"epsilon": "1", "delta": 1e-5}, {"epsilon": "20", "delta": 1e-5}]
 
 
 def test_gaussian_events_compose_better_than_their_sum(path):
@@ -194,11 +255,11 @@ def test_earlier_gaussian_noise_is_not_forgotten_by_a_run_at_delta_zero(path):
     account(path, **gaussian(lifetime=20)).pay(query(1), [Event("gaussian", "2")], outcome())
     with pytest.raises(BudgetError, match="at delta 0 no epsilon bounds") as refused:
         account(path, run="b", lifetime=1).require([ONE])
-    named = re.search(r"lifetime_delta=(\S+) --set privacy.lifetime_epsilon=(\S+)$", str(refused.value))
-    assert named is not None
-    lifetime = Budget(Fraction(named[2]), float(named[1]))
-    limits = Limits(Budget(Fraction(10)), lifetime)
-    Ledger(path).account("c", UNITS, "replace-one", limits).require([ONE])
+    assert str(refused.value).endswith(
+        "decide with pcevolve budget cap what all runs may spend together, at a delta above 0"
+    )
+    Ledger(path).set_cap(Budget(Fraction(20), 1e-5))
+    Ledger(path).account("c", UNITS, "replace-one", budget(10)).require([ONE])
 
 
 # -- what a run is bound to ----------------------------------------------------------------------------------------
@@ -317,5 +378,5 @@ def test_what_a_run_has_paid_itself_counts_for_the_lifetime_of_its_units(path):
     mine = account(path, limit=9, lifetime=2)
     pay(mine, 1)
     pay(mine, 2)
-    with pytest.raises(BudgetError, match="whose lifetime limit is 2 at delta 0; this would make it 3"):
+    with pytest.raises(BudgetError, match="would spend epsilon=3 on one image, whose lifetime limit is 2 at"):
         mine.pay(query(3), [ONE], never)

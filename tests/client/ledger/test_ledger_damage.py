@@ -28,7 +28,7 @@ def original(tmp_path_factory) -> Path:
     path = tmp_path_factory.mktemp("original") / "ledger.sqlite"
     with closing(Ledger(path)) as ledger:
         for run, units in (("a", UNITS), ("b", UNITS[1:])):
-            mine = ledger.account(run, units, "replace-one", budget(3, 6)).enrol()
+            mine = ledger.account(run, units, "replace-one", budget(6)).enrol()
             for number in (1, 2):
                 mine.pay(query(number, run), [ONE], outcome(f"{run}{number}", run.encode() * 3000))
     return path.parent
@@ -43,8 +43,8 @@ def path(original, tmp_path) -> Path:
 def contents(path: Path) -> list[Any]:
     """All that a ledger says."""
     with closing(Ledger(path)) as ledger:
-        mine = ledger.account("a", UNITS, "replace-one", budget(3, 6)).enrol()
-        other = ledger.account("b", UNITS[1:], "replace-one", budget(3, 6)).enrol()
+        mine = ledger.account("a", UNITS, "replace-one", budget(6)).enrol()
+        other = ledger.account("b", UNITS[1:], "replace-one", budget(6)).enrol()
         spent = [each.compute_spent_before() for each in (mine, other)]
         kept = [each.read_measured(number) for each in (mine, other) for number in (1, 2)]
         return [ledger.runs(), ledger.history(), ledger.export(), spent, kept]
@@ -104,7 +104,7 @@ def goes_on(path: Path) -> bool:
     event = Event("exponential", "1/2")
     try:
         with closing(Ledger(path)) as ledger:
-            ledger.account("a", UNITS, "replace-one", budget(3, 6)).enrol().pay(query(3), [event], outcome())
+            ledger.account("a", UNITS, "replace-one", budget(6)).enrol().pay(query(3), [event], outcome())
     except LedgerError:
         accepted = False
     else:
@@ -178,7 +178,7 @@ def test_a_row_of_a_copy_that_went_another_way_is_refused(path, tmp_path):
     other = tmp_path / "other" / path.name
     for each, rounds in ((path, (3, 4)), (other, (9,))):
         with closing(Ledger(each)) as ledger:
-            mine = ledger.account("a", UNITS, "replace-one", budget(9, 9)).enrol()
+            mine = ledger.account("a", UNITS, "replace-one", budget(9)).enrol()
             for number in rounds:
                 mine.pay(query(number), [ONE], outcome())
     with closing(sqlite3.connect(path)) as db:
@@ -191,7 +191,7 @@ def test_a_row_of_a_copy_that_went_another_way_is_refused(path, tmp_path):
 
 def test_a_ledger_that_is_edited_while_it_is_open_is_refused_too(path):
     with closing(Ledger(path)) as ledger:
-        mine = ledger.account("a", UNITS, "replace-one", budget(3, 6)).enrol()
+        mine = ledger.account("a", UNITS, "replace-one", budget(6)).enrol()
         with closing(sqlite3.connect(path)) as db:
             db.executescript("UPDATE rows SET private = x'00' WHERE number = 2")
         with pytest.raises(LedgerError, match="a row changed while it was open"):
@@ -200,7 +200,7 @@ def test_a_ledger_that_is_edited_while_it_is_open_is_refused_too(path):
 
 def test_an_older_copy_put_in_place_while_it_is_open_is_refused(path):
     with closing(Ledger(path)) as ledger:
-        mine = ledger.account("a", UNITS, "replace-one", budget(3, 6)).enrol()
+        mine = ledger.account("a", UNITS, "replace-one", budget(6)).enrol()
         older = path.read_bytes()
         mine.pay(query(3), [ONE], outcome())
         mine.receipts()

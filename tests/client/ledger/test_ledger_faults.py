@@ -55,9 +55,9 @@ def scratch(tmp_path) -> Iterator[Path]:
         yield Path(folder)
 
 
-def pay_for_one(path: Path, draw: Callable[[], Paid], lifetime: int = 1) -> Receipt:
+def pay_for_one(path: Path, draw: Callable[[], Paid]) -> Receipt:
     with closing(Ledger(path)) as ledger:
-        mine = ledger.account("a", UNITS, "replace-one", budget(1, lifetime)).enrol()
+        mine = ledger.account("a", UNITS, "replace-one", budget(1)).enrol()
         return mine.pay(query(1), [ONE], draw)
 
 

@@ -19,7 +19,7 @@ from pcevolve.ledger.ledger import Ledger, PrivateUnit, Terms
 from pcevolve.ledger.overlap import Reach, compute_exposures
 from pcevolve.ledger.store import Key
 from pcevolve.ledger.units import RunUnits, UnitPartition, Units
-from pcevolve.privacy import FREE, Event
+from pcevolve.privacy import FREE, Budget, Event
 from support.accounts import account, budget, gaussian, images, outcome, patients, query
 from support.examples import examples
 
@@ -217,6 +217,7 @@ def unit_maps(draw):
 def test_no_subject_ever_bears_more_than_the_limit_and_no_run_that_keeps_it_is_refused(runs, terms):
     (relation, declared), done = terms, []
     with tempfile.TemporaryDirectory() as folder, closing(Ledger(Path(folder) / "l.sqlite")) as ledger:
+        ledger.set_cap(Budget(Fraction(4)))
         for number, (units, quarters) in enumerate(runs):
             event, name = Event("exponential", str(Fraction(quarters, 4))), f"run {number}"
             after = [*done, (units, event.value)]
@@ -229,7 +230,7 @@ def can_pay(ledger, name, units, event, relation, declared) -> bool:
     """True if a run's one draw can be paid for; if not, the run never begins."""
     named = [PrivateUnit(tuple(b"%d" % i for i in sorted(im)), name) for name, im in units]
     kind = "image" if named[0].name is None else "patient"
-    mine = ledger.account(name, named, relation, budget(9, 4), kind, Terms(unit_size=declared))
+    mine = ledger.account(name, named, relation, budget(9), kind, Terms(unit_size=declared))
     with contextlib.suppress(BudgetError):
         mine.require([event])
         mine.enrol().pay(query(1, name), [event], outcome())

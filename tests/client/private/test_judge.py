@@ -79,7 +79,7 @@ POOL = Pool({label: candidates(label) for label in DATA.labels})
 def account(path: Path, epsilon: int = 10_000, delta: float = 0.0) -> Account:
     limit = Budget(Fraction(epsilon), delta)
     ledger = Ledger(path / "ledger.sqlite")
-    return ledger.account(RUN, DATA.privacy_units(), "replace-one", Limits(limit, limit)).enrol()
+    return ledger.account(RUN, DATA.privacy_units(), "replace-one", Limits(limit)).enrol()
 
 
 def judge(

@@ -22,6 +22,7 @@ from pcevolve.private import judge as views
 from pcevolve.private.judge import PrivateJudge
 from pcevolve.transcript import RunReader
 from support import online
+from support.accounts import set_cap
 from support.provider import png
 
 pytestmark = pytest.mark.system
@@ -139,7 +140,7 @@ def test_a_run_that_cannot_be_paid_for_is_refused_before_the_api_hears_of_it(run
         LedgerError,
         match=r"another neighbour relation: use the same, --set privacy.relation=replace-one, as .*run \(",
     ):
-        run(relation="add-remove", lifetime_epsilon=99, out="third")
+        run(relation="add-remove", out="third")
     assert server.heard == []
     assert len(Ledger(Path("ledger.sqlite")).runs()) == 1
 
@@ -175,7 +176,8 @@ def test_a_patient_whose_images_are_spent_one_by_one_is_not_lost_sight_of(
     run, folder, server, capsys, tmp_path, monkeypatch
 ):
     monkeypatch.setenv("COLUMNS", "200")
-    half = {"epsilon": 3, "lifetime_epsilon": 6, "iterations": 1}
+    half = {"epsilon": 3, "iterations": 1}
+    set_cap(Path("ledger.sqlite"), 6)
     of = "file,patient\ncut/a.png,p\ncut/b.png,p\ncut/c.png,p\ngood/x.png,q\n"
     (tmp_path / "units.csv").write_text(of)
     run(private=folder("all", cut="a b c", good="x"), unit_map="units.csv", out="patients", **half)
@@ -200,7 +202,8 @@ def test_a_run_is_not_kept_among_the_private_images(words, given, server, comman
 
 
 def test_a_run_with_noise_does_not_follow_one_without(run, server, capsys):
-    half = {"epsilon": 3, "lifetime_epsilon": 6, "iterations": 1}
+    half = {"epsilon": 3, "iterations": 1}
+    set_cap(Path("ledger.sqlite"), 6)
     seeded = run(out="seeded", insecure_noise_seed=1, **half)
     assert json.loads((seeded / "summary.json").read_text())["epsilon_spent"] is None
     assert ">Privacy loss ε, cumulative<" not in (seeded / "report.html").read_text()

@@ -13,6 +13,7 @@ from pcevolve.cli import main as cli
 from pcevolve.ledger.ledger import Ledger
 from pcevolve.session.console import detail_result, summarise
 from support import online
+from support.accounts import set_cap
 from support.provider import png
 
 pytestmark = pytest.mark.system
@@ -81,7 +82,8 @@ def test_every_fact_is_told_to_whoever_asks(words):
 
 def test_a_second_run_is_told_of_the_first_and_status_of_both(words, server):
     print_lines(words())
-    story = flat(print_lines(words(out="once more", lifetime_epsilon=30)))
+    set_cap(Path("ledger.sqlite"), 30)
+    story = flat(print_lines(words(out="once more")))
     assert "next open 'once more/report.html' pcevolve audit 'once more' (what left, and why)" in story
     assert "before epsilon 10, counted for whoever is worst off, by earlier runs on these data" in story
     assert "together When this run began, its ledger knew 1 earlier release to this provider" in story
@@ -97,7 +99,8 @@ def test_a_plan_shows_what_is_public_of_a_run_finished_or_not_and_status_how_it_
     print_lines(words())
     finished = flat(print_lines(["plan", "r"]))
     request.getfixturevalue("broken_img2img")
-    assert CliRunner().invoke(cli.app, words(out="cut-off", lifetime_epsilon=30)).exit_code != 0
+    set_cap(Path("ledger.sqlite"), 30)
+    assert CliRunner().invoke(cli.app, words(out="cut-off")).exit_code != 0
     for page in (finished, flat(print_lines(["plan", "cut-off"]))):
         for part in ("prompts, cut", "A scratch image with cut", "epsilon 10", "candidates per class"):
             assert part in page

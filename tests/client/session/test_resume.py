@@ -16,6 +16,7 @@ from pcevolve.auditing import audit
 from pcevolve.ledger.ledger import Ledger
 from pcevolve.session import execution
 from support import online
+from support.accounts import set_cap
 
 
 @pytest.fixture
@@ -35,15 +36,14 @@ def test_a_run_goes_on_by_its_folder_alone_from_anywhere(cut_off, tmp_path, monk
 
 
 def test_a_run_whose_budget_another_used_up_meanwhile_goes_on_as_its_refusal_advises(cut_off, words, command):
-    meanwhile = words(
-        "--set", "privacy.lifetime_epsilon=15", out="other", domain="leather", iterations=1, epsilon=10
-    )
-    assert command(*meanwhile).code == 0
+    set_cap(Path("ledger.sqlite"), 15)
+    assert command(*words(out="other", domain="leather", iterations=1)).code == 0
     refused = command("run", "--resume", "run")
     assert refused.code == 4
-    advised = refused.said.partition("raise the limit knowingly with ")[2]
-    assert advised == "--set privacy.lifetime_epsilon=20"
-    assert command("run", "--resume", "run", *advised.split()).code == 0
+    assert "decide with pcevolve budget cap what all runs may spend together" in refused.said
+    assert command("run", "--resume", "run", "--set", "privacy.lifetime_epsilon=20").code == 4
+    assert command("budget", "cap", "20", "--yes", "--ledger", "ledger.sqlite").code == 0
+    assert command("run", "--resume", "run").code == 0
 
 
 def test_an_option_that_a_run_did_not_begin_with_is_named_as_it_was_typed(cut_off, command, server):

@@ -13,6 +13,7 @@ from pcevolve.errors import DataError, LedgerError, ProviderError
 from pcevolve.ledger.ledger import Ledger
 from pcevolve.session import images, texts
 from support import online
+from support.accounts import set_cap
 from support.provider import png
 
 pytestmark = pytest.mark.system
@@ -118,9 +119,10 @@ def test_one_of_more_than_a_class_has_is_refused_before_anything_is_spent_or_sen
 def test_one_of_all_is_no_statement_about_how_many_there_are(run, more):
     """All that is public of a run on exactly K of each class is what is public of one that drew them out of more."""
     assumed = []
+    set_cap(Path("ledger.sqlite"), 99)
     for out, extra in (("all", 2), ("some", 9)):
         more(cut=extra, good=extra)
-        root = run(**THREE, lifetime_epsilon=99, out=out)
+        root = run(**THREE, out=out)
         assumed.append(manifest(root)["guarantee"]["assumed_public"])
     assert assumed[0] == assumed[1]
     assert not any("out of more" in each for each in assumed[0])

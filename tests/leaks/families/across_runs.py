@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -14,7 +15,7 @@ from leaks.attempts import Act, Attempt
 from leaks.world import World
 from pcevolve.errors import BudgetError, DataError, LedgerError
 from pcevolve.ledger.ledger import NO_TERMS, Ledger, Paid, PrivateUnit, Terms
-from pcevolve.privacy import Event, Relation
+from pcevolve.privacy import Budget, Event, Relation
 from pcevolve.public.release import Query
 from support.accounts import budget, images, patients
 
@@ -157,6 +158,7 @@ def _sequenced(limit: int, steps: Sequence[Step], relation: Relation) -> Act:
     def act(world: World) -> None:
         with TemporaryDirectory() as folder:
             ledger = Ledger(Path(folder) / "ledger.sqlite")
+            ledger.set_cap(Budget(Fraction(limit)))
             for number, step in enumerate(steps[:-1]):
                 try:
                     run(ledger, number, step)
@@ -165,7 +167,7 @@ def _sequenced(limit: int, steps: Sequence[Step], relation: Relation) -> Act:
             run(ledger, len(steps), steps[-1])
 
     def run(ledger: Ledger, number: int, step: Step) -> None:
-        name, limits = f"{number:032x}", budget(9, limit)
+        name, limits = f"{number:032x}", budget(9)
         account = ledger.account(name, step.units, step.relation or relation, limits, step.kind, step.terms)
         account.require([step.event])
         account.enrol().pay(Query(name, 1), [step.event], lambda: Paid(()))

@@ -53,7 +53,7 @@ def _naming(world: World, candidate: Candidate) -> Receipt:
 
 def _of_other_run(world: World) -> Receipt:
     """A receipt that another run in the same ledger has paid for."""
-    limits = Limits(Budget(Fraction(10), 0.0), Budget(Fraction(10), 0.0))
+    limits = Limits(Budget(Fraction(10), 0.0))
     other = world.run.ledger.account(
         "f" * 32, images(b"somebody else"), world.run.plan.relation, limits
     ).enrol()

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import asdict
 from datetime import UTC, datetime
 from fractions import Fraction
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,14 +18,17 @@ import typer
 
 from pcevolve.cli.help import HELP, CommandWithPanels, GroupWithPanels
 from pcevolve.cli.options import Json, LedgerFile, drop_unset, takes
-from pcevolve.config.files import find_ledger
-from pcevolve.errors import UsageError
-from pcevolve.public.figures import format_loss, in_full
+from pcevolve.config.files import find_ledger, find_ledger_volume
+from pcevolve.errors import DeclinedError, UsageError
+from pcevolve.privacy import Budget
+from pcevolve.public.figures import format_loss, in_full, parse_cap, parse_delta
 from pcevolve.public.options import validate
+from pcevolve.public.settings import USUAL_DELTA
 from pcevolve.screen import NARROW, print_table
 from pcevolve.session.first.pricing import PlannedRun, price, tabulate_plan
 
 if TYPE_CHECKING:
+    from pcevolve.ledger.entries import Cap
     from pcevolve.ledger.ledger import HistoryRow, Ledger, RunRow
 
 budget = typer.Typer(
@@ -54,7 +59,7 @@ def budget_plan(*, as_json: Json = False, **options: object) -> None:
 def budget_show(ledger: LedgerFile = None, as_json: Json = False) -> None:
     """List all runs in the ledger, by folder, domain and date, and what each has spent at its own delta."""
     with open_ledger(ledger) as known:
-        rows = known.runs()
+        rows, cap = known.runs(), known.cap()
     if as_json:
         typer.echo(json.dumps([_as_json(row) for row in rows], indent=1))
         return
@@ -62,6 +67,61 @@ def budget_show(ledger: LedgerFile = None, as_json: Json = False) -> None:
         typer.echo(NO_RUN)
         return
     print_table("Privacy ledger", ("began", "run", "units", "spent"), map(_cells, rows), NARROW, lines=True)
+    typer.echo(_spell_cap(cap))
+
+
+@budget.command("cap", cls=CommandWithPanels)
+def budget_cap(
+    epsilon: Annotated[
+        str | None, typer.Argument(metavar="EPSILON", help="The cap; without it, what the cap is.")
+    ] = None,
+    delta: Annotated[float, typer.Option(help="Delta at which the cap holds.")] = USUAL_DELTA,
+    ledger: LedgerFile = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask whether more may be spent.")] = False,
+) -> None:
+    """Cap what all runs in the ledger may spend together on any one image, text or patient.
+
+    It is for whoever answers for the data; a run may lower the cap for itself, and not raise it. Whatever lets runs
+    spend more is asked about, and every cap stays in the ledger's history. As long as there is no cap, all runs on the
+    same data may spend together what the next one alone may.
+    """
+    if epsilon is None:
+        with open_ledger(ledger) as known:
+            typer.echo(_spell_cap(known.cap()))
+        return
+    wanted = Budget(parse_cap(epsilon), parse_delta(delta))
+    from pcevolve.ledger.creation import require_volume
+    from pcevolve.ledger.ledger import Ledger  # SciPy takes a second to load
+
+    path = ledger or find_ledger()
+    require_volume(path, find_ledger_volume())
+    with closing(Ledger(path)) as known:
+        before = known.cap()
+        if not yes and _allows_more(before, wanted, bool(known.runs())):
+            _require_agreement(f"{path}: {_spell_cap(before)}; it would be {_spell_cap(wanted)}")
+        known.set_cap(wanted)
+    typer.echo(f"{path}: {_spell_cap(wanted)}")
+
+
+def _allows_more(before: Budget | None, wanted: Budget, used: bool) -> bool:
+    """True if runs may spend more under a cap than before it."""
+    if before is None:
+        return used
+    return wanted.epsilon > before.epsilon or wanted.delta > before.delta
+
+
+def _require_agreement(change: str) -> None:
+    """Ask at a terminal whether more may be spent; elsewhere nobody can answer, and it stays as it is."""
+    if not sys.stdin.isatty():
+        raise UsageError(f"{change}: more may be spent only if somebody agrees, so type it at a terminal")
+    if not typer.confirm(f"{change}. Let runs reveal more about the same people?", err=True):
+        raise DeclinedError("the cap stays as it is")
+
+
+def _spell_cap(cap: Budget | None) -> str:
+    if cap is None:
+        return "no cap: all runs on the same data may spend together what the next one alone may"
+    return f"all runs together may spend epsilon {float(cap.epsilon):g} at delta {in_full(cap.delta)} on any one unit"
 
 
 @budget.command("history", cls=CommandWithPanels)
@@ -72,21 +132,15 @@ def budget_history(
     ledger: LedgerFile = None,
     as_json: Json = False,
 ) -> None:
-    """List every access to private data, in the order of payment, and what its run had spent after it."""
+    """List every access to private data, what its run had spent after it, and every cap, in order."""
     with open_ledger(ledger) as known:
-        rows = known.history(run)
+        rows: list[HistoryRow | Cap] = [*known.history(run), *(known.caps() if run is None else ())]
+    rows.sort(key=attrgetter("number"))
     if as_json:
         typer.echo(json.dumps([_as_json(row) for row in rows], indent=1))
         return
     headings = ("no.", "time", "run", "round", "mechanism", "parameter", "count", "noise", "epsilon so far")
-    cells = [
-        (
-            *(str(row.number), format_time(row.time), row.run_id, str(row.iteration)),
-            *(row.mechanism, _short(row.parameter), str(row.count), row.noise, format_loss(row.epsilon)),
-        )
-        for row in rows
-    ]
-    print_table("Accesses to private data", headings, cells)
+    print_table("Accesses to private data", headings, map(_list_cells, rows))
 
 
 @budget.command("export", cls=CommandWithPanels)
@@ -120,8 +174,27 @@ def open_ledger(path: Path | None) -> Iterator[Ledger]:
         yield ledger
 
 
-def _as_json(row: RunRow | HistoryRow) -> dict[str, Any]:
+def _list_cells(row: HistoryRow | Cap) -> tuple[str, ...]:
+    """An access to private data, or a cap on all of them, in the columns of the history."""
+    from pcevolve.ledger.entries import Cap
+
+    begins = str(row.number), format_time(row.time)
+    if not isinstance(row, Cap):
+        return (
+            *(*begins, row.run_id, str(row.iteration), row.mechanism, _short(row.parameter)),
+            *(str(row.count), row.noise, format_loss(row.epsilon)),
+        )
+    cap = f"epsilon {float(row.budget.epsilon):g} at delta {in_full(row.budget.delta)}"
+    return (*begins, "all", "", "cap", cap, "", "", "")
+
+
+def _as_json(row: RunRow | HistoryRow | Cap) -> dict[str, Any]:
     """A row for JSON, which has no infinity: an unbounded loss is null."""
+    from pcevolve.ledger.entries import Cap
+
+    if isinstance(row, Cap):
+        cap = {"epsilon": str(row.budget.epsilon), "delta": row.budget.delta}
+        return {"number": row.number, "time": row.time, "cap": cap}
     return {name: None if value == math.inf else value for name, value in asdict(row).items()}
 
 

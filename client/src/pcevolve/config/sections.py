@@ -169,12 +169,10 @@ class PrivacySettings(public.Section):
     lifetime_epsilon: Annotated[
         str | None,
         EXACT,
-        Field(description="Most that all runs on these data may spend together; --epsilon if not given."),
-        Setting(resumable=True),
-    ] = None
-    lifetime_delta: Annotated[
-        float | None,
-        Field(ge=0, lt=1, description="Delta at which privacy.lifetime_epsilon holds; --delta if not given."),
+        Field(
+            description="Most that all runs may spend together on any one of these privacy units, where that is less "
+            "than the ledger's cap (pcevolve budget cap), or without a cap less than --epsilon."
+        ),
         Setting(resumable=True),
     ] = None
     forget_insecure: Annotated[

@@ -33,7 +33,6 @@ class RunOptions(TypedDict, total=False):
     relation: Literal["replace-one", "add-remove"]
     ledger: AnyPath | None
     lifetime_epsilon: Exact | None
-    lifetime_delta: float | None
     forget_insecure: bool
     pad_selection: float | None
     pace: float

@@ -11,6 +11,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
 from typing import Protocol, Self
@@ -22,27 +23,33 @@ from pcevolve.ledger.others import CumulativeLoss, PriorRuns, name_runs
 from pcevolve.ledger.units import SINGLE
 from pcevolve.privacy import Budget, Event
 from pcevolve.public.figures import format_loss, format_upwards, in_full
-from pcevolve.public.options import advise, spell_flag
+from pcevolve.public.options import spell_flag
 from pcevolve.public.parts import Earlier
 from pcevolve.public.release import Choice, Query, Receipt
-from pcevolve.public.settings import USUAL_DELTA
 
 INSECURE_BEFORE = (
     "an INSECURE run used these data: its noise came from a seed, so no epsilon bounds what all runs together "
-    "reveal. Use data that no such run has seen, or leave such runs out of the sum knowingly, with "
-    "--set privacy.forget_insecure=true; card and report will say so"
+    "reveal. Use data that no such run has seen; privacy.forget_insecure leaves such runs out of the sum, and card and "
+    "report say so"
 )
 
-LIFETIME = "privacy.lifetime_epsilon"
-LIFETIME_DELTA = "privacy.lifetime_delta"
+DECIDES = (
+    "have whoever answers for the ledger decide with pcevolve budget cap what all runs may spend together"
+)
 
 
 @dataclass(frozen=True)
 class Limits:
-    """The privacy budget: what this run may spend, and all runs that ever used it on any one privacy unit."""
+    """The privacy budget.
+
+    Attributes:
+        run: What this run may spend.
+        lower: ε that all runs together may spend on any one privacy unit, as this run wishes it: it may be lower than
+            the ledger's cap and not higher; None for the cap itself.
+    """
 
     run: Budget
-    lifetime: Budget
+    lower: Fraction | None = None
 
 
 @dataclass(frozen=True)
@@ -95,6 +102,25 @@ class Account:
     def ledger(self) -> Path:
         """Path of the ledger file."""
         return self.entries.store.path
+
+    @property
+    def lifetime(self) -> Budget:
+        """What all runs together may spend on any one privacy unit; as long as nobody has set a cap, what this one may.
+
+        Raises:
+            BudgetError: The run wishes for more than that.
+        """
+        caps, lower = self.entries.caps(), self.limits.lower
+        limit = caps[-1].budget if caps else self.limits.run
+        if lower is None:
+            return limit
+        if lower > limit.epsilon:
+            by = "the ledger's cap allows" if caps else "this run may spend, where the ledger has no cap"
+            raise BudgetError(
+                f"privacy.lifetime_epsilon {float(lower):g} is more than {by}, {float(limit.epsilon):g}: it can lower "
+                f"that and not raise it; {DECIDES}"
+            )
+        return Budget(lower, limit.delta)
 
     @property
     def is_first(self) -> bool:
@@ -224,7 +250,7 @@ class Account:
             affected = self._others.find_affected()
             if affected.insecure:
                 return math.inf
-            delta = self.limits.lifetime.delta
+            delta = self.lifetime.delta
             # The worst subject: the limit is a promise to everybody, and the average would hide whoever bore most.
             return max(epsilon(each.others, delta) for each in affected.losses(()))
 
@@ -251,6 +277,7 @@ class Account:
                 has must be declared.
         """
         with self.entries.store.reading():
+            _ = self.lifetime  # a wish for more is refused even where nothing is spent
             self._afford(_without(events, self.entries.events(self.run.run_id)))
 
     def _afford(self, new: tuple[Event, ...]) -> None:
@@ -262,7 +289,7 @@ class Account:
         # Own and new together, not new against a remainder: ε of Gaussian and Rényi accounting does not subtract.
         if not within(own + new, self.limits.run):
             raise BudgetError(_over_run(own, new, self.limits.run))
-        affected, limit = self._others.find_affected(), self.limits.lifetime
+        affected, limit = self._others.find_affected(), self.lifetime
         # Before any sum: seeded noise can be subtracted by whoever guesses the seed, so no ε is true.
         if affected.insecure:
             raise BudgetError(f"{INSECURE_BEFORE}. It is about {affected.named_insecure}")
@@ -303,28 +330,25 @@ def _over_lifetime(worst: CumulativeLoss, limit: Budget, unit: str) -> str:
     kind = unit if {worst.kind, unit} <= SINGLE else worst.kind  # single texts are no images
     total, own = epsilon(worst.others + worst.own, limit.delta), epsilon(worst.own, limit.delta)
     if math.isinf(total):
-        return _spell_unbounded(limit) if math.isinf(own) else _advise_lifetime_delta(worst, limit)
+        return _spell_unbounded(limit) if math.isinf(own) or limit.delta else _spell_noisy_before(worst)
+    limited = f"whose lifetime limit is {float(limit.epsilon):g} at delta {in_full(limit.delta)}"
+    if not worst.others:
+        return (
+            f"this run would spend epsilon={format_upwards(total)} on one {kind}, {limited}: nothing was drawn; give a "
+            f"smaller {spell_flag('epsilon')}, or {DECIDES}"
+        )
     before = format_loss(epsilon(worst.others, limit.delta))
     return (
-        f"earlier runs already spent epsilon={before} on these data, for the one {kind} that is worst off, "
-        f"whose lifetime limit is {float(limit.epsilon):g} at delta {in_full(limit.delta)}; this would make it "
-        f"{format_upwards(total)}. That was spent by {name_runs(worst.runs)}: use the dataset that is already paid "
-        f"for, or raise the limit knowingly with {advise('lifetime_epsilon', format_upwards(total), LIFETIME)}"
+        f"earlier runs already spent epsilon={before} on these data, for the one {kind} that is worst off, {limited}; "
+        f"this would make it {format_upwards(total)}. That was spent by {name_runs(worst.runs)}: use the dataset that "
+        f"is already paid for, or {DECIDES}"
     )
 
 
-def _advise_lifetime_delta(worst: CumulativeLoss, limit: Budget) -> str:
-    """Say at which limits all runs together could be, where it is earlier ones that this delta cannot bound."""
-    total = epsilon(worst.others + worst.own, USUAL_DELTA)
-    if limit.delta or math.isinf(total):
-        return _spell_unbounded(limit)
-    raised = advise("lifetime_delta", f"{USUAL_DELTA:g}", LIFETIME_DELTA)
-    if total > limit.epsilon:
-        raised += f" {advise('lifetime_epsilon', format_upwards(total), LIFETIME)}"
+def _spell_noisy_before(worst: CumulativeLoss) -> str:
     return (
         f"at delta 0 no epsilon bounds what earlier runs on these data reveal: nothing was drawn. They are "
-        f"{name_runs(worst.runs)}: use the dataset that is already paid for, or let all runs together be counted at "
-        f"another limit knowingly with {raised}"
+        f"{name_runs(worst.runs)}: use the dataset that is already paid for, or {DECIDES}, at a delta above 0"
     )
 
 

@@ -17,6 +17,19 @@ from pcevolve.privacy import FREE, Budget, Event, Relation
 from pcevolve.public.release import Query, Receipt
 
 ENROLMENT = ""  # name of a run's first row; a query's key is never empty
+CAPS = ""  # in place of a run's id, of rows about all runs; a run's id is never empty
+
+
+@dataclass(frozen=True)
+class Cap:
+    """What all runs together may spend on any one privacy unit, from a row on until another one.
+
+    ``time`` is in seconds since 1970 by this machine's clock, for people to read.
+    """
+
+    number: int
+    time: float
+    budget: Budget
 
 
 @dataclass(frozen=True)
@@ -135,7 +148,18 @@ class Entries:
     def run_ids(self) -> tuple[str, ...]:
         """Ids of all runs in the ledger, oldest first."""
         with self.store.reading():
-            return tuple(self.store.numbers)
+            return tuple(run_id for run_id in self.store.numbers if run_id != CAPS)
+
+    def caps(self) -> tuple[Cap, ...]:
+        """Every cap that was ever set, oldest first; the last one holds."""
+        with self.store.reading():
+            rows = (self.store.row(number) for number in sorted(self.store.numbers.get(CAPS, {}).values()))
+            return tuple(map(_cap, rows))
+
+    def add_cap(self, budget: Budget) -> None:
+        """Add a row that caps what all runs may spend together; within ``store.writing()``."""
+        content = {"time": self._clock(), "epsilon": str(budget.epsilon), "delta": budget.delta}
+        self.store.append(CAPS, str(len(self.store.numbers.get(CAPS, {}))), _encode(content))
 
     def enrolment(self, run_id: str) -> Enrolment | None:
         """The enrolment of a run, if there is one."""
@@ -242,6 +266,12 @@ def _enrolment(row: Row) -> Enrolment:
             *(row.run_id, values["relation"], values["unit"], budget, units, values["data"], terms, origin),
             values["time"],
         )
+
+
+def _cap(row: Row) -> Cap:
+    with _understanding(row):
+        values = json.loads(row.content)
+        return Cap(row.number, values["time"], Budget(Fraction(values["epsilon"]), values["delta"]))
 
 
 def _terms(values: dict[str, Any]) -> Terms:

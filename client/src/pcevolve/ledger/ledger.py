@@ -17,10 +17,10 @@ from pcevolve.dp.accountants import ACCOUNTANTS, epsilon, merge
 from pcevolve.errors import DataError, LedgerError
 from pcevolve.ledger.account import Account, Limits, NoRecord, Paid, Record
 from pcevolve.ledger.creation import open_store
-from pcevolve.ledger.entries import Enrolment, Entries, Origin, Payment, Terms
+from pcevolve.ledger.entries import Cap, Enrolment, Entries, Origin, Payment, Terms
 from pcevolve.ledger.store import SIZE
 from pcevolve.ledger.units import IMAGE, PrivateUnit, Units
-from pcevolve.privacy import FREE, Event, Relation
+from pcevolve.privacy import FREE, Budget, Event, Relation
 from pcevolve.public.figures import finite_or_none
 
 __all__ = ["Account", "Ledger", "Limits", "Origin", "Paid", "Payment", "PrivateUnit", "Terms"]
@@ -124,6 +124,20 @@ class Ledger:
         account.require_same_terms()
         return account
 
+    def cap(self) -> Budget | None:
+        """What all runs together may spend on any one privacy unit; None as long as nobody has said."""
+        caps = self._entries.caps()
+        return caps[-1].budget if caps else None
+
+    def caps(self) -> tuple[Cap, ...]:
+        """Every cap that was ever set, oldest first."""
+        return self._entries.caps()
+
+    def set_cap(self, budget: Budget) -> None:
+        """Cap what all runs together may spend on any one privacy unit; it holds for runs under way, too."""
+        with self._store.writing():
+            self._entries.add_cap(budget)
+
     def fingerprint(self, digest: bytes) -> str:
         """Return the ledger's fingerprint of a digest: hexadecimal digits that mean nothing without its key."""
         return self._store.key.fingerprint(digest).hex()
@@ -154,7 +168,12 @@ class Ledger:
         It leaves out what the private side keeps, fingerprints, numbers of units, which runs share data, and times.
         """
         with self._store.reading():
-            return {"runs": [self._export(each) for each in self._enrolments()]}
+            return {
+                "caps": [
+                    {"epsilon": str(each.budget.epsilon), "delta": each.budget.delta} for each in self.caps()
+                ],
+                "runs": [self._export(each) for each in self._enrolments()],
+            }
 
     def knows(self, run_id: str) -> bool:
         """True if a run is on record here, whether it has paid for anything or not."""

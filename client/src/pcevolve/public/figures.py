@@ -75,6 +75,11 @@ def parse_epsilon(text: str | float, name: str = "epsilon", path: str = "") -> F
     return _exact(path or spell_flag(name), text, advise(name, 10, path))
 
 
+def parse_cap(text: str) -> Fraction:
+    """Read what all runs of a ledger may spend together, exactly; errors as ``parse_epsilon``."""
+    return _exact("EPSILON", text, "pcevolve budget cap 20")
+
+
 def parse_noise_multiplier(text: str | float) -> Fraction:
     """Read a noise multiplier (deviation over L2 sensitivity) exactly; ``UsageError`` beyond what makes sense."""
     return _exact(spell_flag("noise_multiplier"), text, advise("noise_multiplier", 2))

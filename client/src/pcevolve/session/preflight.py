@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +41,7 @@ class CheckedRun:
     folder: RunFolder
     resume: bool
     budget: Budget
-    lifetime: Budget
+    lifetime: Fraction | None
     key: str | None = field(default=None, repr=False)
 
 
@@ -61,8 +62,7 @@ def check_run(settings: RunConfig, resume: bool = False, key: str | None = None)
     _check_paths(settings, folder, resume)
     _check_names(settings, key)
     budget = _budget(settings)
-    lifetime = _lifetime(settings, budget)
-    return CheckedRun(settings, folder, resume, budget, lifetime, key)
+    return CheckedRun(settings, folder, resume, budget, _lifetime(settings), key)
 
 
 def continue_options(root: Path, given: Mapping[str, Any]) -> RunConfig:
@@ -113,8 +113,7 @@ def merge_options(stored: RunConfig, given: RunConfig) -> RunConfig:
 def _check_figures(settings: RunConfig) -> None:
     """Refuse figures and an address that no run can have, which takes least to tell."""
     parse_epsilon(settings.privacy.epsilon)
-    if settings.privacy.lifetime_epsilon is not None:
-        parse_epsilon(settings.privacy.lifetime_epsilon, "lifetime_epsilon", "privacy.lifetime_epsilon")
+    _lifetime(settings)
     require_address(settings.provider.api)
     _require_writers(settings)
 
@@ -187,16 +186,10 @@ def _budget(settings: RunConfig) -> Budget:
     )
 
 
-def _lifetime(settings: RunConfig, budget: Budget) -> Budget:
-    """Return the budget of all runs together for any one privacy unit; this run's where nothing else is given."""
-    epsilon = (
-        parse_epsilon(settings.privacy.lifetime_epsilon)
-        if settings.privacy.lifetime_epsilon
-        else budget.epsilon
-    )
-    return Budget(
-        epsilon, budget.delta if settings.privacy.lifetime_delta is None else settings.privacy.lifetime_delta
-    )
+def _lifetime(settings: RunConfig) -> Fraction | None:
+    """ε that all runs together may spend on any one privacy unit, where the ledger's cap is not to decide alone."""
+    given = settings.privacy.lifetime_epsilon
+    return None if given is None else parse_epsilon(given, "lifetime_epsilon", "privacy.lifetime_epsilon")
 
 
 def _require_own_folder(settings: RunConfig, *data: Path | str | None) -> None:

@@ -14,7 +14,9 @@ import json
 import math
 import time
 from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from math import isfinite
 from pathlib import Path
 from typing import Any, Final
@@ -25,12 +27,15 @@ from rich.console import Console
 from pcevolve.config.config import RunConfig
 from pcevolve.encoders import WORDS
 from pcevolve.errors import StoppedError, UsageError
+from pcevolve.ledger.ledger import Ledger
 from pcevolve.pages.report.charts import AccuracyPoint
 from pcevolve.pages.report.page import CONTROL, SHOTS, write_report
+from pcevolve.privacy import Budget
 from pcevolve.private import ProgressCallback
 from pcevolve.private.dataset import PrivateDataset
 from pcevolve.private.sources import CELLS
 from pcevolve.public.modality import Kind
+from pcevolve.public.settings import USUAL_DELTA
 from pcevolve.screen import lay_out
 from pcevolve.session.approval import list_paid_events
 from pcevolve.session.console import describe_plan
@@ -124,7 +129,6 @@ OF_TEXTS: Final = Demonstration(
         "method": "secpe",
         "secret_size": 30,
         "iterations": 2,
-        "lifetime_epsilon": "40",  # the main run has spent on the same texts, and the ledger adds both up
     },
 )
 OF_CONTROL: Final = {"method": "random", "min_usable": 0.01}
@@ -246,6 +250,10 @@ def _with_secrets(
     """Run once more by SecPE, with some words declared secret; the folder of that run."""
     listed = RunFolder(out).private / "secrets.txt"
     listed.write_text("\n".join(shown.secrets) + "\n")
+    with closing(Ledger(_find_ledger(out))) as ledger:
+        # The main run has spent on the same texts, and the ledger adds both up.
+        if ledger.cap() is None:
+            ledger.set_cap(Budget(Fraction(40), USUAL_DELTA))
     own = {**options, **shown.secret_options, "secrets": listed}
     made = stage.run(_check(out, _beside(out, "secpe"), address, **own), "secpe")
     stage.say("secpe", f"once more with secrets declared, which it protects: {', '.join(shown.secrets)}")
@@ -298,9 +306,12 @@ def _affordable(out: Path, address: str, shown: Demonstration, stage: Stage) -> 
 
 def _check(root: Path, out: Path, address: str, **options: object) -> CheckedRun:
     """One run of the demonstration, or the rest of it; the ledger of all of them lies in the main run's folder."""
-    ledger = RunFolder(root).private / "ledger.sqlite"
-    own = {"out": out, "api": address, "ledger": ledger}
+    own = {"out": out, "api": address, "ledger": _find_ledger(root)}
     return check_run(RunConfig.of({**options, **own}), resume=True)
+
+
+def _find_ledger(root: Path) -> Path:
+    return RunFolder(root).private / "ledger.sqlite"
 
 
 def _public_test(outcome: Outcome) -> PrivateDataset:

@@ -33,7 +33,6 @@ EXAMPLES = {"int": 16, "number": 1.0, "path": "FILE", "text": "..."}
 """Examples for options without a default, by their kind."""
 BY_NAME: Mapping[str, float | str] = {
     "delta": USUAL_DELTA,
-    "lifetime_delta": USUAL_DELTA,
     "secret_prior": USUAL_PRIOR,
     "secret_bound": USUAL_BOUND,
     "window": "-160,240",
