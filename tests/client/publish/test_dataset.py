@@ -18,13 +18,13 @@ from pcevolve.modality import find_medium
 from pcevolve.privacy import Event
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Candidate, Receipt
+from pcevolve.public.settings import Form
 from pcevolve.publish.dataset import publish
 from pcevolve.publish.promises import list_assumptions, state_guarantee, state_promise
 from pcevolve.publish.release import Release, write_card, write_front_matter
 from pcevolve.selectors import find_method
 from pcevolve.session.console import detail_result
 from pcevolve.transcript import RunReader
-from pcevolve.transcript.layout import Form
 from pcevolve.transcript.records import ReleasedImage
 from pcevolve_shared import images
 from support.paid import make_paid_run

@@ -19,6 +19,7 @@ from pcevolve.modality import UnreadableError, find_medium
 from pcevolve.modality.images.appearance import find_released_appearance
 from pcevolve.public.finding import Finding
 from pcevolve.public.plan import PublicPlan
+from pcevolve.public.settings import Form
 from pcevolve.publish.dataset import make_export_files, name_shards
 from pcevolve.publish.release import Release, describe_file, make_classifier, name_files, write_card
 from pcevolve.transcript import RunReader
@@ -29,7 +30,6 @@ from pcevolve.transcript.layout import (
     EXPORTS,
     MANIFEST,
     RELEASE,
-    Form,
     find_file_faults,
     find_irregular_files,
     kind_of,

@@ -15,9 +15,9 @@ from pcevolve.config.files import read_key
 from pcevolve.config.sections import Config
 from pcevolve.config.sources import name_options, read_toml
 from pcevolve.durable import write_durably
+from pcevolve.public.methods import AUTO, METHOD_SETTINGS, require_method
 from pcevolve.public.options import list_options, validate
 from pcevolve.public.settings import MethodSettings
-from pcevolve.selectors import ALIASES, AUTO, METHODS, find_method
 
 if TYPE_CHECKING:
     AnyMethod: TypeAlias = MethodSettings
@@ -35,7 +35,7 @@ else:
 
     _SECTIONS = [
         _name_section(AUTO, MethodSettings),
-        *(_name_section(each.name, each.parameters) for each in METHODS.values()),
+        *(_name_section(name, parameters) for name, parameters in METHOD_SETTINGS.items()),
     ]
     AnyMethod = Annotated[reduce(or_, _SECTIONS), Field(discriminator="name")]
 
@@ -52,7 +52,7 @@ class RunConfig(Config):
     def of(cls, values: Mapping[str, Any]) -> Self:
         """Validate options by their names (``shots``, ``votes``); ``UsageError`` if one is missing or wrong."""
         name = str(values.get("method", AUTO))
-        name = ALIASES.get(name, name) if name == AUTO else find_method(name).name
+        name = name if name == AUTO else require_method(name)
         return validate(cls, {**values, "method": name})
 
     @classmethod

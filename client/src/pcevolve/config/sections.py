@@ -13,13 +13,11 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from pcevolve.config.files import LEDGER_VARIABLE, REST, FileText, find_ledger
 from pcevolve.config.providers import ProviderSettings, Seconds
 from pcevolve.config.sources import read_toml
-from pcevolve.encoders import ENCODERS, SPECTRAL, TRANSFORMER, WORDS
-from pcevolve.encoders.published import AUTO
+from pcevolve.encoders import AUTO, ENCODERS, SPECTRAL, TRANSFORMER, WORDS
 from pcevolve.errors import UsageError
 from pcevolve.public import settings as public
 from pcevolve.public.options import EXACT, OWN, Setting, spell
 from pcevolve.public.words import nfc
-from pcevolve.transcript.layout import Form
 
 SHORTEST_TICK = 0.001
 
@@ -239,7 +237,7 @@ class OutputSettings(public.Section):
         Setting(keyword="out"),
     ]
     formats: Annotated[
-        tuple[Form, ...],
+        tuple[public.Form, ...],
         Field(description="Also write the dataset as parquet, webdataset or both, beside the images."),
         Setting(resumable=True),
     ] = ()

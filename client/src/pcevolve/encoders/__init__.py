@@ -51,6 +51,8 @@ __all__ = [
     "weights_digest",
 ]
 
+AUTO = "auto"
+"""Takes a published encoder that was fetched, else the bundled one."""
 BUNDLED = "bundled"
 BUNDLED_WEIGHTS = Path(__file__).with_name("bundled.safetensors")
 WORDS = "words"

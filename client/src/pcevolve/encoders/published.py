@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Final, Literal
 
 from pcevolve.encoders import (
+    AUTO,
     BUNDLED,
     BUNDLED_FRAMES,
     CLIP_FILES,
@@ -29,7 +30,6 @@ from pcevolve.encoders import (
 )
 from pcevolve.errors import ModelError, UsageError
 
-AUTO = "auto"
 _TIMEOUT_S = 10.0  # per socket operation
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, Self, TypeAlias
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
@@ -331,6 +331,8 @@ Licence = Annotated[
     ),
     PUBLIC,
 ]
+Form: TypeAlias = Literal["parquet", "webdataset"]
+"""How a released dataset may lie beside its images, for programs that load it so."""
 UNKNOWN_LICENCE = "unknown"
 """The word of Hugging Face for a licence that nobody named."""
 

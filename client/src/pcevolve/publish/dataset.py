@@ -23,11 +23,12 @@ from pcevolve.errors import UsageError
 from pcevolve.modality import UnreadableError, find_medium
 from pcevolve.modality.images.appearance import find_released_appearance
 from pcevolve.public.plan import PublicPlan
+from pcevolve.public.settings import Form
 from pcevolve.publish.promises import list_marks, state_guarantee
 from pcevolve.publish.release import Release, describe_file, make_classifier, name_files, write_card
 from pcevolve.selectors import find_method
 from pcevolve.transcript import RunLayout, RunReader
-from pcevolve.transcript.layout import CARD, CLASSIFIER, EXPORTS, MANIFEST, Form
+from pcevolve.transcript.layout import CARD, CLASSIFIER, EXPORTS, MANIFEST
 from pcevolve.transcript.records import ReleasedImage
 from pcevolve.transcript.traffic import Counts
 

@@ -24,6 +24,7 @@ from pcevolve.public.figures import format_loss, in_full
 from pcevolve.public.modality import Kind, reword_for
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Candidate, Chosen, Receipt
+from pcevolve.public.settings import Form
 from pcevolve.public.usefulness import Assessment
 from pcevolve.publish.promises import (
     NO_GUARANTEE,
@@ -41,7 +42,7 @@ from pcevolve.publish.promises import (
 )
 from pcevolve.selectors import find_method
 from pcevolve.selectors.method import Method
-from pcevolve.transcript.layout import CLASSIFIER, Form
+from pcevolve.transcript.layout import CLASSIFIER
 from pcevolve.transcript.reader import RunReader
 from pcevolve.transcript.records import Guarantee, Manifest, ReleasedImage, TranscriptEnd
 

@@ -10,8 +10,8 @@ To ask what a method is or costs loads NumPy, but neither SciPy nor OpenDP nor P
 
 from __future__ import annotations
 
-from pcevolve.errors import UsageError
 from pcevolve.privacy import Budget
+from pcevolve.public.methods import AUTO, require_method
 from pcevolve.public.settings import USUAL_DELTA
 from pcevolve.selectors import cells, contrastive, control, joint, means, votes
 from pcevolve.selectors.method import Method, first_selection
@@ -46,16 +46,6 @@ METHODS: dict[str, Method] = {
         control.TEXT_TO_IMAGE,
     )
 }
-ALIASES = {"b": "t2i"}
-"""What the papers call methods that have a name of their own here."""
-ELSEWHERE = {
-    "init": "the untrained head is a row of the tables of 'pcevolve-bench table'",
-    "private": "the private images themselves are judged by 'pcevolve evaluate' with --mix",
-    "dp-means-classifier": "every run of dp-means releases it: 'pcevolve classify RUN IMAGES' applies it, and a table "
-    "of 'pcevolve-bench table' has it as a row",
-}
-"""Rows of the papers' tables that make no dataset, and where to find them."""
-AUTO = "auto"
 MAX_NOISE_TO_CLIP_RATIO = 0.67
 """Noise on class means, in clip radii of their deviations per axis, beyond which they say less than the prompt does: on
 the development data they beat votes at 0.56 (two shots, epsilon 10) and lose with a linear head at 0.84 (ten shots,
@@ -64,16 +54,7 @@ epsilon 1), measured without a centre at the same budgets."""
 
 def find_method(name: str) -> Method:
     """Find a method by its name, or by the one that it has in its paper's tables; else ``UsageError``."""
-    name = ALIASES.get(name, name)
-    if name in ELSEWHERE:
-        raise UsageError(f"'{name}' makes no dataset, so it is no method: {ELSEWHERE[name]}")
-    if name == AUTO:
-        raise UsageError(
-            "auto is not a method but chooses one by public sizes: name the one that it would take"
-        )
-    if name not in METHODS:
-        raise UsageError(f"unknown method '{name}': choose one of {', '.join(sorted([*METHODS, AUTO]))}")
-    return METHODS[name]
+    return METHODS[require_method(name)]
 
 
 def resolve_method(

@@ -12,10 +12,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Final
+from typing import Final
 
 import numpy as np
-from pydantic import Field
 
 from pcevolve.dp.calibration import histogram_sensitivity
 from pcevolve.dp.mechanisms import FloatArray, Noise
@@ -23,7 +22,7 @@ from pcevolve.geometry.distances import IntArray, are_single, find_centres, near
 from pcevolve.geometry.frame import idle_step, is_rounded_to, round_to_noise_scale
 from pcevolve.privacy import Event, Events
 from pcevolve.public import settings
-from pcevolve.public.options import Setting
+from pcevolve.public.methods import METHOD_SETTINGS
 from pcevolve.selectors.consistency import has_shape
 from pcevolve.selectors.method import Method, Schedule, always
 from pcevolve.selectors.rounds import Scope, gaussian_once
@@ -165,29 +164,6 @@ def choose_cells(event: Event, scope: Scope, share: float, initial: int) -> int:
     return min(initial, max(FEWEST, int(scope.shots * share / (CLEAR * sigma))))
 
 
-class SecretEvolution(settings.MethodSettings):
-    """Parameters of SecPE: where secrets are, and what is promised of them."""
-
-    secrets: Annotated[
-        settings.AbsolutePath | None,
-        Field(
-            description="Text file of secrets in the private texts, one a line; stays private. A prior and a "
-            "bound of its own may follow each, with tabs between."
-        ),
-        Setting(only="text"),
-    ] = None
-    secret_columns: Annotated[
-        tuple[str, ...],
-        Field(description="Columns of a table whose values are secrets of the texts beside them."),
-        Setting(only="text"),
-    ] = ()
-    secret_prior: settings.SecretPrior | None = None
-    secret_bound: settings.SecretBound | None = None
-    secret_size: settings.SecretSize | None = None
-    cells: settings.Cells | None = None
-    variations: settings.Variations | None = None
-
-
 METHOD = Method(
     name="secpe",
     summary="SecPE: private records are counted once around groups of the first candidates, those with secrets less, "
@@ -209,5 +185,5 @@ METHOD = Method(
     initial=4,
     pool="all",
     keep="selected",
-    parameters=SecretEvolution,
+    parameters=METHOD_SETTINGS["secpe"],
 )

@@ -13,7 +13,7 @@ from pcevolve.dp.mechanisms import FloatArray, Noise, clamp
 from pcevolve.errors import DataError
 from pcevolve.geometry.distances import IntArray, distances
 from pcevolve.privacy import Event, Events, Relation
-from pcevolve.public import settings
+from pcevolve.public.methods import METHOD_SETTINGS
 from pcevolve.selectors.consistency import Drawn
 from pcevolve.selectors.control import best_tenth, drawn_lift
 from pcevolve.selectors.method import Method, Sensitivity
@@ -134,12 +134,6 @@ def moving_centres(relation: Relation) -> WorstCase:
     )
 
 
-class Calibrated(settings.MethodSettings):
-    """Parameters of PCEvolve."""
-
-    tau: settings.Tau | None = None
-
-
 METHOD = Method(
     name="pcevolve",
     summary="PCEvolve: class centres, contrastive filter, similarity calibrator, exponential mechanism",
@@ -154,5 +148,5 @@ METHOD = Method(
     # one score may rise from 0 to 1 where another falls from 1 to 0
     sensitivity=Sensitivity(lambda relation: 2.0, "utilities"),
     worst_case=moving_centres,
-    parameters=Calibrated,
+    parameters=METHOD_SETTINGS["pcevolve"],
 )

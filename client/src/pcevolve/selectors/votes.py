@@ -10,10 +10,9 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Self, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
-from pydantic import model_validator
 
 from pcevolve.dp.calibration import draw_rate, histogram_sensitivity
 from pcevolve.dp.curves import normal_cdf
@@ -22,6 +21,7 @@ from pcevolve.geometry.distances import IntArray, nearest_of_some
 from pcevolve.geometry.frame import idle_step, is_rounded_to, round_to_noise_scale
 from pcevolve.privacy import Budget, Event, Events, Relation
 from pcevolve.public import settings
+from pcevolve.public.methods import METHOD_SETTINGS
 from pcevolve.selectors.consistency import are_entrants, has_shape
 from pcevolve.selectors.control import best_tenth, drawn_lift
 from pcevolve.selectors.method import Method, Schedule, Sensitivity, always
@@ -252,33 +252,6 @@ ONE_VOTE = Sensitivity(lambda relation: 1.0 if relation == "add-remove" else 2.0
 """Of draws by votes: a unit's one vote is there or not, or leaves one candidate and comes to another."""
 
 
-class CountedVotes(settings.MethodSettings):
-    """Parameters of methods that count votes under Gaussian noise."""
-
-    threshold: settings.Threshold | None = None
-    threshold_end: settings.ThresholdEnd | None = None
-    votes: settings.Votes | None = None
-
-    @model_validator(mode="after")
-    def _end_has_a_beginning(self) -> Self:
-        if self.threshold_end is not None and self.threshold is None:
-            raise ValueError("threshold-end: it is where the threshold goes to: give both, or leave it out")
-        return self
-
-
-class PrivateEvolution(CountedVotes):
-    """Parameters of Private Evolution."""
-
-    class_counts: settings.ClassCounts = False
-
-
-class AugmentedEvolution(CountedVotes):
-    """Parameters of Augmented Private Evolution."""
-
-    selection: settings.Selection | None = None
-    variations: settings.Variations | None = None
-
-
 PE = Method(
     name="pe",
     summary="Private Evolution: every private image votes for its nearest candidate, Gaussian noise, resampling",
@@ -297,7 +270,7 @@ PE = Method(
     delta=settings.USUAL_DELTA,
     prototypes=None,
     schedule=Schedule(0.98, 0.6),
-    parameters=PrivateEvolution,
+    parameters=METHOD_SETTINGS["pe"],
 )
 
 DRAWS = 5
@@ -349,7 +322,7 @@ AUG_PE = Method(
     variations=3,
     keep="selected",
     final_selection_queries_data=True,
-    parameters=AugmentedEvolution,
+    parameters=METHOD_SETTINGS["aug-pe"],
 )
 """Augmented Private Evolution (Xie et al., ICML 2024, Algorithm 1): votes as in Private Evolution; the best are kept.
 

@@ -20,13 +20,14 @@ from pcevolve.ledger.entries import Listed
 from pcevolve.ledger.ledger import Account, Ledger, Origin, Terms
 from pcevolve.private import ProgressCallback, no_progress
 from pcevolve.providers.dialect import Advice, ModelSize
+from pcevolve.public.methods import SecretEvolution
 from pcevolve.public.options import validate
 from pcevolve.public.parts import Earlier, Library, Secrecy
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.requests import MOST_AT_ONCE
 from pcevolve.public.settings import UNKNOWN_LICENCE
 from pcevolve.public.words import TEMPLATE, USUAL
-from pcevolve.selectors.cells import SecretEvolution, choose_cells
+from pcevolve.selectors.cells import choose_cells
 from pcevolve.selectors.method import AppearanceMode, Method, Schedule, first_selection
 from pcevolve.session.approval import Fact, note_private
 from pcevolve.session.components import Components

@@ -14,8 +14,7 @@ from typing import Any
 from pcevolve.config.config import RunConfig
 from pcevolve.config.files import REST, find_ledger_volume
 from pcevolve.egress.address import require_address, require_key
-from pcevolve.encoders import require_encoder, require_torch
-from pcevolve.encoders.published import AUTO
+from pcevolve.encoders import AUTO, require_encoder, require_torch
 from pcevolve.errors import DataError, LedgerError, UsageError
 from pcevolve.ledger.creation import locate_key, require_volume
 from pcevolve.privacy import Budget

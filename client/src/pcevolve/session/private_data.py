@@ -19,12 +19,12 @@ from pcevolve.private.secrets import Sources, cap_weights, read_secrets
 from pcevolve.private.spelling import find_companions, find_respelled, find_shortened
 from pcevolve.private.units import Shots
 from pcevolve.providers import dialect
+from pcevolve.public.methods import SecretEvolution
 from pcevolve.public.options import spell_flag, validate
 from pcevolve.public.parts import Secrecy
 from pcevolve.public.settings import USUAL_BOUND, USUAL_PRIOR, USUAL_SIZE
 from pcevolve.public.words import choose_labels
 from pcevolve.selectors import AUTO, find_method
-from pcevolve.selectors.cells import SecretEvolution
 from pcevolve.session.progress import error_console
 
 SPLIT_SEED = 0

@@ -14,9 +14,10 @@ import stat
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final
 
 from pcevolve.errors import UsageError
+from pcevolve.public.settings import Form
 from pcevolve.public.words import SYSTEM_FILES
 from pcevolve_shared.reading import open_file, parse_json
 
@@ -75,8 +76,6 @@ CONFIG: Final = "config.toml"
 LOCK: Final = ".lock"
 AUDIT: Final = "audit"
 
-Form: TypeAlias = Literal["parquet", "webdataset"]
-"""How a released dataset may lie beside its images, for programs that load it so."""
 EXPORTS: Final[dict[Form, str]] = {"parquet": "release-parquet", "webdataset": "release-webdataset"}
 """The folder of each."""
 
