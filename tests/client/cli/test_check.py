@@ -289,7 +289,10 @@ def test_folders_of_patients_are_counted_as_patients_and_answered_with_a_map(che
     assert f"to know: {units} is written: give a run --unit-map {units}" in told
     assert "--write-unit-map" not in told
     assert f"--shots 3 --unit-map {units} --domain WORDS" in told
+    linked = "the name of a patient is the link between data sets"
+    assert f"to know: {linked}" in told
     with units.open(newline="") as file:
+        assert file.readline().startswith(f"# {linked}")
         rows = list(csv.reader(file))
     assert rows[:2] == [["file", "patient"], ["a/a0/0.png", "a0"]]
     assert [row[0] for row in rows[1:]] == [*list_folder(root, None, nested=True).names]

@@ -95,6 +95,42 @@ def test_a_name_is_known_again_however_it_is_spelled(path, kind, name):
     assert account(path, "b", [PrivateUnit((b"2",), name)], unit=kind).compute_spent_before() == 3
 
 
+def of_source(namespace, **units):
+    return tuple(PrivateUnit(tuple(digests), name, namespace) for name, digests in units.items())
+
+
+def test_patients_of_one_name_in_two_sources_are_two_and_each_is_known_again_in_his_own(path):
+    spend(path, "one", of_source("ward", p=[b"1"]), THREE, unit="patient")
+    for run, namespace in (("two", "clinic"), ("three", "")):
+        other = account(path, run, of_source(namespace, p=[b"2"]), unit="patient")
+        assert other.compute_spent_before() == 0
+        other.require([THREE])
+    assert account(path, "four", of_source(" ward", p=[b"9"]), unit="patient").compute_spent_before() == 3
+
+
+@pytest.mark.parametrize("relation", ["replace-one", "add-remove"])
+@pytest.mark.parametrize("again", [{"q": [b"1"]}, {"p": [b"1", b"2"]}, {"q": [b"2", b"9"]}, None])
+def test_another_source_for_the_same_images_forgets_nothing(path, relation, again):
+    size = {"relation": relation, "unit_size": 2, "limit": 30, "lifetime": 3}
+    spend(path, "one", of_source("ward", p=[b"1", b"2"]), THREE, unit="patient", **size)
+    units = images(b"1") if again is None else of_source("clinic", **again)
+    same = account(path, "two", units, unit="image" if again is None else "patient", **size)
+    assert same.compute_spent_before() >= 3
+    with pytest.raises(BudgetError, match="earlier runs already spent"):
+        same.require([Event("exponential", "1/100")])
+
+
+def test_a_refusal_says_where_a_name_alone_is_the_link(path):
+    spend(path, "one", patients(p=[b"1"]), THREE, unit="patient")
+    for units, told in ((patients(p=[b"2"]), True), (patients(p=[b"1"]), False), (patients(q=[b"1"]), False)):
+        with pytest.raises(BudgetError) as refused:
+            account(path, "two", units, unit="patient").require([THREE])
+        assert (
+            "share no image with this run: the name of the patient is the link, and" in str(refused.value)
+        ) is told
+        assert ("data.unit_namespace" in str(refused.value)) is told
+
+
 def test_images_that_a_run_showed_without_spending_belong_to_the_patient_too(path):
     account(path, "shown", patients(p=[b"1", b"2"]), unit="patient")
     spend(path, "paid", patients(p=[b"1"]), THREE, unit="patient")

@@ -87,6 +87,15 @@ def test_a_whole_number_is_the_same_unit_as_programs_write_it(grouped):
     assert grouped(ROWS.replace("p0", "7", 1).replace("p0", "7.5")).unit_of.tolist() == [0, 2, 1, 2]
 
 
+@pytest.mark.parametrize("comment", ["# one, 'two'\n", '#\r\n# and "\r\n'], ids=["one line", "two lines"])
+def test_a_map_may_begin_with_a_comment_and_its_lines_are_counted_with_it(tmp_path, comment):
+    (tmp_path / "map.csv").write_text(comment + ROWS)
+    assert set(read_units(tmp_path / "map.csv", NAMES).of.values()) == {"p0", "p1"}
+    (tmp_path / "map.csv").write_text(comment + ROWS + "a,b,c\n")
+    with pytest.raises(DataError, match=rf"not so: line {len(comment.splitlines()) + 6}\)"):
+        read_units(tmp_path / "map.csv", NAMES)
+
+
 @pytest.mark.parametrize("name", ["bad/a\\b/1.png", "bad/ p1/1.png ", "bad/\udce9/1.png"])
 def test_a_name_that_no_map_can_list_leaves_no_file(tmp_path, name):
     with pytest.raises(DataError, match="cannot be listed: rename"):

@@ -192,6 +192,25 @@ def test_a_patient_whose_images_are_spent_one_by_one_is_not_lost_sight_of(
     assert "2 by patient" in show_runs(capsys)
 
 
+def test_names_of_units_have_a_source_only_where_units_have_names(run, folder, command, words, tmp_path):
+    refused = command(*words("--set", "data.unit_namespace=ward"))
+    assert refused.code == 2
+    assert "data.unit_namespace says whose names the units have: give --unit-map" in refused.said
+    assert command(*words("--set", "data.unit_namespace=a\tb", unit_map="units.csv")).code == 2
+    (tmp_path / "units.csv").write_text("file,patient\ncut/a.png,p\ngood/x.png,q\n")
+    root = run(
+        "--set",
+        "data.unit_namespace=St. Mary",
+        private=folder("all", cut="a", good="x"),
+        unit_map="units.csv",
+    )
+    shared = [each.read_bytes() for each in root.rglob("*") if each.is_file() and each.name != "config.toml"]
+    assert not any(b"St. Mary" in each for each in shared)
+    assert b"St. Mary" not in Path("ledger.sqlite").read_bytes()
+    assert "the owner's claim that no patient here" in (root / "release" / "README.md").read_text()
+    assert all(finding.holds for finding in audit(root))
+
+
 @pytest.mark.parametrize("out", ["{private}/run", "{private}/good/run"])
 def test_a_run_is_not_kept_among_the_private_images(words, given, server, command, out):
     private = Path(given["private"])

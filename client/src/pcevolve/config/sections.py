@@ -35,6 +35,12 @@ def _in_one_line(words: str) -> bool:
     return words.isprintable() and words == words.strip()
 
 
+def _name_one_source(word: str | None) -> str | None:
+    if word is not None and not (word and _in_one_line(word)):
+        raise ValueError("must be a word in one line, without blanks around it")
+    return word
+
+
 def _read_words(value: object) -> object:
     """Words as a table, of a table or of the path of a TOML file that is one."""
     if isinstance(value, str | os.PathLike):
@@ -102,6 +108,15 @@ class DataSettings(public.Section):
             description="Column of a table that groups texts into privacy units, e.g. patients; its name is public.",
         ),
         Setting(only="text"),
+    ] = None
+    unit_namespace: Annotated[
+        str | None,
+        AfterValidator(_name_one_source),
+        Field(
+            description="Word for where the names of units come from, which stays private: names count within it, so "
+            "that patients whom another source calls alike are others. The card says that it was used."
+        ),
+        OWN,
     ] = None
     unit_size: public.UnitSize | None = None
     words: Annotated[

@@ -23,6 +23,7 @@ class RunOptions(TypedDict, total=False):
     subsample_seed: int | None
     unit_map: AnyPath | None
     unit_column: str | None
+    unit_namespace: str | None
     unit_size: int | None
     words: Mapping[str, str] | AnyPath | None
     unlabelled: bool

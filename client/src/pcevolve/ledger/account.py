@@ -33,6 +33,7 @@ INSECURE_BEFORE = (
     "report say so"
 )
 
+APART = ", and data.unit_namespace keeps apart what another source calls alike"
 DECIDES = (
     "have whoever answers for the ledger decide with pcevolve budget cap what all runs may spend together"
 )
@@ -340,8 +341,13 @@ def _over_lifetime(worst: CumulativeLoss, limit: Budget, unit: str) -> str:
     before = format_loss(epsilon(worst.others, limit.delta))
     return (
         f"earlier runs already spent epsilon={before} on these data, for the one {kind} that is worst off, {limited}; "
-        f"this would make it {format_upwards(total)}. That was spent by {name_runs(worst.runs)}: use the dataset that "
-        f"is already paid for, or {DECIDES}"
+        f"this would make it {format_upwards(total)}. That was spent by {name_runs(worst.runs)}"
+        + (
+            f", which share no image with this run: the name of the {kind} is the link{APART}"
+            if worst.by_name
+            else ""
+        )
+        + f": use the dataset that is already paid for, or {DECIDES}"
     )
 
 

@@ -18,7 +18,7 @@ from pcevolve.dp.accountants import merge
 from pcevolve.errors import LedgerError
 from pcevolve.ledger.entries import Enrolment, Entries, Listed
 from pcevolve.ledger.overlap import Exposure, Reach, bound_group, compute_exposures
-from pcevolve.ledger.units import SINGLE, RunUnits
+from pcevolve.ledger.units import SINGLE, RunUnits, among
 from pcevolve.privacy import Event
 from pcevolve.public.parts import Earlier
 
@@ -28,12 +28,16 @@ NAMED = 4
 
 @dataclass(frozen=True)
 class CumulativeLoss:
-    """The events that one subject (an image, a patient) bears, each on as many units as change with it."""
+    """The events that one subject (an image, a patient) bears, each on as many units as change with it.
+
+    ``by_name`` is True where this run shares no image with the others, so that a name alone links them.
+    """
 
     others: tuple[Event, ...]
     own: tuple[Event, ...]
     kind: str
     runs: tuple[Enrolment, ...]
+    by_name: bool
 
 
 @dataclass(frozen=True)
@@ -154,15 +158,19 @@ class AffectedUnits:
         Raises:
             LedgerError: One of the runs was under another relation, or a bound on images must be declared.
         """
-        return [
-            CumulativeLoss(
-                self._by_others(each),
-                self._own(each, events),
-                each.kind,
-                tuple(run for run in self.others if each.sizes.get(run.run_id)),
+        own = self.entries.read_units(self.run).partition.images
+        shares = {
+            run.run_id: bool(among(own, self.entries.read_units(run).partition.images).any())
+            for run in self.others
+        }
+        losses = []
+        for each in self._exposures():
+            runs = tuple(run for run in self.others if each.sizes.get(run.run_id))
+            by_name = bool(runs) and not any(shares[run.run_id] for run in runs)
+            losses.append(
+                CumulativeLoss(self._by_others(each), self._own(each, events), each.kind, runs, by_name)
             )
-            for each in self._exposures()
-        ]
+        return losses
 
     def _exposures(self) -> list[Exposure]:
         """The sizes of the groups that change with each subject, in the other runs and in this one."""

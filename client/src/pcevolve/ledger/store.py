@@ -232,12 +232,14 @@ class Key:
         """Return the ledger's fingerprint of all private data of a run, by their digest, in hexadecimal digits."""
         return self._mac(b"data", (digest,)).hex()
 
-    def name_fingerprint(self, kind: str, name: str) -> bytes:
+    def name_fingerprint(self, kind: str, name: str, namespace: str = "") -> bytes:
         """Return the ledger's fingerprint of a unit's name: 32 bytes, the same for the same name of the same kind.
+
+        Names in different namespaces have different fingerprints.
 
         Blanks around the words, the case of the kind, and the ways in which Unicode spells one letter do not count.
         """
-        spelled = _compose(_compose(kind).casefold()), _compose(name)
+        spelled = _compose(_compose(kind).casefold()), _compose(name), _compose(namespace)
         return self._mac(b"name", tuple(each.encode() for each in spelled))
 
     def seal(self, *parts: bytes) -> bytes:

@@ -34,10 +34,13 @@ class PrivateUnit:
     Attributes:
         images: Content digests of its images, at least one.
         name: What the owner calls it, such as a patient's number; None for a unit that is one image.
+        namespace: Whose names these are: two units of one name in two namespaces are two. Their images are the same
+            images in any.
     """
 
     images: tuple[bytes, ...]
     name: str | None = None
+    namespace: str = ""
 
     def __repr__(self) -> str:
         """Nothing about the unit."""
@@ -94,7 +97,9 @@ class Units:
         _check(units, kind)
         # Sorted, as are the units below: the order of files says nothing, and equal data are recognised in any.
         images = [sorted(map(key.fingerprint, unit.images)) for unit in units]
-        names = [key.name_fingerprint(kind, unit.name) for unit in units if unit.name is not None]
+        names = [
+            key.name_fingerprint(kind, unit.name, unit.namespace) for unit in units if unit.name is not None
+        ]
         _refuse_twins((each for unit in images for each in unit), "two privacy units share an image")
         _refuse_twins(names, "two privacy units have the same name")
         if not names:

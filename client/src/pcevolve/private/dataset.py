@@ -81,14 +81,18 @@ class PrivateDataset:
     def __len__(self) -> int:
         return len(self.items)
 
-    def privacy_units(self) -> tuple[PrivateUnit, ...]:
-        """Return the privacy units, by their images' digests and their names; for the ledger only."""
+    def privacy_units(self, namespace: str = "") -> tuple[PrivateUnit, ...]:
+        """Return the privacy units, by their images' digests and their names; for the ledger only.
+
+        Args:
+            namespace: Whose names they are; see ``PrivateUnit``.
+        """
         digests: dict[int, list[bytes]] = {}
         for unit, digest in zip(self.unit_of.tolist(), self.digests, strict=True):
             digests.setdefault(unit, []).append(digest)
         # In the order of their numbers, because the ledger compares the units of two starts of a run.
         names = self.unit_names or (None,) * (max(digests, default=-1) + 1)
-        return tuple(PrivateUnit(tuple(digests[unit]), names[unit]) for unit in sorted(digests))
+        return tuple(PrivateUnit(tuple(digests[unit]), names[unit], namespace) for unit in sorted(digests))
 
     def compute_digest(self) -> bytes:
         """Digest of all in it that a selection follows from, in whatever order; for the ledger's fingerprint alone."""

@@ -79,6 +79,14 @@ def map_folders(there: Sequence[str]) -> UnitMap | None:
     )
 
 
+def describe_link(kind: str) -> str:
+    """Say what links units of two data sets, and what keeps two sources apart."""
+    return (
+        f"the name of a {kind} is the link between data sets: whoever has the same name in other data counts as the "
+        f"same {kind}, and what was spent on one counts for both; data.unit_namespace=WORD keeps two sources apart"
+    )
+
+
 def write_units(path: Path, there: Sequence[str]) -> None:
     """Write a map that ``read_units`` reads: the folder within a class folder is the patient; else ``DataError``."""
     found = map_folders(there)
@@ -91,6 +99,7 @@ def write_units(path: Path, there: Sequence[str]) -> None:
         )
     try:
         with path.open("x", newline="", encoding="utf-8") as file:
+            file.write(f"# {describe_link(found.kind)}\r\n")
             csv.writer(file).writerows([("file", found.kind), *found.of.items()])
     except FileExistsError:
         raise DataError(
@@ -113,10 +122,18 @@ def require_unit_size(units: Sequence[str], names: Sequence[str], kind: str, mos
 
 
 def _rows(path: Path) -> list[list[str]]:
-    """Lines that are not empty, as two columns without blanks around them."""
+    """Lines that are not empty, as two columns without blanks around them; a comment may stand before them."""
     try:
         lines = io.StringIO(read_file(path, MAX_BYTES).decode("utf-8-sig"), newline="")
-        numbered = [(number, row) for number, row in enumerate(csv.reader(lines, strict=True), 1) if row]
+        comments = 0
+        while lines.read(1) == "#":
+            lines.readline()
+            comments += 1
+        lines.seek(0)
+        for _ in range(comments):
+            lines.readline()
+        rows = enumerate(csv.reader(lines, strict=True), comments + 1)
+        numbered = [(number, row) for number, row in rows if row]
     except (OSError, ValueError, csv.Error) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not a CSV file in UTF-8"
         raise DataError(f"--unit-map {path} cannot be read: {reason}") from None

@@ -76,6 +76,7 @@ class PlanFields(BaseModel):
     relation: settings.Relation = "replace-one"
     unit: str = "image"
     unit_size: settings.UnitSize | None = None
+    namespaced: bool = False  # the owner's claim that units of these names have no other data elsewhere
     shots: settings.Shots
     subsample: settings.Subsample | None = None
     window: settings.Window | None = None  # of the owner's grey files, as encoders see them

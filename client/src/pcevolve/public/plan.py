@@ -74,6 +74,8 @@ def _of_sizes(plan: PlanFields) -> Iterator[str]:
     """Yield faults of sizes and numbers."""
     if plan.subsample not in (None, plan.shots):
         yield "subsample: so many units of each class are drawn, and --shots says another number"
+    if plan.namespaced and plan.unit == plan.modality.kind:
+        yield "data.unit_namespace: single images and texts have no names"
     if plan.candidates % plan.prototypes:
         yield "candidates: must be a multiple of the prototypes per class"
     if plan.variations > 1 and plan.keep != "selected":

@@ -186,6 +186,7 @@ def list_assumptions(plan: PublicPlan) -> list[str]:
     """List what the guarantee takes to be public already."""
     return [
         *_unit_sizes(plan),
+        *_namespace(plan),
         _classes(plan),
         f"domain words: {plan.domain}",
         f"nominal shots per class: {plan.shots}",
@@ -229,6 +230,16 @@ def _unit_sizes(plan: PublicPlan) -> list[str]:
         return [f"at most {plan.unit_size} {plan.modality.kind}s per {whose}"]
     known = plan.unit not in SINGLE and plan.relation == "replace-one"
     return [f"how many {plan.modality.kind}s each {plan.unit} has"] if known else []
+
+
+def _namespace(plan: PublicPlan) -> list[str]:
+    """Say what the owner claims about the names of units, where they do not count beyond their source."""
+    if not plan.namespaced:
+        return []
+    return [
+        f"the owner's claim that no {plan.unit} here is one of the same name in data of another source "
+        "(data.unit_namespace): what was spent on names elsewhere is not counted"
+    ]
 
 
 def list_marks(plan: PublicPlan) -> list[str]:

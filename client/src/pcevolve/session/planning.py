@@ -75,6 +75,7 @@ def resolve_plan(
         "labels": components.data.labels,
         "words": tuple((settings.data.words or {}).values()),
         "unit": components.data.unit_name,
+        "namespaced": settings.data.unit_namespace is not None,
         **_choose_asking(components, size, advice, asked),
         **_choose_selection(components),
         "forgets_insecure": settings.privacy.forget_insecure,
@@ -313,7 +314,7 @@ def _account(components: Components, plan: PublicPlan, ledger: Ledger, transcrip
         plan.forgets_insecure,
         _list_secrets(components, plan, ledger),
     )
-    units = components.data.privacy_units()
+    units = components.data.privacy_units(components.settings.data.unit_namespace or "")
     origin = Origin(str(components.settings.output.folder.absolute()), plan.domain)
     private = components.data.compute_digest()
     if plan.secrecy is not None:

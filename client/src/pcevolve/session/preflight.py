@@ -145,6 +145,11 @@ def _require_encoder(settings: RunConfig) -> None:
 def _check_paths(settings: RunConfig, folder: RunFolder, resume: bool) -> None:
     """Refuse paths that lead nowhere, or where a run would overwrite or lose something."""
     folder.refuse_overwriting(resume)
+    if settings.data.unit_namespace is not None and not (settings.data.unit_map or settings.data.unit_column):
+        raise UsageError(
+            f"data.unit_namespace says whose names the units have: give {spell_flag('unit_map')} or data.unit_column, "
+            "or leave it out"
+        )
     (_require_texts if makes_texts(settings) else _require_images)(settings)
     if settings.provider.prompts is not None and not Path(settings.provider.prompts).is_file():
         raise UsageError(

@@ -21,7 +21,14 @@ from pcevolve.private.listing import Listing, list_folder, read_head, shorten
 from pcevolve.private.records import Records, read_records
 from pcevolve.private.sources import BUNDLED
 from pcevolve.private.tables import Columns
-from pcevolve.private.units import Shots, map_folders, read_units, require_unit_size, write_units
+from pcevolve.private.units import (
+    Shots,
+    describe_link,
+    map_folders,
+    read_units,
+    require_unit_size,
+    write_units,
+)
 from pcevolve.public import settings as public
 from pcevolve.session.preflight import find_foreign_options
 from pcevolve.session.private_data import count_and_name, note_companions, note_ids, trusts_shots
@@ -245,6 +252,7 @@ def _warnings(found: Inspection, units_known: bool) -> Iterator[str]:
         return
     if found.listing.units is not None:
         yield from note_ids(found.listing.unit_keys, found.listing.units.kind)
+        yield describe_link(found.listing.units.kind)
     yield from note_companions(found.listing)
     targets = found.listing.targets
     across = [pair for pair in found.alike if targets[pair[0]] != targets[pair[1]]]
@@ -282,7 +290,7 @@ def check_texts(path: Path, settings: RunConfig) -> Checkup:
     own = [] if before else find_shot_faults(counts, records.count_drawable(), settings)
     faults = [*find_foreign_options(settings, "text"), *before, *_find_class_faults(len(counts)), *own]
     rows = [*_text_rows(records, columns, counts), _fits(meant, before, own), _count_faults(faults)]
-    notes = note_ids(records.units, columns.unit) if columns.unit else ()
+    notes = [*note_ids(records.units, columns.unit), describe_link(columns.unit)] if columns.unit else []
     return Checkup(tuple(rows), tuple(faults), tuple(notes))
 
 
