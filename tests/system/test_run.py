@@ -13,7 +13,7 @@ from support.forkserver import ForkServer
 from support.processes import Client, ServerProcess
 
 REPORTED = {
-    "method", "epsilon_budget", "epsilon_spent", "epsilon_folder", "delta", "relation", "iterations", "classes",
+    "method", "epsilon_budget", "epsilon_spent", "epsilon_drawn", "delta", "relation", "iterations", "classes",
     "images_released", "requests", "bytes_sent", "bytes_received", "marks", "unit",
 }  # fmt: skip
 

@@ -148,6 +148,11 @@ def test_copies_that_look_the_same_are_told_and_are_no_fault(check, folder):
     ("options", "fault"),
     [
         ("", "the classes hold 4 units each, and --shots says 10: give --shots 4: use all of them"),
+        (
+            "--shots 2",
+            "use 2 per class, drawn at random, at epsilon 24.389 for one unit of the whole folder (10 for one that was "
+            "drawn)",
+        ),
         ("--shots 4 --unit-map units.csv", "units.csv does not list cut/1.png"),
         ("--set data.subsample=9", "data.subsample draws 9 of each: give '--set data.subsample=4' or fewer"),
         ("--shots 4 --set data.window=-160,240", "is a colour image, and data.window is for grey values"),

@@ -155,19 +155,18 @@ def test_what_one_unit_of_the_folder_bears_is_that_of_a_group_of_two(
     """Pure DP doubles; of Gaussian noise mu doubles and epsilon grows by more, so that 10 is 24.4 and never 20."""
     drawn = release(subsample=10, delta=delta, relation=relation)
     promised = replace(drawn, receipts=(Receipt(RUN_ID, 1, (), (event,), relation),)).guarantee
-    assert promised.epsilon_spent == pytest.approx(spent, rel=1e-5)
-    assert promised.epsilon_folder == pytest.approx(folder, rel=1e-5)
-    assert promised.epsilon_folder == pytest.approx(independent, rel=1e-5)
+    assert promised.epsilon_drawn == pytest.approx(spent, rel=1e-5)
+    assert promised.epsilon_spent == pytest.approx(folder, rel=1e-5)
+    assert promised.epsilon_spent == pytest.approx(independent, rel=1e-5)
 
 
 def test_only_a_run_that_draws_and_promises_something_says_what_the_folder_bears():
-    assert release().guarantee.epsilon_folder is None
-    assert release(subsample=10, noise="INSECURE-seeded").guarantee.epsilon_folder is None
+    assert release().guarantee.epsilon_drawn is None
+    assert release(subsample=10, noise="INSECURE-seeded").guarantee.epsilon_drawn is None
     for silent in (release(), release(subsample=10, noise="INSECURE-seeded")):
-        assert "Seen from the folder" not in write_card(silent, FILES)
-    assert "was drawn from, one image bears epsilon <= 10 at delta 0" in write_card(
-        release(subsample=10), FILES
-    )
+        assert "of the whole folder" not in write_card(silent, FILES)
+    card = write_card(release(subsample=10), FILES)
+    assert "epsilon = 10 for one image of the whole folder (5 for one that was drawn), delta = 0" in card
 
 
 SELECTED = {

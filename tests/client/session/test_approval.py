@@ -76,28 +76,33 @@ DOUBTFUL = {"method": "pcevolve", "iterations": 1, "candidates": 10}
 
 
 @pytest.mark.parametrize(
-    ("epsilon", "doubt"),
+    ("options", "doubt"),
     [
         (
-            0.1,
+            {"epsilon": 0.1},
             "with --epsilon 0.1 and --method pcevolve, the selection cannot be told from choosing at random",
         ),
-        (21, "--epsilon 21 allows epsilon 21, which hides almost nothing (above 20)"),
+        ({"epsilon": 21}, "--epsilon 21 allows epsilon 21, which hides almost nothing (above 20)"),
+        (
+            {"epsilon": 12, "subsample": 1},
+            "--epsilon 12 allows epsilon 24 for one image of the whole folder (12 for one that was drawn), which hides "
+            "almost nothing (above 20)",
+        ),
     ],
 )
 def test_a_run_that_is_hardly_worth_its_price_is_asked_about_and_needs_yes_where_nobody_can_answer(
-    run, server, terminal, request, capfd, epsilon, doubt
+    run, server, terminal, request, capfd, options, doubt
 ):
     os.write(terminal, b"n\n")
     with pytest.raises(DeclinedError, match=r"not started, as you wish.*nothing was spent"):
-        run(**DOUBTFUL, epsilon=epsilon)
-    assert doubt in capfd.readouterr().err
+        run(**DOUBTFUL, **options)
+    assert doubt in " ".join(capfd.readouterr().err.split())
     request.getfixturevalue("nobody")
     with pytest.raises(UsageError, match="not started, nothing was spent; --yes says that it is meant so"):
-        run(**DOUBTFUL, epsilon=epsilon)
+        run(**DOUBTFUL, **options)
     assert server.asked == []
     assert Ledger(Path("ledger.sqlite")).runs() == []
-    assert (run(**DOUBTFUL, epsilon=epsilon, yes=True) / "release").is_dir()
+    assert (run(**DOUBTFUL, **options, yes=True) / "release").is_dir()
 
 
 @pytest.mark.parametrize("method", ["random", "t2i"])

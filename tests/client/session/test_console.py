@@ -124,7 +124,7 @@ SETS = {
 SUMMARY = {
     "marks": [], "dataset": "r/release", "images_released": 4, "classes": 2, "requests": 1, "bytes_sent": 1,
     "bytes_received": 2_500_000, "epsilon_spent": 1.0, "epsilon_budget": 2.0, "delta": 0.0, "report": "r/p",
-    "relation": "replace-one", "method": "random", "iterations": 1,
+    "unit": "image", "relation": "replace-one", "method": "random", "iterations": 1,
 }  # fmt: skip
 
 

@@ -7,11 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from pcevolve.auditing import audit
+import pcevolve
+from pcevolve.auditing import Audit, audit
 from pcevolve.config.config import RunConfig
 from pcevolve.errors import DataError, LedgerError, ProviderError
 from pcevolve.ledger.ledger import Ledger
 from pcevolve.session import images, texts
+from pcevolve.session.console import describe_begun
+from pcevolve.session.finished.comparison import list_facts, read_runs
 from support import online
 from support.accounts import set_cap
 from support.provider import png
@@ -67,21 +70,30 @@ def test_it_is_all_that_is_used_and_charged_and_the_rest_can_be_measured_on(run,
 def test_what_it_means_for_the_folder_is_computed_and_said_wherever_the_epsilon_is(run, more, capsys):
     more(cut=8, good=5)
     root = run(**THREE)
-    seen = (
-        "Seen from the folder that the private dataset was drawn from, one image bears epsilon <= 20 at delta 0: it "
-        "changes up to 2 units of the draw."
-    )
     printed = capsys.readouterr()
-    assert seen in flat(printed.err)
-    assert "; 20 seen from the folder" in flat(printed.out)
-    assert seen in (root / "release" / "README.md").read_text()
-    assert seen in flat((root / "report.html").read_text()).replace("&lt;", "<")
+    first, spent = "20 for one image of the whole folder (10", " of 10 for one that was drawn)"
+    assert f"epsilon {first} for one that was drawn) at delta 0" in flat(printed.err)
+    assert "finds at most 100 of 100 members" in flat(printed.err)
+    assert f"epsilon {first}{spent} was spent" in flat(printed.out)
+    assert f"epsilon = {first} for one that was drawn)" in (root / "release" / "README.md").read_text()
+    for page in ("report.html", "live.html"):
+        assert f"{first}{spent}" in flat((root / page).read_text()), page
+    Audit.of(root).write_pages()
+    assert f"{first}{spent}" in flat((root / "audit" / "wire.html").read_text())
+    (column,) = read_runs([root])
+    assert list_facts(column)["ε"].startswith(f"{first} for one that was drawn)")
+    assert pcevolve.load(root).epsilon == 20
+    assert f"epsilon {first} for one that was drawn)" in repr(pcevolve.load(root))
+    assert f"{first} for one that was drawn)" in pcevolve.load(root)._repr_html_()
+    told = "\n".join(f"{title}: {text}" for title, text in describe_begun(root))
+    assert f"privacy: epsilon {first} for one that was drawn)" in told
     found = manifest(root)
-    assert (found["guarantee"]["epsilon_spent"], found["guarantee"]["epsilon_folder"]) == (10, 20)
-    assert json.loads((root / "summary.json").read_text())["epsilon_folder"] == 20
-    found["guarantee"]["epsilon_folder"] = 10.0
+    assert (found["guarantee"]["epsilon_spent"], found["guarantee"]["epsilon_drawn"]) == (20, 10)
+    summary = json.loads((root / "summary.json").read_text())
+    assert (summary["epsilon_spent"], summary["epsilon_drawn"]) == (20, 10)
+    found["guarantee"]["epsilon_spent"] = 10.0
     (root / "release" / "manifest.json").write_text(json.dumps(found, indent=1, sort_keys=True) + "\n")
-    assert "guarantee.epsilon_folder" in str([each.faults for each in audit(root)])
+    assert "guarantee.epsilon_spent" in str([each.faults for each in audit(root)])
 
 
 @pytest.mark.parametrize(

@@ -63,7 +63,7 @@ JSON_SPELLINGS: dict[str, Change] = {
 }
 MANIFESTS: dict[str, tuple[Change, str]] = {
     "a smaller epsilon": (claimed("epsilon_spent", 0.1), "guarantee.epsilon_spent"),
-    "an epsilon of a folder": (claimed("epsilon_folder", 0.1), "guarantee.epsilon_folder"),
+    "an epsilon of who was drawn": (claimed("epsilon_drawn", 0.1), "guarantee.epsilon_drawn"),
     "other public assumptions": (claimed("assumed_public", ["nothing"]), "guarantee.assumed_public"),
     "another statement": (claimed("statement", "epsilon = 0"), "guarantee.statement"),
     "fewer events": (claimed("events", []), "guarantee.events"),

@@ -11,7 +11,7 @@ already: whoever makes the access divides by its own sensitivity. A search is ma
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from fractions import Fraction
 from functools import cache
 
@@ -58,6 +58,11 @@ Under ``add-remove`` a unit that was drawn makes room for the next one of its cl
 ``replace-one`` that happens in two classes, where the unit changes its class: two are exchanged. The proof is in
 ``private.subsample``, whose draw is made for it.
 """
+
+
+def scale_to_folder(events: Iterable[Event], subsampled: bool) -> tuple[Event, ...]:
+    """Return events as one unit of the folder bears them; the same events where all of its units are used."""
+    return tuple(event.on_group(DRAWN_UNITS if subsampled else 1) for event in events)
 
 
 def draw_rate(event: Event, relation: Relation) -> Fraction:

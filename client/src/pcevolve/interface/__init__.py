@@ -29,6 +29,7 @@ from pcevolve.public.figures import format_loss, in_full
 from pcevolve.public.options import AS_KEYWORDS, spell_as, validate
 from pcevolve.public.plan import PublicPlan
 from pcevolve.publish.dataset import export_run, summarise
+from pcevolve.publish.loss import Loss
 from pcevolve.selectors.planner import BudgetPlan
 from pcevolve.session.finished.whole import carry_out
 from pcevolve.session.first.pricing import PlannedRun, price, tabulate_plan
@@ -143,7 +144,7 @@ class Result:
 
     @property
     def epsilon(self) -> float | None:
-        """ε that the run spent, at ``delta``; None for a run that promises nothing."""
+        """ε of the run for every unit of the private folder, at ``delta``; None for one that promises nothing."""
         return self._run.manifest.guarantee.epsilon_spent
 
     @property
@@ -202,7 +203,11 @@ class Result:
     def __repr__(self) -> str:
         """One line, the marks first."""
         said = "".join(f"{mark}; " for mark in self.marks)
-        promised = "no guarantee" if self.epsilon is None else f"epsilon {format_loss(self.epsilon, 4)}"
+        promised = (
+            "no guarantee"
+            if self.epsilon is None
+            else Loss.of(self.plan, self._run.record.events).say(digits=4)
+        )
         if self.plan.promised_secrecy is not None:
             said += f"listed secrets {self.plan.promised_secrecy.words}; "
         count = f"{len(self._run.manifest.files)} images in {len(self.labels)} classes"

@@ -29,6 +29,7 @@ from pcevolve.public.figures import format_loss
 from pcevolve.public.modality import Kind
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.words import summarise_prompts
+from pcevolve.publish.loss import Loss
 from pcevolve.publish.promises import list_marks
 from pcevolve.transcript import RunReader
 from pcevolve.transcript.bodies import Bodies
@@ -129,7 +130,7 @@ def _under_way(run: RunReader, plan: PublicPlan) -> dict[str, object]:
     done = sum(map(len, run.outputs.values()))
     reasons = Reasons.of(run.traffic)
     counts = Counts.by_kind(run.traffic.attempts, reasons.counts)
-    spent = epsilon(run.events, plan.delta)
+    budget = float(plan.budget.epsilon)
     return {
         "plan": plan,
         "run": run.layout.root.name,
@@ -138,9 +139,10 @@ def _under_way(run: RunReader, plan: PublicPlan) -> dict[str, object]:
         "iteration": min(iteration, plan.iterations),
         "done": done,
         "total": sum(call.count for call in plan.calls.values()),
-        "spent": spent if plan.secure else None,
-        "spent_text": format_loss(spent),
-        "budget": float(plan.budget.epsilon),
+        # The meter is of what --epsilon limits; the words begin with what holds for everybody.
+        "spent": epsilon(run.events, plan.delta) if plan.secure else None,
+        "spent_text": Loss.of(plan, run.events).say(budget, symbol=""),
+        "budget": budget,
         "releases": list(_releases(run, plan)),
         "kinds": {kind: counts[kind] for kind in ALL_KINDS if kind in counts},
         "total_counts": reasons.counts(run.traffic.attempts),
@@ -161,7 +163,7 @@ def _releases(run: RunReader, plan: PublicPlan) -> Iterator[Release]:
             or "none: it follows from earlier ones"
         )
         what = f"{named} {plan.modality.kind}s chosen" if receipt.iteration else LOOK
-        spent = format_loss(epsilon(events, plan.delta)) if plan.secure else "INSECURE"
+        spent = format_loss(Loss.of(plan, events).epsilon) if plan.secure else "INSECURE"
         rows.append(Release(receipt.iteration, what, mechanisms, spent))
     return reversed(rows)
 

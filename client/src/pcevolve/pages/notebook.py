@@ -6,8 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from pcevolve.pages.rendering import PagePicture, compile_page, make_picture
-from pcevolve.public.figures import format_loss
-from pcevolve.publish.promises import state_folder_promise
+from pcevolve.publish.loss import Loss
 from pcevolve.transcript.reader import FinishedRun
 
 ROWS = 20
@@ -37,8 +36,9 @@ def render_notebook(run: FinishedRun) -> str:
         "plan": run.plan,
         "use": None if found is None else f"{found.word}: {found.sentence(run.plan.modality.kind)}.",
         "images": len(run.manifest.files),
-        "epsilon": None if guarantee.epsilon_spent is None else format_loss(guarantee.epsilon_spent),
-        "whole_folder": state_folder_promise(run.plan, guarantee.events),
+        "epsilon": None
+        if guarantee.epsilon_spent is None
+        else Loss.of(run.plan, guarantee.events).say(symbol="ε = "),
         "guarantee": guarantee,
         "rows": list(_rows(run)),
         "left_out": max(0, len(run.plan.labels) - ROWS),

@@ -9,7 +9,7 @@ import csv
 import io
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from shlex import quote
@@ -221,9 +221,12 @@ class Shots:
             return f"{self.most}"
         return f"{self.fewest} ({self._first(self.fewest)}) to {self.most} ({self._first(self.most)})"
 
-    @property
-    def offers(self) -> list[str]:
-        """Options that would mend it, each with what it does; for the owner's screen."""
+    def list_offers(self, price: Callable[[int], str]) -> list[str]:
+        """Return options that would mend it, each with what it does; for the owner's screen.
+
+        Args:
+            price: Says what a draw of so many units of each class costs.
+        """
         drawn = min(self.said, self.drawable)
         offers = []
         if self.even:
@@ -237,8 +240,8 @@ class Shots:
             )
         if 0 < drawn < self.most:
             offers.append(
-                f"{advise('subsample', drawn, 'data.subsample')}: use {drawn} per class, drawn at random; "
-                f"{advise('test', 'rest')} uses the others"
+                f"{advise('subsample', drawn, 'data.subsample')}: use {drawn} per class, drawn at random, at "
+                f"{price(drawn)}; {advise('test', 'rest')} uses the others"
             )
         return offers
 

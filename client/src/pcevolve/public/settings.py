@@ -146,8 +146,8 @@ Subsample = Annotated[
         ge=1,
         le=MOST_UNITS,
         description="Draw exactly this many private units (images, or patients) of each class at random; "
-        "sets --shots. The guarantee and the charge are for those drawn; the run prints what "
-        "it means for the whole folder.",
+        "sets --shots. --epsilon limits what each of those drawn bears; a unit of the whole folder "
+        "changes up to two of them and bears more, which stands first wherever the run says its epsilon.",
     ),
     PUBLIC,
 ]

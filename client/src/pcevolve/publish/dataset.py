@@ -81,7 +81,7 @@ def summarise(run: RunReader, plan: PublicPlan, released: int) -> dict[str, Any]
         **plan.modality.in_summary,
         "marks": list_marks(plan),
         **promised.model_dump(
-            include={"epsilon_budget", "epsilon_spent", "epsilon_folder", "delta", "relation", "unit"}
+            include={"epsilon_budget", "epsilon_spent", "epsilon_drawn", "delta", "relation", "unit"}
         ),
         **({} if plan.promised_secrecy is None else {"listed_secrets": plan.promised_secrecy.model_dump()}),
         "iterations": plan.iterations,

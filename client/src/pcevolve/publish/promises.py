@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from math import ceil, isfinite
+from math import isfinite
 
-from pcevolve.dp.accountants import above, epsilon
-from pcevolve.dp.attacks import most_true_positives
+from pcevolve.dp.accountants import epsilon
 from pcevolve.dp.calibration import DRAWN_UNITS
 from pcevolve.ledger.units import SINGLE
 from pcevolve.modality.images.appearance import Appearance, find_released_appearance
@@ -16,6 +15,7 @@ from pcevolve.public.modality import OWN_DEGREE, reword_for
 from pcevolve.public.parts import Library, LicenceFile
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Receipt
+from pcevolve.publish.loss import Loss, find_folder_events
 from pcevolve.selectors.method import Method
 from pcevolve.transcript.records import Guarantee
 
@@ -74,13 +74,12 @@ def state_guarantee(plan: PublicPlan, method: Method, receipts: Iterable[Receipt
     """The promise, as plan, method and receipts give it."""
     in_order = sorted(receipts, key=lambda receipt: receipt.iteration)
     events = [event for receipt in in_order for event in receipt.events]
+    # None and not a number: no ε of seeded noise is true, and somebody would quote it.
+    loss = Loss.of(plan, events).round_up(plan.budget.epsilon) if plan.secure else None
     return Guarantee(
         epsilon_budget=float(plan.budget.epsilon),
-        # None and not a number: no ε of seeded noise is true, and somebody would quote it.
-        epsilon_spent=_state_loss(events, plan) if plan.secure else None,
-        epsilon_folder=_state_loss(scale_to_folder(plan, events), plan)
-        if plan.secure and plan.subsample
-        else None,
+        epsilon_spent=None if loss is None else loss.epsilon,
+        epsilon_drawn=None if loss is None else loss.drawn,
         delta=plan.delta,
         relation=plan.relation,
         unit=plan.unit,
@@ -90,52 +89,9 @@ def state_guarantee(plan: PublicPlan, method: Method, receipts: Iterable[Receipt
     )
 
 
-def _state_loss(events: Iterable[Event], plan: PublicPlan) -> float:
-    # Up, to digits on which all machines agree: last bits are the C library's, and an audit compares bytes.
-    loss, budget = epsilon(events, plan.delta), plan.budget.epsilon
-    stated = float(format_loss(loss, 10)) if isfinite(loss) else loss
-    # A third has no last digit: rounded up it would be above the budget that it was held to exactly.
-    return min(stated, float(budget)) if loss <= above(budget) else stated
-
-
 def state_promise(plan: PublicPlan) -> str:
     """The promise of every run in one sentence; empty for one with seeded noise."""
     return PROMISE.format(kind=plan.modality.kind) if plan.secure else ""
-
-
-def scale_to_folder(plan: PublicPlan, events: Iterable[Event]) -> tuple[Event, ...]:
-    """Return events as they act on one unit of the folder that was sampled; the same events if all units are used."""
-    drawn = 1 if plan.subsample is None else DRAWN_UNITS
-    return tuple(event.on_group(drawn) for event in events)
-
-
-ALARMS = 5
-"""In how many of 100 an attacker may take a unit for used that was not."""
-
-
-def count_found_members(paid: Iterable[Event]) -> int:
-    """In how many of 100 an attacker can be right about a unit that was used, rounded up."""
-    # Up: the share is a bound.
-    return ceil(100 * most_true_positives(paid, ALARMS / 100))
-
-
-def state_folder_promise(plan: PublicPlan, events: Iterable[Event]) -> str:
-    """Say what one unit of the folder bears, in a sentence; empty where all of it is used, or nothing is promised."""
-    if plan.subsample is None or not plan.secure:
-        return ""
-    return (
-        f"Seen from the folder that the private dataset was drawn from, one {plan.unit} bears "
-        f"{_bears(scale_to_folder(plan, events), plan.delta)}: it changes up to {DRAWN_UNITS} units of the draw."
-    )
-
-
-def _bears(events: Iterable[Event], delta: float) -> str:
-    total = epsilon(events, delta)
-    return (
-        f"epsilon <= {format_loss(total)} at delta {in_full(delta)}"
-        if isfinite(total)
-        else "more than any epsilon bounds"
-    )
 
 
 def describe_making(plan: PublicPlan, receipts: Iterable[Receipt]) -> str:
@@ -218,8 +174,8 @@ def _subsample(plan: PublicPlan) -> list[str]:
         return []
     return [
         f"that every class has {plan.subsample} or more units ({plan.unit}) to draw from, each counted for one class "
-        f"alone; {plan.subsample} of each are drawn, in an order that a secret seed gives; the guarantee is for those "
-        "that were drawn, and compares draws that differ in one of them"
+        f"alone; {plan.subsample} of each are drawn, in an order that a secret seed gives; one {plan.unit} of the "
+        f"folder changes up to {DRAWN_UNITS} of those that are drawn, and epsilon is what it bears"
     ]
 
 
@@ -270,11 +226,14 @@ def state_cumulative_loss(plan: PublicPlan, events: Iterable[Event]) -> str:
             f"{known}, some under another neighbour relation or on units of another kind: what one {plan.unit} bears "
             "that is in all of them and in this one cannot be added up."
         )
-    everything = (*plan.earlier.events, *events)
-    everywhere = f"one {plan.unit} that is in all of them and in this one"
-    folder = state_folder_promise(plan, everything)
+    total = epsilon((*plan.earlier.events, *find_folder_events(plan, events)), plan.delta)
+    bears = (
+        f"epsilon <= {format_loss(total)} at delta {in_full(plan.delta)}"
+        if isfinite(total)
+        else "more than any epsilon bounds"
+    )
     # A run that was under way by then may have gone on.
     return (
-        f"{known}; {everywhere} bears {_bears(everything, plan.delta)} in all, not counting what "
-        f"other runs paid later.{' ' if folder else ''}{folder}"
+        f"{known}; one {plan.unit} that is in the folders of all of them and of this one bears {bears} in all, not "
+        "counting what other runs paid later."
     )

@@ -20,12 +20,13 @@ from safetensors.numpy import load, save
 from pcevolve.errors import TranscriptError, spell_out
 from pcevolve.modality import find_medium
 from pcevolve.modality.images.appearance import Appearance
-from pcevolve.public.figures import format_loss, in_full
+from pcevolve.public.figures import in_full
 from pcevolve.public.modality import Kind, reword_for
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Candidate, Chosen, Receipt
 from pcevolve.public.settings import Form
 from pcevolve.public.usefulness import Assessment
+from pcevolve.publish.loss import Loss
 from pcevolve.publish.promises import (
     NO_GUARANTEE,
     describe_library,
@@ -35,7 +36,6 @@ from pcevolve.publish.promises import (
     make_title,
     quote_code,
     state_cumulative_loss,
-    state_folder_promise,
     state_guarantee,
     state_promise,
     write_library_section,
@@ -167,11 +167,11 @@ def write_front_matter(plan: PublicPlan, promised: Guarantee, images: int, form:
 
 def collect_facts(plan: PublicPlan, promised: Guarantee) -> dict[str, Any]:
     """Return a card's facts for programs: method, ε, δ, neighbour relation and unit, as the manifest has them."""
-    folder = {} if promised.epsilon_folder is None else {"epsilon_folder": promised.epsilon_folder}
+    drawn = {} if promised.epsilon_drawn is None else {"epsilon_drawn": promised.epsilon_drawn}
     return {
         "method": plan.method,
         "epsilon": promised.epsilon_spent,
-        **folder,
+        **drawn,
         "delta": promised.delta,
         "relation": promised.relation,
         "unit": promised.unit,
@@ -272,15 +272,16 @@ def _classifier(plan: PublicPlan) -> str:
 def _state_promise(release: Release) -> str:
     """The guarantee in words, and what it adds up to with earlier ones."""
     plan = release.plan
-    spent = release.guarantee.epsilon_spent
-    if spent is None:
+    promised = release.guarantee
+    if promised.epsilon_spent is None:
         return f"There is {NO_GUARANTEE}."
     events = [event for receipt in release.receipts for event in receipt.events]
-    besides = state_folder_promise(plan, events), state_cumulative_loss(plan, events)
-    more = "".join(f"\n\n{each}" for each in besides if each)
+    in_all = state_cumulative_loss(plan, events)
+    more = f"\n\n{in_all}" if in_all else ""
     opening = f"{state_promise(plan)}\n\n" if state_promise(plan) else ""
+    loss = Loss(promised.epsilon_spent, promised.epsilon_drawn, plan.unit)
     return (
-        f"{opening}epsilon = {format_loss(spent)}, delta = {in_full(plan.delta)}, neighbour relation "
+        f"{opening}{loss.say(symbol='epsilon = ')}, delta = {in_full(plan.delta)}, neighbour relation "
         f"`{plan.relation}`, privacy unit: one {plan.unit}.\nMethod `{release.method.name}`: "
         f"{release.guarantee.statement}.{more}"
     )

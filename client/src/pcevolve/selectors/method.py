@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from pcevolve.dp.accountants import epsilon, pure_epsilon
+from pcevolve.dp.calibration import scale_to_folder
 from pcevolve.errors import UsageError
 from pcevolve.privacy import FREE, Budget, Event, Relation
 from pcevolve.public import settings
@@ -279,7 +280,8 @@ class Method:
     def statement(self, plan: PublicPlan) -> str:
         """State a run's promise in words: the guarantee and what the plan adds to it. Errors as ``plan_events``."""
         planned = self.plan_events(plan)
-        events = [event for each in planned.values() for event in each]
+        own = [event for each in planned.values() for event in each]
+        events = scale_to_folder(own, plan.subsample is not None)
         parts = [self.centre_first if plan.centre_first else self.guarantee]
         if 0 in planned:
             parts.append(APPEARANCE)

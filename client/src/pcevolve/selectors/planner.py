@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Any
 
 from pcevolve.dp.accountants import ACCOUNTANTS, above, epsilon, merge, pure_epsilon, within
-from pcevolve.dp.calibration import DRAWN_UNITS
+from pcevolve.dp.calibration import scale_to_folder
 from pcevolve.errors import UsageError
 from pcevolve.privacy import Budget, Event
 from pcevolve.public.figures import finite_or_none
@@ -159,8 +159,7 @@ def _price(
         events=spent,
         epsilon_per_query=_per_query(merge(selecting), budget.delta),
         epsilon_total=epsilon(spent, budget.delta),
-        # One unit of a folder changes two of its draw, see ``dp.calibration.DRAWN_UNITS``; they are a group.
-        epsilon_folder=epsilon([event.on_group(DRAWN_UNITS) for event in spent], budget.delta),
+        epsilon_folder=epsilon(scale_to_folder(spent, True), budget.delta),
         totals={each.name: finite_or_none(each.epsilon(spent, budget.delta)) for each in ACCOUNTANTS},
         within_budget=within(spent, budget),
         lift_top10=lift,

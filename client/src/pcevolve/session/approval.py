@@ -10,7 +10,6 @@ from math import isfinite
 import typer
 
 from pcevolve.config.config import RunConfig
-from pcevolve.dp.accountants import epsilon
 from pcevolve.dp.attacks import PRIORS, most_success_of, protection, secret_budget
 from pcevolve.egress.address import Address
 from pcevolve.egress.allowance import Meter
@@ -21,6 +20,7 @@ from pcevolve.providers.dialect import Advice
 from pcevolve.public.calls import Call
 from pcevolve.public.figures import describe_guesses, format_loss
 from pcevolve.public.plan import PublicPlan
+from pcevolve.publish.loss import Loss
 from pcevolve.publish.promises import list_assumptions, state_cumulative_loss
 from pcevolve.screen import Line
 from pcevolve.selectors.control import uniform_lift
@@ -219,10 +219,10 @@ def list_doubts(components: Components, plan: PublicPlan) -> Iterator[str]:
     paid = list_paid_events(components, plan)
     if not paid:
         return
-    total = epsilon(paid, plan.delta)
-    if total > LARGE_EPSILON:
+    loss = Loss.of(plan, paid)
+    if loss.epsilon > LARGE_EPSILON:
         yield (
-            f"--epsilon {float(plan.budget.epsilon):g} allows epsilon {format_loss(total)}, which hides almost nothing "
+            f"--epsilon {float(plan.budget.epsilon):g} allows {loss.say()}, which hides almost nothing "
             f"(above {LARGE_EPSILON:g})"
         )
     selecting, scope = first_selection(components.method.plan_events(plan)), scope_of(plan)

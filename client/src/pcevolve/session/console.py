@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pcevolve.dp.accountants import epsilon
 from pcevolve.egress.allowance import Meter
 from pcevolve.errors import StoppedError
 from pcevolve.ledger.ledger import Account
@@ -15,18 +14,16 @@ from pcevolve.pages.rendering import spell_size
 from pcevolve.pages.report.page import list_settings
 from pcevolve.privacy import Event
 from pcevolve.providers.dialect import Advice
-from pcevolve.public.figures import format_loss, in_full
+from pcevolve.public.figures import in_full
 from pcevolve.public.modality import Kind, reword_for
 from pcevolve.public.parts import Secrecy
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.usefulness import Assessment
+from pcevolve.publish.loss import ALARMS, Loss, count_found_members, find_folder_events
 from pcevolve.publish.promises import (
-    ALARMS,
     NO_GUARANTEE,
-    count_found_members,
     describe_library,
     list_marks,
-    state_folder_promise,
 )
 from pcevolve.screen import Line
 from pcevolve.selectors import find_method
@@ -82,8 +79,6 @@ def describe_plan(plan: PublicPlan, paid: Sequence[Event], greetings: int) -> It
     """Yield what leaves, what is promised of it, and what is public."""
     yield "sends", _say_sent(plan, greetings)
     yield "privacy", _price(plan, paid)
-    if folder := state_folder_promise(plan, paid):
-        yield "folder", folder
     said = (
         f"classes called {_names(plan.words)}, not their names"
         if plan.words
@@ -139,10 +134,9 @@ def _price(plan: PublicPlan, paid: Sequence[Event]) -> str:
     if not paid:
         return "nothing is spent"
     change = "exchanged for another" if plan.relation == "replace-one" else "more or less"
-    loss = format_loss(epsilon(paid, plan.delta))
-    promised = f"epsilon {loss} at delta {in_full(plan.delta)}, for one {plan.unit} {change}"
-    means = f"who wrongly accuses {ALARMS} of 100 outsiders finds at most {count_found_members(paid)} of 100 members"
-    return f"{promised}: {means}"
+    loss, found = Loss.of(plan, paid).say(), count_found_members(find_folder_events(plan, paid))
+    promised = f"{loss} at delta {in_full(plan.delta)}, for one {plan.unit} {change}"
+    return f"{promised}: who wrongly accuses {ALARMS} of 100 outsiders finds at most {found} of 100 members"
 
 
 def report_early_stop(folder: RunFolder) -> StoppedError:
@@ -171,8 +165,9 @@ def say_spent(plan: PublicPlan, account: Account) -> str:
 def _say_spent(plan: PublicPlan, account: Account) -> str:
     """Say what was spent, or what the run protects where no ε says it."""
     events = [event for receipt in account.receipts() for event in receipt.events]
-    spent = format_loss(epsilon(events, plan.delta)) if plan.secure else "INSECURE, no"
-    return f"{spent} of epsilon {float(plan.budget.epsilon):g} is spent"
+    budget = float(plan.budget.epsilon)
+    spent = Loss.of(plan, events).say(budget) if plan.secure else f"INSECURE, no of epsilon {budget:g}"
+    return f"{spent} is spent"
 
 
 def _say_how_to_go_on(root: Path) -> str:
@@ -234,12 +229,8 @@ SETS = {
 def _say_loss(summary: Mapping[str, Any]) -> str:
     if summary["epsilon_spent"] is None:
         return str(summary.get("promise", "no guarantee: see the warning"))
-    folder = summary.get("epsilon_folder")
-    return (
-        f"epsilon {format_loss(summary['epsilon_spent'])} of {summary['epsilon_budget']:g} was spent (delta "
-        f"{in_full(summary['delta'])}, {summary['relation']})"
-        + ("" if folder is None else f"; {format_loss(folder)} seen from the folder that was drawn from")
-    )
+    loss = Loss.read(summary).say(summary["epsilon_budget"])
+    return f"{loss} was spent (delta {in_full(summary['delta'])}, {summary['relation']})"
 
 
 def _next(summary: Mapping[str, Any]) -> Iterator[Line]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,19 +13,22 @@ from pcevolve.config.config import RunConfig
 from pcevolve.dp.attacks import secret_budget, secret_share
 from pcevolve.dp.mechanisms import FloatArray
 from pcevolve.errors import DataError, UsageError
-from pcevolve.privacy import Event, Relation
+from pcevolve.privacy import Budget, Event, Relation
 from pcevolve.private.dataset import PrivateDataset
 from pcevolve.private.listing import Listing
 from pcevolve.private.secrets import Sources, cap_weights, read_secrets
 from pcevolve.private.spelling import find_companions, find_respelled, find_shortened
 from pcevolve.private.units import Shots
 from pcevolve.providers import dialect
+from pcevolve.public.figures import parse_epsilon
 from pcevolve.public.methods import SecretEvolution
 from pcevolve.public.options import spell_flag, validate
 from pcevolve.public.parts import Secrecy
 from pcevolve.public.settings import USUAL_BOUND, USUAL_PRIOR, USUAL_SIZE
 from pcevolve.public.words import choose_labels
-from pcevolve.selectors import AUTO, find_method
+from pcevolve.publish.loss import Loss
+from pcevolve.selectors import AUTO, Scope, choose_delta, find_method, resolve_method
+from pcevolve.selectors.planner import plan
 from pcevolve.session.progress import error_console
 
 SPLIT_SEED = 0
@@ -163,12 +167,25 @@ def require_shots(
         return
     tell_on_screen(
         f"your classes hold {shots.told} {unit} each, and {spell_flag('shots')} says {settings.data.shots}; give",
-        *(f"  {offer}" for offer in shots.offers),
+        *(f"  {offer}" for offer in shots.list_offers(partial(price_subsample, settings, len(counts)))),
     )
     raise DataError(
         f"the classes do not hold about as many as {spell_flag('shots')} says, so what is released about them would be "
         f"wrong: nothing was spent or sent{_advise_check(settings)}"
     )
+
+
+def price_subsample(settings: RunConfig, classes: int, shots: int) -> str:
+    """Say what a run costs whose private data are drawn, so many units of each class."""
+    own, delta = settings.method, settings.privacy.delta
+    budget = Budget(
+        parse_epsilon(settings.privacy.epsilon), choose_delta(own.name) if delta is None else delta
+    )
+    scope = Scope(settings.privacy.relation, own.iterations or 1, classes, shots, own.candidates)
+    method, _ = resolve_method(own.name, budget, scope, None)
+    scope = replace(scope, iterations=method.iterations(own.iterations, budget, scope))
+    planned = plan(budget, method, scope, own.calibration)
+    return Loss(planned.epsilon_folder, planned.epsilon_total, "unit").say()
 
 
 def _advise_check(settings: RunConfig) -> str:

@@ -26,13 +26,13 @@ from rich.progress import (
 )
 from rich.progress import Progress as Bar
 
-from pcevolve.dp.accountants import epsilon
 from pcevolve.privacy import Event
 from pcevolve.private import ProgressCallback
 from pcevolve.public.calls import Call
 from pcevolve.public.figures import format_loss
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Receipt
+from pcevolve.publish.loss import Loss
 
 LINE_SECONDS = 10.0
 SLOW_DAY = 1.5
@@ -137,11 +137,11 @@ class RunProgress:
             self._began = self._last
         self._iteration = min(call.iteration, self._plan.iterations)
         left = self._progress().left
-        spent = epsilon(self._events, self._plan.delta)
         place = (
             f"iteration {self._iteration}/{self._plan.iterations}" if self._plan.iterations else "candidates"
         )
-        told = f"ε {format_loss(spent, 3)} spent" if self._plan.secure else "INSECURE"
+        loss = Loss.of(self._plan, self._events).epsilon
+        told = f"ε {format_loss(loss, 3)} spent" if self._plan.secure else "INSECURE"
         stage = f"{self._title}: {place}, {told}"
         self._bar.update(self._task, completed=self._done, description=stage, left=left)
         if not self._console.is_terminal and left and self._last - self._said > LINE_SECONDS:
@@ -155,7 +155,7 @@ class RunProgress:
         self._progress()
 
     def _progress(self) -> Progress:
-        spent = epsilon(self._events, self._plan.delta) if self._plan.secure else None
+        spent = Loss.of(self._plan, self._events).epsilon if self._plan.secure else None
         each = (self._last - self._began) / self._made if self._made else None
         iterations = self._plan.iterations
         found = Progress(self._done, self._total, self._iteration, iterations, spent, self._bill(), each)

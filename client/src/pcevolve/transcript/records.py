@@ -202,15 +202,16 @@ class Guarantee(_Record):
     """A run's guarantee.
 
     Attributes:
-        epsilon_spent: What it spent, at ``delta``; None for an INSECURE run, which promises nothing.
-        epsilon_folder: What one unit of the folder bears that the private dataset was drawn from, at ``delta``;
-            None where nothing was drawn, or nothing is promised.
+        epsilon_spent: What one unit of the private folder bears, at ``delta``; None for an INSECURE run, which promises
+            nothing.
+        epsilon_drawn: What a unit bears that was drawn from the folder; None where all of it is used, or nothing is
+            promised.
         events: Every mechanism that was run, with its exact parameters.
     """
 
     epsilon_budget: float
     epsilon_spent: float | None
-    epsilon_folder: float | None = None
+    epsilon_drawn: float | None = None
     delta: float
     relation: Relation
     unit: str

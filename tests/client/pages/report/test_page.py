@@ -62,9 +62,8 @@ def test_the_first_screen_comes_before_any_figure_and_has_the_odds_of_the_whole_
 
 def test_what_a_dataset_cost_that_was_selected_is_part_of_what_was_spent_in_the_end():
     receipts = [SimpleNamespace(iteration=t, events=(Event("exponential", "1", 1),)) for t in (1, 2, 3)]
-    run = SimpleNamespace(
-        plan=SimpleNamespace(iterations=2, delta=0.0), record=SimpleNamespace(receipts=receipts)
-    )
+    plan = SimpleNamespace(iterations=2, delta=0.0, subsample=None, unit="image")
+    run = SimpleNamespace(plan=plan, record=SimpleNamespace(receipts=receipts))
     assert sum_spent(run) == [0, 1, 3]
 
 
@@ -140,4 +139,4 @@ def test_nothing_but_the_public_records_is_read(finished: Make):
     root = finished()
     shutil.rmtree(root / "private")
     (root / "private").write_text("a file where the folder was: reading it would fail")
-    assert "10 spent of 10" in page(root).text
+    assert "10 of 10 spent" in page(root).text

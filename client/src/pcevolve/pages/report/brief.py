@@ -11,7 +11,7 @@ from pcevolve.pages.reasons import TrafficTable
 from pcevolve.privacy import Event
 from pcevolve.public.modality import reword_for
 from pcevolve.public.plan import PublicPlan
-from pcevolve.publish.promises import ALARMS, count_found_members, scale_to_folder
+from pcevolve.publish.loss import ALARMS, count_found_members, find_folder_events
 from pcevolve.transcript import Attempt
 
 
@@ -90,7 +90,7 @@ def _odds(plan: PublicPlan, paid: list[Event]) -> Odds:
         )
     if not paid:
         return Odds("Nothing: no private image was looked at.")
-    paid = list(scale_to_folder(plan, paid))
+    paid = list(find_folder_events(plan, paid))
     used = "used" if plan.subsample is None else "in the folder that was drawn from"
     unit = f"one given {plan.unit}" + ("" if plan.unit == plan.modality.kind else "'s images")
     verb = "was" if plan.unit == plan.modality.kind else "were"
@@ -107,7 +107,7 @@ def _together(plan: PublicPlan, paid: list[Event]) -> str:
     """The figure with what the ledger knew of earlier releases to the provider, for a unit that is in all of them."""
     if not plan.earlier.releases or plan.earlier.events is None:
         return ""
-    return f"For it the figure is {count_found_members([*scale_to_folder(plan, plan.earlier.events), *paid])} of 100."
+    return f"For it the figure is {count_found_members([*plan.earlier.events, *paid])} of 100."
 
 
 def _assumptions(plan: PublicPlan) -> tuple[str, ...]:

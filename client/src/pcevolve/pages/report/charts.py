@@ -14,12 +14,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pcevolve.dp.accountants import epsilon
 from pcevolve.dp.attacks import most_success, secret_budget
 from pcevolve.pages.reasons import TrafficTable
 from pcevolve.pages.rendering import spell_size
 from pcevolve.public.figures import format_chance
 from pcevolve.public.parts import Secrecy
+from pcevolve.publish.loss import Loss
 from pcevolve.transcript.reader import FinishedRun
 
 WIDTH, HEIGHT = 400.0, 220.0  # units of the SVG's view box
@@ -191,7 +191,7 @@ def sum_spent(run: FinishedRun) -> list[float]:
     """Privacy loss ε at the run's δ by the end of each iteration; a dataset that is selected belongs to the last."""
     last = run.plan.iterations
     paid = [(min(each.iteration, last), event) for each in run.record.receipts for event in each.events]
-    return [epsilon([event for t, event in paid if t <= end], run.plan.delta) for end in range(last + 1)]
+    return [Loss.of(run.plan, [event for t, event in paid if t <= end]).epsilon for end in range(last + 1)]
 
 
 def draw_curves(run: FinishedRun, traffic: TrafficTable, accuracy: Sequence[AccuracyPoint]) -> list[Chart]:
@@ -222,12 +222,14 @@ def _accuracy(points: Sequence[AccuracyPoint]) -> Chart:
 
 
 def _epsilon(run: FinishedRun) -> Chart:
-    values = tuple(enumerate(sum_spent(run)))
-    budget = float(run.plan.budget.epsilon)
-    summary = f"{values[-1][1]:g} spent in the end, budget {budget:g}"
-    top = max(budget, values[-1][1])
-    line = Series("ε spent", values)
-    return Chart("Privacy loss ε, cumulative", summary, [line], top, "{:g}".format, ("budget", budget))
+    values, budget = tuple(enumerate(sum_spent(run))), float(run.plan.budget.epsilon)
+    spent = values[-1][1]
+    title, top, shown = "Privacy loss ε, cumulative", max(budget, spent), "{:g}".format
+    if run.plan.subsample is not None:  # the budget is of who was drawn, and no limit to this line
+        line = Series("ε spent, for one unit of the whole folder", values)
+        return Chart(title, f"{spent:g} spent in the end", [line], top, shown)
+    summary = f"{spent:g} spent in the end, budget {budget:g}"
+    return Chart(title, summary, [Series("ε spent", values)], top, shown, ("budget", budget))
 
 
 def _strength(run: FinishedRun) -> Chart:

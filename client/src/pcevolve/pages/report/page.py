@@ -30,10 +30,10 @@ from pcevolve.pages.report.sheets import (
 from pcevolve.public.figures import format_factor, format_loss
 from pcevolve.public.modality import Kind, Said, reword_for
 from pcevolve.public.plan import PublicPlan
+from pcevolve.publish.loss import Loss
 from pcevolve.publish.promises import (
     describe_library,
     state_cumulative_loss,
-    state_folder_promise,
     state_promise,
 )
 from pcevolve.selectors import find_method
@@ -147,7 +147,7 @@ def _content(run: FinishedRun, accuracy: Sequence[AccuracyPoint]) -> dict[str, A
         "guarantee": guarantee,
         "neighbours": RELATIONS[guarantee.relation].format(unit=guarantee.unit),
         "factor": None if guarantee.epsilon_spent is None else format_factor(guarantee.epsilon_spent),
-        "folder": state_folder_promise(plan, events),
+        "loss": Loss.of(plan, events).say(guarantee.epsilon_budget, symbol=""),
         "promise": state_promise(plan),
         "in_all": state_cumulative_loss(plan, events),
         "real_images": describe_library(plan.library) if plan.library else "",

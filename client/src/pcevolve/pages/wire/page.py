@@ -15,7 +15,6 @@ from urllib.parse import urlsplit
 
 from jinja2 import Template
 
-from pcevolve.dp.accountants import epsilon
 from pcevolve.errors import TranscriptError
 from pcevolve.modality import find_medium
 from pcevolve.pages.reasons import Reasons
@@ -33,6 +32,8 @@ from pcevolve.privacy import Event, MechanismName
 from pcevolve.public.figures import format_loss
 from pcevolve.public.finding import Finding
 from pcevolve.public.modality import Kind, reword_for
+from pcevolve.public.plan import PublicPlan
+from pcevolve.publish.loss import Loss
 from pcevolve.publish.promises import list_marks
 from pcevolve.transcript import Attempt, Counts, RecordedReceipt, RunReader, Traffic
 
@@ -51,17 +52,17 @@ class Price:
         own: Of one receipt alone.
     """
 
-    own: float | None
-    total: float | None
+    own: Loss | None
+    total: Loss | None
 
 
-def price_receipts(receipts: Iterable[RecordedReceipt], delta: float) -> dict[int, Price]:
-    """Prices by the receipt's line in the transcript."""
+def price_receipts(receipts: Iterable[RecordedReceipt], plan: PublicPlan | None) -> dict[int, Price]:
+    """Prices by the receipt's line in the transcript, for every unit of the private folder."""
     events: list[Event] = []
     by_line = {}
     for each in receipts:
         events.extend(each.receipt.events)
-        by_line[each.line] = Price(_loss(each.receipt.events, delta), _loss(events, delta))
+        by_line[each.line] = Price(_loss(each.receipt.events, plan), _loss(events, plan))
     return by_line
 
 
@@ -81,10 +82,12 @@ def _short(event: Event) -> str:
         return event.parameter
 
 
-def _loss(events: Sequence[Event], delta: float) -> float | None:
-    """Return the loss of events; None where a forged record names some that are beyond any accountant."""
+def _loss(events: Sequence[Event], plan: PublicPlan | None) -> Loss | None:
+    """Return the loss of events; None where a forged record has no plan, or events beyond any accountant."""
+    if plan is None:
+        return None
     try:
-        return epsilon(events, delta)
+        return Loss.of(plan, events)
     except (ArithmeticError, ValueError):
         return None
 
@@ -238,7 +241,7 @@ def _content(traffic: Traffic, reasons: Reasons, gallery: Gallery) -> dict[str, 
         "named": reasons.named,
         "first_returns": reasons.first_returns,
         "unexplained": reasons.unexplained,
-        "prices": price_receipts(traffic.receipts, 0.0 if plan is None else plan.delta),
+        "prices": price_receipts(traffic.receipts, plan),
         "gallery": gallery,
         "totals": reasons.counts(traffic.attempts),
         "kinds": Counts.by_kind(traffic.attempts, reasons.counts),

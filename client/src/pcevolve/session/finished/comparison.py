@@ -26,11 +26,12 @@ from pcevolve.pages.rendering import (
     read_style,
 )
 from pcevolve.pages.report.charts import Chart, Series, Value
-from pcevolve.public.figures import format_loss, in_full
+from pcevolve.public.figures import in_full
 from pcevolve.public.modality import Kind
 from pcevolve.public.parts import Secrecy
 from pcevolve.public.plan import PublicPlan
 from pcevolve.publish.dataset import summarise
+from pcevolve.publish.loss import Loss
 from pcevolve.session.folder import RunFolder
 from pcevolve.session.kind import load_kind
 from pcevolve.transcript import RunReader
@@ -71,7 +72,7 @@ def choose_settings(plan: PublicPlan, epsilon_spent: float | None) -> Settings:
     """Return the settings that two runs on one line must share: all but the axis."""
     return {
         "method": plan.method,
-        "ε": float(plan.budget.epsilon) if epsilon_spent else None,
+        "ε": (epsilon_spent if plan.subsample else float(plan.budget.epsilon)) if epsilon_spent else None,
         "N": plan.candidates,
         "K": plan.shots,
         "domain": plan.domain,
@@ -203,7 +204,7 @@ def list_facts(run: Compared) -> dict[str, str]:
     epsilon = (
         f"no guarantee{', INSECURE' if seeded else ''}"
         if spent is None
-        else f"{format_loss(spent)} (δ {in_full(summary['delta'])}, {summary['relation']})"
+        else f"{Loss.read(summary).say(symbol='')} (δ {in_full(summary['delta'])}, {summary['relation']})"
     )
     if "listed_secrets" in summary:
         epsilon += f"; listed secrets {Secrecy.model_validate(summary['listed_secrets']).words}"

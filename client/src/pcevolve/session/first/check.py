@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import count
 from pathlib import Path
 from shlex import quote
@@ -31,7 +32,13 @@ from pcevolve.private.units import (
 )
 from pcevolve.public import settings as public
 from pcevolve.session.preflight import find_foreign_options
-from pcevolve.session.private_data import count_and_name, note_companions, note_ids, trusts_shots
+from pcevolve.session.private_data import (
+    count_and_name,
+    note_companions,
+    note_ids,
+    price_subsample,
+    trusts_shots,
+)
 
 LABEL = "images"
 """Stands for the one class where the folder has none."""
@@ -234,7 +241,7 @@ def find_shot_faults(
         ]
     if shots.fit or not trusts_shots(settings):
         return []
-    offers = "; or ".join(shots.offers)
+    offers = "; or ".join(shots.list_offers(partial(price_subsample, settings, len(there))))
     return [f"the classes hold {shots.told} units each, and --shots says {meant.shots}: give {offers}"]
 
 
