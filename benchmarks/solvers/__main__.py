@@ -1,4 +1,4 @@
-"""Measure schedulers, guidance intervals and tiles, on weights that are in this repository's history.
+"""Measure schedulers and tiles, on weights that are in this repository's history.
 
     .venv/bin/python -m benchmarks.solvers --public $PCEVOLVE_BENCH_DATA/public_images
 
@@ -21,7 +21,7 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 import torch
 
 from benchmarks.rows import parser_of, table
-from benchmarks.solvers.measures import measure_guidance, measure_schedules, measure_tiles
+from benchmarks.solvers.measures import measure_schedules, measure_tiles
 from benchmarks.solvers.teacher import teacher
 
 
@@ -34,16 +34,13 @@ def main() -> None:
     """Measure one after the other, and write the page."""
     parser = parser_of(__doc__)
     parser.add_argument("--images", type=int, default=24, help="for each scheduler")
-    parser.add_argument("--each", type=int, default=8, help="prompts for each of 36 characters")
-    parser.add_argument("--reader-steps", type=int, default=900, help="of training the reader of characters")
     parser.add_argument("--public", type=Path, help="folder of public photographs, for the tiles")
-    parser.add_argument("--only", nargs="+", choices=("schedulers", "guidance", "tiles"))
+    parser.add_argument("--only", nargs="+", choices=("schedulers", "tiles"))
     parser.add_argument("--out", type=Path, default=Path("docs/results"))
     given = parser.parse_args()
     torch.set_num_threads(1)
     parts: dict[str, Callable[[Path], Any]] = {
         "schedulers": lambda folder: measure_schedules(folder, given.images),
-        "guidance": lambda folder: measure_guidance(folder, given.each, given.reader_steps),
         "tiles": lambda _: measure_tiles(given.public),
     }
     result = read(given.out)
@@ -53,9 +50,9 @@ def main() -> None:
     write(given.out, result)
 
 
-HEADER = """# Schedulers, guidance intervals, tiles
+HEADER = """# Schedulers, tiles
 
-Written by `benchmarks/solvers`; times are of the processor. The model of schedulers and intervals is the teacher of
+Written by `benchmarks/solvers`; times are of the processor. The model of the schedulers is the teacher of
 the bundled one ([decision 30](../decisions/0030-exact-and-fast.md)): 64 x 64 pixels, guidance 5.
 """
 SCHEDULERS = """
@@ -65,13 +62,6 @@ SCHEDULERS = """
 the same prompt and seed: levels of 255, root mean square, mean of {images} images ± its standard error. The last row
 is another image altogether, for scale. A step costs the same with every scheduler, so *times as fast* is 50 over the
 steps.
-"""
-GUIDANCE = """
-## Guidance interval
-
-{machine}. Ten steps of the model's own scheduler; a step outside of the interval runs the model once instead of twice.
-*Followed*: of {prompts} glyph prompts of 36 characters, those whose image a reader, trained on rendered glyphs, reads
-as asked; ± half of a 95 % interval.
 """
 TILES = """
 ## Tiles
@@ -106,11 +96,6 @@ def _scheduler(row: dict[str, Any]) -> tuple[str, ...]:
     return row["scheduler"], str(row["steps"]), *times, f"{row['levels']:.1f} ± {row['error']:.1f}"
 
 
-def _interval(row: dict[str, Any]) -> tuple[str, ...]:
-    followed = f"{100 * row['followed']:.1f} ± {100 * row['half']:.1f} %"
-    return f"{row['low']:g} and {row['high']:g}", f"{row['seconds']:.3f}", followed
-
-
 def _tile_cells(row: dict[str, Any]) -> tuple[str, ...]:
     return "yes" if row["tiles"] else "no", f"{row['mib']:.0f}", f"{row['seconds']:.1f}", f"{row['psnr']:.1f}"
 
@@ -121,7 +106,6 @@ SECTIONS: dict[str, Section] = {
         ("scheduler", "steps", "s an image", "times as fast", "levels off"),
         _scheduler,
     ),
-    "guidance": (GUIDANCE, ("guided between", "s an image", "followed"), _interval),
     "tiles": (TILES, ("tiles", "MiB", "s", "dB"), _tile_cells),
 }
 """By part: what is told before its table, the table's heads, and how a row is shown."""

@@ -37,7 +37,7 @@ def teacher() -> Iterator[Path]:
         yield Path(folder) / _BUNDLED
 
 
-def load_teacher(folder: Path, precision: Precision, interval: tuple[float, float] = (0.0, 1.0)) -> Generator:
+def load_teacher(folder: Path, precision: Precision) -> Generator:
     """The model as the server would load it, but for padding, which would count as time."""
     settings = ModelSettings(
         model=str(folder),
@@ -47,7 +47,6 @@ def load_teacher(folder: Path, precision: Precision, interval: tuple[float, floa
         precision=precision,
         scheduler=OWN_SCHEDULER,
         batching=Batching.MERGE,
-        guidance_interval=interval,
     )
     return load(settings)
 

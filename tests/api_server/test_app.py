@@ -224,7 +224,7 @@ def test_a_server_told_to_stop_serves_on_and_tells_the_rest_a_second_before_the_
             callers.submit(client.post, wire.TEXT_TO_IMAGE, json=ASK | {"seed": seed}) for seed in (1, 2)
         ]
         wait(lambda: fake.batches)
-        client.app.state.parts.host.drain()
+        client.app.state.parts.host.begin_stopping()
         wait(lambda: client.get("/readyz").json() == {"status": "stopping"})
         if seconds > 1:
             fake.gate.set()
@@ -317,7 +317,7 @@ def test_a_server_told_to_stop_while_it_loads_is_never_ready(fake, wait):
     app = create_app(Settings(), on_thread(load), on_ready=said.append)
     with TestClient(app, base_url=HERE) as client:
         host = client.app.state.parts.host
-        host.drain()
+        host.begin_stopping()
         wait(lambda: host.status == "stopping")
         gate.set()
         wait(lambda: host._serving)
@@ -358,7 +358,7 @@ def test_an_engine_that_is_lost_ends_the_server_whether_anybody_asks_or_not(fake
     async def opened():
         engine = await on_thread(lambda: fake)()
 
-        async def run(tasks, told):
+        async def run(tasks):
             raise EngineLostError("nothing is left")
 
         async def wait_for_failure():

@@ -32,7 +32,8 @@ def batches_of(generator):
 
 def running(scenario, generator, **options):
     """Run ``scenario(batcher)`` on an event loop of its own."""
-    settings = Settings(model=ModelSettings(batching=options.pop("batching", Batching.MERGE)), max_batch=4)
+    model = ModelSettings(batching=options.pop("batching", Batching.MERGE), max_batch=4)
+    settings = Settings(model=model)
     settings = dataclasses.replace(settings, **options)
 
     async def run():
@@ -56,7 +57,7 @@ class Pair:
     def __init__(self):
         self.begun, self.gate = [], asyncio.Event()
 
-    async def run(self, asked, told):
+    async def run(self, asked):
         self.begun.append([task.seed for task in asked])
         await self.gate.wait()
         return [Picture(Image.new("RGB", (8, 8), (task.seed, 0, 0)), refused=1) for task in asked]
@@ -139,7 +140,7 @@ def test_a_single_image_waits_for_about_one_batch_of_another_key(fake, batching)
 
 def test_a_full_queue_refuses_and_says_when_to_come_back(fake):
     requests = [tasks(1, steps=2), tasks(2, steps=2), tasks(3)]
-    results = queued(fake, *requests, queue_steps=4)
+    results = queued(fake, *requests, queue_megapixel_steps=4 * 64e-6)
     assert [seeds_of(result) for result in results[:2]] == [[1], [2]]
     assert isinstance(results[2], BusyError)
     assert results[2].retry_after_seconds >= 1
@@ -147,7 +148,7 @@ def test_a_full_queue_refuses_and_says_when_to_come_back(fake):
 
 def test_one_key_cannot_fill_the_queue_for_others(fake):
     requests = [("greedy", tasks(1, 2, steps=5)), ("greedy", tasks(3)), ("modest", tasks(4))]
-    results = queued(fake, *requests, queue_steps_per_key=10)
+    results = queued(fake, *requests, queue_megapixel_steps_per_key=10 * 64e-6)
     assert isinstance(results[1], BusyError)
     assert "this key" in str(results[1])
     assert [seeds_of(results[place]) for place in (0, 2)] == [[1, 2], [4]]

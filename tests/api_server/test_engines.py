@@ -29,7 +29,7 @@ def run_scenario(scenario, load=Obedient, replicas=1):
     """Run ``scenario(engine)`` on an event loop of its own."""
 
     async def run():
-        engine = await processes.opening(partial(ModelCache, [load]), replicas)()
+        engine = await processes.opening([partial(ModelCache, [load])] * replicas)()
         try:
             return await asyncio.wait_for(scenario(engine), 60)
         finally:

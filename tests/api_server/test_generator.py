@@ -1,14 +1,15 @@
 """Every kind of model that people bring, tiny and random, through the server's own loading: what holds for all."""
 
 import base64
-import dataclasses
 import io
 
 import numpy as np
 import pytest
 from PIL import Image
 
-from pcevolve_server.model_settings import Batching, Precision
+from pcevolve_server.diffusion import traits
+from pcevolve_server.errors import AbandonedError
+from pcevolve_server.model_settings import Batching
 from pcevolve_server.work import Recipe
 from support.drawing import noise_image, pixels, tasks
 from support.model_zoo import EDITS, ZOO
@@ -179,49 +180,21 @@ def test_what_the_operator_chooses_comes_before_the_preset(tiny_model, generator
     assert (create(served, 1) == create(generator, 1, scheduler=same_as)).all()
 
 
-@pytest.fixture
-def within(tiny_model):
-    """Return a function that draws with guidance between two levels, and says how many rows each step had."""
+@pytest.mark.parametrize("kind", ["sd15", "sd3", "flux-dev"])
+def test_a_run_that_nobody_waits_for_ends_within_a_step_and_the_next_one_runs(loaded, kind):
+    """A step of large images takes minutes on a processor, and others would wait for its end."""
+    generator, asked, done = loaded(kind), [], []
+    hook = traits.denoiser(generator.text_to_image).register_forward_hook(lambda *_: done.append(True))
 
-    def draw(low=0.0, high=1.0, prompts=("a cat", "a dog"), scheduler="ddim"):
-        generator = load(
-            model=str(tiny_model),
-            guidance_interval=(low, high),
-            device="cpu",
-            threads=1,
-            batching=Batching.MERGE,
-            precision=Precision.FLOAT32,
-        )
-        rows, unet = [], generator.text_to_image.unet
-        unet.conv_in.register_forward_pre_hook(lambda _, given: rows.append(len(given[0])))
-        recipe = dataclasses.replace(RECIPE, steps=10, guidance=5.0, scheduler=scheduler)
-        asked = [tasks(recipe, 3, prompt=prompt, negative="blurred")[0] for prompt in prompts]
-        return pixels(generator.create(asked)), rows
+    def is_cancelled():
+        asked.append(True)
+        return len(asked) > 8
 
-    return draw
-
-
-@pytest.mark.parametrize(
-    ("low", "high", "guided"),
-    [
-        (0.5, 1.0, [4] * 6 + [2] * 4),
-        (0.0, 0.5, [2] * 5 + [4] * 5),
-        (0.3, 0.7, [2] * 3 + [4] * 5 + [2] * 2),
-    ],
-)
-def test_a_step_costs_half_where_guidance_is_off(within, low, high, guided):
-    _, rows = within(low, high)
-    assert sum(rows) == pytest.approx(sum(guided), abs=2)
-    assert (rows[0], rows[-1]) == (guided[0], guided[-1])
-
-
-def test_the_first_step_is_guided_by_the_level_at_which_it_begins(within):
-    _, rows = within(0.0, 0.98, scheduler="pndm")  # leading: its first of ten is at 0.902
-    assert set(rows) == {4}
-
-
-def test_prompts_keep_to_their_images_where_guidance_is_switched(within):
-    both, _ = within(0.3, 0.7)
-    alone = [within(0.3, 0.7, prompts=(prompt,))[0][0] for prompt in ("a cat", "a dog")]
-    assert np.abs(both - np.stack(alone)).max() <= 1
-    assert (both[0] != both[1]).any()
+    try:
+        with pytest.raises(AbandonedError):
+            generator.create(tasks(RECIPE, 1, steps=9), is_cancelled)
+        assert len(done) < 2
+        assert create(generator, 1, steps=2).shape[0] == 1
+        assert len(done) > 1
+    finally:
+        hook.remove()

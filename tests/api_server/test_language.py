@@ -92,15 +92,15 @@ def test_of_a_prompt_that_is_too_long_the_beginning_is_dropped_and_that_is_said(
 
 
 def test_a_text_that_nobody_waits_for_ends(model):
-    steps = []
+    asked = []
 
-    def is_cancelled(step, most):
-        steps.append((step, most))
-        return step == 3
+    def is_cancelled():
+        asked.append(True)
+        return len(asked) == 3
 
     with pytest.raises(AbandonedError):
         model.write([task()], is_cancelled)
-    assert steps == [(1, 20), (2, 20), (3, 20)]
+    assert len(asked) == 3
 
 
 def test_pickled_weights_and_half_a_model_are_refused(saved, tmp_path):

@@ -36,16 +36,6 @@ def shade(pictures):
     return found
 
 
-def test_a_model_whose_batches_are_padded_is_announced_with_what_a_lone_image_costs():
-    padding, plain = Painter("padding", 1, companions=16), Painter("plain", 2, companions=16)
-    padding.fixed_cost_batches = True
-    one, other = (
-        each.info.model_dump() for each in ModelCache([lambda: padding, lambda: plain]).descriptions
-    )
-    assert one["lone_costs"] == 16
-    assert "lone_costs" not in other
-
-
 class Loads:
     """Loads painters and remembers how often, and which are alive."""
 
@@ -190,7 +180,7 @@ def test_real_models_are_weighed_and_dropped_and_draw_the_same_again(zoo, tmp_pa
 
 def test_what_a_process_that_died_had_loaded_is_still_counted():
     async def scenario():
-        engine = await processes.opening(two_that_do_not_fit_together, 1)()
+        engine = await processes.opening([two_that_do_not_fit_together])()
         try:
             (replica,) = multiprocessing.active_children()
             os.kill(replica.pid, signal.SIGKILL)

@@ -90,6 +90,11 @@ def test_a_batch_runs_again_where_its_replica_died(cluster):
         assert asyncio.run(engine_before(cluster, handle).run(TASKS)) == "pictures"
 
 
+def test_a_batch_runs_again_where_its_replicas_device_failed(cluster):
+    handle = Handle(EngineLostError("the device failed"), "pictures")
+    assert asyncio.run(engine_before(cluster, handle).run(TASKS)) == "pictures"
+
+
 def test_a_batch_that_takes_replica_after_replica_with_it_is_given_up(cluster):
     from ray.exceptions import RayActorError
 

@@ -139,10 +139,10 @@ def test_models_are_served_in_the_order_of_their_options(settings_of):
 
 def test_a_model_is_measured_with_the_options_that_it_would_be_served_with(settings_of, monkeypatch):
     words = ["--model", "a/b", "--lora", "x=0.5", "--scheduler", "lcm", "--ip-adapter", "ip", "--vae-tiling"]
-    words += ["--guidance-interval", "0.4", "1", "--threads", "3", "--offline"]
+    words += ["--max-batch", "3", "--threads", "3", "--offline"]
     words += ["--compile", "--batching", "merge"]
     measured = []
-    monkeypatch.setattr(benching, "run", lambda settings, as_json, compare: measured.append(settings))
+    monkeypatch.setattr(benching, "run", lambda settings, as_json: measured.append(settings))
     done = CliRunner().invoke(cli.app, ["bench", *words], catch_exceptions=False)
     assert done.exit_code == 0, done.output
     assert measured == [settings_of(*words)]

@@ -8,12 +8,14 @@ import torch
 from PIL import Image
 
 from pcevolve_server import models
-from pcevolve_server.errors import GenerationError, ModelLoadError
-from pcevolve_server.model_settings import Batching, ModelSettings
-from pcevolve_server.models import try_out
+from pcevolve_server.errors import DeviceMemoryError, GenerationError, ModelLoadError
+from pcevolve_server.model_settings import Batching, ModelSettings, Offload
+from pcevolve_server.models import ModelDescription
+from pcevolve_server.trial import try_out
 from pcevolve_shared.wire import Resolution
 from support.collections import library
 from support.model_zoo import ZOO
+from support.painters import Device, GpuPainter, Painter
 from support.served import FakeGenerator
 from support.tiny_model import tiny_pipeline, tiny_unet
 
@@ -42,7 +44,7 @@ def test_every_kind_of_model_draws_and_varies_before_it_is_ready(zoo, kind, batc
 
     monkeypatch.setattr(DiffusionGenerator, "_run", watch)
     start(zoo(kind), batching=batching)
-    assert drawn == [False, True]
+    assert drawn[:2] == [False, True]  # and then to compare
 
 
 def test_a_library_and_a_language_model_are_tried_too(tmp_path):
@@ -151,17 +153,85 @@ def test_a_model_without_room_names_offload_and_any_other_fault_names_itself():
         return fake
 
     with pytest.raises(ModelLoadError, match=r"maker/fake: .*memory does not suffice.*--offload on"):
-        try_out(failing(torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB")))
+        try_out(
+            failing(torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB")), ModelSettings()
+        )
     with pytest.raises(ModelLoadError, match="drawing an image fails: GenerationError: no luck"):
-        try_out(failing(GenerationError("no luck")))
+        try_out(failing(GenerationError("no luck")), ModelSettings())
 
 
 def test_an_adapter_is_tried_where_one_is_loaded(fake_with_adapter):
     fake_with_adapter.info = fake_with_adapter.info.model_copy(
         update={"pipelines": ("text-to-image", "image-to-image", "ip-adapter")}
     )
-    try_out(fake_with_adapter)
-    asked = [(task.recipe.strength, task.recipe.adapter_scale) for (task,) in fake_with_adapter.batches]
+    try_out(fake_with_adapter, ModelSettings())
+    asked = [(task.recipe.strength, task.recipe.adapter_scale) for (task,) in fake_with_adapter.batches[:3]]
     assert asked == [(None, None), (0.5, None), (0.5, 0.5)]
-    assert {task.recipe.steps for (task,) in fake_with_adapter.batches} == {1}
+    assert {task.recipe.steps for (task,) in fake_with_adapter.batches[:3]} == {1}
     assert isinstance(fake_with_adapter.batches[1][0].image, Image.Image)
+
+
+class Uneven(Painter):
+    """Images differ in company, or from one time to the next."""
+
+    def __init__(self, *differs, companions):
+        super().__init__("uneven", 10, companions=companions)
+        self.differs, self.times = differs, 0
+
+    def create(self, tasks, is_cancelled=lambda: False):
+        self.times += 1
+        made = super().create(tasks, is_cancelled)
+        shift = (len(tasks) > 1 and "in company" in self.differs) + self.times * ("each time" in self.differs)
+        for picture in made:
+            picture.image.putpixel((0, 0), (shift, 0, 0))
+        return made
+
+    vary = create
+
+
+@pytest.mark.parametrize(
+    ("differs", "companions", "batching", "exact", "together"),
+    [
+        ((), 16, Batching.EXACT, "shared", 16),
+        ((), 1, Batching.EXACT, "alone", 1),
+        (("in company",), 16, Batching.EXACT, "alone", 1),
+        (("in company",), 1, Batching.EXACT, "alone", 1),
+        (("each time",), 16, Batching.EXACT, "no", 1),
+        (("each time",), 1, Batching.EXACT, "no", 1),
+        ((), 16, Batching.MERGE, "merged", 16),
+    ],
+)
+def test_exact_is_offered_where_bits_agree_on_this_device_and_said_to_be_less_elsewhere(
+    differs, companions, batching, exact, together
+):
+    model, settings = Uneven(*differs, companions=companions), ModelSettings(batching=batching)
+    described = ModelDescription.of(model, try_out(model, settings))
+    assert (described.info.exact, described.bit_exact_batch_size) == (exact, together)
+
+
+@pytest.mark.parametrize(("memory", "images"), [(10**6, 16), (11 * 64, 8), (3 * 64, 2), (64, 1)])
+def test_the_largest_batch_that_fits_a_gpu_is_found_before_the_model_is_ready(memory, images):
+    model, freed = GpuPainter(Device(memory)), []
+    result = try_out(model, ModelSettings(), lambda: freed.append(True))
+    assert result.batch_pixels == images * 64
+    assert 2 ** len(freed) == 16 // images
+    assert ModelDescription.of(model, result).info.batch_pixels == images * 64
+
+
+def test_a_model_that_does_not_fit_its_gpu_with_an_image_visits_it_in_parts(monkeypatch):
+    loaded = []
+
+    def load(settings, stopping):
+        loaded.append(settings.offload)
+        return GpuPainter(Device(64 if settings.offload is Offload.ON else 63))
+
+    monkeypatch.setattr(models, "load", load)
+    first = models.TriedLoad(ModelSettings())
+    assert first().device.pixels == 64
+    assert first.result.batch_pixels == 64
+    assert first().device.pixels == 64  # once more, without a trial
+    assert loaded == [Offload.AUTO, Offload.ON, Offload.ON]
+    for chosen in (Offload.OFF, Offload.ON):
+        monkeypatch.setattr(models, "load", lambda settings, stopping: GpuPainter(Device(63)))
+        with pytest.raises(DeviceMemoryError, match="memory does not suffice"):
+            models.TriedLoad(ModelSettings(offload=chosen))()

@@ -1,11 +1,9 @@
 """Turns by work: nobody gets more of the model by longer batches, by going away, or by coming back."""
 
 import asyncio
-from dataclasses import replace
 
 import pytest
 
-from pcevolve_server.queue.progress import Progress
 from pcevolve_server.queue.waiting import Chunk, Waiting
 from pcevolve_server.work import Recipe, Task
 
@@ -21,8 +19,8 @@ def loop():
 def chunks(loop):
     """Return a function that makes a caller's chunks."""
 
-    def make_chunks(caller, count, images=1, steps=1):
-        recipe = Recipe(8, 8, steps)
+    def make_chunks(caller, count, images=1, steps=1, side=8):
+        recipe = Recipe(side, side, steps)
         tasks = [Task(recipe, "p", "", seed) for seed in range(images)]
         return [Chunk(caller, tasks, loop.create_future(), 0.0) for _ in range(count)]
 
@@ -31,7 +29,7 @@ def chunks(loop):
 
 @pytest.fixture
 def waiting():
-    return Waiting(10**6, 10**6)
+    return Waiting(10**12, 10**12)
 
 
 def order(waiting, runs=10**6, least=1):
@@ -48,6 +46,15 @@ def test_who_asks_for_ten_times_the_work_gets_a_tenth_of_the_turns(chunks, waiti
     first = order(waiting, runs=44)
     assert first.count("greedy") == 4
     assert first[:2] == ["greedy", "modest"]
+
+
+def test_who_asks_for_larger_images_gets_fewer_of_them(chunks, waiting):
+    """One of 256 x 256 pixels takes as long as sixteen of 64 x 64."""
+    waiting.add(chunks("large", 20, side=256), 0.0)
+    waiting.add(chunks("small", 400, side=64), 0.0)
+    first = order(waiting, runs=17 * 4)
+    assert first.count("large") == 4
+    assert first[:2] == ["large", "small"]
 
 
 def test_coming_back_does_not_make_a_long_batch_forgotten(chunks, waiting):
@@ -70,18 +77,8 @@ def test_who_shares_a_batch_pays_for_a_share(chunks, waiting):
     for caller, count in (("a", 3), ("b", 2), ("c", 1)):
         waiting.add(chunks(caller, count), 0.0)
     assert [chunk.caller for chunk in waiting.take(4, merges=True, least=8)] == ["a", "a", "a", "b"]
-    assert waiting._had == {"a": 6, "b": 2, "c": 0}
+    assert waiting._had == {"a": 6 * 64, "b": 2 * 64, "c": 0}
     assert [chunk.caller for chunk in waiting.take(4, merges=True, least=8)] == ["c", "b"]
-
-
-def test_who_waits_is_told_how_many_images_of_his_own_and_of_others_are_likely_to_run_before(chunks, waiting):
-    one, other = Progress(), Progress()
-    *first, last = chunks("greedy", 3, images=2)
-    waiting.add([*first, replace(last, progress=one)], 0.0)
-    waiting.add([replace(each, progress=other) for each in chunks("modest", 1, images=5)], 0.0)
-    waiting.tell(4)
-    told = [(name, numbers["ahead"]) for name, numbers in (one.news(), other.news())]
-    assert told == [("queued", 4 + 5), ("queued", 4)]
 
 
 def test_going_away_saves_nothing_up(chunks, waiting):

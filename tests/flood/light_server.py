@@ -32,7 +32,7 @@ class Painter:
         max_images=64,
     )
 
-    bit_exact_batch_size, fixed_cost_batches, memory = 64, False, 0
+    bit_exact_batch_size, fixed_cost_batches, on_gpu, memory = 64, False, False, 0
 
     def create(self, tasks: Sequence[Task], is_cancelled: IsCancelled = never_cancelled) -> list[Picture]:
         """Paint."""

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import threading
 import time
 from functools import partial
 from pathlib import Path
@@ -19,7 +20,7 @@ MIB = 2**20
 class Painter:
     """Paints its own colour, as a model of its name and weight."""
 
-    fixed_cost_batches = False
+    fixed_cost_batches = on_gpu = False
 
     def __init__(self, name, shade, mib=1, companions=1, size=8):
         self.bit_exact_batch_size, self.memory, self.shade = companions, mib * MIB, shade
@@ -49,9 +50,9 @@ def two_that_do_not_fit_together():
 
 
 class Obedient:
-    """Paints its seed, or does as told: ``die``, ``die once FILE``, ``wait FILE``, ``count N``, ``explode``."""
+    """Paints its seed, or does as told: ``die``, ``die once FILE``, ``wait FILE``, ``explode``."""
 
-    bit_exact_batch_size, fixed_cost_batches, memory = 4, False, 0
+    bit_exact_batch_size, fixed_cost_batches, on_gpu, memory = 4, False, False, 0
     info = ModelInfo(
         id="obedient",
         name="obedient",
@@ -72,9 +73,6 @@ class Obedient:
                 while not is_cancelled():
                     time.sleep(0.01)
                 raise AbandonedError("nobody waits")
-            case ["count", number]:
-                for step in range(int(number)):
-                    is_cancelled(step + 1, int(number))
             case ["explode"]:
                 raise RuntimeError("SECRET")
         return [Picture(Image.new("RGB", (8, 8), (task.seed, 0, 0))) for task in tasks]
@@ -82,3 +80,61 @@ class Obedient:
 
 def unloadable():
     raise ModelLoadError("no such model")
+
+
+class Device:
+    """A GPU that fails as it is told, and the errors that torch raises then, by their names and words.
+
+    Attributes:
+        pixels: Of all images of a run that it has memory for.
+        broken: Whether every call fails, as of a process whose CUDA context is lost.
+    """
+
+    def __init__(self, pixels=10**9):
+        self.pixels, self.broken, self.hangs = pixels, False, threading.Event()
+
+    def compute(self, pixels, is_cancelled=lambda: False):
+        is_cancelled()  # a sign of life
+        if self.hangs.is_set():
+            threading.Event().wait(4)
+        if self.broken:
+            raise AcceleratorError("CUDA error: an illegal memory access was encountered")
+        if pixels > self.pixels:
+            raise OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB")
+
+
+class AcceleratorError(RuntimeError):
+    pass
+
+
+class OutOfMemoryError(RuntimeError):
+    pass
+
+
+class GpuPainter(Painter):
+    """A painter whose images are computed on a device; prompts ``break`` and ``hang`` do that to it."""
+
+    on_gpu = True
+
+    def __init__(self, device, name="painter", **more):
+        super().__init__(name, 10, **more)
+        self.device = device
+
+    def create(self, tasks, is_cancelled=lambda: False):
+        match tasks[0].prompt:
+            case "break":
+                self.device.broken = True
+            case "hang":
+                self.device.hangs.set()
+        self.device.compute(sum(task.recipe.width * task.recipe.height for task in tasks), is_cancelled)
+        return super().create(tasks, is_cancelled)
+
+    vary = create
+
+
+class Breakable(GpuPainter):
+    """The same in a process of its own, on a device that is new with each process."""
+
+    def __init__(self, shade=10):
+        super().__init__(Device())
+        self.shade = shade

@@ -20,7 +20,7 @@ from pcevolve_shared.wire import REQUEST_ID_HEADER, ErrorResponse, ModelInfo, Re
 class FakeGenerator:
     """Paints a plain colour out of the seed; waits at ``gate`` and keeps its batches."""
 
-    bit_exact_batch_size, fixed_cost_batches, memory = 1, False, 0
+    bit_exact_batch_size, fixed_cost_batches, on_gpu, memory = 1, False, False, 0
 
     def __init__(self, adapters=()):
         self.info = ModelInfo(

@@ -7,17 +7,15 @@ import json
 import sys
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass
 
 import typer
 from PIL import Image
 
-from pcevolve_server import models
 from pcevolve_server.engines import Engine, choice
-from pcevolve_server.errors import ServerError, SettingsError
-from pcevolve_server.settings import EngineKind, Settings
+from pcevolve_server.errors import SettingsError
+from pcevolve_server.settings import Settings
 from pcevolve_server.work import Recipe, Task
-from pcevolve_shared.processors import count_cores
 from pcevolve_shared.wire import ModelInfo
 
 SECONDS = 2.0  # that a figure is measured for, at least
@@ -25,53 +23,24 @@ _PROMPT = "a photograph"
 _RUN_IMAGES = 3 * 500  # a run of three classes with 500 candidates each
 
 Progress = Callable[[str], None]
-_WORTH = 1.1
-"""Times that a way must be as fast as a simpler one before it is advised: processes hold the weights each."""
 
 
-def run(settings: Settings, as_json: bool, compare: bool = False) -> None:
+def run(settings: Settings, as_json: bool) -> None:
     """Measure and print; what is being measured is told on stderr.
-
-    Args:
-        compare: Try what ways there are to use the cores, and say which is best.
 
     Raises:
         ModelLoadError: The model failed to load.
-        SettingsError: The model makes no images, or there is nothing to compare.
+        SettingsError: The model makes no images.
     """
-    found = asyncio.run(_compare(settings)) if compare else asyncio.run(_measure(settings))
+    found = asyncio.run(_measure(settings))
     typer.echo(json.dumps(found.as_json()) if as_json else found.as_text())
 
 
-async def _compare(settings: Settings) -> Compared:
-    """Measure all ways: a failure of the simplest is one of all; another way may fail alone, for want of memory."""
-    simplest, *others = list_ways(settings)
-    if not models.on_processor(settings.model):
-        raise SettingsError(
-            "--compare tries ways to use a processor's cores: leave it out, or add --device cpu"
-        )
-    found = {simplest.flags: await _way_measured(simplest)}
-    failed = {}
-    for way in others:
-        try:
-            found[way.flags] = await _way_measured(way)
-        except ServerError as error:
-            failed[way.flags] = str(error)
-    return Compared(found, failed)
-
-
-async def _way_measured(way: Way) -> Capacity:
-    return await _measure(way.settings, f"{way.flags}: ", ends=True)
-
-
-async def _measure(settings: Settings, prefix: str = "", ends: bool = False) -> Capacity:
-    def tell(what: str) -> None:
-        _tell(prefix + what)
-
-    tell("loading the model ...")
+async def _measure(settings: Settings) -> Capacity:
+    _tell("loading the model ...")
     engine = await choice.opening(settings, lambda: False)()
     try:
-        return await measure(engine, settings, tell, ends)
+        return await measure(engine, settings, _tell)
     finally:
         await engine.close()
         if sys.stderr.isatty():
@@ -166,11 +135,8 @@ class Capacity:
         ])  # fmt: skip
 
 
-async def measure(engine: Engine, settings: Settings, tell: Progress, ends: bool = False) -> Capacity:
+async def measure(engine: Engine, settings: Settings, tell: Progress) -> Capacity:
     """Time runs of one image, of two, of four and so on, on all replicas at once.
-
-    Args:
-        ends: Whether to time runs of one image and the largest ones alone.
 
     Raises:
         SettingsError: The model makes no images.
@@ -179,7 +145,7 @@ async def measure(engine: Engine, settings: Settings, tell: Progress, ends: bool
     if info.base_resolution is None:
         raise SettingsError(f"{info.id} writes text: bench measures models that make images")
     recipes = _recipes(info)
-    asked_for = [(verb, images) for verb in recipes for images in _sizes(engine, settings, ends)]
+    asked_for = [(verb, images) for verb in recipes for images in _sizes(engine, settings)]
     figures = []
     for number, (verb, images) in enumerate(asked_for, start=1):
         tell(f"{number} of {len(asked_for)}: {verb}, {images} images a run")
@@ -207,11 +173,10 @@ def _recipes(info: ModelInfo) -> dict[str, Recipe]:
     }
 
 
-def _sizes(engine: Engine, settings: Settings, ends: bool) -> Sequence[int]:
-    """Powers of two up to the largest run that the queue would make; or the first and the last of them."""
-    most = settings.largest_batch(engine.descriptions[0].bit_exact_batch_size)
-    sizes = [*(2**power for power in range(most.bit_length()) if 2**power < most), most]
-    return sorted({sizes[0], most}) if ends else sizes
+def _sizes(engine: Engine, settings: Settings) -> Sequence[int]:
+    """Powers of two up to the largest run that the queue would make."""
+    most = settings.model.largest_batch(engine.descriptions[0].bit_exact_batch_size)
+    return [*(2**power for power in range(most.bit_length()) if 2**power < most), most]
 
 
 async def _figure(engine: Engine, verb: str, recipe: Recipe, images: int) -> Figure:
@@ -234,90 +199,3 @@ async def _all(engine: Engine, tasks: Sequence[Task]) -> None:
 
 def _spell_seconds(seconds: float) -> str:
     return f"{seconds:.0f} seconds" if seconds < 120 else f"{seconds / 60:.0f} minutes"
-
-
-@dataclass(frozen=True)
-class Way:
-    """To use the cores of a machine.
-
-    Attributes:
-        flags: That make ``pcevolve-server serve`` do so.
-        settings: The same.
-    """
-
-    flags: str
-    settings: Settings
-
-
-@dataclass(frozen=True)
-class Compared:
-    """The figures of each way, the simplest first.
-
-    Attributes:
-        capacities: By their flags.
-        failed: Why others could not be measured.
-    """
-
-    capacities: dict[str, Capacity]
-    failed: dict[str, str] = field(default_factory=dict)
-
-    @property
-    def advised(self) -> str:
-        """Flags of the simplest way than which no other makes clearly more images per second."""
-        speeds = {flags: _speed(each) for flags, each in self.capacities.items()}
-        return next(flags for flags, speed in speeds.items() if speed * _WORTH >= max(speeds.values()))
-
-    def as_json(self) -> dict[str, object]:
-        """For a program."""
-        return {
-            "ways": {flags: asdict(each) for flags, each in self.capacities.items()},
-            "failed": self.failed,
-            "advised": self.advised,
-        }
-
-    def as_text(self) -> str:
-        """A table, and what to do."""
-        one = next(iter(self.capacities.values()))
-        width = max(map(len, self.capacities)) + 2
-        return "\n".join([
-            one.subject,
-            f"{'':{width}}{'lone image, s':>14}{'text-to-image/s':>17}{'image-to-image/s':>18}",
-            *(_line(flags, each, width) for flags, each in self.capacities.items()),
-            *(f"{flags} failed: {why}" for flags, why in self.failed.items()),
-            f"Serve it with: {self.advised}",
-        ])  # fmt: skip
-
-
-def list_ways(settings: Settings) -> tuple[Way, ...]:
-    """One thread, all cores on one model, and replicas that share the cores, the simplest first.
-
-    Raises:
-        SettingsError: One of these was chosen already.
-    """
-    if settings.engine is not EngineKind.THREAD or settings.replicas or settings.model.threads:
-        raise SettingsError("--compare tries --engine, --replicas and --threads itself: leave them out")
-    cores = count_cores()
-    if cores == 1:
-        return (_way(settings, EngineKind.THREAD, 0, 1),)
-    return (
-        _way(settings, EngineKind.THREAD, 0, 1),
-        _way(settings, EngineKind.THREAD, 0, cores),
-        _way(settings, EngineKind.PROCESSES, *choice.choose_replicas(cores)),
-    )
-
-
-def _way(settings: Settings, engine: EngineKind, replicas: int, threads: int) -> Way:
-    chosen = replace(
-        settings, engine=engine, replicas=replicas, model=replace(settings.model, threads=threads)
-    )
-    several = f"--engine {engine} --replicas {replicas} " if replicas else ""
-    return Way(f"{several}--threads {threads}", chosen)
-
-
-def _speed(capacity: Capacity) -> float:
-    return capacity.best["text-to-image"].images_per_second
-
-
-def _line(flags: str, capacity: Capacity, width: int) -> str:
-    speeds: Sequence[float] = [figure.images_per_second for figure in capacity.best.values()]
-    return f"{flags:{width}}{capacity.lone_seconds:14.3g}{speeds[0]:17.3g}{speeds[1]:18.3g}"

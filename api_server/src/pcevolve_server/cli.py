@@ -41,8 +41,8 @@ _MODEL = (
     " hub id of a language model."
 )
 _SEVERAL = (
-    " May be repeated: requests that name no model get the first, to which --model-id, --compile, --lora, --scheduler,"
-    " --guidance-interval and --ip-adapter belong."
+    " May be repeated: requests that name no model get the first, to which --model-id, --compile, --lora, --scheduler"
+    " and --ip-adapter belong."
 )
 Models = Annotated[
     list[str],
@@ -62,14 +62,6 @@ MinLogLevel = Annotated[
     Option(
         envvar=PREFIX + "LOG_LEVEL",
         help="Of the log on stderr: JSON lines, or words where that is a terminal.",
-    ),
-]
-Compare = Annotated[
-    bool,
-    Option(
-        "--compare",
-        help="Try one thread, all cores on one model, and a model in each of several processes, and say which flags"
-        " to serve with.",
     ),
 ]
 AsJson = Annotated[bool, Option("--json", help="Print JSON instead of a table.")]
@@ -215,11 +207,10 @@ def serve(
 
 
 @app.command(context_settings=HELP, epilog="Exit codes: 0 measured, 2 settings, 3 model.")
-@takes("engine", "replicas", "max_batch")
+@takes("engine", "replicas")
 def bench(
     *,
     model: Model = "bundled",
-    compare: Compare = False,
     as_json: AsJson = False,
     **given: Any,  # noqa: ANN401 - the settings
 ) -> None:
@@ -228,7 +219,7 @@ def bench(
     from pcevolve_server import benching, logs
 
     logs.configure(LogLevel.WARNING)
-    benching.run(settings, as_json, compare)
+    benching.run(settings, as_json)
 
 
 def main() -> None:

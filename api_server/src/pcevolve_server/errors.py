@@ -5,10 +5,12 @@
     ServerError
     ├── SettingsError        the command line or the environment; exit code 2
     ├── ModelLoadError       the model cannot be served; exit code 3
+    │   └── DeviceMemoryError      its device has too little memory for it
     ├── BindError            the address cannot be listened on; exit code 4
     └── RequestError         answered in the contract's error shape
         ├── InvalidRequestError    422  the caller can mend it
-        │   └── ContentRejectedError   the safety checker refused every try
+        │   ├── ContentRejectedError   the safety checker refused every try
+        │   └── MemoryExceededError    one image is too large for the device
         ├── AuthenticationError    401
         ├── OriginError            403  a page of another origin asks, and there is no key
         ├── NotFoundError          404  no such route, model or adapter
@@ -52,6 +54,10 @@ class ModelLoadError(ServerError):
     exit_code = 3
 
 
+class DeviceMemoryError(ModelLoadError):
+    """The model's device has no memory for one image."""
+
+
 class BindError(ServerError):
     """The address is taken or not ours."""
 
@@ -83,6 +89,19 @@ class ContentRejectedError(InvalidRequestError):
     """The safety checker refused the image and every retry."""
 
     default_code = "content_rejected"
+
+
+class MemoryExceededError(InvalidRequestError):
+    """The device has too little memory for one image of this size; to ask again would bring the same."""
+
+    default_code = "device_memory"
+
+
+def too_many_pixels(most: int) -> MemoryExceededError:
+    """Return an error that says how many pixels an image may have."""
+    return MemoryExceededError(
+        f"width, height: the device has no memory for such an image: ask for at most {most} pixels"
+    )
 
 
 class AuthenticationError(RequestError):

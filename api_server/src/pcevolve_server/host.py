@@ -100,13 +100,14 @@ class Host:
         self._loop = asyncio.get_running_loop()
         self._opening = asyncio.create_task(self._open())
 
-    def drain(self) -> None:
+    def begin_stopping(self) -> None:
         """Go on with what was asked for, and refuse the rest just before the process gives up; from any thread."""
         if self._loop is not None:
-            self._loop.call_soon_threadsafe(self._drain)
+            self._loop.call_soon_threadsafe(self._begin_stopping)
 
-    def _drain(self) -> None:
-        self._status = "stopping"
+    def _begin_stopping(self) -> None:
+        if self._status != "failed":
+            self._status = "stopping"
         self._metrics.ready.set(0)
         if self._serving is not None and self._loop is not None:
             left = max(0.0, self._settings.shutdown_seconds - _ANSWERING_SECONDS)
@@ -114,8 +115,7 @@ class Host:
 
     async def stop(self) -> None:
         """Finish what runs, refuse what waits, and let the model go."""
-        self._status = "stopping"
-        self._metrics.ready.set(0)
+        self._begin_stopping()
         for task in (self._opening, self._watching):
             if task is not None:
                 task.cancel()
@@ -150,13 +150,21 @@ class Host:
         self._fail(failure)
 
     def _fail(self, failure: BaseException) -> None:
+        """Answer whoever waits at once: a model that failed will not come back."""
         self._status = "failed"
         self._metrics.ready.set(0)
+        if self._serving is not None:
+            self._serving[1].refuse(self._not_ready)
         self._on_failure(failure)
+
+    def _not_ready(self) -> NotReadyError:
+        return NotReadyError(
+            f"the model is {self._status}",
+            code=self._status,
+            retry_after_seconds=None if self._status == "failed" else _LOADING_RETRY_SECONDS,
+        )
 
     def _ready(self) -> tuple[Engine, Batcher]:
         if self._serving is None or self._status == "failed":
-            raise NotReadyError(
-                f"the model is {self._status}", code=self._status, retry_after_seconds=_LOADING_RETRY_SECONDS
-            )
+            raise self._not_ready()
         return self._serving

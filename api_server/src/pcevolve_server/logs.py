@@ -113,10 +113,13 @@ class _Writer(logging.NullHandler):
         return True
 
 
-def _flush(waiting: queue.Queue[logging.LogRecord]) -> None:
+_waiting: list[queue.Queue[logging.LogRecord]] = []
+
+
+def flush() -> None:
     """Wait a little for what is still to be written."""
     deadline = time.monotonic() + _LAST_SECONDS
-    while waiting.unfinished_tasks and time.monotonic() < deadline:
+    while any(each.unfinished_tasks for each in _waiting) and time.monotonic() < deadline:
         time.sleep(0.01)
 
 
@@ -126,7 +129,8 @@ def configure(level: str) -> None:
     writer.setFormatter(TerminalFormatter() if sys.stderr.isatty() else JsonFormatter())
     waiting: queue.Queue[logging.LogRecord] = queue.Queue(_MOST_WAITING)
     QueueListener(waiting, writer).start()
-    atexit.register(_flush, waiting)
+    _waiting.append(waiting)
+    atexit.register(flush)
     logging.basicConfig(level=level.upper(), handlers=[_Handed(waiting)], force=True)
     logging.captureWarnings(True)
     # Every request is logged once, by the middleware, without its query string.

@@ -11,9 +11,10 @@ from typing import Annotated
 from pydantic import Field
 
 from pcevolve_server.errors import SettingsError
+from pcevolve_shared import limits
 
-WHOLE = (0.0, 1.0)
-"""All noise levels."""
+_USUAL_BATCH = 16
+
 OWN_SCHEDULER = "own"
 """That which a model brought along."""
 _LARGEST_SCALE = 10
@@ -172,6 +173,15 @@ class ModelSettings:
             " share runs all the same, others run each request alone; merge: requests share runs, equal up to rounding."
         ),
     ] = Batching.EXACT
+    max_batch: Annotated[
+        int | None,
+        Field(
+            ge=1,
+            le=limits.MAX_BATCH,
+            description="Most images of a model's own size in a run, fewer of larger ones; default: 16, or as many as"
+            " leave no trace in each other.",
+        ),
+    ] = None
     offline: Annotated[bool, Field(description="Never ask the hub.")] = False
     allow_pickle: Annotated[
         bool, Field(description="Also load weights that are not safetensors; they can run code.")
@@ -209,14 +219,6 @@ class ModelSettings:
             " family."
         ),
     ] = None
-    guidance_interval: Annotated[
-        tuple[float, float],
-        Flag(metavar="LOW HIGH"),
-        Field(
-            description="Guidance tells between these shares of the noise levels alone, 1 being pure noise; elsewhere a"
-            " step costs half. Stable Diffusion 1 and 2."
-        ),
-    ] = WHOLE
     tiling: Annotated[
         bool,
         Flag("vae-tiling"),
@@ -242,6 +244,16 @@ class ModelSettings:
         int, Field(ge=0, le=20, description="New tries for a refused image, then 422.")
     ] = 3
 
+    def largest_batch(self, companions: int = 1) -> int:
+        """Return how many images of the model's own size a run has at most.
+
+        Args:
+            companions: As of ``Loaded.bit_exact_batch_size``.
+        """
+        if companions == 1 or self.batching is Batching.MERGE:
+            return self.max_batch or _USUAL_BATCH
+        return min(companions, self.max_batch or companions)
+
     def others(self, names: Sequence[str]) -> tuple[ModelSettings, ...]:
         """The settings of other models in the same server, without what is meant for this one alone."""
         shared = replace(
@@ -252,16 +264,5 @@ class ModelSettings:
             embeddings=(),
             adapter="",
             compiled=False,
-            guidance_interval=WHOLE,
         )
         return tuple(replace(shared, model=name) for name in names)
-
-    def __post_init__(self) -> None:
-        """Refuse an interval whose ends are not in order.
-
-        Raises:
-            SettingsError: They are not, or are no shares.
-        """
-        low, high = self.guidance_interval
-        if not 0 <= low < high <= 1:
-            raise SettingsError("--guidance-interval: give two shares between 0 and 1, the smaller one first")

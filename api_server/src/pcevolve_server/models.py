@@ -9,31 +9,28 @@ import atexit
 import gc
 import logging
 import sys
-import time
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 
-from PIL import Image
-
-from pcevolve_server import sources
-from pcevolve_server.errors import GenerationError, ModelLoadError, NotFiniteError
-from pcevolve_server.model_settings import ModelSettings
-from pcevolve_server.work import (
-    IsCancelled,
-    Made,
-    Model,
-    Recipe,
-    Task,
-    TextRecipe,
-    TextTask,
-    Work,
-    never_cancelled,
-    perform,
+from pcevolve_server import faults, sources
+from pcevolve_server.errors import (
+    DeviceMemoryError,
+    EngineLostError,
+    GenerationError,
+    MemoryExceededError,
+    ModelLoadError,
+    too_many_pixels,
 )
+from pcevolve_server.model_settings import ModelSettings, Offload
+from pcevolve_server.trial import TrialResult, try_out
+from pcevolve_server.work import IsCancelled, Made, Model, Recipe, Work, never_cancelled, perform
 from pcevolve_shared.processors import count_cores
 from pcevolve_shared.wire import ModelInfo
+
+logger = logging.getLogger(__name__)
+
+_MIB = 2**20
 
 
 def load_models(
@@ -51,14 +48,44 @@ def load_models(
         sources.check(each)
     if len(settings) > 1:  # PyTorch has one number of threads for all models of a process
         settings = [replace(each, threads=each.threads or count_cores()) for each in settings]
-    loads = [partial(load, each, stopping) for each in settings]
-    found = ModelCache(loads, memory_mib * 2**20, _give_back, try_out)
+    found = ModelCache([TriedLoad(each, stopping) for each in settings], memory_mib * 2**20, _give_back)
     gc.collect()
     # Or the collector would walk through all of a model's parts again and again while it works: some percent of a
     # small one's time.
     gc.freeze()
     atexit.register(gc.unfreeze)  # libraries complain of what is left when the interpreter ends
     return found
+
+
+class TriedLoad:
+    """Loads a model, the first time to try it; one that does not fit its device as a whole visits it in parts."""
+
+    def __init__(self, settings: ModelSettings, stopping: Callable[[], bool] = lambda: False) -> None:
+        self._settings, self._stopping = settings, stopping
+        self.result: TrialResult | None = None
+
+    def __call__(self) -> Model:
+        """Return the model.
+
+        Raises:
+            ModelLoadError: It cannot be loaded, or does not do what it offers.
+        """
+        model = load(self._settings, self._stopping)
+        if self.result is not None:
+            return model
+        try:
+            self.result = try_out(model, self._settings, _give_back)
+            return model
+        except DeviceMemoryError:
+            if not model.on_gpu or self._settings.offload is not Offload.AUTO:
+                raise
+        logger.warning(
+            "the whole model does not fit the GPU with an image", extra={"model": self._settings.model}
+        )
+        self._settings = replace(self._settings, offload=Offload.ON)
+        del model
+        _give_back()
+        return self()
 
 
 def _give_back() -> None:
@@ -70,19 +97,6 @@ def _give_back() -> None:
 
         networks.give_back()
     gc.freeze()
-
-
-def on_processor(settings: ModelSettings) -> bool:
-    """Return whether a model's images are made by the processor's cores.
-
-    Raises:
-        ModelLoadError: There is no such device.
-    """
-    if sources.is_library(settings.model):
-        return True
-    from pcevolve_server import networks
-
-    return networks.find_device(settings.device).type == "cpu"
 
 
 def load(settings: ModelSettings, stopping: Callable[[], bool] = lambda: False) -> Model:
@@ -110,17 +124,12 @@ def load(settings: ModelSettings, stopping: Callable[[], bool] = lambda: False) 
     return generator_loading.load(settings)
 
 
-logger = logging.getLogger(__name__)
-
-_MIB = 2**20
-
-
 @dataclass(frozen=True)
 class ModelDescription:
     """A model as callers and the queue know it, in memory or not.
 
     Attributes:
-        info: What it can do.
+        info: What it can do; of pixels, what a run may hold and what its device has memory for.
         bit_exact_batch_size: As of the model.
         fixed_cost_batches: As of the model.
     """
@@ -128,6 +137,34 @@ class ModelDescription:
     info: ModelInfo
     bit_exact_batch_size: int
     fixed_cost_batches: bool
+
+    @classmethod
+    def of(cls, model: Model, trial: TrialResult | None = None) -> ModelDescription:
+        """Describe a model, by its trial if there was one."""
+        if trial is None:
+            return cls(model.info, model.bit_exact_batch_size, model.fixed_cost_batches)
+        info = model.info.model_copy(update={"exact": trial.exact, "batch_pixels": trial.batch_pixels})
+        return cls(info, trial.bit_exact_batch_size, model.fixed_cost_batches)
+
+    def within(self, batch_pixels: int | None = None, max_pixels: int | None = None) -> ModelDescription:
+        """Return the description with bounds that are no higher than these."""
+        changes = {
+            name: bound if before is None else min(before, bound)
+            for name, before, bound in (
+                ("batch_pixels", self.info.batch_pixels, batch_pixels),
+                ("max_pixels", self.info.max_pixels, max_pixels),
+            )
+            if bound is not None
+        }
+        return replace(self, info=self.info.model_copy(update=changes))
+
+    @classmethod
+    def of_all(cls, replicas: Sequence[ModelDescription]) -> ModelDescription:
+        """Return the description that holds for one model on each of several devices."""
+        found = min(replicas, key=lambda each: each.bit_exact_batch_size)
+        for each in replicas:
+            found = found.within(each.info.batch_pixels, each.info.max_pixels)
+        return found
 
 
 @dataclass(frozen=True)
@@ -145,7 +182,6 @@ class ModelCache:
     """Models, each batch run on the one that its recipe names; used from one thread only.
 
     Attributes:
-        descriptions: Of each model, in the order in which the server was told of them.
         traffic: Since the start.
     """
 
@@ -154,7 +190,6 @@ class ModelCache:
         loads: Sequence[Callable[[], Model]],
         most_bytes: int = 0,
         tidy: Callable[[], object] = gc.collect,
-        tried: Callable[[Model], object] = lambda _: None,
     ) -> None:
         """Load every model once, so that a wrong one shows at once and what each can do is known.
 
@@ -163,19 +198,25 @@ class ModelCache:
             most_bytes: Of the models in memory at a time; 0: no bound. A model that was never loaded is weighed after
                 it was, so that until then there may be one more.
             tidy: Gives back the memory of what was dropped.
-            tried: Told of each model once, to refuse one that cannot do what it offers.
 
         Raises:
             ModelLoadError: A model cannot be loaded, is called as another, or is larger than the bound.
         """
-        self._most, self._tidy, self._tried = most_bytes, tidy, tried
+        self._most, self._tidy = most_bytes, tidy
         self._loads: dict[str, Callable[[], Model]] = {}
         self._bytes: dict[str, int] = {}
         self._held: OrderedDict[str, Model] = OrderedDict()  # by their last use
+        self._described: dict[str, ModelDescription] = {}
         self.traffic = Traffic()
-        self.descriptions = tuple(self._first(load) for load in loads)
+        for load in loads:
+            self._first(load)
         mib = {name: round(size / _MIB) for name, size in self._bytes.items()}
-        logger.info("models weighed", extra={"mib": mib, "most_mib": most_bytes // _MIB})
+        logger.info("models weighed", extra={"mib": mib})
+
+    @property
+    def descriptions(self) -> tuple[ModelDescription, ...]:
+        """Of each model, in the order in which the server was told of them, with what its memory has held by now."""
+        return tuple(self._described.values())
 
     @property
     def memory(self) -> int:
@@ -183,10 +224,64 @@ class ModelCache:
         return sum(self._bytes[name] for name in self._held)
 
     def run(self, works: Sequence[Work], is_cancelled: IsCancelled = never_cancelled) -> list[Made]:
-        """Run a batch on its model, which is loaded first if it was dropped."""
-        return perform(self._find(works[0].recipe.model), works, is_cancelled)
+        """Run a batch on its model, which is loaded first if it was dropped, in as many runs as its memory asks for.
 
-    def _first(self, load: Callable[[], Model]) -> ModelDescription:
+        Raises:
+            MemoryExceededError: One image does not fit the device.
+            EngineLostError: The device failed, and will fail again.
+        """
+        name = works[0].recipe.model or next(iter(self._described))
+        model, made = self._find(name), list[Made]()
+        while len(made) < len(works):
+            left = works[len(made) :]
+            piece = left[: self._fitting(name, left)]
+            if (outcome := self._attempt(model, piece, is_cancelled)) is not None:
+                made += outcome
+            else:
+                self._tidy()
+                self._bound(name, piece)
+        return made
+
+    def _attempt(self, model: Model, works: Sequence[Work], is_cancelled: IsCancelled) -> list[Made] | None:
+        """Return what a model made; None where the memory did not suffice, which is free again: no frame is kept."""
+        try:
+            return perform(model, works, is_cancelled)
+        except Exception as error:
+            if faults.is_device_lost(error):
+                logger.exception("the device failed", extra={"model": model.info.id})
+                raise EngineLostError(
+                    "the device failed, and will fail again: start the server anew"
+                ) from None
+            if not faults.is_out_of_memory(error):
+                raise
+        return None
+
+    def _fitting(self, name: str, works: Sequence[Work]) -> int:
+        """Return how many of the works may run together, as far as is known."""
+        recipe, most = works[0].recipe, self._described[name].info.batch_pixels
+        if most is None or not isinstance(recipe, Recipe):
+            return len(works)
+        return max(1, most // recipe.pixels)
+
+    def _bound(self, name: str, works: Sequence[Work]) -> None:
+        """Remember that works did not fit together.
+
+        Raises:
+            MemoryExceededError: There was but one.
+        """
+        recipe, described = works[0].recipe, self._described[name]
+        pixels = recipe.pixels if isinstance(recipe, Recipe) else 0
+        facts = {"model": name, "images": len(works), "pixels": pixels * len(works)}
+        logger.warning("the device's memory did not suffice for a run", extra=facts)
+        if len(works) > 1:
+            self._described[name] = described.within(batch_pixels=len(works) // 2 * pixels)
+            return
+        if not pixels:
+            raise MemoryExceededError("the device has too little memory for this text: ask for a shorter one")
+        self._described[name] = described.within(max_pixels=pixels - 1)
+        raise too_many_pixels(pixels - 1)
+
+    def _first(self, load: Callable[[], Model]) -> None:
         model = load()
         name, size = model.info.id, model.memory
         if name in self._loads:
@@ -196,15 +291,12 @@ class ModelCache:
             raise ModelLoadError(
                 f"the model {name} takes {need} MiB: raise --model-memory-mib or leave it out"
             )
-        self._tried(model)
         self._loads[name], self._bytes[name] = load, size
         self._hold(name, model)
-        costs = model.bit_exact_batch_size if model.fixed_cost_batches else 1
-        info = model.info if costs == 1 else model.info.model_copy(update={"lone_costs": costs})
-        return ModelDescription(info, model.bit_exact_batch_size, model.fixed_cost_batches)
+        result = load.result if isinstance(load, TriedLoad) else None
+        self._described[name] = ModelDescription.of(model, result)
 
     def _find(self, name: str) -> Model:
-        name = name or self.descriptions[0].info.id
         if name not in self._held:
             self._drop_for(self._bytes[name])
             self._hold(name, self._again(name))
@@ -239,60 +331,3 @@ def gpu_memory() -> Counter[str]:
     if cuda is None or not cuda.is_initialized():
         return Counter()
     return Counter({str(device): cuda.memory_allocated(device) for device in range(cuda.device_count())})
-
-
-def try_out(model: Model) -> None:
-    """Have a model make one of everything that it offers, in as few steps as there are, at its own size.
-
-    Raises:
-        ModelLoadError: It does not, with what may help.
-    """
-    started = time.monotonic()
-    for what, work in _least(model.info):
-        try:
-            perform(model, [work])
-        except Exception as error:
-            reason = _reason(error)
-            raise ModelLoadError(
-                f"cannot serve {model.info.id}: it was loaded, but {what} fails: {reason}"
-            ) from error
-    logger.info("tried", extra={"model": model.info.id, "seconds": round(time.monotonic() - started, 2)})
-
-
-def _least(info: ModelInfo) -> Iterator[tuple[str, Work]]:
-    """Return a model's name and the smallest request of its kind."""
-    if info.base_resolution is None:
-        yield "writing a word", TextTask(TextRecipe(1, model=info.id), (("user", "A"),), 0)
-        return
-    size, guidance = info.size, 7.5 if info.recommended is None else info.recommended.guidance
-    grey = Image.new("RGB", (size.width, size.height), "grey")
-
-    def task(strength: float | None = None, adapter_scale: float | None = None) -> Task:
-        recipe = Recipe(
-            size.width,
-            size.height,
-            1,
-            guidance,
-            strength=strength,
-            adapter_scale=adapter_scale,
-            model=info.id,
-        )
-        return Task(recipe, "", "", 0, None if strength is None else grey)
-
-    yield "drawing an image", task()
-    if "image-to-image" in info.pipelines:
-        yield "varying an image", task(0.5)
-    if "ip-adapter" in info.pipelines:
-        yield "drawing by an image", task(0.5, 0.5)
-
-
-def _reason(error: Exception) -> str:
-    said = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
-    if isinstance(error, NotFiniteError):
-        return (
-            "the image has values that are no numbers. Its networks overflow in this precision: --precision bfloat16 or"
-            " float32; or its weights, mostly the autoencoder's (vae), are damaged"
-        )
-    if "out of memory" in str(error).lower():
-        return f"the memory does not suffice. On a GPU, --offload on needs less of it; --precision decides, too. {said}"
-    return said

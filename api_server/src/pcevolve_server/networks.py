@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ctypes
 import logging
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from types import ModuleType
 
 import torch
@@ -11,8 +13,9 @@ import transformers
 from safetensors import SafetensorError
 from torch import nn
 
-from pcevolve_server.errors import ModelLoadError
+from pcevolve_server.errors import AbandonedError, ModelLoadError
 from pcevolve_server.model_settings import Precision
+from pcevolve_server.work import IsCancelled, never_cancelled
 
 _NATIVE = "amx_bf16"
 """Matrix units of a processor: without them bfloat16 is slower than float32 there (docs/your-model.md)."""
@@ -70,6 +73,41 @@ def quieten(*more: ModuleType) -> None:
         log.disable_default_handler()
         log.enable_propagation()
     logging.getLogger("huggingface_hub").setLevel(logging.ERROR)
+
+
+class Interrupter:
+    """Ends a run of networks within a step of it, by asking before each of their blocks."""
+
+    def __init__(self, networks: Iterable[nn.Module]) -> None:
+        """Watch networks from now on, all of which one thread runs."""
+        self._is_cancelled: IsCancelled = never_cancelled
+        for block in {block for network in networks for block in _list_blocks(network)}:
+            block.register_forward_pre_hook(self._ask)
+
+    @contextmanager
+    def listening(self, is_cancelled: IsCancelled) -> Iterator[None]:
+        """Ask ``is_cancelled`` meanwhile.
+
+        Raises:
+            AbandonedError: From within a network that ran, when it said so.
+        """
+        self._is_cancelled = is_cancelled
+        try:
+            yield
+        finally:
+            self._is_cancelled = never_cancelled
+
+    def _ask(self, *_: object) -> None:
+        # What is compiled is compiled without the question.
+        if not torch.compiler.is_compiling() and self._is_cancelled():
+            raise AbandonedError("nobody waits for it any more")
+
+
+def _list_blocks(network: nn.Module) -> Iterator[nn.Module]:
+    """Yield the parts of a network that run one after the other: no step of the largest takes long."""
+    for module in network.modules():
+        if isinstance(module, nn.ModuleList):
+            yield from (each for each in module if each is not None and any(True for _ in each.children()))
 
 
 def weight(network: nn.Module) -> int:

@@ -1,14 +1,20 @@
 """One server process: socket, app, uvicorn; the composition root."""
 
+import atexit
 import logging
+import multiprocessing
+import os
 import signal
 import socket
+import sys
+import threading
+import time
 from collections.abc import Callable, Sequence
 from types import FrameType
 
 import uvicorn
 
-from pcevolve_server import tracing
+from pcevolve_server import logs, tracing
 from pcevolve_server.engines import Opening, choice
 from pcevolve_server.errors import BindError, ModelLoadError, ServerError
 from pcevolve_server.http.app import create_app
@@ -19,45 +25,63 @@ from pcevolve_shared.wire import ModelInfo
 logger = logging.getLogger(__name__)
 
 _KEEP_ALIVE_SECONDS = 75
+_FAILING_SECONDS = 5.0
+"""To answer whoever waits when the model failed: the process's supervisor is to start it anew."""
 _BACKLOG = 128
 """Connections that wait to be accepted; asyncio accepts so many at once, before any is counted."""
 
 
-class _Process:
-    """Remembers why the model failed, and stops uvicorn for it."""
+class _Server(uvicorn.Server):
+    """Leaves in order and in time: not ready at once, then no listener, and gone at the deadline whatever runs."""
 
-    def __init__(self) -> None:
-        self.server: uvicorn.Server | None = None
-        self.on_stop: Callable[[], None] = lambda: None
+    def __init__(self, config: uvicorn.Config, settings: Settings, on_stop: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._settings, self._on_stop = settings, on_stop
+        self._closes_at: float | None = None
         self.failure: BaseException | None = None
+
+    def stopping(self) -> bool:
+        """Return whether the process was told to stop; a model that takes long to load asks for it."""
+        return self._closes_at is not None
 
     def fail(self, failure: BaseException) -> None:
         """Stop for a model that cannot be had; one that gives up because the process was told to stop is no failure."""
         if not self.stopping():
             self.failure = failure
-        self.stop()
-
-    def stopping(self) -> bool:
-        """Return whether the process was told to stop; a model that takes long to load asks for it."""
-        return self.server is not None and self.server.should_exit
-
-    def stop(self, *_: object) -> None:
-        if self.server is not None:
-            self.server.should_exit = True
-        self.on_stop()
-
-
-class _Server(uvicorn.Server):
-    """Says that it was told to stop as soon as it is; uvicorn puts its own handlers in the place of ours."""
-
-    def __init__(self, config: uvicorn.Config, on_stop: Callable[[], None]) -> None:
-        super().__init__(config)
-        self._on_stop = on_stop
+        self._leave(0.0, _FAILING_SECONDS)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Stop, and have those refused in time who cannot be served in time."""
-        self._on_stop()
-        super().handle_exit(sig, frame)
+        """Stop; a second signal, or Ctrl-C, closes the listener at once."""
+        waits = sig == signal.SIGTERM and not self.stopping()
+        self._leave(self._settings.drain_seconds if waits else 0.0, self._settings.shutdown_seconds)
+
+    def _leave(self, listen_seconds: float, most_seconds: float) -> None:
+        first, self._closes_at = not self.stopping(), time.monotonic() + listen_seconds
+        if first:
+            # A thread, because the event loop may be the one that waits for what does not end.
+            deadline = threading.Timer(most_seconds, self._end)
+            deadline.daemon = True
+            deadline.start()
+            self._on_stop()
+
+    async def on_tick(self, counter: int) -> bool:
+        """Close the listener when its time is over."""
+        if self._closes_at is not None and time.monotonic() >= self._closes_at:
+            self.should_exit = True
+        return await super().on_tick(counter)
+
+    def _end(self) -> None:
+        """End the process, with all that it started."""
+        logger.warning("the time to stop in is over: what still runs is cut off")
+        for child in multiprocessing.active_children():
+            child.kill()
+        self.exit()
+
+    def exit(self) -> None:
+        """End the process here: Python would take torch apart for seconds, and after the deadline of a supervisor."""
+        logs.flush()
+        sys.stdout.flush()
+        os._exit(0 if self.failure is None else _explain(self.failure).exit_code)
 
 
 def run(settings: Settings, opening: Opening | None = None) -> None:
@@ -69,40 +93,43 @@ def run(settings: Settings, opening: Opening | None = None) -> None:
     Raises:
         BindError: The address cannot be listened on.
         ModelLoadError: The model failed to load.
+        EngineLostError: Its device, or the cluster that it runs on, failed.
     """
     tracing.configure()
-    process = _Process()
     listener = bind(settings.host, settings.port)
+    # Each of the two needs the other.
+    server: _Server
     app = create_app(
         settings,
-        opening or choice.opening(settings, process.stopping),
-        process.fail,
+        opening or choice.opening(settings, lambda: server.stopping()),
+        lambda failure: server.fail(failure),
         lambda infos: _say_ready(listener, infos),
     )
-    process.on_stop = app.state.parts.host.drain
-    process.server = _Server(
-        uvicorn.Config(
-            app,
-            http=make_protocol(settings.max_connections, settings.header_seconds),
-            ws="none",
-            loop="asyncio",
-            log_config=None,
-            access_log=False,
-            server_header=False,
-            backlog=_BACKLOG,
-            timeout_keep_alive=_KEEP_ALIVE_SECONDS,
-            timeout_graceful_shutdown=settings.shutdown_seconds,
-        ),
-        process.on_stop,
+    config = uvicorn.Config(
+        app,
+        http=make_protocol(settings.max_connections, settings.header_seconds),
+        ws="none",
+        loop="asyncio",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        backlog=_BACKLOG,
+        timeout_keep_alive=_KEEP_ALIVE_SECONDS,
+        timeout_graceful_shutdown=settings.shutdown_seconds,
     )
-    # uvicorn raises the signal that stopped it once more when it is done; an orderly stop is no death.
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, process.stop)
+    server = _Server(config, settings, app.state.parts.host.begin_stopping)
+    atexit.register(server.exit)  # before whatever is imported later registers: it comes last
+    for number in (signal.SIGTERM, signal.SIGINT):  # also before uvicorn hears of them
+        signal.signal(number, server.handle_exit)
     host, port = listener.getsockname()[:2]
     logger.info("listening", extra={"host": host, "port": port, "auth": bool(settings.keys)})
-    process.server.run(sockets=[listener])
-    if process.failure is not None:
-        raise _explain(process.failure)
+    try:
+        server.run(sockets=[listener])
+    except BaseException as error:
+        server.failure = server.failure or error
+        raise
+    if server.failure is not None:
+        raise _explain(server.failure)
 
 
 def _say_ready(listener: socket.socket, infos: Sequence[ModelInfo]) -> None:

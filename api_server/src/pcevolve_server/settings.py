@@ -17,7 +17,7 @@ from typing import Annotated
 from pydantic import Field
 
 from pcevolve_server.errors import SettingsError
-from pcevolve_server.model_settings import Batching, Flag, ModelSettings
+from pcevolve_server.model_settings import Flag, ModelSettings
 from pcevolve_shared import limits
 from pcevolve_shared.reading import open_file
 
@@ -26,7 +26,6 @@ MIN_KEY_CHARS = 16
 _LONGEST_KEY_FILE = 2**20
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")
 DEFAULT_MODEL = ModelSettings()
-_USUAL_BATCH = 16
 # A PNG of that many incompressible pixels still fits the contract's bound on one image.
 _MOST_PIXELS = limits.MAX_IMAGE_BYTES // 3 - 2**16
 
@@ -129,14 +128,6 @@ class Settings:
             description="HOST:PORT of a Ray cluster, or auto; default: one of the server's own, on loopback."
         ),
     ] = ""
-    max_batch: Annotated[
-        int | None,
-        Field(
-            ge=1,
-            le=limits.MAX_BATCH,
-            description="Most images of a model run; default: 16, or as many as leave no trace in each other.",
-        ),
-    ] = None
     default_steps: Annotated[
         int | None,
         Field(
@@ -153,12 +144,28 @@ class Settings:
             description="Where a request names none; default: what suits the model.",
         ),
     ] = None
-    queue_steps: Annotated[
-        int, Field(ge=1, le=10**9, description="Images times steps that wait, then 429.")
+    queue_megapixel_steps: Annotated[
+        float,
+        Field(
+            ge=0.001,
+            le=10**9,
+            description="Millions of pixels times steps that wait, then 429; a token of a text counts as a step of"
+            " 64 x 64 pixels.",
+        ),
     ] = 200_000
-    queue_steps_per_key: Annotated[
-        int, Field(ge=1, le=10**9, description="The same of one key: its part of the queue, and no quota.")
+    queue_megapixel_steps_per_key: Annotated[
+        float,
+        Field(ge=0.001, le=10**9, description="The same of one key: its part of the queue, and no quota."),
     ] = 100_000
+    stall_seconds: Annotated[
+        float,
+        Field(
+            ge=0,
+            le=10**6,
+            description="Without a sign of life of a run, after which its device is taken to hang, and the server, or"
+            " the replica's process, ends; 0: never.",
+        ),
+    ] = 600
     deadline_seconds: Annotated[
         float, Field(ge=0, le=10**6, description="For an answer, then 503; 0: no limit.")
     ] = 3600
@@ -185,22 +192,23 @@ class Settings:
             description="Bodies of all requests together, from their first byte to the answer, then 429.",
         ),
     ] = 128
-    shutdown_seconds: Annotated[int, Field(ge=1, le=3600, description="Grace after SIGTERM.")] = 30
+    shutdown_seconds: Annotated[
+        int, Field(ge=1, le=3600, description="From SIGTERM until the process is gone, whatever runs.")
+    ] = 30
+    drain_seconds: Annotated[
+        float,
+        Field(
+            ge=0,
+            le=3600,
+            description="Of these, how long requests are still taken while /readyz says stopping, so that what balances"
+            " load can notice.",
+        ),
+    ] = 0
 
     @property
     def models(self) -> tuple[ModelSettings, ...]:
         """All of them, that for requests which name none first."""
         return self.model, *self.others
-
-    def largest_batch(self, companions: int = 1) -> int:
-        """Return how many images a run of a model has at most.
-
-        Args:
-            companions: As of ``Loaded.bit_exact_batch_size``.
-        """
-        if companions == 1 or self.model.batching is Batching.MERGE:
-            return self.max_batch or _USUAL_BATCH
-        return min(companions, self.max_batch or companions)
 
     def __post_init__(self) -> None:
         """Refuse what would be unsafe.
@@ -214,6 +222,8 @@ class Settings:
             raise SettingsError("--max-replicas and --ray-address go with --engine ray")
         if self.max_replicas and not 0 < self.replicas <= self.max_replicas:
             raise SettingsError("--max-replicas goes with a --replicas that is not larger")
+        if self.drain_seconds >= self.shutdown_seconds:
+            raise SettingsError("--drain-seconds are a part of --shutdown-seconds: give fewer")
         if not self.keys and not is_loopback(self.host):
             raise SettingsError(
                 f"refusing to listen on {self.host} without an API key: set {API_KEY_VARIABLE} or"

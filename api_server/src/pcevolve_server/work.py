@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, Protocol, TypeAlias, TypeGuard
 
@@ -37,9 +37,14 @@ class Recipe:
     model: str = ""
 
     @property
-    def runs(self) -> int:
-        """Runs of the denoiser for an image, about: what a place in the queue costs."""
-        return max(1, math.ceil(self.steps * (1 if self.strength is None else self.strength)))
+    def pixels(self) -> int:
+        """Of one image."""
+        return self.width * self.height
+
+    @property
+    def cost(self) -> int:
+        """Pixels of an image, times the runs of the denoiser for it, about: what a place in the queue costs."""
+        return self.pixels * max(1, math.ceil(self.steps * (1 if self.strength is None else self.strength)))
 
 
 @dataclass(frozen=True)
@@ -92,19 +97,11 @@ class Picture:
     seconds: Mapping[str, float] = field(default_factory=dict, compare=False)
 
 
-class IsCancelled(Protocol):
-    """Tells whether nobody waits for a batch any more; asked between its steps."""
-
-    def __call__(self, step: int = 0, steps: int = 0) -> bool:
-        """Return whether to give up.
-
-        Args:
-            step: The one that was just done, from 1; 0 where steps are not counted.
-            steps: How many there are; 0 where that is not known.
-        """
+IsCancelled = Callable[[], bool]
+"""Tells whether nobody waits for a batch any more, or its engine gave it up; asked within its steps."""
 
 
-def never_cancelled(step: int = 0, steps: int = 0) -> bool:
+def never_cancelled() -> bool:
     """Whatever happens."""
     return False
 
@@ -123,6 +120,10 @@ class Loaded(Protocol):
     @property
     def fixed_cost_batches(self) -> bool:
         """Return whether a run costs the same with one task as with all of its companions."""
+
+    @property
+    def on_gpu(self) -> bool:
+        """Whether a run takes memory of a GPU, of which there is as much as there is."""
 
     @property
     def memory(self) -> int:
@@ -175,9 +176,9 @@ class TextRecipe:
     model: str = ""
 
     @property
-    def runs(self) -> int:
-        """Runs of the model for a completion, at most: what a place in the queue costs."""
-        return self.tokens
+    def cost(self) -> int:
+        """Of a completion at most, as of ``Recipe.cost``: a token counts as a step of an image of 64 x 64 pixels."""
+        return self.tokens * 64 * 64
 
 
 @dataclass(frozen=True)

@@ -200,10 +200,6 @@ def _usual(value: object) -> bool:
     return value is True
 
 
-def _one(value: object) -> bool:
-    return value == 1
-
-
 class Recommended(WireModel):
     """Recommended settings of a model; a client may ask otherwise."""
 
@@ -220,6 +216,9 @@ class Recommended(WireModel):
             exclude_if=_absent,
         ),
     ] = None
+
+
+Exactness = Literal["shared", "alone", "merged", "no"]
 
 
 class ModelInfo(WireModel):
@@ -242,19 +241,30 @@ class ModelInfo(WireModel):
     schedulers: Annotated[tuple[Name, ...], Field(max_length=limits.MAX_LIST)] = ()
     adapters: Annotated[tuple[Name, ...], Field(max_length=limits.MAX_LIST)] = ()
     max_images: Annotated[int, Field(ge=1, le=limits.MAX_BATCH, description="Largest n.")] = 1
+    batch_pixels: Annotated[
+        int | None,
+        Field(ge=1, description="Of all images that run together; absent for texts.", exclude_if=_absent),
+    ] = None
+    max_pixels: Annotated[
+        int | None,
+        Field(
+            ge=1,
+            description="Of one image, for which the device's memory suffices; absent: not measured.",
+            exclude_if=_absent,
+        ),
+    ] = None
+    exact: Annotated[
+        Exactness | None,
+        Field(
+            description="What the same request gets again. shared: the same bytes, whoever shares its run; alone: the"
+            " same bytes, because it shares none; merged, no: the same up to rounding. Absent: not said.",
+            exclude_if=_absent,
+        ),
+    ] = None
     negative_prompts: Annotated[
         bool,
         Field(description="Absent where one may be given.", exclude_if=_usual),
     ] = True
-    lone_costs: Annotated[
-        int,
-        Field(
-            ge=1,
-            le=limits.MAX_BATCH,
-            description="Images in whose time a lone one is made, because batches are padded; absent where it is 1.",
-            exclude_if=_one,
-        ),
-    ] = 1
     strengths: Annotated[
         bool,
         Field(description="False: variations are to a degree of the model's own.", exclude_if=_usual),

@@ -31,9 +31,9 @@ from pcevolve_server.diffusion.encodings import (
     find_readers,
     stack_prompts,
 )
-from pcevolve_server.diffusion.interval import Interval, Switch
 from pcevolve_server.diffusion.steady import Steady
 from pcevolve_server.errors import AbandonedError, NotFiniteError
+from pcevolve_server.networks import Interrupter
 from pcevolve_server.work import IsCancelled, Picture, Recipe, Task, never_cancelled
 from pcevolve_shared.wire import ModelInfo
 
@@ -108,7 +108,7 @@ class DiffusionGenerator:
         encoded: What makes embeddings of a prompt; ``None`` if the pipelines have to.
         images: What encodes the images of variations; ``None`` if the autoencoder does so by itself.
         stages: Measures the runs of both pipelines.
-        interval: Noise levels at which guidance tells; ``None``: all of them.
+        interrupter: Ends them within a step.
     """
 
     info: ModelInfo
@@ -116,11 +116,11 @@ class DiffusionGenerator:
     image_to_image: DiffusionPipeline
     scheduler: SchedulerMixin
     stages: Stages
+    interrupter: Interrupter
     adapter: Adapter | None = None
     steady: Steady | None = None
     encoded: Prompt | None = None
     images: ImageEncodings | None = None
-    interval: Interval | None = None
 
     @property
     def bit_exact_batch_size(self) -> int:
@@ -134,6 +134,11 @@ class DiffusionGenerator:
     def fixed_cost_batches(self) -> bool:
         """True where the denoiser sees full pieces alone."""
         return self.steady is not None and self.steady.padded
+
+    @property
+    def on_gpu(self) -> bool:
+        """Whether its networks run on a GPU, on which they may be all the time or as they are needed."""
+        return bool(self.text_to_image._execution_device.type != "cpu")
 
     @property
     def memory(self) -> int:
@@ -188,25 +193,19 @@ class DiffusionGenerator:
         self.stages.begin()
         if self.images is not None:
             self.images.expect([task.caller for task in tasks])
-        adapted = self.adapter.arguments(pipeline, recipe, tasks[0].image) if self.adapter else {}
-        prompts = self._prompts(tasks)
-        switch = self._switch(pipeline, recipe, prompts)
-        guidance = recipe.guidance
-        if switch is not None:
-            # As the pipeline will: not every scheduler begins at pure noise.
-            scheduler.set_timesteps(arguments["num_inference_steps"])
-            guidance = switch.scale(scheduler.timesteps[0])
-        self._expect(pipeline, guidance)
+        if self.steady is not None:
+            self.steady.guided = traits.is_doubled(pipeline, recipe.guidance)
         # On the processor, one for each image: noise must depend neither on the device nor on who shares the batch.
         generators = [torch.Generator("cpu").manual_seed(task.seed) for task in tasks]
-        with torch.inference_mode():
+        with self.interrupter.listening(is_cancelled), torch.inference_mode():
+            adapted = self.adapter.arguments(pipeline, recipe, tasks[0].image) if self.adapter else {}
             output = pipeline(
-                **prompts,
+                **self._prompts(tasks),
                 **traits.sides(pipeline, recipe.width, recipe.height),
-                **traits.spell_guidance(pipeline, guidance),
+                **traits.spell_guidance(pipeline, recipe.guidance),
                 generator=generators,
                 output_type="np",
-                callback_on_step_end=self._after_step(is_cancelled, switch),
+                callback_on_step_end=_ends_when(is_cancelled),
                 **adapted,
                 **arguments,
             )
@@ -215,34 +214,6 @@ class DiffusionGenerator:
         if not (self.stages.finite and np.isfinite(arrays).all()):
             raise NotFiniteError
         return arrays
-
-    def _switch(self, pipeline: DiffusionPipeline, recipe: Recipe, prompts: dict[str, Any]) -> Switch | None:
-        """Return the switch of guidance for a run; None where it stays as it is, as beside an image prompt."""
-        if self.interval is None or recipe.adapter_scale is not None:
-            return None
-        if not traits.is_doubled(pipeline, recipe.guidance):
-            return None
-        return Switch(self.interval, recipe.guidance, schedulers.levels(self.scheduler), **prompts)
-
-    def _expect(self, pipeline: DiffusionPipeline, guidance: float) -> None:
-        """Tell what keeps batches of one size how many rows an image takes now."""
-        if self.steady is not None:
-            self.steady.guided = traits.is_doubled(pipeline, guidance)
-
-    def _after_step(self, is_cancelled: IsCancelled, switch: Switch | None) -> Callable[..., dict[str, Any]]:
-        """Return the callback for each step; it tells which, and ends a run that nobody waits for."""
-
-        def after_step(
-            pipeline: DiffusionPipeline, step: int, timestep: object, tensors: dict[str, Any]
-        ) -> dict[str, Any]:
-            if is_cancelled(step + 1, getattr(pipeline, "num_timesteps", 0)):
-                raise AbandonedError("nobody waits for these images any more")
-            if switch is not None:
-                tensors |= switch.turn(pipeline, step)
-                self._expect(pipeline, pipeline.guidance_scale)
-            return tensors
-
-        return after_step
 
     def _prompts(self, tasks: Sequence[Task]) -> dict[str, Any]:
         """Embeddings, or the texts for pipelines that have to make them."""
@@ -263,6 +234,19 @@ class DiffusionGenerator:
 
     def _picture(self, task: Task, image: Image.Image) -> Picture:
         return Picture(image, cut_tokens(find_readers(self.text_to_image), task.prompt))
+
+
+def _ends_when(is_cancelled: IsCancelled) -> Callable[..., dict[str, Any]]:
+    """Return the callback for each step that ends a run which nobody waits for."""
+
+    def after_step(
+        _: DiffusionPipeline, step: int, timestep: object, tensors: dict[str, Any]
+    ) -> dict[str, Any]:
+        if is_cancelled():
+            raise AbandonedError("nobody waits for these images any more")
+        return tensors
+
+    return after_step
 
 
 class EditGenerator(DiffusionGenerator):

@@ -16,7 +16,6 @@ from pcevolve_server.diffusion import distilled, numerics, pipeline_loading, sch
 from pcevolve_server.diffusion.additions import Adapter, add_lora, add_word, load_adapter
 from pcevolve_server.diffusion.encodings import ImageEncodings, remember_prompts
 from pcevolve_server.diffusion.generator import DiffusionGenerator, EditGenerator, Stages
-from pcevolve_server.diffusion.interval import choose_interval
 from pcevolve_server.diffusion.numerics import is_small
 from pcevolve_server.diffusion.pipeline_loading import Source
 from pcevolve_server.diffusion.safety import ModelChecker, SafeGenerator
@@ -25,7 +24,6 @@ from pcevolve_server.diffusion.traits import is_doubled
 from pcevolve_server.errors import ModelLoadError
 from pcevolve_server.model_settings import (
     OWN_SCHEDULER,
-    WHOLE,
     Batching,
     ModelSettings,
     Offload,
@@ -114,7 +112,6 @@ def _textless(source: Source, settings: ModelSettings, device: torch.device) -> 
         "--offload": settings.offload is Offload.ON,
         "--ip-adapter": settings.adapter,
         "--compile": settings.compiled,
-        "--guidance-interval": settings.guidance_interval != WHOLE,
         "--scheduler": settings.scheduler not in (None, OWN_SCHEDULER),
         "--safety-checker required": settings.safety is SafetyPolicy.REQUIRED,
     }
@@ -188,11 +185,11 @@ def _generator(
         image_to_image,
         scheduler,
         Stages(denoiser, pipeline.vae, device),
+        networks.Interrupter(traits.networks_of(pipeline)),
         adapter,
         same,
         remember_prompts(text_to_image),
         images,
-        choose_interval(settings, pipeline),
     )
 
 

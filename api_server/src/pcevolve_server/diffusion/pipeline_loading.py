@@ -198,16 +198,13 @@ def place(pipeline: DiffusionPipeline, settings: ModelSettings, device: torch.de
         ) from error
 
 
-_ROOM_BYTES: Final = 2 * 2**30
-"""For what a run computes, beside the weights."""
-
-
 def _offloads(pipeline: DiffusionPipeline, settings: ModelSettings, device: torch.device) -> bool:
     if device.type != "cuda" or settings.offload is not Offload.AUTO:
         return settings.offload is Offload.ON
     free: int = torch.cuda.mem_get_info(device)[0]
-    # Measured and not asked for: other programs may hold memory of the same GPU.
-    return traits.weight_of(pipeline) + _ROOM_BYTES > free
+    # Measured and not asked for: other programs may hold memory of the same GPU. Whether a run fits beside the weights
+    # is tried before the model is ready.
+    return traits.weight_of(pipeline) > free
 
 
 _WEIGHTS: Final = re.compile(

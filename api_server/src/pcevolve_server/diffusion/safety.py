@@ -43,6 +43,11 @@ class SafeGenerator:
         return self._inner.fixed_cost_batches
 
     @property
+    def on_gpu(self) -> bool:
+        """As of the model."""
+        return self._inner.on_gpu
+
+    @property
     def memory(self) -> int:
         """Bytes of the model and its checker."""
         return self._inner.memory + self._checker.memory

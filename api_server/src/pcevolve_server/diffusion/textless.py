@@ -21,6 +21,7 @@ from torch import Tensor
 
 from pcevolve_server.diffusion import schedulers, traits
 from pcevolve_server.errors import AbandonedError, InvalidRequestError, ModelLoadError, NotFiniteError
+from pcevolve_server.networks import Interrupter
 from pcevolve_server.work import IsCancelled, Picture, Task, never_cancelled
 from pcevolve_shared import limits
 from pcevolve_shared.wire import ModelInfo, Recommended, Resolution
@@ -58,6 +59,7 @@ class TextlessGenerator:
         classes: How many there are.
         shape: Channels, height and width of what is denoised.
         memory: Bytes of all weights.
+        interrupter: Ends a run within a step.
     """
 
     info: ModelInfo
@@ -68,8 +70,14 @@ class TextlessGenerator:
     shape: tuple[int, int, int]
     device: torch.device
     memory: int
+    interrupter: Interrupter
     bit_exact_batch_size: int = 1
     fixed_cost_batches: bool = False
+
+    @property
+    def on_gpu(self) -> bool:
+        """Whether its networks are on a GPU."""
+        return self.device.type != "cpu"
 
     def create(self, tasks: Sequence[Task], is_cancelled: IsCancelled = never_cancelled) -> list[Picture]:
         """Make one picture for each task, whose recipe they share."""
@@ -133,12 +141,12 @@ class TextlessGenerator:
     ) -> list[Picture]:
         takes = inspect.signature(scheduler.step).parameters
         extra = {"generator": generators} if "generator" in takes else {}
-        with torch.inference_mode():
-            for step, timestep in enumerate(scheduler.timesteps, 1):
+        with self.interrupter.listening(is_cancelled), torch.inference_mode():
+            for timestep in scheduler.timesteps:
                 scaled = scheduler.scale_model_input(noisy, timestep)
                 said = self.denoiser.predict(scaled, timestep, classes, tasks[0].recipe.guidance)
                 noisy = scheduler.step(said, timestep, noisy, **extra).prev_sample
-                if is_cancelled(step, len(scheduler.timesteps)):
+                if is_cancelled():
                     raise AbandonedError("nobody waits for these images any more")
             values = self.denoiser.finish(noisy)
             if not torch.isfinite(values).all():  # clipped, what is infinite would be black or white
@@ -252,6 +260,7 @@ def generator_of(pipeline: DiffusionPipeline, identity: str) -> TextlessGenerato
         shape=(channels, side, side),
         device=network.device,
         memory=traits.weight_of(pipeline),
+        interrupter=Interrupter(traits.networks_of(pipeline)),
     )
 
 

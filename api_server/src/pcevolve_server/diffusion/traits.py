@@ -319,4 +319,9 @@ def describe(
 
 def weight_of(pipeline: DiffusionPipeline) -> int:
     """Bytes of the weights of all networks in a pipeline."""
-    return sum(weight(part) for part in pipeline.components.values() if isinstance(part, nn.Module))
+    return sum(map(weight, networks_of(pipeline)))
+
+
+def networks_of(pipeline: DiffusionPipeline) -> list[nn.Module]:
+    """Return all networks of a pipeline."""
+    return [part for part in pipeline.components.values() if isinstance(part, nn.Module)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol, TypeVar, runtime_checkable
@@ -10,13 +11,6 @@ from typing import Protocol, TypeVar, runtime_checkable
 from pcevolve_server.errors import EngineLostError
 from pcevolve_server.models import ModelDescription, Traffic
 from pcevolve_server.work import Made, Work
-
-ProgressCallback = Callable[[int, int], object]
-"""Is told which step was done, from 1, and how many there are."""
-
-
-def no_progress(step: int, steps: int) -> None:
-    """Nobody looks on."""
 
 
 class Engine(Protocol):
@@ -38,13 +32,10 @@ class Engine(Protocol):
     def replicas(self) -> int:
         """Batches that may run at once."""
 
-    async def run(self, tasks: Sequence[Work], on_step: ProgressCallback = no_progress) -> list[Made]:
+    async def run(self, tasks: Sequence[Work]) -> list[Made]:
         """Return what became of tasks that share one recipe, in their order.
 
-        Cancelling ends the run after the model's current step, and returns only then.
-
-        Args:
-            on_step: Called on the event loop after steps, where the engine hears of them; they may begin anew.
+        Cancelling ends the run within the model's current step, and returns only then.
         """
 
     async def close(self) -> None:
@@ -66,14 +57,52 @@ Opening = Callable[[], Awaitable[Engine]]
 _Result = TypeVar("_Result")
 
 
-async def finish(work: Awaitable[_Result], give_up: Callable[[], object]) -> _Result:
-    """Return what ``work`` returns; when cancelled, ask it to give up and wait until it has."""
-    running = asyncio.ensure_future(work)
+class Pulse:
+    """When a run last gave a sign of life, by ``time.monotonic``; none before its model is at hand."""
+
+    def __init__(self) -> None:
+        self.at: float | None = None
+
+    def beat(self) -> None:
+        """Give one; from any thread."""
+        self.at = time.monotonic()
+
+
+async def finish(
+    work: asyncio.Future[_Result],
+    give_up: Callable[[], object],
+    pulse: Callable[[], float | None] = lambda: None,
+    stall_seconds: float = 0.0,
+) -> _Result:
+    """Return what ``work`` returns; when cancelled, ask it to give up and wait until it has.
+
+    Args:
+        pulse: When it last gave a sign of life.
+        stall_seconds: Without one, after which nobody waits any longer; 0: for ever.
+
+    Raises:
+        EngineLostError: It gave none for so long: a device that hangs does not come back.
+    """
+    running = asyncio.ensure_future(_wait_alive(work, pulse, stall_seconds))
     try:
         # Shielded: a cancelled caller must not leave a model running that the next batch would be given.
         return await asyncio.shield(running)
     except asyncio.CancelledError:
         give_up()
         # Waited for, because the model is free only when its current step is over.
-        await asyncio.gather(running, return_exceptions=True)
+        (outcome,) = await asyncio.gather(running, return_exceptions=True)
+        if isinstance(outcome, EngineLostError):
+            raise outcome from None
         raise
+
+
+async def _wait_alive(
+    work: asyncio.Future[_Result], pulse: Callable[[], float | None], stall_seconds: float
+) -> _Result:
+    look_seconds = stall_seconds / 4 or None
+    while not (await asyncio.wait({work}, timeout=look_seconds))[0]:
+        last = pulse()
+        if last is not None and time.monotonic() - last > stall_seconds:
+            work.add_done_callback(lambda late: late.cancelled() or late.exception())  # nobody asks any more
+            raise EngineLostError(f"the model did nothing for {stall_seconds:g} s: its device hangs")
+    return work.result()

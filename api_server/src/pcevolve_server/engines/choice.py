@@ -27,9 +27,8 @@ def opening(settings: Settings, stopping: Callable[[], bool]) -> Opening:
     """
     sources.check_names(settings.models)
     if settings.engine is EngineKind.THREAD:
-        return thread.opening(
-            partial(models.load_models, settings.models, settings.model_memory_mib, stopping)
-        )
+        load = partial(models.load_models, settings.models, settings.model_memory_mib, stopping)
+        return thread.opening(load, settings.stall_seconds)
     if settings.ray_address:
         return cluster.opening(settings)
     available = count_cores()
@@ -39,4 +38,5 @@ def opening(settings: Settings, stopping: Callable[[], bool]) -> Opening:
     each = [replace(model, threads=threads) for model in settings.models]
     if settings.engine is EngineKind.RAY:
         return cluster.opening(replace(settings, replicas=count, model=each[0], others=tuple(each[1:])))
-    return processes.opening(partial(models.load_models, each, settings.model_memory_mib), count)
+    load = partial(models.load_models, each, settings.model_memory_mib)
+    return processes.opening([load] * count, settings.stall_seconds)

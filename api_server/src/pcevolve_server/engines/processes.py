@@ -10,9 +10,9 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TypeVar
 
-from pcevolve_server.engines import Opening, ProgressCallback, finish, no_progress
+from pcevolve_server.engines import Opening, finish
 from pcevolve_server.engines.replica import DiedError, Load, Replica
-from pcevolve_server.errors import GenerationError
+from pcevolve_server.errors import EngineLostError, GenerationError, ModelLoadError
 from pcevolve_server.models import ModelDescription, Traffic
 from pcevolve_server.work import Made, Work
 
@@ -23,15 +23,16 @@ _Result = TypeVar("_Result")
 _TRIES = 3  # of a batch whose process dies
 
 
-def opening(load: Load, replicas: int) -> Opening:
+def opening(loads: Sequence[Load], stall_seconds: float = 0.0) -> Opening:
     """Return what opens the engine.
 
     Args:
-        load: Runs in each process, so it has to be picklable.
+        loads: One for each process, in which it runs, so they have to be picklable.
+        stall_seconds: As of ``finish``.
     """
 
     async def open_engine() -> ProcessEngine:
-        engine = ProcessEngine(load, replicas)
+        engine = ProcessEngine(loads, stall_seconds)
         try:
             await engine.open()
         # BaseException: a start that is cancelled leaves processes that have loaded a model.
@@ -46,20 +47,24 @@ def opening(load: Load, replicas: int) -> Opening:
 class ProcessEngine:
     """Processes alike; one that dies is replaced, and its batch is run again, for that depends on its tasks alone."""
 
-    def __init__(self, load: Load, replicas: int) -> None:
-        self._load, self.replicas = load, replicas
-        self._threads = ThreadPoolExecutor(max_workers=replicas, thread_name_prefix="replica")
+    def __init__(self, loads: Sequence[Load], stall_seconds: float = 0.0) -> None:
+        self._loads, self.replicas, self._stall_seconds = loads, len(loads), stall_seconds
+        self._threads = ThreadPoolExecutor(max_workers=len(loads), thread_name_prefix="replica")
         self._all: set[Replica] = set()
         self._past = Traffic()
-        self.descriptions: tuple[ModelDescription, ...] = ()
         self._idle: asyncio.Queue[Replica] = asyncio.Queue()
 
     async def open(self) -> None:
         """Start all processes and wait for their models."""
-        found = await asyncio.gather(*(self._open() for _ in range(self.replicas)))
-        for replica, descriptions in found:
-            self.descriptions = descriptions
+        for replica in await asyncio.gather(*map(self._open, self._loads)):
             self._idle.put_nowait(replica)
+
+    @property
+    def descriptions(self) -> tuple[ModelDescription, ...]:
+        """Of each model, by the replica with the least memory for it."""
+        return tuple(
+            map(ModelDescription.of_all, zip(*(each.descriptions for each in self._all), strict=True))
+        )
 
     @property
     def traffic(self) -> Traffic:
@@ -74,25 +79,24 @@ class ProcessEngine:
             held.update(replica.device_memory)  # a sum would leave out GPUs of which nothing is held
         return held
 
-    async def run(self, tasks: Sequence[Work], on_step: ProgressCallback = no_progress) -> list[Made]:
+    async def run(self, tasks: Sequence[Work]) -> list[Made]:
         """Return what became of tasks that share one recipe, in their order.
 
         Raises:
             GenerationError: Its process died, and those after it.
+            EngineLostError: A process that died cannot be replaced.
         """
-        loop, replica = asyncio.get_running_loop(), await self._idle.get()
-
-        def tell(step: int, steps: int) -> None:
-            # Steps come on a worker thread, and whoever is told lives on the event loop.
-            loop.call_soon_threadsafe(on_step, step, steps)
-
+        replica = await self._idle.get()
         try:
             for _ in range(_TRIES):
                 try:
-                    return await finish(self._in_thread(partial(replica.run, tasks, tell)), replica.give_up)
-                except DiedError:
+                    work = self._in_thread(partial(replica.run, tasks))
+                    return await finish(work, replica.give_up, replica.pulse, self._stall_seconds)
+                except (DiedError, EngineLostError) as error:
                     # A fresh process for the same batch: images depend on their tasks alone, so nobody can tell.
-                    replica = await self._replace(replica)
+                    replica = await self._replace(replica, error)
+                    if (task := asyncio.current_task()) is not None and task.cancelling():
+                        raise asyncio.CancelledError from None
             raise GenerationError("the model's process died at every try", code="replica_died")
         finally:
             # The one that is there now, alive or not: without it the queue would have a replica less for ever.
@@ -105,19 +109,26 @@ class ProcessEngine:
         # Not waited for: a thread that reads from a dead child's pipe ends with the pipe.
         self._threads.shutdown(wait=False, cancel_futures=True)
 
-    async def _open(self) -> tuple[Replica, tuple[ModelDescription, ...]]:
-        replica = Replica(self._load)
+    async def _open(self, load: Load) -> Replica:
+        replica = Replica(load)
         self._all.add(replica)
         try:
-            return replica, await self._in_thread(replica.wait_until_open)
+            await self._in_thread(replica.wait_until_open)
         except BaseException:
             self._end(replica)
             raise
+        return replica
 
-    async def _replace(self, dead: Replica) -> Replica:
-        logger.warning("a replica died; it is replaced")
-        self._end(dead)
-        replica, _ = await self._open()
+    async def _replace(self, dead: Replica, error: Exception) -> Replica:
+        logger.warning("a replica died; it is replaced", extra={"error": type(error).__name__})
+        try:
+            replica = await self._open(dead.load)
+        except (DiedError, ModelLoadError) as again:
+            raise EngineLostError(
+                "a replica died and could not be replaced: start the server anew"
+            ) from again
+        finally:
+            self._end(dead)
         return replica
 
     def _end(self, replica: Replica) -> None:

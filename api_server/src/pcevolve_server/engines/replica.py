@@ -10,17 +10,16 @@ import logging
 import multiprocessing
 import os
 import signal
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from multiprocessing import util
 from multiprocessing.connection import Connection
 from typing import Any
 
 from pcevolve_server import logs, models
-from pcevolve_server.engines import ProgressCallback, no_progress
-from pcevolve_server.errors import GenerationError, ModelLoadError, ServerError
+from pcevolve_server.errors import EngineLostError, GenerationError, ModelLoadError, ServerError
 from pcevolve_server.models import ModelCache, ModelDescription, Traffic
 from pcevolve_server.work import Made, Work
 
@@ -39,7 +38,9 @@ class Replica:
     """A child process with a model or several; one question at a time, from any thread.
 
     Attributes:
-        traffic: Of its models, as of its last answer.
+        load: What it has loaded.
+        descriptions: Of its models, as of its last answer.
+        traffic: As of the same.
         device_memory: That it holds on GPUs, as of the same.
     """
 
@@ -49,52 +50,51 @@ class Replica:
         Args:
             load: Runs in the child, so it has to be picklable.
         """
+        self.load = load
         self._pipe, questions = _CONTEXT.Pipe()
         endings, self._endings = _CONTEXT.Pipe(duplex=False)
+        self._beat = _CONTEXT.Value("d", 0.0, lock=False)
         self._runs, self._asked_nothing = 0, False
+        self.descriptions: tuple[ModelDescription, ...] = ()
         self.traffic = Traffic()
         self.device_memory: Counter[str] = Counter()
         level = logging.getLogger().level
         self._process = _CONTEXT.Process(
-            target=_live, args=(load, questions, endings, level), name="replica", daemon=True
+            target=_live, args=(load, questions, endings, self._beat, level), name="replica", daemon=True
         )
         self._process.start()
         # The child's ends are closed here, or the pipe would stay open when the child dies and nobody would notice.
         questions.close()
         endings.close()
 
-    def wait_until_open(self) -> tuple[ModelDescription, ...]:
-        """Wait for the models; return what each can do.
+    def wait_until_open(self) -> None:
+        """Wait for the models.
 
         Raises:
             DiedError: Before it could answer.
             Exception: What loading raised.
         """
-        found: tuple[ModelDescription, ...]
-        found, self.traffic, self.device_memory = self._answer()
+        self._answer()
         self._asked_nothing = True
-        return found
 
-    def run(self, tasks: Sequence[Work], on_step: ProgressCallback = no_progress) -> list[Made]:
+    def run(self, tasks: Sequence[Work]) -> list[Made]:
         """Return what became of a batch.
 
-        Args:
-            on_step: Called after each step, on this thread.
-
         Raises:
-            DiedError: Before it could answer.
+            DiedError: Before it could answer, or with its device.
             Exception: What the model raised.
         """
         self._runs += 1
-        self._asked_nothing = False
+        self._asked_nothing, self._beat.value = False, 0.0
         with _alive():
             self._pipe.send((self._runs, tasks))
-        outcome: list[Made]
-        try:
-            outcome, self.traffic, self.device_memory = self._answer(on_step)
-        finally:
-            self._asked_nothing = True
+        outcome: list[Made] = self._answer()
+        self._asked_nothing = True
         return outcome
+
+    def pulse(self) -> float | None:
+        """Return when the child's run last gave a sign of life, by ``time.monotonic``."""
+        return self._beat.value or None
 
     def give_up(self) -> None:
         """End the run after the model's current step."""
@@ -110,16 +110,19 @@ class Replica:
             self._pipe.close()
             self._process.join(_ENDING_SECONDS)
         self._process.kill()
-        self._process.join()
+        self._process.join(_ENDING_SECONDS)  # one that hangs in its device's driver ends when that lets it
         self._pipe.close()
 
-    def _answer(self, on_step: ProgressCallback = no_progress) -> Any:  # noqa: ANN401 - whatever the child was asked for
+    def _answer(self) -> Any:  # noqa: ANN401 - whatever the child was asked for
         with _alive():
-            while isinstance(answer := self._pipe.recv(), _Step):
-                on_step(answer.step, answer.steps)
+            answer = self._pipe.recv()
+        if isinstance(answer, EngineLostError):
+            raise DiedError from answer
         if isinstance(answer, Exception):
+            self._asked_nothing = True
             raise answer
-        return answer
+        outcome, self.descriptions, self.traffic, self.device_memory = answer
+        return outcome
 
 
 @contextlib.contextmanager
@@ -130,30 +133,21 @@ def _alive() -> Iterator[None]:
         raise DiedError from error
 
 
-@dataclass(frozen=True)
-class _Step:
-    """News through the pipe before an answer."""
-
-    step: int
-    steps: int
-
-
 class _IsCancelled:
-    """In the child: whether the current run was given up; tells which step was done."""
+    """In the child: whether the current run was given up; each question is a sign of life."""
 
-    def __init__(self, pipe: Connection, endings: Connection) -> None:
-        self._pipe, self._endings, self._ended, self.run = pipe, endings, 0, 0
+    def __init__(self, endings: Connection, beat: Any) -> None:  # noqa: ANN401 - a shared number
+        self._endings, self._beat, self._ended, self.run = endings, beat, 0, 0
 
-    def __call__(self, step: int = 0, steps: int = 0) -> bool:
-        if step and steps:
-            self._pipe.send(_Step(step, steps))
+    def __call__(self) -> bool:
+        self._beat.value = time.monotonic()  # of all processes of a machine
         # All that came: of several only the latest number counts.
         while self._endings.poll():
             self._ended = self._endings.recv()
         return self._ended >= self.run
 
 
-def _live(load: Load, pipe: Connection, endings: Connection, level: int) -> None:
+def _live(load: Load, pipe: Connection, endings: Connection, beat: Any, level: int) -> None:  # noqa: ANN401
     """The child: load, and answer until the pipe closes, which it also does when the server dies."""
     for number in (signal.SIGINT, signal.SIGTERM):  # may go to the whole group; the server says when to end
         signal.signal(number, signal.SIG_IGN)
@@ -164,9 +158,9 @@ def _live(load: Load, pipe: Connection, endings: Connection, level: int) -> None
         if (failure := loading.exception()) is not None:
             pipe.send(_portable_error(failure, ModelLoadError))
             return
-        cache, is_cancelled = loading.result(), _IsCancelled(pipe, endings)
+        cache, is_cancelled = loading.result(), _IsCancelled(endings, beat)
         with contextlib.suppress(EOFError, OSError):
-            pipe.send((cache.descriptions, *_state(cache)))
+            pipe.send((None, *_state(cache)))
             while True:
                 is_cancelled.run, tasks = pipe.recv()
                 made = thread.submit(cache.run, tasks, is_cancelled)
@@ -180,9 +174,9 @@ def _live(load: Load, pipe: Connection, endings: Connection, level: int) -> None
     util.Finalize(None, os._exit, args=(0,), exitpriority=_LAST)
 
 
-def _state(cache: ModelCache) -> tuple[Traffic, Counter[str]]:
+def _state(cache: ModelCache) -> tuple[tuple[ModelDescription, ...], Traffic, Counter[str]]:
     """Return what the child tells of itself with each answer."""
-    return cache.traffic, models.gpu_memory()
+    return cache.descriptions, cache.traffic, models.gpu_memory()
 
 
 def _portable_error(

@@ -8,55 +8,76 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 
-from pcevolve_server.engines import Opening, ProgressCallback, finish, no_progress
-from pcevolve_server.models import ModelCache
+from pcevolve_server.engines import Opening, Pulse, finish
+from pcevolve_server.errors import EngineLostError
+from pcevolve_server.models import ModelCache, ModelDescription
 from pcevolve_server.work import Made, Work
 
 
-def opening(load: Callable[[], ModelCache]) -> Opening:
+def opening(load: Callable[[], ModelCache], stall_seconds: float = 0.0) -> Opening:
     """Return what opens the engine.
 
     Args:
         load: Runs on the model's thread.
+        stall_seconds: As of ``finish``.
     """
 
     async def open_engine() -> ThreadEngine:
         # One thread, for life: one run at a time, and models need no locks.
         executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="model")
         try:
-            return ThreadEngine(await asyncio.get_running_loop().run_in_executor(executor, load), executor)
+            cache = await asyncio.get_running_loop().run_in_executor(executor, load)
         except BaseException:
             executor.shutdown(wait=False, cancel_futures=True)
             raise
+        return ThreadEngine(cache, executor, stall_seconds)
 
     return open_engine
 
 
 class ThreadEngine:
-    """Models and their thread."""
+    """Models and their thread.
+
+    Attributes:
+        lost: Why nothing can be run any more; None while it can.
+    """
 
     replicas = 1
 
-    def __init__(self, cache: ModelCache, executor: Executor) -> None:
-        self._cache, self._executor = cache, executor
-        self.descriptions, self.traffic = cache.descriptions, cache.traffic
+    def __init__(self, cache: ModelCache, executor: Executor, stall_seconds: float = 0.0) -> None:
+        self._cache, self._executor, self._stall_seconds = cache, executor, stall_seconds
+        self.traffic = cache.traffic
         self.device_memory: Counter[str] = Counter()
+        self.lost: EngineLostError | None = None
 
-    async def run(self, tasks: Sequence[Work], on_step: ProgressCallback = no_progress) -> list[Made]:
-        """Return what became of tasks that share one recipe, in their order."""
-        given_up = threading.Event()
-        loop = asyncio.get_running_loop()
+    @property
+    def descriptions(self) -> tuple[ModelDescription, ...]:
+        """Of each model, with what is known of its memory by now."""
+        return self._cache.descriptions
 
-        def is_cancelled(step: int = 0, steps: int = 0) -> bool:
-            if step and steps:
-                loop.call_soon_threadsafe(on_step, step, steps)
+    async def run(self, tasks: Sequence[Work]) -> list[Made]:
+        """Return what became of tasks that share one recipe, in their order.
+
+        Raises:
+            EngineLostError: The device failed or hangs, now or before.
+        """
+        if self.lost is not None:
+            raise self.lost
+        given_up, pulse = threading.Event(), Pulse()
+
+        def is_cancelled() -> bool:
+            pulse.beat()
             return given_up.is_set()
 
         def run() -> list[Made]:
             return self._cache.run(tasks, is_cancelled)
 
-        work = loop.run_in_executor(self._executor, run)
-        return await finish(work, given_up.set)
+        work = asyncio.get_running_loop().run_in_executor(self._executor, run)
+        try:
+            return await finish(work, given_up.set, lambda: pulse.at, self._stall_seconds)
+        except EngineLostError as error:
+            self.lost = error
+            raise
 
     async def close(self) -> None:
         """Let the thread go."""

@@ -14,7 +14,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 
 from pcevolve_server.host import Host
 from pcevolve_server.http import facade
-from pcevolve_server.http.answering import EVENTS, Chunks, answer
+from pcevolve_server.http.answering import EVENTS, ChatStream, answer
 from pcevolve_server.http.facade import EditFields, GenerationFields
 from pcevolve_server.http.json_bodies import BoundedRoute, ChatRoute
 from pcevolve_server.http.middleware import caller_of
@@ -88,12 +88,13 @@ _EVENT: dict[str, Any] = {
     "properties": {"event": _NAMED, "data": _NAMED},
     "required": ["data"],
 }
-_ANSWERS: dict[int | str, dict[str, Any]] = {
+_ANSWERS = _failures(401, 404, 408, 413, 422, 429, 500, 503)
+_STREAMED: dict[int | str, dict[str, Any]] = {
     200: {
-        "description": "The answer; or, if asked for, events: progress, then the same or an error.",
+        "description": "The answer; or, if a stream is asked for, events.",
         "content": {EVENTS: {"schema": _EVENT}},
     },
-    **_failures(401, 404, 408, 413, 422, 429, 500, 503),
+    **_ANSWERS,
 }
 _GENERATES: dict[str, Any] = {
     "response_model": ImageResponse | BatchResponse | LinkResponse | LinkBatchResponse,
@@ -145,12 +146,14 @@ async def openai_edits(request: Request, parts: PartsDep) -> Response:
     return await answer(request, partial(parts.service.image_to_image, body, caller_of(request), spelled))
 
 
-@_chat.post(wire.CHAT, response_model=ChatResponse, responses=_ANSWERS)
+@_chat.post(wire.CHAT, response_model=ChatResponse, responses=_STREAMED)
 async def chat(request: Request, body: ChatRequest, parts: PartsDep) -> Response:
     """Let a language model answer, asked as OpenAI's Chat Completions API is."""
+    work = partial(parts.chats.complete, body, caller_of(request))
+    if not body.stream:
+        return await answer(request, work)
     usage = body.stream_options is not None and bool(body.stream_options.include_usage)
-    spelling = Chunks(usage) if body.stream else None
-    return await answer(request, partial(parts.chats.complete, body, caller_of(request)), spelling)
+    return ChatStream(request, work, usage)
 
 
 @router.get(

@@ -12,11 +12,10 @@ from PIL import Image
 from starlette.concurrency import run_in_threadpool
 
 from pcevolve_server import tracing
-from pcevolve_server.errors import InvalidRequestError, NotFoundError
+from pcevolve_server.errors import InvalidRequestError, NotFoundError, too_many_pixels
 from pcevolve_server.host import Host
 from pcevolve_server.http.rendering import MOST_BYTES, Answer, Layout, native, render
 from pcevolve_server.metrics import Metrics
-from pcevolve_server.queue.progress import Progress
 from pcevolve_server.settings import Settings
 from pcevolve_server.work import Completion, Recipe, Task, TextRecipe, TextTask
 from pcevolve_shared import images, limits, wire
@@ -54,7 +53,6 @@ class Service:
         body: TextToImageRequest,
         caller: str,
         spelled: Layout = native,
-        progress: Progress | None = None,
     ) -> Answer:
         """Make images from a prompt; sides absent from the body are the model's own."""
         model = self._model(body, "text-to-image")
@@ -62,14 +60,13 @@ class Service:
         width = body.width if "width" in body.model_fields_set else base.width
         height = body.height if "height" in body.model_fields_set else base.height
         recipe = self._recipe(body, model, width, height)
-        return await self._answer(body, caller, recipe, None, spelled, progress)
+        return await self._answer(body, caller, recipe, None, spelled)
 
     async def image_to_image(
         self,
         body: ImageToImageRequest,
         caller: str,
         spelled: Layout = native,
-        progress: Progress | None = None,
     ) -> Answer:
         """Make variations of the request's image."""
         model = self._model(body, "image-to-image")
@@ -81,7 +78,7 @@ class Service:
         scale = self._adapter_scale(body, model) if isinstance(body, IpAdapterRequest) else None
         strength = _strength(body, model)
         recipe = self._recipe(body, model, width, height, strength=strength, adapter_scale=scale)
-        return await self._answer(body, caller, recipe, image, spelled, progress)
+        return await self._answer(body, caller, recipe, image, spelled)
 
     def _model(self, body: GenerationRequest, pipeline: Pipeline) -> ModelInfo:
         """The model that a request names, and which can do what it asks for."""
@@ -138,6 +135,8 @@ class Service:
             raise InvalidRequestError(f"width, height: must be multiples of {multiple}")
         if width * height > self._settings.max_pixels:
             raise InvalidRequestError(f"width, height: more than {self._settings.max_pixels} pixels")
+        if model.max_pixels is not None and width * height > model.max_pixels:
+            raise too_many_pixels(model.max_pixels)
         # Three bytes a pixel, four characters of base64 for them: what an incompressible batch would weigh.
         if body.n * width * height * 4 > limits.MAX_RESPONSE_BYTES:
             raise InvalidRequestError("n: too many images of this size for one answer")
@@ -169,12 +168,11 @@ class Service:
         recipe: Recipe,
         image: Image.Image | None,
         spelled: Layout,
-        progress: Progress | None,
     ) -> Answer:
         first = secrets.randbits(32) if body.seed is None else body.seed
         seeds = [wire.seed_of(first, index) for index in range(body.n)]
         tasks = [Task(recipe, body.prompt, body.negative_prompt, seed, image, caller) for seed in seeds]
-        pictures = await self._host.batcher.submit(tasks, caller, progress)
+        pictures = await self._host.batcher.submit(tasks, caller)
         with self._metrics.stages.labels("write").time(), tracing.open_span("write"):
             rendering = partial(render, body, seeds, pictures, spelled)
             short = len(tasks) * recipe.width * recipe.height <= _SHORT
@@ -204,14 +202,14 @@ class Chats:
     def __init__(self, host: Host, metrics: Metrics) -> None:
         self._host, self._metrics = host, metrics
 
-    async def complete(self, body: ChatRequest, caller: str, progress: Progress | None = None) -> Answer:
+    async def complete(self, body: ChatRequest, caller: str) -> Answer:
         """Write completions of a chat."""
         model = self._host.info(body.model, "chat").id
         recipe = TextRecipe(body.new_tokens, body.temperature, body.top_p, body.stops, model)
         messages = tuple((each.role, each.content) for each in body.messages)
         first = secrets.randbits(32) if body.seed is None else body.seed
         tasks = [TextTask(recipe, messages, wire.seed_of(first, index)) for index in range(body.n)]
-        written = await self._host.batcher.submit(tasks, caller, progress)
+        written = await self._host.batcher.submit(tasks, caller)
         self._metrics.tokens.inc(sum(each.tokens for each in written))
         return Answer(_response(model, written).model_dump_json(), max(each.cut_tokens for each in written))
 

@@ -77,6 +77,12 @@ class LanguageModel:
         )
         self._ends = _ends(network, tokenizer)
         self._padding = self._ends[0] if self._ends else 0
+        self._interrupter = networks.Interrupter([network])
+
+    @property
+    def on_gpu(self) -> bool:
+        """Whether its network is on a GPU."""
+        return bool(self._network.device.type != "cpu")
 
     @property
     def memory(self) -> int:
@@ -95,8 +101,9 @@ class LanguageModel:
         """
         started, recipe = time.monotonic(), tasks[0].recipe
         prompts = [self._prompt(task) for task in tasks]
-        watch = Watch(is_cancelled, self._most(recipe))
-        written = self._continue(prompts, recipe, [task.seed for task in tasks], watch)
+        watch = Watch(is_cancelled)
+        with self._interrupter.listening(is_cancelled):
+            written = self._continue(prompts, recipe, [task.seed for task in tasks], watch)
         if watch.gave_up:
             raise AbandonedError("nobody waits for it any more")
         seconds = {"write_text": (time.monotonic() - started) / len(tasks)}
@@ -287,14 +294,12 @@ class Watch(StoppingCriteria):  # type: ignore[misc] # the library has no types 
         gave_up: Whether it did.
     """
 
-    def __init__(self, is_cancelled: IsCancelled, most: int) -> None:
-        self._is_cancelled, self._most, self._done = is_cancelled, most, 0
-        self.gave_up = False
+    def __init__(self, is_cancelled: IsCancelled) -> None:
+        self._is_cancelled, self.gave_up = is_cancelled, False
 
     def __call__(self, input_ids: Tensor, scores: Tensor, **_: Any) -> Tensor:  # noqa: ANN401 - the library's own
         """Return which rows end: none, or all."""
-        self._done += 1
-        self.gave_up = self.gave_up or self._is_cancelled(self._done, self._most)
+        self.gave_up = self.gave_up or self._is_cancelled()
         return torch.full((len(input_ids),), self.gave_up, device=input_ids.device)
 
 

@@ -30,7 +30,7 @@ class Phrases:
     what is left of the text for a hint at the topic.
     """
 
-    fixed_cost_batches = False
+    fixed_cost_batches = on_gpu = False
 
     def __init__(self, info: ModelInfo, counts: Counts, most: int) -> None:
         """Serve counts.

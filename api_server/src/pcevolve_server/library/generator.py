@@ -60,6 +60,8 @@ class LibraryGenerator:
         """As many as may be asked for: each task is drawn for itself."""
         return limits.MAX_BATCH
 
+    on_gpu = False  # a network that reads prompts does so one at a time
+
     @property
     def memory(self) -> int:
         """Bytes of the index, the paths, the words and what else reads prompts, about."""
@@ -154,8 +156,8 @@ class LibraryGenerator:
 
 def _while(tasks: Sequence[Task], is_cancelled: IsCancelled) -> Iterator[Task]:
     """The tasks, as long as somebody waits for them."""
-    for drawn_before, task in enumerate(tasks):
-        if is_cancelled(drawn_before, len(tasks)):
+    for task in tasks:
+        if is_cancelled():
             raise AbandonedError("nobody waits for these images any more")
         yield task
 

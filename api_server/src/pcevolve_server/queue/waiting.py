@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from opentelemetry.trace import INVALID_SPAN, Span
 
 from pcevolve_server.errors import BusyError, GenerationError, RequestError
-from pcevolve_server.queue.progress import Progress
 from pcevolve_server.work import AnyRecipe, Made, Work
 
 _MAX_RETRY_SECONDS = 600
@@ -24,7 +23,6 @@ class Chunk:
     Attributes:
         caller: Whose request it is.
         since: When it began to wait, on the event loop's clock.
-        progress: Of its request, if somebody looks on.
         span: Of its request, where spans are collected.
     """
 
@@ -32,7 +30,6 @@ class Chunk:
     tasks: Sequence[Work]
     future: asyncio.Future[list[Made]]
     since: float
-    progress: Progress | None = None
     span: Span = INVALID_SPAN
 
     @property
@@ -41,9 +38,9 @@ class Chunk:
         return self.tasks[0].recipe
 
     @property
-    def work(self) -> int:
-        """Images times runs of the denoiser, or texts times their most tokens."""
-        return len(self.tasks) * self.recipe.runs
+    def cost(self) -> int:
+        """Of all its tasks, in pixels times steps, as of their recipe."""
+        return len(self.tasks) * self.recipe.cost
 
 
 class Waiting:
@@ -53,22 +50,22 @@ class Waiting:
     "Start-time Fair Queuing"): who was away neither saves up turns nor gets rid of what long batches cost.
 
     Attributes:
-        most: Work, as of ``Chunk.work``, that may wait before another request is refused.
+        most: Cost, as of ``Chunk.cost``, that may wait before another request is refused.
         most_each: The same of one caller.
     """
 
-    def __init__(self, most: int, most_each: int) -> None:
+    def __init__(self, most: float, most_each: float) -> None:
         self.most, self.most_each = most, most_each
         self._callers: dict[str, deque[Chunk]] = {}
         self._had: dict[str, float] = {}
-        """Work of each caller who waits, or who has had more than whose turn it is."""
+        """What each caller has had who waits, or who has had more than whose turn it is."""
         self._now = 0.0
-        """Work that whose turn it was last had had."""
+        """What whose turn it was last had had."""
 
-    def work(self, caller: str | None = None) -> int:
-        """Work that waits, of one caller or of all."""
+    def cost(self, caller: str | None = None) -> int:
+        """Cost of what waits, of one caller or of all."""
         lines = self._callers.values() if caller is None else [self._callers.get(caller, deque())]
-        return sum(chunk.work for line in lines for chunk in line if not chunk.future.done())
+        return sum(chunk.cost for line in lines for chunk in line if not chunk.future.done())
 
     @property
     def images(self) -> int:
@@ -89,19 +86,21 @@ class Waiting:
         """Let a request's chunks wait: while less than the bounds waits, however long the request itself is.
 
         Args:
-            seconds_each: How long a unit of work takes.
+            seconds_each: How long a unit of cost takes.
 
         Raises:
             BusyError: Too much waits already; nothing was added.
         """
         caller = chunks[0].caller
-        all_work, own = self.work(), self.work(caller)
-        seconds = min(max(1, math.ceil(all_work * seconds_each)), _MAX_RETRY_SECONDS)
-        if all_work >= self.most:
+        whole, own = self.cost(), self.cost(caller)
+        seconds = min(max(1, math.ceil(whole * seconds_each)), _MAX_RETRY_SECONDS)
+        if whole >= self.most:
             raise BusyError("the queue is full", retry_after_seconds=seconds)
         if own >= self.most_each:
-            message = f"this key's requests already fill its part of the queue, {self.most_each} image steps"
-            raise BusyError(message, retry_after_seconds=seconds)
+            part = f"{self.most_each / 10**6:g} megapixel steps"
+            raise BusyError(
+                f"this key's requests already fill its part of the queue, {part}", retry_after_seconds=seconds
+            )
         if caller not in self._callers:
             self._had[caller] = max(self._now, self._had.get(caller, 0.0))
         self._callers.setdefault(caller, deque()).extend(chunks)
@@ -138,23 +137,7 @@ class Waiting:
         """Each caller has had a share of what the batch costs."""
         images = sum(len(chunk.tasks) for chunk in batch)
         for chunk in batch:
-            self._had[chunk.caller] += chunk.work * max(1.0, least / images)
-
-    def tell(self, batch: int) -> None:
-        """Tell those who look on how many images are likely to run before theirs.
-
-        Those of their own key that came earlier; and, because keys share the model, as many of each other key and a
-        batch, if so many wait.
-        """
-        lengths = {caller: sum(len(chunk.tasks) for chunk in line) for caller, line in self._callers.items()}
-        for caller, line in self._callers.items():
-            told, before = set[Progress](), 0
-            for chunk in line:
-                if chunk.progress is not None and chunk.progress not in told:
-                    told.add(chunk.progress)
-                    others = (length for other, length in lengths.items() if other != caller)
-                    chunk.progress.waits(before + sum(min(length, before + batch) for length in others))
-                before += len(chunk.tasks)
+            self._had[chunk.caller] += chunk.cost * max(1.0, least / images)
 
     def forget_done(self) -> None:
         """Let go of chunks that nobody waits for, and of their images."""

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-from pydantic import NonNegativeInt, TypeAdapter
+from pydantic import NonNegativeFloat, NonNegativeInt, TypeAdapter
 from ray import serve
 
 from pcevolve_server import logs, models
@@ -36,10 +36,12 @@ class Wanted:
     Attributes:
         models: The first is what requests get that name none.
         memory_mib: Of those in memory at a time; 0: no bound.
+        stall_seconds: Without a sign of life of a run, after which its device is taken to hang; 0: never.
     """
 
     models: tuple[ModelSettings, ...]
     memory_mib: int = 0
+    stall_seconds: float = 600.0
 
 
 @dataclass(frozen=True)
@@ -72,16 +74,26 @@ class Replica:
             load: How, on the models' thread; by default with the logs and warnings of a replica.
         """
         executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="model")
-        self._engine = ThreadEngine(executor.submit(load or _warm, wanted).result(), executor)
+        cache = executor.submit(load or _warm, wanted).result()
+        self._engine = ThreadEngine(cache, executor, wanted.stall_seconds)
 
     async def describe(self) -> tuple[ModelDescription, ...]:
         """Return what each model can do."""
         return self._engine.descriptions
 
+    def check_health(self) -> None:
+        """Have Serve replace the replica when its device failed or hangs.
+
+        Raises:
+            EngineLostError: It does.
+        """
+        if self._engine.lost is not None:
+            raise self._engine.lost
+
     async def run(self, tasks: Sequence[Work]) -> list[Made] | RequestError:
         """Return what became of tasks that share one recipe, or why there are none.
 
-        Serve cancels it when the caller does; it ends after the model's current step.
+        Serve cancels it when the caller does; it ends within the model's current step.
         """
         # Handed back and not raised: Ray writes what is raised into logs that others can read.
         (outcome,) = await asyncio.gather(self._engine.run(tasks), return_exceptions=True)
@@ -111,6 +123,7 @@ def options(scale: Scale) -> dict[str, object]:
         "max_constructor_retry_count": _TRIES,
         "graceful_shutdown_timeout_s": _DRAIN_SECONDS,
         "graceful_shutdown_wait_loop_s": 0.1,
+        "health_check_period_s": 5,
         "logging_config": {"enable_access_log": False, "log_level": "WARNING"},
         "ray_actor_options": {"num_cpus": scale.processors, "num_gpus": scale.gpus},
         **(
@@ -150,16 +163,17 @@ def read_wanted(args: Mapping[str, object]) -> Wanted:
     """Return what a config asks for.
 
     Args:
-        args: Fields of ``ModelSettings``; ``others``, names of more models; ``model_memory_mib``.
+        args: Fields of ``ModelSettings``; ``others``, names of more models; ``model_memory_mib``; ``stall_seconds``.
 
     Raises:
         ValueError: An unknown field, or a value of another type.
     """
-    known = {*ModelSettings.__dataclass_fields__, "others", "model_memory_mib"}
+    known = {*ModelSettings.__dataclass_fields__, "others", "model_memory_mib", "stall_seconds"}
     if unknown := set(args) - known:
         raise ValueError(f"args: unknown {', '.join(sorted(unknown))}; see ModelSettings")
     own = {name: value for name, value in args.items() if name in ModelSettings.__dataclass_fields__}
     first = TypeAdapter(ModelSettings).validate_python(own)
     others = TypeAdapter(tuple[str, ...]).validate_python(args.get("others", ()))
     memory_mib = TypeAdapter(NonNegativeInt).validate_python(args.get("model_memory_mib", 0))
-    return Wanted((first, *first.others(others)), memory_mib)
+    stall_seconds = TypeAdapter(NonNegativeFloat).validate_python(args.get("stall_seconds", 600.0))
+    return Wanted((first, *first.others(others)), memory_mib, stall_seconds)

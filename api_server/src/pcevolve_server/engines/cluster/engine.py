@@ -15,7 +15,7 @@ from ray.serve.handle import DeploymentHandle, DeploymentResponse
 from ray.serve.schema import ApplicationStatus, ApplicationStatusOverview
 
 from pcevolve_server import sources
-from pcevolve_server.engines import ProgressCallback, finish, no_progress
+from pcevolve_server.engines import finish
 from pcevolve_server.engines.cluster.connection import Connection
 from pcevolve_server.engines.cluster.deployment import APPLICATION, Scale, Wanted, application
 from pcevolve_server.errors import (
@@ -47,7 +47,7 @@ def deploy(connection: Connection, settings: Settings) -> None:
     scale = Scale(least, most, max(1, settings.model.threads), _share_of_gpus(settings.model, most))
     # HTTP stays outside: Serve's own proxies are not started.
     serve.start(proxy_location="Disabled")
-    wanted = Wanted(settings.models, settings.model_memory_mib)
+    wanted = Wanted(settings.models, settings.model_memory_mib, settings.stall_seconds)
     target = serve.RunTarget(application(wanted, scale), name=APPLICATION, route_prefix=None)
     serve.run_many([target], wait_for_applications_running=False)
 
@@ -89,7 +89,14 @@ logger = logging.getLogger(__name__)
 
 _ATTEMPTS = 3
 """Of a batch; one that takes three replicas with it is most likely why they died."""
+
+
+class _DeviceFailedError(Exception):
+    """A replica's device failed or hangs."""
+
+
 _LOST = (
+    _DeviceFailedError,
     exceptions.RayActorError,
     exceptions.ObjectLostError,
     exceptions.WorkerCrashedError,
@@ -138,8 +145,8 @@ class ClusterEngine:
         # Replicas keep these to their logs.
         self.traffic, self.device_memory = Traffic(), Counter[str]()
 
-    async def run(self, tasks: Sequence[Work], on_step: ProgressCallback = no_progress) -> list[Made]:
-        """Return what became of tasks that share one recipe, in their order; nothing is told of their steps.
+    async def run(self, tasks: Sequence[Work]) -> list[Made]:
+        """Return what became of tasks that share one recipe, in their order.
 
         A batch whose replica dies runs again on another, for it depends on its tasks alone. Cancelling returns when
         Serve has passed it on; the replica ends after the model's current step, and is sent nothing before.
@@ -163,7 +170,11 @@ class ClusterEngine:
 
     async def _send(self, tasks: Sequence[Work]) -> list[Made]:
         response = self._handle.run.remote(tasks)
-        outcome: list[Made] | RequestError = await finish(self._answer(response), response.cancel)
+        outcome: list[Made] | RequestError = await finish(
+            asyncio.ensure_future(self._answer(response)), response.cancel
+        )
+        if isinstance(outcome, EngineLostError):  # of the replica, which Serve replaces for it
+            raise _DeviceFailedError from outcome
         if isinstance(outcome, RequestError):
             raise outcome
         return outcome

@@ -1,21 +1,20 @@
-"""Room in a batch of each model, and the wait of one with room for company before it runs."""
+"""How much runs together: the size of a batch by its pixels, and the wait of one with room before it runs."""
 
 from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
-from pcevolve_server.model_settings import Batching
+from pcevolve_server.model_settings import Batching, ModelSettings
 from pcevolve_server.models import ModelDescription
-from pcevolve_server.settings import Settings
-from pcevolve_server.work import AnyRecipe
+from pcevolve_server.work import AnyRecipe, Recipe
 
 
 @dataclass(frozen=True)
 class BatchLimit:
-    """In a batch of one model; as of ``Waiting.take``.
+    """Of a batch of one recipe; as of ``Waiting.take``.
 
     Attributes:
         most: Images.
@@ -32,29 +31,17 @@ class BatchLimit:
         """Images of one request that always run together."""
         return 1 if self.merges else self.most
 
-
-class BatchLimits:
-    """The room of each model; recipes that name none have the first."""
-
-    def __init__(self, descriptions: Sequence[ModelDescription], settings: Settings) -> None:
-        self._limits = {each.info.id: _limit(each, settings) for each in descriptions}
-        self._first = _limit(descriptions[0], settings)
-
-    def of(self, recipe: AnyRecipe) -> BatchLimit:
-        """In a batch of a recipe."""
-        return self._limits.get(recipe.model, self._first)
-
-
-def _limit(model: ModelDescription, settings: Settings) -> BatchLimit:
-    most = settings.largest_batch(model.bit_exact_batch_size)
-    merges = settings.model.batching is Batching.MERGE
-    if merges or model.bit_exact_batch_size == 1:
-        return BatchLimit(most, merges=merges)
-    return BatchLimit(
-        most,
-        merges=True,
-        least=model.bit_exact_batch_size if model.fixed_cost_batches else 1,
-    )
+    @classmethod
+    def of(cls, recipe: AnyRecipe, model: ModelDescription, settings: ModelSettings) -> BatchLimit:
+        """Return the limit of a recipe: as many pixels as the most images of the model's own size have, or fewer."""
+        size = model.bit_exact_batch_size
+        most = own = settings.largest_batch(size)
+        if isinstance(recipe, Recipe) and model.info.base_resolution is not None:
+            pixels = model.info.batch_pixels or own * model.info.size.width * model.info.size.height
+            most = max(1, min(own, pixels // recipe.pixels))
+        if settings.batching is Batching.MERGE or size == 1:
+            return cls(most, merges=settings.batching is Batching.MERGE)
+        return cls(most, merges=True, least=min(most, size) if model.fixed_cost_batches else 1)
 
 
 _SHARE, _LEAST_SECONDS, _MOST_SECONDS = 0.02, 0.004, 0.05
@@ -67,7 +54,7 @@ _REMEMBERED = 150
 """Pauses, which is three runs, after which those who were answered are not expected back."""
 
 
-class Gathering:
+class BatchWindow:
     """Knows what the last run of one model was like, and waits accordingly.
 
     An image costs less in company, so that a batch gains by waiting as long as newcomers come soon: a pause is a

@@ -8,9 +8,10 @@ import pytest
 from PIL import Image
 
 from pcevolve_server.metrics import Metrics
+from pcevolve_server.model_settings import Batching, ModelSettings
 from pcevolve_server.models import ModelDescription
 from pcevolve_server.queue.batcher import Batcher
-from pcevolve_server.queue.gathering import BatchLimit, BatchLimits, Gathering
+from pcevolve_server.queue.batching import BatchLimit, BatchWindow
 from pcevolve_server.settings import Settings
 from pcevolve_server.work import Picture, Recipe, Task
 from support.served import FakeGenerator
@@ -48,7 +49,33 @@ def passing(work):
 )
 def test_a_batch_has_as_many_images_as_the_model_and_whoever_runs_it_allow(companions, given, most):
     model = ModelDescription(FakeGenerator().info, companions, False)
-    assert BatchLimits([model], Settings(max_batch=given)).of(Recipe(8, 8)).most == most
+    assert BatchLimit.of(Recipe(64, 32), model, ModelSettings(max_batch=given)).most == most
+
+
+@pytest.mark.parametrize(
+    ("sides", "known", "most", "chunk"),
+    [
+        ((64, 32), None, 16, 16),
+        ((8, 8), None, 16, 16),  # of smaller images no more
+        ((128, 64), None, 4, 4),
+        ((256, 256), None, 1, 1),  # and of images larger than a whole batch one at a time
+        ((64, 32), 5 * 64 * 32, 5, 5),
+        ((128, 64), 5 * 64 * 32, 1, 1),
+    ],
+)
+def test_a_batch_is_as_large_as_its_pixels_allow(sides, known, most, chunk):
+    info = FakeGenerator().info.model_copy(update={"batch_pixels": known})
+    limit = BatchLimit.of(Recipe(*sides), ModelDescription(info, 1, False), ModelSettings())
+    assert (limit.most, limit.chunk) == (most, chunk)
+    merging = ModelSettings(batching=Batching.MERGE)
+    merged = BatchLimit.of(Recipe(*sides), ModelDescription(info, 1, False), merging)
+    assert (merged.most, merged.chunk) == (most, 1)
+
+
+def test_a_padded_batch_of_larger_images_costs_no_more_than_it_holds():
+    model = ModelDescription(FakeGenerator().info, 16, True)
+    limits = [BatchLimit.of(Recipe(*sides), model, ModelSettings()) for sides in ((64, 32), (128, 64))]
+    assert [(each.most, each.least) for each in limits] == [(16, 16), (4, 4)]
 
 
 RUN_SECONDS, FULL = 0.24, 16
@@ -63,7 +90,7 @@ class Padding:
     def __init__(self, replicas):
         self.replicas, self.sizes = replicas, []
 
-    async def run(self, asked, _):
+    async def run(self, asked):
         self.sizes.append(len(asked))
         await asyncio.sleep(RUN_SECONDS)
         return [Picture(Image.new("RGB", (8, 8))) for _ in asked]
@@ -78,7 +105,7 @@ async def measure_under_load(replicas, clients, back_seconds=0.0):
         await asyncio.sleep(RUN_SECONDS * number / clients)
         while loop.time() < 8:
             begun = loop.time()
-            await batcher.submit([Task(Recipe(8, 8), "p", "", number)])
+            await batcher.submit([Task(Recipe(64, 32), "p", "", number)])
             waits.append(loop.time() - begun)
             async with writing:
                 await asyncio.sleep(0.003)
@@ -120,7 +147,7 @@ async def answered(under_way):
 
     async def ask():
         for _ in left:
-            await batcher.submit([Task(Recipe(8, 8), "p", "", seed) for seed in range(30)])
+            await batcher.submit([Task(Recipe(64, 32), "p", "", seed) for seed in range(30)])
             await asyncio.sleep(0.1)
 
     await asyncio.gather(*(ask() for _ in range(under_way)))
@@ -137,13 +164,11 @@ def test_one_client_with_two_requests_under_way_keeps_a_replica_at_work_and_with
 
 async def time_batch(limit, arrivals, answered, stopping=False, ago=0.0):
     """Seconds that a batch waited while images arrived at these times, so long after a run of a second."""
-    loop, gathering = asyncio.get_running_loop(), Gathering()
-    gathering.learn(1.0, answered)
+    loop, window = asyncio.get_running_loop(), BatchWindow()
+    window.learn(1.0, answered)
     await asyncio.sleep(ago)
     begun = loop.time()
-    await gathering.fill(
-        limit, lambda: sum(each <= loop.time() - begun for each in arrivals), lambda: stopping
-    )
+    await window.fill(limit, lambda: sum(each <= loop.time() - begun for each in arrivals), lambda: stopping)
     return loop.time() - begun
 
 

@@ -1,0 +1,38 @@
+"""What a device's failure means: too little memory, or a device that is lost to this process.
+
+By names and words, because the libraries that raise these errors are not imported here. Of CUDA: an error that is not
+about memory mostly leaves the process's context unusable, so that every later call fails the same.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+_MEMORY: Final = re.compile(
+    r"out of memory|can't allocate memory|not enough memory|STATUS_ALLOC_FAILED", re.I
+)
+_LOST: Final = re.compile(
+    r"CUDA (?:driver )?error|CUBLAS_STATUS_|cu(?:BLAS|DNN|SOLVER|FFT|SPARSE) error|CUDNN_STATUS_|device-side assert"
+    r"|illegal memory access|unspecified launch failure|HIP error|NCCL error|Triton Error \[CUDA\]"
+    r"|MPS backend .*(?:fail|error)|command buffer .*(?:fail|error)",
+    re.I,
+)
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Return whether a device, or the machine, had too little memory for what was asked of it."""
+    names = {kind.__name__ for kind in type(error).__mro__}
+    if names & {"OutOfMemoryError", "MemoryError"}:
+        return True
+    return isinstance(error, RuntimeError) and _MEMORY.search(str(error)) is not None
+
+
+def is_device_lost(error: BaseException) -> bool:
+    """Return whether nothing can be expected of the device any more, in this process."""
+    if is_out_of_memory(error):
+        return False
+    names = {kind.__name__ for kind in type(error).__mro__}
+    return "AcceleratorError" in names or (
+        isinstance(error, RuntimeError) and _LOST.search(str(error)) is not None
+    )

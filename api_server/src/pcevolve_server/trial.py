@@ -1,0 +1,164 @@
+"""What a model can do on its device with its settings, tried before it is ready: work, memory, and exactness."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from PIL import Image
+
+from pcevolve_server import faults
+from pcevolve_server.errors import DeviceMemoryError, ModelLoadError, NotFiniteError
+from pcevolve_server.model_settings import Batching, ModelSettings
+from pcevolve_server.work import Made, Model, Picture, Recipe, Task, TextRecipe, TextTask, Work, perform
+from pcevolve_shared.wire import Exactness, ModelInfo
+
+logger = logging.getLogger(__name__)
+
+_COMPARED = 3
+"""Images that are drawn alone and together."""
+
+
+@dataclass(frozen=True)
+class TrialResult:
+    """What a trial found.
+
+    Attributes:
+        batch_pixels: Of all images of a run that the device has memory for; None for texts.
+        exact: What the same request is sure to get again.
+        bit_exact_batch_size: As of the model, unless the trial found otherwise.
+    """
+
+    batch_pixels: int | None
+    exact: Exactness
+    bit_exact_batch_size: int
+
+
+def try_out(model: Model, settings: ModelSettings, free: Callable[[], object] = lambda: None) -> TrialResult:
+    """Have a model make one of everything that it offers, measure its memory, and compare what it made.
+
+    Args:
+        free: Gives the memory of a batch back that did not fit.
+
+    Raises:
+        DeviceMemoryError: Its device has no memory for one image of its own size.
+        ModelLoadError: It fails, with what may help.
+    """
+    started, info = time.monotonic(), model.info
+    for what, work in list_least_works(info):
+        try:
+            perform(model, [work])
+        except Exception as error:
+            kind = DeviceMemoryError if faults.is_out_of_memory(error) else ModelLoadError
+            raise kind(
+                f"cannot serve {info.id}: it was loaded, but {what} fails: {_explain(error)}"
+            ) from error
+    images = settings.largest_batch(model.bit_exact_batch_size)
+    if model.on_gpu and info.base_resolution is not None:
+        images = find_fitting_batch(model, images, free)
+    exact, size = find_exactness(model, settings.batching, images)
+    pixels = None if info.base_resolution is None else images * info.size.width * info.size.height
+    facts = {"model": info.id, "exact": exact, "batch_images": images, "batch_pixels": pixels}
+    logger.info("model tried", extra=facts | {"seconds": round(time.monotonic() - started, 2)})
+    return TrialResult(pixels, exact, size)
+
+
+def list_least_works(info: ModelInfo) -> Iterator[tuple[str, Work]]:
+    """Yield, for each thing that a model offers, its name and the smallest request for it."""
+    if info.base_resolution is None:
+        yield "writing a word", TextTask(TextRecipe(1, model=info.id), (("user", "A"),), 0)
+        return
+    yield "drawing an image", _task(info, 0)
+    if "image-to-image" in info.pipelines:
+        yield "varying an image", _task(info, 0, strength=0.5)
+    if "ip-adapter" in info.pipelines:
+        yield "drawing by an image", _task(info, 0, strength=0.5, adapter_scale=0.5)
+
+
+def _task(
+    info: ModelInfo, seed: int, strength: float | None = None, adapter_scale: float | None = None
+) -> Task:
+    """One step of an image of the model's own size."""
+    size, guidance = info.size, 7.5 if info.recommended is None else info.recommended.guidance
+    recipe = Recipe(
+        size.width, size.height, 1, guidance, strength=strength, adapter_scale=adapter_scale, model=info.id
+    )
+    grey = Image.new("RGB", (size.width, size.height), "grey")
+    return Task(recipe, "", "", seed, None if strength is None else grey)
+
+
+def find_fitting_batch(model: Model, images: int, free: Callable[[], object]) -> int:
+    """Return how many images of a model's own size its device has memory for: all, or a half of them, or a quarter ...
+
+    A run of one step takes as much memory as one of many.
+    """
+    while images > 1 and not _fits(model, images):
+        free()
+        images //= 2
+    return images
+
+
+def _fits(model: Model, images: int) -> bool:
+    for strength in (None, 0.5) if "image-to-image" in model.info.pipelines else (None,):
+        try:
+            perform(model, [_task(model.info, seed, strength) for seed in range(images)])
+        except Exception as error:
+            if not faults.is_out_of_memory(error):
+                raise ModelLoadError(
+                    f"cannot serve {model.info.id}: {images} images at a time fail: {_explain(error)}"
+                ) from error
+            return False
+    return True
+
+
+def find_exactness(model: Model, batching: Batching, images: int) -> tuple[Exactness, int]:
+    """Return what the same request is sure to get again, and how many may share a run for that.
+
+    Images are drawn alone, together, and once more, on this device and with these settings, and compared bit for bit.
+    """
+    if batching is Batching.MERGE:
+        return "merged", model.bit_exact_batch_size
+    works = _list_compared(model.info)
+    alone = [_spell(perform(model, [each])) for each in works]
+    shared = min(model.bit_exact_batch_size, images)
+    if shared > 1:
+        if [_spell([each]) for each in perform(model, works[:shared])] == alone[:shared]:
+            return "shared", model.bit_exact_batch_size
+        logger.warning(
+            "images that share a run differ: each request runs alone", extra={"model": model.info.id}
+        )
+    if _spell(perform(model, works[:1])) == alone[0]:
+        return "alone", 1
+    logger.warning(
+        "the same request gives other bytes again: nothing is exact", extra={"model": model.info.id}
+    )
+    return "no", 1
+
+
+def _list_compared(info: ModelInfo) -> list[Work]:
+    if info.base_resolution is None:
+        recipe = TextRecipe(4, model=info.id)
+        return [TextTask(recipe, (("user", "A"),), seed) for seed in range(_COMPARED)]
+    return [_task(info, seed) for seed in range(_COMPARED)]
+
+
+def _spell(made: Sequence[Made]) -> list[object]:
+    """Return every bit of what was made."""
+    return [
+        (each.image and (each.image.size, each.image.tobytes())) if isinstance(each, Picture) else each.text
+        for each in made
+    ]
+
+
+def _explain(error: Exception) -> str:
+    said = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
+    if isinstance(error, NotFiniteError):
+        return (
+            "the image has values that are no numbers. Its networks overflow in this precision: --precision bfloat16 or"
+            " float32; or its weights, mostly the autoencoder's (vae), are damaged"
+        )
+    if faults.is_out_of_memory(error):
+        return f"the memory does not suffice. On a GPU, --offload on needs less of it; --precision decides, too. {said}"
+    return said
