@@ -21,7 +21,7 @@ from pcevolve.public.usefulness import Assessment, Word
 from pcevolve.selectors import PrivateEmbeddings, Scene
 from pcevolve.selectors.means import Means
 from pcevolve.selectors.rounds import pay_for_centre
-from pcevolve.selectors.usefulness import agreement, classes_apart, distance
+from pcevolve.selectors.usefulness import Figures, agreement, classes_apart, distance
 
 PICKED, WORTH = 20, 0.5
 LEAST_GAP = 0.05
@@ -100,11 +100,9 @@ def verdict(case: Case, study: Study) -> Verdict:
         project(pool[chosen], measured["centre"], measured["axes"])
         for pool, chosen in zip(scene.pools, picked, strict=True)
     ]
-    found = Assessment(
-        classes_apart=classes_apart(measured, scene, events),
-        distance=distance(measured, scene, points),
-        agreement=agreement(measured, points),
-    )
+    far = distance(measured, scene, points)
+    assert far is not None  # every class has candidates
+    found = Figures(classes_apart(measured, scene, events), far, agreement(measured, points)).round()
     return Verdict(case, found, _share_closed(case, study, picked))
 
 

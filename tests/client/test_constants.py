@@ -28,7 +28,7 @@ REVIEWED = {
     "pcevolve.selectors.joint": {"CLOSE_WORTH": 0.5, "CLOSE_SHARE": Fraction(3, 20), "BLOCK": 3, "MOST_TUPLES": 20_000},
     "pcevolve.selectors.means": {"REPULSION": 0.5, "BEST_SHARE": 0.1},
     "pcevolve.geometry.distances": {"ROUNDOFF": 2.0**-52},
-    "pcevolve.selectors.consistency": {"MACHINE_SHARE": 1e-4},
+    "pcevolve.geometry.ruler": {"MACHINE_SHARE": 4e-6, "STEP_SHARE": 2**-10},
     "pcevolve.public.settings": {"TAU": 10.0, "VOTES": 1, "USUAL_DELTA": 1e-5, "MOST_ITERATIONS": 1000},
     "pcevolve.public.figures": {"ROUNDING_SHARE": 1e-12},
     "pcevolve.selectors": {"MAX_NOISE_TO_CLIP_RATIO": 0.67},

@@ -108,10 +108,10 @@ CONSTANTS = (
     Row("public.settings", "VOTES", "votes of an image", REVIEWED, ("2",)),
     Row("selectors", "MAX_NOISE_TO_CLIP_RATIO", "which method is taken", REVIEWED),
     # what an audit forgives, and what it says of that
-    Row("selectors.consistency", "MACHINE_SHARE", "what another processor explains", FOLLOWS, TOLERANCE),
+    Row("geometry.ruler", "MACHINE_SHARE", "what another processor explains", FOLLOWS, ("0.0", "{0} * 100")),
+    Row("geometry.ruler", "STEP_SHARE", "what is a tie", FOLLOWS, ("{0} / 512",)),
     Row("auditing.comparing", "LONGEST_KEY", "length of a key that was hidden", REVIEWED),
     Row("auditing.rebuilt", "FOOTER", "how much of a file's end is believed", REVIEWED),
-    Row("selectors.consistency", "MACHINE_STEP", "distances of near copies", FOLLOWS, ("0.0", "{0} * 100")),
     Row("transcript.layout", "MOST_OPENING_BYTES", "how much is read before a record is refused", REVIEWED),
     # verdicts and warnings
     Row("dp_audit.claim", "FEWEST_RUNS", "runs that an empirical audit needs", REVIEWED),
@@ -161,13 +161,6 @@ CONSTANTS = (
     Row("session.progress", "SLOW_DAY", "how long a tick is", "client/session/test_told.py"),
     Row("public.figures", "ROUNDING_SHARE", "what is printed as ε", REVIEWED, TOLERANCE),
     # whether there is anything to see, and anything to choose
-    Row(
-        "selectors.choosing",
-        "gaps[1 - taken] + MACHINE_SHARE",
-        "what another processor explains",
-        FOLLOWS,
-        tuple(f"gaps[1 - taken] + {factor} * MACHINE_SHARE" for factor in (0.5, 1.5, 100)),
-    ),
     *(
         Row(
             "modality.images.levels",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -29,6 +30,7 @@ from pcevolve.transcript import RunReader
 from pcevolve_shared import images
 from support.forge import Event, faults_of, find_event, forge
 from support.paid import encoder, make_paid_run
+from support.pngs import chunk
 from support.provider import FakeProvider, ok, png
 from support.runs import SmallRun, rng, small_plan
 
@@ -125,6 +127,70 @@ def test_a_plan_on_record_of_more_votes_than_its_method_pays_for_is_told(tmp_pat
 
     forge(root, lambda events: find_event(events, "planned")["plan"].update(votes=2))
     assert any("'pe-em' takes no method.votes: leave it out" in fault for fault in faults_of(root))
+
+
+def commented(data: bytes, comment: int) -> bytes:
+    """The same picture with another comment in its file."""
+    header = data.index(b"IDAT") - 4
+    return data[:header] + chunk(b"tEXt", b"Comment\0%d" % comment) + data[header:]
+
+
+class Copying:
+    """A provider whose first pictures are mostly one picture, each with a comment of its own."""
+
+    made = 0
+
+    def __call__(self, request: Outgoing) -> Incoming | None:
+        count = json.loads(request.body or b"{}").get("n", 1) if request.body else 0
+        if not count:
+            return None
+        each = [png(self.made + number) for number in range(count)]
+        for number in range(count):
+            self.made += 1
+            if self.made <= 48 and self.made % 11:
+                each[number] = commented(png(7), self.made)
+        answers = [{"image": images.to_base64(one)} for one in each]
+        return ok({"images": answers} if count > 1 else answers[0])
+
+
+def exchanged(place: int, other: dict[str, str]) -> Callable[[dict], None]:
+    """A receipt with another candidate at one place of its first class."""
+    return lambda receipt: receipt["choices"][0]["chosen"].__setitem__(place, other)
+
+
+@pytest.mark.parametrize(
+    "method",
+    [
+        {**MEANS, "candidates": 12, "iterations": 0, "strengths": ()},
+        {"method": "jvem", "prototypes": 2},
+        {"method": "pcevolve", "prototypes": 3},
+    ],
+    ids=["dp-means", "jvem", "pcevolve"],
+)
+def test_of_copies_of_one_picture_no_other_is_chosen_than_the_one_in_order(tmp_path: Path, method: dict):
+    shape = {"candidates": 6, **method, "initial": 24, "shots": SHOTS, "min_usable": 0.05}
+    plan = small_plan(**shape, delta=find_method(method["method"]).delta)
+    honest = make_judged_run(tmp_path / "honest", plan, FakeProvider(Copying()))
+    assert faults_of(honest) == []
+    record, forged = RunReader.strict(honest), 0
+    came = {
+        call.output(place): digest
+        for call in record.plan.calls.values()
+        for place, digest in enumerate(record.outputs[call.slot])
+    }
+    copies = {name for name, digest in came.items() if b"Comment" in record.bodies.file(digest)}
+    for receipt in record.receipts:
+        taken = [each.id for each in receipt.of("cut")]
+        for place, name in enumerate(taken):
+            beside = [each for each in copies - {*taken} if each[:9] == name[:9]]  # of its class and round
+            if name in copies and beside and forged < 4:
+                root = Path(shutil.copytree(honest, tmp_path / f"forged {forged}"))
+                other = asdict(Chosen(beside[0], came[beside[0]]))
+                receipted(exchanged(place, other), receipt.iteration)(root)
+                where = f"receipt for iteration {receipt.iteration}: its choices do not follow"
+                assert any(each.startswith(where) for each in faults_of(root))
+                forged += 1
+    assert forged
 
 
 def always(data: bytes) -> FakeProvider:

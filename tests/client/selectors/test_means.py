@@ -11,6 +11,7 @@ from scipy.spatial.distance import cdist
 from pcevolve.dp.mechanisms import SeededNoise
 from pcevolve.encoders.files import PublicFrame
 from pcevolve.geometry.frame import MOST_AXES, Frame
+from pcevolve.geometry.ruler import Ruler
 from pcevolve.privacy import Event
 from pcevolve.selectors import METHODS, PrivateEmbeddings, Scene
 from pcevolve.selectors.means import Means, aims_of, means_of, spread
@@ -137,7 +138,7 @@ def test_choices_aim_as_far_from_the_centre_as_clipping_has_drawn_the_means_to_i
 def test_greedy_centres_reach_every_cluster_before_any_gets_a_second_and_begin_with_the_best():
     centres = np.array([[0.0, 0.0], [10.0, 0.0], [0.0, 10.0], [10.0, 10.0]])
     points = np.concatenate([centres + offset for offset in (0.0, 0.1, 0.2)])
-    chosen = spread(points, 4).tolist()
+    chosen = spread(points, 4, Ruler.of([points], b"")).tolist()
     assert chosen[0] == 0
     assert sorted(place % 4 for place in chosen) == [0, 1, 2, 3]
 

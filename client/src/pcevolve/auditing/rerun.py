@@ -29,11 +29,10 @@ from pcevolve.providers import dialect
 from pcevolve.public.calls import Call
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Query, Receipt
-from pcevolve.public.usefulness import Assessment
 from pcevolve.selectors import Measurement
 from pcevolve.selectors.choosing import Chooser, choose_renditions, find_frame
 from pcevolve.selectors.scene import join_scenes
-from pcevolve.selectors.usefulness import assess, resembles
+from pcevolve.selectors.usefulness import Figures, find_figures
 from pcevolve.transcript import RunReader
 from pcevolve.usability import Usability
 
@@ -268,17 +267,19 @@ class Selections:
 
     def _check_assessment(self, chooser: Chooser | None) -> Iterator[str]:
         """Check if what the closing line says of the dataset's use follows from what was released."""
-        found = None if chooser is None else self._assess(chooser)
-        if not resembles(self.run.assessment, found):
+        found = None if chooser is None else self._find_figures(chooser)
+        said = self.run.assessment
+        follows = said is None if found is None else said is not None and found.could_round_to(said)
+        if not follows:
             where = f"line {len(self.run.entries)}"
             yield f"{where}: what it says of the dataset's use does not follow from what was released"
 
-    def _assess(self, chooser: Chooser) -> Assessment | None:
+    def _find_figures(self, chooser: Chooser) -> Figures | None:
         evolved, again = self.again.evolved, self.again
         if evolved is None:
             return None
         stored = self.run.bodies.file
-        return assess(chooser, self.run.receipts, again.pools.__getitem__, evolved.dataset, stored)
+        return find_figures(chooser, self.run.receipts, again.pools.__getitem__, evolved.dataset, stored)
 
     def _decode(self, digest: str) -> Measurement | None:
         """A measurement in its one spelling; None for anything else."""

@@ -8,6 +8,7 @@ is rounded to what noise lets it say, so that no digit can say more.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Self, TypeAlias
 
@@ -16,6 +17,7 @@ import numpy as np
 from pcevolve.encoders.files import PublicFrame
 from pcevolve.encoders.singly import keep_undivided
 from pcevolve.geometry.distances import Embeddings, FloatArray
+from pcevolve.geometry.ruler import MACHINE_SHARE
 
 Step: TypeAlias = "float | FloatArray"
 """A power of two to multiples of which numbers are rounded: one for all numbers, or one for each column."""
@@ -25,6 +27,8 @@ CANDIDATES_SHARE = 1 / 3
 """What candidates count for beside public images: enough to see a domain that they show (decision 20)."""
 MOST_AXES = 16
 """Principal axes that a frame keeps: noise is the same on each, and the first ones tell the most."""
+AVERAGE_ERROR = 0.25
+"""Of many embeddings, as a share of the largest: by this axes turn a third as far as they may, at most."""
 STEP = 2.0**-9
 """To which axes are rounded, and the centre as a share of the radius. The frame is on record, where finer digits, which
 differ between machines, could say anything; the clip makes any frame safe."""
@@ -41,6 +45,7 @@ class Frame:
         radius: R > 0: the ball that private points are clipped to.
         variances: float64 ``(k,)`` of what the frame was made of, by axis.
         step: To multiples of which the centre is rounded.
+        doubt: Within what another machine may have rounded centre and axes otherwise; None for a frame from a file.
     """
 
     centre: FloatArray
@@ -48,6 +53,7 @@ class Frame:
     radius: float
     variances: FloatArray
     step: float
+    doubt: FrameDoubt | None = None
 
     @classmethod
     @keep_undivided()
@@ -62,13 +68,14 @@ class Frame:
         if not len(rows):  # nothing to choose between either
             width = candidates.shape[1]
             return cls(np.zeros(width), np.eye(width, min(width, most)), 1.0, np.ones(min(width, most)), STEP)
-        centre = rows.mean(axis=0)
-        axes = _principal(rows - centre, most)
-        step = STEP * float(power_below(_typical_norm((rows - centre) @ axes)))
-        centre, axes = recorded or (round_to(centre, step), round_to(axes, STEP))
+        exact = rows.mean(axis=0)
+        found, weights = _principal(rows - exact, most)
+        step = STEP * float(power_below(_typical_norm((rows - exact) @ found)))
+        centre, axes = recorded or (round_to(exact, step), round_to(found, STEP))
         # Radius and variances of the rounded frame, which is the one that private points are measured in.
         points = (rows - centre) @ axes
-        return cls(centre, axes, _typical_norm(points), points.var(axis=0), step)
+        doubt = FrameDoubt.of(rows, 1.0, exact, found, weights)
+        return cls(centre, axes, _typical_norm(points), points.var(axis=0), step, doubt)
 
     @classmethod
     def public(cls, of: PublicFrame, most: int = MOST_AXES) -> Self:
@@ -100,27 +107,34 @@ class Frame:
             return cls.public(public, most)
         shares = (1 - CANDIDATES_SHARE, CANDIDATES_SHARE)
         seen = (public.axes * np.sqrt(shares[0] * public.variances / total)).T
-        both = np.concatenate([seen, (rows - middle) * np.sqrt(shares[1] / spread)])
-        axes = round_to(_principal(both, most), STEP) if recorded is None else recorded[1]
+        scaled = np.sqrt(shares[1] / spread)
+        both = np.concatenate([seen, (rows - middle) * scaled])
+        found, weights = _principal(both, most)
         known = float(public.radii[min(most, public.radii.size) - 1])
         step = STEP * float(power_below(known))
-        centre = np.average([public.centre, middle], axis=0, weights=shares)
-        centre = round_to(centre, step) if recorded is None else recorded[0]
+        exact = np.average([public.centre, middle], axis=0, weights=shares)
+        centre, axes = recorded or (round_to(exact, step), round_to(found, STEP))
         radius = np.average([known, _typical_norm((rows - centre) @ axes)], weights=shares)
         scale = np.average([total, spread / len(rows)], weights=shares)
-        return cls(centre, axes, float(radius), scale * np.square(both @ axes).sum(axis=0), step)
+        doubt = FrameDoubt.of(rows, scaled, exact, found, weights)
+        return cls(centre, axes, float(radius), scale * np.square(both @ axes).sum(axis=0), step, doubt)
 
     def equals(self, centre: FloatArray, axes: FloatArray) -> bool:
         """True if these are this frame's, bit for bit."""
         return np.array_equal(self.centre, centre) and np.array_equal(self.axes, axes)
 
     def resembles(self, centre: FloatArray, axes: FloatArray) -> bool:
-        """True if these are this frame's, or what another machine rounded otherwise."""
-        # Off by a step at most, where another machine rounded otherwise: three values for each number.
-        pairs = zip((centre, axes), (self.centre, self.axes), (self.step, STEP), strict=True)
+        """True if these are this frame's, or what another machine may have rounded otherwise."""
+        if self.doubt is None:
+            return self.equals(centre, axes)
+        # A number may be off by a step, where it lies so near to the middle between two that embeddings decide.
         return all(
-            is_rounded_to(theirs, step) and np.abs(theirs - ours).max(initial=0.0) <= 1.5 * step
-            for theirs, ours, step in pairs
+            is_rounded_to(theirs, step)
+            and bool((np.abs(theirs - ours) <= step / 2 + np.minimum(reach, step)).all())
+            for theirs, ours, step, reach in (
+                (centre, self.doubt.centre, self.step, self.doubt.reach),
+                (axes, self.doubt.axes, STEP, self.doubt.reaches),
+            )
         )
 
     def points(self, embeddings: Embeddings) -> FloatArray:
@@ -137,6 +151,41 @@ class Frame:
         return np.maximum(deviation * self.shrinkage(deviation), STEP * self.radius)
 
 
+@dataclass(frozen=True, eq=False)
+class FrameDoubt:
+    """A frame before it was rounded, and by how much another machine's may differ from it.
+
+    Attributes:
+        reach: Of each number of the centre.
+        reaches: float64 ``(k,)``: of each number of an axis. Between two axes along which candidates differ equally any
+            direction is one, so the less they differ in length, the farther both may turn.
+    """
+
+    centre: FloatArray
+    axes: FloatArray
+    reach: float
+    reaches: FloatArray
+
+    @classmethod
+    def of(
+        cls, rows: FloatArray, scale: float, centre: FloatArray, axes: FloatArray, weights: FloatArray
+    ) -> Self:
+        """The doubt about the frame of embeddings, float64 ``(n, d)``, of which ``scale`` times the offsets counted.
+
+        Args:
+            weights: Singular values, all of them, the largest first.
+        """
+        error = MACHINE_SHARE * float(np.sqrt(np.square(rows).sum(axis=1)).max())
+        count, width = rows.shape
+        apart = np.abs(np.diff(weights, append=0.0))
+        gaps = np.minimum(apart, np.concatenate([[np.inf], apart[:-1]]))[: axes.shape[1]]
+        # Davis and Kahan: an axis turns by the largest singular value of what was added over its gap. Of errors that
+        # have no direction that is their size times (sqrt(n) + sqrt(d)) / sqrt(d), and a number's share 1 / sqrt(d).
+        turned = scale * AVERAGE_ERROR * error * (math.sqrt(count) + math.sqrt(width)) / width
+        # An axis that says nothing is 0 on every machine.
+        return cls(centre, axes, error, axes.any(axis=0) * turned / np.maximum(gaps, 1e-300))
+
+
 def project(embeddings: Embeddings, centre: FloatArray, axes: FloatArray) -> FloatArray:
     """Coordinates, float64 ``(n, k)``; each row is a function of that embedding alone, bit for bit."""
     with np.errstate(invalid="ignore", over="ignore"):
@@ -145,11 +194,10 @@ def project(embeddings: Embeddings, centre: FloatArray, axes: FloatArray) -> Flo
     return np.array(rows).reshape(-1, axes.shape[1])
 
 
-def _principal(offsets: FloatArray, most: int) -> FloatArray:
-    """First principal axes, float64 ``(d, k)``: the largest entry of each is positive, and one that says nothing is 0.
+def _principal(offsets: FloatArray, most: int) -> tuple[FloatArray, FloatArray]:
+    """First principal axes, float64 ``(d, k)``, and all singular values, of offsets from zero, float64 ``(n, d)``.
 
-    Args:
-        offsets: float64 ``(n, d)``, around zero.
+    The largest entry of each axis is positive, and an axis that says nothing is 0.
     """
     _, weights, rows = np.linalg.svd(offsets, full_matrices=False)
     axes = rows[:most].T
@@ -157,7 +205,7 @@ def _principal(offsets: FloatArray, most: int) -> FloatArray:
     largest = axes[np.abs(axes).argmax(axis=0), np.arange(axes.shape[1])]
     # Axes along which hardly anything differs turn with the last digits of embeddings, so that no two machines agree.
     telling = weights[:most] > STEP * weights.max(initial=0.0)
-    return np.asarray(axes * np.where(largest < 0, -1.0, 1.0) * telling)
+    return np.asarray(axes * np.where(largest < 0, -1.0, 1.0) * telling), weights
 
 
 def _typical_norm(points: FloatArray) -> float:

@@ -20,6 +20,7 @@ from pcevolve.dp.calibration import histogram_sensitivity
 from pcevolve.dp.mechanisms import FloatArray, Noise
 from pcevolve.geometry.distances import IntArray, are_single, find_centres, nearest_of_some
 from pcevolve.geometry.frame import idle_step, is_rounded_to, round_to_noise_scale
+from pcevolve.geometry.ruler import find_firsts_of_equals
 from pcevolve.privacy import Event, Events
 from pcevolve.public import settings
 from pcevolve.public.methods import METHOD_SETTINGS
@@ -119,18 +120,9 @@ def nearest_anchors(
         around_firsts: Whether the anchors are the first entrants themselves, for which nothing has to be searched.
     """
     # Different numbers of float64 may be at no distance in float64; those of float32 are not.
-    known = _firsts_of_equals(anchors if around_firsts and are_single(anchors) else anchors[:0])
+    known = find_firsts_of_equals(anchors if around_firsts and are_single(anchors) else anchors[:0])
     searched = nearest_of_some(pool, entrants[len(known) :], anchors, 1)[:, 0]
     return np.concatenate([known, searched])
-
-
-def _firsts_of_equals(rows: FloatArray) -> IntArray:
-    """Of each row the place of the first that equals it, int64 ``(rows,)``."""
-    first: dict[bytes, int] = {}
-    positive = rows + 0.0  # as bytes, 0 and -0 differ
-    return np.array(
-        [first.setdefault(row.tobytes(), place) for place, row in enumerate(positive)], dtype=np.int64
-    )
 
 
 def find_anchors(scene: Scene, sizes: Sequence[int] | IntArray) -> tuple[FloatArray, ...]:

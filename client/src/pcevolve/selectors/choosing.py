@@ -26,7 +26,6 @@ from pcevolve.public.calls import Call
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Candidate, Choice, Chosen, Receipt
 from pcevolve.selectors import Measurement, Scene, Selector
-from pcevolve.selectors.consistency import MACHINE_SHARE
 from pcevolve.selectors.means import distance_to_released_means
 
 Rendition: TypeAlias = Appearance | None
@@ -123,8 +122,9 @@ class Chooser:
         if len(picks) > 1:
             shown = zip(scenes, picks, strict=True)
             gaps = [distance_to_released_means(measured, scene, picked) for scene, picked in shown]
+            near = scenes[0].ruler(measured).count_steps(np.array(gaps))
             # Equal gaps leave images as they came, so that run and audit break the tie alike.
-            best, values = (picks[1], MATCHED) if gaps[1] < gaps[0] else (picks[0], AS_IS)
+            best, values = (picks[1], MATCHED) if near[1] < near[0] else (picks[0], AS_IS)
         named = zip(self.plan.labels, best, strict=True)
         return tuple(name_choice(label, pool.candidates, indices) for label, indices in named), values
 
@@ -142,8 +142,9 @@ class Chooser:
         taken = int(receipt.values == MATCHED)
         picks = [self.selector.pick(measured, scene) for scene in scenes]
         gaps = [distance_to_released_means(measured, *each) for each in zip(scenes, picks, strict=True)]
-        nearer = gaps[taken] <= gaps[1 - taken] + MACHINE_SHARE * max(gaps)
-        return nearer and self.selector.is_picked(measured, scenes[taken], picked)
+        fewest, most = scenes[0].ruler(measured).bound_steps(np.array(gaps))
+        nearer = fewest[1] < most[0] if taken else most[1] >= fewest[0]
+        return bool(nearer) and self.selector.is_picked(measured, scenes[taken], picked)
 
     def points(
         self, images: Sequence[Candidate | Chosen], rendition: Rendition, measured: Measurement

@@ -1,25 +1,22 @@
-"""Choices that follow from a measurement, and the auditor's questions whether they do: processors round differently.
+"""Choices that follow from a measurement, and whether they do where another machine computed the embeddings.
 
-Embeddings are float32 and sums of products, and two machines agree on them to about six digits. So what is nearly
-equal on one may come in another order on the other, and no more than that is forgiven: see ``MACHINE_SHARE``.
+Distances are compared in steps (``geometry.ruler``), and within a step the candidate that comes first is first. So an
+auditor's machine counts the same steps but for distances that lie on the edge of one; only these may go either way.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pcevolve.dp.mechanisms import FloatArray
 from pcevolve.geometry.distances import IntArray, distances
+from pcevolve.geometry.ruler import Ruler, find_firsts_of_equals
 from pcevolve.privacy import Events
 from pcevolve.selectors.scene import Measurement, Scene
-
-MACHINE_SHARE = 1e-4
-"""Share of a distance by which two machines may differ; float32 embeddings differ by a hundredth of it."""
-MACHINE_STEP = 4e-6
-"""Share of the largest norm by which two machines may differ in a distance, however small it is."""
 
 
 def has_shape(measured: Measurement, form: Mapping[str, tuple[type, tuple[int, ...]]]) -> bool:
@@ -46,7 +43,44 @@ def repeats(picked: IntArray, distinct: int) -> bool:
     return len(set(first.tolist())) == len(first) and bool((picked == np.resize(first, len(picked))).all())
 
 
-def surround(scene: Scene, target: int, winner: int) -> IntArray:
+@dataclass(frozen=True)
+class Order:
+    """Candidates that are ordered by a number, the lowest first, as far as machines agree on it.
+
+    Attributes:
+        low: float64 ``(n,)``: the least that a machine may find; ``high`` the most.
+        first: int64 ``(n,)``: of each, the first that equals it to the last bit, with which no machine confuses it.
+    """
+
+    low: FloatArray
+    high: FloatArray
+    first: IntArray
+
+    def surely_before(self, place: int) -> NDArray[np.bool_]:
+        """Mark candidates that come before one on every machine, bool ``(n,)``."""
+        earlier = np.arange(len(self.low)) < place
+        tied = (self.high == self.low[place]) | (self.first == self.first[place])
+        return np.asarray((self.high < self.low[place]) | (tied & earlier))
+
+    def could_be_among(self, most: int) -> NDArray[np.bool_]:
+        """Mark candidates before which fewer than ``most`` surely come, bool ``(n,)``."""
+        return self._count(self.high, self.low) < most
+
+    def are_among(self, most: int) -> NDArray[np.bool_]:
+        """Mark candidates before which fewer than ``most`` others may come, bool ``(n,)``."""
+        return self._count(self.low, self.high) - (self.low < self.high) < most
+
+    def _count(self, of: FloatArray, against: FloatArray) -> IntArray:
+        """Return how many of some numbers come before each of others; equal ones by their places, int64 ``(n,)``."""
+        places = np.arange(len(of))
+        # Those that are counted against come first among equals, so that no candidate comes before itself.
+        order = np.lexsort((np.repeat([0, 1], len(of)), np.tile(places, 2), np.concatenate([against, of])))
+        counted = np.empty(2 * len(of), dtype=np.int64)
+        counted[order] = np.cumsum(order >= len(of))
+        return counted[: len(of)]
+
+
+def surround(scene: Scene, target: int, winner: int, ruler: Ruler) -> IntArray:
     """A drawn candidate and the others of its class that are nearest to it, until there are enough.
 
     For draws that name one candidate where several are wanted. Public: the pool decides all but the winner. Where
@@ -55,12 +89,12 @@ def surround(scene: Scene, target: int, winner: int) -> IntArray:
     others = scene.entrants(target)
     others = others[others != winner]
     pool = scene.pools[target]
-    near = distances(pool[[winner]], pool[others])[0]
-    # Stable: equal distances go to the candidate that comes first, on every machine.
+    near = ruler.count_steps(distances(pool[[winner]], pool[others])[0])
+    # Stable: ties go to the candidate that comes first, on every machine.
     return np.resize(np.append(winner, others[np.argsort(near, kind="stable")]), scene.wanted)
 
 
-def is_surrounded(scene: Scene, target: int, winner: int, picked: IntArray) -> bool:
+def is_surrounded(scene: Scene, target: int, winner: int, picked: IntArray, ruler: Ruler) -> bool:
     """True if picks could be those of ``surround``: a drawn candidate and the nearest others of its class."""
     others = scene.entrants(target)
     others = others[others != winner]
@@ -68,38 +102,13 @@ def is_surrounded(scene: Scene, target: int, winner: int, picked: IntArray) -> b
     if picked[0] != winner or not repeats(picked, distinct) or not np.isin(picked[1:distinct], others).all():
         return False
     pool = scene.pools[target]
-    near = np.nan_to_num(distances(pool[[winner]], pool)[0])  # where none can be used, all are alike
-    chosen, left = near[picked[1:distinct]], near[np.setdiff1d(others, picked)]
-    slack = MACHINE_SHARE * float(near[others].max(initial=0.0))
-    in_order = bool((np.diff(chosen) >= -slack).all())
-    return in_order and (not len(chosen) or float(left.min(initial=np.inf)) >= float(chosen.max()) - slack)
-
-
-def mark_possible_and_sure(
-    strays: NDArray[np.bool_], score: FloatArray, margin: FloatArray, most: int, slack: float
-) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Of candidates in the order of ``means.rank``, which may be, and which surely are, among the best.
-
-    Ranked first is the own class's candidate with the lowest score. Where it is unclear whether one strays, ``low`` has
-    it as the own class's and ``high`` as a stray; ``last`` is the worst of the best.
-
-    Args:
-        strays: bool ``(n,)``: another class's mean is nearer than the own.
-        score: float64 ``(n,)``: the lower the better.
-        margin: float64 ``(n,)``: how clear it is whether each strays.
-        most: How many are among the best.
-        slack: By how much scores and margins may differ.
-    """
-    unclear = margin <= slack
-    low, high = strays & ~unclear, strays | unclear
-    last = np.lexsort((score, strays))[most - 1]
-    possible = (
-        (low < high[last])
-        | ((low == high[last]) & (score - slack <= score[last] + slack))
-        | (low < low[last])
-    )
-    surely = (high < low[last]) | ((high == low[last]) & (score + slack < score[last] - slack))
-    return np.asarray(possible), np.asarray(surely)
+    near = ruler.bound_steps(distances(pool[[winner]], pool[others])[0], moved=2)
+    order, left = Order(*near, find_firsts_of_equals(pool[others])), np.ones(len(others), dtype=bool)
+    for place in np.searchsorted(others, picked[1:distinct]):
+        if (order.surely_before(place) & left).any():
+            return False
+        left[place] = False
+    return True
 
 
 class Drawn:
@@ -110,7 +119,10 @@ class Drawn:
 
         One draw per class and round is what the budget is spent on, so the others can only be alike, not chosen.
         """
-        return tuple(surround(scene, target, int(each)) for target, each in enumerate(measured["chosen"]))
+        ruler = scene.ruler(measured)
+        return tuple(
+            surround(scene, target, int(each), ruler) for target, each in enumerate(measured["chosen"])
+        )
 
     def could_measure(self, measured: Measurement, scene: Scene, events: Events) -> bool:
         """True for one candidate of each class that could be drawn."""
@@ -119,7 +131,8 @@ class Drawn:
 
     def is_picked(self, measured: Measurement, scene: Scene, picked: Sequence[IntArray]) -> bool:
         """True if these are the drawn candidates and their nearest neighbours, rounding aside."""
+        ruler = scene.ruler(measured)
         return all(
-            is_surrounded(scene, target, int(winner), picked[target])
+            is_surrounded(scene, target, int(winner), picked[target], ruler)
             for target, winner in enumerate(measured["chosen"])
         )

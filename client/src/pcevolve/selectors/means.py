@@ -19,15 +19,10 @@ from pcevolve.dp.curves import normal_cdf
 from pcevolve.dp.mechanisms import FloatArray, Noise
 from pcevolve.geometry.distances import IntArray, squared_distances
 from pcevolve.geometry.frame import idle_step, is_rounded_to, project
+from pcevolve.geometry.ruler import Ruler, find_firsts_of_equals
 from pcevolve.privacy import Event, Events
 from pcevolve.public.settings import USUAL_DELTA
-from pcevolve.selectors.consistency import (
-    MACHINE_SHARE,
-    MACHINE_STEP,
-    has_shape,
-    mark_possible_and_sure,
-    repeats,
-)
+from pcevolve.selectors.consistency import Order, has_shape, repeats
 from pcevolve.selectors.control import best_tenth
 from pcevolve.selectors.method import Method, Schedule, Sensitivity, always
 from pcevolve.selectors.rounds import Scope, gaussian_once
@@ -39,6 +34,8 @@ BEST_SHARE = 0.1
 """Share of a class's candidates among which diversity decides."""
 REPULSION = 0.5
 """How much the nearest other class's mean repels; at 1 and more, outliers would be the best."""
+STRAY = 2.0**50
+"""Added to the score of a candidate to which another class's mean is nearer: more than any other score, and exact."""
 
 
 @dataclass(frozen=True)
@@ -77,38 +74,44 @@ class Means:
         # Half a step, because a doubt may lie at a power of two.
         if not all(is_rounded_to(measured[name], idle_step(doubt) / 2) for name, doubt in doubts.items()):
             return False
-        recorded = measured["centre"], measured["axes"]
-        # One from a file is the same on every machine.
-        return frame.equals(*recorded) or (scene.frame is None and frame.resembles(*recorded))
+        return frame.resembles(measured["centre"], measured["axes"])
 
     def is_picked(self, measured: Measurement, scene: Scene, picked: Sequence[IntArray]) -> bool:
         """Candidates that are like their released mean, each as far as any from those before it, rounding aside."""
         return all(self._follows(measured, scene, target, each) for target, each in enumerate(picked))
 
     def _follows(self, measured: Measurement, scene: Scene, target: int, picked: IntArray) -> bool:
-        entrants = scene.entrants(target)
-        points = project(scene.pools[target][entrants], measured["centre"], measured["axes"])
-        points = np.nan_to_num(points)  # where none can be used, all are alike
+        entrants, points = _project(measured, scene, target)
         squared = squared_distances(points, aims_of(measured))
-        most = min(max(scene.wanted, math.ceil(BEST_SHARE * len(entrants))), len(entrants))
-        possible, surely = mark_best(squared, target, most)
-        first, _ = mark_best(squared, target, 1)
+        ruler = scene.ruler(measured)
+        order = bound_rank(squared, target, ruler, find_firsts_of_equals(scene.pools[target][entrants]))
+        most = _count_best(scene, len(entrants))
         distinct = min(scene.wanted, most)
+        if not np.isin(picked, entrants).all() or not repeats(picked, distinct):
+            return False
         indices = np.searchsorted(entrants, picked[:distinct])
-        known = bool(np.isin(picked, entrants).all()) and repeats(picked, distinct)
-        return (
-            known
-            and bool(first[indices[0]])
-            and bool(possible[indices].all())
-            and could_be_spread(points, surely, indices)
+        return bool(order.could_be_among(most)[indices].all()) and could_be_spread(
+            points, order, order.are_among(most), indices, ruler
         )
 
     def _choose(self, measured: Measurement, scene: Scene, target: int) -> IntArray:
-        entrants = scene.entrants(target)
-        points = project(scene.pools[target][entrants], measured["centre"], measured["axes"])
-        order = rank(squared_distances(points, aims_of(measured)), target)
-        best = order[: max(scene.wanted, math.ceil(BEST_SHARE * len(order)))]
-        return np.resize(entrants[best[spread(points[best], scene.wanted)]], scene.wanted)
+        entrants, points = _project(measured, scene, target)
+        ruler = scene.ruler(measured)
+        order = rank(squared_distances(points, aims_of(measured)), target, ruler)
+        best = order[: _count_best(scene, len(order))]
+        return np.resize(entrants[best[spread(points[best], scene.wanted, ruler)]], scene.wanted)
+
+
+def _project(measured: Measurement, scene: Scene, target: int) -> tuple[IntArray, FloatArray]:
+    """A class's candidates that can be chosen, int64 ``(n,)``, and their points, float64 ``(n, k)``."""
+    entrants = scene.entrants(target)
+    points = project(scene.pools[target][entrants], measured["centre"], measured["axes"])
+    return entrants, np.nan_to_num(points)  # where none can be used, all are alike
+
+
+def _count_best(scene: Scene, entrants: int) -> int:
+    """Candidates among which diversity decides."""
+    return min(max(scene.wanted, math.ceil(BEST_SHARE * entrants)), entrants)
 
 
 def means_of(measured: Measurement) -> FloatArray:
@@ -139,58 +142,66 @@ def distance_to_released_means(measured: Measurement, scene: Scene, picked: Sequ
     return float(np.mean([np.sqrt(gap).mean() for gap in gaps]))
 
 
-def rank(squared: FloatArray, own: int) -> IntArray:
+def rank(squared: FloatArray, own: int, ruler: Ruler) -> IntArray:
     """Order of candidates: those whose nearest mean is their own come first, then by how near and how distinct.
 
     Args:
         squared: float64 ``(candidates, classes)``, squared distances to the released means.
         own: Column of the candidates' class.
     """
-    nearest, score = _score(squared, own)
-    return np.lexsort((score, nearest < squared[:, own])).astype(np.int64)
+    steps = ruler.count_steps(np.sqrt(squared))
+    return np.argsort(_score(steps, steps, own), kind="stable").astype(np.int64)
 
 
-def _score(squared: FloatArray, own: int) -> tuple[FloatArray, FloatArray]:
-    """Squared distance to the nearest mean of another class, NaN without any, and the score, the lower the better."""
-    others = np.delete(squared, own, axis=1)
-    nearest = others.min(axis=1) if others.shape[1] else np.full(len(squared), np.nan)
-    return nearest, squared[:, own] - REPULSION * np.nan_to_num(nearest)
+def bound_rank(squared: FloatArray, own: int, ruler: Ruler, first: IntArray) -> Order:
+    """The order of ``rank`` as far as machines agree on it; ``first`` as of ``Order``."""
+    low, high = ruler.bound_steps(np.sqrt(squared))
+    return Order(_score(low, high, own), _score(high, low, own), first)
 
 
-def mark_best(squared: FloatArray, own: int, most: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Mark candidates that may be, and that surely are, among the first ``most`` of ``rank``, whoever rounds."""
-    nearest, score = _score(squared, own)
-    margin = np.nan_to_num(np.abs(nearest - squared[:, own]), nan=np.inf)
-    slack = MACHINE_SHARE * float(np.nan_to_num(squared).max(initial=0.0))
-    return mark_possible_and_sure(np.asarray(nearest < squared[:, own]), score, margin, most, slack)
+def _score(steps: FloatArray, repelled: FloatArray, own: int) -> FloatArray:
+    """The lower the better, float64 ``(candidates,)``: in whole and half steps, so that no machine rounds it.
+
+    Args:
+        steps: float64 ``(candidates, classes)``: distances of which the own mean's counts.
+        repelled: Those of which the nearest other mean's counts.
+        own: Column of the candidates' class.
+    """
+    near, others = steps[:, own], np.delete(repelled, own, axis=1)
+    if not others.shape[1]:
+        return np.asarray(np.square(near))
+    nearest = others.min(axis=1)
+    return np.asarray(np.square(near) - REPULSION * np.square(nearest) + STRAY * (nearest < near))
 
 
-def could_be_spread(points: FloatArray, surely: NDArray[np.bool_], indices: IntArray) -> bool:
-    """True if picks could be those of ``spread``, rounding aside.
+def could_be_spread(
+    points: FloatArray, order: Order, best: NDArray[np.bool_], indices: IntArray, ruler: Ruler
+) -> bool:
+    """True if picks could be those of ``spread``, on a machine that rounds otherwise.
 
     Args:
         points: float64 ``(n, k)``.
-        surely: bool ``(n,)``: candidates among which ``spread`` surely chose.
+        order: By which ``spread`` was given them.
+        best: bool ``(n,)``: candidates among which it surely chose.
         indices: int64 ``(picks,)``, in the order in which they were picked.
 
     Returns:
         True if each pick is as far from those before it as any candidate that surely could have been taken instead.
     """
-    gap = np.full(len(points), np.inf)
-    left = surely.copy()
-    step = MACHINE_STEP * float(np.linalg.norm(points, axis=1).max(initial=1e-6))
+    fewest, most = np.full((2, len(points)), np.inf)
+    left = np.ones(len(points), dtype=bool)
     for index in indices:
-        farthest = float(gap[left].max(initial=0.0))
-        # The square of a distance that is off by a step is off by twice their product, and by the step's square.
-        slack = MACHINE_SHARE * farthest + 2 * step * math.sqrt(farthest) + step**2
-        if np.isfinite(farthest) and gap[index] < farthest - slack:
+        twins = (order.first == order.first[index]) & (np.arange(len(points)) < index)
+        rivals = best & ((fewest > most[index]) | ((fewest == most[index]) & order.surely_before(index)))
+        if ((rivals | twins) & left).any():
             return False
-        gap = np.minimum(gap, squared_distances(points[[index]], points)[0])
+        low, high = ruler.bound_steps(np.sqrt(squared_distances(points[[index]], points)[0]), moved=2)
+        fewest, most = np.minimum(fewest, low), np.minimum(most, high)
         left[index] = False
     return True
 
 
-def spread(points: FloatArray, count: int) -> IntArray:
+def spread(points: FloatArray, count: int, ruler: Ruler) -> IntArray:
     """Greedy centres: the first point, then each time the one farthest from all chosen so far.
 
     Args:
@@ -201,7 +212,8 @@ def spread(points: FloatArray, count: int) -> IntArray:
     chosen: list[int] = []
     for _ in range(min(count, len(points))):
         chosen.append(int(gap.argmax()))
-        gap = np.minimum(gap, squared_distances(points[[chosen[-1]]], points)[0])
+        near = ruler.count_steps(np.sqrt(squared_distances(points[[chosen[-1]]], points)[0]))
+        gap = np.minimum(gap, near)
         # Below 0: where only equal points are left, one that was not chosen yet comes before one that was.
         gap[chosen] = -1.0
     return np.array(chosen, dtype=np.int64)

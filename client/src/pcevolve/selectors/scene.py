@@ -18,6 +18,7 @@ from pcevolve.dp.mechanisms import FloatArray, Noise
 from pcevolve.encoders.files import PublicFrame
 from pcevolve.geometry.distances import Embeddings, IntArray
 from pcevolve.geometry.frame import Frame
+from pcevolve.geometry.ruler import Ruler
 from pcevolve.privacy import Event, Events, Relation
 from pcevolve.public.settings import TAU, VOTES
 
@@ -118,6 +119,11 @@ class Scene:
     def first_of(self, target: int) -> FloatArray:
         """Embeddings of the first candidates of a class."""
         return self.pools[target][: self.first]
+
+    def ruler(self, measured: Measurement) -> Ruler:
+        """How distances of these candidates are compared, after a measurement."""
+        arrays = (measured[name].tobytes() for name in sorted(measured))
+        return Ruler.of(self.pools, b"".join([self.key.encode(), *arrays]))
 
     @cached_property
     def coordinates(self) -> Frame:

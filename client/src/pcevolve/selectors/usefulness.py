@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from safetensors.numpy import load
@@ -21,7 +21,31 @@ from pcevolve.selectors.sums import CentreFirst
 
 SIGNIFICANT = 4
 """Digits of a large number that embeddings of six digits leave certain."""
+UNSURE = 1e-4
+"""By how much two machines may differ in a figure before it is rounded: its share, or of one. Embeddings that differ by
+a millionth move the first by 8 millionths, the others by less than one."""
 Dataset = Mapping[str, Sequence[Candidate | Chosen]]
+
+
+class Figures(NamedTuple):
+    """The figures of an assessment before they are rounded."""
+
+    classes_apart: float | None
+    distance: float
+    agreement: float | None
+
+    def round(self) -> Assessment:
+        """The assessment as it goes on record."""
+        return Assessment(**{name: _round(name, value) for name, value in self._asdict().items()})
+
+    def could_round_to(self, recorded: Assessment) -> bool:
+        """True if this is what was recorded, as this or another machine rounds it."""
+        for name, value in self._asdict().items():
+            reach = 0.0 if value is None else UNSURE * max(1.0, abs(value))
+            near = (None if value is None else value + each for each in (0.0, -reach, reach))
+            if getattr(recorded, name) not in [_round(name, each) for each in near]:
+                return False
+        return True
 
 
 def assess(
@@ -31,7 +55,19 @@ def assess(
     dataset: Dataset,
     stored: Callable[[str], bytes],
 ) -> Assessment | None:
-    """Assess the dataset of a run that released class means around a centre, if there are images; else None.
+    """Assess a run's dataset; see ``find_figures``."""
+    found = find_figures(chooser, receipts, pool, dataset, stored)
+    return None if found is None else found.round()
+
+
+def find_figures(
+    chooser: Chooser,
+    receipts: Sequence[Receipt],
+    pool: Callable[[int], Pool],
+    dataset: Dataset,
+    stored: Callable[[str], bytes],
+) -> Figures | None:
+    """The figures of the dataset of a run that released class means around a centre, if there are images; else None.
 
     Args:
         pool: What the release of an iteration chose from.
@@ -50,11 +86,7 @@ def assess(
     far = distance(measured, scene, points)
     if far is None:
         return None
-    return Assessment(
-        classes_apart=classes_apart(measured, scene, last.events),
-        distance=far,
-        agreement=agreement(measured, points),
-    )
+    return Figures(classes_apart(measured, scene, last.events), far, agreement(measured, points))
 
 
 def classes_apart(measured: Measurement, scene: Scene, events: Events) -> float | None:
@@ -76,7 +108,7 @@ def classes_apart(measured: Measurement, scene: Scene, events: Events) -> float 
     spread = float(np.square((noisy - noisy.mean(axis=0)) / sigma).sum()) / (classes - 1)
     # Noise alone can make the spread smaller than its mean; the difference
     # then says nothing, and not less than nothing.
-    return _round(float(np.sqrt(2 * max(spread - noisy.shape[1], 0.0))))
+    return float(np.sqrt(2 * max(spread - noisy.shape[1], 0.0)))
 
 
 def distance(measured: Measurement, scene: Scene, points: Sequence[FloatArray]) -> float | None:
@@ -91,7 +123,7 @@ def distance(measured: Measurement, scene: Scene, points: Sequence[FloatArray]) 
         for rows, aim in zip(points, aims_of(measured), strict=True)
         if np.isfinite(rows).any()
     ]
-    return _round(float(np.mean(gaps)) / scene.coordinates.radius) if gaps else None
+    return float(np.mean(gaps)) / scene.coordinates.radius if gaps else None
 
 
 def agreement(measured: Measurement, points: Sequence[FloatArray]) -> float | None:
@@ -106,30 +138,11 @@ def agreement(measured: Measurement, points: Sequence[FloatArray]) -> float | No
     made = np.stack([np.nanmean(points[target], axis=0) for target in seen])
     own, theirs = (rows - rows.mean(axis=0) for rows in (made, aims_of(measured)[seen]))
     scale = float(np.linalg.norm(own) * np.linalg.norm(theirs))
-    return round(float((own * theirs).sum()) / scale, DIGITS) if scale else 0.0
+    return float((own * theirs).sum()) / scale if scale else 0.0
 
 
-def resembles(recorded: Assessment | None, found: Assessment | None) -> bool:
-    """True if an assessment is what was found, or what another machine rounded otherwise."""
-    if recorded is None or found is None:
-        return recorded is found
-    pairs = (
-        (recorded.classes_apart, found.classes_apart),
-        (recorded.distance, found.distance),
-        (recorded.agreement, found.agreement),
-    )
-    return all(_a_step_apart(theirs, ours) for theirs, ours in pairs)
-
-
-def _a_step_apart(theirs: float | None, ours: float | None) -> bool:
-    """True if two rounded numbers are the same, or next to each other where another machine rounded otherwise."""
-    if theirs is None or ours is None:
-        return theirs is ours
-    # 1.5 and not 1, because the difference of two rounded floats is not a whole number of steps.
-    digits = DIGITS - max(0, math.floor(math.log10(max(theirs, ours, 1))) + DIGITS + 1 - SIGNIFICANT)
-    return bool(abs(theirs - ours) * 10.0**digits < 1.5 and _round(theirs) == theirs)
-
-
-def _round(number: float) -> float:
+def _round(name: str, number: float | None) -> float | None:
     """Round to ``DIGITS`` behind the point, and of a large number to as many as two machines agree on."""
+    if number is None or name == "agreement":
+        return None if number is None else round(number, DIGITS)
     return round(float(f"{number:.{SIGNIFICANT}g}"), DIGITS)
