@@ -1,6 +1,6 @@
 """The client: private data stay here; only paid-for DP releases leave. Also the library: ``import pcevolve``.
 
-``evolve``, ``plan``, ``audit`` and ``load`` do what the command line does, through the same gate, ledger
+``evolve``, ``vary``, ``plan``, ``audit`` and ``load`` do what the command line does, through the same gate, ledger
 and record. What they need is imported when it is first asked for: ``import pcevolve`` alone loads nothing.
 """
 
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
         evolve,
         load,
         plan,
+        vary,
     )
 
     __version__: str
@@ -58,6 +59,7 @@ __all__ = [
     "evolve",
     "load",
     "plan",
+    "vary",
 ]
 
 

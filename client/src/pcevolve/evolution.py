@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import zip_longest
+from itertools import chain, zip_longest
 from typing import Any, Final, Protocol, TypeAlias, TypeVar
 
 from pcevolve.public.calls import Call
 from pcevolve.public.plan import PublicPlan
-from pcevolve.public.release import Candidate, Prototype, PublicEcho, Query, Receipt
+from pcevolve.public.release import Candidate, Prototype, PublicEcho, Query, Receipt, list_start
 
 Image = TypeVar("Image")
 
@@ -123,6 +123,7 @@ class _Evolution:
 
     def run(self) -> Evolved:
         """Every round, then the dataset."""
+        self.known.update((each.id, each) for each in chain(*list_start(self.plan).values()))
         self._populate(0)
         if 0 in self.plan.releases:
             self._release(0)
@@ -186,7 +187,7 @@ class _Evolution:
             ]
         else:
             made = [self.populations[-1], self._make(plan.extensions())]
-        repeats = find_repeats(made, self.identify)
+        repeats = find_repeats([list_start(plan), *made], self.identify)
         whole = join_populations(plan.labels, made)
         return {label: tuple(each for each in whole[label] if each.id not in repeats) for label in whole}
 
@@ -212,6 +213,14 @@ class _Evolution:
         receipt = self.receipts[-1]
         named = receipt.of(call.label)[call.parent]
         return Prototype(self.known[named.id], receipt)
+
+
+def pool_last(plan: PublicPlan, evolved: Evolved, identify: Identify) -> Pool:
+    """The last population as a pool, with what it varies, where a release was begun with."""
+    last, start = evolved.populations[-1], list_start(plan)
+    known = {each.id: each.digest for each in chain(*start.values())}
+    sources = {each.id: known[each.parent] for each in chain(*last.values()) if each.parent in known}
+    return make_pool([last], identify, sources=sources)
 
 
 NOTHING: Final[Mapping[str, Any]] = {}

@@ -1,7 +1,8 @@
 """The rulebook: which bytes may this call carry, in this state of the record? Pure; no files, no sockets, no pixels.
 
 A request of the plan carries no image, or exactly one that the provider itself had sent, and then there is a reason:
-the public plan names the image whatever the private data are, or a receipt on record chose it.
+the public plan names the image whatever the private data are, or a receipt on record chose it. In a run that starts
+from a release the plan names that release's images too, each by its digest.
 In a plan that varies by prompt the same image would be named for the same reason, and stays where it is: the request
 carries, of the plan's own prompts, the one by which the provider had made it.
 Everything else is refused. Another reason to leave would be one more class in ``Reason`` and one more branch in
@@ -16,12 +17,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate
+from itertools import accumulate, chain
 from typing import Final, TypeAlias
 
 from pcevolve.public.calls import Call, Purpose
 from pcevolve.public.plan import PublicPlan
-from pcevolve.public.release import Chosen, Receipt
+from pcevolve.public.release import Chosen, Receipt, list_start
 
 
 @dataclass(frozen=True)
@@ -85,6 +86,7 @@ Verdict: TypeAlias = NoImage | OneImage | ItsPrompt | Refusal
 
 CARRIES: Final[dict[Purpose, str]] = {
     "create": "no image",
+    "follow": "an image of the release that the plan starts from, and nothing else",
     "vary": "a released prototype",
     "look": "the candidate that the plan names, and nothing else",
     "extend": "the candidate that the plan names, and nothing else",
@@ -126,6 +128,8 @@ class RunState:
         self._calls = tuple(self.plan.calls.values())
         self._places = {call.slot: place for place, call in enumerate(self._calls)}
         self._before = tuple(accumulate((call.count for call in self._calls), initial=0))
+        for each in chain(*list_start(self.plan).values()):
+            self._outputs[each.id] = _Output(each.label, each.iteration, each.digest)
 
     @property
     def answered(self) -> int:

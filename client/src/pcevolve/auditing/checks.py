@@ -6,9 +6,10 @@ to believe the pages that lie in the run's folder.
 
 from __future__ import annotations
 
+import hashlib
 import shlex
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -31,6 +32,7 @@ from pcevolve.public.plan import PublicPlan
 from pcevolve.publish.dataset import encode, summarise
 from pcevolve.publish.promises import list_marks
 from pcevolve.publish.release import write_card
+from pcevolve.publish.source import Source
 from pcevolve.transcript import RunLayout, RunReader
 from pcevolve.transcript.layout import (
     AUDIT,
@@ -39,6 +41,7 @@ from pcevolve.transcript.layout import (
     KIND_NAMES,
     KINDS,
     LOCK,
+    MANIFEST,
     RELEASE,
     REPORT,
     SUMMARY,
@@ -75,8 +78,12 @@ class Audit:
         root: Path,
         load: LoadEncoder = find_encoder,
         capture: Path | None = None,
+        sources: Sequence[Path] = (),
     ) -> Audit:
         """Check a run, and compare it with an independent capture of its traffic if there is one.
+
+        Args:
+            sources: Runs whose releases it may start from, and those that they start from.
 
         Raises:
             UsageError: The path is not a run's folder, or another version made the run.
@@ -84,6 +91,7 @@ class Audit:
         """
         RunLayout(root).require_transcript()
         audited = cls.of_record(RunReader.lenient(root), load)
+        audited.findings += _check_start(audited.run, load, sources)
         if capture is not None:
             audited.findings += _reconcile(audited.run, capture)
         return audited
@@ -246,6 +254,32 @@ def _reconcile(run: RunReader, capture: Path) -> list[Finding]:
     if not run.whole:
         return [Finding("the capture agrees with the record", ("there is no record to compare with",), 0)]
     return reconcile(run, capture)
+
+
+def _check_start(run: RunReader, load: LoadEncoder, sources: Sequence[Path]) -> list[Finding]:
+    """Check if what a run starts from is a release whose own audit holds; nothing of a run that starts from none."""
+    plan = run.plan if run.whole else None
+    if plan is None or plan.start is None:
+        return []
+    claim, count = "what it varies is a release of a run whose audit holds", sum(map(len, plan.start.images))
+    there = [(each, RunLayout(each).manifest) for each in sources]
+    digests = {each: hashlib.sha256(path.read_bytes()).hexdigest() for each, path in there if path.is_file()}
+    found = [each for each, digest in digests.items() if digest == plan.start.manifest]
+    if not found:
+        why = f"give --from RUN with the run whose release/{MANIFEST} has sha256 {plan.start.manifest}"
+        return [
+            Finding(claim, (), 0, f"nothing shows that these images are a release, nor its epsilon: {why}")
+        ]
+    try:
+        differences = tuple(Source.at(found[0]).find_differences(plan))
+    except ClientError as error:
+        return [Finding(claim, (str(error),), count)]
+    own = Audit.of(found[0], load, sources=[each for each in sources if each != found[0]])
+    faults = [fault for each in own.findings for fault in each.faults]
+    missing = [why for each in own.findings for why in (each.unchecked, each.pending) if why]
+    return [
+        Finding(claim, (*differences, *faults), count, "" if faults or differences else "; ".join(missing))
+    ]
 
 
 def _choices(run: RunReader, again: Rerun, load: LoadEncoder) -> list[Finding]:

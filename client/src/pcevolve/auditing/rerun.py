@@ -23,7 +23,7 @@ from pcevolve.auditing.lines import UNREADABLE, KeyLength, OutOfPlaceError, Reco
 from pcevolve.dp.accountants import within
 from pcevolve.encoders import Encoder, load_encoder, shipped_digest, weights_digest
 from pcevolve.errors import ClientError, ModelError
-from pcevolve.evolution import Evolved, Pool, evolve, make_pool
+from pcevolve.evolution import Evolved, Pool, evolve, pool_last
 from pcevolve.modality.images.appearance import AS_IS, MATCHED, is_released
 from pcevolve.providers import dialect
 from pcevolve.public.calls import Call
@@ -117,10 +117,10 @@ class Rerun:
         usability = Usability(plan, run.bodies.file)
         evolved = evolve(plan, gate, _RecordedReceipts(gate, plan, usability, self), self, usability.identify)
         gate.finish()
-        last = make_pool(evolved.populations[-1:], usability.identify)
+        last = pool_last(plan, evolved, usability.identify)
         if not plan.selects and (fault := usability.fault(last, is_dataset=True)):
             self.unusable.append(f"the dataset: {fault}")
-        if not within([event for each in evolved.receipts for event in each.events], plan.budget):
+        if not within(run.events, plan.budget):
             self.receipts.append(
                 f"the receipts add up to more than the budget of {float(plan.budget.epsilon):g}"
             )

@@ -1,6 +1,7 @@
 """A second, small check of what left, which shares no code with rulebook, gate, loop or dialects.
 
-Every image that left had come from the API before, and the public plan or the receipt of its class and round names it.
+Every image that left had come from the API before, and the public plan or the receipt of its class and round names it;
+or it is one of the release that the plan starts from.
 Texts are images to it, which leave with public blanks behind a question. All else the rerun compares byte for byte.
 """
 
@@ -12,6 +13,7 @@ import json
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
 from pcevolve.modality.answering import read_answer
@@ -19,7 +21,7 @@ from pcevolve.modality.texts import blank_out, read_text
 from pcevolve.public.answers import strip_mark
 from pcevolve.public.calls import Call
 from pcevolve.public.plan import PublicPlan
-from pcevolve.public.release import WITHHELD, Candidate, Receipt
+from pcevolve.public.release import WITHHELD, Candidate, Receipt, list_start
 from pcevolve.transcript import RunReader
 from pcevolve.transcript.bodies import Bodies
 from pcevolve.transcript.records import Answered, Received, Released, Sent
@@ -59,6 +61,11 @@ class _Seen:
     arrived: set[str] = field(default_factory=lambda: {WITHHELD})
     known: dict[str, Candidate] = field(default_factory=dict)
     receipts: dict[int, Receipt] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for each in chain(*list_start(self.plan).values()):
+            self.known[each.id] = each
+            self.arrived.add(each.digest)
 
     def note(self, slot: str, outputs: tuple[str, ...]) -> str:
         """Take note of what a call brought; says what is wrong with it."""

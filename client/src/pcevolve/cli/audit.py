@@ -49,6 +49,15 @@ def audit(
         Path | None,
         typer.Option(help="What an independent recorder between client and API saw; compared byte for byte."),
     ] = None,
+    sources: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--from",
+            metavar="RUN",
+            help="The run whose release this one starts from, if it starts from one; audited too. For a chain of such "
+            "runs once for each.",
+        ),
+    ] = None,
     html: Annotated[
         bool,
         typer.Option(
@@ -74,8 +83,8 @@ def audit(
     """Check from the record alone that nothing left without a reason, and that the dataset follows from it.
 
     Exit code 1 if anything does not hold, or if the run is INSECURE; 9 if nothing is broken, but the run
-    is UNFINISHED; 8 if nothing is broken, but the encoder that judged is not at hand, so that choices were not checked;
-    2 if another version made the run.
+    is UNFINISHED; 8 if nothing is broken, but something was NOT CHECKED, for the encoder that judged is not at hand, or
+    the run whose release this one starts from; 2 if another version made the run.
     """
     require_run(folder)
     from pcevolve.auditing import Audit, find_encoder
@@ -84,11 +93,14 @@ def audit(
 
     with RunFolder(folder).hold(as_found=True) if html else nullcontext():
         with error_console().status("making everything again from the record ..."):
-            audited = Audit.of(folder, lambda plan: find_encoder(plan, encoder_weights), capture)
+            audited = Audit.of(
+                folder, lambda plan: find_encoder(plan, encoder_weights), capture, sources or ()
+            )
         if html:
             typer.echo(f"page: {audited.write_pages()}", err=True)
     files = {"--capture": capture, "--encoder-weights": encoder_weights}
     again = [word for name, path in files.items() if path is not None for word in (name, str(path))]
+    again += [word for each in sources or () for word in ("--from", str(each))]
     again += ["--allow-insecure"] * allow_insecure
     more = shlex.join(["pcevolve", "audit", str(folder), *again, "--verbose"])
     more += "" if html else ", or --html for pages"

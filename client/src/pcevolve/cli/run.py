@@ -13,6 +13,16 @@ from pcevolve.cli.options import ConfigFile, Json, Said, Verbose, gather, takes
 from pcevolve.config.sections import Config
 from pcevolve.screen import lay_out
 
+StartingFrom = Annotated[
+    Path | None,
+    typer.Option(
+        "--from",
+        metavar="RUN",
+        help="Vary what the finished run in this folder released, --candidates images of each class: no private data "
+        "are read and no privacy budget is spent.",
+    ),
+]
+
 
 @takes(Config)
 def run(
@@ -27,6 +37,7 @@ def run(
             "else is needed. Where no run has begun there yet, begin one.",
         ),
     ] = None,
+    start: StartingFrom = None,
     config: ConfigFile = None,
     said: Said = None,
     dashboard: Annotated[
@@ -41,24 +52,23 @@ def run(
     **options: object,
 ) -> None:
     """Evolve a synthetic dataset under differential privacy and print what it cost."""
-    from pcevolve.config.config import RunConfig
-    from pcevolve.session.preflight import check_run, continue_options
+    from pcevolve.session.preflight import check_run, continue_options, read_options
 
-    wanted = gather(context, options, said, config)
-    settings = RunConfig.of(wanted) if resume is None else continue_options(resume, wanted)
+    wanted = gather(context, {**options, "from_run": start}, said, config)
+    settings = read_options(wanted) if resume is None else continue_options(resume, wanted)
     request = check_run(settings, resume is not None)
     # An HTTP client, SciPy, and for the scores torch take seconds to import: nothing above needs them.
     from pcevolve.session.finished.whole import carry_out
     from pcevolve.session.progress import Audience
 
-    outcome = carry_out(request, Audience(verbose=verbose), open_page=dashboard)
-    show(outcome.summary, as_json, verbose)
+    show(carry_out(request, Audience(verbose=verbose), open_page=dashboard), as_json, verbose)
 
 
 @takes(Config)
 def preview(
     context: typer.Context,
     *,
+    start: StartingFrom = None,
     config: ConfigFile = None,
     said: Said = None,
     verbose: Verbose = False,
@@ -68,14 +78,14 @@ def preview(
 
     It takes the options of ``run`` and begins that run: the first images of each class are asked for and put on a page.
     """
-    from pcevolve.config.config import RunConfig
-    from pcevolve.session.preflight import check_run
+    from pcevolve.session.preflight import check_run, read_options
 
-    request = check_run(RunConfig.of(gather(context, options, said, config)), resume=True)
-    from pcevolve.session.execution import preview as previewed
+    wanted = gather(context, {**options, "from_run": start}, said, config)
+    request = check_run(read_options(wanted), resume=True)
+    from pcevolve.session.finished.whole import look
     from pcevolve.session.progress import Audience
 
-    typer.echo(previewed(request, Audience(verbose=verbose)))
+    typer.echo(look(request, Audience(verbose=verbose)))
     typer.echo(f"if that looks like your domain: {request.folder.resume_command}", err=True)
 
 

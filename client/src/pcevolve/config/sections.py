@@ -74,6 +74,13 @@ class DataSettings(public.Section):
         OWN,
     ]
     domain: public.Domain
+    from_run: Annotated[
+        public.AbsolutePath | None,
+        Field(
+            description="Folder of a finished run whose release is varied (--from); no private data are read."
+        ),
+        OWN,
+    ] = None
     test: Annotated[
         FileText | None,
         Field(

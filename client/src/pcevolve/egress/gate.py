@@ -212,8 +212,8 @@ class Gate:
         return self._window.answers(asks, lambda ask: self._policy.may_begin(ask[0]), self._begin, self._end)
 
     def create(self, call: Call) -> tuple[Candidate, ...]:
-        """Text-to-image: what a single call brings; as ``answers``."""
-        (made,) = self.answers([(call, None)])
+        """What a single call of the first population brings; as ``answers``."""
+        (made,) = self.answers([(call, self._policy.find_start(call))])
         return made
 
     @contextmanager

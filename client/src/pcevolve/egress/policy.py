@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import Final, TypeAlias
 
 from pcevolve.egress.address import Address
@@ -18,7 +19,7 @@ from pcevolve.errors import EgressError, ProviderReplyError, printable
 from pcevolve.providers.dialect import Dialect, WireRequest, find_misstatements
 from pcevolve.public.calls import Call
 from pcevolve.public.plan import PublicPlan
-from pcevolve.public.release import WITHHELD, Candidate, Prototype, PublicEcho, Receipt
+from pcevolve.public.release import WITHHELD, Candidate, Prototype, PublicEcho, Receipt, list_start
 from pcevolve.rules import CARRIES, ItsPrompt, NoImage, OneImage, Refusal, RunState
 from pcevolve.transcript.records import Answered, Failed
 
@@ -57,6 +58,7 @@ class Policy:
         for fault in find_misstatements(self._dialect, plan):
             raise EgressError(fault)
         self._state = RunState(plan)
+        self._known.update((each.id, each) for each in chain(*list_start(plan).values()))
         self._committed = committed
 
     @property
@@ -163,6 +165,14 @@ class Policy:
         outgoing = self._address.outgoing(self._spell(state, state.plan.calls[call.slot], source))
         state.note_leaving(call)
         return outgoing
+
+    def find_start(self, call: Call) -> PublicEcho | None:
+        """The image of the release that the plan starts from which a call varies; None where it varies none."""
+        return (
+            PublicEcho(self._known[call.source])
+            if call.purpose == "follow" and call.source in self._known
+            else None
+        )
 
     def may_begin(self, call: Call) -> bool:
         """True if it is a call's turn, or it was answered and nothing has to leave for it."""

@@ -7,7 +7,7 @@ folder, so that a run made here and one made there differ in nothing: gate, ledg
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -34,7 +34,7 @@ from pcevolve.selectors.planner import BudgetPlan
 from pcevolve.session.finished.whole import carry_out
 from pcevolve.session.first.pricing import PlannedRun, price, tabulate_plan
 from pcevolve.session.folder import RunFolder
-from pcevolve.session.preflight import check_run
+from pcevolve.session.preflight import check_run, read_options
 from pcevolve.session.progress import Audience, Progress, Tell, error_console, tell_nobody
 from pcevolve.transcript import RunLayout, RunReader
 from pcevolve.transcript.reader import FinishedRun
@@ -50,6 +50,7 @@ __all__ = [
     "evolve",
     "load",
     "plan",
+    "vary",
 ]
 
 LOCAL = "http://127.0.0.1:8000"
@@ -189,6 +190,7 @@ class Result:
         self,
         *,
         capture: str | os.PathLike[str] | None = None,
+        sources: Sequence[str | os.PathLike[str]] = (),
         encoder_weights: str | None = None,
         html: bool = False,
     ) -> AuditResult:
@@ -196,6 +198,7 @@ class Result:
         return audit(
             self.folder,
             capture=capture,
+            sources=sources,
             encoder_weights=encoder_weights,
             html=html,
         )
@@ -262,7 +265,7 @@ def evolve(
         ClientError: Any other reason; all of these are of this kind.
     """
     asked = Provider(provider) if isinstance(provider, str) else provider
-    folder = RUNS / f"{datetime.now():%Y-%m-%d-%H%M%S}" if out is None else Path(out)
+    folder = _choose_folder(out)
     values = {"private": os.fspath(private), "domain": domain, "epsilon": epsilon, "out": folder}
     if not isinstance(asked, Provider):
         raise UsageError(
@@ -276,8 +279,53 @@ def evolve(
     console = Console(quiet=True) if quiet else error_console()
     with spell_as(AS_KEYWORDS):
         run = check_run(RunConfig.of({**options, **values, **asked.settings}), resume, asked.key)
-        outcome = carry_out(run, Audience(console, progress))
-    return Result.of(outcome.folder.root, outcome.summary)
+        summary = carry_out(run, Audience(console, progress))
+    return Result.of(folder, summary)
+
+
+def vary(
+    run: str | os.PathLike[str],
+    *,
+    candidates: int,
+    out: str | os.PathLike[str] | None = None,
+    key: str | None = None,
+    resume: bool = False,
+    progress: Tell = tell_nobody,
+    quiet: bool = False,
+    **options: Any,  # noqa: ANN401 - what RunConfig declares
+) -> Result:
+    """More images of what a finished run released, as a run of its own: ``pcevolve run --from`` as a function.
+
+    No private data are read, and nothing is spent: the release's promise covers what is made of it.
+
+    Args:
+        run: The finished run's folder, which does not change.
+        candidates: Variations of the release for each class.
+        out: Folder of the new run; a new one under ``runs`` if None.
+        key: What opens the API; as for the run if None.
+        resume: Continue the run that is in ``out`` where it was cut off.
+        progress: Is called with a ``Progress`` whenever the run has come further.
+        quiet: Print nothing on stderr.
+        options: How different they are (``strength_end``), and how the API is reached (``max_cost``, ``patience``).
+
+    Returns:
+        The new run: the variations alone, with the ε of the release.
+
+    Raises:
+        UsageError: It is no finished run, or an option is settled by its release.
+        ClientError: Any other reason.
+    """
+    folder = _choose_folder(out)
+    values = {**options, "from_run": os.fspath(run), "candidates": candidates, "out": folder}
+    console = Console(quiet=True) if quiet else error_console()
+    with spell_as(AS_KEYWORDS):
+        checked = check_run(read_options(values), resume, key)
+        summary = carry_out(checked, Audience(console, progress))
+    return Result.of(folder, summary)
+
+
+def _choose_folder(out: str | os.PathLike[str] | None) -> Path:
+    return RUNS / f"{datetime.now():%Y-%m-%d-%H%M%S}" if out is None else Path(out)
 
 
 class PricedPlan(BudgetPlan):
@@ -314,6 +362,7 @@ def audit(
     run: str | os.PathLike[str],
     *,
     capture: str | os.PathLike[str] | None = None,
+    sources: Sequence[str | os.PathLike[str]] = (),
     encoder_weights: str | None = None,
     html: bool = False,
 ) -> AuditResult:
@@ -322,6 +371,7 @@ def audit(
     Args:
         run: The run's folder.
         capture: What an independent recorder between client and API saw.
+        sources: The run whose release it starts from, if it starts from one, and so on.
         encoder_weights: The file that the run was given as ``encoder_weights``, if it was.
         html: Also write the audit's own pages into ``audit/`` in the run's folder.
 
@@ -335,7 +385,9 @@ def audit(
     """
     load = partial(find_encoder, weights=encoder_weights)
     with RunFolder(Path(run)).hold(as_found=True) if html else nullcontext():
-        audited = AuditResult.of(Path(run), load, None if capture is None else Path(capture))
+        audited = AuditResult.of(
+            Path(run), load, None if capture is None else Path(capture), [Path(each) for each in sources]
+        )
         if html:
             audited.write_pages()
     return audited

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import accumulate
+from itertools import accumulate, chain
 
 from pcevolve.public.plan import PublicPlan
-from pcevolve.public.release import Receipt
+from pcevolve.public.release import Receipt, list_start
 from pcevolve.rules import ItsPrompt, OneImage, Reason, ReceiptChose, RunState
 from pcevolve.transcript.traffic import (
     ALL_KINDS,
@@ -26,7 +26,10 @@ from pcevolve.transcript.traffic import (
 
 @dataclass(frozen=True)
 class Origin:
-    """The attempt whose answer brought an image, and the image's name if it has one."""
+    """The attempt whose answer brought an image, and the image's name if it has one.
+
+    An image of the release that a run starts from has attempt 0, which there is not.
+    """
 
     digest: str
     attempt: int
@@ -91,6 +94,8 @@ class Reasons:
         """Go along a record, asking before each request what it could carry at that time."""
         reasons = cls()
         state = None if traffic.plan is None else RunState(traffic.plan)
+        for each in () if traffic.plan is None else chain(*list_start(traffic.plan).values()):
+            reasons.named[each.id] = Origin(each.digest, 0, "", each.id)
         for step in traffic.steps:
             match step:
                 case Attempt():

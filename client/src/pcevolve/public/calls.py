@@ -7,16 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import accumulate, chain, islice, pairwise, takewhile
+from itertools import accumulate, chain, islice, pairwise, takewhile, zip_longest
 from typing import Final, Literal
 
 from pcevolve.public.fields import PlanFields
+from pcevolve.public.parts import Start
 
-STAGES: Final = {"create": "i", "vary": "i", "look": "l", "extend": "x"}
+STAGES: Final = {"create": "i", "follow": "i", "vary": "i", "look": "l", "extend": "x"}
 OPENING: Final = 8
 """Images of each class that are asked for before anything else, so that a person can look at them."""
 
-Purpose = Literal["create", "vary", "look", "extend"]
+Purpose = Literal["create", "follow", "vary", "look", "extend"]
 
 
 @dataclass(frozen=True)
@@ -25,7 +26,8 @@ class Call:
 
     Attributes:
         slot: Unique name.
-        purpose: ``create`` (text-to-image), ``vary`` (a released prototype), ``look`` (lookahead: every candidate of a
+        purpose: ``create`` (text-to-image), ``follow`` (in its place, in a run that starts from a release: one of that
+            release's images), ``vary`` (a released prototype), ``look`` (lookahead: every candidate of a
             population, so that it is judged by what it would become) or ``extend`` (more samples: every image of the
             last population once more).
         iteration: 0 for text-to-image, else the round that the images belong to, or whose release chose what is varied.
@@ -58,6 +60,11 @@ class Call:
         return f"{stage}-{of_class}-{self.first + index:06d}"
 
 
+def name_start(place: int, number: int) -> str:
+    """Id of an image of the release that a run starts from: the place of its class, and its own among the class's."""
+    return f"s000-c{place:03d}-{number:06d}"
+
+
 class PlanCalls(PlanFields):
     """The requests of a plan, which follow from its fields; use ``PublicPlan``."""
 
@@ -66,15 +73,32 @@ class PlanCalls(PlanFields):
 
         The first population is asked for a batch of each class at a time: the first few answers show all classes.
         """
-        by_class = [self._of_class(iteration, label) for label in self.labels]
-        return chain.from_iterable(by_class if iteration else zip(*by_class, strict=True))
+        if iteration:
+            return chain.from_iterable(self._of_class(iteration, label) for label in self.labels)
+        # Of a release that has more images of one class than of another, a class has more calls than another.
+        turns = zip_longest(*(self._first_of_class(label) for label in self.labels))
+        return (call for turn in turns for call in turn if call is not None)
 
     @property
     def opening(self) -> tuple[Call, ...]:
         """The first turns of a plan, until there are ``OPENING`` images of each class."""
-        asked = accumulate(call.count for call in self._of_class(0, self.labels[0]))
+        asked = accumulate(call.count for call in self._first_of_class(self.labels[0]))
         turns = 1 + sum(1 for _ in takewhile(lambda images: images < min(OPENING, self.initial), asked))
         return tuple(islice(self.round(0), turns * len(self.labels)))
+
+    def _first_of_class(self, label: str) -> Iterator[Call]:
+        return self._of_class(0, label) if self.start is None else self._of_start(label, self.start)
+
+    def _of_start(self, label: str, start: Start) -> Iterator[Call]:
+        """A class's variations of a release, shared equally among its images, the first ones getting one more."""
+        place = self.labels.index(label)
+        share, rest = divmod(self.candidates, len(start.images[place]))
+        stop = 0
+        for number in range(min(len(start.images[place]), self.candidates)):
+            first, stop = stop, stop + share + (number < rest)
+            for index, count in self._batches(first, stop, first < OPENING):
+                source = name_start(place, number)
+                yield self._call("follow", 0, label, index, count, start.strength, source=source)
 
     def _of_class(self, iteration: int, label: str) -> Iterator[Call]:
         for part, (start, stop) in enumerate(pairwise(self._parts(iteration))):

@@ -8,6 +8,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validat
 
 from pcevolve.errors import spell_out
 from pcevolve.privacy import Event
+from pcevolve.public import settings
 from pcevolve.public.figures import in_full
 from pcevolve.public.settings import Digest
 
@@ -52,6 +53,22 @@ class Earlier(_Part):
 
     releases: Annotated[int, Field(ge=0)] = 0
     events: tuple[Event, ...] | None = ()
+
+
+class Start(_Part):
+    """The release that a run starts from: its images are public, and the plan sends each of them back.
+
+    Attributes:
+        manifest: SHA-256 of the release's ``manifest.json``.
+        images: Of each class, SHA-256 of its files in the manifest's order.
+        strength: Image-to-image strength of all variations; None where the API is asked for none.
+        events: Everything that was done to the private data for that release: what its ε follows from.
+    """
+
+    manifest: Digest
+    images: Annotated[tuple[Annotated[tuple[Digest, ...], Field(min_length=1)], ...], Field(min_length=1)]
+    strength: settings.Strength | None = None
+    events: tuple[Event, ...] = ()
 
 
 class Secrecy(_Part):

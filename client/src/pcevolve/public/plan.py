@@ -17,6 +17,8 @@ from pcevolve.public.calls import Call, PlanCalls
 from pcevolve.public.fields import PlanFields
 from pcevolve.public.words import choose_labels, find_label_faults
 
+FROM_RELEASE: Final = "from-release"
+"""The method of a run that starts from a release and varies it; nobody names it."""
 FEWEST_WORDINGS: Final = 2
 """Prompts of a class between which there is something to choose."""
 _NAMED = 5  # labels named in one error
@@ -51,7 +53,7 @@ def _of_words(plan: PlanFields) -> Iterator[str]:
         yield "prompt-template: '{label}' is missing, so all classes would get the same prompt"
     if plan.words and plan.labels != choose_labels(plan.words):
         yield "data.words: every class needs some, and no other name in the plan than its words give"
-    if len(plan.labels) > 1 and len(set(plan.words)) == 1 and not plan.prompts:
+    if len(plan.labels) > 1 and len(set(plan.words)) == 1 and not plan.prompts and plan.start is None:
         yield "data.words: they are the same for all classes, so all would get the same prompt"
     if plan.prompts and {len(each) for each in plan.prompts} != {max(plan.wordings, 1)}:
         yield "prompts: every class needs as many as every other, and one at least"
@@ -84,12 +86,28 @@ def _of_sizes(plan: PlanFields) -> Iterator[str]:
         yield "more: a dataset that is selected from all rounds cannot be extended"
 
 
+def _of_start(plan: PlanFields) -> Iterator[str]:
+    """Yield faults of a run that starts from a release: it varies all of it once, and chooses nothing."""
+    if (plan.method == FROM_RELEASE) != (plan.start is not None):
+        yield f"start: a run that starts from a release is of method {FROM_RELEASE}, and no other is"
+    if plan.start is None:
+        return
+    rounds = plan.iterations or plan.lookahead or plan.more or plan.releases or plan.varies_prompts
+    if rounds or plan.selects or plan.initial != plan.candidates or plan.prompts or plan.class_counts:
+        yield "start: a run that starts from a release has no rounds, releases and prompts of its own"
+    if len(plan.start.images) != len(plan.labels):
+        yield "start: every class needs an image of the release that the run starts from"
+    if (plan.start.strength is not None) != plan.grades_variations:
+        yield "start: variations need a strength, and none where the API is asked for none"
+
+
 _RULES: Final[tuple[Callable[[PlanFields], Iterator[str]], ...]] = (
     _of_variations,
     _of_counts,
     _of_looks,
     _of_words,
     _of_sizes,
+    _of_start,
 )
 
 

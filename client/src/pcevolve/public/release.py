@@ -14,7 +14,8 @@ from typing import Any, Final, Self
 
 from pcevolve.errors import EgressError
 from pcevolve.privacy import Event, Relation
-from pcevolve.public.calls import Call
+from pcevolve.public.calls import Call, name_start
+from pcevolve.public.plan import PublicPlan
 
 WITHHELD: Final = hashlib.sha256(b"").hexdigest()
 """Digest of an output that did not come: the API's moderation withheld it."""
@@ -48,6 +49,19 @@ class Candidate:
             parent=parent,
             digest=hashlib.sha256(data).hexdigest(),
         )
+
+
+def list_start(plan: PublicPlan) -> dict[str, tuple[Candidate, ...]]:
+    """The images of the release that a run starts from, by class, as candidates before all rounds; none for others."""
+    if plan.start is None:
+        return {}
+    return {
+        label: tuple(
+            Candidate(name_start(place, number), label, -1, None, digest)
+            for number, digest in enumerate(plan.start.images[place])
+        )
+        for place, label in enumerate(plan.labels)
+    }
 
 
 @dataclass(frozen=True)

@@ -85,6 +85,7 @@ def summarise(run: RunReader, plan: PublicPlan, released: int) -> dict[str, Any]
         ),
         **({} if plan.promised_secrecy is None else {"listed_secrets": plan.promised_secrecy.model_dump()}),
         "iterations": plan.iterations,
+        **({} if plan.start is None else {"starts_from": plan.start.manifest}),
         "classes": len(plan.labels),
         "images_released": released,
         "requests": sent.attempts,

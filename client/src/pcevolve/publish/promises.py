@@ -12,7 +12,7 @@ from pcevolve.modality.images.appearance import Appearance, find_released_appear
 from pcevolve.privacy import Event
 from pcevolve.public.figures import format_loss, in_full
 from pcevolve.public.modality import OWN_DEGREE, reword_for
-from pcevolve.public.parts import Library, LicenceFile
+from pcevolve.public.parts import Library, LicenceFile, Start
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Receipt
 from pcevolve.publish.loss import Loss, find_folder_events
@@ -72,8 +72,7 @@ NO_GUARANTEE = "none: the noise came from a seed, and whoever knows it can take 
 
 def state_guarantee(plan: PublicPlan, method: Method, receipts: Iterable[Receipt]) -> Guarantee:
     """The promise, as plan, method and receipts give it."""
-    in_order = sorted(receipts, key=lambda receipt: receipt.iteration)
-    events = [event for receipt in in_order for event in receipt.events]
+    events = list_events(plan, sorted(receipts, key=lambda receipt: receipt.iteration))
     # None and not a number: no ε of seeded noise is true, and somebody would quote it.
     loss = Loss.of(plan, events).round_up(plan.budget.epsilon) if plan.secure else None
     return Guarantee(
@@ -89,6 +88,12 @@ def state_guarantee(plan: PublicPlan, method: Method, receipts: Iterable[Receipt
     )
 
 
+def list_events(plan: PublicPlan, receipts: Iterable[Receipt]) -> list[Event]:
+    """All that was done to the private data: for the release that a run starts from, and by the run itself."""
+    before = () if plan.start is None else plan.start.events
+    return [*before, *(event for receipt in receipts for event in receipt.events)]
+
+
 def state_promise(plan: PublicPlan) -> str:
     """The promise of every run in one sentence; empty for one with seeded noise."""
     return PROMISE.format(kind=plan.modality.kind) if plan.secure else ""
@@ -96,6 +101,8 @@ def state_promise(plan: PublicPlan) -> str:
 
 def describe_making(plan: PublicPlan, receipts: Iterable[Receipt]) -> str:
     """Say how the dataset came out of the provider's answers."""
+    if plan.start is not None:
+        return reword_for(_describe_start(plan, plan.start), plan.modality.kind)
     parts = {
         "selected": "selected from all rounds by what was released",
         "last": "the last round"
@@ -110,6 +117,12 @@ def describe_making(plan: PublicPlan, receipts: Iterable[Receipt]) -> str:
         + _appearance(plan, find_released_appearance(receipts))
     )
     return reword_for(made, plan.modality.kind)
+
+
+def _describe_start(plan: PublicPlan, start: Start) -> str:
+    """Say which release was varied, and how."""
+    degree = OWN_DEGREE if start.strength is None else f"with {plan.modality.describe_degree(start.strength)}"
+    return f"variations of the images of a release, {degree}; that release's manifest has sha256 `{start.manifest}`"
 
 
 def _degree(plan: PublicPlan) -> str:
@@ -147,7 +160,9 @@ def list_assumptions(plan: PublicPlan) -> list[str]:
         f"domain words: {plan.domain}",
         f"nominal shots per class: {plan.shots}",
         *_subsample(plan),
-        f"candidates per class: {plan.candidates}; iterations: {plan.iterations}",
+        f"candidates per class: {plan.candidates}; iterations: {plan.iterations}"
+        if plan.start is None
+        else f"that a release was varied, for {plan.candidates} per class, and what that release assumes",
         f"encoder: {plan.encoder}" + (f", weights with sha256 {plan.weights}" if plan.weights else ""),
         *([_frame(plan)] if plan.frame else []),
     ]
@@ -220,7 +235,8 @@ def state_cumulative_loss(plan: PublicPlan, events: Iterable[Event]) -> str:
         return ""
     number = plan.earlier.releases
     releases = f"{number} earlier release{'s' if number > 1 else ''}"
-    known = f"When this run began, its ledger knew {releases} to this provider"
+    began = "this run" if plan.start is None else "the run of the release that is varied"
+    known = f"When {began} began, its ledger knew {releases} to this provider"
     if plan.earlier.events is None:
         return (
             f"{known}, some under another neighbour relation or on units of another kind: what one {plan.unit} bears "

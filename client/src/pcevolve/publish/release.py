@@ -32,6 +32,7 @@ from pcevolve.publish.promises import (
     describe_library,
     describe_making,
     list_assumptions,
+    list_events,
     list_marks,
     make_title,
     quote_code,
@@ -227,14 +228,16 @@ def _what(release: Release, files: Sequence[ReleasedImage]) -> str:
     count = f"{len(files)} {what} in {len(plan.labels)} classes, {differ} of them different"
     looked = release.method.selector is not None
     under = " under differential privacy" if plan.secure else ""
-    selected = f"selected by private {kind}s{under}" if looked else f"no private {kind} was looked at"
+    selected = f" and selected by private {kind}s{under}" if looked else f" and no private {kind} was looked at"
+    if plan.start is not None:
+        selected = f", as variations of a release: no private {kind} was looked at again"
     if plan.library is None:
         return (
-            f"{count}, made by `{plan.model}` behind an API "
-            f"and {selected}. No private {kind} is in here, and none was sent to the API."
+            f"{count}, made by `{plan.model}` behind an API"
+            f"{selected}. No private {kind} is in here, and none was sent to the API."
         )
     return (
-        f"{count}, out of the library `{plan.model}` behind an API and "
+        f"{count}, out of the library `{plan.model}` behind an API"
         f"{selected}. **They are not synthetic**: {describe_library(plan.library, quote_code)}. "
         "No private image was sent to the API."
     )
@@ -275,7 +278,7 @@ def _state_promise(release: Release) -> str:
     promised = release.guarantee
     if promised.epsilon_spent is None:
         return f"There is {NO_GUARANTEE}."
-    events = [event for receipt in release.receipts for event in receipt.events]
+    events = list_events(plan, release.receipts)
     in_all = state_cumulative_loss(plan, events)
     more = f"\n\n{in_all}" if in_all else ""
     opening = f"{state_promise(plan)}\n\n" if state_promise(plan) else ""

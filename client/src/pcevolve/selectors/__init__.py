@@ -54,6 +54,8 @@ epsilon 1), measured without a centre at the same budgets."""
 
 def find_method(name: str) -> Method:
     """Find a method by its name, or by the one that it has in its paper's tables; else ``UsageError``."""
+    if name == control.FOLLOWING.name:
+        return control.FOLLOWING
     return METHODS[require_method(name)]
 
 

@@ -1,4 +1,4 @@
-"""Controls, which never look at private data, and luck, which every lift is held against.
+"""Controls and what follows a release, which never look at private data, and luck, to which every lift is compared.
 
 ``random`` is PCEvolve's loop with a uniform draw: it costs nothing, and every result is compared with it. ``t2i`` is
 text-to-image alone (baseline B of the paper): the prompt's images, as they come.
@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 
 from pcevolve.privacy import Event
+from pcevolve.public.plan import FROM_RELEASE
 from pcevolve.selectors.method import Method, always
 from pcevolve.selectors.rounds import Scope, free_draws
 
@@ -53,3 +54,14 @@ TEXT_TO_IMAGE = Method(
     rounds=always(0),
     varies=False,
 )
+
+FOLLOWING = Method(
+    name=FROM_RELEASE,
+    summary="variations of a release: private data never looked at",
+    guarantee="post-processing of a release, whose promise covers it: nothing was asked of the private data again",
+    selector=None,
+    tight=free_draws,
+    lift=uniform_lift,
+    rounds=always(0),
+)
+"""Of a run that starts from a release; in no list of methods, for a run is given it by ``--from``."""

@@ -96,7 +96,8 @@ def describe_begun(root: Path) -> Iterator[Line]:
     record = RunReader.lenient(root)
     plan = record.require_plan()
     method = find_method(plan.method)
-    events = [event for each in method.plan_events(plan).values() for event in each]
+    planned = [event for each in method.plan_events(plan).values() for event in each]
+    events = [*(plan.start.events if plan.start else ()), *planned]
     yield "method", f"{plan.method}: {reword_for(method.summary, plan.modality.kind)}"
     greetings = sum(each.call is None for each in record.traffic.attempts)
     yield from describe_plan(plan, [event for event in events if not event.free], greetings)
@@ -124,6 +125,7 @@ def _say_sent(plan: PublicPlan, greetings: int) -> str:
     goes_back = plan.iterations and not plan.varies_prompts
     made = "had sent before" if plan.library else "itself had made"
     back = f", and {kind}s that the server {made}" if goes_back else ""
+    back = back if plan.start is None else f", and the {kind}s of the release that is varied"
     return f"{asked}: prompts{back}. No private {kind}."
 
 

@@ -26,8 +26,10 @@ LOST = "without it this run cannot go on: what it spent stays spent, and a new o
 
 
 @contextmanager
-def open_record(folder: RunFolder, ledger: Ledger) -> Iterator[Transcript]:
+def open_record(folder: RunFolder, ledger: Ledger | None) -> Iterator[Transcript]:
     """Open a run's record for writing, whose folder is claimed; a false start is cleared away.
+
+    A run that pays for nothing has no ``ledger``.
 
     Raises:
         LedgerError: Folder and ledger tell different stories; nothing was changed.
@@ -35,13 +37,14 @@ def open_record(folder: RunFolder, ledger: Ledger) -> Iterator[Transcript]:
     """
     if folder.has_plan():
         run = folder.read()
-        if (fault := find_disagreement(run, ledger)) is not None:
+        if ledger is not None and (fault := find_disagreement(run, ledger)) is not None:
             raise LedgerError(fault)
         if (fault := find_release_fault(run)) is not None:
             raise TranscriptError(fault)
         _require_stored_files(run)
     else:
-        _refuse_lost_record(folder, ledger)
+        if ledger is not None:
+            _refuse_lost_record(folder, ledger)
         folder.clear_false_start()
     with closing(Transcript(folder.transcript)) as transcript:
         yield transcript

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 
+from pcevolve.config.config import RunConfig
 from pcevolve.durable import write_durably
 from pcevolve.egress.gate import Gate, PacedJudge
-from pcevolve.evolution import Evolved, Generator, Pool, Population, evolve, make_pool
+from pcevolve.evolution import Evolved, Generator, Judge, Pool, Population, evolve, make_pool, pool_last
 from pcevolve.ledger.ledger import Account
 from pcevolve.pages.live import write_preview
 from pcevolve.pages.report.page import write_report
 from pcevolve.providers import dialect
-from pcevolve.providers.dialect import Advice
+from pcevolve.providers.dialect import Advice, Dialect
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.usefulness import Assessment
 from pcevolve.publish.dataset import encode, export_run, publish, write_summary
@@ -73,19 +75,19 @@ def execute(run: CheckedRun, audience: Audience | None = None, open_page: bool =
         ClientError: Why it ended; what was paid for is on record, and the run can be resumed from there.
     """
     started, audience = time.monotonic(), audience or Audience()
-    with _open_session(run, audience) as session:
+    with _open_session(run, audience) as (components, account, session):
         try:
             with keep_live_page(run.folder, audience, open_page) as watched:
                 session = replace(session, audience=watched)
                 doubt = session.show_opening()
                 # Asked on the first start only: whoever goes on has seen them.
                 if not session.begun:
-                    require_liking(session.components, run.folder, doubt)
+                    require_liking(components, run.folder, doubt)
                 evolved = session.run_loop()
                 summary = session.finish(evolved, started)
         except KeyboardInterrupt:
-            raise report_stop(run.folder.root, session.plan, session.account) from None
-    return Outcome(run.folder, session.components, session.plan, evolved, summary)
+            raise report_stop(run.folder.root, session.plan, account) from None
+    return Outcome(run.folder, components, session.plan, evolved, summary)
 
 
 def preview(run: CheckedRun, audience: Audience | None = None) -> Path:
@@ -97,25 +99,34 @@ def preview(run: CheckedRun, audience: Audience | None = None) -> Path:
     Raises:
         ClientError: Why it ended.
     """
-    with _open_session(run, audience or Audience(), only_look=True) as session:
+    with _open_session(run, audience or Audience(), only_look=True) as (*_, session):
         session.show_opening()
     return run.folder.preview
 
 
 @dataclass(frozen=True)
-class _Session:
-    """A run under way."""
+class Session:
+    """A run under way, whose plan is fixed.
 
-    components: Components
+    Attributes:
+        begun: Whether its plan was on record before.
+        title: What its progress is called.
+        say_spent: Says what it has spent so far, in a sentence without its full stop.
+    """
+
+    settings: RunConfig
     folder: RunFolder
     plan: PublicPlan
+    spoken: Dialect
     transcript: Transcript
-    account: Account
     connection: Connection
-    chooser: Chooser | None
     usability: Usability
     audience: Audience
     begun: bool
+    title: str
+    judge: Judge
+    say_spent: Callable[[], str]
+    chooser: Chooser | None = None
 
     def show_opening(self) -> str:
         """Ask for the first images, unless they are on record, and show them; nothing private has a part in it.
@@ -138,29 +149,27 @@ class _Session:
         pool = make_pool([shown], self.usability.identify)
         page = write_preview(record, doubt := self.usability.describe_repeats(pool))
         load_kind(kind).show_first(record, plan, console)
-        paid = any(not event.free for event in record.events)
+        paid = any(not event.free for each in record.receipts for event in each.events)
         spent = "so far" if paid else "no privacy budget was spent"
         bill = f"; {self.connection.bill()}" if is_paid(self.connection.meter) else ""
-        console.print(lay_out([("preview", f"{page}    drawn from words alone; {spent}{bill}")]))
-        for note in note_answers(plan, record, self.components.dialect):
+        made_of = "words alone" if plan.start is None else "the release"
+        console.print(lay_out([("preview", f"{page}    drawn from {made_of}; {spent}{bill}")]))
+        for note in note_answers(plan, record, self.spoken):
             console.print(f"WARNING: {note}")
         self._require_usable(pool)
         return doubt
 
     def run_loop(self) -> Evolved:
         """Run the loop; before every payment the newest candidates must leave something to choose."""
-        components, plan, audience, pace = self.components, self.plan, self.audience, self.connection.pace
+        plan, audience, pace = self.plan, self.audience, self.connection.pace
         recorded = self.connection.meter.list_recorded(plan)
-        progress = RunProgress(plan, components.method.name, audience, self.connection.bill, recorded)
-        chosen = components.judge(plan, self.account, self.chooser)
-        judge = PacedJudge(chosen, self.connection.gate, self._require_usable)
+        progress = RunProgress(plan, self.title, audience, self.connection.bill, recorded)
+        judge = PacedJudge(self.judge, self.connection.gate, self._require_usable)
         try:
             with progress.show():
                 evolved = evolve(plan, self._generator, judge, progress, self.usability.identify)
             if not plan.selects:  # what a release selects from was looked at before
-                self._require_usable(
-                    make_pool(evolved.populations[-1:], self.usability.identify), is_dataset=True
-                )
+                self._require_usable(pool_last(plan, evolved, self.usability.identify), is_dataset=True)
             return evolved
         finally:
             kept = judge_padding(pace.longest, pace.tick)
@@ -185,7 +194,7 @@ class _Session:
             "dataset": str(folder.release),
             "report": str(folder.report),
         }
-        export_run(folder.root, self.components.settings.output.formats)
+        export_run(folder.root, self.settings.output.formats)
         save_result(folder, result)
         # Last, when nothing is written any more.
         folder.forget_times()
@@ -201,7 +210,7 @@ class _Session:
         """Refuse to go on where too few of the newest candidates can be used; tell the owner what is left out."""
 
         def spent() -> str:
-            return f"{say_spent(self.plan, self.account)}; {self.connection.bill()}"
+            return f"{self.say_spent()}; {self.connection.bill()}"
 
         self.usability.require(pool, spent, is_dataset=is_dataset)
         for note in self.usability.notes(pool):
@@ -216,7 +225,9 @@ class _Session:
 
 
 @contextmanager
-def _open_session(run: CheckedRun, audience: Audience, only_look: bool = False) -> Iterator[_Session]:
+def _open_session(
+    run: CheckedRun, audience: Audience, only_look: bool = False
+) -> Iterator[tuple[Components, Account, Session]]:
     """Read the data, make sure that the budget allows all of the plan, greet the API, and fix the plan.
 
     What private work can be done before the greeting is; the rest, which waits for the plan, takes whole ticks.
@@ -254,9 +265,15 @@ def _open_session(run: CheckedRun, audience: Audience, only_look: bool = False) 
                 for receipt in account.receipts():
                     connection.gate.record_receipt(receipt)
             chooser = components.chooser(plan, transcript)
-            usability = Usability(plan, transcript.bodies.file)
-            parts = (components, folder, plan, transcript, account, connection, chooser, usability)
-            yield _Session(*parts, audience, begun is not None)
+            session = Session(
+                *(settings, folder, plan, components.dialect, transcript, connection),
+                *(Usability(plan, transcript.bodies.file), audience, begun is not None),
+                title=components.method.name,
+                judge=components.judge(plan, account, chooser),
+                say_spent=partial(say_spent, plan, account),
+                chooser=chooser,
+            )
+            yield components, account, session
     except KeyboardInterrupt:
         raise report_early_stop(folder) from None
 

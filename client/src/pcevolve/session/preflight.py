@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from pcevolve.config.config import RunConfig
 from pcevolve.config.files import REST, find_ledger_volume
@@ -30,6 +30,11 @@ from pcevolve.public.figures import parse_epsilon
 from pcevolve.public.modality import Kind
 from pcevolve.public.options import list_options, spell, spell_before, spell_flag
 from pcevolve.session.folder import RunFolder
+
+TAKEN: Final = frozenset(
+    {"from_run", "out", "candidates", "seed", "batch", "at_once", "strength_end", "api", "formats", "licence"}
+)
+"""Options of a run that starts from a release, beside those of how its API is reached; all others are the release's."""
 
 
 @dataclass(frozen=True)
@@ -84,9 +89,37 @@ def continue_options(root: Path, given: Mapping[str, Any]) -> RunConfig:
         return RunConfig.load(config).changed(**{"yes": False, **given, "out": root})
     if begun:
         raise UsageError(f"{config} is gone, and with it the options that this run began with: restore it")
-    if not given.keys() & {"private", "domain"}:
+    if not given.keys() & {"private", "domain", "from_run"}:
         raise UsageError(f"--resume {root}: there is no run to continue; pcevolve run begins one")
-    return RunConfig.of({**given, "out": root})
+    return read_options({**given, "out": root})
+
+
+def read_options(given: Mapping[str, Any]) -> RunConfig:
+    """The options of a new run, by name; one that starts from a release takes from it what is not given.
+
+    Raises:
+        UsageError: An option is missing, wrong, or settled by the release; or there is no such release.
+        TranscriptError: The run of that release is damaged.
+    """
+    if given.get("from_run") is None:
+        return RunConfig.of(given)
+    for option in list_options(RunConfig):
+        if option.name in given and option.name not in TAKEN and not option.setting.resumable:
+            raise UsageError(
+                f"{spell(option.name, RunConfig)} is settled by the release that the run starts from: leave it out"
+            )
+    if "candidates" not in given:
+        raise UsageError(
+            f"say with {spell_flag('candidates')} how many images of each class the new run makes"
+        )
+    from pcevolve.publish.source import Source  # NumPy takes a moment to import
+
+    root = Path(str(given["from_run"]))
+    plan = Source.at(root).run.plan
+    settled = {
+        name: getattr(plan, name) for name in ("domain", "api", "dialect", "model", "shots", "epsilon")
+    }
+    return RunConfig.of({**settled, "private": str(root), **given})
 
 
 def merge_options(stored: RunConfig, given: RunConfig) -> RunConfig:
@@ -145,6 +178,9 @@ def _require_encoder(settings: RunConfig) -> None:
 def _check_paths(settings: RunConfig, folder: RunFolder, resume: bool) -> None:
     """Refuse paths that lead nowhere, or where a run would overwrite or lose something."""
     folder.refuse_overwriting(resume)
+    if settings.data.from_run is not None:
+        _require_own_folder(settings, settings.data.from_run)
+        return
     if settings.data.unit_namespace is not None and not (settings.data.unit_map or settings.data.unit_column):
         raise UsageError(
             f"data.unit_namespace says whose names the units have: give {spell_flag('unit_map')} or data.unit_column, "

@@ -118,7 +118,7 @@ class RunProgress:
         self._recorded, self._clock = recorded, clock
         self._done, self._made = 0, 0
         self._began = self._last = self._said = clock()
-        self._events: list[Event] = []
+        self._events: list[Event] = [*plan.start.events] if plan.start else []
         self._tell, self._iteration, self._bill = audience.tell, 0, bill
 
     @contextmanager

@@ -58,12 +58,10 @@ def connect(
     transcript: Transcript,
     console: Console,
     pairs: int = 0,
-    goes_on: str = "",
 ) -> Iterator[Connection]:
     """Open the gate to a run's API on the run's record; nothing is sent yet.
 
-    Private work is padded as the owner says, or else by ``pairs``: see ``choose_tick``. ``goes_on`` is the command by
-    which the owner continues once the API is back; ``run --resume`` if empty.
+    Private work is padded as the owner says, or else by ``pairs``: see ``choose_tick``.
     """
     provider = settings.provider
     if address.warning:
@@ -73,7 +71,7 @@ def connect(
     with closing(transport):
         meter = Meter(allowance, spoken, transcript, address.is_nearby)
         pace = Pace(choose_tick(settings.privacy.pad_selection, pairs), settings.privacy.pace)
-        goes_on = goes_on or RunLayout(settings.output.folder).resume_command
+        goes_on = RunLayout(settings.output.folder).resume_command
         patience = replace(_make_patience(provider, console), advice=f"continue with {goes_on}")
         gate = Gate(transcript, spoken, address, transport, patience, pace, meter)
         yield Connection(gate, meter, pace)

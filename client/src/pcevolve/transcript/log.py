@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -87,6 +87,8 @@ def list_files(record: Record) -> tuple[str, ...]:
     """Digests of the stored files that a record refers to."""
     if isinstance(record, Received):
         return record.outputs
+    if isinstance(record, Planned):
+        return () if record.plan.start is None else tuple(chain(*record.plan.start.images))
     if isinstance(record, Released):
         return (record.receipt.measured,) if record.receipt.measured else ()
     return record.body.files if isinstance(record, Sent | Answered) else ()

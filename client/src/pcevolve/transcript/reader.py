@@ -143,8 +143,9 @@ class RunReader:
 
     @property
     def events(self) -> tuple[Event, ...]:
-        """Everything that was done to the private data, as the releases on record say."""
-        return tuple(event for each in self.receipts for event in each.events)
+        """Everything that was done to the private data, as the plan's start and the releases on record say."""
+        before = () if self.plan is None or self.plan.start is None else self.plan.start.events
+        return (*before, *(event for each in self.receipts for event in each.events))
 
     @cached_property
     def outputs(self) -> dict[str, tuple[str, ...]]:

@@ -33,6 +33,7 @@ LINKED: Final = "images behind the API's links"
 UNPLANNED: Final = "NOT IN THE PLAN"
 KINDS: Final[dict[Purpose, str]] = {
     "create": "text-to-image",
+    "follow": "image-to-image (of the release that the run starts from)",
     "vary": "image-to-image",
     "look": "lookahead (planned for all candidates)",
     "extend": "more samples (planned for all of the last round)",

@@ -62,6 +62,8 @@ def _say_sent(plan: PublicPlan, traffic: TrafficTable) -> str:
     if not total.images:
         chosen = " Which of the prompts had made the chosen images was." if plan.varies_prompts else ""
         return f"{words}. No image was sent.{chosen}"
+    if plan.start is not None:
+        return f"{words}. {total.distinct:,} different images of the release that the run starts from went with them."
     whose = "had sent before" if plan.library else "had made itself"
     return f"{words}. {total.distinct:,} different images, which the provider {whose}, went back to it."
 
@@ -70,6 +72,8 @@ def _say_kept(plan: PublicPlan, looked: bool, traffic: TrafficTable) -> str:
     """Say what was not sent, in words that hold for this run."""
     if traffic.unexplained:
         return "This cannot be said: images are on record for whose leaving there is no reason."
+    if plan.start is not None:
+        return "Everything private: no private image was looked at again, after the release that the run starts from."
     if not looked:
         return "Everything private: no private image was looked at."
     if plan.varies_prompts:

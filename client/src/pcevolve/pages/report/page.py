@@ -181,6 +181,7 @@ def list_settings(plan: PublicPlan) -> Said:
         ("Address", plan.api),
         ("Dialect", plan.dialect),
         *made.said,
+        *([("Starts from the release with manifest", plan.start.manifest)] if plan.start else []),
         ("Candidates per class", plan.candidates),
         ("Prototypes per class", plan.prototypes),
         (f"{plan.modality.kind.capitalize()}s per request, at most", plan.batch),

@@ -162,7 +162,7 @@ def _rows(run: FinishedRun, iterations: Sequence[int], label: str, per_row: int)
 
 def _how(plan: PublicPlan, iteration: int) -> str:
     if not iteration:
-        return "from the prompt"
+        return "from the prompt" if plan.start is None else "from the release that the run starts from"
     if plan.varies_prompts:
         return "by prototypes' prompts"
     return plan.modality.describe_degree(plan.strengths[iteration - 1]) if plan.strengths else OWN_DEGREE
