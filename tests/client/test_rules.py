@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+from dataclasses import replace
 
 import pytest
 
@@ -11,7 +12,7 @@ from pcevolve.public.calls import Call
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Choice, Chosen, Receipt
 from pcevolve.rules import OneImage, PlanNames, Refusal, RunState, Verdict
-from support.runs import small_plan
+from support.runs import following_plan, small_plan
 
 PLAN = small_plan(candidates=4, initial=4, prototypes=2, lookahead=1, more=1)
 
@@ -146,3 +147,14 @@ def test_behind_a_gap_in_the_record_images_still_have_their_reason():
     call = next(each for each in PLAN.lookaheads(0) if each.label == "good")
     assert isinstance(state.turn_of(call), Refusal)
     assert isinstance(state.image_of(call), OneImage)
+
+
+def test_an_image_of_the_release_that_the_plan_starts_from_leaves_for_the_plan_names_it():
+    plan = following_plan()
+    state, images = RunState(plan), plan.start.images
+    for call in plan.calls.values():
+        place, number = plan.labels.index(call.label), int(call.source[-6:])
+        assert state.image_of(call) == OneImage(Chosen(call.source, images[place][number]), PlanNames())
+    other = replace(next(iter(plan.calls.values())), source="s000-c000-000009")
+    assert state.turn_of(other) == Refusal("is not in the public plan")
+    assert isinstance(state.image_of(other), Refusal)

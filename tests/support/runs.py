@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -33,7 +34,7 @@ from pcevolve.publish.release import Release
 from pcevolve.selectors.usefulness import assess
 from pcevolve.transcript import RunReader, Transcript
 from pcevolve.usability import Usability
-from support.provider import FakeProvider
+from support.provider import FakeProvider, png
 
 RUN_ID = "0123456789abcdef0123456789abcdef"
 ADDRESS = Address("http://127.0.0.1:9", "secret-key")
@@ -90,6 +91,23 @@ def small_plan(**changes: object) -> PublicPlan:
     return PublicPlan.model_validate(values)
 
 
+RELEASED = tuple(png(900 + number) for number in range(3))
+"""Images of a release that another run starts from: two of the first class, one of the second."""
+
+
+def following_plan(**changes: object) -> PublicPlan:
+    """A run of five variations for each class of a release that cost an ε of 5/2."""
+    digests = [hashlib.sha256(each).hexdigest() for each in RELEASED]
+    start = {
+        "manifest": "5" * 64,
+        "images": (digests[:2], digests[2:]),
+        "strength": 0.5,
+        "events": ({"mechanism": "exponential", "parameter": "5/4", "count": 2},),
+    }
+    own = {"method": "from-release", "iterations": 0, "strengths": (), "candidates": 5, "start": start}
+    return small_plan(**own | changes)
+
+
 @dataclass
 class SmallRun:
     """A run's live parts."""
@@ -134,6 +152,8 @@ class SmallRun:
             meter,
         )
         gate.hello(plan.run_id)
+        for data in () if plan.start is None else RELEASED:
+            transcript.bodies.keep(data)
         with gate.private_section():
             gate.begin(plan, account.is_committed, account.read_measured)
         return cls(root, plan, ledger, account, transcript, gate, UniformJudge(account, SecureNoise(), plan))

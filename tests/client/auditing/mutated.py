@@ -26,7 +26,7 @@ from pcevolve.transcript.records import (
     Released,
     Sent,
 )
-from support.runs import SmallRun, small_plan
+from support.runs import SmallRun, following_plan, small_plan
 
 BEFORE = small_plan(candidates=4, initial=4, prototypes=2, lookahead=1, more=1)
 WORDED = small_plan(
@@ -36,6 +36,8 @@ WORDED = small_plan(
 """A plan by which no image goes back: the prompt by which it was made does."""
 TOGETHER = BEFORE.model_copy(update={"at_once": 3, "batch": 1})
 """A plan with three requests under way at once."""
+FOLLOWING = following_plan()
+"""A plan that varies a release and chooses nothing."""
 TEXTS = small_plan(candidates=4, initial=4, prototypes=2, lookahead=1, more=1, dialect="chat")
 
 Block = tuple[Record, ...]

@@ -26,7 +26,7 @@ from pcevolve.public.release import Candidate, Choice, Chosen, Prototype, Public
 from pcevolve.transcript.log import Transcript
 from pcevolve_shared import images, wire
 from support.provider import FakeProvider, png
-from support.runs import ADDRESS, RUN_ID, SmallRun, small_plan, vary
+from support.runs import ADDRESS, RELEASED, RUN_ID, SmallRun, following_plan, small_plan, vary
 
 DIALECT = GetimgDialect()
 
@@ -315,3 +315,19 @@ def test_the_record_says_that_there_is_a_proxy_and_not_which(tmp_path):
     run.close()
     with pytest.raises(EgressError, match="on record with another API"):  # the same way without the proxy
         SmallRun.open(tmp_path, run.plan, address=Address("https://127.0.0.1:9", "secret-key"))
+
+
+def test_a_run_that_starts_from_a_release_sends_its_images_and_no_other(tmp_path):
+    provider = FakeProvider()
+    run = SmallRun.open(tmp_path, following_plan(), provider)
+    first, *_ = run.plan.calls.values()
+    honest = run.gate._policy.find_start(first)
+    stored = Candidate(honest.candidate.id, first.label, -1, None, run.transcript.bodies.keep(png(1)))
+    other = Candidate("s000-c001-000000", "good", -1, None, run.plan.start.images[1][0])
+    asked = len(provider.requests)
+    for source in (PublicEcho(stored), PublicEcho(other), None):
+        with pytest.raises(EgressError):
+            list(run.gate.answers([(first, source)]))
+    assert len(provider.requests) == asked
+    run.gate.create(first)
+    assert images.from_base64(json.loads(provider.requests[-1].body)["image"]) == RELEASED[0]

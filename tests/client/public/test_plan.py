@@ -17,7 +17,7 @@ from pcevolve.privacy import Event
 from pcevolve.public.modality import Texts
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Candidate, PublicEcho, Receipt
-from support.runs import small_plan
+from support.runs import following_plan, small_plan
 
 
 @given(st.integers(1, 70), st.integers(1, 40), st.integers(0, 4), st.integers(2, 5))
@@ -257,3 +257,42 @@ def test_a_plan_for_texts_has_their_settings_and_none_of_images():
 def test_settings_of_both_do_not_mix(changes):
     with pytest.raises(ValidationError):
         of_texts(**changes)
+
+
+@pytest.mark.parametrize(
+    ("changes", "fault"),
+    [
+        ({"method": "random"}, "start: a run that starts from a release is of method from-release"),
+        ({"start": None}, "start: a run that starts from a release is of method from-release"),
+        ({"iterations": 1, "strengths": (0.8,)}, "has no rounds, releases and prompts of its own"),
+        ({"keep": "selected", "pool": "all"}, "has no rounds, releases and prompts of its own"),
+        ({"appearance": "matched"}, "has no rounds, releases and prompts of its own"),
+        ({"initial": 6}, "has no rounds, releases and prompts of its own"),
+        ({"labels": ("cut", "good", "worn")}, "every class needs an image of the release"),
+        ({"graded": False}, "variations need a strength, and none where the API is asked for none"),
+    ],
+)
+def test_a_plan_that_starts_from_a_release_varies_all_of_it_and_nothing_else(changes, fault):
+    assert following_plan().releases == ()
+    with pytest.raises(ValueError, match=fault):
+        following_plan(**changes)
+
+
+@pytest.mark.parametrize("batch", [1, 2, 32])
+@pytest.mark.parametrize("candidates", [1, 2, 5, 20])
+def test_the_variations_of_a_release_are_shared_among_its_images_and_begin_with_every_class(
+    batch, candidates
+):
+    plan = following_plan(batch=batch, candidates=candidates)
+    calls = list(plan.calls.values())
+    assert {call.purpose for call in calls} == {"follow"}
+    assert [call.label for call in calls[:2]] == ["cut", "good"]
+    assert {call.label for call in plan.opening} == {"cut", "good"}
+    for label, sources in (("cut", 2), ("good", 1)):
+        of_class = [call for call in calls if call.label == label]
+        assert [index for call in of_class for index in range(call.first, call.first + call.count)] == [
+            *range(candidates)
+        ]
+        shares = Counter(call.source for call in of_class for _ in range(call.count))
+        assert max(shares.values()) - min(shares.values()) <= 1
+        assert len(shares) == min(sources, candidates)

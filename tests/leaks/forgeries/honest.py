@@ -18,7 +18,7 @@ from pcevolve.encoders.files import PublicFrame
 from pcevolve.public.plan import PublicPlan
 from support.paid import encoder, make_paid_run
 from support.provider import FakeProvider, linking
-from support.runs import ADDRESS, small_plan
+from support.runs import ADDRESS, following_plan, small_plan
 
 SELECTED = {
     "method": "dp-means",
@@ -61,6 +61,7 @@ class Kind:
 KINDS = {
     "control": Kind(small_plan),
     "kept": Kind(lambda: small_plan(keep="selected", pool="all", iterations=1, strengths=(0.8,))),
+    "following": Kind(following_plan),
     "evolved": Kind(lambda: small_plan(method="pcevolve", lookahead=1, prototypes=3)),
     "auto": Kind(lambda: small_plan(**SELECTED, appearance="auto")),
     "matched": Kind(lambda: small_plan(**SELECTED, appearance="matched")),

@@ -17,6 +17,7 @@ Exact: TypeAlias = float | str | Fraction
 class RunOptions(TypedDict, total=False):
     """All options of a run but those that ``evolve`` names itself; docs/options.md says what each is for."""
 
+    from_run: AnyPath | None
     test: AnyPath | None
     shots: int
     subsample: int | None

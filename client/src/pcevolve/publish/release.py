@@ -228,7 +228,9 @@ def _what(release: Release, files: Sequence[ReleasedImage]) -> str:
     count = f"{len(files)} {what} in {len(plan.labels)} classes, {differ} of them different"
     looked = release.method.selector is not None
     under = " under differential privacy" if plan.secure else ""
-    selected = f" and selected by private {kind}s{under}" if looked else f" and no private {kind} was looked at"
+    selected = (
+        f" and selected by private {kind}s{under}" if looked else f" and no private {kind} was looked at"
+    )
     if plan.start is not None:
         selected = f", as variations of a release: no private {kind} was looked at again"
     if plan.library is None:
