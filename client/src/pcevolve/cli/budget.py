@@ -95,7 +95,7 @@ def budget_cap(
 
     path = ledger or find_ledger()
     require_volume(path, find_ledger_volume())
-    with closing(Ledger(path)) as known:
+    with closing(Ledger(path, waiting=_tell_waiting)) as known:
         before = known.cap()
         if not yes and _allows_more(before, wanted, bool(known.runs())):
             _require_agreement(f"{path}: {_spell_cap(before)}; it would be {_spell_cap(wanted)}")
@@ -170,7 +170,7 @@ def open_ledger(path: Path | None) -> Iterator[Ledger]:
     require_there(path or find_ledger())
     from pcevolve.ledger.ledger import Ledger  # SciPy takes a second to load
 
-    with closing(Ledger(path or find_ledger(), create=False)) as ledger:
+    with closing(Ledger(path or find_ledger(), create=False, waiting=_tell_waiting)) as ledger:
         yield ledger
 
 
@@ -186,6 +186,10 @@ def _list_cells(row: HistoryRow | Cap) -> tuple[str, ...]:
         )
     cap = f"epsilon {float(row.budget.epsilon):g} at delta {in_full(row.budget.delta)}"
     return (*begins, "all", "", "cap", cap, "", "", "")
+
+
+def _tell_waiting(said: str) -> None:
+    typer.echo(said, err=True)
 
 
 def _as_json(row: RunRow | HistoryRow | Cap) -> dict[str, Any]:

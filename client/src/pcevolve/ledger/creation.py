@@ -16,7 +16,7 @@ from __future__ import annotations
 import fcntl
 import os
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from glob import escape
 from pathlib import Path
@@ -28,8 +28,8 @@ from pcevolve.ledger.store import Key, Store
 SQLITE_SUFFIXES = ("-journal", "-wal", "-shm")  # SQLite's own files beside a database
 
 
-def open_store(path: Path, create: bool) -> Store:
-    """Open a ledger's store, making ledger and key only where there is neither.
+def open_store(path: Path, create: bool, waiting: Callable[[str], None]) -> Store:
+    """Open a ledger's store, making ledger and key only where there is neither; ``waiting`` as of ``Store``.
 
     Raises:
         LedgerError: One of the two is missing, damaged or not the other's; nothing was changed.
@@ -47,7 +47,7 @@ def open_store(path: Path, create: bool) -> Store:
             _complete(path, key, create)
         if not path.exists():
             raise LedgerError(_missing(path, key))
-        return Store(path, Key.load(key))
+        return Store(path, Key.load(key), waiting)
     except (OSError, sqlite3.Error) as error:
         raise LedgerError(f"ledger {path}: {error}; nothing was released") from error
 

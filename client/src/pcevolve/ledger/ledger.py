@@ -82,10 +82,20 @@ class HistoryRow:
 class Ledger:
     """A ledger file and its key, opened and verified: the accounts of all runs on all data."""
 
-    def __init__(self, path: Path, create: bool = True, clock: Callable[[], float] = time.time) -> None:
-        """Open the ledger, making a new one only where there is none. Raises ``LedgerError``."""
+    def __init__(
+        self,
+        path: Path,
+        create: bool = True,
+        clock: Callable[[], float] = time.time,
+        waiting: Callable[[str], None] = lambda said: None,
+    ) -> None:
+        """Open the ledger, making a new one only where there is none. Raises ``LedgerError``.
+
+        Args:
+            waiting: Told, in a sentence, whenever another process holds the ledger's lock, and which one.
+        """
         self.path = path
-        self._store = open_store(path, create)
+        self._store = open_store(path, create, waiting)
         self._entries = Entries(self._store, clock)
 
     def account(

@@ -12,7 +12,7 @@ import secrets
 import sqlite3
 import unicodedata
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +20,7 @@ from typing import NamedTuple, Self
 
 from pcevolve.durable import write_durably
 from pcevolve.errors import LedgerError
+from pcevolve.ledger.holder import find_holder
 
 APPLICATION_ID = 0x50434576  # "PCEv": tells a ledger from any other SQLite file
 VERSION = 5
@@ -30,6 +31,9 @@ SCHEMA = (
 )
 SIZE = 32  # bytes of a key and of a fingerprint
 WAIT_SECONDS = 300.0  # another run may be computing a draw, which it does inside its transaction
+PATIENCE_SECONDS = 0.5  # after which somebody is told that it is waited
+# After a commit the removal of the journal is on disk too; with FULL a power cut could undo a paid draw that had left.
+DURABLE = "PRAGMA synchronous=EXTRA"
 
 
 class Row(NamedTuple):
@@ -46,9 +50,14 @@ class Row(NamedTuple):
 class Store:
     """An open ledger file: sealed rows that are only ever added."""
 
-    def __init__(self, path: Path, key: Key) -> None:
-        """Open a file and check all of it; nothing is written. Raises ``LedgerError``."""
+    def __init__(self, path: Path, key: Key, waiting: Callable[[str], None] = lambda said: None) -> None:
+        """Open a file and check all of it; nothing is written. Raises ``LedgerError``.
+
+        Args:
+            waiting: Told, in a sentence, that another process holds the lock, and which one.
+        """
         self.path = path
+        self._waiting = waiting
         self.numbers: defaultdict[str, dict[str, int]] = defaultdict(dict)
         self.key = key
         self._seals = [b""]  # of the verified rows by number; rows begin at 1, and 0 stands for the beginning
@@ -59,7 +68,10 @@ class Store:
             self._db = _connect(path)
         try:
             with self._guard():
+                self._begin("BEGIN")
                 self._recognise()
+                self._db.execute("COMMIT")
+                self._db.execute(DURABLE)
             with self.reading():
                 self._inspect()
         except BaseException:
@@ -70,6 +82,7 @@ class Store:
     def create(path: Path, key: Key) -> None:
         """Make a new file without rows; it is on the disk when this returns."""
         db = _connect(path)
+        db.execute(DURABLE)
         try:
             db.execute("BEGIN")
             for statement in SCHEMA:
@@ -126,7 +139,7 @@ class Store:
     def _transaction(self, begin: str) -> Iterator[None]:
         try:
             with self._guard():
-                self._db.execute(begin)
+                self._begin(begin)
                 self._catch_up()
             yield
             with self._guard():
@@ -138,6 +151,25 @@ class Store:
                     self._db.execute("ROLLBACK")
             raise
 
+    def _begin(self, begin: str) -> None:
+        """Begin a transaction, and say so where another process has to end first."""
+        try:
+            self._try_to_begin(begin, PATIENCE_SECONDS)
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY:
+                raise
+            self._waiting(f"waiting for the ledger {self.path}: {find_holder(self.path)} is writing to it")
+            self._try_to_begin(begin, WAIT_SECONDS)
+        self._db.execute(f"PRAGMA busy_timeout={WAIT_SECONDS * 1000:.0f}")  # for the commit
+
+    def _try_to_begin(self, begin: str, seconds: float) -> None:
+        if self._db.in_transaction:
+            self._db.execute("ROLLBACK")
+        self._db.execute(f"PRAGMA busy_timeout={seconds * 1000:.0f}")
+        self._db.execute(begin)
+        # A transaction that only reads has its lock from the first look on.
+        self._db.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone()
+
     @contextmanager
     def _guard(self) -> Iterator[None]:
         """Raise what SQLite raises as a ``LedgerError`` of one line; wrong types can only come from a damaged file."""
@@ -145,7 +177,8 @@ class Store:
             yield
         except (sqlite3.Error, OSError, TypeError, ValueError) as error:
             if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_BUSY:
-                raise LedgerError(f"ledger {self.path} is in use by another run: try again later") from error
+                who = find_holder(self.path)
+                raise LedgerError(f"ledger {self.path} is in use by {who}: try again later") from error
             raise LedgerError(f"ledger {self.path}: {error}; nothing was released") from error
 
     def _recognise(self) -> None:
@@ -257,12 +290,8 @@ def _head(key: Key, count: int, last: bytes) -> bytes:
 
 
 def _connect(path: Path) -> sqlite3.Connection:
-    """A connection that commits when told to, and then down to the disk, folder included."""
-    db = sqlite3.connect(path, timeout=WAIT_SECONDS, isolation_level=None)
-    # EXTRA: after a commit the removal of the journal is on disk too; with FULL
-    # a power cut could undo a paid draw that had left.
-    db.execute("PRAGMA synchronous=EXTRA")
-    return db
+    """A connection that commits when told to."""
+    return sqlite3.connect(path, timeout=WAIT_SECONDS, isolation_level=None)
 
 
 def _compose(text: str) -> str:

@@ -240,7 +240,7 @@ def _open_session(
         settings = components.settings
         with (
             folder.claim(run.resume),
-            closing(open_ledger(settings, begun=folder.has_plan())) as ledger,
+            closing(open_ledger(settings, folder.has_plan(), console.print)) as ledger,
             open_record(folder, ledger) as transcript,
             components.connect(transcript, console) as connection,
         ):

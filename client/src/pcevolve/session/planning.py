@@ -6,7 +6,7 @@ The API would learn from a later refusal that these data were used before, and f
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
 from pathlib import Path
 
@@ -267,13 +267,16 @@ FALLBACK_SIZE = ModelSize(512, 512)
 """Of images, where the API does not say which size its model makes."""
 
 
-def open_ledger(settings: RunConfig, begun: bool) -> Ledger:
-    """The run's ledger, new only if the run is; ``LedgerError`` where it is gone, or would not outlive a container."""
+def open_ledger(settings: RunConfig, begun: bool, waiting: Callable[[str], None]) -> Ledger:
+    """The run's ledger, new only if the run is; ``LedgerError`` where it is gone, or would not outlive a container.
+
+    ``waiting`` is told whenever another process holds its lock.
+    """
     # A volume that is none is found out before a ledger is made in it.
     require_volume(settings.privacy.ledger, find_ledger_volume())
     if begun:
         require_ledger(settings.privacy.ledger)
-    return Ledger(settings.privacy.ledger)
+    return Ledger(settings.privacy.ledger, waiting=waiting)
 
 
 def prepare(
