@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from pcevolve.errors import DataError
-from pcevolve.modality.images.decoding import Sketch, find_alike, sketch
 from pcevolve.modality.images.files import RejectedImageError, examine
 from pcevolve.modality.images.levels import Seen, Window, find_folder_fault
+from pcevolve.modality.images.likeness import Sketch, find_alike, find_turned, sketch
 from pcevolve.private.listing import Listing, shorten
 
 MOST_COMPARED = 20_000
 """Images of which each is compared with all others; more would take minutes."""
+MOST_TURNED = 3000
+"""Images of which each is compared with all others turned, mirrored, cut and rotated; more would take minutes."""
 MOST_PAIRS = 1000
 """Pairs that are kept; a folder with more has a fault that one pair shows as well."""
 
@@ -28,6 +31,8 @@ class Inspection:
         sizes: Pixels of each image that could be read, width and height, as it is kept.
         faults: Images that a run would refuse, each with what to do.
         alike: Pairs of different units that look the same, and are not twins.
+        compared: Whether such pairs were looked for.
+        turned: Whether they were looked for among turned, mirrored, cut and rotated images too.
         seen: Between which values images lie and by what they are shown, those included that are refused for that.
         flat: Images that show next to nothing, by their places in the listing.
     """
@@ -38,6 +43,7 @@ class Inspection:
     twins: tuple[Pair, ...]
     alike: tuple[Pair, ...]
     compared: bool
+    turned: bool
     seen: tuple[Seen, ...]
     flat: tuple[int, ...]
 
@@ -78,17 +84,20 @@ def inspect(listing: Listing, tick: Callable[[], None], window: Window | None = 
         faults.append(fault)
     compared = len(sketches) <= MOST_COMPARED
     near = _of_different_units(sketches, listing.unit_keys) if compared else ()
-    pairs = tuple(twins[:MOST_PAIRS])
-    return Inspection(listing, tuple(sizes), tuple(faults), pairs, near, compared, tuple(seen), tuple(flat))
+    pairs, turned = tuple(twins[:MOST_PAIRS]), len(sketches) <= MOST_TURNED
+    return Inspection(
+        listing, tuple(sizes), tuple(faults), pairs, near, compared, turned, tuple(seen), tuple(flat)
+    )
 
 
 def _of_different_units(sketches: dict[int, Sketch], units: Sequence[str]) -> tuple[Pair, ...]:
     """Pairs that look the same, where that matters: two units count as two whoever they show."""
-    places, found = list(sketches), []
-    for one, other in find_alike(list(sketches.values())):
-        pair = places[one], places[other]
-        if units[pair[0]] != units[pair[1]]:
-            found.append(pair)
+    places, found = list(sketches), dict[Pair, None]()
+    of = [units[place] for place in places]
+    turned = find_turned([*sketches.values()], of) if len(places) <= MOST_TURNED else ()
+    for one, other in chain(find_alike([*sketches.values()]), turned):
+        if of[one] != of[other]:
+            found[places[one], places[other]] = None
         if len(found) == MOST_PAIRS:
             break
     return tuple(found)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import io
 from dataclasses import replace
-from itertools import combinations
 
 import numpy as np
 import pytest
@@ -14,7 +12,6 @@ from PIL import Image, ImageDraw, ImageFilter
 from scipy.ndimage import gaussian_filter
 
 from pcevolve.errors import TranscriptError
-from pcevolve.modality.images import decoding
 from pcevolve.modality.images.appearance import (
     AS_IS,
     MATCHED,
@@ -26,7 +23,6 @@ from pcevolve.modality.images.appearance import (
     find_released_appearance,
     move,
 )
-from pcevolve.modality.images.decoding import find_alike, sketch
 from pcevolve.public.release import Receipt
 from support.examples import examples
 
@@ -187,35 +183,3 @@ def test_a_texture_is_not_torn_at_its_edges():
     assert shifted.std() == pytest.approx(texture.std(), rel=0.02)
     assert np.array_equal(shifted[8:, 8:], texture[:-8, :-8])
     assert np.array_equal(shifted[7::-1, 8:], texture[:8, :-8])
-
-
-def picture(seed: int, side: int = 128) -> Image.Image:
-    """A coarse pattern with a little grain."""
-    random = np.random.default_rng(seed)
-    coarse = Image.fromarray(random.integers(0, 256, (9, 9, 3), dtype=np.uint8)).resize((side, side))
-    grain = random.normal(0, 6, (side, side, 3))
-    return Image.fromarray(np.clip(np.asarray(coarse) + grain, 0, 255).astype(np.uint8))
-
-
-def recompress(image: Image.Image) -> Image.Image:
-    buffer = io.BytesIO()
-    image.save(buffer, "JPEG", quality=30)
-    return Image.open(buffer)
-
-
-def pairs(*images: Image.Image) -> list[tuple[int, int]]:
-    return list(find_alike([sketch(each) for each in images]))
-
-
-def test_a_copy_that_was_scaled_compressed_or_brightened_looks_the_same_and_no_other_picture():
-    one, other = picture(1), picture(2)
-    for copy in (one.resize((64, 64)), recompress(one), one.point(lambda value: value * 0.9)):
-        assert pairs(one, other, copy) == [(0, 2)]
-    assert pairs(*map(picture, range(60))) == []
-
-
-def test_all_pairs_are_found_and_each_once_however_few_are_compared_together(monkeypatch):
-    monkeypatch.setattr(decoding, "BLOCK", 2)
-    images = [picture(seed % 5, 40) for seed in range(20)]
-    whole = [pair for pair in combinations(range(20), 2) if (pair[1] - pair[0]) % 5 == 0]
-    assert sorted(pairs(*images)) == whole

@@ -1,10 +1,9 @@
-"""From bytes of anybody's to an RGB image, within bounds; sketches of images, by which copies are found."""
+"""From bytes of anybody's to an RGB image, within bounds."""
 
 from __future__ import annotations
 
 import struct
 import zlib
-from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TypeAlias
 
@@ -24,18 +23,6 @@ DECODE_ERRORS = (
 )
 FRAMED_SIDE = 64  # pixels of a framed scan, margin included
 INK_SIDE = 48  # pixels of the scan in it; scans touch their border, and glyphs in the world have a margin
-SKETCH_SIDE = 16  # pixels
-ALIKE = 0.99
-"""Least correlation of two sketches of what is taken for one picture. Of 883 pictures of steel, chests and blood no two
-pass 0.98; of copies at half the size, at JPEG quality 30 or 15 % brighter 99 in 100 reach it. So do photographs that
-one fixed camera takes of one thing."""
-PLAIN = 2.0
-"""Standard deviation of grey values (0 to 255) below which a sketch shows nothing by which to know it again."""
-BLOCK = 2048
-"""Sketches that are compared with all others at a time."""
-
-Sketch = NDArray[np.uint8]
-"""uint8 ``(256,)``: a quarter of a kilobyte, so that whole folders are compared without being kept in memory."""
 
 
 def decode_picture(data: bytes) -> DecodedImage | None:
@@ -69,23 +56,3 @@ def cut_tiles(sheet: Path, side: int) -> list[DecodedImage]:
         page = image.convert("RGB")
     corners = ((x, y) for y in range(0, page.height, side) for x in range(0, page.width, side))
     return [page.crop((x, y, x + side, y + side)) for x, y in corners]
-
-
-def sketch(image: DecodedImage) -> Sketch:
-    """Reduce an image to 16 x 16 grey values."""
-    small = image.convert("L").resize((SKETCH_SIDE, SKETCH_SIDE), Image.Resampling.BOX)
-    return np.asarray(small, dtype=np.uint8).ravel()
-
-
-def find_alike(sketches: Sequence[Sketch]) -> Iterator[tuple[int, int]]:
-    """Find pairs of images that are the same but for compression, scale or brightness, by place, the smaller first."""
-    if len(sketches) < 2:
-        return
-    values = np.stack(sketches).astype(np.float32)
-    values -= values.mean(axis=1, keepdims=True)
-    length = np.linalg.norm(values, axis=1, keepdims=True)
-    values /= np.where(length > PLAIN * SKETCH_SIDE, length, np.inf)
-    for start in range(0, len(values), BLOCK):
-        # An image is compared with those behind it alone.
-        found = np.argwhere(np.triu(values[start : start + BLOCK] @ values[start:].T >= ALIKE, k=1))
-        yield from ((start + int(one), start + int(other)) for one, other in found)

@@ -17,7 +17,7 @@ from pcevolve.errors import DataError
 from pcevolve.modality.images.kinds import tell_format
 from pcevolve.modality.images.levels import REFUSED, Seen
 from pcevolve.private import ProgressCallback
-from pcevolve.private.inspection import MOST_COMPARED, Inspection, Pair, inspect
+from pcevolve.private.inspection import MOST_COMPARED, MOST_TURNED, Inspection, Pair, inspect
 from pcevolve.private.listing import Listing, list_folder, read_head, shorten
 from pcevolve.private.records import Records, read_records
 from pcevolve.private.sources import BUNDLED
@@ -137,6 +137,9 @@ def _rows(found: Inspection, units_known: bool) -> Iterator[tuple[str, str]]:
     yield "same pixels twice", count_and_name([_pair(found, pair) for pair in found.twins])
     if units_known:
         alike = count_and_name([_pair(found, pair) for pair in found.alike])
+        alike += (
+            "" if found.turned else f"; turned or cut ones not looked for in more than {MOST_TURNED:,} images"
+        )
         unsought = f"not looked for in more than {MOST_COMPARED:,} images"
         yield "look the same, other unit", alike if found.compared else unsought
 
@@ -266,13 +269,13 @@ def _warnings(found: Inspection, units_known: bool) -> Iterator[str]:
     within = len(found.alike) - len(across)
     if across:
         yield (
-            f"{len(across)} pairs look the same and are in different classes ({_pair(found, across[0])}): is the label "
-            "right?"
+            f"{len(across)} pairs look the same, may be turned or cut, and are in different classes "
+            f"({_pair(found, across[0])}): is the label right? They count as two units"
         )
     if within:
         yield (
-            f"{within} pairs of one class look the same and count as two units: if they show one patient or thing, the "
-            "guarantee holds for each image and not for him; --unit-map groups them"
+            f"{within} pairs of one class look the same, may be turned or cut, and count as two units: if they show "
+            "one patient or thing, the guarantee holds for each image and not for him; --unit-map groups them"
         )
 
 
