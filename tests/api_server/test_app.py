@@ -168,6 +168,13 @@ def test_a_body_too_long_is_refused_while_it_streams(client):
     read_refusal(client.post(wire.TEXT_TO_IMAGE, content=chunks), 413, "request_too_large")
 
 
+def test_what_is_exact_is_in_the_metrics_and_among_the_models(serve, fake):
+    fake.info = fake.info.model_copy(update={"exact": "alone"})
+    with serve(fake) as client:
+        assert 'pcevolve_exact{exact="alone",model="maker/fake"} 1.0' in client.get(wire.METRICS).text
+        assert client.get(wire.MODELS).json()["data"][0]["exact"] == "alone"
+
+
 def test_the_page_about_the_routes_loads_nothing_from_elsewhere(serve, fake):
     with serve(fake, keys=(Key(KEY),)) as client:
         page = client.get("/docs")

@@ -2,15 +2,18 @@
 
 import asyncio
 import multiprocessing
+from dataclasses import replace
 from functools import partial
 
 import pytest
 
-from pcevolve_server.engines import processes
-from pcevolve_server.errors import GenerationError, ModelLoadError
+from pcevolve_server.engines import choice, processes
+from pcevolve_server.errors import GenerationError, ModelLoadError, SettingsError
+from pcevolve_server.model_settings import ModelSettings
 from pcevolve_server.models import ModelCache
+from pcevolve_server.settings import EngineKind, Settings
 from pcevolve_server.work import Recipe, Task
-from support.painters import Obedient, unloadable
+from support.painters import Breakable, Obedient, unloadable
 
 pytestmark = pytest.mark.system
 
@@ -97,3 +100,41 @@ def test_what_a_model_raises_comes_back_without_its_words():
 def test_a_model_that_cannot_be_loaded_ends_every_process():
     with pytest.raises(ModelLoadError, match="no such model"):
         run_scenario(lambda engine: None, unloadable, replicas=2)
+
+
+def test_each_gpu_has_a_replica_and_more_replicas_share_them_in_turns():
+    settings = Settings(engine=EngineKind.PROCESSES, others=(ModelSettings("b"),))
+    loads = choice.list_loads(settings, ("cuda:0", "cuda:1"))
+    assert [[model.device for model in load.args[0]] for load in loads] == [["cuda:0"] * 2, ["cuda:1"] * 2]
+    three = choice.list_loads(replace(settings, replicas=3), ("cuda:0", "cuda:1"))
+    assert [load.args[0][0].device for load in three] == ["cuda:0", "cuda:1", "cuda:0"]
+    (named,) = choice.list_loads(replace(settings, replicas=1, model=ModelSettings(device="cuda:1")), ())
+    assert named.args[0][0].device == "cuda:1"
+
+
+def test_devices_are_of_processes_alone():
+    with pytest.raises(SettingsError, match="--devices goes with --engine processes"):
+        Settings(devices="cuda:0")
+    named = Settings(engine=EngineKind.PROCESSES, devices="cuda:0, cuda:2,")
+    assert named.device_names == ("cuda:0", "cuda:2")
+
+
+def test_batches_run_on_two_devices_at_once_and_one_that_fails_leaves_the_other():
+    async def scenario():
+        loads = [partial(ModelCache, [partial(Breakable, shade)]) for shade in (10, 20)]
+        engine = await processes.opening(loads)()
+        try:
+            run = [engine.run(tasks("p", 1)) for _ in range(2)]
+            both = await asyncio.gather(*run)
+            before = replicas_alive()
+            with pytest.raises(GenerationError, match="died at every try"):
+                await engine.run(tasks("break", 2))
+            again = await asyncio.gather(*(engine.run(tasks("p", 1)) for _ in range(2)))
+            drawn = [[seed for batch in batches for seed in seeds_of(batch)] for batches in (both, again)]
+            return *drawn, len(before & replicas_alive())
+        finally:
+            await engine.close()
+
+    both, again, kept = asyncio.run(scenario())
+    assert sorted(both) == sorted(again) == [10, 20]
+    assert kept == 1

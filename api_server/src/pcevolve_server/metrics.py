@@ -83,10 +83,18 @@ class Metrics:
             "pcevolve_batch_seconds", "Time of one model run.", buckets=_SECONDS_BUCKETS, registry=registry
         )
         self.ready = Gauge("pcevolve_ready", "1 when the model answers.", registry=registry)
+        self.exact = Gauge(
+            "pcevolve_exact",
+            "1 for what the same request is sure to get again: as exact in /v1/models.",
+            ["model", "exact"],
+            registry=registry,
+        )
 
     def watch(self, engine: Engine) -> None:
         """Tell from now on how often an engine's models come and go, and what they hold on GPUs."""
         self._device_memory.engine = engine
+        for each in engine.descriptions:
+            self.exact.labels(each.info.id, each.info.exact or "not said").set(1)
         self.registry.register(_TrafficCollector(engine))
 
     def text(self) -> bytes:

@@ -12,6 +12,7 @@ import sys
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from pcevolve_server import faults, sources
 from pcevolve_server.errors import (
@@ -97,6 +98,15 @@ def _give_back() -> None:
 
         networks.give_back()
     gc.freeze()
+
+
+def find_gpus(settings: ModelSettings) -> tuple[str, ...]:
+    """Name the GPUs for a model's replicas; none where it runs on the processor, or on one that was named."""
+    if settings.device not in ("auto", "cuda") or not any(Path("/dev").glob("nvidia[0-9]*")):
+        return ()
+    from pcevolve_server import networks  # takes seconds, and only where there are GPUs
+
+    return networks.list_gpus()
 
 
 def load(settings: ModelSettings, stopping: Callable[[], bool] = lambda: False) -> Model:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import logging
+import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from types import ModuleType
@@ -55,10 +56,27 @@ def find_device(name: str) -> torch.device:
         name = "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
     try:
         device = torch.device(name)
+        if device.type == "cuda" and device.index is not None:
+            torch.cuda.set_device(device)  # or libraries put some of their own on the first
         torch.empty(1, device=device)
     except (RuntimeError, AssertionError) as error:
         raise ModelLoadError(f"device {name} is not available: use --device auto or cpu") from error
     return device
+
+
+def compute_alike(device: torch.device) -> None:
+    """Have a GPU's libraries choose kernels that compute the same request alike each time, where there are such."""
+    if device.type != "cuda":
+        return
+    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+    torch.backends.cudnn.benchmark = False
+    torch.backends.cudnn.deterministic = True
+    torch.use_deterministic_algorithms(True, warn_only=True)
+
+
+def list_gpus() -> tuple[str, ...]:
+    """Names of the GPUs that this process may use."""
+    return tuple(f"cuda:{number}" for number in range(torch.cuda.device_count()))
 
 
 def quieten(*more: ModuleType) -> None:

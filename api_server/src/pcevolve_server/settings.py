@@ -112,8 +112,18 @@ class Settings:
         ),
     ] = EngineKind.THREAD
     replicas: Annotated[
-        int, Field(ge=0, le=1024, description="Processes with a model each; 0: one a core, up to 4.")
+        int,
+        Field(
+            ge=0, le=1024, description="Processes with a model each; 0: one a GPU, or one a core, up to 4."
+        ),
     ] = 0
+    devices: Annotated[
+        str,
+        Field(
+            description="GPUs of the processes, such as cuda:0,cuda:1, which they take in turns; default: all that are"
+            " visible."
+        ),
+    ] = ""
     max_replicas: Annotated[
         int,
         Field(
@@ -210,6 +220,11 @@ class Settings:
         """All of them, that for requests which name none first."""
         return self.model, *self.others
 
+    @property
+    def device_names(self) -> tuple[str, ...]:
+        """The GPUs that were named."""
+        return tuple(each.strip() for each in self.devices.split(",") if each.strip())
+
     def __post_init__(self) -> None:
         """Refuse what would be unsafe.
 
@@ -218,6 +233,8 @@ class Settings:
         """
         if self.replicas > 1 and self.engine is EngineKind.THREAD:
             raise SettingsError("one thread is one replica: --replicas goes with --engine processes or ray")
+        if self.devices and self.engine is not EngineKind.PROCESSES:
+            raise SettingsError("--devices goes with --engine processes: Ray gives each replica its GPU")
         if (self.max_replicas or self.ray_address) and self.engine is not EngineKind.RAY:
             raise SettingsError("--max-replicas and --ray-address go with --engine ray")
         if self.max_replicas and not 0 < self.replicas <= self.max_replicas:

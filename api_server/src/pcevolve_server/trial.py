@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from PIL import Image
 
@@ -17,8 +17,8 @@ from pcevolve_shared.wire import Exactness, ModelInfo
 
 logger = logging.getLogger(__name__)
 
-_COMPARED = 3
-"""Images that are drawn alone and together."""
+_PROMPTS = ("A", "", "A steel surface", "A", "B")
+"""Of images that are drawn alone and together."""
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,9 @@ def find_exactness(model: Model, batching: Batching, images: int) -> tuple[Exact
     alone = [_spell(perform(model, [each])) for each in works]
     shared = min(model.bit_exact_batch_size, images)
     if shared > 1:
-        if [_spell([each]) for each in perform(model, works[:shared])] == alone[:shared]:
+        together = [_spell([each]) for each in perform(model, works[:shared])]
+        back = [_spell([each]) for each in perform(model, works[:shared][::-1])][::-1]
+        if together == back == alone[:shared]:
             return "shared", model.bit_exact_batch_size
         logger.warning(
             "images that share a run differ: each request runs alone", extra={"model": model.info.id}
@@ -140,8 +142,8 @@ def find_exactness(model: Model, batching: Batching, images: int) -> tuple[Exact
 def _list_compared(info: ModelInfo) -> list[Work]:
     if info.base_resolution is None:
         recipe = TextRecipe(4, model=info.id)
-        return [TextTask(recipe, (("user", "A"),), seed) for seed in range(_COMPARED)]
-    return [_task(info, seed) for seed in range(_COMPARED)]
+        return [TextTask(recipe, (("user", each or "?"),), seed) for seed, each in enumerate(_PROMPTS)]
+    return [replace(_task(info, seed), prompt=each) for seed, each in enumerate(_PROMPTS)]
 
 
 def _spell(made: Sequence[Made]) -> list[object]:

@@ -58,7 +58,7 @@ class Stages:
     ) -> None:
         self._begun: dict[str, float] = {}
         self.finite = True
-        self._queues = device.type == "cuda"
+        self._device = device
         denoiser.register_forward_pre_hook(lambda *_: self._pass(DENOISE))
         decode = autoencoder.decode
 
@@ -84,8 +84,8 @@ class Stages:
     def _pass(self, stage: str) -> None:
         if stage in self._begun:
             return
-        if stage == DECODE and self._queues:
-            torch.cuda.synchronize()
+        if stage == DECODE and self._device.type == "cuda":
+            torch.cuda.synchronize(self._device)
         self._begun[stage] = time.perf_counter()
 
 

@@ -79,6 +79,8 @@ def load(settings: ModelSettings) -> Generator:
     networks.quieten(diffusers.utils.logging)
     keep_memory()
     device = networks.find_device(settings.device)
+    if settings.batching is Batching.EXACT:
+        networks.compute_alike(device)
     source = pipeline_loading.find(settings)
     if textless.is_textless(source.index):
         return _textless(source, settings, device)

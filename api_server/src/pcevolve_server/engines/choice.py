@@ -1,21 +1,17 @@
 """Chooses the engine that the settings ask for."""
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
 from pcevolve_server import models, sources
-from pcevolve_server.engines import Opening, cluster, processes, thread
+from pcevolve_server.engines import Engine, Opening, cluster, processes, thread
+from pcevolve_server.engines.replica import Load
 from pcevolve_server.settings import EngineKind, Settings
 from pcevolve_shared.processors import count_cores
 
 _MOST_UNASKED = 4  # replicas: each has the weights and the libraries in memory
-
-
-def choose_replicas(cores: int) -> tuple[int, int]:
-    """Replicas, where nobody says how many, and the threads of each."""
-    count = min(cores, _MOST_UNASKED)
-    return count, max(1, cores // count)
 
 
 def opening(settings: Settings, stopping: Callable[[], bool]) -> Opening:
@@ -29,14 +25,34 @@ def opening(settings: Settings, stopping: Callable[[], bool]) -> Opening:
     if settings.engine is EngineKind.THREAD:
         load = partial(models.load_models, settings.models, settings.model_memory_mib, stopping)
         return thread.opening(load, settings.stall_seconds)
-    if settings.ray_address:
-        return cluster.opening(settings)
-    available = count_cores()
-    count = settings.replicas or choose_replicas(available)[0]
-    # By the most replicas that there may be, or those that come later would share cores with the first.
-    threads = settings.model.threads or max(1, available // max(count, settings.max_replicas))
-    each = [replace(model, threads=threads) for model in settings.models]
     if settings.engine is EngineKind.RAY:
-        return cluster.opening(replace(settings, replicas=count, model=each[0], others=tuple(each[1:])))
-    load = partial(models.load_models, each, settings.model_memory_mib)
-    return processes.opening([load] * count, settings.stall_seconds)
+        return cluster.opening(settings if settings.ray_address else share_cores(settings))
+
+    async def open_processes() -> Engine:
+        devices = settings.device_names or await asyncio.to_thread(models.find_gpus, settings.model)
+        return await processes.opening(list_loads(settings, devices), settings.stall_seconds)()
+
+    return open_processes
+
+
+def share_cores(settings: Settings, replicas: int = 0) -> Settings:
+    """Say how many replicas there are, and how many threads each has, where nobody did."""
+    cores = count_cores()
+    count = settings.replicas or replicas or min(cores, _MOST_UNASKED)
+    # By the most replicas that there may be, or those that come later would share cores with the first.
+    threads = settings.model.threads or max(1, cores // max(count, settings.max_replicas))
+    first, *others = (replace(model, threads=threads) for model in settings.models)
+    return replace(settings, replicas=count, model=first, others=tuple(others))
+
+
+def list_loads(settings: Settings, devices: Sequence[str]) -> list[Load]:
+    """Return what each replica loads, on the devices in turns; with none, on the one of the settings."""
+    shared = share_cores(settings, len(devices))
+    loads: list[Load] = []
+    for number in range(shared.replicas):
+        each = [
+            replace(model, device=devices[number % len(devices)] if devices else model.device)
+            for model in shared.models
+        ]
+        loads.append(partial(models.load_models, each, settings.model_memory_mib))
+    return loads

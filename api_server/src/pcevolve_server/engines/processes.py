@@ -1,4 +1,4 @@
-"""The model in several processes of this machine: one thread each is faster than all threads on one model."""
+"""The model in several processes of this machine: one for each GPU, or some that share the cores."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ from transformers import (
 
 from pcevolve_server import networks, sources
 from pcevolve_server.errors import AbandonedError, InvalidRequestError, ModelLoadError
-from pcevolve_server.model_settings import ModelSettings, Precision
+from pcevolve_server.model_settings import Batching, ModelSettings, Precision
 from pcevolve_server.networks import LOAD_ERRORS, weight
 from pcevolve_server.work import Completion, IsCancelled, TextRecipe, TextTask, never_cancelled
 from pcevolve_shared import limits
@@ -196,6 +196,8 @@ def load(settings: ModelSettings) -> LanguageModel:
     networks.quieten()
     keep_memory()
     device = networks.find_device(settings.device)
+    if settings.batching is Batching.EXACT:
+        networks.compute_alike(device)
     network, tokenizer = _parts(settings, device)
     if settings.threads:
         torch.set_num_threads(settings.threads)
