@@ -282,3 +282,40 @@ def test_a_folder_that_lost_the_record_of_a_paid_run_begins_no_other_run(
     assert (server.heard, digest(cut_off)) == ([], before)
     shutil.rmtree(cut_off)
     assert command(*words(method="t2i", iterations=None)).code == 0
+
+
+@pytest.mark.parametrize("lost", ["transcript", "transcript/log.jsonl"])
+def test_a_release_without_its_record_is_left_alone(words, command, server, lost):
+    """As of a run that paid for nothing, of which the ledger knows nothing that was lost."""
+    unpaid = words(method="t2i", iterations=None)
+    assert command(*unpaid).code == 0
+    if lost == "transcript":
+        shutil.rmtree("run/transcript")
+    else:
+        Path("run", lost).unlink()
+    before = digest(Path("run"))
+    server.heard.clear()
+    for again in (unpaid, ("run", "--resume", "run")):
+        refused = command(*again)
+        assert refused.code == 7
+        assert (
+            "run/release is there, and the record that it is of is not: restore transcript/" in refused.said
+        )
+    assert (server.heard, digest(Path("run"))) == ([], before)
+
+
+@pytest.mark.parametrize("asked", ["report run", "export run --format webdataset", "compare run run"])
+def test_nothing_is_made_of_a_release_that_is_not_of_the_record_beside_it(words, command, asked):
+    assert command(*words(out="other", domain="leather", method="t2i", iterations=None)).code == 0
+    assert command(*words(method="t2i", iterations=None)).code == 0
+    shutil.rmtree("run/release")
+    shutil.copytree("other/release", "run/release")
+    refused = command(*asked.split())
+    assert refused.code == 7
+    assert "run/release is not of the record beside it" in refused.said
+
+
+def test_a_folder_with_a_release_that_is_older_than_its_ledger_is_not_called_finished(words, command):
+    assert command(*words()).code == 0
+    drop_lines(Path("run"), "finished")
+    assert "run holds an unfinished run: continue it with" in command(*words()).said

@@ -45,6 +45,11 @@ def open_record(folder: RunFolder, ledger: Ledger | None) -> Iterator[Transcript
     else:
         if ledger is not None:
             _refuse_lost_record(folder, ledger)
+        if folder.release.exists():
+            raise TranscriptError(
+                f"{folder.release} is there, and the record that it is of is not: restore {TRANSCRIPT}/, or choose "
+                f"another {spell_flag('out')}"
+            )
         folder.clear_false_start()
     with closing(Transcript(folder.transcript)) as transcript:
         yield transcript
@@ -86,10 +91,9 @@ def find_release_fault(run: RunReader) -> str | None:
     layout = run.layout
     if not layout.release.exists():
         return None
-    manifest = None
-    with suppress(UsageError, TranscriptError):
+    try:
         manifest = run.manifest()
-    if not run.finished or manifest is None or manifest.transcript.head != run.head:
+    except (UsageError, TranscriptError):
         return (
             f"{layout.release} is not of the record beside it, which is older or another one: restore {TRANSCRIPT}/ as "
             "it was with that release; or move the release elsewhere and resume, which asks the provider again for "

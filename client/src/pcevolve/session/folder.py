@@ -76,7 +76,7 @@ class RunFolder(RunLayout):
         if not resume and self.has_plan():
             state = (
                 "is a finished run:"
-                if self.finished
+                if self.finished and RunReader.lenient(self.root).finished
                 else f"holds an unfinished run: continue it with {self.resume_command}, or"
             )
             raise UsageError(

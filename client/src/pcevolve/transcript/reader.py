@@ -121,7 +121,7 @@ class RunReader:
     @property
     def finished(self) -> bool:
         """True if the record of a whole run ends in its closing line."""
-        return isinstance(self.entries[-1].record, Finished)
+        return bool(self.entries) and isinstance(self.entries[-1].record, Finished)
 
     @property
     def torn(self) -> bool:
@@ -198,15 +198,20 @@ class RunReader:
 
         Raises:
             UsageError: The run is unfinished, so there is no release yet.
-            TranscriptError: The manifest is damaged.
+            TranscriptError: The manifest is damaged, or of another record than this one.
         """
         path = self.layout.manifest
-        if not path.is_file():
+        if not self.finished or not path.is_file():
             raise self.make_unfinished_error()
         try:
-            return Manifest.model_validate_json(read_file(path, MOST_BYTES))
+            manifest = Manifest.model_validate_json(read_file(path, MOST_BYTES))
         except (OSError, ValidationError) as error:
             raise TranscriptError(f"{path.name} is damaged: run pcevolve audit to learn more") from error
+        if manifest.transcript.head != self.head:
+            raise TranscriptError(
+                f"{path.parent} is not of the record beside it: run pcevolve audit to learn more"
+            )
+        return manifest
 
     @property
     def advice(self) -> str:
