@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import chain
+from typing import TYPE_CHECKING
 
 from pcevolve.errors import DataError
 from pcevolve.modality.images.files import RejectedImageError, examine
 from pcevolve.modality.images.levels import Seen, Window, find_folder_fault
-from pcevolve.modality.images.likeness import Sketch, find_alike, find_turned, sketch
 from pcevolve.private.listing import Listing, shorten
+
+if TYPE_CHECKING:
+    from pcevolve.modality.images.likeness import Sketch
 
 MOST_COMPARED = 20_000
 """Images of which each is compared with all others; more would take minutes."""
@@ -57,6 +60,8 @@ def inspect(listing: Listing, tick: Callable[[], None], window: Window | None = 
     Args:
         window: What is black and what is white in grey files; None for what each says itself.
     """
+    from pcevolve.modality.images.likeness import sketch  # SciPy takes long to load
+
     sizes: list[tuple[int, int]] = []
     faults: list[str] = []
     twins: list[Pair] = []
@@ -92,6 +97,8 @@ def inspect(listing: Listing, tick: Callable[[], None], window: Window | None = 
 
 def _of_different_units(sketches: dict[int, Sketch], units: Sequence[str]) -> tuple[Pair, ...]:
     """Pairs that look the same, where that matters: two units count as two whoever they show."""
+    from pcevolve.modality.images.likeness import find_alike, find_turned
+
     places, found = list(sketches), dict[Pair, None]()
     of = [units[place] for place in places]
     turned = find_turned([*sketches.values()], of) if len(places) <= MOST_TURNED else ()
