@@ -87,6 +87,46 @@ def test_an_insecure_run_is_marked_wherever_the_ledger_is_read(path):
     assert (second["noise"], second["forgets_insecure"]) == ("os-csprng", True)
 
 
+# -- runs on a draw from a folder, of which one unit changes two of the draw ------------------------------------------
+
+
+def test_a_run_on_a_draw_is_told_and_counted_as_a_unit_of_its_folder_bears_it(path):
+    pay(account(path, "a", subsampled=True, **API), 1)
+    ledger = Ledger(path)
+    (row,) = ledger.runs()
+    assert (row.epsilon, row.epsilon_drawn) == (2.0, 1.0)
+    assert [each.epsilon for each in ledger.history()] == [2.0]
+    (exported,) = ledger.export()["runs"]
+    assert (exported["subsampled"], exported["epsilon"]["pure"]) == (True, 2.0)
+    later = account(path, "b", **API)
+    assert later.compute_spent_before() == 2.0
+    assert later.earlier() == Earlier(releases=1, events=(TWO,))
+    pay(account(path, "c", images(b"other")), 1, "c")
+    assert (ledger.runs()[-1].epsilon, ledger.runs()[-1].epsilon_drawn) == (1.0, None)
+
+
+def test_what_all_runs_may_spend_is_held_against_what_a_unit_of_the_folder_bears(path):
+    drawn = account(path, "a", subsampled=True)
+    with pytest.raises(
+        BudgetError, match="this run would spend epsilon=4 on one image, whose lifetime limit is 3"
+    ):
+        drawn.require([TWO])
+    pay(drawn, 1)
+    with pytest.raises(BudgetError, match=r"already spent epsilon=2 .* this would make it 4"):
+        account(path, "b").require([TWO])
+    account(path, "c").require([ONE])
+
+
+@pytest.mark.parametrize("first", ["drawn", "whole"])
+def test_runs_that_did_the_same_do_not_stand_for_each_other_where_one_was_on_a_draw(path, first):
+    """Images a, b: one in a run on all, one in a run on a draw; whoever is worst off bore that of the draw."""
+    runs = {"drawn": (b"1", True), "whole": (b"2", False)}
+    for name in (first, *(runs.keys() - {first})):
+        image, subsampled = runs[name]
+        pay(account(path, name, images(image), subsampled=subsampled), 1, name)
+    assert account(path, "both", images(b"1", b"2")).compute_spent_before() == 2.0
+
+
 # -- releases to the same provider, as the card adds them up: a function of public facts alone ---------------------
 
 

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import json
+import re
+from contextlib import closing
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
 
 import pcevolve
 from pcevolve.auditing import Audit, audit
+from pcevolve.cli.main import main
 from pcevolve.config.config import RunConfig
-from pcevolve.errors import DataError, LedgerError, ProviderError
+from pcevolve.errors import BudgetError, DataError, LedgerError, ProviderError
 from pcevolve.ledger.ledger import Ledger
+from pcevolve.privacy import Budget
 from pcevolve.session import images, texts
 from pcevolve.session.console import describe_begun
 from pcevolve.session.finished.comparison import list_facts, read_runs
@@ -43,6 +48,11 @@ def fails_once(server) -> None:
 
 def flat(text: str) -> str:
     return " ".join(text.split())
+
+
+def squeeze(table: str) -> str:
+    """A table's words, without its lines."""
+    return " ".join(re.sub(r"[│┃─━┏┓┗┛┡┩└┘├┤┬┴┼╇╈]", " ", table).split())
 
 
 def manifest(root: Path) -> dict:
@@ -87,6 +97,12 @@ def test_what_it_means_for_the_folder_is_computed_and_said_wherever_the_epsilon_
     assert f"{first} for one that was drawn)" in pcevolve.load(root)._repr_html_()
     told = "\n".join(f"{title}: {text}" for title, text in describe_begun(root))
     assert f"privacy: epsilon {first} for one that was drawn)" in told
+    capsys.readouterr()
+    for command in (["status"], ["budget", "show"]):
+        with pytest.raises(SystemExit):
+            main([*command, "--ledger", "ledger.sqlite"])
+        # A table folds its cells.
+        assert "epsilon 20 for one" in squeeze(capsys.readouterr().out), command
     found = manifest(root)
     assert (found["guarantee"]["epsilon_spent"], found["guarantee"]["epsilon_drawn"]) == (20, 10)
     summary = json.loads((root / "summary.json").read_text())
@@ -94,6 +110,17 @@ def test_what_it_means_for_the_folder_is_computed_and_said_wherever_the_epsilon_
     found["guarantee"]["epsilon_spent"] = 10.0
     (root / "release" / "manifest.json").write_text(json.dumps(found, indent=1, sort_keys=True) + "\n")
     assert "guarantee.epsilon_spent" in str([each.faults for each in audit(root)])
+
+
+def test_a_cap_of_the_ledger_is_held_against_what_the_folder_bears(run, more):
+    more(cut=8, good=5)
+    with closing(Ledger(Path("ledger.sqlite"))) as ledger:
+        ledger.set_cap(Budget(Fraction(15), 0.0))
+    with pytest.raises(
+        BudgetError, match="this run would spend epsilon=20 on one image, whose lifetime limit is 15"
+    ):
+        run(**THREE)
+    assert (run(**THREE, epsilon=7, out="less") / "release").is_dir()
 
 
 @pytest.mark.parametrize(

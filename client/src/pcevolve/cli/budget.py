@@ -204,11 +204,14 @@ def _as_json(row: RunRow | HistoryRow | Cap) -> dict[str, Any]:
 
 def _cells(row: RunRow) -> tuple[str, str, str, str]:
     """A run in few columns: when it began, what it was, whom it concerned, what it has spent."""
+    from pcevolve.publish.loss import Loss  # NumPy takes a moment to load
+
     name = f"{row.folder or 'a folder that the ledger does not know'}\n{row.domain}".strip()
     units = f"{row.units} by {row.unit}"  # by their names, or by their images alone
     if row.named:
         units += f"\n{row.images} images"
-    spent = f"epsilon {format_loss(row.epsilon)}\nat delta {in_full(row.delta)}\n{row.relation}\n{row.draws} accesses"
+    loss = Loss(row.epsilon, row.epsilon_drawn, row.unit).say()
+    spent = f"{loss}\nat delta {in_full(row.delta)}\n{row.relation}\n{row.draws} accesses"
     spent += f"\n{row.noise}"
     if row.forgets_insecure:
         spent += "\nforgets INSECURE runs"

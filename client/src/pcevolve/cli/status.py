@@ -12,7 +12,6 @@ from rich.console import Console
 from pcevolve.cli.budget import NO_RUN, format_time, open_ledger
 from pcevolve.cli.options import Json, LedgerFile
 from pcevolve.errors import ClientError
-from pcevolve.public.figures import format_loss
 from pcevolve.screen import lay_out
 
 if TYPE_CHECKING:
@@ -41,6 +40,7 @@ def status(ledger: LedgerFile = None, as_json: Json = False) -> None:
 
 
 def _describe(row: RunRow, ledger: Ledger) -> dict[str, Any]:
+    from pcevolve.publish.loss import Loss  # with what only a ledger's reader needs
     from pcevolve.session.continuity import find_fault
     from pcevolve.session.folder import RunFolder
 
@@ -66,6 +66,6 @@ def _describe(row: RunRow, ledger: Ledger) -> dict[str, Any]:
         "state": state,
         "folder": row.folder,
         "domain": row.domain,
-        "spent": f"epsilon {format_loss(row.epsilon)}",
+        "spent": Loss(row.epsilon, row.epsilon_drawn, row.unit).say(),
         **more,
     }

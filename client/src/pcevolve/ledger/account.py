@@ -47,10 +47,12 @@ class Limits:
         run: What this run may spend.
         lower: ε that all runs together may spend on any one privacy unit, as this run wishes it: it may be lower than
             the ledger's cap and not higher; None for the cap itself.
+        folder: ε of the whole run on one unit of the folder that its units are drawn from; None where all are used.
     """
 
     run: Budget
     lower: Fraction | None = None
+    folder: Fraction | None = None
 
 
 @dataclass(frozen=True)
@@ -112,7 +114,12 @@ class Account:
             BudgetError: The run wishes for more than that.
         """
         caps, lower = self.entries.caps(), self.limits.lower
-        limit = caps[-1].budget if caps else self.limits.run
+        own = (
+            self.limits.run
+            if self.limits.folder is None
+            else replace(self.limits.run, epsilon=self.limits.folder)
+        )
+        limit = caps[-1].budget if caps else own
         if lower is None:
             return limit
         if lower > limit.epsilon:

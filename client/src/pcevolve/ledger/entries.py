@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass
 from fractions import Fraction
 from typing import Any
 
+from pcevolve.dp.calibration import DRAWN_UNITS
 from pcevolve.errors import LedgerError
 from pcevolve.ledger.store import SIZE, Row, Store
 from pcevolve.ledger.units import COUNT, RunUnits, UnitPartition, Units
@@ -65,6 +66,7 @@ class Terms:
     Attributes:
         secure: Whether noise from the operating system's CSPRNG protects the data; if not, the run is INSECURE.
         unit_size: Most images that one privacy unit may have, as declared; None if nobody did.
+        subsampled: Whether the run's units are drawn from a folder, of which one unit changes several of the draw.
         forgets_insecure: Whether INSECURE runs on the same data are left out of what they bear.
     """
 
@@ -73,6 +75,12 @@ class Terms:
     unit_size: int | None = None
     forgets_insecure: bool = False
     secrets: Listed | None = None
+    subsampled: bool = False
+
+    @property
+    def group(self) -> int:
+        """How many units of the run change where one unit changes of the folder that its data come from."""
+        return DRAWN_UNITS if self.subsampled else 1
 
     @property
     def noise(self) -> str:

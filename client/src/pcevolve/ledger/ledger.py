@@ -41,7 +41,9 @@ class RunRow:
         named: Whether the ledger knows them by name as well as by image.
         noise: ``os-csprng`` or ``INSECURE``.
         rounds: Releases that were paid for; ``draws`` are accesses to the private data.
-        epsilon: What it spent, at its own δ; inf for an INSECURE run that looked at private data.
+        epsilon: What it spent on one unit of its folder, at its own δ; inf for an INSECURE run that looked at private
+            data.
+        epsilon_drawn: What it spent on one unit that was drawn from the folder; None where all of them are used.
         secret_mu: μ, what it said of each secret that its owner declared; None where none was, and inf where what it
             said is bounded at one prior alone, or by nothing.
     """
@@ -60,6 +62,7 @@ class RunRow:
     rounds: int
     draws: int
     epsilon: float
+    epsilon_drawn: float | None
     delta: float
     secret_mu: float | None
 
@@ -243,6 +246,7 @@ class Ledger:
             rounds=len(self._entries.accesses(run.run_id)),
             draws=sum(event.count for event in events if event.mechanism != FREE.mechanism),
             epsilon=_loss(run, events),
+            epsilon_drawn=_loss(run, events, group=1) if run.terms.subsampled else None,
             delta=run.budget.delta,
             secret_mu=_secret_mu(run, events),
         )
@@ -276,23 +280,34 @@ class Ledger:
             "relation": run.relation,
             "unit": run.unit,
             "unit_size": run.terms.unit_size,
+            "subsampled": run.terms.subsampled,
             "provider": run.terms.provider,
             "noise": run.terms.noise,
             "forgets_insecure": run.terms.forgets_insecure,
             "budget": {"epsilon": str(run.budget.epsilon), "delta": delta},
-            "epsilon": {each.name: finite_or_none(_loss(run, events, each.epsilon)) for each in ACCOUNTANTS},
+            "epsilon": {
+                each.name: finite_or_none(_loss(run, events, measure=each.epsilon)) for each in ACCOUNTANTS
+            },
             "events": [asdict(event) for event in merge(events)],
             "receipts": [each.receipt.as_dict() for each in self._entries.payments(run.run_id)],
         }
 
 
 def _loss(
-    run: Enrolment, events: Sequence[Event], measure: Callable[[Sequence[Event], float], float] = epsilon
+    run: Enrolment,
+    events: Sequence[Event],
+    *,
+    measure: Callable[[Sequence[Event], float], float] = epsilon,
+    group: int | None = None,
 ) -> float:
-    """ε of a run's events at its δ, by ``measure``; inf where seeded noise was put on private data."""
+    """ε of a run's events at its δ, by ``measure``, on so many of its units, as change with one unit of its folder.
+
+    Returns:
+        inf where seeded noise was put on private data.
+    """
     if not run.terms.secure and merge(events):
         return math.inf
-    return measure(events, run.budget.delta)
+    return measure([event.on_group(group or run.terms.group) for event in events], run.budget.delta)
 
 
 def _secret_mu(run: Enrolment, events: Sequence[Event]) -> float | None:

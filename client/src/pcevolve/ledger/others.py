@@ -65,7 +65,7 @@ class PriorRuns:
         if None in groups:
             return Earlier(releases=len(runs), events=None)
         events = (
-            event.on_group(size)
+            event.on_group(size * run.terms.group)
             for run, size in zip(runs, groups, strict=True)
             for event in self.entries.events(run.run_id)
             if size is not None
@@ -181,15 +181,16 @@ class AffectedUnits:
                     "earlier runs on these data used another neighbour relation: use the same, "
                     f"--set privacy.relation={run.relation}, as {name_runs([run])} did"
                 )
-        done = {run.run_id: merge(self.entries.events(run.run_id)) for run in self.others}
+        done = {run.run_id: (merge(self.entries.events(run.run_id)), run.terms.group) for run in self.others}
         units = list(map(self.entries.read_units, (*self.others, self.run)))
         return compute_exposures(
             self.reach, units, self.run.relation, {**done, self.run.run_id: self.run.run_id}
         )
 
     def _by_others(self, exposure: Exposure) -> tuple[Event, ...]:
+        groups = {run.run_id: run.terms.group for run in self.others}
         return tuple(
-            event.on_group(size)
+            event.on_group(size * groups[run_id])
             for run_id, size in sorted(exposure.sizes.items())
             for event in self.entries.events(run_id)
             if run_id != self.run.run_id
@@ -197,7 +198,7 @@ class AffectedUnits:
 
     def _own(self, exposure: Exposure, events: Iterable[Event]) -> tuple[Event, ...]:
         size = exposure.sizes.get(self.run.run_id)
-        return tuple(event.on_group(size) for event in events) if size else ()
+        return tuple(event.on_group(size * self.run.terms.group) for event in events) if size else ()
 
 
 def name_runs(runs: Iterable[Enrolment]) -> str:
@@ -235,4 +236,4 @@ def _on_secret(event: Event, run: Enrolment, mine: Listed) -> Event:
         return theirs.as_event(event.count)
     # To exchange a unit is one event under replace-one, and a removal and an addition under add-remove.
     changes = 1 if run.relation == "replace-one" else 2
-    return event.on_group(changes * mine.most)
+    return event.on_group(changes * mine.most * run.terms.group)

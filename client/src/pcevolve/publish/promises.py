@@ -250,6 +250,6 @@ def state_cumulative_loss(plan: PublicPlan, events: Iterable[Event]) -> str:
     )
     # A run that was under way by then may have gone on.
     return (
-        f"{known}; one {plan.unit} that is in the folders of all of them and of this one bears {bears} in all, not "
-        "counting what other runs paid later."
+        f"{known}; one {plan.unit} that is in all of them and in this one bears {bears} in all, not counting what "
+        "other runs paid later."
     )

@@ -8,6 +8,9 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
+from dataclasses import replace
+from fractions import Fraction
+from math import isfinite
 from pathlib import Path
 
 from pcevolve.config.config import RunConfig
@@ -17,7 +20,7 @@ from pcevolve.encoders import frame_digest, named_weights
 from pcevolve.errors import UsageError
 from pcevolve.ledger.creation import require_volume
 from pcevolve.ledger.entries import Listed
-from pcevolve.ledger.ledger import Account, Ledger, Origin, Terms
+from pcevolve.ledger.ledger import Account, Ledger, Limits, Origin, Terms
 from pcevolve.private import ProgressCallback, no_progress
 from pcevolve.providers.dialect import Advice, ModelSize
 from pcevolve.public.methods import SecretEvolution
@@ -27,6 +30,7 @@ from pcevolve.public.plan import PublicPlan
 from pcevolve.public.requests import MOST_AT_ONCE
 from pcevolve.public.settings import UNKNOWN_LICENCE
 from pcevolve.public.words import TEMPLATE, USUAL
+from pcevolve.publish.loss import Loss
 from pcevolve.selectors.cells import choose_cells
 from pcevolve.selectors.method import AppearanceMode, Method, Schedule, first_selection
 from pcevolve.session.approval import Fact, note_private
@@ -316,6 +320,7 @@ def _account(components: Components, plan: PublicPlan, ledger: Ledger, transcrip
         plan.unit_size,
         plan.forgets_insecure,
         _list_secrets(components, plan, ledger),
+        plan.subsample is not None,
     )
     units = components.data.privacy_units(components.settings.data.unit_namespace or "")
     origin = Origin(str(components.settings.output.folder.absolute()), plan.domain)
@@ -323,8 +328,26 @@ def _account(components: Components, plan: PublicPlan, ledger: Ledger, transcrip
     if plan.secrecy is not None:
         private += components.read_secrets(plan.secrecy).compute_budgets_digest()
     return ledger.account(
-        *(plan.run_id, units, plan.relation, components.limits, plan.unit, terms, origin, transcript, private)
+        *(
+            plan.run_id,
+            units,
+            plan.relation,
+            _limit(components, plan),
+            plan.unit,
+            terms,
+            origin,
+            transcript,
+            private,
+        )
     )
+
+
+def _limit(components: Components, plan: PublicPlan) -> Limits:
+    """The run's limits, and what all of it costs a unit of the folder where its units are drawn from one."""
+    events = [event for each in components.method.plan_events(plan).values() for event in each]
+    whole = Loss.of(plan, events).epsilon
+    drawn = plan.subsample is not None and isfinite(whole)
+    return replace(components.limits, folder=Fraction(whole)) if drawn else components.limits
 
 
 def _list_secrets(components: Components, plan: PublicPlan, ledger: Ledger) -> Listed | None:
