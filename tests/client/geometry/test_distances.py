@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
-from threadpoolctl import threadpool_limits
 
 from pcevolve.geometry import distances
 from pcevolve.geometry.distances import (
-    ENTRY_BYTES,
-    _Screen,
+    _Search,
     find_centres,
-    nearest,
     nearest_candidates,
     nearest_of_some,
 )
@@ -24,8 +23,17 @@ WIDE = st.floats(allow_nan=True, allow_infinity=True)
 COARSE = st.integers(-2, 2).map(float)  # many exact ties
 
 
+@pytest.fixture(autouse=True, scope="module")
+def _screened() -> Iterator[None]:
+    """Few points are compared one by one, which would leave the search untried."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(distances, "FEW_PRODUCTS", 0)
+        yield
+
+
 def brute_force(records: np.ndarray, candidates: np.ndarray, count: int = 1) -> np.ndarray:
     usable = np.flatnonzero(np.isfinite(candidates).all(axis=1))
+    usable = usable if len(usable) >= count else np.arange(len(candidates))
     entrants = candidates[usable].astype(np.float64)
     with np.errstate(over="ignore", invalid="ignore"):
         gaps = [np.square(record - entrants).sum(axis=1) for record in records.astype(np.float64)]
@@ -71,11 +79,6 @@ def stretch(records: np.ndarray, candidates: np.ndarray) -> tuple[np.ndarray, np
     return records * scale, candidates * scale
 
 
-def memory(rows: int, candidates: np.ndarray) -> int:
-    """Enough for that many rows at a time."""
-    return rows * ENTRY_BYTES * sum(candidates.shape)
-
-
 CASES = {
     "random": draw_clusters(0, 300, 700, 128, 700, 1.0),
     "clustered": draw_clusters(1, 400, 1200, 128, 5, 0.1),
@@ -100,7 +103,7 @@ CASES = {
 @pytest.mark.parametrize("case", CASES)
 def test_the_answer_is_that_of_float64_brute_force(case, count):
     records, candidates = CASES[case]
-    found = nearest(records, candidates, count=count)
+    found = nearest_candidates(records, candidates, count)
     assert found.tolist() == brute_force(records, candidates, count).tolist()
 
 
@@ -111,7 +114,9 @@ def test_the_answer_is_that_of_brute_force_for_any_floats(elements, data):
     candidates = data.draw(hnp.arrays(np.float64, (9, 3), elements=elements))
     candidates[data.draw(st.integers(0, 8))] = 0.5
     count = data.draw(st.integers(1, 4))
-    assert np.array_equal(nearest(records, candidates, count=count), brute_force(records, candidates, count))
+    assert np.array_equal(
+        nearest_candidates(records, candidates, count), brute_force(records, candidates, count)
+    )
 
 
 @given(data=st.data(), seed=st.integers(0, 2**32 - 1))
@@ -120,51 +125,86 @@ def test_the_answer_is_that_of_brute_force_for_clusters_of_any_size_tightness_an
     pair = draw_clusters(seed, 60, data.draw(st.integers(130, 400)), 24, data.draw(st.integers(1, 9)), spread)
     records, candidates = (((each + place) * scale).astype(np.float32) for each in pair)
     count = data.draw(st.integers(1, 5))
-    assert np.array_equal(nearest(records, candidates, count=count), brute_force(records, candidates, count))
+    assert np.array_equal(
+        nearest_candidates(records, candidates, count), brute_force(records, candidates, count)
+    )
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_a_vote_depends_on_no_other_record_nor_on_blocks_order_or_threads(case):
+def test_a_vote_depends_on_no_other_record_nor_on_blocks_order_or_threads(case, monkeypatch):
     records, candidates = CASES[case]
-    whole = nearest(records, candidates)
+    whole = nearest_candidates(records, candidates)
     order = np.random.default_rng(0).permutation(len(records))
+    assert nearest_candidates(records[:1], candidates).tolist() == whole[:1].tolist()
     for rows in (1, 7, 100):
-        found = nearest(records[order], candidates, memory_bytes=memory(rows, candidates))
-        assert np.array_equal(found, whole[order])
-    assert nearest(records[:1], candidates).tolist() == whole[:1].tolist()
-    with threadpool_limits(1):
-        assert nearest(records, candidates).tolist() == whole.tolist()
+        monkeypatch.setattr(distances, "BLOCK_ROWS", rows)
+        assert np.array_equal(nearest_of_some(records, order, candidates), whole[order])
+    monkeypatch.setattr(distances, "BLOCK_SCORES", 3 * len(candidates))
+    for threads in (1, 3):
+        monkeypatch.setattr(distances, "thread_count", lambda threads=threads: threads)
+        assert nearest_candidates(records, candidates).tolist() == whole.tolist()
+    assert nearest_candidates(records[:1], candidates).tolist() == whole[:1].tolist()
 
 
-@pytest.mark.parametrize("case", [case for case in CASES if case not in ("one giant", "float64")])
-def test_no_score_is_farther_from_the_truth_than_the_bound(case):
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+@pytest.mark.parametrize("case", [case for case in CASES if case != "float64"])
+def test_no_score_is_farther_from_the_truth_than_the_bound(case, kind):
     records, candidates = (each.astype(np.float64) for each in CASES[case])
-    screen, close = _Screen(candidates), slice(None, 20)
-    norms = np.linalg.norm(records[close] - screen._centre, axis=1)
-    scores = screen._halves - (records[close] - screen._centre) @ screen._field.T
-    wide = [each.astype(np.longdouble) for each in (records[close], candidates, screen._centre)]
+    search, close = _Search(candidates, 1), slice(None, 20)
+    with np.errstate(over="ignore", invalid="ignore"):
+        scores, error = search.score(records[close], kind)
+    wide = [each.astype(np.longdouble) for each in (records[close], candidates, search.centre)]
     truth = np.square(wide[1] - wide[2]).sum(axis=1) / 2 - (wide[0] - wide[2]) @ (wide[1] - wide[2]).T
-    assert np.all(np.abs(scores - truth) <= screen._error(norms)[:, None])
+    bounded = np.isfinite(error)
+    assert np.all(np.abs(scores[bounded] - truth[bounded]) <= error[bounded, None])
+    assert bounded.all() or (kind is np.float32 and case in ("one giant", "huge"))
 
 
-def test_without_a_usable_candidate_there_is_no_answer_and_without_records_no_vote():
-    for candidates in (np.empty((0, 2)), np.full((3, 2), np.nan)):
-        with pytest.raises(ValueError, match="no candidate has a finite embedding"):
-            nearest(np.zeros((4, 2)), candidates)
-    assert nearest(np.empty((0, 2)), np.zeros((3, 2))).shape == (0, 1)
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_a_bound_half_as_large_would_not_hold_a_hundredfold(kind):
+    """The bound is no more than a few hundred times what errors come to, or it would rule out too little."""
+    records, candidates = (each.astype(np.float64) for each in CASES["random"])
+    scores, error = _Search(candidates, 1).score(records[:20], kind)
+    exact = [each.astype(np.longdouble) for each in (records[:20], candidates, candidates.mean(axis=0))]
+    truth = np.square(exact[1] - exact[2]).sum(axis=1) / 2 - (exact[0] - exact[2]) @ (exact[1] - exact[2]).T
+    assert np.abs(scores - truth).max() > error.max() / 2000
+
+
+def test_what_single_precision_leaves_open_is_decided_by_the_exact_distances():
+    """Three candidates that float32 scores alike, the last of which is the nearest by one part in 10^12."""
+    random = np.random.default_rng(5)
+    centre = random.standard_normal(64)
+    steps = np.zeros((400, 64))
+    steps[:, 0] = [1 + 3e-12, 1 + 2e-12, 1 + 1e-12, *(10 + np.arange(397))]
+    candidates, points = centre + steps, np.repeat(centre[None], 300, axis=0)
+    assert set(nearest_candidates(points, candidates)[:, 0]) == {2}
+    assert nearest_candidates(points, candidates, 3).tolist() == [[2, 1, 0]] * 300
+
+
+def test_few_points_are_compared_one_by_one_with_the_same_answer(monkeypatch):
+    records, candidates = draw_clusters(14, 20, 30, 8, 4, 0.3)
+    screened = nearest_candidates(records, candidates, 2)
+    monkeypatch.setattr(distances, "FEW_PRODUCTS", 20 * 30 * 8)
+    monkeypatch.setattr(distances, "_Search", None)
+    assert nearest_candidates(records, candidates, 2).tolist() == screened.tolist()
+
+
+@pytest.mark.parametrize("few", [0, 10**9])
+def test_where_too_few_candidates_are_usable_the_first_of_the_others_follow(few, monkeypatch):
+    monkeypatch.setattr(distances, "FEW_PRODUCTS", few)
+    candidates = np.array([[np.nan, 0.0], [5.0, 5.0], [0.0, np.nan], [1.0, 1.0]])
+    assert nearest_candidates(np.zeros((2, 2)), candidates, 3).tolist() == [[3, 1, 0]] * 2
+    assert nearest_candidates(np.zeros((2, 2)), candidates, 1).tolist() == [[3]] * 2
+    assert nearest_candidates(np.zeros((2, 2)), np.full((3, 2), np.nan), 1).tolist() == [[0]] * 2
+    assert nearest_candidates(np.empty((0, 2)), candidates).shape == (0, 1)
 
 
 @pytest.mark.parametrize("kind", [np.float16, np.float32])
 def test_a_memory_map_gives_the_answers_of_the_array_in_it(tmp_path, kind):
     records, candidates = (each.astype(kind) for each in CASES["random"])
-    stored = np.lib.format.open_memmap(tmp_path / "e.npy", "w+", dtype=kind, shape=records.shape)
-    for start in range(0, len(records), 90):
-        stored[start : start + 90] = records[start : start + 90]
-    stored.flush()
-    expected = nearest(records, candidates).tolist()
+    np.save(tmp_path / "e.npy", records)
     mapped = np.load(tmp_path / "e.npy", mmap_mode="r")
-    assert nearest(mapped, candidates, memory(10, candidates)).tolist() == expected
-    assert nearest(mapped, candidates).tolist() == expected
+    assert nearest_candidates(mapped, candidates).tolist() == nearest_candidates(records, candidates).tolist()
 
 
 SEEDS = st.integers(0, 2**32 - 1)

@@ -1,167 +1,175 @@
 """Distances of embeddings, nearest candidates and groups, the same bit for bit however many rows are asked about.
 
-What these functions return is private until a mechanism has drawn from it. Embeddings need not fit in memory: one
-matrix product in float64 scores all candidates of a block of points, and rules out those that a bound on its error
+What these functions return is private until a mechanism has drawn from it. Matrix products score all candidates of a
+block of points, in float32 and, where that leaves many, in float64. They rule out those that a bound on their error
 shows to be farther than enough others; distances that are summed in one order decide among the few that are left. So
-the answer is that of brute force, whatever library multiplies, in whatever order. scikit-learn's and FAISS's searches
-return what their products round to, and another block or number of threads may round otherwise.
+the answer is that of brute force, whatever library multiplies, in whatever order. The searches of FAISS and
+scikit-learn return what their products round to, and another block or number of threads may round otherwise; the
+first of them takes longer, too (``benchmarks/nearest.py``).
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pcevolve.encoders.singly import lone_workers, thread_count
+
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
-MEMORY_BYTES = 512 * 2**20
-ENTRY_BYTES = 32
-"""Memory that a row of a block takes, at most, for each candidate and each dimension."""
-BATCH_DIFFERENCES = 256
-"""Vectors held at a time: 4 MiB at 2048 dimensions."""
-ROUNDOFF = 2.0**-52
-"""Twice the unit roundoff of float64, for products that are summed in any order."""
-
-
-class Rows(Protocol):
-    """Embeddings ``(n, d)`` read by slices of rows: an array, or a memory map of more than fits in memory."""
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Number of embeddings and their dimension, ``(n, d)``."""
-
-    def __getitem__(self, rows: slice, /) -> NDArray[Any]: ...
-
-
-def nearest(
-    points: Rows, candidates: NDArray[Any], memory_bytes: int = MEMORY_BYTES, count: int = 1
-) -> IntArray:
-    """Indices of the nearest candidates of each point in Euclidean distance.
-
-    Args:
-        points: Private embeddings ``(n, d)``, float16, float32 or float64, read once in blocks of rows.
-        candidates: Public embeddings ``(m, d)``; a row that is not finite is never near.
-        memory_bytes: Bound on the working memory beside the candidates and a copy of them. It does not bound the time:
-            where many candidates are equally near, all of them are compared one by one.
-        count: How many; fewer where fewer candidates are finite.
-
-    Returns:
-        int64 ``(n, count)``: the first places of a stable argsort of ``((point - candidate) ** 2).sum()`` in float64;
-        a point that is not finite gets the lowest usable indices. Row ``i`` is a function of point ``i``
-        and of the candidates, bit for bit: neither the other points, nor their order, nor ``memory_bytes``, nor
-        the number of threads can change it. Adding or removing a point therefore adds or removes one vote, and
-        replacing one moves one vote.
-
-    Raises:
-        ValueError: No candidate is finite.
-    """
-    # An equal row cannot be nearer than the first of them, and of a
-    # provider's many copies each would have to be compared.
-    entrants = _distinct(candidates) if count == 1 else _usable(candidates)
-    field = candidates[entrants].astype(np.float64)
-    count = min(count, len(field))
-    near = np.empty((points.shape[0], count), dtype=np.int64)
-    size = max(1, memory_bytes // (ENTRY_BYTES * (len(field) + field.shape[1])))
-    # Warnings would tell of single points; what overflows is compared one by one, or ties.
-    with np.errstate(over="ignore", invalid="ignore"):
-        screen = _Screen(field)
-        for rows in _blocks(len(near), size):
-            block = np.asarray(points[rows]).astype(np.float64)
-            near[rows] = entrants[_settle(block, field, screen.keeps(block, count), count)]
-    return near
-
-
-def _usable(candidates: NDArray[Any]) -> IntArray:
-    usable = np.flatnonzero(np.isfinite(candidates).all(axis=1))
-    if not len(usable):
-        raise ValueError("no candidate has a finite embedding: there is nothing to be nearest to")
-    return usable
-
-
-def _distinct(candidates: NDArray[Any]) -> IntArray:
-    # Of identical rows the first.
-    usable = _usable(candidates)
-    first = {candidates[index].tobytes(): index for index in usable[::-1]}
-    return np.sort(np.fromiter(first.values(), dtype=np.int64))
-
-
-def _blocks(length: int, count: int) -> Iterator[slice]:
-    return (slice(start, start + count) for start in range(0, length, max(1, count)))
-
-
-class _Screen:
-    """All candidates of the race ``f = |s|² / 2 - <x, s>``, which orders them as their distances do.
-
-    ``x`` and ``s`` are points and candidates relative to the candidates' mean, which makes their norms, and with them
-    the error, small.
-    """
-
-    def __init__(self, field: FloatArray) -> None:
-        self._centre = field.mean(axis=0)
-        self._field = field - self._centre
-        self._halves = np.square(self._field).sum(axis=1) / 2
-        self._reach = float(np.sqrt(2 * self._halves.max()))
-
-    def keeps(self, points: FloatArray, count: int) -> NDArray[np.bool_]:
-        """Mark the candidates that may be among the ``count`` nearest, bool ``(n, m)``.
-
-        A candidate is ruled out only if ``count`` others are nearer beyond the error of all scores. Values that
-        overflow rule nothing out: a comparison with NaN is false.
-        """
-        centred = points - self._centre
-        scores = self._halves - centred @ self._field.T
-        last = scores.min(axis=1) if count == 1 else np.partition(scores, count - 1, axis=1)[:, count - 1]
-        farthest = last + 2 * self._error(np.sqrt(np.square(centred).sum(axis=1)))
-        # ``not (a > b)`` and not ``a <= b``: what overflowed to NaN stays and is compared one by one.
-        return np.asarray(np.logical_not(scores > farthest[:, None]))
-
-    def _error(self, norms: FloatArray) -> FloatArray:
-        """Bound on ``|score - f|``, and on how far the float64 distances that are promised are from the true ones.
-
-        With ``X = |x|``, ``S = max |s|`` and ``g = d 2⁻⁵²``, a product is wrong by at most ``g X S`` (Higham 2002,
-        section 3.1, with twice the unit roundoff), a half by ``g S² / 2``, what rounding took from ``x`` and ``s`` adds
-        ``2⁻⁵¹ X S``, and half a squared distance is wrong by ``g (X + S)² / 2``: in all less than ``2 g (X + S)²``. The
-        eight more dimensions cover the norms' own rounding, the last summand what underflows.
-        """
-        width = len(self._centre) + 8
-        relative = 2 * width * ROUNDOFF * np.square(norms + self._reach)
-        return np.asarray(relative + width * np.finfo(np.float64).tiny)
-
-
-def _settle(block: FloatArray, field: FloatArray, kept: NDArray[np.bool_], count: int) -> IntArray:
-    """Nearest of the candidates kept, int64 ``(n, count)``."""
-    near: IntArray = np.repeat(kept.argmax(axis=1)[:, None], count, axis=1)
-    for row in np.flatnonzero(np.count_nonzero(kept, axis=1) > 1):
-        columns = np.flatnonzero(kept[row])
-        # Stable, and in one order of summation: only here is the answer decided, bit for bit.
-        order = _square_distances(block[row], field, columns).argsort(kind="stable")
-        near[row] = columns[order[:count]]
-    return near
-
-
-def _square_distances(point: FloatArray, field: FloatArray, columns: IntArray) -> FloatArray:
-    """Squared distances ``(k,)`` of a point to candidates, each computed in one way whatever the others."""
-    squared = np.empty(len(columns))
-    for part in _blocks(len(columns), BATCH_DIFFERENCES):
-        difference = field[columns[part]] - point
-        squared[part] = np.square(difference, out=difference).sum(axis=1)
-    return squared
-
-
+BoolArray = NDArray[np.bool_]
 Embeddings: TypeAlias = NDArray[np.floating[Any]]
 """float64 ``(n, d)``, or float32 where that holds the same numbers; with float64 candidates no result differs."""
 
 FEW_PRODUCTS = 2**22
 """Multiplications up to which comparing one by one takes less time than to prepare a screen."""
+BLOCK_ROWS = 256
+"""Points that a thread scores at a time."""
+BLOCK_SCORES = 2**21
+"""Scores that a thread holds at a time, 8 MB in float32; of very many candidates this is of fewer points."""
+SPARE = 16
+"""Candidates beyond those asked for that a screen in float32 may leave; of more, float64 rules out most."""
+BATCH_NUMBERS = 2**19
+"""Coordinates of differences held at a time, 4 MiB."""
 FINEST = 20
 """Binary digits of the largest coordinate: squared distances of 1000 coordinates stay below 2**53."""
 MOST_STEPS = 30
 """Of k-means, which mostly comes to rest before."""
-BLOCK_ROWS = 2**13
-"""Points that are copied and compared at a time: 640 MB of distances at 10,000 candidates of which none can be used."""
+
+
+def nearest_candidates(points: Embeddings, candidates: FloatArray, count: int = 1) -> IntArray:
+    """The nearest candidates of each point; see ``nearest_of_some``."""
+    return nearest_of_some(points, np.arange(len(points)), candidates, count)
+
+
+def nearest_of_some(points: Embeddings, places: IntArray, candidates: FloatArray, count: int = 1) -> IntArray:
+    """The nearest candidates of each of some points in Euclidean distance, in bounded memory beside the points.
+
+    Args:
+        points: Private embeddings ``(n, d)``, an array or a memory map, read in blocks of rows.
+        places: int64 ``(k,)``, rows of ``points``.
+        candidates: Public embeddings ``(m, d)``; one that is not finite is not nearer than any that is.
+        count: How many, ``m`` at most.
+
+    Returns:
+        int64 ``(k, count)``: the first places of a stable argsort of ``((point - candidate) ** 2).sum()`` in float64;
+        a point that is not finite gets the lowest indices. Row ``i`` is a function of point ``i`` and of the
+        candidates, bit for bit: neither the other points, nor their order, nor the size of blocks, nor the number of
+        threads can change it. Adding or removing a point therefore adds or removes one vote, and replacing one moves
+        one vote.
+    """
+    entrants = np.flatnonzero(np.isfinite(candidates).all(axis=1))
+    if len(entrants) < count:
+        entrants = np.arange(len(candidates))
+    elif count == 1:
+        # An equal row cannot be nearer than the first of them, and of a
+        # provider's many copies each would have to be compared.
+        entrants = entrants[np.unique(find_firsts_of_equals(candidates[entrants]))]
+    field = candidates[entrants].astype(np.float64)
+    if len(places) * field.size <= FEW_PRODUCTS:
+        order = squared_distances(points[places], field).argsort(axis=1, kind="stable")
+        return np.asarray(entrants[order[:, :count]])
+    near, search = np.empty((len(places), count), dtype=np.int64), _Search(field, count)
+
+    def fill(rows: slice) -> None:
+        near[rows] = entrants[search.find(points[places[rows]].astype(np.float64))]
+
+    with lone_workers(thread_count()) as pool:
+        rows = max(1, min(BLOCK_ROWS, BLOCK_SCORES // len(field)))
+        deque(pool.map(fill, _slices(len(places), rows)), maxlen=0)  # raises what a thread raised
+    return near
+
+
+def find_firsts_of_equals(rows: Embeddings) -> IntArray:
+    """Of each row the place of the first that equals it, int64 ``(rows,)``."""
+    first: dict[bytes, int] = {}
+    positive = rows + 0.0  # as bytes, 0 and -0 differ
+    return np.array(
+        [first.setdefault(row.tobytes(), place) for place, row in enumerate(positive)], dtype=np.int64
+    )
+
+
+class _Search:
+    """Finds the ``count`` nearest of some candidates.
+
+    Its scores ``f = |s|² / 2 - <x, s>`` order candidates as their distances do. ``x`` and ``s`` are points and
+    candidates relative to the candidates' mean, which makes their norms, and with them the error, small.
+    """
+
+    def __init__(self, field: FloatArray, count: int) -> None:
+        self._field, self._count = field, count
+        with np.errstate(over="ignore", invalid="ignore"):
+            self.centre = field.mean(axis=0)
+            centred = field - self.centre
+            halves = np.square(centred).sum(axis=1) / 2
+            self._reach = float(np.sqrt(2 * halves.max()))
+            # One product is a whole score: of a point and 1, with minus a candidate and half its squared norm.
+            factor = np.concatenate([-centred.T, halves[None]])
+            self._factors = {kind: factor.astype(kind) for kind in (np.float32, np.float64)}
+
+    def find(self, points: FloatArray) -> IntArray:
+        """Return the nearest candidates of each point, int64 ``(n, count)``."""
+        # Warnings would tell of single points; what overflows is compared one by one, or ties.
+        with np.errstate(over="ignore", invalid="ignore"):
+            excluded = self._exclude(points, np.float32)
+            left = excluded.shape[1] - np.count_nonzero(excluded, axis=1)
+            many = np.flatnonzero(left > self._count + SPARE)
+            if len(many):
+                excluded[many] |= self._exclude(points[many], np.float64)
+            near: IntArray = np.repeat(excluded.argmin(axis=1)[:, None], self._count, axis=1)
+            several = np.flatnonzero(left > 1)
+            near[several] = self._settle(points[several], excluded[several])
+        return near
+
+    def _exclude(self, points: FloatArray, kind: type[np.floating[Any]]) -> BoolArray:
+        """Mark candidates that are not among the nearest, bool ``(n, m)``: ``count`` others are nearer, beyond error.
+
+        Values that overflow rule nothing out: a comparison with NaN is false.
+        """
+        scores, error = self.score(points, kind)
+        last = self._count - 1
+        farthest = scores.min(axis=1) if not last else np.partition(scores, last, axis=1)[:, last]
+        # In float64 and rounded up, for a limit in float32 could be rounded below what may still be near.
+        limit = np.nextafter((farthest + 2 * error).astype(kind), kind(np.inf))
+        return np.asarray(scores > limit[:, None])
+
+    def score(self, points: FloatArray, kind: type[np.floating[Any]]) -> tuple[Embeddings, FloatArray]:
+        """Return the scores ``(n, m)`` in a precision, and a bound on the error of each point's.
+
+        The bound is on ``|score - f|``, and on how far the float64 distances that are promised are from the true ones.
+        With ``X = |x|``, ``S = max |s|``, ``d`` coordinates and ``e`` twice the unit roundoff, a product of ``d + 1``
+        terms is wrong by at most ``(d + 1) e (X S + S² / 2)`` in any order of summation (Higham 2002, section 3.1).
+        What rounding took from its factors adds ``e (X S + S² / 2)``, half a squared norm is wrong by ``d e S² / 4``,
+        and half a squared distance by ``(d + 2) e (X + S)² / 4``: in all less than ``(d + 3) e (X + S)²``. Five more
+        dimensions cover the norms' own rounding, the last summand what underflows.
+        """
+        centred = points - self.centre
+        extended = np.ones((len(points), len(self.centre) + 1), dtype=kind)
+        extended[:, :-1] = centred
+        width, limits = len(self.centre) + 8, np.finfo(kind)
+        whole = np.square(np.sqrt(np.square(centred).sum(axis=1)) + self._reach)
+        error = width * (float(limits.eps) * whole + 4 * float(limits.tiny))
+        error[~(whole < float(limits.max) / 4)] = np.inf  # a sum on the way may overflow
+        return extended @ self._factors[kind], error
+
+    def _settle(self, points: FloatArray, excluded: BoolArray) -> IntArray:
+        """Nearest of the candidates that are left, int64 ``(n, count)``: here alone bits decide."""
+        rows, columns = np.nonzero(~excluded)
+        squared = np.empty(len(rows))
+        for part in _slices(len(rows), max(1, BATCH_NUMBERS // points.shape[1])):
+            difference = self._field[columns[part]] - points[rows[part]]
+            squared[part] = np.square(difference, out=difference).sum(axis=1)
+        order = np.lexsort((squared, rows))  # stable: of equally near ones the first
+        starts = np.searchsorted(rows, np.arange(len(points)))
+        return np.asarray(columns[order[starts[:, None] + np.arange(self._count)]])
+
+
+def _slices(length: int, step: int) -> Iterator[slice]:
+    return (slice(start, start + step) for start in range(0, length, step))
 
 
 def are_single(values: Embeddings) -> bool:
@@ -190,34 +198,6 @@ def squared_distances(points: Embeddings, candidates: FloatArray) -> FloatArray:
         for row, point in zip(squared, points, strict=True):
             row[:] = np.square(candidates - point).sum(axis=1)
     return squared
-
-
-def nearest_candidates(points: Embeddings, candidates: FloatArray, count: int = 1) -> IntArray:
-    """The ``count`` nearest candidates of each point, int64 ``(points, count)``, the first of equally near ones first.
-
-    Few points are compared one by one; many are screened first, which gives the same answer bit for bit.
-    """
-    if points.size * len(candidates) <= FEW_PRODUCTS or not np.isfinite(candidates).all():
-        order = squared_distances(points, candidates).argsort(axis=1, kind="stable")
-        return np.asarray(order[:, :count], dtype=np.int64)
-    return nearest(points, candidates, count=count)
-
-
-def nearest_of_some(points: Embeddings, places: IntArray, candidates: FloatArray, count: int = 1) -> IntArray:
-    """The nearest candidates of each of some points, in bounded memory beside the points.
-
-    Args:
-        places: int64 ``(n,)``, rows of ``points``.
-        count: How many of them.
-
-    Returns:
-        int64 ``(n, count)``, nearest first, and the first of several that are equally near.
-    """
-    near = np.empty((len(places), count), dtype=np.int64)
-    for start in range(0, len(places), BLOCK_ROWS):
-        block = slice(start, start + BLOCK_ROWS)
-        near[block] = nearest_candidates(points[places[block]], candidates, count)
-    return near
 
 
 def find_centres(points: FloatArray, count: int) -> FloatArray:
@@ -252,7 +232,7 @@ def find_centres(points: FloatArray, count: int) -> FloatArray:
 
 
 def _groups(points: FloatArray, found: FloatArray) -> IntArray:
-    return nearest_of_some(points, np.arange(len(points)), found)[:, 0]
+    return nearest_candidates(points, found)[:, 0]
 
 
 def _means(points: FloatArray, groups: IntArray, before: FloatArray) -> FloatArray:

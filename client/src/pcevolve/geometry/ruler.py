@@ -15,7 +15,7 @@ from typing import Self
 
 import numpy as np
 
-from pcevolve.geometry.distances import FloatArray, IntArray
+from pcevolve.geometry.distances import FloatArray
 
 MACHINE_SHARE = 4e-6
 """Share of the largest norm by which two machines may differ in an embedding. Kernels for five generations of
@@ -55,12 +55,3 @@ class Ruler:
         """Fewest and most steps that another machine may count; ``moved`` ends of a distance are embeddings."""
         low, high = (self.count_steps(distances + sign * moved * self.reach) for sign in (-1, 1))
         return np.maximum(low, 0.0), high
-
-
-def find_firsts_of_equals(rows: FloatArray) -> IntArray:
-    """Of each row the place of the first that equals it, int64 ``(rows,)``."""
-    first: dict[bytes, int] = {}
-    positive = rows + 0.0  # as bytes, 0 and -0 differ
-    return np.array(
-        [first.setdefault(row.tobytes(), place) for place, row in enumerate(positive)], dtype=np.int64
-    )

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pcevolve.dp.mechanisms import FloatArray
-from pcevolve.geometry.distances import IntArray, distances
-from pcevolve.geometry.ruler import Ruler, find_firsts_of_equals
+from pcevolve.geometry.distances import IntArray, distances, find_firsts_of_equals
+from pcevolve.geometry.ruler import Ruler
 from pcevolve.privacy import Events
 from pcevolve.selectors.scene import Measurement, Scene
 
