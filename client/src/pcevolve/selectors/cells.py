@@ -18,7 +18,13 @@ import numpy as np
 
 from pcevolve.dp.calibration import histogram_sensitivity
 from pcevolve.dp.mechanisms import FloatArray, Noise
-from pcevolve.geometry.distances import IntArray, are_single, find_centres, find_firsts_of_equals, nearest_of_some
+from pcevolve.geometry.distances import (
+    IntArray,
+    are_single,
+    find_centres,
+    find_firsts_of_equals,
+    nearest_of_some,
+)
 from pcevolve.geometry.frame import idle_step, is_rounded_to, round_to_noise_scale
 from pcevolve.privacy import Event, Events
 from pcevolve.public import settings

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from pcevolve.dp.calibration import DEVIATION_RADIUS, bounded_sum_sensitivity, deviation_sum_sensitivity
 from pcevolve.dp.curves import normal_cdf
 from pcevolve.dp.mechanisms import FloatArray, Noise
-from pcevolve.geometry.distances import IntArray, squared_distances, find_firsts_of_equals
+from pcevolve.geometry.distances import IntArray, find_firsts_of_equals, squared_distances
 from pcevolve.geometry.frame import idle_step, is_rounded_to, project
 from pcevolve.geometry.ruler import Ruler
 from pcevolve.privacy import Event, Events
