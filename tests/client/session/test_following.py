@@ -12,7 +12,11 @@ import pytest
 
 import pcevolve
 from pcevolve.ledger.ledger import Ledger
-from pcevolve.publish.source import Source
+from pcevolve.public.plan import PublicPlan
+from pcevolve.publish.source import KEPT, Source
+from pcevolve.session.finished.evaluating import Question, evaluate
+from pcevolve.session.finished.held_out import find_private
+from pcevolve.session.folder import RunFolder
 from pcevolve_shared import images
 from support import online
 from support.folders import events
@@ -264,3 +268,48 @@ def test_texts_start_from_a_release_too(tmp_path):
     audited = made.audit(sources=[source.folder])
     assert audited, audited.faults
     server.close()
+
+
+def test_what_a_plan_says_is_the_releases_or_the_new_runs_own():
+    """A field that the promise of a release is about must not be forgotten."""
+    own = (
+        *(
+            "run_id",
+            "run_seed",
+            "api",
+            "method",
+            "candidates",
+            "initial",
+            "batch",
+            "at_once",
+            "library",
+            "licence",
+        ),
+        *(
+            "start",
+            "prompts",
+            "prototypes",
+            "lookahead",
+            "more",
+            "pool",
+            "keep",
+            "appearance",
+            "centre_first",
+        ),
+        *("threshold", "threshold_end", "votes", "class_counts", "cells", "tau", "selection", "variations"),
+        *("calibration", "iterations", "strengths", "vary_by", "vary_with", "frame"),
+    )
+    assert {*PublicPlan.model_fields} == {*KEPT, *own}
+
+
+def test_data_that_the_run_of_the_release_read_are_no_test_of_its_variations(
+    evolved, native, private, tmp_path
+):
+    source = evolved(method="pe", delta=1e-5)
+    made = vary(native, tmp_path)
+    digests = [hashlib.sha256(b"nobody's").digest()]
+    assert find_private(RunFolder(made.folder), made.plan, digests) == []
+    with pytest.raises(pcevolve.DataError, match="some of it is private data of this run"):
+        evaluate(made.folder, Question(str(private), None, False, ("bundled",), None, "cpu", None))
+    shutil.move(source.folder, tmp_path / "elsewhere")
+    assert find_private(RunFolder(made.folder), made.plan, digests) is None

@@ -23,18 +23,8 @@ from pcevolve_shared.reading import read_file
 KEPT: Final = (
     *("dialect", "model", "answered_by", "modality", "image_hosts", "min_usable"),
     *("domain", "labels", "words", "prompt_template"),
-    *(
-        "relation",
-        "unit",
-        "unit_size",
-        "shots",
-        "subsample",
-        "window",
-        "epsilon",
-        "delta",
-        "encoder",
-        "weights",
-    ),
+    *("relation", "unit", "unit_size", "namespaced", "shots", "subsample", "window"),
+    *("epsilon", "delta", "encoder", "weights"),
     *("noise", "forgets_insecure", "earlier", "secrecy"),
 )
 """Fields of a plan that starts from a release which are its run's: how images are asked for, and what is promised."""

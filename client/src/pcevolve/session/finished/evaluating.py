@@ -26,9 +26,8 @@ from pcevolve.private import ProgressCallback, no_progress
 from pcevolve.private.dataset import PrivateDataset
 from pcevolve.public.modality import Kind
 from pcevolve.public.plan import PublicPlan
-from pcevolve.selectors import find_method
 from pcevolve.session.finished.classification import NearestMean
-from pcevolve.session.finished.held_out import require_held_out
+from pcevolve.session.finished.held_out import find_origin, has_voted, require_held_out
 from pcevolve.session.finished.judging import digest_subject, keep_judgement, load_judges
 from pcevolve.session.folder import RunFolder
 from pcevolve.session.kind import KindOfRun, load_kind
@@ -79,11 +78,12 @@ def evaluate(
     plan = RunReader.strict(root).require_plan()
     control = find_control(root, question.control)
     kind, folder = plan.modality.kind, RunFolder(root)
-    test, private = _owners(question.test, plan, "--test", folder), None
+    origin = find_origin(folder)
+    test, private = _owners(question.test, plan, "--test", origin), None
     if question.private is not None:
-        private = _owners(question.private, plan, "--private", folder)
+        private = _owners(question.private, plan, "--private", origin)
     unchecked = require_held_out(test, private, folder, plan, f"--test {question.test}")
-    voter = plan.encoder if find_method(plan.method).queries_data else None
+    voter = plan.encoder if has_voted(plan) else None
     judges = load_judges(question.judges, voter, question.device, kind, plan.weights)
     dataset = Labelled.released(root, plan.labels)
     classifier = None if load is None else _find_classifier(folder, question.weights, load)

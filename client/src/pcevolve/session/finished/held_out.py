@@ -13,19 +13,37 @@ from pcevolve.public.plan import PublicPlan
 from pcevolve.selectors import find_method
 from pcevolve.session.folder import RunFolder
 from pcevolve.session.private_data import tell_on_screen
+from pcevolve.transcript import RunReader
 
 NAMED = 10
 """Files that are named on the screen."""
+
+
+def find_origin(folder: RunFolder) -> RunFolder:
+    """The run that read private data: itself, or that whose release it starts from, as far as one is at hand."""
+    start = RunConfig.load(folder.config).data.from_run if folder.config.exists() else None
+    return folder if start is None or not start.is_dir() else find_origin(RunFolder(start))
+
+
+def has_voted(plan: PublicPlan) -> bool:
+    """True if a plan's encoder had a part in the choice of the dataset, or of the release that it varies."""
+    before = () if plan.start is None else plan.start.events
+    return find_method(plan.method).queries_data or not all(event.free for event in before)
 
 
 def find_private(folder: RunFolder, plan: PublicPlan, digests: Sequence[bytes]) -> list[int] | None:
     """Return the places of what a run has among its private data, by the ledger's fingerprints of pixels and words.
 
     Returns:
-        None where the ledger that the run began with is not at hand, or does not know it: nobody can tell then.
+        None where the ledger that the run began with is not at hand, or does not know it: nobody can tell then. So it
+        is where the run is not whose release this one starts from.
     """
-    if not find_method(plan.method).queries_data:
+    if not has_voted(plan):
         return []
+    if plan.start is not None:
+        origin = find_origin(folder)
+        before = None if origin == folder else RunReader.lenient(origin.root).plan
+        return None if before is None or before.start is not None else find_private(origin, before, digests)
     ledger = RunConfig.load(folder.config).privacy.ledger if folder.config.exists() else None
     if ledger is None or not ledger.exists():
         return None
