@@ -15,10 +15,12 @@ import pytest
 import yaml
 
 from benchmarks.split import SETS
+from pcevolve.config.config import RunConfig
 from pcevolve.dp.accountants import epsilon
 from pcevolve.dp.attacks import most_true_positives
 from pcevolve.dp.calibration import smallest_noise_multiplier
 from pcevolve.privacy import Budget, Event
+from pcevolve_shared.limits import MAX_REQUEST_BYTES
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted(
@@ -234,3 +236,37 @@ def test_the_page_about_containers_has_the_defaults_of_the_compose_file() -> Non
     compose = dict(re.findall(r"\$\{(PCEVOLVE_\w+):-([^}]*)\}", read(ROOT / "docker-compose.yml")))
     assert len(shown) > 10
     assert shown.items() <= compose.items()
+
+
+def test_nginx_of_the_guide_lets_through_what_the_server_takes_and_waits_as_long_as_the_client() -> None:
+    page = read(ROOT / "docs" / "your-model.md")
+    megabytes = int(re.search(r"client_max_body_size (\d+)m;", page)[1])
+    assert megabytes * 2**20 > MAX_REQUEST_BYTES
+    seconds = int(re.search(r"proxy_read_timeout (\d+)s;", page)[1])
+    assert seconds >= RunConfig.of({"private": "p", "domain": "d", "out": "o"}).provider.timeout
+
+
+def test_the_override_for_selinux_labels_every_folder_of_the_main_job() -> None:
+    page = read(ROOT / "docs" / "your-model.md")
+    override = yaml.safe_load(re.search(r"```yaml\n(services:\n.*?)```", page, re.DOTALL)[1])
+    compose = yaml.safe_load(read(ROOT / "docker-compose.yml"))
+    bound = {
+        name: dict(bind_mounts(service))
+        for name, service in compose["services"].items()
+        if "profiles" not in service
+    }
+    labelled = {
+        name: {each.split(":")[1]: each.split(":")[2].startswith("ro,") for each in service["volumes"]}
+        for name, service in override["services"].items()
+    }
+    assert labelled == bound
+    assert all(each.endswith("z") for service in override["services"].values() for each in service["volumes"])
+
+
+def bind_mounts(service: dict[str, Any]) -> Iterator[tuple[str, bool]]:
+    """Targets of a service's folders, and whether they are read-only."""
+    for each in service.get("volumes", ()):
+        if isinstance(each, dict) and each["type"] == "bind":
+            yield each["target"], each.get("read_only", False)
+        elif isinstance(each, str) and each.startswith("$"):
+            yield each.rpartition(":")[2], False

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -278,6 +280,28 @@ def test_a_gate_stands_between_the_client_and_an_online_endpoint_and_listens_tow
     assert "insecure" not in " ".join(gate.command), "its certificate is verified"
     assert gate.sysctls == {"net.ipv4.ip_forward": "0"}
     assert "--api=http://gate:8000" in online.services["online"].command
+
+
+@pytest.mark.parametrize(("limit", "code"), [("", 2), ("5", 0)])
+def test_the_client_of_an_online_endpoint_asks_for_a_limit_of_cost_before_anything_else(
+    tmp_path: Path, limit: str, code: int
+):
+    service = SERVICES["online"]
+    words = [each.replace("$$", "$") for each in service["entrypoint"]]
+    stand_in = tmp_path / "pcevolve"
+    stand_in.write_text('#!/bin/sh\necho "$@"\n')
+    stand_in.chmod(0o755)
+    found = subprocess.run(
+        [*words, "run", "--domain=two words"],
+        env={"PATH": f"{tmp_path}:{os.environ['PATH']}", "MOST": limit},
+        capture_output=True,
+        text=True,
+    )
+    assert found.returncode == code
+    assert found.stdout == ("run --domain=two words\n" if limit else "")
+    assert limit or "set PCEVOLVE_MAX_COST" in found.stderr
+    assert service["environment"]["MOST"] == "${PCEVOLVE_MAX_COST:-}"
+    assert "--set=provider.max_cost=${PCEVOLVE_MAX_COST:-}" in service["command"]
 
 
 @pytest.fixture(scope="module")
