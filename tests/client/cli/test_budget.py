@@ -46,7 +46,7 @@ def test_a_cap_is_raised_only_by_somebody_who_agrees(command, answer, more):
     set_cap(Path("ledger.sqlite"), 10, 1e-5)
     refused = command("budget", "cap", *more, *LEDGER)
     assert refused.code == 2
-    assert "more may be spent only if somebody agrees, so type it at a terminal" in refused.said
+    assert "lets them spend more: somebody has to agree, so type it at a terminal" in refused.said
     asked = answer(False)
     declined = command("budget", "cap", *more, *LEDGER)
     assert (declined.code, "the cap stays as it is" in declined.said) == (0, True)
@@ -54,7 +54,7 @@ def test_a_cap_is_raised_only_by_somebody_who_agrees(command, answer, more):
     answer(True)
     assert command("budget", "cap", *more, *LEDGER).code == 0
     assert len(asked) == 2
-    assert "may spend epsilon 10 at delta 1e-05 on any one unit; it would be all runs" in asked[0]
+    assert "may spend epsilon 10 at delta 1e-05 on any one unit; a cap of epsilon " in asked[0]
     shown = command("budget", "history", *LEDGER).out
     assert shown.count("cap") == 2
 

@@ -207,6 +207,12 @@ def test_the_next_command_repeats_all_that_was_given(check, folder, tmp_path, mo
     )
 
 
+def test_a_source_of_names_without_names_is_refused_as_a_run_refuses_it(check, folder):
+    code, told = check(folder, "--shots", 4, "--set", "data.unit_namespace=ward")
+    assert code == 3
+    assert "to mend: data.unit_namespace says whose names the units have: give --unit-map" in told
+
+
 @pytest.mark.parametrize(
     "method", [["--method", "pe", "--set", "method.class_counts=true"], ["--method", "t2i"]]
 )

@@ -98,7 +98,9 @@ def budget_cap(
     with closing(Ledger(path, waiting=_tell_waiting)) as known:
         before = known.cap()
         if not yes and _allows_more(before, wanted, bool(known.runs())):
-            _require_agreement(f"{path}: {_spell_cap(before)}; it would be {_spell_cap(wanted)}")
+            _require_agreement(
+                f"{path}: {_spell_cap(before)}; a cap of {_spell_budget(wanted)} lets them spend more"
+            )
         known.set_cap(wanted)
     typer.echo(f"{path}: {_spell_cap(wanted)}")
 
@@ -113,7 +115,7 @@ def _allows_more(before: Budget | None, wanted: Budget, used: bool) -> bool:
 def _require_agreement(change: str) -> None:
     """Ask at a terminal whether more may be spent; elsewhere nobody can answer, and it stays as it is."""
     if not sys.stdin.isatty():
-        raise UsageError(f"{change}: more may be spent only if somebody agrees, so type it at a terminal")
+        raise UsageError(f"{change}: somebody has to agree, so type it at a terminal")
     if not typer.confirm(f"{change}. Let runs reveal more about the same people?", err=True):
         raise DeclinedError("the cap stays as it is")
 
@@ -121,7 +123,11 @@ def _require_agreement(change: str) -> None:
 def _spell_cap(cap: Budget | None) -> str:
     if cap is None:
         return "no cap: all runs on the same data may spend together what the next one alone may"
-    return f"all runs together may spend epsilon {float(cap.epsilon):g} at delta {in_full(cap.delta)} on any one unit"
+    return f"all runs together may spend {_spell_budget(cap)} on any one unit"
+
+
+def _spell_budget(budget: Budget) -> str:
+    return f"epsilon {float(budget.epsilon):g} at delta {in_full(budget.delta)}"
 
 
 @budget.command("history", cls=CommandWithPanels)
@@ -184,8 +190,7 @@ def _list_cells(row: HistoryRow | Cap) -> tuple[str, ...]:
             *(*begins, row.run_id, str(row.iteration), row.mechanism, _short(row.parameter)),
             *(str(row.count), row.noise, format_loss(row.epsilon)),
         )
-    cap = f"epsilon {float(row.budget.epsilon):g} at delta {in_full(row.budget.delta)}"
-    return (*begins, "all", "", "cap", cap, "", "", "")
+    return (*begins, "all", "", "cap", _spell_budget(row.budget), "", "", "")
 
 
 def _tell_waiting(said: str) -> None:

@@ -181,11 +181,6 @@ def _check_paths(settings: RunConfig, folder: RunFolder, resume: bool) -> None:
     if settings.data.from_run is not None:
         _require_own_folder(settings, settings.data.from_run)
         return
-    if settings.data.unit_namespace is not None and not (settings.data.unit_map or settings.data.unit_column):
-        raise UsageError(
-            f"data.unit_namespace says whose names the units have: give {spell_flag('unit_map')} or data.unit_column, "
-            "or leave it out"
-        )
     (_require_texts if makes_texts(settings) else _require_images)(settings)
     if settings.provider.prompts is not None and not Path(settings.provider.prompts).is_file():
         raise UsageError(
@@ -245,7 +240,7 @@ def _require_own_folder(settings: RunConfig, *data: Path | str | None) -> None:
 
 def _require_images(settings: RunConfig) -> None:
     """Refuse paths of images that lead nowhere, and options that are about texts."""
-    for fault in find_foreign_options(settings, "image"):
+    for fault in (*find_foreign_options(settings, "image"), *find_idle_namespace(settings)):
         raise UsageError(fault)
     source = parse_source(settings.data.private)
     if isinstance(source, TermsSource):
@@ -264,6 +259,16 @@ def find_foreign_options(settings: RunConfig, kind: Kind) -> Iterator[str]:
     other, does = ("text", "makes images") if kind == "image" else ("image", "writes texts")
     names = [each.name for each in list_options(RunConfig) if each.setting.only == other]
     return _find_given(settings, names, f" is about {other}s, and this API {does}: leave it out")
+
+
+def find_idle_namespace(settings: RunConfig) -> Iterator[str]:
+    """Say that units without names cannot be of a source of names."""
+    data = settings.data
+    if data.unit_namespace is not None and data.unit_map is None and data.unit_column is None:
+        yield (
+            f"data.unit_namespace says whose names the units have: give {spell_flag('unit_map')} or data.unit_column, "
+            "or leave it out"
+        )
 
 
 def refuse_options(settings: RunConfig, names: Iterable[str], why: str) -> None:
@@ -297,7 +302,7 @@ def _require_image_files(settings: RunConfig, private: Path) -> None:
 
 def _require_texts(settings: RunConfig) -> None:
     """Refuse paths of texts that lead nowhere, and options that are about images."""
-    for fault in find_foreign_options(settings, "text"):
+    for fault in (*find_foreign_options(settings, "text"), *find_idle_namespace(settings)):
         raise UsageError(fault)
     source = parse_source(settings.data.private)
     if isinstance(source, PICTURES):

@@ -31,7 +31,7 @@ from pcevolve.private.units import (
     write_units,
 )
 from pcevolve.public import settings as public
-from pcevolve.session.preflight import find_foreign_options
+from pcevolve.session.preflight import find_foreign_options, find_idle_namespace
 from pcevolve.session.private_data import (
     count_and_name,
     note_companions,
@@ -110,6 +110,7 @@ def check_folder(
     own = [] if before else find_shot_faults(listing.count_units(), listing.count_drawable(), settings)
     faults = [
         *find_foreign_options(settings, "image"),
+        *find_idle_namespace(settings),
         *before,
         *_find_class_faults(len(listing.labels)),
         *own,
@@ -298,7 +299,8 @@ def check_texts(path: Path, settings: RunConfig) -> Checkup:
         before.append(str(error))
     counts = records.count_units()
     own = [] if before else find_shot_faults(counts, records.count_drawable(), settings)
-    faults = [*find_foreign_options(settings, "text"), *before, *_find_class_faults(len(counts)), *own]
+    foreign = (*find_foreign_options(settings, "text"), *find_idle_namespace(settings))
+    faults = [*foreign, *before, *_find_class_faults(len(counts)), *own]
     rows = [*_text_rows(records, columns, counts), _fits(meant, before, own), _count_faults(faults)]
     notes = [*note_ids(records.units, columns.unit), describe_link(columns.unit)] if columns.unit else []
     return Checkup(tuple(rows), tuple(faults), tuple(notes))
