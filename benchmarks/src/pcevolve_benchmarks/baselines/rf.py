@@ -1,7 +1,8 @@
 """Real filtering (RF): prompts alone, less the images that lie nearest to another class's private images.
 
 What is measured has no noise: it says of every candidate how near private images are. How near an image is to those of
-its own class plays no part, as in the publications.
+its own class plays no part, as in the publications. The official code rejects what is nearer than a fixed distance and
+makes more until there are enough; here a share is rejected, which needs no distance of an encoder's own.
 
 Source: He et al. 2023, section 3.2, and as PCEvolve, section 5.1 and appendix A.3, describes it.
 """

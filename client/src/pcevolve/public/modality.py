@@ -1,6 +1,6 @@
 """Kinds of data that a run makes, images or texts, and how each is asked for; every public plan has one of the two.
 
-Nobody outside asks which of the two it is: ``Images`` says what is known of both, ``Texts`` only where it differs.
+``Images`` says what is known of both, ``Texts`` only where it differs.
 """
 
 from __future__ import annotations

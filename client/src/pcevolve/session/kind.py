@@ -1,4 +1,4 @@
-"""Differences between a run with images and one with texts: ``of_kind`` knows both, and nobody else asks which it has.
+"""Differences between a run with images and one with texts: ``load_kind`` returns those of one.
 
 ``images`` and ``texts`` are two modules with the same functions, those of ``KindOfRun``. They are loaded when they are
 first asked for, because they need libraries that take seconds.
