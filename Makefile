@@ -53,7 +53,7 @@ boundary: install $(MITM)/.installed  ## The topology of docker-compose.yml in n
 compose-test: install $(MITM)/.installed  ## Images, isolation and the main job on a real Docker engine (minutes to build)
 	PCEVOLVE_DOCKER_TESTS=1 $(BIN)/pytest tests/compose
 
-mutations: install  ## Change logic and constants that decide, each as a slip would; a test must fail (half an hour; WORDS= names some)
+mutations: install  ## Change what decides, each as a slip would; a test must fail (half an hour; WORDS= names modules, or --random 25 and zones)
 	$(BIN)/python -m tests.mutations $(WORDS)
 
 lint: install  ## Style, types, import contracts

@@ -1,19 +1,20 @@
-"""Try mutants one by one: a module's text is changed in memory, in a fork of this process, and its tests run there.
+"""Mutants: slips from a table, and changes drawn from a module's syntax; each is tried in a fork of this process.
 
-Nothing is written, so nothing has to be put back.
+A module's text is changed in memory and its tests run there: nothing is written, so nothing has to be put back.
 """
 
 from __future__ import annotations
 
+import ast
 import importlib.abc
 import importlib.machinery
 import importlib.util
 import multiprocessing
 import os
+import random
 import re
 import sys
 import tempfile
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,75 +22,122 @@ from types import CodeType, ModuleType
 from typing import IO
 
 import pytest
-from tests.mutations.constants import CONSTANTS
-from tests.mutations.logic import Change, slips
+from tests.support.mirror import ROOT, TESTS, find_module, list_modules, narrow_file
 
-ROOT = Path(__file__).parents[2]
+SLIPS = Path(__file__).with_name("slips.txt")
 SECONDS = 600
-_SOURCES = {"pcevolve_server": "api_server", "pcevolve_shared": "shared", "pcevolve_benchmarks": "benchmarks"}
+_HEAVY = " (heavy)"
 _FAILED = re.compile(r"^(?:FAILED|ERROR) (.+?)(?: - |$)", re.MULTILINE)
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """Fate of a mutant.
+class Change:
+    """A module with one thing changed, and what has to notice it.
 
     Attributes:
-        module: That was changed.
-        slip: In words.
-        killed: By which test; None where all passed.
-        seconds: Of processor time and of others' on this machine.
+        module: Its whole name.
+        slip: What was changed, in words or code.
+        text: Of the module, with the change.
+        tests: Files or folders below ``tests``.
+        heavy: Whether those count that ``--fast`` leaves out.
     """
 
     module: str
     slip: str
-    killed: str | None
-    seconds: float
-
-    @property
-    def row(self) -> str:
-        """Of a table in Markdown."""
-        killed = "**SURVIVED**" if self.killed is None else f"`{self.killed}`"
-        slip = self.slip.replace("|", r"\|")
-        return f"| `{self.module}` | {slip} | {killed} | {self.seconds:.0f} |"
+    text: str
+    tests: str
+    heavy: bool = False
 
 
-def all_changes() -> Iterator[Change]:
-    """Every mutant of both lists."""
-    yield from slips()
-    for each in CONSTANTS:
-        yield from each.changes(path_of(each.module).read_text(encoding="utf-8"))
+def read_slips() -> Iterator[Change]:
+    """Read the table; ``LookupError`` for a slip whose text does not stand in its module exactly once."""
+    for line in SLIPS.read_text(encoding="utf-8").splitlines():
+        if line.startswith("["):
+            module, tests = line[1:].split("] ")
+            module = module if module.startswith("pcevolve_") else f"pcevolve.{module}"
+            source = find_module(module).read_text(encoding="utf-8")
+        elif not line.startswith("#"):
+            old, new = line.split(" => ")
+            if source.count(old) != 1:
+                raise LookupError(f"{module} has {source.count(old)} times: {old}")
+            text = source.replace(old, new)
+            yield Change(module, line, text, tests.removesuffix(_HEAVY), tests.endswith(_HEAVY))
 
 
-def name_of(module: str) -> str:
-    """A module's whole name."""
-    return module if module.startswith("pcevolve_") else f"pcevolve.{module}"
+OTHERS: dict[type[ast.AST], type[ast.AST]] = {
+    **{ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq},
+    **{ast.In: ast.NotIn, ast.NotIn: ast.In, ast.Is: ast.IsNot, ast.IsNot: ast.Is, ast.And: ast.Or, ast.Or: ast.And},
+    **{ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult, ast.FloorDiv: ast.Mult},
+}  # fmt: skip
 
 
-def path_of(module: str) -> Path:
-    """Where a module lies."""
-    name = name_of(module)
-    path = ROOT / _SOURCES.get(name.partition(".")[0], "client") / "src" / name.replace(".", "/")
-    return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+def draw_mutants(module: str, count: int, seed: int) -> list[Change]:
+    """Draw changes of a module's syntax: an operator, a number, a condition or a statement that does nothing more."""
+    source = find_module(module).read_text(encoding="utf-8")
+    sites = len(list(_sites(ast.parse(source))))
+    drawn = random.Random(f"{module}/{seed}").sample(range(sites), min(count, sites))
+    return [_mutate(module, source, site) for site in sorted(drawn)]
 
 
-def mutate(change: Change) -> str:
-    """The module's text with the change in it.
+def _sites(tree: ast.Module) -> Iterator[ast.AST]:
+    """Yield what can be changed; annotations and docstrings decide nothing."""
+    skipped = {id(inner) for node in ast.walk(tree) for part in _idle_parts(node) for inner in ast.walk(part)}
+    for node in ast.walk(tree):
+        if id(node) in skipped:
+            continue
+        match node:
+            case ast.If() | ast.IfExp() | ast.Compare() | ast.BoolOp() | ast.Expr(value=ast.Call()):
+                yield node
+            case ast.Constant(value=int() | float()):
+                yield node
+            case ast.BinOp() if type(node.op) in OTHERS:
+                yield node
 
-    Raises:
-        LookupError: What is to be changed is not there, or more than once.
-    """
-    text = path_of(change.module).read_text(encoding="utf-8")
-    if text.count(change.text) != 1:
-        raise LookupError(f"{change.module} has {text.count(change.text)} times: {change.text}")
-    return text.replace(change.text, change.instead)
+
+def _idle_parts(node: ast.AST) -> Iterator[ast.AST]:
+    annotations = (getattr(node, name, None) for name in ("annotation", "returns"))
+    yield from (each for each in annotations if each is not None)
+    if isinstance(node, ast.AnnAssign | ast.Assign) and isinstance(node.value, ast.Subscript):
+        yield node.value  # an alias of types
+    if isinstance(node, ast.ClassDef | ast.FunctionDef):
+        yield from node.decorator_list
 
 
-def try_change(change: Change) -> Outcome:
-    """Run a mutant's tests in a fork of this process."""
-    text, started = mutate(change), time.monotonic()
+def _mutate(module: str, source: str, site: int) -> Change:
+    tree = ast.parse(source)
+    node = list(_sites(tree))[site]
+    before = ast.unparse(node).splitlines()[0]
+    match node:
+        case ast.Compare() if type(node.ops[0]) in OTHERS:
+            node.ops[0] = OTHERS[type(node.ops[0])]()  # type: ignore[call-overload]
+        case ast.BoolOp() | ast.BinOp():
+            node.op = OTHERS[type(node.op)]()  # type: ignore[assignment]
+        case ast.If() | ast.IfExp():
+            node.test = ast.UnaryOp(ast.Not(), node.test)
+        case ast.Constant(value=bool() as value):
+            node.value = not value
+        case ast.Constant(value=int() | float() as value):
+            node.value = value + 1
+        case ast.Expr():
+            node.value = ast.Constant(None)
+    after = ast.unparse(ast.fix_missing_locations(tree))
+    slip = f"line {getattr(node, 'lineno', 0)}: {before} => {ast.unparse(node).splitlines()[0]}"
+    return Change(module, slip, after, str(narrow_file(find_module(module)).relative_to(TESTS)), heavy=True)
+
+
+def draw_from_zone(zone: str, count: int, seed: int) -> list[Change]:
+    """Draw mutants of a zone, as ``egress``, in those of its modules that have a test file of their own."""
+    whole = zone if zone.startswith("pcevolve_") else f"pcevolve.{zone}"
+    modules = [each for each in list_modules() if f"{each}.".startswith(f"{whole}.")]
+    narrow = [each for each in modules if narrow_file(find_module(each)).is_file()]
+    pool = [change for each in narrow for change in draw_mutants(each, count, seed)]
+    return random.Random(f"{zone}/{seed}").sample(pool, min(count, len(pool)))
+
+
+def find_killer(change: Change) -> str | None:
+    """Run a mutant's tests in a fork of this process, and return which failed; None where all passed."""
     with tempfile.TemporaryFile("w+") as said, tempfile.TemporaryDirectory() as examples:
-        trial = multiprocessing.get_context("fork").Process(target=_try, args=(change, text, said, examples))
+        trial = multiprocessing.get_context("fork").Process(target=_try, args=(change, said, examples))
         trial.start()
         trial.join(SECONDS)
         late = trial.is_alive()
@@ -99,17 +147,16 @@ def try_change(change: Change) -> Outcome:
         told = said.read()
     assert late or trial.exitcode in {0, 1, 2}, told
     found = _FAILED.search(told)
-    killed = found[1] if found else "the clock" if late else None if trial.exitcode == 0 else "an import"
-    return Outcome(change.module, change.slip, killed, time.monotonic() - started)
+    return found[1] if found else "the clock" if late else None if trial.exitcode == 0 else "an import"
 
 
-def _try(change: Change, text: str, said: IO[str], examples: str) -> None:
+def _try(change: Change, said: IO[str], examples: str) -> None:
     """Change a module, run the tests, and exit as pytest does."""
     os.dup2(said.fileno(), 1)
     os.dup2(said.fileno(), 2)
     os.environ["HYPOTHESIS_STORAGE_DIRECTORY"] = examples
-    sys.meta_path.insert(0, _Finder(name_of(change.module), text))
-    files = [str(ROOT / "tests" / each) for each in change.tests.split()]
+    sys.meta_path.insert(0, _Finder(change.module, change.text))
+    files = [str(TESTS / each) for each in change.tests.split()]
     which = [] if change.heavy else ["--fast"]
     options = ["-x", "-q", "--timeout=120", "--hypothesis-seed=0", "-p", "no:cacheprovider", "-p", "no:xdist"]
     sys.exit(pytest.main([*options, f"--rootdir={ROOT}", *which, *files]))

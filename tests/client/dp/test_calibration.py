@@ -13,6 +13,7 @@ from pcevolve.dp.accountants import within
 from pcevolve.dp.calibration import (
     bounded_sum_sensitivity,
     classical_deviation,
+    deviation_sum_sensitivity,
     histogram_sensitivity,
     largest_bounded_range,
     round_up,
@@ -61,3 +62,7 @@ def test_a_unit_moves_a_sum_in_a_ball_by_its_sensitivity(relation):
     end = np.array([0.6, 0.8])
     before = -end if relation == "replace-one" else np.zeros(2)
     assert np.linalg.norm(end - before) == pytest.approx(bounded_sum_sensitivity(relation))
+
+
+def test_a_unit_moves_deviations_by_half_a_radius_and_a_replaced_one_by_a_whole():
+    assert [deviation_sum_sensitivity(each) for each in ("add-remove", "replace-one")] == [0.5, 1.0]

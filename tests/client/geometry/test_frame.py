@@ -212,3 +212,8 @@ def test_a_frame_with_a_digit_more_or_two_steps_off_is_seen(part: str):
         forged = {"centre": made.centre.copy(), "axes": made.axes.copy()}
         forged[part].flat[5] += gap
         assert not made.resembles(**forged)
+
+
+def test_digits_below_a_thousandth_of_the_noise_are_not_said():
+    assert idle_step(1.0) == 1 / 1024
+    assert idle_step(1.9) == 1 / 1024

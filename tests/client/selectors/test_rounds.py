@@ -121,3 +121,12 @@ def test_a_delta_never_makes_draws_weaker(total, delta, scope):
 def test_the_extremes_of_what_may_be_asked_are_calibrated_too(calibration, total, delta):
     budget = Budget(parse_epsilon(total), delta)
     assert within(all_of(calibration(budget, scope(iterations=1000))), budget)
+
+
+@pytest.mark.parametrize(
+    ("pay", "share"), [(pay_for_centre, 0.2), (pay_for_class_counts, 0.1), (pay_for_appearance, 0.2)]
+)
+def test_what_is_released_first_has_its_share_of_the_budget(pay, share):
+    first, *others = all_of(pay(((Event("gaussian", "3", 1),),)))
+    precisions = [1 / float(each.value) ** 2 for each in (first, *others)]
+    assert precisions[0] / sum(precisions) == pytest.approx(share, rel=1e-6)

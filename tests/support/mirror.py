@@ -1,0 +1,37 @@
+"""Where a module's own test file lies: ``client/egress/policy.py`` has ``tests/client/egress/test_policy.py``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+TESTS = ROOT / "tests"
+PARTS = {
+    "pcevolve": "client",
+    "pcevolve_server": "api_server",
+    "pcevolve_shared": "shared",
+    "pcevolve_benchmarks": "benchmarks",
+}
+
+
+def list_modules() -> list[str]:
+    """Name every module, packages' own files left out."""
+    found = []
+    for package, part in PARTS.items():
+        source = ROOT / part / "src"
+        paths = sorted((source / package).rglob("*.py"))
+        names = (each.relative_to(source).with_suffix("") for each in paths if each.stem[:2] != "__")
+        found += [".".join(each.parts) for each in names]
+    return found
+
+
+def find_module(module: str) -> Path:
+    """Return where a module lies."""
+    path = ROOT / PARTS[module.partition(".")[0]] / "src" / module.replace(".", "/")
+    return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+
+
+def narrow_file(path: Path) -> Path:
+    """Return where the tests of a module's file lie, if they do."""
+    part, _, _, *folders, name = path.relative_to(ROOT).parts
+    return TESTS.joinpath(part, *folders, f"test_{name}")
