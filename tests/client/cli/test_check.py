@@ -417,6 +417,16 @@ def test_folders_of_truth_beside_splits_or_in_classes_are_no_patients(check, tmp
     assert f"holds splits, each with class folders: give --private {split}/train --test {split}/test" in told
     assert "ground_truth beside them" in told
     assert "patient" not in told
+    for folder in ("train/good", "ground_truth/broken"):
+        tree(tmp_path / "all" / "bottle", folder, images=1)
+        tree(tmp_path / "all" / "cable", folder, images=1)
+    told = check(tmp_path / "all", "--shots", 2)[1]
+    assert f"holds splits, such as bottle/ground_truth: give one of them, {tmp_path}/all/bottle" in told
+    assert "patient" not in told
+    tested = tree(tmp_path / "tested", "test/broken", "test/good", "ground_truth/broken", images=2)
+    told = check(tested, "--shots", 2)[1]
+    assert f"lie one folder deeper: give {tested}/test; ground_truth beside them" in told
+    assert "patient" not in told
     inner = tree(tmp_path / "covid", "ill/images", "ill/masks", "well/images", "well/masks", images=2)
     told = check(inner, "--shots", 2)[1]
     assert "such as ill/images: move their images up, and move those of 'masks' elsewhere" in told

@@ -12,6 +12,8 @@ from pathlib import PurePosixPath
 
 MOST_PAIRS = 1000
 """Pairs that are kept."""
+MOST_FILES = 100_000
+"""Files among which companions are looked for, the first ones; that takes some seconds."""
 _SHORTENED = re.compile(r"-?[0-9](\.[0-9]+)?[eE]\+?[0-9]{2,}")
 _PIECES = re.compile(r"\d+|[^\W\d_]+")
 _LAST_PART = re.compile(r"[\s._()\[\]-]+[^\s._()\[\]-]*[)\]]?$")
@@ -163,6 +165,7 @@ def find_companions(names: Sequence[str]) -> list[tuple[int, int]]:
     Args:
         names: Paths inside the folder, with slashes.
     """
+    names = names[:MOST_FILES]
     exact = {
         (PurePosixPath(name).parent.parts, _stem(name)): place
         for place, name in reversed([*enumerate(names)])

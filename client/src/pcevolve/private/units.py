@@ -19,8 +19,7 @@ import numpy as np
 from pcevolve.errors import DataError, printable
 from pcevolve.ledger.units import SINGLE
 from pcevolve.private.dataset import PrivateDataset
-from pcevolve.private.listing import UnitMap, list_some
-from pcevolve.private.spelling import names_companions, names_pictures
+from pcevolve.private.listing import UnitMap, list_some, names_nobody
 from pcevolve.public.options import advise
 from pcevolve.public.words import find_label_fault, nfc
 from pcevolve_shared.reading import read_file
@@ -70,9 +69,7 @@ def map_folders(there: Sequence[str]) -> UnitMap | None:
     """The folder within a class folder as the patient, an image without one as its own; None where no patient is."""
     parts = {name: name.split("/") for name in there}
     inner = {each[1] for each in parts.values() if len(each) > 2}
-    if all(
-        names_companions(each) or names_pictures(each) for each in inner
-    ):  # as ground_truth: nobody is called that
+    if all(map(names_nobody, inner)):
         return None
     return UnitMap(
         "patient", {name: normalise_unit(each[1]) if len(each) > 2 else name for name, each in parts.items()}

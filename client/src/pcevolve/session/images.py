@@ -119,9 +119,10 @@ def read_run(settings: RunConfig, told: ProgressCallback = no_progress) -> RunDa
     if settings.data.subsample is not None:
         tell_drawable(settings, listing.count_drawable(), counted)
         used, left = listing.draw(settings.data.subsample, settings.data.subsample_seed)
-    require_shots(settings, used.count_units(), counted, used.count_drawable())
     window = window_ends(settings.data.window)
+    # Before units are counted: what cannot be read, or is there twice, has to go, and then there are fewer.
     data = group_into_units(load(used, told=told, window=window), used.units)
+    require_shots(settings, used.count_units(), counted, used.count_drawable())
     return RunData(data, _test(settings, data, left), notes=tuple(_note(listing)))
 
 
