@@ -7,6 +7,7 @@ import io
 import json
 import re
 from collections.abc import Callable
+from itertools import count
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ import pytest
 from PIL import Image, ImageDraw
 from PIL.PngImagePlugin import PngInfo
 
+import pcevolve
 from pcevolve.auditing import audit
 from pcevolve.egress.gate import PacedJudge
 from pcevolve.egress.transport import Incoming, Outgoing
@@ -27,8 +29,8 @@ from pcevolve.session.first.demo import OF_CONTROL
 from pcevolve.transcript import RunReader
 from pcevolve.usability import ClassUsability, Usability
 from pcevolve_shared import images
-from support.online import Heard, LocalServer, Reply
-from support.provider import FakeProvider, ok, png
+from support.online import Heard, LocalServer, Reply, answer_json
+from support.provider import FakeProvider, answer_chat, ok, png
 from support.runs import Silent, SmallRun, small_plan
 
 Make = Callable[[int], bytes]
@@ -519,3 +521,52 @@ def test_a_tenth_of_repeats_is_told_and_less_is_not():
     assert warn(repeats=1, sent=11) == warn(repeats=0, sent=4) == ""
     assert warn(repeats=1, sent=10).startswith("1 of 10 of class 'cut' repeat another image exactly")
     assert warn(repeats=5, sent=10).startswith("5 of 10 of class 'cut' repeat")
+
+
+def stamped(number: int) -> bytes:
+    """A placeholder with a line that differs each time."""
+    pixels = np.asarray(images.decode(png(0)).resize((64, 64), Image.Resampling.NEAREST)).copy()
+    pixels[60:, : 4 + number] = 255
+    return save(pixels)
+
+
+def test_placeholders_that_differ_in_a_detail_are_told_of_and_not_merged():
+    made, stored = population_of(*map(stamped, range(4)), *map(png, range(1, 5)))
+    usability = Usability(small_plan(labels=("cut",)), stored.__getitem__)
+    pool = make_pool([{"cut": made}], usability.identify)
+    assert pool.candidates == {"cut": made}
+    assert usability.describe_repeats(pool) == (
+        "3 of 8 of class 'cut' look like another image but for details, and each of them counts"
+    )
+    varied = {each.id: made[7].digest for each in made[:4]}
+    assert usability.describe_repeats(make_pool([{"cut": made}], usability.identify, sources=varied)) == ""
+
+
+@pytest.mark.parametrize("options", [{"method": "pe"}, {"method": "aug-pe"}, {"method": "secpe"}], ids=str)
+def test_a_text_that_a_limit_sends_in_half_of_the_answers_is_one_candidate(tmp_path: Path, options):
+    turn = count()
+
+    def speak(heard: Heard) -> Reply:
+        if heard.method == "GET":
+            return answer_json(200, {"data": [{"id": "bundled"}]})
+        said = answer_chat(json.loads(heard.body))
+        for choice in said["choices"]:
+            if (number := next(turn)) % 2:
+                choice["message"]["content"] = f"Please  wait\n a moment{' ' * (number % 3)}"
+        return answer_json(200, said)
+
+    server, table = LocalServer(speak), tmp_path / "texts.csv"
+    rows = [f"{word} in the {place},{word}" for word in ("bird", "boat") for place in ("x", "y", "z", "w")]
+    table.write_text("\n".join(["text,label", *rows, ""]))
+    (tmp_path / "secrets.txt").write_text("bird\n")
+    own = {"secrets": str(tmp_path / "secrets.txt")} if options["method"] == "secpe" else {}
+    done = pcevolve.evolve(
+        private=table, domain="notes", provider=pcevolve.Provider(f"{server.address}/v1", "chat", key="k" * 9),
+        out=tmp_path / "run", ledger=tmp_path / "ledger.sqlite", shots=4, candidates=6, batch=2, iterations=2,
+        pad_selection=0.01, delta=1e-5, yes=True, quiet=True, **options, **own,
+    )  # fmt: skip
+    server.close()
+    texts = [each.data for each in done.images]
+    assert len(texts) == len({*texts}) > 6
+    audited = done.audit()
+    assert audited, audited.faults

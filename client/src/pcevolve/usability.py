@@ -35,6 +35,7 @@ class ClassUsability:
         different: How many of them can be used and differ; counted up to ``needed``, and ``MOST_COMPARED``.
         needed: How many there must be that can be used.
         repeats: How many are left out of the pool, for they show what a candidate shows that came before.
+        alike: How many of the first ``MOST_COMPARED`` that vary nothing look like another one, and are not left out.
     """
 
     label: str
@@ -42,6 +43,7 @@ class ClassUsability:
     different: int
     needed: int
     repeats: int
+    alike: int
     faults: Mapping[str, int]
     unchanged: int
     sizes: Mapping[str, int]
@@ -116,9 +118,9 @@ class Usability:
     def notes(self, pool: Pool) -> Iterator[str]:
         """Say what the owner should know of candidates: left out, not varied, or of another size than was asked for."""
         kind = self.plan.modality.kind
-        if told := self.describe_repeats(pool):
-            yield told
-        for each in self.of(pool):
+        found = self.of(pool)
+        yield from _describe_repeats(found, kind)
+        for each in found:
             if each.faults or each.unchanged or not each.enough:
                 yield each.describe(kind) + ("; what cannot be used is left out" if each.faults else "")
             for size, count in each.sizes.items():
@@ -127,16 +129,7 @@ class Usability:
 
     def describe_repeats(self, pool: Pool) -> str:
         """Say how many of the newest candidates repeat another one, where they are many; empty where they are not."""
-        many = [each for each in self.of(pool) if each.repeats and each.repeats >= MANY_REPEATS * each.sent]
-        if not many:
-            return ""
-        told = ", ".join(f"{each.repeats} of {each.sent} of class {each.label!r}" for each in many[:_NAMED])
-        more = f" and some of {len(many) - _NAMED} more classes" if len(many) > _NAMED else ""
-        kind = self.plan.modality.kind
-        return (
-            f"{told}{more} repeat another {kind} exactly, as a cache or a placeholder for what is not made does: equal "
-            f"{kind}s are one, counted, chosen and released once"
-        )
+        return "; ".join(_describe_repeats(self.of(pool), self.plan.modality.kind))
 
     @property
     def _advice(self) -> str:
@@ -157,12 +150,14 @@ class Usability:
         faults = Counter(each.fault for each in checks if each.fault)
         changed = [each for each in looks[: len(kept)] if _is_changed(*each)]
         repeats = sum(_is_changed(*each) for each in looks[len(kept) :])
+        new = [each for each, source in changed if source is None][:MOST_COMPARED]
         return ClassUsability(
             label,
             len(checks),
             self._different([each for each, _ in changed], min(needed, MOST_COMPARED)),
             needed,
             repeats,
+            len(new) - self._different(new, len(new)),
             faults,
             len(checks) - faults.total() - len(changed) - repeats,
             sizes,
@@ -191,6 +186,31 @@ class Usability:
                 kept[count] = each.signature
                 count += 1
         return count
+
+
+def _describe_repeats(found: Sequence[ClassUsability], kind: Kind) -> Iterator[str]:
+    """Yield what to think of repeats, and of what only looks alike, where a class has many."""
+    repeats = [(each, each.repeats, each.sent) for each in found]
+    if told := _list_many(repeats):
+        yield (
+            f"{told} repeat another {kind} exactly, as a cache or a placeholder for what is not made does: equal "
+            f"{kind}s are one, counted, chosen and released once"
+        )
+    alike = [(each, each.alike, min(each.sent, MOST_COMPARED)) for each in found]
+    if told := _list_many(alike):
+        yield f"{told} look like another {kind} but for details, and each of them counts"
+
+
+def _list_many(counts: Sequence[tuple[ClassUsability, int, int]]) -> str:
+    """How many of how many, of the classes of which it is many; empty if it is of none."""
+    many = [
+        f"{count} of {sent} of class {each.label!r}"
+        for each, count, sent in counts
+        if count and count >= MANY_REPEATS * sent
+    ]
+    return ", ".join(many[:_NAMED]) + (
+        f" and some of {len(many) - _NAMED} more classes" if many[_NAMED:] else ""
+    )
 
 
 def _is_changed(candidate: CandidateCheck, source: CandidateCheck | None) -> bool:
