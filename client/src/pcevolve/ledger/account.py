@@ -19,24 +19,11 @@ from typing import Protocol, Self
 from pcevolve.dp.accountants import epsilon, merge, within
 from pcevolve.errors import BudgetError, LedgerError
 from pcevolve.ledger.entries import Enrolment, Entries, Payment
-from pcevolve.ledger.others import CumulativeLoss, PriorRuns, name_runs
-from pcevolve.ledger.units import SINGLE
+from pcevolve.ledger.others import PriorRuns
+from pcevolve.ledger.refusals import spell_insecure, spell_over_lifetime, spell_over_run, spell_raising
 from pcevolve.privacy import Budget, Event
-from pcevolve.public.figures import format_loss, format_upwards, in_full
-from pcevolve.public.options import spell_flag
 from pcevolve.public.parts import Earlier
 from pcevolve.public.release import Choice, Query, Receipt
-
-INSECURE_BEFORE = (
-    "an INSECURE run used these data: its noise came from a seed, so no epsilon bounds what all runs together "
-    "reveal. Use data that no such run has seen; privacy.forget_insecure leaves such runs out of the sum, and card and "
-    "report say so"
-)
-
-APART = ", and data.unit_namespace keeps apart what another source calls alike"
-DECIDES = (
-    "have whoever answers for the ledger decide with pcevolve budget cap what all runs may spend together"
-)
 
 
 @dataclass(frozen=True)
@@ -123,11 +110,7 @@ class Account:
         if lower is None:
             return limit
         if lower > limit.epsilon:
-            by = "the ledger's cap allows" if caps else "this run may spend, where the ledger has no cap"
-            raise BudgetError(
-                f"privacy.lifetime_epsilon {float(lower):g} is more than {by}, {float(limit.epsilon):g}: it can lower "
-                f"that and not raise it; {DECIDES}"
-            )
+            raise BudgetError(spell_raising(lower, limit, bool(caps)))
         return Budget(lower, limit.delta)
 
     @property
@@ -296,15 +279,15 @@ class Account:
         own = self.entries.events(self.run.run_id)
         # Own and new together, not new against a remainder: ε of Gaussian and Rényi accounting does not subtract.
         if not within(own + new, self.limits.run):
-            raise BudgetError(_over_run(own, new, self.limits.run))
+            raise BudgetError(spell_over_run(own, new, self.limits.run))
         affected, limit = self._others.find_affected(), self.lifetime
         # Before any sum: seeded noise can be subtracted by whoever guesses the seed, so no ε is true.
         if affected.insecure:
-            raise BudgetError(f"{INSECURE_BEFORE}. It is about {affected.named_insecure}")
+            raise BudgetError(spell_insecure(affected))
         over = [each for each in affected.losses(own + new) if not within(each.others + each.own, limit)]
         if over:
             worst = max(over, key=lambda each: epsilon(each.others + each.own, limit.delta))
-            raise BudgetError(_over_lifetime(worst, limit, self.run.unit))
+            raise BudgetError(spell_over_lifetime(worst, limit, self.run.unit))
 
     @cached_property
     def _others(self) -> PriorRuns:
@@ -321,52 +304,3 @@ def _without(plan: Iterable[Event], paid: Iterable[Event]) -> tuple[Event, ...]:
 
 def _count(events: Iterable[Event]) -> Counter[Event]:
     return Counter({replace(event, count=1): event.count for event in merge(events)})
-
-
-def _over_run(own: tuple[Event, ...], new: tuple[Event, ...], limit: Budget) -> str:
-    asked = epsilon(new, limit.delta)
-    left = max(0.0, float(limit.epsilon) - epsilon(own, limit.delta))
-    if math.isinf(asked):
-        return _spell_unbounded(limit)
-    return (
-        f"asked epsilon={asked:g}, {left:g} left in this run at delta {in_full(limit.delta)}: nothing was drawn; "
-        f"use fewer iterations, or begin a run with a larger {spell_flag('epsilon')}"
-    )
-
-
-def _over_lifetime(worst: CumulativeLoss, limit: Budget, unit: str) -> str:
-    kind = unit if {worst.kind, unit} <= SINGLE else worst.kind  # single texts are no images
-    total, own = epsilon(worst.others + worst.own, limit.delta), epsilon(worst.own, limit.delta)
-    if math.isinf(total):
-        return _spell_unbounded(limit) if math.isinf(own) or limit.delta else _spell_noisy_before(worst)
-    limited = f"whose lifetime limit is {float(limit.epsilon):g} at delta {in_full(limit.delta)}"
-    if not worst.others:
-        return (
-            f"this run would spend epsilon={format_upwards(total)} on one {kind}, {limited}: nothing was drawn; give a "
-            f"smaller {spell_flag('epsilon')}, or {DECIDES}"
-        )
-    before = format_loss(epsilon(worst.others, limit.delta))
-    return (
-        f"earlier runs already spent epsilon={before} on these data, for the one {kind} that is worst off, {limited}; "
-        f"this would make it {format_upwards(total)}. That was spent by {name_runs(worst.runs)}"
-        + (
-            f", which share no image with this run: the name of the {kind} is the link{APART}"
-            if worst.by_name
-            else ""
-        )
-        + f": use the dataset that is already paid for, or {DECIDES}"
-    )
-
-
-def _spell_noisy_before(worst: CumulativeLoss) -> str:
-    return (
-        f"at delta 0 no epsilon bounds what earlier runs on these data reveal: nothing was drawn. They are "
-        f"{name_runs(worst.runs)}: use the dataset that is already paid for, or {DECIDES}, at a delta above 0"
-    )
-
-
-def _spell_unbounded(limit: Budget) -> str:
-    return (
-        f"at delta {in_full(limit.delta)} no epsilon bounds what these mechanisms, or those of earlier runs on these "
-        "data, reveal: nothing was drawn; allow a --delta above 0"
-    )
