@@ -188,3 +188,20 @@ def test_a_card_has_a_licence_that_is_one(evolved):
         evolved(licence="mit\ntags: [private]")
     result = evolved(method="t2i")
     assert (result.dataset / "README.md").read_text().startswith('---\nlicense: "unknown"\n')
+
+
+def test_a_run_that_starts_from_a_release_states_what_the_release_cost_a_unit_of_the_whole_folder(
+    evolved, tmp_path
+):
+    evolved(subsample=3, epsilon=4)
+    result = pcevolve.vary(tmp_path / "run", candidates=1, out=tmp_path / "more", quiet=True, yes=True)
+    said = "8 for one image of the whole folder (4"
+    assert (result.epsilon, result.delta) == (8.0, 0.0)
+    assert f"epsilon {said} for one that was drawn)" in repr(result)
+    report = " ".join(result.report.read_text().split())
+    assert f"{said} of 4 for one that was drawn)" in report
+    assert "Nothing in this dataset depends on the private data" not in report
+    assert "Nothing: no private image was looked at" not in report
+    assert f"{said} of 4 for one that was drawn)" in (result.folder / "live.html").read_text()
+    assert f"epsilon = {said} for one that was drawn)" in (result.dataset / "README.md").read_text()
+    assert result.audit(sources=[tmp_path / "run"])

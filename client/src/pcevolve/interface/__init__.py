@@ -209,7 +209,7 @@ class Result:
         promised = (
             "no guarantee"
             if self.epsilon is None
-            else Loss.of(self.plan, self._run.record.events).say(digits=4)
+            else Loss.of(self.plan, self._run.manifest.guarantee.events).say(digits=4)
         )
         if self.plan.promised_secrecy is not None:
             said += f"listed secrets {self.plan.promised_secrecy.words}; "

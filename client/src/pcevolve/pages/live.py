@@ -30,7 +30,7 @@ from pcevolve.public.modality import Kind
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.words import summarise_prompts
 from pcevolve.publish.loss import Loss
-from pcevolve.publish.promises import list_marks
+from pcevolve.publish.promises import list_events, list_marks
 from pcevolve.transcript import RunReader
 from pcevolve.transcript.bodies import Bodies
 from pcevolve.transcript.traffic import ALL_KINDS, Counts
@@ -130,7 +130,7 @@ def _under_way(run: RunReader, plan: PublicPlan) -> dict[str, object]:
     done = sum(map(len, run.outputs.values()))
     reasons = Reasons.of(run.traffic)
     counts = Counts.by_kind(run.traffic.attempts, reasons.counts)
-    budget = float(plan.budget.epsilon)
+    budget, events = float(plan.budget.epsilon), list_events(plan, run.receipts)
     return {
         "plan": plan,
         "run": run.layout.root.name,
@@ -140,8 +140,8 @@ def _under_way(run: RunReader, plan: PublicPlan) -> dict[str, object]:
         "done": done,
         "total": sum(call.count for call in plan.calls.values()),
         # The meter is of what --epsilon limits; the words begin with what holds for everybody.
-        "spent": epsilon(run.events, plan.delta) if plan.secure else None,
-        "spent_text": Loss.of(plan, run.events).say(budget, symbol=""),
+        "spent": epsilon(events, plan.delta) if plan.secure else None,
+        "spent_text": Loss.of(plan, events).say(budget, symbol=""),
         "budget": budget,
         "releases": list(_releases(run, plan)),
         "kinds": {kind: counts[kind] for kind in ALL_KINDS if kind in counts},
