@@ -131,23 +131,37 @@ def test_a_page_that_cannot_be_made_or_written_is_no_trouble_for_the_run(
 def test_without_a_screen_the_path_is_said_and_no_browser_of_a_terminal_takes_it_over(
     run: Path, monkeypatch: pytest.MonkeyPatch
 ):
+    opened: list[str] = []
     for name in SCREENS:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(dashboard.sys, "platform", "linux")
-    monkeypatch.setattr(dashboard.webbrowser, "open", lambda address: pytest.fail(address))
+    monkeypatch.setattr(dashboard.webbrowser, "open", opened.append)
     with kept(run, open_it=True) as (_, said):
-        assert said.getvalue() == f"open this page in a browser to see the run: {run}/live.html\n"
+        assert said.getvalue() == f"this page shows the run: {run}/live.html\n"
     with kept(run) as (_, said):
         assert said.getvalue() == ""
+    assert opened == []
 
 
 @pytest.mark.parametrize("name", SCREENS)
-def test_with_a_screen_the_page_is_opened_once_by_its_file_s_address(
+def test_with_a_screen_the_page_is_opened_by_its_file_s_address_and_a_browser_that_stays_does_not_hold_the_run(
     name: str, run: Path, monkeypatch: pytest.MonkeyPatch
 ):
     opened: list[str] = []
     monkeypatch.setenv(name, "x")
-    monkeypatch.setattr(dashboard.webbrowser, "open", lambda address: opened.append(address) or True)
+    monkeypatch.setattr(
+        dashboard.webbrowser, "open", lambda address: opened.append(address) or time.sleep(60)
+    )
+    began = time.monotonic()
     with kept(run, open_it=True) as (_, said):
-        assert opened == [f"file://{run}/live.html"]
-        assert said.getvalue() == f"the run is shown in the browser: {run}/live.html\n"
+        wait_until(lambda: opened == [f"file://{run}/live.html"])
+        assert said.getvalue() == f"this page shows the run: {run}/live.html\n"
+    assert time.monotonic() - began < 30
+
+
+def test_a_folder_that_goes_away_meanwhile_is_no_trouble(tmp_path: Path, capfd: pytest.CaptureFixture[str]):
+    root = make_paid_run(tmp_path / "run", small_plan())
+    with kept(root):
+        root.rename(tmp_path / "moved")
+        time.sleep(0.7)
+    assert capfd.readouterr().err == ""

@@ -44,7 +44,7 @@ def run(
         bool,
         typer.Option(
             "--dashboard",
-            help="Open RUN/live.html, which shows the run while it goes on, in the browser; or say where it lies.",
+            help="Say where RUN/live.html lies, which shows the run while it goes on, and open it in the browser.",
         ),
     ] = False,
     verbose: Verbose = False,

@@ -66,8 +66,9 @@ class LivePage:
             write_files_durably({self.layout.live: content}, timeless=True)
 
     @property
-    def _state(self) -> tuple[int, Standing]:
-        return self.layout.log.stat().st_size, self.standing
+    def _state(self) -> tuple[int | None, Standing]:
+        log = self.layout.log
+        return log.stat().st_size if log.is_file() else None, self.standing
 
 
 @contextmanager
@@ -75,7 +76,7 @@ def keep_live_page(layout: RunLayout, audience: Audience, open_it: bool) -> Iter
     """Keep the page of a run whose plan is on record up to date while it goes on, and say on it how the run ended.
 
     Args:
-        open_it: Whether to open it in the browser, or to say where it lies where there is none.
+        open_it: Whether to say where it lies, and to open it in the browser if there is a screen.
 
     Yields:
         The audience, of which the page is one more.
@@ -102,10 +103,8 @@ def keep_live_page(layout: RunLayout, audience: Audience, open_it: bool) -> Iter
 
 
 def show_page(page: Path, console: Console) -> None:
-    """Open a page in the browser if there is a screen, and say where it lies."""
-    # Without a screen the standard library would find a browser for terminals, and the run would wait for its end.
-    has_screen = sys.platform in ("darwin", "win32") or not SCREENS.isdisjoint(os.environ)
-    if has_screen and webbrowser.open(page.absolute().as_uri()):
-        console.print(f"the run is shown in the browser: {page}")
-    else:
-        console.print(f"open this page in a browser to see the run: {page}")
+    """Say where a page lies, and open it in the browser if there is a screen."""
+    console.print(f"this page shows the run: {page}")
+    # Without a screen the standard library would find a browser for terminals. A thread, for some commands wait.
+    if sys.platform in ("darwin", "win32") or not SCREENS.isdisjoint(os.environ):
+        threading.Thread(target=webbrowser.open, args=[page.absolute().as_uri()], daemon=True).start()
