@@ -19,7 +19,7 @@ PROJECTS := shared/pyproject.toml api_server/pyproject.toml client/pyproject.tom
 # Without bytecode every process compiles its imports anew: seconds, and tests start hundreds.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help install demo test test-fast test-nightly leaks hostile boundary compose-test mutations lint lock docs docs-options lock-docs bench-selectors bench-server soak clean
+.PHONY: help install demo test test-fast test-nightly leaks hostile boundary compose-test mutations lint lock docs docs-options lock-docs bench-selectors bench-server bench-gpu soak clean
 
 help:  ## Show what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 18
@@ -67,6 +67,9 @@ bench-selectors: install  ## Compare all selectors on real images (hours; resume
 
 bench-server: install  ## The API server under load against the pipeline behind it (a quarter of an hour on 2 quiet cores; resumes) and write docs/results/server.*
 	$(BIN)/python -m benchmarks.server --out docs/results
+
+bench-gpu: install  ## The API server on one GPU against the pipeline behind it (8 minutes; ARGS="--device cuda:1"), and write docs/results/gpu.json and its table in speed.md
+	$(BIN)/python -m benchmarks.gpu $(ARGS)
 
 soak: install  ## Ten minutes of valid and hostile traffic against the API server; fails on any 500 and on memory that grows; docs/results/soak.json
 	$(BIN)/python -m benchmarks.soak --out docs/results/soak.json

@@ -52,6 +52,23 @@ class Offload(StrEnum):
     OFF = "off"
 
 
+class Attention(StrEnum):
+    """The kernels of attention in PyTorch."""
+
+    AUTO = "auto"
+    FLASH = "flash"
+    EFFICIENT = "efficient"
+    CUDNN = "cudnn"
+    MATH = "math"
+
+
+class WeightFormat(StrEnum):
+    """The numbers that a denoiser's weights are kept in."""
+
+    WHOLE = "whole"
+    INT8 = "int8"
+
+
 @dataclass(frozen=True)
 class Lora:
     """A low-rank addition to a model's weights.
@@ -162,10 +179,21 @@ class ModelSettings:
         bool,
         Flag("compile"),
         Field(
-            description="Compile a small model before it is ready: a minute the first time, seconds later; needs a C++"
-            " compiler."
+            description="Compile a small model on a processor, or any on CUDA, before it is ready: a minute or more the"
+            " first time, seconds later; needs a C++ compiler."
         ),
     ] = False
+    attention: Annotated[
+        Attention,
+        Field(description="Kernels of attention (SDPA); auto: PyTorch chooses by the shape."),
+    ] = Attention.AUTO
+    weights: Annotated[
+        WeightFormat,
+        Field(
+            description="int8: the denoiser's weights in 8 bits, half the memory; CUDA alone (pip install"
+            " 'pcevolve-server[int8]')."
+        ),
+    ] = WeightFormat.WHOLE
     batching: Annotated[
         Batching,
         Field(

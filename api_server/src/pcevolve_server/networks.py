@@ -6,16 +6,17 @@ import ctypes
 import logging
 import os
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from types import ModuleType
 
 import torch
 import transformers
 from safetensors import SafetensorError
 from torch import nn
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from pcevolve_server.errors import AbandonedError, ModelLoadError
-from pcevolve_server.model_settings import Precision
+from pcevolve_server.model_settings import Attention, Precision
 from pcevolve_server.work import IsCancelled, never_cancelled
 
 _NATIVE = "amx_bf16"
@@ -72,6 +73,24 @@ def compute_alike(device: torch.device) -> None:
     torch.backends.cudnn.benchmark = False
     torch.backends.cudnn.deterministic = True
     torch.use_deterministic_algorithms(True, warn_only=True)
+
+
+_KERNELS = {
+    Attention.FLASH: SDPBackend.FLASH_ATTENTION,
+    Attention.EFFICIENT: SDPBackend.EFFICIENT_ATTENTION,
+    Attention.CUDNN: SDPBackend.CUDNN_ATTENTION,
+    Attention.MATH: SDPBackend.MATH,
+}
+
+
+def attend_by(wanted: Attention) -> AbstractContextManager[None]:
+    """Compute attention by chosen kernels meanwhile, and by PyTorch's plain ones where they cannot."""
+    if wanted is Attention.AUTO:
+        return nullcontext()
+    kernels: AbstractContextManager[None] = sdpa_kernel(
+        [_KERNELS[wanted], SDPBackend.MATH], set_priority=True
+    )
+    return kernels
 
 
 def list_gpus() -> tuple[str, ...]:

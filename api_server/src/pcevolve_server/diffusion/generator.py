@@ -33,7 +33,8 @@ from pcevolve_server.diffusion.encodings import (
 )
 from pcevolve_server.diffusion.steady import Steady
 from pcevolve_server.errors import AbandonedError, NotFiniteError
-from pcevolve_server.networks import Interrupter
+from pcevolve_server.model_settings import Attention
+from pcevolve_server.networks import Interrupter, attend_by
 from pcevolve_server.work import IsCancelled, Picture, Recipe, Task, never_cancelled
 from pcevolve_shared.wire import ModelInfo
 
@@ -109,6 +110,7 @@ class DiffusionGenerator:
         images: What encodes the images of variations; ``None`` if the autoencoder does so by itself.
         stages: Measures the runs of both pipelines.
         interrupter: Ends them within a step.
+        attention: Kernels that they compute attention by.
     """
 
     info: ModelInfo
@@ -117,6 +119,7 @@ class DiffusionGenerator:
     scheduler: SchedulerMixin
     stages: Stages
     interrupter: Interrupter
+    attention: Attention = Attention.AUTO
     adapter: Adapter | None = None
     steady: Steady | None = None
     encoded: Prompt | None = None
@@ -197,7 +200,7 @@ class DiffusionGenerator:
             self.steady.guided = traits.is_doubled(pipeline, recipe.guidance)
         # On the processor, one for each image: noise must depend neither on the device nor on who shares the batch.
         generators = [torch.Generator("cpu").manual_seed(task.seed) for task in tasks]
-        with self.interrupter.listening(is_cancelled), torch.inference_mode():
+        with self.interrupter.listening(is_cancelled), attend_by(self.attention), torch.inference_mode():
             adapted = self.adapter.arguments(pipeline, recipe, tasks[0].image) if self.adapter else {}
             output = pipeline(
                 **self._prompts(tasks),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import logging
 from dataclasses import replace
+from importlib.util import find_spec
 
 import diffusers
 import torch
@@ -28,9 +29,24 @@ from pcevolve_server.model_settings import (
     ModelSettings,
     Offload,
     SafetyPolicy,
+    WeightFormat,
 )
 from pcevolve_server.work import Generator, Recipe, Task, generate
 from pcevolve_shared.memory import keep_memory
+
+_COMPILES = "--compile is for CUDA, and for small models on a processor with --batching exact: leave it out"
+
+
+def _require_options(settings: ModelSettings, device: torch.device) -> None:
+    """Refuse, before anything is loaded, what this device cannot do."""
+    alike = settings.batching is Batching.EXACT
+    if settings.compiled and not (device.type == "cuda" or (device.type == "cpu" and alike)):
+        raise ModelLoadError(_COMPILES)
+    if settings.weights is WeightFormat.INT8:
+        if device.type != "cuda":
+            raise ModelLoadError(f"--weights int8 is for CUDA, and the device is {device}: leave it out")
+        if find_spec("bitsandbytes") is None:
+            raise ModelLoadError("--weights int8 needs bitsandbytes: pip install 'pcevolve-server[int8]'")
 
 
 def compile_for_usual(generator: DiffusionGenerator) -> None:
@@ -41,19 +57,20 @@ def compile_for_usual(generator: DiffusionGenerator) -> None:
     Raises:
         ModelLoadError: There is nothing to compile for, or no compiler.
     """
-    if generator.steady is None or generator.info.recommended is None:
-        raise ModelLoadError(
-            "--compile is for small models on a processor with --batching exact: leave it out"
-        )
+    if generator.info.recommended is None or (generator.steady is None and not generator.on_gpu):
+        raise ModelLoadError(_COMPILES)
     size, recommended = generator.info.size, generator.info.recommended
     recipe = Recipe(size.width, size.height, recommended.steps, recommended.guidance)
     pipeline = generator.text_to_image
-    generator.steady.compile(
-        size.height // pipeline.vae_scale_factor,
-        size.width // pipeline.vae_scale_factor,
-        pipeline.unet.config.in_channels,
-        is_doubled(pipeline, recommended.guidance),
-    )
+    if generator.steady is None:
+        traits.denoiser(pipeline).compile()
+    else:
+        generator.steady.compile(
+            size.height // pipeline.vae_scale_factor,
+            size.width // pipeline.vae_scale_factor,
+            pipeline.unet.config.in_channels,
+            is_doubled(pipeline, recommended.guidance),
+        )
     try:
         generate(generator, [Task(recipe, "", "", seed=0)])
         varied = Recipe(size.width, size.height, recommended.steps, recommended.guidance, strength=0.5)
@@ -79,6 +96,7 @@ def load(settings: ModelSettings) -> Generator:
     networks.quieten(diffusers.utils.logging)
     keep_memory()
     device = networks.find_device(settings.device)
+    _require_options(settings, device)
     if settings.batching is Batching.EXACT:
         networks.compute_alike(device)
     source = pipeline_loading.find(settings)
@@ -114,6 +132,7 @@ def _textless(source: Source, settings: ModelSettings, device: torch.device) -> 
         "--offload": settings.offload is Offload.ON,
         "--ip-adapter": settings.adapter,
         "--compile": settings.compiled,
+        "--weights int8": settings.weights is WeightFormat.INT8,
         "--scheduler": settings.scheduler not in (None, OWN_SCHEDULER),
         "--safety-checker required": settings.safety is SafetyPolicy.REQUIRED,
     }
@@ -136,6 +155,10 @@ def _lower(settings: ModelSettings, pipeline: DiffusionPipeline, device: torch.d
     denoiser = traits.denoiser(pipeline)
     if device.type == "cpu" and (wanted := networks.cpu_dtype(settings.precision)) != denoiser.dtype:
         numerics.lower(denoiser, wanted)
+    if device.type == "cuda" and settings.weights is WeightFormat.WHOLE:
+        # As convolutions on tensor cores want them.
+        for network in (denoiser, pipeline.vae):
+            network.to(memory_format=torch.channels_last)
     if is_small(denoiser):
         # As convolutions on processors want it; only sums round otherwise.
         denoiser.to(memory_format=torch.channels_last)
@@ -188,6 +211,7 @@ def _generator(
         scheduler,
         Stages(denoiser, pipeline.vae, device),
         networks.Interrupter(traits.networks_of(pipeline)),
+        settings.attention,
         adapter,
         same,
         remember_prompts(text_to_image),

@@ -23,7 +23,7 @@ from huggingface_hub import list_repo_files, snapshot_download, try_to_load_from
 from pcevolve_server import networks, sources
 from pcevolve_server.diffusion import parts, prediction, textless, traits
 from pcevolve_server.errors import ModelLoadError
-from pcevolve_server.model_settings import ModelSettings, Offload
+from pcevolve_server.model_settings import ModelSettings, Offload, WeightFormat
 from pcevolve_server.networks import LOAD_ERRORS
 
 logger = logging.getLogger(__name__)
@@ -156,7 +156,21 @@ def _read(source: Source, settings: ModelSettings, dtype: torch.dtype) -> Diffus
         # Pickled weights run code when they are read.
         use_safetensors=None if settings.allow_pickle else True,
         local_files_only=settings.offline,
+        **_packed(source, settings),
     )
+
+
+def _packed(source: Source, settings: ModelSettings) -> dict[str, Any]:
+    """Return how the denoiser's weights are packed as they are read, by bitsandbytes (LLM.int8, arXiv 2208.07339)."""
+    if settings.weights is WeightFormat.WHOLE:
+        return {}
+    parts = [each for each in ("unet", "transformer") if each in source.index]
+    options = {"load_in_8bit": True}
+    return {
+        "quantization_config": diffusers.PipelineQuantizationConfig(
+            quant_backend="bitsandbytes_8bit", quant_kwargs=options, components_to_quantize=parts
+        )
+    }
 
 
 def _class_of(source: Source) -> Any:  # noqa: ANN401 - the library has no types
