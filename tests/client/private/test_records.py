@@ -117,6 +117,17 @@ def test_a_column_of_numbers_is_read_as_it_stands(tmp_path):
     assert read_records(tmp_path / "t.csv", Columns(unit="patient")).units == ("007", "7", "7", "1e3")
 
 
+@pytest.mark.parametrize("name", ["t.jsonl", "t.parquet"])
+def test_numbers_whose_last_digits_floating_point_has_lost_are_no_patients(tmp_path, name):
+    rows: list[dict[str, object]] = [{**row, "patient": 2.0**53 + 2 * k} for k, row in enumerate(ROWS)]
+    with pytest.raises(
+        DataError, match="row 1 has a patient of more digits than floating point keeps: store it as"
+    ):
+        read_records(write(tmp_path / name, rows), Columns(unit="patient"))
+    whole: list[dict[str, object]] = [{**row, "patient": 2**53 + k} for k, row in enumerate(ROWS)]
+    assert len(set(read_records(write(tmp_path / name, whole), Columns(unit="patient")).units)) == 4
+
+
 def test_long_texts_are_read_and_the_process_s_limit_of_a_field_stays(tmp_path):
     before, long = csv.field_size_limit(), "word " * 5_000
     (tmp_path / "long.csv").write_text(f'text,label\n"{long * 10}",a\n"{long}",b\n')

@@ -31,6 +31,8 @@ LEAST_UNPACKED = 2**24
 ROW_BYTES = 64
 """What a row takes in memory beside its text, at least."""
 BATCH_ROWS = 1024
+MOST_EXACT = 2.0**53
+"""Whole numbers of floating point from which on neighbours are one, and so would be two patients."""
 PAGE_BUFFER = 2**16
 """Bytes of a Parquet file that are read at a time."""
 MOST_BATCH = 2**28
@@ -90,6 +92,12 @@ def read_table(path: Path, columns: Columns, label: str | None) -> Iterator[Row]
             # Passed over in silence, what a list holds would be promised protection and have none.
             odd = [each for each in columns.secrets if not _is_single(row.get(each))]
             fault = CELLS if None in row else f"has no single value in column {odd[0]!r}" if odd else ""
+            number_of_unit = row.get(columns.unit or "")
+            if isinstance(number_of_unit, float) and abs(number_of_unit) >= MOST_EXACT:
+                fault = (
+                    fault
+                    or f"has a {columns.unit} of more digits than floating point keeps: store it as text"
+                )
             of_class = label or _read_cell(row.get(columns.label))
             number += 1  # not before: an error says behind which row that could be read
             yield f"row {number}", said, of_class, named, held, fault
