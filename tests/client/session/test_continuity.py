@@ -8,7 +8,7 @@ import os
 import shutil
 import signal
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, nullcontext
 from pathlib import Path
 
 import pytest
@@ -17,6 +17,7 @@ from pcevolve.auditing import audit
 from pcevolve.cli import main as cli
 from pcevolve.egress.gate import Gate
 from pcevolve.ledger.ledger import Ledger
+from pcevolve.session.folder import RunFolder
 from support import online
 from support.folders import receipts
 from support.killing import survive
@@ -109,6 +110,17 @@ def test_a_folder_that_is_older_than_its_ledger_sends_nothing(
     assert row["state"] == "inconsistent"
     assert "goes_on" not in row
     assert "is older than its ledger" in row["fault"]
+
+
+def test_a_run_that_goes_on_meanwhile_is_not_called_inconsistent(words, command, server):
+    """Its record is read at one time, and the ledger at another."""
+    assert command(*words()).code == 0
+    shutil.rmtree("run/release")
+    drop_lines(Path("run"), "released")
+    drop_lines(Path("run"), "received")
+    for held, state in ((True, "unfinished"), (False, "inconsistent")):
+        with RunFolder(Path("run")).hold(as_found=True) if held else nullcontext():
+            assert [row["state"] for row in show_status(command)] == [state]
 
 
 def test_of_two_copies_of_a_folder_only_the_one_that_went_on_goes_on(cut_off, command, server):
@@ -319,3 +331,12 @@ def test_a_folder_with_a_release_that_is_older_than_its_ledger_is_not_called_fin
     assert command(*words()).code == 0
     drop_lines(Path("run"), "finished")
     assert "run holds an unfinished run: continue it with" in command(*words()).said
+
+
+def test_a_folder_that_was_emptied_is_begun_in_anew_also_after_a_start_that_was_refused(words, command):
+    assert command(*words()).code == 0
+    shutil.rmtree("run")
+    assert command(*words()).code == 4  # its images are spent
+    assert Path("run/transcript/log.jsonl").exists()
+    assert command("budget", "cap", "30", "--yes", "--ledger", "ledger.sqlite").code == 0
+    assert command(*words()).code == 0

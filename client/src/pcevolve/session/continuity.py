@@ -142,7 +142,8 @@ def _require_stored_files(run: RunReader) -> None:
 
 def _refuse_lost_record(folder: RunFolder, ledger: Ledger) -> None:
     """Refuse to begin anew in the folder of a run that has paid, and whose record is gone."""
-    if not folder.transcript.exists() and not folder.config.exists() and not folder.release.exists():
+    # Options are saved, and files are stored, by a run that came further than to its private data.
+    if not folder.config.exists() and not (folder.bodies.is_dir() and any(folder.bodies.iterdir())):
         return
     first = next(read(folder.transcript), None) if folder.log.exists() else None
     found = first.record.run_id if first is not None and isinstance(first.record, Opened) else None

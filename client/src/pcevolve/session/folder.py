@@ -47,6 +47,20 @@ class RunFolder(RunLayout):
         with self._lock(as_found):
             yield
 
+    def is_held(self) -> bool:
+        """True if another process is at work in the folder; nothing is made."""
+        try:
+            descriptor = os.open(self.lock, os.O_RDONLY | os.O_NOFOLLOW)
+        except OSError:
+            return False
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        finally:
+            os.close(descriptor)
+        return False
+
     @contextmanager
     def _lock(self, as_found: bool = False) -> Iterator[None]:
         # The lock is a file that stays: to remove it would let a third process lock another one of that name.
