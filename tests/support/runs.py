@@ -15,7 +15,7 @@ from pcevolve.egress.address import Address
 from pcevolve.egress.allowance import Allowance, Meter
 from pcevolve.egress.gate import Gate, PacedJudge
 from pcevolve.egress.pace import Pace
-from pcevolve.egress.retry import RetryNotice, RetryPolicy
+from pcevolve.egress.retry import Notice, RetryPolicy
 from pcevolve.egress.transport import Transport
 from pcevolve.encoders import named_weights
 from pcevolve.evolution import Evolved, Judge, evolve
@@ -130,7 +130,7 @@ class SmallRun:
         pace: Pace | None = None,
         address: Address = ADDRESS,
         allowance: Allowance = Allowance(),  # noqa: B008 - frozen
-        report: Callable[[RetryNotice], None] = lambda notice: None,
+        report: Callable[[Notice], None] = lambda notice: None,
     ) -> SmallRun:
         """Open or reopen a run in a folder."""
         plan = plan or small_plan()

@@ -21,7 +21,7 @@ from pcevolve.config.config import RunConfig
 from pcevolve.egress.http_transport import HttpTransport
 from pcevolve.egress.retry import Busy, RetryPolicy, require_final
 from pcevolve.egress.transport import ConnectionTroubleError, Incoming, Transport
-from pcevolve.errors import ProviderRefusedError, ProviderReplyError, UsageError
+from pcevolve.errors import ProviderError, ProviderRefusedError, ProviderReplyError, UsageError
 from pcevolve.evaluation.labelled import Labelled
 from pcevolve.evolution import Ask
 from pcevolve.modality import UnreadableError, find_medium
@@ -230,7 +230,10 @@ class Direct:
         body = self.answer(dialect.encode(self.plan, call, image)).body
         if dialect.links(call, body):
             raise UsageError(f"dialect '{dialect.name}' answers with links, which baselines do not follow")
-        made = dialect.decode(call, body)
+        outputs = dialect.read_outputs(call, body)
+        made = [each for each in outputs if isinstance(each, bytes)]
+        if error := next((each for each in outputs if isinstance(each, ProviderError)), None):
+            raise error
         named = tuple(Candidate.received(call, index, parent, data) for index, data in enumerate(made))
         self._calls.append(call.slot)
         self._received.update((each.digest, data) for each, data in zip(named, made, strict=True))

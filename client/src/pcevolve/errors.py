@@ -9,7 +9,7 @@
     ├── ProviderError                the API failed                                        (6)
     │   ├── ProviderUnreachableError no usable answer within the retry limits
     │   ├── ProviderRefusedError     a clear no: wrong key, invalid request, no credit
-    │   ├── ProviderReplyError       an answer that breaks the wire contract
+    │   ├── ProviderReplyError       an answer that breaks the wire contract, or of another model or host
     │   │   └── UnlistedHostError    its images lie where nothing may be fetched from
     │   ├── UnusableError            too few of its images can be used; nothing more was spent
     │   └── AllowanceError           the next request would exceed what the user allows
@@ -80,6 +80,10 @@ class ProviderReplyError(ProviderError):
 
 class UnlistedHostError(ProviderReplyError):
     """The API answered with links to a host that the public plan does not name."""
+
+
+class OtherModelError(ProviderReplyError):
+    """The API answered with another model than it was asked for."""
 
 
 class UnusableError(ProviderError):

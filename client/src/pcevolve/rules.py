@@ -118,6 +118,7 @@ class RunState:
     _places: dict[str, int] = field(init=False, repr=False)
     _before: tuple[int, ...] = field(init=False, repr=False)
     _answered: set[str] = field(default_factory=set, init=False, repr=False)
+    _held: set[str] = field(default_factory=set, init=False, repr=False)
     _first: int = field(default=0, init=False, repr=False)
     _begun: int = field(default=0, init=False, repr=False)
     _outputs: dict[str, _Output] = field(default_factory=dict, init=False, repr=False)
@@ -164,8 +165,24 @@ class RunState:
         # Only an answer in its turn counts: a record with a gap explains what follows but does not let the run go on.
         if due:
             self._answered.add(slot)
-        while not self.complete and self._calls[self._first].slot in self._answered:
-            self._first += 1
+        self._advance(self._first)
+
+    def note_held(self, slot: str) -> None:
+        """Take note that a call brought nothing: it is not answered yet, and those behind it need not wait for it."""
+        self._held.add(slot)
+        self._advance(self._first)
+
+    def forget_held(self) -> None:
+        """Take note that calls which brought nothing are asked for again, each in its turn."""
+        self._held.clear()
+        self._advance(0)
+
+    def _advance(self, place: int) -> None:
+        """Find the first call, from a place on, that others have to wait for."""
+        settled = self._answered | self._held
+        while place < len(self._calls) and self._calls[place].slot in settled:
+            place += 1
+        self._first = place
 
     def note_receipt(self, receipt: Receipt) -> None:
         """Take note of a receipt; of two for one iteration, which no honest record has, the later counts."""
@@ -201,8 +218,10 @@ class RunState:
 
     def _is_due(self, call: Call) -> bool:
         """True if a call of the plan may be under way now."""
-        if call.slot in self._answered:
+        if call.slot in self._answered or (call.slot not in self._held and self._first == len(self._calls)):
             return False
+        if call.slot in self._held:
+            return True
         place, first = self._places[call.slot], self._calls[self._first]
         # Not beyond the round: the next one's calls depend on a selection that waits for these answers.
         of_its_round = (call.iteration, call.purpose) == (first.iteration, first.purpose)

@@ -19,7 +19,7 @@ from unittest.mock import Mock
 import pytest
 
 from pcevolve.auditing.capture import reconcile
-from pcevolve.egress.transport import Outgoing
+from pcevolve.egress.transport import Incoming, Outgoing
 from pcevolve.errors import TranscriptError
 from pcevolve.providers.dialect import WireRequest
 from pcevolve.transcript import RunReader
@@ -35,6 +35,7 @@ Change = Callable[[list[Line]], list[Line]]
 UNRECORDED = "nothing was sent that is not on record"
 UNSENT = "nothing is on record that was not sent"
 ANSWERS = "every answer on record is the one that came"
+EMPTY = hashlib.sha256(b"").hexdigest()
 
 
 def audit_capture(root: Path, meddle: Callable[[Outgoing], str] = lambda request: "", **plan: object) -> Path:
@@ -132,6 +133,62 @@ def test_an_attempt_that_failed_late_is_not_taken_for_the_one_that_was_sent_afte
         return trouble
 
     assert faults(audit_capture(tmp_path, late, candidates=6, initial=6, batch=1, at_once=4)) == {}
+
+
+REFUSED = Incoming(400, (("Content-Type", "application/json"),), b'{"error": "no"}')
+
+
+def audit_loss(root: Path, trouble: str, answer: Callable[[Outgoing], Incoming | None]) -> Path:
+    """A run whose 15th request is answered otherwise, or troubled, at every try."""
+    known: list[bytes] = []
+
+    def is_it(request: Outgoing) -> bool:
+        if request.body not in known:
+            known.append(request.body)
+        return known.index(request.body) == 15
+
+    api = FakeProvider(lambda request: answer(request) if is_it(request) else None)
+    provider = Recorded(
+        api, root / "capture.jsonl", ADDRESS.key or "", lambda each: trouble if is_it(each) else ""
+    )
+    make_paid_run(root, small_plan(candidates=6, initial=6, batch=1), provider)
+    assert EMPTY in {each for outputs in RunReader.strict(root).outputs.values() for each in outputs}
+    return root
+
+
+@pytest.mark.parametrize(
+    ("trouble", "answer"),
+    [
+        ("", REFUSED),
+        ("", Incoming(500, (), b"{}")),
+        ("", Incoming(200, (), b'{"images": []}')),
+        ("refused", None),
+        ("unpassed", None),
+    ],
+)
+def test_what_the_api_did_not_carry_out_is_missing_by_the_capture_too(
+    tmp_path: Path, trouble: str, answer: Incoming | None
+):
+    assert faults(audit_loss(tmp_path, trouble, lambda request: answer)) == {}
+
+
+def test_a_good_answer_that_is_on_record_as_lost_at_every_try_is_in_the_capture(tmp_path: Path):
+    told = faults(audit_loss(tmp_path, "unanswered", lambda request: None))
+    assert "is on record as missing, and an answer to it had come" in told[ANSWERS][0]
+
+
+@pytest.mark.parametrize("status", [400, 500])
+def test_a_good_answer_that_is_on_record_as_a_refusal_is_in_the_capture(tmp_path: Path, status: int):
+    root = audit_loss(tmp_path, "", lambda request: Incoming(status, REFUSED.headers, REFUSED.body))
+
+    def come(lines: list[Line]) -> list[Line]:
+        return [
+            {**each, "status": 200} if each["event"] == "answer" and each["status"] == status else each
+            for each in lines
+        ]
+
+    rewrite(root, come)
+    assert "its answer differs from what came" in faults(root)[ANSWERS][0]
 
 
 def in_the_capture(root: Path, order: Callable[[list[int]], list[int]]) -> None:

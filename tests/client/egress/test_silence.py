@@ -8,11 +8,12 @@ import pytest
 
 from pcevolve.egress.address import Address
 from pcevolve.egress.http_transport import HttpTransport
-from pcevolve.errors import EgressError, ProviderReplyError
+from pcevolve.egress.transport import Incoming
+from pcevolve.errors import EgressError, ProviderRefusedError
 from pcevolve.private.judge import UniformJudge
 from pcevolve.providers.dialect import WireRequest
 from support import online
-from support.provider import FakeProvider, ok
+from support.provider import FakeProvider
 from support.runs import SmallRun, small_plan
 
 NO_ROUNDS = {"iterations": 0, "strengths": (), "keep": "selected", "pool": "all"}
@@ -58,17 +59,18 @@ def test_the_connection_is_closed_before_anything_that_follows_the_last_request(
 
 
 def test_the_connection_stays_open_until_the_last_call_is_answered_by_something_usable(tmp_path):
-    empty = [False]
-    provider = FakeProvider(lambda request: ok({}) if empty[0] and request.method == "POST" else None)
+    broke = [False]
+    bill = Incoming(402, (), b"{}")
+    provider = FakeProvider(lambda request: bill if broke[0] and request.method == "POST" else None)
     run = SmallRun.open(tmp_path, small_plan(**NO_ROUNDS), provider)
     *calls, last = run.plan.calls.values()
     for call in calls:
         run.gate.create(call)
-    empty[0] = True
-    with pytest.raises(ProviderReplyError, match="breaks the contract"):
+    broke[0] = True
+    with pytest.raises(ProviderRefusedError, match="no credit left"):
         run.gate.create(last)
     assert not provider.closed
-    empty[0] = False
+    broke[0] = False
     run.gate.create(last)
     assert provider.closed
 

@@ -12,13 +12,11 @@ import pytest
 
 from pcevolve.egress.address import Address
 from pcevolve.egress.http_transport import HttpTransport
-from pcevolve.egress.replies import Refusals
 from pcevolve.errors import ProviderRefusedError, UnusableError
 from pcevolve.providers import DIALECTS
 from pcevolve_shared.blanks import parse_question
 from support.forge import faults_of, forge
 from support.online import Heard, Reply, answer_json, b64
-from support.runs import small_plan
 
 EMPTY = sha256(b"").hexdigest()
 EVOLVING = sorted(
@@ -262,28 +260,6 @@ def test_a_record_that_says_of_an_image_that_came_that_it_was_not_sent_on_is_fou
     )
 
 
-@pytest.mark.parametrize(
-    ("sizes", "may_lose"),
-    [
-        ({"candidates": 10, "initial": 10, "min_usable": 0.9}, 1),
-        ({"candidates": 4, "initial": 4}, 2),
-        ({"candidates": 2, "initial": 2}, 0),
-        # Nothing is chosen from the last round, of which one image of a class is worth having.
-        ({"candidates": 2, "initial": 2, "iterations": 0}, 1),
-    ],
-)
-def test_as_many_images_may_be_withheld_as_a_release_can_do_without(sizes, may_lose):
-    plan = small_plan(batch=1, **{"iterations": 1, "strengths": (0.8,) * sizes.get("iterations", 1)} | sizes)
-    calls = [call for call in plan.calls.values() if call.purpose == "create" and call.label == "cut"]
-    refusals, answered, error = Refusals(plan), Refusals(plan), ProviderRefusedError("no")
-    for call in calls[:may_lose]:
-        refusals.require_bearable(call, error)
-        answered.note(call, [b""])
-    for each in (refusals, answered):
-        with pytest.raises(ProviderRefusedError, match="too little is left of class 'cut'"):
-            each.require_bearable(calls[may_lose], error)
-
-
 FLAGGED = answer_json(403, {"error": {"message": "Your account was flagged by our safety system"}})
 
 
@@ -315,7 +291,7 @@ def test_what_may_come_later_is_not_put_down_as_withheld_and_asked_for_again(wor
 def test_an_api_that_refuses_everything_is_asked_eight_times(world, tmp_path):
     api = world("openai")
     speak, flagged = api.server.speak, [True]
-    run = api.open(tmp_path, candidates=20, initial=20)
+    run = api.open(tmp_path, candidates=20, initial=20, prototypes=20)
     most = len(run.plan.calls) - 15  # of the last round, from which nothing is chosen
     api.server.speak = lambda heard: (
         REFUSALS["openai"] if flagged and len(api.server.asked) > most else speak(heard)
@@ -325,5 +301,5 @@ def test_an_api_that_refuses_everything_is_asked_eight_times(world, tmp_path):
     run.close()
     flagged.clear()
     assert len(api.server.asked) == most + 8
-    api.open(tmp_path, candidates=20, initial=20).finish()
+    api.open(tmp_path, candidates=20, initial=20, prototypes=20).finish()
     assert faults_of(tmp_path) == []

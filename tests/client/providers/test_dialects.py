@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+from pathlib import Path
 
 import pytest
 from starlette.testclient import TestClient
@@ -16,6 +17,7 @@ from pcevolve.providers import dialect
 from pcevolve.providers.dialect import require
 from pcevolve.providers.openai import PlainOpenAIDialect
 from pcevolve.selectors import find_method
+from pcevolve.transcript.bodies import Bodies
 from pcevolve_server.work import Picture, Task
 from pcevolve_shared import images, wire
 from support.forge import faults_of
@@ -110,10 +112,10 @@ def test_an_adapter_that_the_model_has_not_and_negative_prompts_that_it_does_not
     ],
 )
 def test_a_plan_that_says_what_its_requests_do_not_lets_nothing_out(
-    name: str, changes: dict[str, object], fault: str
+    tmp_path: Path, name: str, changes: dict[str, object], fault: str
 ):
     plan = small_plan(dialect=name, **changes)
-    policy = Policy(dialect(name), Address(plan.api), lambda digest: b"")
+    policy = Policy(dialect(name), Address(plan.api), Bodies(tmp_path))
     with pytest.raises(EgressError, match=f"the plan says that {fault}"):
         policy.fix(plan, lambda receipt: True)
 

@@ -45,6 +45,21 @@ class Slashed(FakeProvider):
         return Incoming(answer.status, answer.headers, answer.body.replace(b"/", b"\\/"))
 
 
+class Refusing(FakeProvider):
+    """Does not carry out the sixth request and the fifteenth, of the first round, however often they come."""
+
+    def __init__(self) -> None:
+        super().__init__(self._refuse)
+        self._known: list[bytes] = []
+
+    def _refuse(self, request: Outgoing) -> Incoming | None:
+        if request.body not in self._known:
+            self._known.append(request.body)
+        if self._known.index(request.body) not in (5, 14):
+            return None
+        return Incoming(422, (("content-type", "application/json"),), b'{"detail": "too long"}')
+
+
 @dataclass(frozen=True)
 class Kind:
     """A kind of run.
@@ -70,6 +85,7 @@ KINDS = {
     "framed": Kind(lambda: small_plan(**SELECTED, frame=frame_digest("bundled", None))),
     "linked": Kind(lambda: small_plan(**LINKED), lambda: FakeProvider(linking)),
     "slashed": Kind(lambda: small_plan(lookahead=1), Slashed),
+    "missing": Kind(lambda: small_plan(candidates=6, initial=6, batch=1), Refusing),
     "renamed": Kind(
         lambda: small_plan(
             dialect="chat", modality={"kind": "text", "tokens": 40, "temperature": None, "fields": RENAMED}

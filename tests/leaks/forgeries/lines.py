@@ -303,6 +303,43 @@ ORDER: dict[str, tuple[Act, str]] = {
 }
 
 
+EMPTY = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+
+
+def refused_with(**changes: object) -> Act:
+    """The last refusal with something changed."""
+
+    def change(events: Events) -> Events:
+        refusals = [each for each in events if each["kind"] == "answered" and each["status"] == 422]
+        refusals[-1].update(changes)
+        return events
+
+    return rewritten(change)
+
+
+def called_lost(reason: str) -> Act:
+    """The last refusal as a failure that nobody else saw."""
+
+    def change(events: Events) -> Events:
+        here = max(k for k, each in enumerate(events) if each.get("status") == 422)
+        events[here] = {"kind": "failed", "slot": events[here]["slot"], "reason": reason}
+        return events
+
+    return rewritten(change)
+
+
+OUT_OF_ORDER = r"line \d+: request .* is out of order"
+MISSING: dict[str, tuple[Act, str]] = {
+    "a good answer": (edited("received", setting(outputs=[EMPTY]), 9), "brought other outputs"),
+    "a key that is wrong": (refused_with(status=401), OUT_OF_ORDER),
+    "too many at a time": (refused_with(status=429), OUT_OF_ORDER),
+    "a fault of the API's, once": (refused_with(status=500), OUT_OF_ORDER),
+    "a connection that broke once": (called_lost("the connection broke"), OUT_OF_ORDER),
+    "an answer that is too large": (called_lost("the answer is too large"), OUT_OF_ORDER),
+    "a process that was cut off": (called_lost("cut off"), OUT_OF_ORDER),
+}
+
+
 def assessed(**changes: object) -> Act:
     """Another assessment in the closing line; what is published follows from it."""
     return edited("finished", lambda event: event.update(assessment={**event["assessment"], **changes}))
@@ -354,6 +391,7 @@ FORGERIES: list[Forgery] = [
     *forged("spelling of a line", SPELLINGS, fault=EDITED),
     *forged("spelling of a line", UNREADABLE, fault=DAMAGED),
     *forged("order of lines", ORDER),
+    *forged("missing outputs", MISSING, "missing"),
     *forged(
         WORTH,
         {

@@ -21,7 +21,7 @@ Only these differences are no faults:
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import SequenceMatcher
 from itertools import groupby, takewhile, zip_longest
@@ -32,7 +32,9 @@ from urllib.parse import urlsplit
 from pcevolve.auditing.flows import Answer, Flow, Request, read_flows
 from pcevolve.egress.transport import HIDDEN
 from pcevolve.providers import dialect
+from pcevolve.public.answers import is_success
 from pcevolve.public.finding import Finding
+from pcevolve.public.release import WITHHELD
 from pcevolve.transcript import Attempt, RunReader
 from pcevolve.transcript.records import (
     Finished,
@@ -43,7 +45,6 @@ from pcevolve.transcript.records import (
     Sent,
     planned_slot,
 )
-from pcevolve.transcript.traffic import RecordedOutputs
 
 RECORDERS_OWN: Final = frozenset({400, 413, 502})
 
@@ -56,7 +57,8 @@ class Recorded:
         host: Where it went, with its port if that is not the scheme's.
         over: Line where something had come of it; None where the record does not say.
         answer: What came back; None when the attempt failed or was cut off.
-        settles: Whether a call was given up by what came, which then has to be the API's own, kept or not.
+        settles: Whether outputs are missing because of this very answer, which then has to be the API's own.
+        given_up: Whether they are because the API failed at every try, so that no success may have come.
     """
 
     where: str
@@ -66,11 +68,12 @@ class Recorded:
     over: int | None
     answer: Answer | None = None
     settles: bool = False
+    given_up: bool = False
 
     @property
     def is_due(self) -> bool:
         """True if the capture has to have it."""
-        return self.answer is not None or self.settles
+        return self.answer is not None
 
     @property
     def may_have_failed(self) -> bool:
@@ -78,13 +81,16 @@ class Recorded:
         return not self.settles and (self.answer is None or self.answer.status in RECORDERS_OWN)
 
     @classmethod
-    def of(cls, attempt: Attempt, settles: bool, scheme: str) -> Recorded:
+    def of(cls, attempt: Attempt, unmade: Mapping[str, Attempt], scheme: str) -> Recorded:
         """Put an attempt beside what a recorder may have seen."""
         sent, came = attempt.sent, attempt.answer
         where = f"request {sent.slot} (line {attempt.line})"
         answer = None if came is None else Answer(came.status, came.headers, came.body.sha256)
         host = urlsplit(sent.url).netloc
-        return cls(where, host, _request(sent, scheme), attempt.line, attempt.over, answer, settles)
+        last = unmade.get(sent.slot)
+        failed = last is not None and (last.answer is None or last.answer.status >= 500)
+        settles = attempt is last and not failed
+        return cls(where, host, _request(sent, scheme), attempt.line, attempt.over, answer, settles, failed)
 
     def overlaps(self, later: Recorded) -> bool:
         """True if it was still under way when a later one was sent."""
@@ -94,8 +100,14 @@ class Recorded:
 def reconcile(run: RunReader, capture: Path) -> list[Finding]:
     """Compare a run's record with an independent capture of its traffic; ``TranscriptError``: it cannot be read."""
     flows, torn = read_flows(capture)
-    settling, scheme = _find_settling(run), dialect(run.opened.dialect).scheme
-    everything = [Recorded.of(each, each.number in settling, scheme) for each in run.traffic.attempts]
+    # The last attempt at each call of which something is missing.
+    unmade = {
+        each.sent.slot: each
+        for each in run.traffic.attempts
+        if WITHHELD in run.outputs.get(each.sent.slot, ())
+    }
+    scheme = dialect(run.opened.dialect).scheme
+    everything = [Recorded.of(each, unmade, scheme) for each in run.traffic.attempts]
     host = urlsplit(run.opened.api).netloc
     attempts = [each for each in everything if each.host == host]
     told = _Comparison()
@@ -121,18 +133,6 @@ def reconcile(run: RunReader, capture: Path) -> list[Finding]:
             sum(each.answer is not None for each in attempts),
         ),
     ]
-
-
-def _find_settling(run: RunReader) -> frozenset[int]:
-    """Return the attempts, by number, by whose refusal a call was given up: the last ones before its outputs."""
-    last: dict[str, int] = {}
-    found = set()
-    for step in run.traffic.steps:
-        if isinstance(step, Attempt):
-            last[step.sent.slot] = step.number
-        elif isinstance(step, RecordedOutputs) and step.attempt is None and step.slot in last:
-            found.add(last[step.slot])
-    return frozenset(found)
 
 
 def _request(sent: Sent, scheme: str) -> Request:
@@ -261,6 +261,8 @@ class _Comparison:
         else:
             self.answers.extend(_unlike(due, theirs))
             came = Counter(each.answer for each in theirs) - Counter(each.answer for each in due)
+            if ours[-1].given_up and any(each is not None and is_success(each.status) for each in came):
+                self.answers.append(f"{ours[-1].where} is on record as missing, and an answer to it had come")
             self.lost += came.total() - came[None]
 
     def conclude(self) -> None:

@@ -11,24 +11,28 @@ that stands where another is due ends the comparison, and anything else that dif
     balance  = trial = exchange* until one is answered, by more than a fault that passes
     round    = calls in the plan's order, with no more images under way at once than the plan says
     call     = (exchange | link)+ received;  exchange = link = sent (answered | failed)
+
+What a call brought may be missing where its last answer is final for it (``egress.losses``); those behind it need not
+wait then. A run that is resumed asks for all such calls again, in the plan's order.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from typing import TypeAlias
 from urllib.parse import urlsplit
 
 from pcevolve.auditing.lines import KeyLength, Lines, OutOfPlaceError
 from pcevolve.egress.address import Address
 from pcevolve.egress.answers import require_max_size
-from pcevolve.egress.policy import UNKEPT, Policy, Source
+from pcevolve.egress.losses import Brought, Outcome
+from pcevolve.egress.policy import Policy, Source
 from pcevolve.egress.transport import HIDDEN, Incoming, Outgoing
-from pcevolve.errors import EgressError, ProviderReplyError
+from pcevolve.errors import EgressError, OtherModelError, ProviderError, ProviderReplyError, UnlistedHostError
 from pcevolve.evolution import Ask
 from pcevolve.providers.codec import model_named
-from pcevolve.providers.dialect import Dialect
+from pcevolve.providers.dialect import Dialect, Output
 from pcevolve.public.calls import Call
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Candidate, Receipt
@@ -56,6 +60,10 @@ LONGEST_KEY = 5000
 """Characters."""
 
 
+Link: TypeAlias = tuple[str, str]
+Links: TypeAlias = tuple[Link | ProviderError, ...]
+
+
 @dataclass
 class UnderWay:
     """A call that was tried, and what it brought is not on record yet.
@@ -64,11 +72,13 @@ class UnderWay:
         expected: The request, with a stand-in for the key.
         parent: Id of what it varies, if it varies anything.
         waiting: Slot of the attempt that nothing came of so far; None if there is none. ``asked`` is its address.
-        answers: Those that can be read, each with slot and address of every image that it only points to.
-        found: What lay at such an address.
-        refused: Whether one of the images that the last answer points to cannot be had.
-        made: What the call brought; None while no answer is complete.
-        spared: Whether that is what a failure leaves, after which the client may also have asked again.
+        outcomes: What came of the attempts at each slot, its own and those of its links.
+        since: How many of its own came before all that was missing was asked for again.
+        answers: Its successes, each with slot and address of every image that it only points to, or the reason why it
+            cannot be followed; None for one that ends the run.
+        found: What lay at such an address, or that it cannot be had.
+        held: Whether those behind it went on without it.
+        unsent: Whether what it varies had not come, so that nothing is sent for it.
     """
 
     call: Call
@@ -76,30 +86,49 @@ class UnderWay:
     parent: str | None
     waiting: str | None = None
     asked: str = ""
-    answers: list[tuple[bytes, tuple[tuple[str, str], ...]]] = field(default_factory=list)
-    found: dict[tuple[str, str], bytes] = field(default_factory=dict)
-    refused: bool = False
-    made: list[bytes] | None = None
-    spared: bool = False
+    outcomes: dict[str, list[Outcome]] = field(default_factory=dict)
+    since: int = 0
+    answers: list[tuple[bytes, Links | None]] = field(default_factory=list)
+    found: dict[Link, Output] = field(default_factory=dict)
+    held: bool = False
+    unsent: bool = False
 
     @property
     def due(self) -> str:
         """The next step that is due."""
         if self.waiting is not None:
             return f"what came of request {self.waiting}"
+        if self.unsent:
+            return f"what {self.call.slot} brought"
         if self.fetching:
             return f"an image that the answer to {self.call.slot} points to"
-        return f"request {self.call.slot}" if self.made is None else f"what {self.call.slot} brought"
+        return f"what {self.call.slot} brought" if self.answers else f"request {self.call.slot}"
+
+    @property
+    def own(self) -> list[Outcome]:
+        """What came of the attempts at the call itself."""
+        return self.outcomes.setdefault(self.call.slot, [])
 
     @property
     def fetching(self) -> bool:
         """True if images that the last answer points to are due, in whose place the call is not asked again."""
-        return not self.refused and any(each not in self.found for _, at in self.answers[-1:] for each in at)
+        links = [each for _, at in self.answers[-1:] for each in _followed(at)]
+        left = any(each not in self.found for each in links)
+        return left and all(isinstance(self.found.get(each, b""), bytes) for each in links)
 
     def points_to(self, slot: str, url: str) -> bool:
         """True if an answer had pointed there, and what it names before was found: their order and number are its."""
-        left = ([each for each in at if each not in self.found] for _, at in self.answers)
-        return any((slot, url) == each[0] for each in left if each)
+        for _, at in self.answers:
+            links = _followed(at)
+            untried = [each for each in links if each not in self.found]
+            dead = [each for each in links if isinstance(self.found.get(each), ProviderError)]
+            if (slot, url) in (*untried[:1], *dead):
+                return True
+        return False
+
+
+def _followed(links: Links | None) -> list[Link]:
+    return [each for each in links or () if isinstance(each, tuple)]
 
 
 @dataclass
@@ -119,7 +148,7 @@ class ComparingGate:
         """Begin before the first line."""
         self.lines = Lines(self.run.entries)
         self.address = Address(self.run.opened.api, STAND_IN, self.dialect.scheme)
-        self.policy = Policy(self.dialect, self.address, self.run.bodies.file)
+        self.policy = Policy(self.dialect, self.address, self.run.bodies)
 
     def begin(self) -> None:
         """Compare everything up to the plan.
@@ -174,6 +203,7 @@ class ComparingGate:
                 record = self.lines.next()
                 due = asks[begun][0].slot if begun < len(asks) else None
                 if isinstance(record, Sent | Received) and record.slot == due:
+                    self._pass_over(asks[begun][0])
                     self._begin(*asks[begun], record)
                     begun += 1
                 elif not self._go_on(record, done):
@@ -219,10 +249,55 @@ class ComparingGate:
         unsent = self.policy.varies_what_was_withheld(call)
         if unsent == isinstance(record, Sent):
             raise self.lines.misplaced(f"what {call.slot} brought" if unsent else f"request {call.slot}")
+        known.unsent = unsent
         if isinstance(record, Sent):
             self._send(known, record)
-        else:
-            known.made = [b""] * call.count
+
+    def _pass_over(self, call: Call) -> None:
+        """Take it that those before a call which brought nothing were gone on without, if it is not its turn else."""
+        for known in self._under_way.values():
+            if self.policy.may_begin(call):
+                return
+            if not known.held and known.waiting is None and self._is_lost(known):
+                known.held = True
+                self.policy.note_held(known.call)
+
+    def _is_lost(self, known: UnderWay) -> bool:
+        """True if the last answer to a call brought nothing and is final for it."""
+        loss = self.policy.find_loss(known.own) if len(known.own) > known.since else None
+        if loss is None or not self.policy.is_borne(loss):
+            return False
+        last = known.own[-1]
+        if not (isinstance(last, Answered) and last.succeeded):
+            return True
+        brought = self._brought(known, *known.answers[-1])
+        return brought is not None and brought.is_lost
+
+    def _brought(self, known: UnderWay, body: bytes, links: Links | None) -> Brought | None:
+        """What an answer brought; None where that is not known yet, or ends the run."""
+        linked = [each if isinstance(each, ProviderError) else known.found.get(each) for each in links or ()]
+        if links is None or any(each is None for each in linked):
+            return None
+        try:
+            return Brought(
+                *self.policy.read_outputs(known.call, body, [each for each in linked if each is not None])
+            )
+        except ProviderReplyError as error:
+            return Brought([b""] * known.call.count, error)
+
+    def _list_brought(self, known: UnderWay) -> list[list[bytes]]:
+        """All that a call may have brought by what came of it: a whole answer, else what is there of one."""
+        if known.unsent:
+            return [[b""] * known.call.count]
+        found = [each for each in (self._brought(known, *answer) for answer in known.answers) if each]
+        whole = [each.outputs for each in found if each.error is None]
+        if whole:
+            return whole
+        loss = self.policy.find_loss(known.own)
+        parts = [each.outputs for each in found if any(each.outputs)]
+        if not (parts and loss is not None and self.policy.is_borne(loss)):
+            parts = []
+        return [*parts, *([[b""] * known.call.count] if self._is_lost(known) else [])]
 
     def _go_on(self, record: Record, done: dict[str, tuple[Candidate, ...]]) -> bool:
         """Take a line of a call that is under way; False where it is none, or not the call's next."""
@@ -235,18 +310,22 @@ class ComparingGate:
             return self._send(known, record)
         if isinstance(record, Answered | Failed):
             return self._take_outcome(known, record)
-        if known.waiting is not None or known.made is None or record.slot != known.call.slot:
+        if known.waiting is not None or record.slot != known.call.slot:
             return False
-        done[record.slot] = self._end(known, record)
+        brought = self._list_brought(known)
+        if not brought:
+            return False
+        self._pass_over(known.call)
+        done[record.slot] = self._end(known, record, brought)
         return True
 
     def _send(self, known: UnderWay, sent: Sent) -> bool:
         """Compare an attempt at a call, or at what lies behind a link of its answer."""
-        answered = known.made is not None and not known.spared
-        if known.waiting is not None or answered or (known.fetching and sent.slot == known.call.slot):
+        if known.waiting is not None or known.unsent:
+            return False
+        if sent.slot == known.call.slot and not self._may_ask_again(known):
             return False
         self.lines.place += 1
-        known.made, known.spared = None, False
         known.waiting, known.asked = sent.slot, sent.url
         if sent.slot == known.call.slot:
             self._compare(sent, known.expected)
@@ -256,58 +335,78 @@ class ComparingGate:
             self._compare_link(sent)
         return True
 
+    def _may_ask_again(self, known: UnderWay) -> bool:
+        """True if a call may be tried once more. Where others went on without it, all of those are, in their turn."""
+        brought = (self._brought(known, *answer) for answer in known.answers)
+        if known.fetching or any(each is not None and each.error is None for each in brought):
+            return False
+        if not known.held:
+            return True
+        for each in self._under_way.values():
+            if each.held:
+                each.held, each.since = False, len(each.own)
+        self.policy.forget_held()
+        return self.policy.may_begin(known.call)
+
     def _take_outcome(self, known: UnderWay, outcome: Answered | Failed) -> bool:
         if known.waiting != outcome.slot:
             return False
         self.lines.place += 1
         known.waiting = None
         self.key.note(outcome, () if self.plan is None else self.plan.calls)
+        outcomes = known.outcomes.setdefault(outcome.slot, [])
+        outcomes.append(outcome)
         if isinstance(outcome, Answered):
             self._require_length(outcome)
             if outcome.succeeded:
                 self._read(known, outcome)
                 return True
-        if outcome.slot != known.call.slot:
-            known.refused |= (
-                outcome.reason in UNKEPT if isinstance(outcome, Failed) else not self._may_pass(outcome)
-            )
-        elif known.made is None:
-            body = self.run.bodies.get(outcome.body) if isinstance(outcome, Answered) else b""
-            known.made = self.policy.spare(known.call, outcome, body)
-            known.spared = known.made is not None
+        if outcome.slot != known.call.slot and self.policy.is_dead(outcomes):
+            known.found[outcome.slot, known.asked] = ProviderReplyError("it cannot be had")
         return True
 
     def _read(self, known: UnderWay, answer: Answered) -> None:
-        """Take in what the API sent; an answer that cannot be read is one that the client had to ask for again."""
+        """Take in what the API sent."""
         body = self.run.bodies.get(answer.body)
-        try:
-            if answer.slot == known.call.slot:
-                links = self.policy.read_links(known.call, body)
-                at = tuple((link_slot(known.call.slot, place), link) for place, link in enumerate(links))
-                for link in links:
-                    self.policy.link_request(link)
-                known.answers.append((body, at))
-                known.refused = False
-            else:
+        if answer.slot != known.call.slot:
+            try:
                 known.found[answer.slot, known.asked] = require_max_size(body)
+            except ProviderReplyError as error:
+                known.found[answer.slot, known.asked] = error
+            return
+        links: Links | None = ()
+        try:
+            pointed = enumerate(self.policy.read_links(known.call, body))
+            links = tuple(self._follow(link_slot(known.call.slot, place), link) for place, link in pointed)
+        except (OtherModelError, UnlistedHostError):
+            links = None
         except ProviderReplyError:
-            known.refused = True
-        for body, at in known.answers:
-            if known.made is None and all(each in known.found for each in at):
-                with suppress(ProviderReplyError):
-                    known.made = self.policy.read_outputs(
-                        known.call, body, [known.found[each] for each in at]
-                    )
+            pass  # what it brought is read with that
+        known.answers.append((body, links))
 
-    def _end(self, known: UnderWay, received: Received) -> tuple[Candidate, ...]:
+    def _follow(self, slot: str, link: str) -> Link | ProviderError:
+        try:
+            self.policy.link_request(link)
+        except UnlistedHostError:
+            raise
+        except ProviderReplyError as error:
+            return error
+        return slot, link
+
+    def _end(self, known: UnderWay, received: Received, brought: list[list[bytes]]) -> tuple[Candidate, ...]:
         """Name what a call brought."""
         self.lines.place += 1
         del self._under_way[known.call.slot]
-        made = tuple(
-            Candidate.received(known.call, index, known.parent, data)
-            for index, data in enumerate(known.made or ())
-        )
-        if received.outputs != tuple(each.digest for each in made):
+        several = [
+            tuple(
+                Candidate.received(known.call, index, known.parent, data)
+                for index, data in enumerate(outputs)
+            )
+            for outputs in brought
+        ]
+        same = [made for made in several if received.outputs == tuple(each.digest for each in made)]
+        made = (same or several)[0]
+        if not same:
             where = f"answer {received.slot} (line {self.lines.place})"
             self.faults.append(f"{where}: brought other outputs than are on record")
         self.policy.note_answer(known.call, made)

@@ -7,7 +7,6 @@ the public plan names, so that a provider cannot make the client talk to anybody
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from typing import Final
 from urllib.parse import SplitResult, urlsplit
 
@@ -15,6 +14,7 @@ from pcevolve.egress.address import is_loopback, make_fixed_headers
 from pcevolve.egress.transport import Outgoing
 from pcevolve.errors import ProviderReplyError, UnlistedHostError
 from pcevolve.modality import find_medium
+from pcevolve.providers.dialect import Output
 from pcevolve.public.plan import PublicPlan
 from pcevolve_shared import limits
 
@@ -58,19 +58,14 @@ def require_max_size(image: bytes) -> bytes:
     return image
 
 
-def require_expected_size(plan: PublicPlan, made: Sequence[bytes]) -> list[bytes]:
-    """Pass on images or texts that are not much larger than what was asked for.
+def check_size(plan: PublicPlan, made: Output) -> Output:
+    """Pass on an image or text that is not much larger than what was asked for; else the reason why it is not taken.
 
     What is no image or text at all passes too: the judge gives it the lowest utility.
-
-    Raises:
-        ProviderReplyError: One would take many times the memory and time that the owner planned for.
     """
-    describe_oversize = find_medium(plan.modality.kind).describe_oversize
-    for each in made:
-        if fault := describe_oversize(each, plan):
-            raise ProviderReplyError(f"the API sent {fault}")
-    return list(made)
+    if isinstance(made, bytes) and (fault := find_medium(plan.modality.kind).describe_oversize(made, plan)):
+        return ProviderReplyError(f"the API sent {fault}")
+    return made
 
 
 def is_same_model(asked: str, answered: str) -> bool:

@@ -7,6 +7,7 @@ waits for a request's turn, hands it to an ``Exchange`` that puts it on record a
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -15,12 +16,19 @@ from functools import partial
 from pcevolve.egress.address import Address
 from pcevolve.egress.allowance import Allowance, Meter
 from pcevolve.egress.exchange import Exchange
+from pcevolve.egress.losses import Brought, Loss, LossCount
 from pcevolve.egress.pace import Pace, Ready, RequestWindow, Wait
 from pcevolve.egress.policy import Policy, Source
-from pcevolve.egress.replies import Refusals, Replies
-from pcevolve.egress.retry import RetryNotice, RetryPolicy
+from pcevolve.egress.replies import Replies
+from pcevolve.egress.retry import LossNotice, Notice, RetryPolicy
 from pcevolve.egress.transport import Outgoing, Transport
-from pcevolve.errors import EgressError, ProviderRefusedError, ProviderReplyError, ProviderUnreachableError
+from pcevolve.errors import (
+    EgressError,
+    ProviderError,
+    ProviderRefusedError,
+    ProviderReplyError,
+    ProviderUnreachableError,
+)
 from pcevolve.evolution import Judge, Pool
 from pcevolve.providers.dialect import Dialect
 from pcevolve.public.calls import Call
@@ -60,9 +68,10 @@ class Gate:
         self._pace = pace or Pace()
         self._meter = meter or Meter(Allowance(), dialect, transcript)
         self._exchange = Exchange(transcript, dialect, address, transport, self._pace, self._meter)
-        self._policy = Policy(dialect, address, transcript.bodies.file)
+        self._policy = Policy(dialect, address, transcript.bodies)
         self._replies = Replies(transcript, self._policy, self._exchange, self._pace, patience)
         self._answers: dict[str, tuple[Candidate, ...]] = {}
+        self._held: dict[str, tuple[Call, Source]] = {}
         self._round: int | None = None
         self._recorded: dict[int, Receipt] = {}
         self._measured: Callable[[int], bytes] = lambda iteration: b""
@@ -175,7 +184,7 @@ class Gate:
             if isinstance(entry.record, Released):
                 self._policy.require_committed(entry.record.receipt)
         self._meter.fix(plan)
-        self._refusals = Refusals(plan)
+        self._losses = LossCount(plan)
         self._window = RequestWindow(plan.at_once, self._abandon, self._exchange.stopping)
         if plan.at_once > 1:
             # A thread that waits to retry wakes when another fails, instead of sending after the run has ended.
@@ -183,10 +192,10 @@ class Gate:
             self._patience = replace(self._patience, sleep=self._window.pause, report=told)
             self._replies.patience = self._patience
 
-    def _report_unless_stopping(self, report: Callable[[RetryNotice], None]) -> Callable[[RetryNotice], None]:
+    def _report_unless_stopping(self, report: Callable[[Notice], None]) -> Callable[[Notice], None]:
         """Report retries, but none that will not be made: of a request that was cut off because the run stops."""
 
-        def told(notice: RetryNotice) -> None:
+        def told(notice: Notice) -> None:
             if not self._exchange.stopping.is_set():
                 report(notice)
 
@@ -200,16 +209,33 @@ class Gate:
         is sent. When the last call of the plan is answered, all connections are closed: how long the client works
         after that is nobody's to see.
 
+        A call that the API does not carry out brings nothing (``losses``). It is put on record as missing once another
+        of its class and round brought something, or the round is over: what is missing when a run stops is asked for
+        again. Until then, at the end of calls that are not all of a round, it has no candidates.
+
         Args:
             asks: Calls whose turn it is, in the order of the plan, each with the candidate that rulebook and record
                 name for it and the reason that they give, if it varies one; the bytes are the gate's own.
 
         Raises:
             EgressError: The plan has no such call now, or no reason lets this candidate leave; nothing was sent.
-            ProviderError: No usable answer.
+            ProviderError: No usable answer, which is not the fault of one call, or of too many of them.
             TranscriptError: The stored bytes are no longer what the API had sent; nothing was sent.
         """
-        return self._window.answers(asks, lambda ask: self._policy.may_begin(ask[0]), self._begin, self._end)
+        waiting = deque(call.slot for call, _ in asks)
+        try:
+            for _ in self._window.answers(
+                asks, lambda ask: self._policy.may_begin(ask[0]), self._begin, self._end
+            ):
+                while waiting and waiting[0] in self._answers:
+                    yield self._answers[waiting.popleft()]
+        except Exception:
+            self._losses.forget_held()
+            self._policy.forget_held()
+            self._held.clear()
+            raise
+        for slot in waiting:
+            yield self._answers.get(slot, ())
 
     def create(self, call: Call) -> tuple[Candidate, ...]:
         """What a single call of the first population brings; as ``answers``."""
@@ -258,9 +284,11 @@ class Gate:
             self._transcript.prune()
             self._transcript.append(Finished(sent=len(self._transcript.list_sent()), assessment=assessment))
 
-    def _begin(self, ask: tuple[Call, Source]) -> Ready[tuple[Candidate, ...]] | Wait[list[bytes]]:
+    def _begin(self, ask: tuple[Call, Source]) -> Ready[tuple[Candidate, ...]] | Wait[Brought]:
         """Answer a call out of memory or from the record, or announce what the policy builds for it."""
         call, source = ask
+        if call.slot in self._held:
+            return Ready(())
         outgoing = self._policy.request_for(call, source)
         if call.slot in self._answers:
             return Ready(self._answers[call.slot])
@@ -268,10 +296,9 @@ class Gate:
         if isinstance(source, Prototype):
             self.record_receipt(source.receipt)
         unsent = self._policy.varies_what_was_withheld(call)
-        made = [b""] * call.count if unsent else self._replies.replay(call)
-        if made is not None:
-            self._refusals.note(call, made)
-            return Ready(self._end(ask, made))
+        brought = Brought([b""] * call.count) if unsent else self._replies.replay(call)
+        if brought is not None:
+            return Ready(self._end(ask, brought))
         # Only where something will be sent: a call from the record costs no turn.
         opens_round, self._round = call.iteration != self._round, call.iteration
         self._pace.wait_before_request(opens_round)
@@ -279,33 +306,62 @@ class Gate:
         self._exchange.announce(call.slot, outgoing)
         return partial(self._send, call, outgoing)
 
-    def _send(self, call: Call, announced: Outgoing) -> list[bytes]:
-        """Send an announced request and return what it brings."""
+    def _send(self, call: Call, announced: Outgoing) -> Brought:
+        """Send an announced request and return what it brings, or that the API does not carry it out."""
         try:
             answer = self._exchange.obtain(call.slot, announced, self._patience, announced=True)
-        except (ProviderRefusedError, ProviderReplyError) as error:
-            if (spared := self._replies.spare(call)) is None:
+        except (ProviderRefusedError, ProviderReplyError, ProviderUnreachableError) as error:
+            loss = self._policy.find_loss(self._transcript.outcomes(call.slot))
+            if loss is None:
                 raise
-            self._refusals.require_bearable(call, error)
-            return spared
-        self._refusals.in_a_row = 0
-        made = self._replies.read(call, answer.body)
-        self._refusals.note(call, made)
-        return made
+            return Brought([b""] * call.count, error, loss)
+        return self._replies.read(call, answer.body)
 
     def _abandon(self) -> None:
         """End what is under way without its answer."""
         self._exchange.transport.close()
 
-    def _end(self, ask: tuple[Call, Source], made: list[bytes]) -> tuple[Candidate, ...]:
-        """Name what a call brought, and remember it."""
+    def _end(self, ask: tuple[Call, Source], brought: Brought) -> tuple[Candidate, ...]:
+        """Name what a call brought, and remember it; or hold it while the API may carry it out another time."""
+        call, _ = ask
+        if brought.error is not None and brought.loss is not None:
+            if not self._policy.is_borne(brought.loss):
+                raise brought.error
+            if brought.is_lost:
+                self._hold(ask, brought.error, brought.loss)
+            came = f"{sum(map(bool, brought.outputs))} of {call.count} came"
+            self._patience.report(LossNotice(f"{call.slot} of class {call.label!r}: {came}: {brought.error}"))
+            if brought.is_lost:
+                return self._answers.get(call.slot, ())
+        self._keep(ask, brought.outputs)
+        self._settle(call, brought.outputs)
+        return self._answers[call.slot]
+
+    def _hold(self, ask: tuple[Call, Source], error: ProviderError, loss: Loss) -> None:
+        """Go on without what a call was to bring (``ProviderRefusedError``: too much is missing)."""
+        call, _ = ask
+        if why := self._losses.hold(call, loss):
+            raise ProviderRefusedError(
+                f"{error}; {why}: once it draws again, --resume RUN goes on"
+            ) from error
+        self._held[call.slot] = ask
+        self._policy.note_held(call)
+        self._settle(call, [])
+
+    def _settle(self, call: Call, outputs: list[bytes]) -> None:
+        """Put on record as missing what a later answer, or the end of the round, shows to be."""
+        for each in self._losses.list_settled(call, outputs):
+            self._keep(self._held.pop(each.slot), [b""] * each.count)
+
+    def _keep(self, ask: tuple[Call, Source], outputs: list[bytes]) -> None:
+        """Put what a call brought on record."""
         call, source = ask
         # Stored before it is noted: after a crash in between, the call is answered from the record again.
-        named = self._replies.store(call, made, None if source is None else source.candidate.id)
+        named = self._replies.store(call, outputs, None if source is None else source.candidate.id)
         self._policy.note_answer(call, named)
+        self._losses.note(call, outputs)
         self._answers[call.slot] = named
         self._close_after_the_last()
-        return named
 
     def _close_after_the_last(self) -> None:
         """Close all connections once the plan's last call is answered; nothing is sent from then on."""

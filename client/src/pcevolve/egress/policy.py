@@ -10,23 +10,24 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import chain
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 from pcevolve.egress.address import Address
-from pcevolve.egress.answers import LONGEST_NAME, follow, is_same_model, require_expected_size
+from pcevolve.egress.answers import LONGEST_NAME, check_size, follow, is_same_model
+from pcevolve.egress.losses import Loss, Outcome, find_loss, is_dead
 from pcevolve.egress.transport import Outgoing
-from pcevolve.errors import EgressError, ProviderReplyError, printable
-from pcevolve.providers.dialect import Dialect, WireRequest, find_misstatements
+from pcevolve.errors import EgressError, OtherModelError, ProviderError, printable
+from pcevolve.providers.dialect import Dialect, Output, WireRequest, find_misstatements
+from pcevolve.providers.faults import Fault
 from pcevolve.public.calls import Call
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import WITHHELD, Candidate, Prototype, PublicEcho, Receipt, list_start
 from pcevolve.rules import CARRIES, ItsPrompt, NoImage, OneImage, Refusal, RunState
-from pcevolve.transcript.records import Answered, Failed
+from pcevolve.transcript.bodies import Bodies
+from pcevolve.transcript.records import Answered
 
 Source: TypeAlias = Prototype | PublicEcho | None
 """What a call is said to vary, and why it may; nothing for text-to-image."""
-UNKEPT: Final = ("the answer is too large", "the answer repeats the API key")
-"""Failures in which an answer came, and was not kept."""
 
 
 class Policy:
@@ -36,14 +37,12 @@ class Policy:
     for the balance, and the one for two texts at once.
     """
 
-    def __init__(self, dialect: Dialect, address: Address, received: Callable[[str], bytes]) -> None:
-        """Start without a plan.
-
-        ``received`` gives the bytes that the API sent, by digest, and raises if they are not those that it names.
-        """
+    def __init__(self, dialect: Dialect, address: Address, bodies: Bodies) -> None:
+        """Start without a plan; ``bodies`` is what the API sent, and raises for what is not what its name says."""
         self._dialect = dialect
         self._address = address
-        self._received = received
+        self._bodies = bodies
+        self._proven = False
         self._state: RunState | None = None
         # Until there is a plan no receipt is worth anything.
         self._committed: Callable[[Receipt], bool] = lambda receipt: False
@@ -97,30 +96,37 @@ class Policy:
         return follow(self._state.plan, link)
 
     def read_links(self, call: Call, body: bytes) -> tuple[str, ...]:
-        """Addresses that an answer points to; ``ProviderReplyError`` if another model gave it, or it is broken."""
+        """Addresses that an answer points to; ``OtherModelError`` for another model's, else ``ProviderReplyError``."""
         self._require_model(call, body)
         return self._dialect.links(call, body)
 
-    def read_outputs(self, call: Call, body: bytes, linked: Sequence[bytes]) -> list[bytes]:
-        """Return what an answer brought, if it is of a bearable size.
+    def read_outputs(
+        self, call: Call, body: bytes, linked: Sequence[Output]
+    ) -> tuple[list[bytes], ProviderError | None]:
+        """Return what an answer brought, empty where something is missing, and why something is.
 
         Raises:
-            ProviderReplyError: The answer breaks the API's contract, or it is not.
+            ProviderReplyError: The answer as a whole breaks the API's contract.
         """
-        state = self._require_state(call)
-        made = self._dialect.decode(call, body, linked)
-        return require_expected_size(state.plan, made)
+        plan = self._require_state(call).plan
+        made = [check_size(plan, each) for each in self._dialect.read_outputs(call, body, linked)]
+        errors = [each for each in made if isinstance(each, ProviderError)]
+        return [b"" if isinstance(each, ProviderError) else each for each in made], next(iter(errors), None)
 
-    def spare(self, call: Call, outcome: Answered | Failed, body: bytes) -> list[bytes] | None:
-        """Return what a call brought whose failure ends no run; None where it ends one.
+    def find_loss(self, outcomes: Sequence[Outcome]) -> Loss | None:
+        """Tell whether what came of the attempts at a call is final for it; see ``losses.find_loss``."""
+        return find_loss(outcomes, self._fault_of)
 
-        What the API's moderation refuses, by a code, brings no images, which count as images that cannot be used: its
-        seed is the plan's, so a run resumed would be refused for good.
-        """
-        if isinstance(outcome, Failed):
-            return None
-        fault = self._dialect.fault(outcome.status, body)
-        return [b""] * call.count if fault.reason == "content" and fault.coded else None
+    def is_borne(self, loss: Loss) -> bool:
+        """True if the run goes on without what is lost: an answer was of this request, and not of the API."""
+        return loss.is_borne(self._proven)
+
+    def is_dead(self, outcomes: Sequence[Outcome]) -> bool:
+        """True if what lies behind a link cannot be had; see ``losses.is_dead``."""
+        return is_dead(outcomes, self._fault_of)
+
+    def _fault_of(self, answer: Answered) -> Fault:
+        return self._dialect.fault(answer.status, self._bodies.get(answer.body))
 
     def varies_what_was_withheld(self, call: Call) -> bool:
         """True if no image came where a call has one to vary: nothing is sent for it, and it brings nothing either."""
@@ -140,7 +146,7 @@ class Policy:
         plan, named = self._require_state(call).plan, self._dialect.answered_by(body)
         if named and not is_same_model(plan.answered_by or plan.model, named):
             told = printable(named)[:LONGEST_NAME]
-            raise ProviderReplyError(
+            raise OtherModelError(
                 f"the API answered with the model '{told}', and '{plan.model}' was asked for: start a new run with the "
                 f"model that you mean, or, if that is its own name for it, with --set provider.answered_by='{told}'"
             )
@@ -201,8 +207,18 @@ class Policy:
     def note_answer(self, call: Call, brought: Sequence[Candidate]) -> None:
         """Take note that a call was answered, and by what."""
         self._known.update((each.id, each) for each in brought)
+        self._proven |= bool(brought) and all(each.digest != WITHHELD for each in brought)
         if self._state is not None:
             self._state.note_outputs(call.slot, [each.digest for each in brought])
+
+    def note_held(self, call: Call) -> None:
+        """Take note that a call brought nothing, and that those behind it may leave."""
+        self._require_state(call).note_held(call.slot)
+
+    def forget_held(self) -> None:
+        """Take note that calls that brought nothing are asked for again."""
+        if self._state is not None:
+            self._state.forget_held()
 
     def _require_reason(self, state: RunState, call: Call, source: Source) -> None:
         """Refuse a source of another kind than the call's purpose has, and a receipt that nobody paid for this call."""
@@ -227,7 +243,7 @@ class Policy:
         self._require_named(verdict, call, source)
         if isinstance(verdict, ItsPrompt):
             return spoken.encode(state.plan, filled, None)
-        return spoken.encode(state.plan, filled, self._received(verdict.image.digest))
+        return spoken.encode(state.plan, filled, self._bodies.file(verdict.image.digest))
 
     def _fill(self, state: RunState, call: Call) -> Call:
         """A call with the words that the rulebook gives it."""

@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
-from collections import Counter
+import hashlib
 from dataclasses import dataclass
-from threading import Lock
-from typing import TypeAlias
 
 from pcevolve.egress.answers import require_max_size
 from pcevolve.egress.exchange import Exchange
+from pcevolve.egress.losses import Brought
 from pcevolve.egress.pace import Pace
 from pcevolve.egress.policy import Policy
 from pcevolve.egress.retry import RetryPolicy
 from pcevolve.egress.transport import Outgoing
-from pcevolve.errors import ProviderRefusedError, ProviderReplyError, TranscriptError, UnlistedHostError
+from pcevolve.errors import (
+    OtherModelError,
+    ProviderError,
+    ProviderRefusedError,
+    ProviderReplyError,
+    ProviderUnreachableError,
+    TranscriptError,
+    UnlistedHostError,
+)
+from pcevolve.providers.dialect import Output
 from pcevolve.public.calls import Call
-from pcevolve.public.fields import FEWEST
-from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Candidate
 from pcevolve.transcript.log import Transcript
-from pcevolve.transcript.records import Answered, Received, link_slot
+from pcevolve.transcript.records import Received, link_slot
 
 
 @dataclass
@@ -32,41 +38,53 @@ class Replies:
     pace: Pace
     patience: RetryPolicy
 
-    def replay(self, call: Call) -> list[bytes] | None:
-        """Return what a recorded answer brought; an unusable one does not count and is asked for again.
+    def replay(self, call: Call) -> Brought | None:
+        """Return what recorded answers brought; None where the call is to be asked for, or asked for again.
 
         Raises:
             TranscriptError: A usable one was on record, for its outputs are, and there is none now: it is not asked
                 for again, for the call was answered.
         """
+        recorded = self.transcript.outputs(call.slot)
         # The newest first: an older one was asked again for what it lacks, and a dead link of it is not followed anew.
         for answer in reversed(self.transcript.answers(call.slot)):
             try:
-                return self.read(call, self.transcript.bodies.get(answer.body))
-            except UnlistedHostError:  # another answer would point there too
-                raise
-            except (ProviderReplyError, ProviderRefusedError):  # links die after a while
+                brought = self.read(call, self.transcript.bodies.get(answer.body), recorded is not None)
+            except (ProviderRefusedError, ProviderUnreachableError, LinkDiedError):
                 continue
-        # Outputs without a readable answer: a damaged or edited record, and asking again would pay twice.
-        if self.transcript.outputs(call.slot) is not None:
-            if (spared := self.spare(call)) is not None:
-                return spared
-            raise TranscriptError(f"the answer {call.slot} whose outputs are on record is there no more")
-        return None
-
-    def read(self, call: Call, body: bytes) -> list[bytes]:
-        """Return the images of an answer, wherever they are, if the model that was asked for made them."""
-        links = [self.policy.link_request(link) for link in self.policy.read_links(call, body)]
-        fetched = [self._fetch(call, place, link) for place, link in enumerate(links)]
-        return self.policy.read_outputs(call, body, fetched)
-
-    def spare(self, call: Call) -> list[bytes] | None:
-        """Return what a call brought whose last attempt failed, where that ends no run; see ``Policy.spare``."""
-        outcome = self.transcript.outcome(call.slot)
-        if outcome is None:
+            if recorded is not None:
+                if recorded == digests_of(brought.outputs):
+                    return Brought(brought.outputs)
+            elif brought.loss is None or (any(brought.outputs) and self.policy.is_borne(brought.loss)):
+                return brought
+        if recorded is None:
             return None
-        body = self.transcript.bodies.get(outcome.body) if isinstance(outcome, Answered) else b""
-        return self.policy.spare(call, outcome, body)
+        # Outputs without a readable answer: a damaged or edited record, and asking again would pay twice.
+        nothing = [b""] * call.count
+        if recorded == digests_of(nothing) and self.policy.find_loss(self.transcript.outcomes(call.slot)):
+            return Brought(nothing)
+        raise TranscriptError(f"the answer {call.slot} whose outputs are on record is there no more")
+
+    def read(self, call: Call, body: bytes, settled: bool = True) -> Brought:
+        """Read the images of an answer, wherever they are, if the model that was asked for made them.
+
+        Args:
+            settled: Whether a dead link makes its image missing. Links die after a while, so that one of an answer
+                that was on record before is asked for again.
+
+        Raises:
+            OtherModelError, UnlistedHostError: All requests would be answered so.
+        """
+        try:
+            links = self.policy.read_links(call, body)
+            fetched = [self._follow(call, place, link, settled) for place, link in enumerate(links)]
+            outputs, error = self.policy.read_outputs(call, body, fetched)
+        except (OtherModelError, UnlistedHostError, LinkDiedError):
+            raise
+        except ProviderReplyError as broken:
+            outputs, error = [b""] * call.count, broken
+        loss = None if error is None else self.policy.find_loss(self.transcript.outcomes(call.slot))
+        return Brought(outputs, error, loss)
 
     def store(self, call: Call, made: list[bytes], parent: str | None) -> tuple[Candidate, ...]:
         """Store what came back, on record, and give it its names."""
@@ -82,6 +100,21 @@ class Replies:
                 self.transcript.append(Received(slot=call.slot, outputs=digests))
         return tuple(Candidate.received(call, index, parent, data) for index, data in enumerate(made))
 
+    def _follow(self, call: Call, place: int, link: str, settled: bool) -> Output:
+        """Fetch what lies behind a link; the reason in its place if that cannot be had."""
+        try:
+            return self._fetch(call, place, self.policy.link_request(link))
+        except UnlistedHostError:
+            raise
+        except ProviderError as error:
+            slot = link_slot(call.slot, place)
+            known = self.transcript.outputs(call.slot) is not None
+            if not known and not self.policy.is_dead(self.transcript.outcomes(slot)):
+                raise
+            if not settled:
+                raise LinkDiedError(str(error)) from error
+            return error
+
     def _fetch(self, call: Call, place: int, link: Outgoing) -> bytes:
         """Fetch the image behind a link, from the record if it was fetched before. Raises ``ProviderReplyError``."""
         slot = link_slot(call.slot, place)
@@ -95,53 +128,10 @@ class Replies:
         return require_max_size(self.exchange.obtain(slot, link, self.patience).body)
 
 
-MOST_IN_A_ROW = 8
-"""Requests one after another that the API's moderation refuses; more mean the account, and not single images."""
-_Group: TypeAlias = tuple[str, int, str]
-"""A class, a round and a purpose: the calls from whose images a release chooses, or that are the dataset's."""
+class LinkDiedError(ProviderReplyError):
+    """What a recorded answer points to is there no more."""
 
 
-class Refusals:
-    """How much the API's moderation withheld so far, and whether enough is left to go on.
-
-    Attributes:
-        in_a_row: Requests refused one after another.
-    """
-
-    def __init__(self, plan: PublicPlan) -> None:
-        """Start with nothing withheld of a plan's calls."""
-        self.in_a_row = 0
-        self._lock = Lock()
-        self._left = Counter[_Group]()
-        for call in plan.calls.values():
-            self._left[_group(call)] += call.count
-        for (label, iteration, purpose), count in self._left.items():
-            # Of a round from which nothing is chosen any more, one image is worth having.
-            fewest = FEWEST if iteration + 1 in plan.releases else 1
-            self._left[label, iteration, purpose] -= plan.count_needed(count, fewest)
-
-    def note(self, call: Call, made: list[bytes]) -> None:
-        """Count the images of an answer that it withheld."""
-        with self._lock:
-            self._left[_group(call)] -= made.count(b"")
-
-    def require_bearable(self, call: Call, error: Exception) -> None:
-        """Count the images of a call that is refused now.
-
-        Raises:
-            ProviderRefusedError: Nothing else comes any more, or too little would be left of a class. Then the call
-                stays without an answer, so that a run resumed asks again: what is on record as withheld is lost.
-        """
-        with self._lock:
-            self.in_a_row += 1
-            if self.in_a_row < MOST_IN_A_ROW and call.count <= self._left[_group(call)]:
-                self._left[_group(call)] -= call.count
-                return
-        why = f"without it too little is left of class {call.label!r}"
-        if self.in_a_row >= MOST_IN_A_ROW:
-            why = f"so it answered {self.in_a_row} requests one after another"
-        raise ProviderRefusedError(f"{error}; {why}: once it draws again, --resume RUN goes on") from error
-
-
-def _group(call: Call) -> _Group:
-    return call.label, call.iteration, call.purpose
+def digests_of(outputs: list[bytes]) -> tuple[str, ...]:
+    """SHA-256 of each output, as a record has them."""
+    return tuple(hashlib.sha256(each).hexdigest() for each in outputs)

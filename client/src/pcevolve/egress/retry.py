@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from email.utils import parsedate_to_datetime
 from http import HTTPStatus
-from typing import Self, TypeVar
+from typing import Protocol, Self, TypeVar
 
 import tenacity
 
@@ -38,6 +38,22 @@ def require_final(status: int, found: Fault, retry_after: str | None) -> str:
     return reason
 
 
+class Notice(Protocol):
+    """Something that whoever waits for a run is told."""
+
+    @property
+    def message(self) -> str:
+        """One line."""
+        ...
+
+
+@dataclass(frozen=True)
+class LossNotice:
+    """Outputs are missing, and the run goes on."""
+
+    message: str
+
+
 @dataclass(frozen=True)
 class RetryNotice:
     """Before another attempt: why there has to be one, and when it is made; times are in seconds."""
@@ -62,7 +78,7 @@ class RetryNotice:
 YEAR = 365 * 86400.0
 
 
-def _report_nothing(news: RetryNotice) -> None:
+def _report_nothing(notice: Notice) -> None:
     """Report nothing, where nobody asked to hear of retries."""
 
 
@@ -75,14 +91,14 @@ class RetryPolicy:
         first: The same for the first contact, where a wrong address should be told soon.
         loading: Instead of ``seconds`` while the API answers that it is loading; the same if None.
         option: What sets ``seconds``; ``provider.patience`` sets ``loading``.
-        report: Told before each further attempt.
+        report: Told before each further attempt, and of outputs that are missing.
         advice: What to do when it has ended and the API is back.
         hint: What may be the cause, beside the API; empty if nothing is known.
     """
 
     seconds: float = 300.0
     first: float = 10.0
-    report: Callable[[RetryNotice], None] = _report_nothing
+    report: Callable[[Notice], None] = _report_nothing
     sleep: Callable[[float], None] = tenacity.nap.sleep
     loading: float | None = None
     option: str = "provider.patience"

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Final
 from pydantic import ConfigDict, Field, RootModel, ValidationError
 
 from pcevolve.providers.codec import Reply, decode_images, encode_json, no_model, parse_answer
-from pcevolve.providers.dialect import OF_DIFFUSION, Dialect, ModelSize, WireRequest
+from pcevolve.providers.dialect import OF_DIFFUSION, Dialect, ModelSize, Output, WireRequest
 from pcevolve.public.answers import strip_mark
 from pcevolve.public.calls import Call
 from pcevolve.public.plan import PublicPlan
@@ -111,9 +111,9 @@ class A1111Dialect(Dialect):
         source = {"init_images": [images.to_base64(image)], "denoising_strength": call.strength}
         return WireRequest("POST", IMAGE_TO_IMAGE, encode_json(fields | source))
 
-    def decode(self, call: Call, body: bytes, linked: Sequence[bytes] = ()) -> list[bytes]:
+    def decode(self, call: Call, body: bytes, linked: Sequence[Output] = ()) -> list[Output]:
         """The base64 images of an answer."""
-        return decode_images(call, parse_answer(_Answer, body).images)
+        return decode_images(parse_answer(_Answer, body).images)
 
     def answered_by(self, body: bytes) -> str | None:
         """The checkpoint that the images' generation parameters name, with the beginning of its digest."""

@@ -10,8 +10,8 @@ from pydantic import AliasChoices, Field, model_validator
 from pcevolve.errors import ProviderReplyError
 from pcevolve.modality.answering import read_answer
 from pcevolve.modality.texts import blank_out, read_text
-from pcevolve.providers.codec import Reply, encode_json, model_named, no_model, parse_answer, require_count
-from pcevolve.providers.dialect import Dialect, ModelSize, WireRequest
+from pcevolve.providers.codec import Reply, encode_json, model_named, no_model, parse_answer
+from pcevolve.providers.dialect import Dialect, ModelSize, Output, WireRequest
 from pcevolve.providers.faults import Reason
 from pcevolve.public.calls import Call
 from pcevolve.public.modality import Texts
@@ -119,6 +119,7 @@ class ChatDialect(Dialect):
     makes = "text"
     capabilities = frozenset({"create", "vary", "strength", "seed", "batch", "tokens", "fields"})
     most = limits.MAX_COMPLETIONS
+    one_a_request = "provider.fields=single"
     reasons: ClassVar[Mapping[str, Reason]] = {
         "insufficient_quota": "credit",
         "content_filter": "content",
@@ -138,15 +139,9 @@ class ChatDialect(Dialect):
         asked = prompt if text is None else question(prompt, blank_out(text, call.strength or 0.0, call.seed))
         return _request(plan.model, asked, plan.texts, call)
 
-    def decode(self, call: Call, body: bytes, linked: Sequence[bytes] = ()) -> list[bytes]:
+    def decode(self, call: Call, body: bytes, linked: Sequence[Output] = ()) -> list[Output]:
         """The texts of an answer, as they came; a choice without one is an empty text."""
-        texts = read_texts(body)
-        if len(texts) == 1 < call.count:
-            raise ProviderReplyError(
-                f"the API wrote 1 text where {call.count} were asked for: start a new run with --set "
-                "provider.fields=single"
-            )
-        return [each.encode() for each in require_count(call, texts)]
+        return [each.encode() for each in read_texts(body)]
 
     def trial(self, model: str) -> WireRequest:
         """Ask for two words, in as few fields as tell whether there is an ``n``."""

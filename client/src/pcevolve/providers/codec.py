@@ -9,19 +9,19 @@ from __future__ import annotations
 import hashlib
 import json
 from codecs import getincrementaldecoder
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any, Final, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from pcevolve.errors import ProviderReplyError, UsageError, printable
+from pcevolve.providers.dialect import Output
 from pcevolve.providers.faults import read_message
 from pcevolve.public.answers import LONGEST_FAULT, parse, strip_mark
 from pcevolve.public.calls import Call
 from pcevolve_shared import images
 
 Model = TypeVar("Model", bound=BaseModel)
-Counted = TypeVar("Counted")
 _UNDER_WAY: Final = frozenset(
     {
         "queued",
@@ -142,22 +142,16 @@ def _words_of(body: bytes) -> str:
     return f"the words '{said}'" if said else ""
 
 
-def require_count(call: Call, received: Sequence[Counted]) -> Sequence[Counted]:
-    """Pass on what an answer holds for each image, and no more; ``ProviderReplyError`` for fewer than asked for."""
-    if len(received) < call.count:
-        advice = (
-            ": it may make one a request; start a new run with --set provider.batch=1" if received else ""
-        )
-        raise ProviderReplyError(f"the API sent {len(received)} where {call.count} were asked for{advice}")
-    return received[: call.count]
+def decode_images(encoded: Iterable[str]) -> list[Output]:
+    """Decode an answer's images; base64 that is not canonical is an error in its image's place."""
+    return [_decode_image(each) for each in encoded]
 
 
-def decode_images(call: Call, encoded: Sequence[str]) -> list[bytes]:
-    """Decode an answer's images; ``ProviderReplyError`` for too few, or base64 that is not canonical."""
+def _decode_image(encoded: str) -> Output:
     try:
-        return [images.from_base64(_plain_base64(each)) for each in require_count(call, encoded)]
+        return images.from_base64(_plain_base64(encoded))
     except images.ImageError as error:
-        raise ProviderReplyError(f"the API sent an image that is wrong: {error}") from None
+        return ProviderReplyError(f"the API sent an image that is wrong: {error}")
 
 
 _USUAL_LETTERS: Final = str.maketrans("-_", "+/")

@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from typing import ClassVar, Final, Literal, NamedTuple, Protocol
+from typing import ClassVar, Final, Literal, NamedTuple, Protocol, TypeAlias
 
-from pcevolve.errors import UsageError
+from pcevolve.errors import ProviderError, ProviderReplyError, UsageError
 from pcevolve.providers.faults import Fault, Reason, fault
 from pcevolve.public.calls import Call
 from pcevolve.public.parts import Library
@@ -17,6 +17,9 @@ from pcevolve_shared import wire
 from pcevolve_shared.few_steps import is_few_step, steps_in
 
 Scheme = Literal["Bearer", "Basic"]
+Output: TypeAlias = bytes | ProviderError
+"""What an answer has for one image or text that was asked for: its bytes, empty where the API withheld it, or why it
+cannot be taken."""
 
 
 @dataclass(frozen=True)
@@ -106,6 +109,7 @@ class Dialect(Protocol):
             ``fields``.
         scheme: How the key is shown; with ``Basic`` it is ``user:password``.
         most: Images that one request may ask for.
+        one_a_request: The option by which an API that makes one at a time is asked for one.
         links_images: Whether answers only point to the images.
         reports_cost: Whether answers say what they cost.
         reasons: What the API's error codes mean, where asking again would not help.
@@ -117,6 +121,7 @@ class Dialect(Protocol):
     capabilities: ClassVar[frozenset[str]]
     scheme: ClassVar[Scheme] = "Bearer"
     most: ClassVar[int] = 1
+    one_a_request: ClassVar[str] = "provider.batch=1"
     links_images: ClassVar[bool] = False
     reports_cost: ClassVar[bool] = False
     currency: ClassVar[str] = "in the currency of your account"
@@ -137,9 +142,18 @@ class Dialect(Protocol):
         """Addresses of images, where an API answers with those; ``ProviderReplyError`` for a broken contract."""
         return ()
 
-    def decode(self, call: Call, body: bytes, linked: Sequence[bytes] = ()) -> list[bytes]:
+    def decode(self, call: Call, body: bytes, linked: Sequence[Output] = ()) -> list[Output]:
         """Read the images out of an answer; ``linked`` is what lay at ``links``, in order. Errors as ``links``."""
         ...
+
+    def read_outputs(self, call: Call, body: bytes, linked: Sequence[Output] = ()) -> list[Output]:
+        """As many outputs as were asked for, with the reason in place of those that an answer lacks."""
+        made = self.decode(call, body, linked)[: call.count]
+        advice = (
+            f": it may make one a request; start a new run with --set {self.one_a_request}" if made else ""
+        )
+        short = ProviderReplyError(f"the API sent {len(made)} where {call.count} were asked for{advice}")
+        return made + [short] * (call.count - len(made))
 
     def answered_by(self, body: bytes) -> str | None:
         """Name of the model that an answer says it is from; None where it names none."""

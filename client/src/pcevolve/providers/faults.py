@@ -120,13 +120,15 @@ class Fault:
         said: The API's own short message, printable; empty when it has no known shape.
         reason: Why asking again would not help, where that is known.
         passes: Whether the same request may succeed later.
-        coded: Whether a code or the status says the reason, and not words alone, which may mean the whole account.
+        coded: Whether a code or the status says the reason, and not words alone, which may mean something else.
+        status: The HTTP status, or that which the body of a success states; 0 if it states none.
     """
 
     said: str
     reason: Reason | None
     passes: bool
     coded: bool = False
+    status: int = 0
 
 
 def fault(status: int, body: bytes, reasons: Mapping[str, Reason]) -> Fault:
@@ -143,8 +145,8 @@ def fault(status: int, body: bytes, reasons: Mapping[str, Reason]) -> Fault:
     elif means is None and not may_pass(status):
         means = _by_words(said, ("credit", "content", "key", "size"))
     if means == "rate":
-        return Fault(said, None, True)
-    return Fault(said, means, means is None and may_pass(stated), coded is not None)
+        return Fault(said, None, True, status=stated)
+    return Fault(said, means, means is None and may_pass(stated), coded is not None, stated)
 
 
 def may_pass(status: int) -> bool:

@@ -9,7 +9,7 @@ from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, RootMod
 
 from pcevolve.errors import ProviderReplyError, UsageError
 from pcevolve.providers.codec import Reply, decode_images, encode_json, no_model, parse_answer, strength_of
-from pcevolve.providers.dialect import OF_DIFFUSION, Advice, Dialect, ModelSize, WireRequest
+from pcevolve.providers.dialect import OF_DIFFUSION, Advice, Dialect, ModelSize, Output, WireRequest
 from pcevolve.providers.faults import Reason
 from pcevolve.public.calls import Call
 from pcevolve.public.parts import Count, Library, make_one_line, make_readable
@@ -141,9 +141,9 @@ class GetimgDialect(Dialect):
         prompt = {"adapter": plan.images.adapter, "scale": plan.images.adapter_scale}
         return WireRequest("POST", wire.IP_ADAPTER, encode_json(fields | source | prompt))
 
-    def decode(self, call: Call, body: bytes, linked: Sequence[bytes] = ()) -> list[bytes]:
+    def decode(self, call: Call, body: bytes, linked: Sequence[Output] = ()) -> list[Output]:
         """The base64 images of an answer, one or a batch; empty where one was withheld."""
-        return decode_images(call, [each.image or "" for each in parse_answer(_Answer, body).images])
+        return decode_images([each.image or "" for each in parse_answer(_Answer, body).images])
 
     def native_size(self, model: str, body: bytes) -> ModelSize | None:
         """The model's base resolution, from the list of models; see ``Dialect.native_size``."""

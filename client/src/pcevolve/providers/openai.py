@@ -15,10 +15,9 @@ from pcevolve.providers.codec import (
     encode_json,
     model_named,
     parse_answer,
-    require_count,
     strength_of,
 )
-from pcevolve.providers.dialect import OF_DIFFUSION, Advice, Dialect, ModelSize, WireRequest
+from pcevolve.providers.dialect import OF_DIFFUSION, Advice, Dialect, ModelSize, Output, WireRequest
 from pcevolve.providers.getimg import GetimgDialect
 from pcevolve.public.calls import Call
 from pcevolve.public.plan import PublicPlan
@@ -97,12 +96,12 @@ class OpenAIDialect(Dialect):
 
     def links(self, call: Call, body: bytes) -> tuple[str, ...]:
         """The addresses of the images that the answer itself does not have."""
-        return tuple(each.link for each in require_count(call, parse_answer(_Answer, body).data) if each.link)
+        return tuple(each.link for each in parse_answer(_Answer, body).data[: call.count] if each.link)
 
-    def decode(self, call: Call, body: bytes, linked: Sequence[bytes] = ()) -> list[bytes]:
+    def decode(self, call: Call, body: bytes, linked: Sequence[Output] = ()) -> list[Output]:
         """The images of an answer, in base64 or where it said that they lie; empty where one was withheld."""
-        found = require_count(call, parse_answer(_Answer, body).data)
-        made = decode_images(call, [each.text for each in found])
+        found = parse_answer(_Answer, body).data[: call.count]
+        made = decode_images(each.text for each in found)
         pointed = [place for place, each in enumerate(found) if each.link]
         if len(linked) == len(pointed):
             for place, image in zip(pointed, linked, strict=True):

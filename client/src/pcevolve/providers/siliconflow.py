@@ -8,8 +8,8 @@ from typing import Annotated, Any, ClassVar
 from pydantic import Field
 
 from pcevolve.errors import ProviderReplyError
-from pcevolve.providers.codec import Reply, encode_json, parse_answer, require_count, shift_seed
-from pcevolve.providers.dialect import Dialect, WireRequest
+from pcevolve.providers.codec import Reply, encode_json, parse_answer, shift_seed
+from pcevolve.providers.dialect import Dialect, Output, WireRequest
 from pcevolve.providers.faults import Reason
 from pcevolve.public.calls import Call
 from pcevolve.public.plan import PublicPlan
@@ -67,9 +67,9 @@ class SiliconFlowDialect(Dialect):
 
     def links(self, call: Call, body: bytes) -> tuple[str, ...]:
         """The address of each image."""
-        return tuple(require_count(call, [each.url for each in parse_answer(_Answer, body).images]))
+        return tuple(each.url for each in parse_answer(_Answer, body).images[: call.count])
 
-    def decode(self, call: Call, body: bytes, linked: Sequence[bytes] = ()) -> list[bytes]:
+    def decode(self, call: Call, body: bytes, linked: Sequence[Output] = ()) -> list[Output]:
         """The images that were found behind the links; ``ProviderReplyError`` as ``Dialect.decode``."""
         if len(linked) != len(self.links(call, body)):
             raise ProviderReplyError("the images behind the API's links are missing")

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from pcevolve.errors import ProviderReplyError, UsageError, printable
 from pcevolve.providers.codec import Reply, decode_images, encode_form, parse_answer, shift_seed
-from pcevolve.providers.dialect import Dialect, ModelSize, WireRequest
+from pcevolve.providers.dialect import Dialect, ModelSize, Output, WireRequest
 from pcevolve.providers.faults import Reason
 from pcevolve.public.calls import Call
 from pcevolve.public.plan import PublicPlan
@@ -59,7 +59,7 @@ class StabilityDialect(Dialect):
         kind, body = encode_form(fields, image)
         return WireRequest("POST", GENERATE, body, kind)
 
-    def decode(self, call: Call, body: bytes, linked: Sequence[bytes] = ()) -> list[bytes]:
+    def decode(self, call: Call, body: bytes, linked: Sequence[Output] = ()) -> list[Output]:
         """The one base64 image of an answer; empty where moderation withheld it."""
         answer = parse_answer(_Answer, body)
         if answer.finish_reason not in ("SUCCESS", _FILTERED):
@@ -68,7 +68,7 @@ class StabilityDialect(Dialect):
         if answer.finish_reason == _FILTERED:
             # What comes is blurred. No error, for the seed is the plan's: a run resumed would be refused for good.
             return [b""]
-        return decode_images(call, [answer.image])
+        return decode_images([answer.image])
 
     def hello(self) -> WireRequest:
         """Ask for the balance: the cheapest question that needs the key."""

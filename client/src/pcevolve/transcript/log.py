@@ -121,7 +121,7 @@ class Transcript:
         self._answer_from: dict[tuple[str, str], Answered] = {}
         self._outputs: dict[str, tuple[str, ...]] = {}
         self._receipts: set[Receipt] = set()
-        self._outcomes: dict[str, Answered | Failed] = {}
+        self._outcomes: dict[str, list[Answered | Failed]] = defaultdict(list)
         for entry in read(folder):
             self._index(entry)
         # Unbuffered: a line that waits in the process would be lost with it, and its request is about to leave.
@@ -175,9 +175,9 @@ class Transcript:
         """All requests that were sent, in order, retries included."""
         return [entry.record for entry in self.entries if isinstance(entry.record, Sent)]
 
-    def outcome(self, slot: str) -> Answered | Failed | None:
-        """Return the outcome of the last attempt at a slot, if that is on record."""
-        return self._outcomes.get(slot)
+    def outcomes(self, slot: str) -> list[Answered | Failed]:
+        """Return what came of each attempt at a slot so far, oldest first."""
+        return self._outcomes.get(slot, [])
 
     def outputs(self, slot: str) -> tuple[str, ...] | None:
         """Digests of what a slot's answer brought, if that is on record."""
@@ -202,7 +202,7 @@ class Transcript:
         if isinstance(record, Sent):
             self._last_url[record.slot] = record.url
         if isinstance(record, Answered | Failed):
-            self._outcomes[record.slot] = record
+            self._outcomes[record.slot].append(record)
         if isinstance(record, Answered) and record.succeeded:
             self._answers[record.slot].append(record)
             self._answer_from[record.slot, self._last_url.get(record.slot, "")] = record
