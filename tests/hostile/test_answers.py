@@ -95,7 +95,7 @@ def _many_strings(request: Request) -> bytes:
 
 NUMBERS: list[Case] = [
     case("no images", "first", change_count(lambda n: 0), "0 where|contract"),
-    case("one image too few", "variation", change_count(lambda n: n - 1), "1 where 2"),
+    fine("one image too few", "variation", change_count(lambda n: n - 1)),
     fine("one image too many", "variation", change_count(lambda n: n + 1)),
     case("10,000 images", "first", change_count(lambda n: 10_000), "longer than 1 MiB without its images"),
 ]
@@ -113,7 +113,7 @@ SPELLINGS: list[Case] = [
     fine("a data URL", "first", images_as(lambda data: "data:image/png;base64," + to64(data))),
     case("letters that are not ASCII", "first", images_as(lambda data: "ＡＡＡＡ"), "base64"),
     case("an empty image", "variation", IMAGE % b'""', "1 is withheld, 1 is unreadable", over=True),
-    case("a NUL", "variation", IMAGE % b'"\\u0000AAA"', "base64"),
+    case("a NUL", "variation", IMAGE % b'"\\u0000AAA"', "1 is withheld, 1 is unreadable", over=True),
     case("a lone surrogate", "variation", IMAGE % b'"\\ud800AAA"'),
     case("a number", "first", IMAGE % b"7"),
     case("a path", "first", IMAGE % b'"../../../etc/passwd"', "base64"),

@@ -102,7 +102,8 @@ class UnderWay:
             return f"what {self.call.slot} brought"
         if self.fetching:
             return f"an image that the answer to {self.call.slot} points to"
-        return f"what {self.call.slot} brought" if self.answers else f"request {self.call.slot}"
+        came = any(links is not None for _, links in self.answers[-1:])
+        return f"what {self.call.slot} brought" if came else f"request {self.call.slot}"
 
     @property
     def own(self) -> list[Outcome]:
