@@ -333,6 +333,7 @@ MISSING: dict[str, tuple[Act, str]] = {
     "a good answer": (edited("received", setting(outputs=[EMPTY]), 9), "brought other outputs"),
     "a key that is wrong": (refused_with(status=401), OUT_OF_ORDER),
     "too many at a time": (refused_with(status=429), OUT_OF_ORDER),
+    "a redirect": (refused_with(status=302), OUT_OF_ORDER),
     "a fault of the API's, once": (refused_with(status=500), OUT_OF_ORDER),
     "a connection that broke once": (called_lost("the connection broke"), OUT_OF_ORDER),
     "an answer that is too large": (called_lost("the answer is too large"), OUT_OF_ORDER),
