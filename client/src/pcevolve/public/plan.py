@@ -76,6 +76,12 @@ def _of_sizes(plan: PlanFields) -> Iterator[str]:
     """Yield faults of sizes and numbers."""
     if plan.subsample not in (None, plan.shots):
         yield "subsample: so many units of each class are drawn, and --shots says another number"
+    if plan.secrecy is not None and plan.subsample is not None and plan.unit == plan.modality.kind:
+        # A text's turn in the draw follows from its words: with another secret it makes room for one that has a vote.
+        yield (
+            "subsample: a text is drawn by its own words, so nothing can be promised of secrets in it; name its unit "
+            "with data.unit_column, or leave one of the two out"
+        )
     if plan.namespaced and plan.unit == plan.modality.kind:
         yield "data.unit_namespace: single images and texts have no names"
     if plan.candidates % plan.prototypes:
