@@ -169,6 +169,19 @@ def test_secrets_of_which_nothing_may_be_learned_take_no_part(client: Client, pr
     assert json.loads(client("audit", tmp_path / "run", "--json").stdout)["holds"]
 
 
+def test_a_run_that_goes_on_keeps_what_it_promised_of_each_secret(
+    client: Client, private: Path, tmp_path: Path
+):
+    listed = tmp_path / "list.txt"
+    listed.write_text("chills\n")
+    words = ask(client, private, tmp_path / "run", method="secpe", secrets=listed, secret_size=8)
+    client.succeed("preview", *words[1:])
+    listed.write_text("chills\t1e-4\t2e-4\n")
+    refused = client("run", "--resume", tmp_path / "run")
+    assert refused.returncode == 4
+    assert "another secret is declared; restore them, or begin a new run" in " ".join(refused.stderr.split())
+
+
 @pytest.mark.parametrize(
     ("listed", "own", "counted"),
     [

@@ -261,9 +261,6 @@ def _open_session(
             with connection.gate.private_section():
                 account.enrol()
                 connection.gate.begin(plan, account.is_committed, account.read_measured)
-                # One more than is on record, where the process was killed behind the charge.
-                for receipt in account.receipts():
-                    connection.gate.record_receipt(receipt)
             chooser = components.chooser(plan, transcript)
             session = Session(
                 *(settings, folder, plan, components.dialect, transcript, connection),
