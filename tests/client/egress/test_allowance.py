@@ -92,7 +92,7 @@ def breaking(at: int, lost: int = 1, reason: FailureReason = "the connection bro
         attempts.append(request)
         if at <= len(attempts) < at + lost:
             raise ConnectionTroubleError(reason)
-        return Incoming(503, (), b"") if len(attempts) == at + lost else None
+        return Incoming(503, (), b'{"error": "busy"}') if len(attempts) == at + lost else None
 
     return flaky
 
@@ -202,6 +202,59 @@ def test_a_run_that_cannot_end_within_its_limits_is_refused_before_it_starts(
         meter.check(forecast, credit)
 
 
+HTML = b"<html><title>502 Bad Gateway</title></html>"
+SAYS_SO = b'{"error": {"message": "overloaded"}}'
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "counts"),
+    [
+        (504, HTML, True),
+        (504, b'{"message": "Endpoint request timed out"}', True),
+        (524, HTML, True),
+        (502, HTML, True),
+        (408, b"", True),
+        (503, HTML, True),
+        (500, b"Internal Server Error", True),
+        (200, b'{"error": {"code": 504, "message": "upstream"}}', True),
+        (503, SAYS_SO, False),
+        (500, SAYS_SO, False),
+        (429, HTML, False),
+        (529, SAYS_SO, False),
+    ],
+)
+def test_what_the_provider_may_have_made_for_an_answer_that_a_gateway_gave_counts_as_made(
+    tmp_path, status, body, counts
+):
+    attempts = count()
+    provider = Billing(lambda request: Incoming(status, (), body) if next(attempts) == 3 else None)
+    run = SmallRun.open(tmp_path, provider=provider)
+    run.evolve()
+    lost = list(run.plan.calls.values())[2].count if counts else 0
+    said = f"{IMAGES + lost} images, {EACH * (IMAGES + lost):g} USD"
+    for meter in (run.gate._meter, meter_of(run)):
+        assert meter.bill() == ("up to " if counts else "") + said
+        assert meter.known_cost == EACH * (IMAGES + lost)
+
+
+@pytest.mark.parametrize(
+    "trouble", [Incoming(504, (), HTML), "the answer took too long", "the connection broke"]
+)
+def test_a_limit_on_cost_stops_retries_that_may_all_be_billed(tmp_path, trouble):
+    def answer(request: Outgoing) -> Incoming | None:
+        if request.method == "GET" or len(provider.requests) < 4:
+            return None
+        if isinstance(trouble, str):
+            raise ConnectionTroubleError(trouble)
+        return trouble
+
+    provider = Billing(answer)
+    run = SmallRun.open(tmp_path, provider=provider, allowance=Allowance(cost=EACH * 8))
+    with pytest.raises(AllowanceError, match=r"has cost up to 2 USD, and the next request would exceed"):
+        run.evolve()
+    assert run.gate._meter.cost <= EACH * 8
+
+
 def test_a_bill_says_what_was_asked_for_retries_included_and_counts_nothing_twice_when_the_run_goes_on(
     tmp_path,
 ):
@@ -210,7 +263,7 @@ def test_a_bill_says_what_was_asked_for_retries_included_and_counts_nothing_twic
     assert run.gate._meter.bill() == "0 images, at no charge"
     run.evolve()
     lost = list(run.plan.calls.values())[1].count
-    said = f"{IMAGES + lost} images, {EACH * (IMAGES + lost):g} USD"
+    said = f"up to {IMAGES + lost} images, {EACH * (IMAGES + lost):g} USD"
     assert run.gate._meter.bill() == said
     assert meter_of(run).bill() == said
     run.close()

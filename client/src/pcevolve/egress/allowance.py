@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from pcevolve.errors import AllowanceError, ProviderReplyError, UsageError
 from pcevolve.providers.dialect import Dialect
+from pcevolve.providers.faults import may_have_made
 from pcevolve.public.calls import Call
 from pcevolve.public.modality import reword_for
 from pcevolve.public.plan import PublicPlan
@@ -43,7 +44,8 @@ class Forecast:
 class Meter:
     """Counts what a run used up, over all its processes, and stops it before a limit is exceeded.
 
-    A request that left and got no answer counts at its expected cost: the provider may have made its images.
+    A request that left and got no answer, or that of a gateway which waited no longer, counts at its expected cost: the
+    provider may have made its images. The sum is the most that may be due, and what limits look at.
 
     Attributes:
         nearby: Whether the API is on the owner's own machine or network, and need not send bills.
@@ -58,7 +60,9 @@ class Meter:
     _charged: float = field(default=0.0, init=False)
     """Cost of all that was answered."""
     _owed: int = field(default=0, init=False)
-    """Images of requests that are under way, or got no answer."""
+    """Images of requests that are under way, or whose answer got lost."""
+    _lost: int = field(default=0, init=False)
+    """Those whose answer got lost."""
     _dearest: float | None = field(default=None, init=False)
     """Highest reported cost of one image so far; None while none was reported."""
     _untold: bool = field(default=False, init=False)
@@ -98,8 +102,8 @@ class Meter:
         return self.cost if self.is_priced and not (self._owed and self._each is None) else None
 
     def bill(self) -> str:
-        """Say in words what was asked for so far and what that cost."""
-        return self.spell_price(self.images, self.known_cost)
+        """Say in words what was asked for so far and what that cost, at most where nobody knows what got lost."""
+        return ("up to " if self._lost else "") + self.spell_price(self.images, self.known_cost)
 
     def spell_price(self, images: int, cost: float | None) -> str:
         """A number of images or texts and what they cost, in words; ``cost`` is None where nobody knows."""
@@ -128,8 +132,9 @@ class Meter:
                 "with --resume RUN and --set provider.price=PRICE, or without --max-cost"
             )
         if allowed.cost is not None and self.cost + due > allowed.cost + _ROUNDING:
+            most = "up to " if self._lost else ""
             raise AllowanceError(
-                f"the run has cost {spell_money(self.cost, self.dialect)}, and the next request would exceed "
+                f"the run has cost {most}{spell_money(self.cost, self.dialect)}, and the next request would exceed "
                 f"--max-cost {allowed.cost:g}; nothing is lost: continue with --resume RUN and a higher "
                 f"--max-cost"
             )
@@ -143,11 +148,12 @@ class Meter:
         if attempt.outcome is None:
             self._owed += images
             self.images += images
-        elif attempt.answer is not None:
+        elif attempt.usable:
             self._owed -= images
             self._charged += self._cost_of(attempt)
-            self.images -= 0 if attempt.usable else images
-        elif attempt.failure in UNSENT:
+        elif self._may_have_made(attempt):
+            self._lost += images
+        else:
             self._owed -= images
             self.images -= images
 
@@ -199,6 +205,12 @@ class Meter:
         plan = self._traffic.plan
         call = None if plan is None else plan.calls.get(slot)
         return 0 if call is None else call.count
+
+    def _may_have_made(self, attempt: Attempt) -> bool:
+        """True if the provider may have made what an attempt without success asked for."""
+        if attempt.answer is None:
+            return attempt.failure not in UNSENT
+        return may_have_made(attempt.answer.status, self.transcript.bodies.get(attempt.answer.body))
 
     @property
     def _each(self) -> float | None:

@@ -79,6 +79,8 @@ PASSING: Final = frozenset({408, 425, 429})
 """Statuses below 500 of a failure that may pass."""
 FINAL: Final = frozenset({501, 505, 506, 510, 511})
 """Statuses from 500 on that no further attempt changes: what is asked for is not to be had there at all."""
+_GATEWAYS: Final = frozenset({408, 502, 504, *range(520, 529)})
+"""Statuses by which somebody between client and API gives up waiting, for a request that the API may go on with."""
 _CODES: Final = ("code", "type", "name", "error", "status_code", "__type", "errorcode")
 _BY_STATUS: Final[Mapping[int, Reason]] = {401: "key", 402: "credit"}
 _BY_CODE: Final[Mapping[_Meaning, re.Pattern[str]]] = {
@@ -152,6 +154,15 @@ def fault(status: int, body: bytes, reasons: Mapping[str, Reason]) -> Fault:
 def may_pass(status: int) -> bool:
     """True if a failure of this status may pass; an error's own codes come before it."""
     return status in PASSING or (status >= 500 and status not in FINAL)
+
+
+def may_have_made(status: int, body: bytes) -> bool:
+    """True if the API may have made, and billed, what this answer brings none of.
+
+    Also for 500 and 503 unless the API itself says so, in JSON: of a page nobody knows whose it is.
+    """
+    stated = (_read_status(parse(body)) or status) if is_success(status) else status
+    return stated in _GATEWAYS or (stated in (500, 503) and not isinstance(parse(body), dict))
 
 
 def _read_status(answer: Any) -> int:  # noqa: ANN401 - whatever JSON holds
