@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date, time, timedelta
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Final, Self, TypeAlias
+from typing import Any, Self, TypeAlias
 
 from pcevolve.errors import DataError, UsageError
 from pcevolve.ledger.units import SINGLE
@@ -273,21 +274,7 @@ def _text_bytes(column: Any) -> int:  # noqa: ANN401 - pyarrow has no types
     return compute.sum(lengths.take(column.indices.drop_null())).as_py() or 0
 
 
-_FILES: Final = frozenset(
-    {
-        "file",
-        "files",
-        "filename",
-        "file_name",
-        "filepath",
-        "file_path",
-        "path",
-        "image",
-        "images",
-        "image_path",
-    }
-    | {"image_file", "image_name", "image_id", "img", "img_path", "dicom"}
-)
+_FILES = re.compile(r"((file|image|img)s?|dicom)_?(name|path|file|id)?|path", re.IGNORECASE)
 """Usual names of columns with the paths of images."""
 
 
@@ -297,7 +284,7 @@ def _require_columns(path: Path, wanted: Sequence[str], there: Sequence[str]) ->
         kind = "a .tsv" if path.suffix.lower() == ".tsv" else "a .csv"
         needed = "tabs" if kind == "a .tsv" else "commas"
         raise DataError(f"{path} has {mark} between its cells, and {kind} file needs {needed}: save it so")
-    if missing and (files := next((name for name in there if name.strip().lower() in _FILES), None)):
+    if missing and (files := next((name for name in there if _FILES.fullmatch(name.strip())), None)):
         raise DataError(
             f"{path} names files in its column {files!r}, and a table is read as texts: images are read from class "
             "folders, so make a folder for each label, move its images there, and give --private the folder above them"

@@ -137,6 +137,7 @@ def test_nothing_of_the_header_is_kept_told_or_logged(tmp_path, caplog, recwarn)
         ({"NumberOfFrames": 2}, "is DICOM of 2 frames; export those that matter"),
         ({"Rows": 30_000, "Columns": 30_000}, "has 30000x30000 pixels, limit 64,000,000; scale it down"),
         ({"PhotometricInterpretation": "PALETTE COLOR"}, "is DICOM with a palette; export it as PNG"),
+        ({"RedPaletteColorLookupTableDescriptor": [256, 0, 16]}, "is DICOM with a palette; export it as PNG"),
         ({"Rows": 17}, "is DICOM that cannot be decoded here; export it as PNG"),
         ({"WindowCenter": 1, "WindowWidth": 0}, "has a window that is none: say which of .* data.window"),
         ({"WindowCenter": 1, "WindowWidth": 0.5}, "has a window that is none"),

@@ -64,6 +64,7 @@ _READ: Final = (
     *("BitsAllocated", "BitsStored", "HighBit", "PixelRepresentation", "PixelData", "PixelPaddingValue"),
     *("PixelPaddingRangeLimit", "RescaleSlope", "RescaleIntercept", "ModalityLUTSequence", "VOILUTSequence"),
     *("WindowCenter", "WindowWidth", "VOILUTFunction", "PresentationLUTShape", *_GROUPS, *_SPACINGS),
+    "RedPaletteColorLookupTableDescriptor",
 )
 """All that is kept of a file while it is decoded."""
 

@@ -22,7 +22,8 @@ class DicomError(Exception):
 
 def read_grey(values: Numbers, kind: str, header: pydicom.Dataset, by_itself: bool) -> Grey:
     """Grey values, and what the file says of how they are shown; ``DicomError`` where they are none."""
-    if kind == "PALETTE COLOR":
+    # Beside grey values a palette colours those that it has, as of flow (C.7.6.23).
+    if kind == "PALETTE COLOR" or "RedPaletteColorLookupTableDescriptor" in header:
         raise DicomError(f"is DICOM with a palette{HOW}")
     if kind not in {"MONOCHROME1", "MONOCHROME2"} or header.SamplesPerPixel != 1:
         raise DicomError(f"is DICOM with colours of a kind that is not known here{HOW}")

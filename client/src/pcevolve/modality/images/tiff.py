@@ -37,7 +37,8 @@ _UNPACKED = 1
 _TYPE_BYTES = {3: 2, 4: 4, 5: 8, 8: 2, 9: 4, 10: 8, 11: 4, 12: 8, 13: 4, 16: 8, 17: 8, 18: 8}
 _FORMATS = {1: "unsigned", 2: "signed", 3: "floating-point"}
 _BIG = 43  # in the head of a BigTIFF, whose is longer
-_MOST_SUB_PAGES = 64
+_MOST_SUB_PAGES = 16
+_MOST_TAGS = 4096
 _LEAST_PLANE = 64  # bytes
 _WIDE_PLACES = (16, 18)  # types of numbers of 8 bytes
 _SAVE = "save each picture that matters as its own file"
@@ -93,7 +94,7 @@ def _find_sub_pages(data: bytes) -> tuple[int, ...]:
     (place,) = struct.unpack_from(order + wide, data, 8 if big else 4)
     (tags,) = struct.unpack_from(order + count, data, place)
     place += struct.calcsize(order + count)
-    for at in range(place, place + tags * size, size):
+    for at in range(place, place + min(tags, _MOST_TAGS) * size, size):
         tag, kind, number = struct.unpack_from(order + entry, data, at)
         if tag == _SUB_PAGES:
             form = f"{order}{min(number, _MOST_SUB_PAGES + 1)}{'Q' if kind in _WIDE_PLACES else 'L'}"
