@@ -13,6 +13,7 @@ from pcevolve.public.plan import PublicPlan
 from pcevolve.selectors import find_method
 from pcevolve.session.folder import RunFolder
 from pcevolve.session.private_data import tell_on_screen
+from pcevolve.session.progress import error_console
 from pcevolve.transcript import RunReader
 
 NAMED = 10
@@ -47,7 +48,7 @@ def find_private(folder: RunFolder, plan: PublicPlan, digests: Sequence[bytes]) 
     ledger = RunConfig.load(folder.config).privacy.ledger if folder.config.exists() else None
     if ledger is None or not ledger.exists():
         return None
-    with closing(Ledger(ledger, create=False)) as known:
+    with closing(Ledger(ledger, create=False, waiting=error_console().print)) as known:
         return known.find_private(plan.run_id, digests)
 
 
