@@ -35,3 +35,12 @@ def narrow_file(path: Path) -> Path:
     """Return where the tests of a module's file lie, if they do."""
     part, _, _, *folders, name = path.relative_to(ROOT).parts
     return TESTS.joinpath(part, *folders, f"test_{name}")
+
+
+def list_without() -> list[str]:
+    """Name the modules that have no test file of their own."""
+    return [each for each in list_modules() if not narrow_file(find_module(each)).is_file()]
+
+
+if __name__ == "__main__":
+    print(*list_without(), sep="\n")
