@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import platform
 import string
 import subprocess
@@ -22,6 +23,8 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
+
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 import diffusers
 import httpx
@@ -315,6 +318,8 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("docs/results"))
     parser.add_argument("options", nargs="*", help="of the server, behind --: -- --compile --attention flash")
     given = parser.parse_args()
+    if given.device == "cpu":
+        torch.set_num_threads(1)  # as the server has for small models
     on = platform.machine() if given.device == "cpu" else torch.cuda.get_device_name(given.device)
     found: dict[str, Found] = {}
     for name, size in SIZES.items():

@@ -10,7 +10,7 @@ from typing import Any
 from benchmarks.rows import table
 from benchmarks.server.ratios import fit_fixed_part
 from benchmarks.server.rounds import COMPILED, DEFAULT, TWO_PROCESSES
-from pcevolve_server.diffusion.steady import IMAGES
+from pcevolve_server.diffusion.batch_invariant import IMAGES
 
 TARGET, CLIENTS = 0.9, 32
 TASKS = {"t2i": "Text-to-image", "i2i": "Image-to-image"}

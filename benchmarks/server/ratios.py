@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.server.rounds import DEFAULT, Round
-from pcevolve_server.diffusion.steady import IMAGES
+from pcevolve_server.diffusion.batch_invariant import IMAGES
 
 NAMES = (
     "images_per_second",

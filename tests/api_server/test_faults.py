@@ -219,7 +219,7 @@ def test_rays_health_check_tells_of_a_lost_device_and_the_batch_goes_elsewhere()
     from pcevolve_server.engines.cluster import deployment
 
     wanted = deployment.Wanted((ModelSettings(),))
-    replica = deployment.Replica(wanted, lambda _: ModelCache([lambda: GpuPainter(Device())]))
+    replica = deployment.ServedReplica(wanted, lambda _: ModelCache([lambda: GpuPainter(Device())]))
     replica.check_health()
     outcome = asyncio.run(replica.run(tasks(1, prompt="break")))
     assert isinstance(outcome, EngineLostError)

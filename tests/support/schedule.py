@@ -25,7 +25,7 @@ LONGEST = (
     "api_server/test_cli.py",
     "system/test_texts.py",
     "boundary/test_boundary.py",
-    "api_server/diffusion/test_steady.py",
+    "api_server/diffusion/test_batch_invariant.py",
     "client/session/finished/test_evaluating.py",
     "membership/test_timing.py",
     "leaks/test_gate.py",

@@ -95,7 +95,7 @@ def test_only_the_name_says_whether_noise_levels_are_those_of_karras():
 
 def test_a_run_begins_at_its_first_level_also_where_several_round_to_one_timestep():
     own = diffusers.DDIMScheduler(beta_schedule="squaredcos_cap_v2")  # the bundled model's
-    begun = schedulers.mend(schedulers.scheduler_named("dpmpp_2m_karras", own))
+    begun = schedulers.begin_at_first_level(schedulers.scheduler_named("dpmpp_2m_karras", own))
     begun.set_timesteps(9)
     assert begun.timesteps[0] == begun.timesteps[1]
     sample = torch.ones(1, 1, 2, 2)

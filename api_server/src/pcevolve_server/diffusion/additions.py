@@ -151,7 +151,7 @@ _ENCODERS: Final = {"clip_l": "", "clip_g": "_2"}
 """Ends of the names of the parts that read a key of SDXL's."""
 
 
-def add_word(embedding: Embedding, pipeline: DiffusionPipeline, settings: ModelSettings) -> None:
+def add_textual_inversion(embedding: Embedding, pipeline: DiffusionPipeline, settings: ModelSettings) -> None:
     """Teach a pipeline a word.
 
     Raises:
@@ -160,7 +160,7 @@ def add_word(embedding: Embedding, pipeline: DiffusionPipeline, settings: ModelS
     if not hasattr(pipeline, "load_textual_inversion"):
         raise ModelLoadError(f"--embedding: {type(pipeline).__name__} takes none; leave it out")
     try:
-        file = _word_file(embedding.source, settings)
+        file = _inversion_file(embedding.source, settings)
         found = _vectors(file)
         word = found.pop("word", None)
         word = embedding.word or word or file.stem
@@ -234,7 +234,7 @@ def _unpickle(file: Path) -> dict[str, Any]:
     return found
 
 
-def _word_file(source: str, settings: ModelSettings) -> Path:
+def _inversion_file(source: str, settings: ModelSettings) -> Path:
     path = Path(source).expanduser()
     if path.is_dir():
         return path / _only_weights(path, f"{_USUAL_WORD}.safetensors", "embedding")
@@ -299,7 +299,9 @@ def load_adapter(settings: ModelSettings, pipeline: DiffusionPipeline) -> Adapte
     source, subfolder, weights = _place(settings, "XL" in type(pipeline).__name__)
     try:
         if pipeline.image_encoder is None:
-            pipeline.register_modules(image_encoder=_load_eyes(source, subfolder, pipeline.dtype, settings))
+            pipeline.register_modules(
+                image_encoder=_load_image_encoder(source, subfolder, pipeline.dtype, settings)
+            )
         pipeline.load_ip_adapter(
             source, subfolder=subfolder, weight_name=weights, local_files_only=settings.offline
         )
@@ -314,12 +316,12 @@ def load_adapter(settings: ModelSettings, pipeline: DiffusionPipeline) -> Adapte
                 " images to it; download it, too"
             ) from error
         raise ModelLoadError(sources.explain_failure(settings.adapter, "IP-Adapter", error)) from error
-    _require_eyes(settings.adapter, pipeline)
+    _require_fitting_image_encoder(settings.adapter, pipeline)
     local = Path(settings.adapter).expanduser()
     return Adapter(local.resolve().stem if local.exists() else settings.adapter, settings.adapter_scale)
 
 
-def _load_eyes(source: str, subfolder: str, dtype: torch.dtype, settings: ModelSettings) -> Any:  # noqa: ANN401
+def _load_image_encoder(source: str, subfolder: str, dtype: torch.dtype, settings: ModelSettings) -> Any:  # noqa: ANN401
     """Load the image encoder beside an adapter.
 
     Raises:
@@ -339,7 +341,7 @@ def _load_eyes(source: str, subfolder: str, dtype: torch.dtype, settings: ModelS
     return encoder
 
 
-def _require_eyes(name: str, pipeline: DiffusionPipeline) -> None:
+def _require_fitting_image_encoder(name: str, pipeline: DiffusionPipeline) -> None:
     """Refuse an image encoder that sees in other numbers than an adapter reads; of SDXL there are two kinds."""
     for projection in pipeline.unet.encoder_hid_proj.image_projection_layers:
         plain = isinstance(projection, ImageProjection)

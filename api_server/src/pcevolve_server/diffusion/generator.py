@@ -23,6 +23,7 @@ from torch import nn
 
 from pcevolve_server.diffusion import schedulers, traits
 from pcevolve_server.diffusion.additions import Adapter
+from pcevolve_server.diffusion.batch_invariant import BatchInvariant
 from pcevolve_server.diffusion.encodings import (
     MOST_BYTES,
     ImageEncodings,
@@ -31,7 +32,6 @@ from pcevolve_server.diffusion.encodings import (
     find_readers,
     stack_prompts,
 )
-from pcevolve_server.diffusion.steady import Steady
 from pcevolve_server.errors import AbandonedError, NotFiniteError
 from pcevolve_server.model_settings import Attention
 from pcevolve_server.networks import Interrupter, attend_by
@@ -105,7 +105,7 @@ class DiffusionGenerator:
         image_to_image: A pipeline made from the same components.
         scheduler: The model's own; never run, only copied.
         adapter: ``None`` if no IP-Adapter is loaded.
-        steady: What makes the pipelines' denoiser independent of the batch; ``None`` if nothing does.
+        invariant: What makes the pipelines' denoiser independent of the batch; ``None`` if nothing does.
         encoded: What makes embeddings of a prompt; ``None`` if the pipelines have to.
         images: What encodes the images of variations; ``None`` if the autoencoder does so by itself.
         stages: Measures the runs of both pipelines.
@@ -121,22 +121,22 @@ class DiffusionGenerator:
     interrupter: Interrupter
     attention: Attention = Attention.AUTO
     adapter: Adapter | None = None
-    steady: Steady | None = None
+    invariant: BatchInvariant | None = None
     encoded: Prompt | None = None
     images: ImageEncodings | None = None
 
     @property
     def bit_exact_batch_size(self) -> int:
         """A full piece of the denoiser's, where nothing but the denoiser runs on several images at once."""
-        if self.steady is None:
+        if self.invariant is None:
             return 1
         factor, size = self.text_to_image.vae_scale_factor, self.info.size
-        return self.steady.images(size.height // factor, size.width // factor)
+        return self.invariant.images(size.height // factor, size.width // factor)
 
     @property
     def fixed_cost_batches(self) -> bool:
         """True where the denoiser sees full pieces alone."""
-        return self.steady is not None and self.steady.padded
+        return self.invariant is not None and self.invariant.padded
 
     @property
     def on_gpu(self) -> bool:
@@ -192,12 +192,12 @@ class DiffusionGenerator:
     ) -> np.ndarray:
         """Return float ``(tasks, height, width, 3)`` in [0, 1]."""
         recipe = tasks[0].recipe
-        pipeline.scheduler = schedulers.mend(scheduler)
+        pipeline.scheduler = schedulers.begin_at_first_level(scheduler)
         self.stages.begin()
         if self.images is not None:
             self.images.expect([task.caller for task in tasks])
-        if self.steady is not None:
-            self.steady.guided = traits.is_doubled(pipeline, recipe.guidance)
+        if self.invariant is not None:
+            self.invariant.guided = traits.is_doubled(pipeline, recipe.guidance)
         # On the processor, one for each image: noise must depend neither on the device nor on who shares the batch.
         generators = [torch.Generator("cpu").manual_seed(task.seed) for task in tasks]
         with self.interrupter.listening(is_cancelled), attend_by(self.attention), torch.inference_mode():

@@ -14,13 +14,17 @@ from PIL import Image
 
 from pcevolve_server import networks, sources
 from pcevolve_server.diffusion import distilled, numerics, pipeline_loading, schedulers, textless, traits
-from pcevolve_server.diffusion.additions import Adapter, add_lora, add_word, load_adapter
+from pcevolve_server.diffusion.additions import Adapter, add_lora, add_textual_inversion, load_adapter
+from pcevolve_server.diffusion.batch_invariant import (
+    fix_device,
+    make_batch_invariant,
+    make_decoder_batch_invariant,
+)
 from pcevolve_server.diffusion.encodings import ImageEncodings, remember_prompts
 from pcevolve_server.diffusion.generator import DiffusionGenerator, EditGenerator, Stages
 from pcevolve_server.diffusion.numerics import is_small
 from pcevolve_server.diffusion.pipeline_loading import Source
 from pcevolve_server.diffusion.safety import ModelChecker, SafeGenerator
-from pcevolve_server.diffusion.steady import make_decoder_steady, make_steady, settle
 from pcevolve_server.diffusion.traits import is_doubled
 from pcevolve_server.errors import ModelLoadError
 from pcevolve_server.model_settings import (
@@ -57,15 +61,15 @@ def compile_for_usual(generator: DiffusionGenerator) -> None:
     Raises:
         ModelLoadError: There is nothing to compile for, or no compiler.
     """
-    if generator.info.recommended is None or (generator.steady is None and not generator.on_gpu):
+    if generator.info.recommended is None or (generator.invariant is None and not generator.on_gpu):
         raise ModelLoadError(_COMPILES)
     size, recommended = generator.info.size, generator.info.recommended
     recipe = Recipe(size.width, size.height, recommended.steps, recommended.guidance)
     pipeline = generator.text_to_image
-    if generator.steady is None:
+    if generator.invariant is None:
         traits.denoiser(pipeline).compile()
     else:
-        generator.steady.compile(
+        generator.invariant.compile(
             size.height // pipeline.vae_scale_factor,
             size.width // pipeline.vae_scale_factor,
             pipeline.unet.config.in_channels,
@@ -109,7 +113,7 @@ def load(settings: ModelSettings) -> Generator:
         add_lora(each, pipeline, settings)
     pipeline.scheduler = distilled.begin_at_noise(pipeline.scheduler, settings)
     for word in settings.embeddings:
-        add_word(word, pipeline, settings)
+        add_textual_inversion(word, pipeline, settings)
     adapter = load_adapter(settings, pipeline)
     pipeline_loading.place(pipeline, settings, device)
     computes = _lower(settings, pipeline, device)
@@ -163,7 +167,7 @@ def _lower(settings: ModelSettings, pipeline: DiffusionPipeline, device: torch.d
         # As convolutions on processors want it; only sums round otherwise.
         denoiser.to(memory_format=torch.channels_last)
         if not traits.recasts_autoencoder(pipeline):
-            numerics.quicken(pipeline.vae.decoder, denoiser.dtype)
+            numerics.speed_up_decoder(pipeline.vae.decoder, denoiser.dtype)
     return str(denoiser.dtype).removeprefix("torch.")
 
 
@@ -192,12 +196,12 @@ def _generator(
     # What prepares several at once rounds as it likes.
     loose = settings.batching is Batching.MERGE or not traits.is_classic(pipeline)
     denoiser = traits.denoiser(pipeline)
-    same = None if loose or not is_small(denoiser) else make_steady(denoiser, settings.compiled)
+    same = None if loose or not is_small(denoiser) else make_batch_invariant(denoiser, settings.compiled)
     large = info.size.width * info.size.height > _SLICED_DECODING_PIXELS
     if same is not None:
-        make_decoder_steady(pipeline.vae)
-        settle(text_to_image)
-        settle(image_to_image)
+        make_decoder_batch_invariant(pipeline.vae)
+        fix_device(text_to_image)
+        fix_device(image_to_image)
     elif large and hasattr(pipeline.vae, "enable_slicing"):
         pipeline.vae.enable_slicing()
     if same is None and settings.tiling and hasattr(pipeline.vae, "enable_tiling"):

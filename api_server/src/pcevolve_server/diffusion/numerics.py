@@ -45,7 +45,7 @@ def _is_wide(tensor: torch.Tensor) -> bool:
     return tensor.ndim > 1
 
 
-def quicken(decoder: Decoder, dtype: torch.dtype) -> None:
+def speed_up_decoder(decoder: Decoder, dtype: torch.dtype) -> None:
     """Let a decoder on a processor compute in ``dtype`` up to its last layer, with channels side by side in memory.
 
     The last layer, which makes colours of features, computes in float32, so that they are not rounded to those of a

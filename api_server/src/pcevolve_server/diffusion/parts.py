@@ -135,7 +135,7 @@ def find_unfilled(pipeline: DiffusionPipeline) -> str | None:
     return None
 
 
-class _Kept(logging.Handler):
+class _Collector(logging.Handler):
     """Keeps what is said."""
 
     def __init__(self) -> None:
@@ -170,7 +170,7 @@ def find_lacking(said: Iterable[str]) -> str | None:
 @contextmanager
 def hear(name: str) -> Iterator[list[str]]:
     """Collect the warnings of a library's log, which nobody else is told."""
-    log, kept = logging.getLogger(name), _Kept()
+    log, kept = logging.getLogger(name), _Collector()
     before = log.level, log.propagate
     log.addHandler(kept)
     log.setLevel(logging.WARNING)

@@ -127,7 +127,7 @@ def load(source: Source, settings: ModelSettings, device: torch.device) -> Diffu
     if fault := parts.find_lacking(said) or parts.find_unfilled(pipeline) or wordless:
         raise ModelLoadError(f"cannot load the model {settings.model}: {fault}")
     if source.file is not None:
-        _settle(pipeline, source.file, settings.model)
+        _set_prediction_type(pipeline, source.file, settings.model)
     pipeline.set_progress_bar_config(disable=True)
     return pipeline
 
@@ -136,9 +136,9 @@ _SCALED: Final = re.compile(r"scaled_fp8$|scale_weight$|weight_scale$|comfy_quan
 _QUANTISED: Final = re.compile(r"No package metadata was found for ([\w-]+)")
 
 
-def _settle(pipeline: DiffusionPipeline, file: Path, name: str) -> None:
+def _set_prediction_type(pipeline: DiffusionPipeline, file: Path, name: str) -> None:
     try:
-        prediction.settle_prediction(pipeline, parts.names_in(file))
+        prediction.set_prediction_type(pipeline, parts.names_in(file))
     except ModelLoadError as error:
         raise ModelLoadError(f"cannot serve {name}: {error}") from error
 

@@ -31,7 +31,7 @@ _SIDE: Final = 32
 """Latents on a side, which any such UNet takes."""
 
 
-def settle_prediction(pipeline: DiffusionPipeline, names: Collection[str]) -> None:
+def set_prediction_type(pipeline: DiffusionPipeline, names: Collection[str]) -> None:
     """Let a pipeline's scheduler take what its UNet predicts, as its file or the UNet itself tells.
 
     Args:

@@ -157,7 +157,7 @@ def check(scheduler: SchedulerMixin) -> None:
         raise ModelLoadError(f"{name} draws noise without an image's seed")
 
 
-def mend(scheduler: SchedulerMixin) -> SchedulerMixin:
+def begin_at_first_level(scheduler: SchedulerMixin) -> SchedulerMixin:
     """Let a scheduler's runs begin at their first level, and an ancestral one's reach the next level in any steps.
 
     Of first levels that round to one timestep the library takes the second, and runs past the last. From a level like

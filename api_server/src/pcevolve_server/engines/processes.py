@@ -11,7 +11,7 @@ from functools import partial
 from typing import TypeVar
 
 from pcevolve_server.engines import Opening, finish
-from pcevolve_server.engines.replica import DiedError, Load, Replica
+from pcevolve_server.engines.replica import DiedError, Load, ReplicaProcess
 from pcevolve_server.errors import EngineLostError, GenerationError, ModelLoadError
 from pcevolve_server.models import ModelDescription, Traffic
 from pcevolve_server.work import Made, Work
@@ -50,9 +50,9 @@ class ProcessEngine:
     def __init__(self, loads: Sequence[Load], stall_seconds: float = 0.0) -> None:
         self._loads, self.replicas, self._stall_seconds = loads, len(loads), stall_seconds
         self._threads = ThreadPoolExecutor(max_workers=len(loads), thread_name_prefix="replica")
-        self._all: set[Replica] = set()
+        self._all: set[ReplicaProcess] = set()
         self._past = Traffic()
-        self._idle: asyncio.Queue[Replica] = asyncio.Queue()
+        self._idle: asyncio.Queue[ReplicaProcess] = asyncio.Queue()
 
     async def open(self) -> None:
         """Start all processes and wait for their models."""
@@ -109,8 +109,8 @@ class ProcessEngine:
         # Not waited for: a thread that reads from a dead child's pipe ends with the pipe.
         self._threads.shutdown(wait=False, cancel_futures=True)
 
-    async def _open(self, load: Load) -> Replica:
-        replica = Replica(load)
+    async def _open(self, load: Load) -> ReplicaProcess:
+        replica = ReplicaProcess(load)
         self._all.add(replica)
         try:
             await self._in_thread(replica.wait_until_open)
@@ -119,7 +119,7 @@ class ProcessEngine:
             raise
         return replica
 
-    async def _replace(self, dead: Replica, error: Exception) -> Replica:
+    async def _replace(self, dead: ReplicaProcess, error: Exception) -> ReplicaProcess:
         logger.warning("a replica died; it is replaced", extra={"error": type(error).__name__})
         try:
             replica = await self._open(dead.load)
@@ -131,7 +131,7 @@ class ProcessEngine:
             self._end(dead)
         return replica
 
-    def _end(self, replica: Replica) -> None:
+    def _end(self, replica: ReplicaProcess) -> None:
         if replica in self._all:
             self._all.discard(replica)
             self._past += replica.traffic

@@ -34,7 +34,7 @@ class DiedError(Exception):
     """The child is gone."""
 
 
-class Replica:
+class ReplicaProcess:
     """A child process with a model or several; one question at a time, from any thread.
 
     Attributes:

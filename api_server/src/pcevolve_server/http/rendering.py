@@ -96,7 +96,7 @@ _HOST: Final = re.compile(r"(?:[A-Za-z0-9._-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\])(?:
 
 
 @dataclass(frozen=True)
-class Kept:
+class StoredImage:
     """An image that can be fetched.
 
     Attributes:
@@ -116,7 +116,7 @@ class Links:
     """Images by name, the oldest first; safe to use from any thread."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock, self._kept, self._lock = clock, OrderedDict[str, Kept](), threading.Lock()
+        self._clock, self._kept, self._lock = clock, OrderedDict[str, StoredImage](), threading.Lock()
 
     def of(
         self, caller: str, base: str, output_format: OutputFormat
@@ -128,7 +128,7 @@ class Links:
         """
         return partial(self._link, caller, base, f"image/{output_format}")
 
-    def find(self, name: str, caller: str) -> Kept:
+    def find(self, name: str, caller: str) -> StoredImage:
         """Return the image of a name.
 
         Raises:
@@ -149,7 +149,7 @@ class Links:
     ) -> list[LinkedImage]:
         names = [None if each.image is None else secrets.token_urlsafe(_NAME_BYTES) for each in made]
         files = {
-            name: Kept(images.from_base64(each.image), media_type, caller, self._clock() + SECONDS)
+            name: StoredImage(images.from_base64(each.image), media_type, caller, self._clock() + SECONDS)
             for name, each in zip(names, made, strict=True)
             if name is not None and each.image is not None
         }

@@ -126,7 +126,9 @@ def test_cancelling_a_run_cancels_it_on_the_replica(cluster):
 
 def test_a_replica_raises_nothing_to_ray_and_logs_no_message(cluster, fake, caplog):
     deployment, _ = cluster
-    replica = deployment.Replica(deployment.Wanted((ModelSettings(),)), lambda _: ModelCache([lambda: fake]))
+    replica = deployment.ServedReplica(
+        deployment.Wanted((ModelSettings(),)), lambda _: ModelCache([lambda: fake])
+    )
     with caplog.at_level(logging.ERROR):
         failure = asyncio.run(replica.run([Task(Recipe(8, 8), "explode", "", 1)]))
     assert isinstance(failure, GenerationError)

@@ -61,7 +61,7 @@ class Scale:
     gpus: float = 0.0
 
 
-class Replica:
+class ServedReplica:
     """A model in a process of its own, or a shelf of several.
 
     Nothing is raised to Ray, which would write it to its logs, and what a library raises may quote a prompt.
@@ -111,7 +111,7 @@ def _warm(wanted: Wanted) -> ModelCache:
 
 def application(wanted: Wanted, scale: Scale) -> serve.Application:
     """The application whose only deployment is the generator."""
-    return serve.deployment(Replica, **options(scale)).bind(wanted)
+    return serve.deployment(ServedReplica, **options(scale)).bind(wanted)
 
 
 def options(scale: Scale) -> dict[str, object]:

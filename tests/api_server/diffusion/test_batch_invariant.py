@@ -7,8 +7,8 @@ import pytest
 import torch
 from PIL import Image
 
-from pcevolve_server.diffusion import steady
-from pcevolve_server.diffusion.steady import IMAGES, PADDED, Steady
+from pcevolve_server.diffusion import batch_invariant
+from pcevolve_server.diffusion.batch_invariant import IMAGES, PADDED, BatchInvariant
 from pcevolve_server.errors import AbandonedError
 from pcevolve_server.model_settings import Batching, Precision
 from pcevolve_server.work import Recipe, Task, generate
@@ -80,7 +80,7 @@ def test_without_fixed_sizes_companions_show():
 def test_a_product_of_few_rows_in_bfloat16_is_that_of_many():
     """Of this size one value in 200,000 showed otherwise."""
     layer, random = torch.nn.Linear(16, 16).bfloat16(), torch.Generator().manual_seed(1)
-    steady._fix_kernels(layer)
+    batch_invariant._fix_kernels(layer)
     rows = torch.randn(2**17, 16, generator=random).bfloat16()
     with torch.inference_mode():
         assert torch.equal(torch.cat([layer(few) for few in rows.split(16)]), layer(rows))
@@ -136,7 +136,7 @@ class Network:
 
 def answered(network, rows, guided=False):
     """Let a network answer for so many rows once it was tried; the sizes of its batches then."""
-    wrapped = Steady(network)
+    wrapped = BatchInvariant(network)
     wrapped.guided = guided
     sample, scale = torch.rand(rows, 4, 2, 2), torch.rand(rows, 1, 1, 1)
     for _ in range(2):
@@ -165,7 +165,7 @@ def test_a_guided_image_takes_two_rows_of_every_size():
 )
 def test_sizes_that_round_otherwise_are_not_used_and_a_lone_image_is_padded(rounding, rows, sizes):
     network = Network(*rounding)
-    found = Steady(network)
+    found = BatchInvariant(network)
     sample, scale = torch.rand(rows, 4, 2, 2), torch.rand(rows, 1, 1, 1)
     found.guided = False
     found(sample, torch.tensor(3), named={"scale": [scale]})
@@ -174,12 +174,12 @@ def test_sizes_that_round_otherwise_are_not_used_and_a_lone_image_is_padded(roun
 
 
 def test_larger_images_share_no_run(bundled):
-    assert bundled.steady.images(16, 16) == IMAGES
-    assert [bundled.steady.images(side, side) for side in (32, 64, 128)] == [8, 2, 1]
+    assert bundled.invariant.images(16, 16) == IMAGES
+    assert [bundled.invariant.images(side, side) for side in (32, 64, 128)] == [8, 2, 1]
 
 
 def test_without_the_kernels_a_lone_image_rounds_otherwise_and_the_proof_notices(monkeypatch):
-    monkeypatch.setattr(steady, "_fix_kernels", lambda network: None)
+    monkeypatch.setattr(batch_invariant, "_fix_kernels", lambda network: None)
     plain = load(model="bundled", device="cpu", precision=Precision.FLOAT32, threads=1)
     tasks = [task(number, guidance=1.0) for number in range(3)]
     assert draw(plain, tasks[:1]) == draw(plain, tasks)[:1]

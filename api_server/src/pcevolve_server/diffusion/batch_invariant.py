@@ -41,7 +41,7 @@ _SIZES: Final = (1, 2, 4, 8, 16, 32)
 Forward = Callable[..., Any]
 
 
-def make_steady(denoiser: UNet2DConditionModel, compiled: bool = False) -> Steady:
+def make_batch_invariant(denoiser: UNet2DConditionModel, compiled: bool = False) -> BatchInvariant:
     """Let a small UNet answer for each row alike, in batches of any size.
 
     Args:
@@ -50,12 +50,12 @@ def make_steady(denoiser: UNet2DConditionModel, compiled: bool = False) -> Stead
     """
     if not compiled:
         _fix_kernels(denoiser)
-    found = Steady(denoiser.forward)
+    found = BatchInvariant(denoiser.forward)
     denoiser.forward = found
     return found
 
 
-def make_decoder_steady(autoencoder: AutoencoderKL) -> None:
+def make_decoder_batch_invariant(autoencoder: AutoencoderKL) -> None:
     """Let an autoencoder decode each row alike, in batches of any size; it encodes one at a time anyway."""
     _fix_kernels(autoencoder)
     decode = autoencoder.decode
@@ -68,7 +68,7 @@ def make_decoder_steady(autoencoder: AutoencoderKL) -> None:
     autoencoder.decode = decode_in_pieces
 
 
-def settle(pipeline: DiffusionPipeline) -> None:
+def fix_device(pipeline: DiffusionPipeline) -> None:
     """Tell a pipeline once where its networks run.
 
     It would ask every layer of all of them, five times in a run, which is a tenth of a lone image.
@@ -77,7 +77,7 @@ def settle(pipeline: DiffusionPipeline) -> None:
     pipeline.__class__ = type(kind.__name__, (kind,), {"_execution_device": device})
 
 
-class Steady:
+class BatchInvariant:
     """A UNet's ``forward``.
 
     Attributes:
