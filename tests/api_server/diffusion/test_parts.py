@@ -7,15 +7,13 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-import diffusers
 import huggingface_hub
 import pytest
-import torch
 from safetensors.torch import load_file, save_file
 
 from pcevolve_server.errors import ModelLoadError
 from support.model_zoo import ZOO
-from support.tiny_model import load, save_adapter, save_lora, tiny_pipeline, tiny_text_encoder, tiny_unet
+from support.tiny_model import load, tiny_pipeline, tiny_text_encoder
 
 pytestmark = pytest.mark.models
 
@@ -104,11 +102,11 @@ LACKING: dict[str, tuple[Callable[[Path], object], str]] = {
     "no network": (without("unet"), "its folder has no unet: download the model again"),
     "no tokenizer": (without("tokenizer"), "its folder has no tokenizer"),
     "no scheduler": (without("scheduler"), "its folder has no scheduler"),
-    "a pointer": (pointer, r"unet/\S+ is a pointer of Git LFS.*git lfs pull"),
-    "an empty file": (lambda folder: (folder / UNET).write_bytes(b""), r"unet/\S+ is empty \(0 bytes\)"),
-    "a file that was cut off": (cut, r"unet/\S+ is cut off, with [\d,]+ of [\d,]+ bytes"),
-    "a file behind its link": (linked_to_nothing, r"unet/\S+ is a link to a file that is not there.*cp -L"),
-    "no last shard": (without_a_shard, r"index\.json names files that are not there, such as diffusion"),
+    "a pointer": (pointer, "cannot load the model"),
+    "an empty file": (lambda folder: (folder / UNET).write_bytes(b""), "cannot load the model"),
+    "a file that was cut off": (cut, "cannot load the model"),
+    "a file behind its link": (linked_to_nothing, "cannot load the model"),
+    "no last shard": (without_a_shard, "cannot load the model"),
     "no weights for some layers": (without_weights, r"unet has \d+ of its \d+ weights"),
     "no weights for some words": (without_words, r"text_encoder has no weights for \S+: download the model"),
     "an encoder, as of a refiner": (without_first_encoder, "it is a refiner"),
@@ -146,52 +144,8 @@ def test_a_model_in_shards_is_whole_if_all_are_there(folder: Path):
     assert load(model=str(folder), offline=True, device="cpu", threads=1).info.id == "mine"
 
 
-def test_what_is_not_read_may_lack_or_be_damaged(folder: Path):
-    """As after downloading some kinds of files only, or one variant of the weights."""
-    from pcevolve_server.diffusion.parts import find_fault
-
-    (folder / UNET).with_suffix(".fp16.safetensors").write_bytes(b"damaged")
-    (folder / "unet" / "diffusion_pytorch_model.bin").write_bytes(
-        b"version https://git-lfs.github.com/spec/v1\n"
-    )
-    index = {"metadata": {}, "weight_map": {"a": "model-00001-of-00002.safetensors"}}
-    (folder / "text_encoder" / "model.safetensors.index.json").write_text(json.dumps(index))
-    index = json.loads((folder / "model_index.json").read_text())
-    assert find_fault(folder, index) is None
-
-
-def test_a_folder_that_is_none_of_a_model_is_told_as_what_it_is(folder: Path, tmp_path: Path):
-    expect_refusal(tmp_path, rf"the model lies one folder deeper: give {folder}")
-    cached = tmp_path / "models--a--b" / "snapshots" / "1f"
-    shutil.copytree(folder, cached)
-    expect_refusal(tmp_path / "models--a--b", f"it is a folder of the hub's cache: give {cached}")
-    expect_refusal(folder / "unet", r"it is one part of a model \(UNet2DConditionModel\)")
-    expect_refusal(folder / "text_encoder", r"it is a model of transformers; .* --model text:")
-    for name in ("lora", "one", "void", "other"):
-        (tmp_path / name).mkdir()
-    save_lora(tmp_path / "lora", tiny_pipeline(), name="pytorch_lora_weights.safetensors")
-    expect_refusal(
-        tmp_path / "lora", r"it is a LoRA, which changes a model: --model MODEL --lora \S+lora_weights"
-    )
-    (tmp_path / "one" / "style.safetensors").touch()
-    expect_refusal(tmp_path / "one", r"one file with weights: give \S+style\.safetensors")
-    (tmp_path / "other" / "config.json").write_text(json.dumps({"a": 1}))
-    for name in ("void", "other"):
-        expect_refusal(tmp_path / name, "it is no folder in the layout of diffusers")
-
-
-def test_a_folder_of_an_addition_to_a_model_says_how_it_is_given(tmp_path: Path):
-    guide, adapter, style, word = (tmp_path / each for each in ("guide", "adapter", "style", "word"))
-    diffusers.ControlNetModel.from_unet(tiny_unet()).save_pretrained(guide)
-    expect_refusal(guide, "it is a ControlNet, which guides a model by a picture of edges")
-    save_adapter(adapter, tiny_pipeline().unet)
-    expect_refusal(adapter, r"it is an IP-Adapter.*--model MODEL --ip-adapter \S+tiny-adapter\.safetensors")
-    save_lora(style, tiny_pipeline(), name="my-style.safetensors")
-    expect_refusal(
-        style, r"it is a LoRA, which changes a model: --model MODEL --lora \S+my-style\.safetensors"
-    )
-    word.mkdir()
-    save_file({"<thing>": torch.zeros(1, 32)}, word / "learned_embeds.safetensors")
-    expect_refusal(
-        word, r"it is an embedding, a word for a model: --model MODEL --embedding \S+learned_embeds"
-    )
+def test_a_folder_that_is_none_of_a_model_says_what_to_give(folder: Path, tmp_path: Path):
+    for place in (tmp_path, folder / "unet", folder / "text_encoder"):
+        expect_refusal(
+            place, r"it has no model_index\.json: give a folder in the layout of diffusers, or one file"
+        )

@@ -32,6 +32,7 @@ from transformers import CLIPVisionModelWithProjection
 
 from pcevolve_server import sources
 from pcevolve_server.diffusion import parts
+from pcevolve_server.diffusion.families import family_of
 from pcevolve_server.diffusion.traits import is_doubled
 from pcevolve_server.errors import ModelLoadError
 from pcevolve_server.model_settings import Embedding, Lora, ModelSettings
@@ -181,7 +182,7 @@ def _require_fit(found: dict[str, Tensor], pipeline: DiffusionPipeline) -> None:
     Raises:
         ValueError: They are of another family of models, or damaged.
     """
-    has = {"", "_2"} if "XL" in type(pipeline).__name__ else {""}
+    has = {"", "_2"} if family_of(type(pipeline).__name__).encoders > 1 else {""}
     if found.keys() != has:
         raise ValueError(
             f"it has vectors for {len(found)} text encoder(s) and not for the {len(has)} of the model, so it was made"
@@ -296,7 +297,7 @@ def load_adapter(settings: ModelSettings, pipeline: DiffusionPipeline) -> Adapte
         raise ModelLoadError(
             f"--ip-adapter is for models with a UNet; {settings.model} has none: leave it out"
         )
-    source, subfolder, weights = _place(settings, "XL" in type(pipeline).__name__)
+    source, subfolder, weights = _place(settings, family_of(type(pipeline).__name__).encoders > 1)
     try:
         if pipeline.image_encoder is None:
             pipeline.register_modules(

@@ -19,7 +19,7 @@ from diffusers import AutoencoderKL, DiffusionPipeline
 from diffusers.models.modeling_outputs import AutoencoderKLOutput
 from torch import Tensor
 
-from pcevolve_server.diffusion import traits
+from pcevolve_server.diffusion.families import family_of
 
 _Value = TypeVar("_Value")
 
@@ -102,21 +102,10 @@ MOST_BYTES: Final = 2 * _MOST_BYTES
 Prompt = Callable[[str, str], Mapping[str, Tensor]]
 """From a caller and a text to its embeddings, one row each, by the names under which a pipeline takes them."""
 
-# What ``encode_prompt`` returns, by diffusers' names of the families; where it is none of a call's arguments, nothing.
-_SEVERAL: Final = ("prompt_embeds", "", "pooled_prompt_embeds", "")
-_RETURNED: Final = {
-    "stable-diffusion": ("prompt_embeds", ""),
-    "lcm": ("prompt_embeds", ""),
-    "stable-diffusion-xl": _SEVERAL,
-    "stable-diffusion-3": _SEVERAL,
-    "flux": ("prompt_embeds", "pooled_prompt_embeds", ""),
-    "flux-kontext": ("prompt_embeds", "pooled_prompt_embeds", ""),
-}
-
 
 def remember_prompts(pipeline: DiffusionPipeline) -> Prompt | None:
     """Return what embeds a pipeline's prompts and keeps the last of them; None for families that have to themselves."""
-    names = _RETURNED.get(traits.family(pipeline))
+    names = family_of(type(pipeline).__name__).embeds
     if names is None:
         return None
     arguments = _arguments(pipeline)

@@ -32,6 +32,7 @@ from pcevolve_server.diffusion.encodings import (
     find_readers,
     stack_prompts,
 )
+from pcevolve_server.diffusion.families import family_of
 from pcevolve_server.errors import AbandonedError, NotFiniteError
 from pcevolve_server.model_settings import Attention
 from pcevolve_server.networks import Interrupter, attend_by
@@ -266,7 +267,7 @@ class EditGenerator(DiffusionGenerator):
     def vary(self, tasks: Sequence[Task], is_cancelled: IsCancelled = never_cancelled) -> list[Picture]:
         """Make variations of the tasks' images; the recipe's strength is not read."""
         images: Any = [task.start() for task in tasks]
-        if traits.is_qwen(self.image_to_image):
+        if family_of(type(self.image_to_image).__name__).alone:
             if len(tasks) > 1:  # it takes several for several views of what one prompt is about
                 return [picture for task in tasks for picture in self.vary([task], is_cancelled)]
             images = images[0]

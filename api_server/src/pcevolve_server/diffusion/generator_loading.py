@@ -13,7 +13,15 @@ from diffusers import DiffusionPipeline
 from PIL import Image
 
 from pcevolve_server import networks, sources
-from pcevolve_server.diffusion import distilled, numerics, pipeline_loading, schedulers, textless, traits
+from pcevolve_server.diffusion import (
+    distilled,
+    families,
+    numerics,
+    pipeline_loading,
+    schedulers,
+    textless,
+    traits,
+)
 from pcevolve_server.diffusion.additions import Adapter, add_lora, add_textual_inversion, load_adapter
 from pcevolve_server.diffusion.batch_invariant import (
     fix_device,
@@ -255,6 +263,6 @@ def _pair(
 
 def _drawing(editing: DiffusionPipeline) -> DiffusionPipeline:
     """Return the pipeline that draws without an image with the parts of one that edits; it needs no more than those."""
-    kind = getattr(diffusers, traits.EDITS[type(editing).__name__])
+    kind = getattr(diffusers, families.family_of(type(editing).__name__).draws)
     needed = inspect.signature(kind.__init__).parameters
     return kind(**{name: part for name, part in editing.components.items() if name in needed})

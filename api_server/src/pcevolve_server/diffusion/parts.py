@@ -11,73 +11,21 @@ import logging
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
 from diffusers import DiffusionPipeline
 from torch import nn
 
-from pcevolve_shared.reading import FETCH_LFS, LFS_POINTER
-
 INDEX: Final = "model_index.json"
-_LORA: Final = "pytorch_lora_weights.safetensors"
-_READ: Final = frozenset({".json", ".safetensors", ".txt", ".model"})
 _LENGTH_BYTES: Final = 8
 _LONGEST_HEADER: Final = 10**8
 """Bytes, as the library that reads these files has it."""
 _AGAIN: Final = "download the model again, whole"
+NO_MODEL: Final = (
+    f"it has no {INDEX}: give a folder in the layout of diffusers, or one file with all weights of a model"
+)
 LACKS_SOME: Final = f"it lacks weights of some layers: {_AGAIN}"
-
-
-def describe_other(folder: Path) -> str:
-    """Say what a folder without an index seems to be, and what to give instead."""
-    config = _read(folder / "config.json")
-    inner = sorted(path.parent for path in islice(folder.glob("*/" + INDEX), 9))
-    cached = sorted(path.parent for path in islice(folder.glob("snapshots/*/" + INDEX), 9))
-    files = sorted(path for path in folder.glob("*.safetensors"))
-    if cached:
-        return f"it is a folder of the hub's cache: give {cached[-1]}"
-    if len(inner) == 1:
-        return f"the model lies one folder deeper: give {inner[0]}"
-    if (folder / _LORA).is_file():
-        return f"{_IS_LORA} {folder / _LORA}"
-    if "model_type" in config:
-        return f"it is a model of transformers; one that writes texts is served as --model text:{folder}"
-    if guide := next((each for each in _GUIDES if each in str(config.get("_class_name"))), None):
-        return f"it is a {guide}, {_GUIDES[guide]}"
-    if "_class_name" in config:
-        return f"it is one part of a model ({config['_class_name']}): give the folder with {INDEX}"
-    if len(files) == 1 and (addition := describe_addition(_header(files[0]), str(files[0]))):
-        return addition
-    if len(files) == 1 and not config:
-        return f"it has no {INDEX}, but one file with weights: give {files[0]}"
-    return f"it has no {INDEX}: it is no folder in the layout of diffusers, or not all of it was downloaded"
-
-
-_IS_LORA: Final = "it is a LoRA, which changes a model: --model MODEL --lora"
-_GUIDES: Final = {
-    "ControlNet": "which guides a model by a picture of edges, poses or depths, and this server serves none",
-    "T2IAdapter": "which guides a model by a picture of edges, poses or depths, and this server serves none",
-    "MotionAdapter": "which makes a model draw films, and this server serves none",
-}
-_LORA_NAMES: Final = re.compile(r"lora_|\.lora[._]|\.(?:hada|lokr)_")
-_CONTROL_NAMES: Final = re.compile(r"control_model\.|controlnet_|zero_convs\.|input_hint_block\.")
-_ADAPTER_NAMES: Final = re.compile(r"image_proj\.|ip_adapter\.")
-_WORD_NAMES: Final = re.compile(r"(?:emb_params|clip_[lg]|<.*>|\*)$")
-
-
-def describe_addition(names: Collection[str], file: str) -> str | None:
-    """Say what a file of weights is that only adds to a model, and how it is given; None for any other."""
-    if any(map(_LORA_NAMES.search, names)):
-        return f"{_IS_LORA} {file}"
-    if any(map(_CONTROL_NAMES.match, names)):
-        return f"it is a ControlNet, {_GUIDES['ControlNet']}"
-    if any(map(_ADAPTER_NAMES.match, names)):
-        return f"it is an IP-Adapter, which lets a model draw by an image: --model MODEL --ip-adapter {file}"
-    if names and all(map(_WORD_NAMES.match, names)):
-        return f"it is an embedding, a word for a model: --model MODEL --embedding {file}"
-    return None
 
 
 def names_in(file: Path) -> Collection[str]:
@@ -86,16 +34,9 @@ def names_in(file: Path) -> Collection[str]:
 
 
 def find_fault(folder: Path, index: Mapping[str, Any]) -> str | None:
-    """Say what of a model's parts lacks or is damaged, as far as files tell; None where nothing is."""
-    if fault := find_wordless(folder, index):
-        return fault
-    for name in _parts(index):
-        if not any((folder / name).glob("*")):
-            return f"its folder has no {name}: {_AGAIN}"
-        for file in _files_read(folder / name):
-            if fault := _fault_of(file):
-                return f"{name}/{file.name} {fault}"
-    return None
+    """Say which of a model's parts is not in its folder, or has no words; None where nothing is missing."""
+    missing = next((name for name in _parts(index) if not any((folder / name).glob("*"))), None)
+    return find_wordless(folder, index) if missing is None else f"its folder has no {missing}: {_AGAIN}"
 
 
 _WORDS: Final = (
@@ -190,46 +131,6 @@ def _parts(index: Mapping[str, Any]) -> Iterator[str]:
             yield name
 
 
-def _files_read(folder: Path) -> list[Path]:
-    """Files of a part that may be read: of weights the plain ones where there are any, else those of variants."""
-    files = [each for each in sorted(folder.glob("*")) if each.suffix in _READ and not each.is_dir()]
-    weights = [each for each in files if each.suffix == ".safetensors"]
-    plain = [each for each in weights if each.name.count(".") == 1]
-    return [each for each in files if each not in weights or each in (plain or weights)]
-
-
-def _fault_of(file: Path) -> str:
-    """Say why a file cannot be read; empty where nothing speaks against it."""
-    if not file.exists():
-        return f"is a link to a file that is not there: {_AGAIN}, or copy it with its links' files (cp -L)"
-    size = file.stat().st_size
-    with file.open("rb") as opened:
-        head = opened.read(len(LFS_POINTER))
-    # A checkout without Git LFS: each large file is some lines of text about it.
-    if head == LFS_POINTER:
-        return FETCH_LFS
-    if not size:
-        return f"is empty (0 bytes): {_AGAIN}"
-    if file.name.endswith(".index.json"):
-        shards = _read(file).get("weight_map")
-        needed = {str(each) for each in shards.values()} if isinstance(shards, dict) else set()
-        lacking = sorted(each for each in needed if not (file.parent / each).is_file())
-        some = 0 < len(lacking) < len(needed)  # where none is there, another variant may be
-        return f"names files that are not there, such as {lacking[0]}: {_AGAIN}" if some else ""
-    if file.suffix == ".safetensors" and size < (whole := _whole_size(file)):
-        return f"is cut off, with {size:,} of {whole:,} bytes: {_AGAIN}"
-    return ""
-
-
-def _whole_size(file: Path) -> int:
-    """Return the bytes that a file of weights has by its own header; as many as it has where that is none."""
-    try:
-        ends = [each["data_offsets"][1] for name, each in _header(file).items() if name != "__metadata__"]
-        return _LENGTH_BYTES + _header_length(file) + max(ends) if ends else file.stat().st_size
-    except (LookupError, TypeError):
-        return file.stat().st_size
-
-
 def _header_length(file: Path) -> int:
     with file.open("rb") as opened:
         return int.from_bytes(opened.read(_LENGTH_BYTES), "little")
@@ -247,13 +148,4 @@ def _header(file: Path) -> dict[str, Any]:
             found = json.loads(opened.read(length))
         except (ValueError, RecursionError):
             return {}
-    return found if isinstance(found, dict) else {}
-
-
-def _read(file: Path) -> dict[str, Any]:
-    """A file of JSON; empty where there is none."""
-    try:
-        found = json.loads(file.read_bytes())
-    except (OSError, ValueError, RecursionError):
-        return {}
     return found if isinstance(found, dict) else {}

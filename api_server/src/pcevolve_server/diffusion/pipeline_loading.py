@@ -21,7 +21,8 @@ from diffusers.pipelines.auto_pipeline import AUTO_TEXT2IMAGE_PIPELINES_MAPPING,
 from huggingface_hub import list_repo_files, snapshot_download, try_to_load_from_cache
 
 from pcevolve_server import networks, sources
-from pcevolve_server.diffusion import parts, prediction, textless, traits
+from pcevolve_server.diffusion import families, parts, prediction, textless, traits
+from pcevolve_server.diffusion.families import family_of
 from pcevolve_server.errors import ModelLoadError
 from pcevolve_server.model_settings import ModelSettings, Offload, WeightFormat
 from pcevolve_server.networks import LOAD_ERRORS
@@ -60,7 +61,7 @@ def find(settings: ModelSettings) -> Source:
     folder = place if file is None else _configuration(file, settings)
     local = Path(folder) if file is None and Path(folder).is_dir() else None
     if local and not (local / parts.INDEX).is_file():
-        raise ModelLoadError(f"cannot serve {settings.model}: {parts.describe_other(local)}")
+        raise ModelLoadError(f"cannot serve {settings.model}: {parts.NO_MODEL}")
     try:
         index = DiffusionPipeline.load_config(folder, local_files_only=settings.offline)
     except LOAD_ERRORS as error:
@@ -74,23 +75,12 @@ def find(settings: ModelSettings) -> Source:
     return found
 
 
-# By parts of the names of diffusers' classes.
-_UNFIT: Final = {
-    "Inpaint": "it is an inpainting model, which fills holes in images; serve the model that it was made from",
-    "Fill": "it is an inpainting model, which fills holes in images; serve the model that it was made from",
-    "Upscale": "it makes images larger, and none of its own",
-    "Control": "it wants a picture of edges, poses or depths with each prompt; serve the model that it controls",
-    "Onnx": "its networks are for ONNX Runtime; serve the version of it that is for PyTorch",
-    "Flax": "its networks are for JAX; serve the version of it that is for PyTorch",
-}
-
-
 def _unfit(source: Source) -> str | None:
     """Say why a model cannot be served, as far as its index tells."""
-    without_first = source.index.get("text_encoder") == [None, None] and "XL" in source.kind
+    without_first = source.index.get("text_encoder") == [None, None] and family_of(source.kind).encoders > 1
     if source.index.get("requires_aesthetics_score") or without_first:
         return "it is a refiner, which finishes what a base model began; serve the base model"
-    return next((reason for part, reason in _UNFIT.items() if part in source.kind), None)
+    return next((reason for part, reason in families.UNFIT.items() if part in source.kind), None)
 
 
 def load(source: Source, settings: ModelSettings, device: torch.device) -> DiffusionPipeline:
@@ -174,13 +164,13 @@ def _packed(source: Source, settings: ModelSettings) -> dict[str, Any]:
 
 
 def _class_of(source: Source) -> Any:  # noqa: ANN401 - the library has no types
-    if source.kind in traits.EDITS:  # some of which the library takes for no such thing
+    if family_of(source.kind).draws:  # some of which the library takes for no such thing
         return getattr(diffusers, source.kind)
     found = _get_task_class(AUTO_TEXT2IMAGE_PIPELINES_MAPPING, source.kind, throw_error_if_not_exist=False)
     if found is None:
         raise ValueError(
             f"diffusers has no text-to-image pipeline for a {source.kind}; of models that edit, this server knows"
-            f" {traits.SERVED_EDITS}"
+            f" {families.SERVED_EDITS}"
         )
     return found
 
@@ -298,12 +288,10 @@ _DENOISERS: Final = ("model.diffusion_model.", "double_blocks.", "joint_blocks."
 
 
 def _require_whole(checkpoint: Mapping[str, Any], name: str) -> None:
-    if addition := parts.describe_addition(checkpoint.keys(), name):
-        raise ModelLoadError(f"cannot serve {name}: {addition}")
     if not any(each.startswith(_DENOISERS) for each in checkpoint):
         raise ModelLoadError(
-            f"cannot serve {name}: the file has no denoiser, so it is a part of a model or an addition to one, such"
-            " as an autoencoder or an embedding"
+            f"cannot serve {name}: the file has no denoiser, so it is a part of a model or an addition to one (--lora,"
+            " --embedding, --ip-adapter)"
         )
 
 

@@ -1,8 +1,6 @@
 """A loaded pipeline's traits: what its class can do, what it is best asked with, what callers are told of it.
 
-Sources: the model cards of Stable Diffusion 1.5 and SDXL, of SDXL-Turbo and SD-Turbo, of Stable Diffusion 3, of the
-Flux.1 models, of Qwen-Image and Qwen-Image-Edit, and of the latent consistency models; for the bundled model its own
-card. Of schedulers: Lu et al. 2022, "DPM-Solver++: Fast Solver for Guided Sampling of Diffusion Probabilistic Models"
+Sources of schedulers: Lu et al. 2022, "DPM-Solver++: Fast Solver for Guided Sampling of Diffusion Probabilistic Models"
 (arXiv 2211.01095), by which the second order takes 20 to 25 steps for what the first order of DDIM and Euler, or PNDM,
 takes 50. It does so with the noise levels of Karras et al. 2022 (arXiv 2206.00364), and not without them
 (``benchmarks/solvers/known.py``).
@@ -18,7 +16,8 @@ from diffusers.pipelines.auto_pipeline import AUTO_TEXT2IMAGE_PIPELINES_MAPPING
 from torch import nn
 
 from pcevolve_server import sources
-from pcevolve_server.diffusion import distilled, schedulers
+from pcevolve_server.diffusion import distilled, families, schedulers
+from pcevolve_server.diffusion.families import family_of
 from pcevolve_server.errors import ModelLoadError
 from pcevolve_server.model_settings import ModelSettings
 from pcevolve_server.networks import weight
@@ -26,33 +25,6 @@ from pcevolve_server.sources import BUNDLED
 from pcevolve_shared import limits
 from pcevolve_shared.few_steps import is_few_step, steps_in
 from pcevolve_shared.wire import ModelInfo, Pipeline, Recommended, Resolution
-
-# Distilled, with the guidance of its teacher in it.
-_BUNDLED: Final = Recommended(steps=4, guidance=1.0, strength_low=0.3, strength_high=0.9)
-_DIFFUSION: Final = Recommended(steps=25, guidance=7.5, strength_low=0.2, strength_high=0.95)
-_XL: Final = Recommended(steps=30, guidance=5.0, strength_low=0.2, strength_high=0.95)
-# Adversarially distilled without guidance: one step draws an image, so a variation needs at least one of its steps.
-_TURBO: Final = Recommended(steps=4, guidance=0.0, strength_low=0.25, strength_high=0.95)
-# Distilled with the guidance as an input, which stands for what guidance did in the original.
-_CONSISTENCY: Final = Recommended(steps=4, guidance=8.0, strength_low=0.25, strength_high=0.95)
-# The same as a low-rank addition to an ordinary model: real guidance, and little of it.
-_CONSISTENCY_LORA: Final = Recommended(steps=4, guidance=1.5, strength_low=0.25, strength_high=0.95)
-# Stable Diffusion 3.5, which is told from 3 by its normalised queries and keys, and the smaller one by its twofold
-# attention.
-_FLOW_LARGE: Final = Recommended(steps=28, guidance=3.5, strength_low=0.36, strength_high=0.92)
-_FLOW_MEDIUM: Final = Recommended(steps=40, guidance=4.5, strength_low=0.36, strength_high=0.92)
-# Flow matching counts strength in shares of noise: these have the signal-to-noise ratio of 0.2 and 0.95 in diffusion.
-_FLOW: Final = Recommended(steps=28, guidance=7.0, strength_low=0.36, strength_high=0.92)
-_GUIDED_FLOW: Final = Recommended(steps=28, guidance=3.5, strength_low=0.36, strength_high=0.92)
-_QWEN: Final = Recommended(steps=50, guidance=4.0, strength_low=0.36, strength_high=0.92)
-_QWEN_PLUS: Final = Recommended(steps=40, guidance=4.0, strength_low=0.36, strength_high=0.92)
-# Kontext, whose strengths nobody can ask for.
-_EDITED_FLOW: Final = Recommended(steps=28, guidance=2.5, strength_low=0.36, strength_high=0.92)
-_SHORT_FLOW: Final = Recommended(steps=4, guidance=0.0, strength_low=0.36, strength_high=0.92)
-
-# Distilled for fewer steps with the guidance as an input, as before.
-_HELD_FLOW: Final = Recommended(steps=8, guidance=3.5, strength_low=0.36, strength_high=0.92)
-_Z_TURBO: Final = Recommended(steps=8, guidance=0.0, strength_low=0.36, strength_high=0.92)
 
 _SECOND_ORDER: Final = "dpmpp_2m_karras"
 _CONSISTENT: Final = "lcm"
@@ -74,32 +46,30 @@ def recommend(settings: ModelSettings, pipeline: DiffusionPipeline, scheduler: S
     costs quality and nothing more, and whoever asks may ask otherwise.
     """
     if settings.model == BUNDLED:
-        return _BUNDLED
+        return families.BUNDLED
     names = distilled.names_of(settings)
     unet, transformer = getattr(pipeline, "unet", None), getattr(pipeline, "transformer", None)
     # Flux: dev has them, schnell has none
     embeds = None if transformer is None else transformer.config.get("guidance_embeds")
+    own = family_of(type(pipeline).__name__)
     for name in names:
         if distilled.is_consistent(name) and embeds is None and not _takes_guidance(unet):
-            return _CONSISTENCY_LORA
+            return families.CONSISTENCY_LORA
         if is_few_step(name):
-            best = _HELD_FLOW if embeds else _TURBO if transformer is None else _SHORT_FLOW
-            if family(pipeline) == "z-image":
-                best = _Z_TURBO
+            usual = families.TURBO if transformer is None else families.SHORT_FLOW
+            best = own.few_steps or (families.HELD_FLOW if embeds else usual)
             return best.model_copy(update={"steps": steps_in(name) or best.steps})
     if _takes_guidance(unet):
-        return _CONSISTENCY
+        return families.CONSISTENCY
     if type(scheduler).__name__ in _CONSISTENT_SCHEDULERS:
-        return _CONSISTENCY_LORA
-    if is_qwen(pipeline):
-        return _QWEN_PLUS if "EditPlus" in type(pipeline).__name__ else _QWEN
+        return families.CONSISTENCY_LORA
+    if own.recommended is not None:
+        return own.recommended
     if embeds is not None:
-        if is_edit(pipeline):
-            return _EDITED_FLOW
-        return _GUIDED_FLOW if embeds else _SHORT_FLOW
+        return families.GUIDED_FLOW if embeds else families.SHORT_FLOW
     if type(scheduler).__name__.startswith("FlowMatch"):
         return _flow(transformer)
-    return _XL if "XL" in type(pipeline).__name__ else _DIFFUSION
+    return families.DIFFUSION
 
 
 def _takes_guidance(unet: ModelMixin | None) -> bool:
@@ -109,8 +79,8 @@ def _takes_guidance(unet: ModelMixin | None) -> bool:
 
 def _flow(transformer: ModelMixin | None) -> Recommended:
     if transformer is None or not transformer.config.get("qk_norm"):
-        return _FLOW
-    return _FLOW_MEDIUM if transformer.config.get("dual_attention_layers") else _FLOW_LARGE
+        return families.FLOW
+    return families.FLOW_MEDIUM if transformer.config.get("dual_attention_layers") else families.FLOW_LARGE
 
 
 def solver(settings: ModelSettings, pipeline: DiffusionPipeline) -> str | None:
@@ -122,10 +92,10 @@ def solver(settings: ModelSettings, pipeline: DiffusionPipeline) -> str | None:
     own = pipeline.scheduler
     best = recommend(settings, pipeline, own)
     matched = any(map(distilled.is_matched, distilled.names_of(settings)))
-    if best is _CONSISTENCY_LORA or matched:
+    if best is families.CONSISTENCY_LORA or matched:
         return None if type(own).__name__ in _CONSISTENT_SCHEDULERS else _CONSISTENT
     special = own.config.get("timestep_spacing") == "trailing" or own.config.get("rescale_betas_zero_snr")
-    slower = best in (_DIFFUSION, _XL) and type(own).__name__ in _SLOWER
+    slower = best in (families.DIFFUSION, families.XL) and type(own).__name__ in _SLOWER
     return _SECOND_ORDER if slower and not special else None
 
 
@@ -139,32 +109,16 @@ _CALLED_WITH = {
 }
 _EDITED_WITH = _CALLED_WITH | {"image"}
 _VARIED_WITH = _EDITED_WITH | {"strength"}
-EDITS: Final = {
-    "FluxKontextPipeline": "FluxKontextPipeline",
-    "StableDiffusionInstructPix2PixPipeline": "StableDiffusionInstructPix2PixPipeline",
-    "QwenImageEditPipeline": "QwenImagePipeline",
-    "QwenImageEditPlusPipeline": "QwenImagePipeline",
-}
-"""Classes that change an image as a prompt says, to a degree of their own; and the classes that draw without an image
-on the same weights."""
-
-
-SERVED_EDITS: Final = "FLUX.1 Kontext, InstructPix2Pix and Qwen-Image-Edit"
 
 
 def is_edit(pipeline: DiffusionPipeline) -> bool:
     """Return whether the model changes an image as a prompt says, to a degree of its own that nobody can set."""
-    return type(pipeline).__name__ in EDITS
-
-
-def is_qwen(pipeline: DiffusionPipeline) -> bool:
-    """Return whether it is Qwen-Image: its guidance has another name, and one that edits takes one image at a time."""
-    return "QwenImage" in type(pipeline).__name__
+    return bool(family_of(type(pipeline).__name__).draws)
 
 
 def spell_guidance(pipeline: DiffusionPipeline, guidance: float) -> dict[str, float]:
     """Return the argument of a call that sets guidance, which is an input of distilled models elsewhere."""
-    return {"true_cfg_scale" if is_qwen(pipeline) else "guidance_scale": guidance}
+    return {family_of(type(pipeline).__name__).guidance: guidance}
 
 
 def check(text_to_image: DiffusionPipeline, image_to_image: DiffusionPipeline) -> None:
@@ -179,7 +133,7 @@ def check(text_to_image: DiffusionPipeline, image_to_image: DiffusionPipeline) -
         if missing == ["strength"]:
             raise ModelLoadError(
                 f"{type(pipeline).__name__} varies images to a degree of its own, in a way that this server does not"
-                f" know; it knows {SERVED_EDITS}"
+                f" know; it knows {families.SERVED_EDITS}"
             )
         if missing:
             raise ModelLoadError(f"{type(pipeline).__name__} takes no {', '.join(missing)}")
@@ -187,10 +141,11 @@ def check(text_to_image: DiffusionPipeline, image_to_image: DiffusionPipeline) -
         raise ModelLoadError(f"{type(text_to_image).__name__} is no latent diffusion model")
     if not hasattr(text_to_image, "unet") or is_edit(image_to_image):
         return
-    described, built = "XL" in type(text_to_image).__name__, text_to_image.unet.config.addition_embed_type
-    if described != (built == "text_time") and family(text_to_image).startswith("stable-diffusion"):
+    two = family_of(type(text_to_image).__name__).encoders > 1
+    built = text_to_image.unet.config.addition_embed_type
+    if two != (built == "text_time") and family(text_to_image).startswith("stable-diffusion"):
         raise ModelLoadError(
-            f"its index names {type(text_to_image).__name__}, and its UNet is {'none' if described else 'one'} of SDXL:"
+            f"its index names {type(text_to_image).__name__}, and its UNet is {'none' if two else 'one'} of SDXL:"
             " the folder has parts of two models"
         )
     if is_classic(text_to_image) and isinstance(reads := text_to_image.unet.config.cross_attention_dim, int):
@@ -246,7 +201,9 @@ def recasts_autoencoder(pipeline: DiffusionPipeline) -> bool:
 
 def has_negative_prompts(pipeline: DiffusionPipeline) -> bool:
     """Return whether a negative prompt tells beside ``guidance``; models with a second scale for it do without it."""
-    return takes(pipeline, "negative_prompt") and (is_qwen(pipeline) or not takes(pipeline, "true_cfg_scale"))
+    return takes(pipeline, "negative_prompt") and (
+        spell_guidance(pipeline, 1.0).keys() == {"true_cfg_scale"} or not takes(pipeline, "true_cfg_scale")
+    )
 
 
 def is_doubled(pipeline: DiffusionPipeline, guidance: float) -> bool:
@@ -256,8 +213,7 @@ def is_doubled(pipeline: DiffusionPipeline, guidance: float) -> bool:
 
 def scheduler_names(pipeline: DiffusionPipeline, scheduler: SchedulerMixin) -> tuple[str, ...]:
     """Schedulers that the pipeline may run with besides its own."""
-    # A latent consistency pipeline reads what only its own kind of scheduler returns.
-    own_alone = "LatentConsistency" in type(pipeline).__name__ or not schedulers.is_discrete(scheduler)
+    own_alone = family_of(type(pipeline).__name__).own_scheduler or not schedulers.is_discrete(scheduler)
     return () if own_alone else schedulers.names_for(scheduler)
 
 

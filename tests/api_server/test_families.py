@@ -1,0 +1,37 @@
+"""A class of pipelines belongs to the family that the table says, and one that nobody knows to none."""
+
+import pytest
+
+from pcevolve_server.diffusion import families
+from pcevolve_server.diffusion.families import Family, family_of
+
+pytestmark = pytest.mark.models
+
+
+@pytest.mark.parametrize(
+    ("kind", "encoders", "guidance", "draws", "alone"),
+    [
+        ("StableDiffusionPipeline", 1, "guidance_scale", "", False),
+        ("StableDiffusionXLImg2ImgPipeline", 2, "guidance_scale", "", False),
+        ("StableDiffusion3Pipeline", 1, "guidance_scale", "", False),
+        ("FluxKontextPipeline", 1, "guidance_scale", "FluxKontextPipeline", False),
+        ("QwenImagePipeline", 1, "true_cfg_scale", "", False),
+        ("QwenImageEditPlusPipeline", 1, "true_cfg_scale", "QwenImagePipeline", True),
+        ("Flux2Pipeline", 1, "guidance_scale", "", False),
+    ],
+)
+def test_what_a_family_is_called_with_and_takes(kind, encoders, guidance, draws, alone):
+    found = family_of(kind)
+    assert (found.encoders, found.guidance, found.draws, found.alone) == (encoders, guidance, draws, alone)
+
+
+def test_another_version_of_a_family_is_another_family():
+    assert family_of("Flux2Pipeline") is families.UNKNOWN
+    assert family_of("FluxPipeline").embeds == ("prompt_embeds", "pooled_prompt_embeds", "")
+    assert family_of("StableDiffusion3Pipeline").embeds != family_of("StableDiffusionPipeline").embeds
+
+
+def test_a_new_family_is_a_line_of_the_table(monkeypatch):
+    new = Family("NewModel", families.Z_TURBO, guidance="scale")
+    monkeypatch.setattr(families, "FAMILIES", (*families.FAMILIES, new))
+    assert family_of("NewModelPipeline") is new
