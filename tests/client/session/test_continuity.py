@@ -171,15 +171,27 @@ def test_a_folder_and_a_ledger_that_went_on_without_each_other_go_on_together_no
     assert server.heard == []
 
 
+@pytest.mark.parametrize("missing", [(), (2, 7)], ids=["all came", "some are missing"])
 def test_a_run_that_is_killed_between_charge_and_record_goes_on_with_what_it_paid_for(
-    words, command, server, monkeypatch
+    words, command, server, monkeypatch, missing
 ):
+    asked = iter(range(1000))
+
+    def refusing(heard: online.Heard) -> online.Reply:
+        """Refuse some requests for good."""
+        if heard.method == "POST" and next(asked) in missing:
+            return online.answer_json(400, {"error": "ValueError", "errors": "the prompt is too long"})
+        return online.a1111(heard)
+
+    server.speak = refusing
+    small = {"candidates": 6, "batch": 1, "at_once": 1}
+
     def die(*_: object) -> None:
         os.kill(os.getpid(), signal.SIGKILL)
 
     with monkeypatch.context() as patched:
         patched.setattr(Gate, "record_receipt", die)
-        assert survive(lambda: cli.app(words(), standalone_mode=False)) == -signal.SIGKILL
+        assert survive(lambda: cli.app(words(**small), standalone_mode=False)) == -signal.SIGKILL
     assert (find_spent(), receipts(Path("run"))) == ([5], [])
     (row,) = show_status(command)
     assert row["state"] == "unfinished"
@@ -189,6 +201,8 @@ def test_a_run_that_is_killed_between_charge_and_record_goes_on_with_what_it_pai
         (run,) = ledger.runs()
         paid = [json.loads(json.dumps(each.receipt.as_dict())) for each in ledger.payments(run.run_id)]
     assert [{k: v for k, v in each.items() if k != "run_id"} for each in paid] == receipts(Path("run"))
+    nothing = hashlib.sha256(b"").hexdigest()
+    assert (nothing in Path("run/transcript/log.jsonl").read_text()) is bool(missing)
     assert all(finding.holds for finding in audit(Path("run")))
 
 
