@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from pcevolve.config.config import RunConfig
-from pcevolve.config.providers import ProviderSettings
 from pcevolve.errors import ProviderReplyError, UsageError
 from pcevolve.providers import dialect
 from pcevolve.providers.dialect import Advice, ModelSize
@@ -17,7 +16,6 @@ from pcevolve.public.plan import PublicPlan
 from pcevolve.session.components import Components
 from pcevolve.session.planning import keep_recorded, resolve_plan
 from pcevolve.session.preflight import check_run
-from pcevolve.session.reaching import note_few_steps, note_size
 from support.folders import class_folders
 from support.runs import small_plan
 
@@ -84,60 +82,6 @@ def test_what_the_user_says_comes_before_it(planned):
     assert (plan.images.steps, plan.images.guidance) == (9, 0.0)
     assert (plan.strengths[0], plan.strengths[-1]) == (0.9, 0.1)
     assert planned(Advice(4, 8.0, 0.1, 0.9), guidance=0).images.guidance == 0.0
-
-
-@pytest.mark.parametrize(
-    ("model", "steps", "guidance"),
-    [
-        ("sd_xl_turbo_1.0.safetensors", 4, 1.0),
-        ("black-forest-labs/FLUX.1-schnell", 4, 1.0),
-        ("DreamShaperXL_Lightning", 4, 1.0),
-        ("sdxl_lightning_8step", 8, 1.0),
-        ("dreamshaper-lcm", 4, 1.5),
-        ("Z-Image-Turbo", 8, 1.0),
-        ("FLUX.1-Turbo-Alpha", 8, 3.5),
-        ("turbo-lab/realistic-vision", 50, 7.5),
-        ("hyperrealism_30steps", 50, 7.5),
-    ],
-)
-def test_a_model_for_few_steps_is_known_by_its_name_where_its_api_recommends_nothing(
-    planned, model: str, steps: int, guidance: float
-):
-    images = planned(None, model=model, dialect="a1111").images
-    assert (images.steps, images.guidance) == (steps, guidance)
-    advised = planned(Advice(9, 2.0, 0.2, 0.9), model=model, dialect="a1111").images
-    assert (advised.steps, advised.guidance) == (9, 2.0)
-    said = planned(None, model=model, dialect="a1111", steps=30, guidance=6).images
-    assert (said.steps, said.guidance) == (30, 6.0)
-
-
-def test_who_runs_a_model_by_its_name_is_told_and_nobody_else(planned):
-    def notes(advised: bool = False, **options: object) -> list[str]:
-        wanted = {"dialect": "a1111", "model": "sdxl-turbo", **options}
-        given = ProviderSettings(**{name: wanted[name] for name in wanted.keys() & {"steps", "guidance"}})
-        return list(note_few_steps(planned(None, **wanted), given, advised))
-
-    (note,) = notes()
-    assert "'sdxl-turbo' is by its name a model for few steps, so it is asked for 4 with guidance 1" in note
-    assert notes(advised=True) == notes(steps=4) == notes(guidance=2) == notes(model="sdxl") == []
-
-
-@pytest.mark.parametrize(
-    ("options", "told"),
-    [
-        ({"model": "sd_xl_base_1.0"}, True),
-        ({"model": "black-forest-labs/FLUX.1-dev"}, True),
-        ({"model": "sd_xl_base_1.0", "size": 768}, False),
-        ({"model": "sdxl-turbo"}, False),
-        ({"model": "xl-lab/v1-5-pruned"}, False),
-        ({"model": "sd3.5-medium", "dialect": "stability"}, False),
-    ],
-)
-def test_small_images_of_a_model_for_large_ones_are_told(planned, options, told):
-    plan = planned(None, **{"dialect": "a1111", "vary_by": "prompt", **options})
-    given = ProviderSettings(**({"size": options["size"]} if "size" in options else {}))
-    assert bool(list(note_size(plan, given, advised=False))) is told
-    assert list(note_size(plan, given, advised=True)) == []
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,8 @@ from typing import Final
 from diffusers import EulerDiscreteScheduler, SchedulerMixin
 
 from pcevolve_server import sources
+from pcevolve_server.diffusion.few_steps import is_few_step
 from pcevolve_server.model_settings import ModelSettings
-from pcevolve_shared.few_steps import is_few_step
 
 _MATCHED: Final = re.compile(r"(?<![a-z])dmd2?(?![a-z])")
 """Those that are run with the scheduler of consistency models."""

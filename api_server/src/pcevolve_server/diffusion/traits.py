@@ -23,7 +23,6 @@ from pcevolve_server.model_settings import ModelSettings
 from pcevolve_server.networks import weight
 from pcevolve_server.sources import BUNDLED
 from pcevolve_shared import limits
-from pcevolve_shared.few_steps import is_few_step, steps_in
 from pcevolve_shared.wire import ModelInfo, Pipeline, Recommended, Resolution
 
 _SECOND_ORDER: Final = "dpmpp_2m_karras"

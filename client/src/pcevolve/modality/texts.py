@@ -63,34 +63,14 @@ _POLICY: Final = (
     r"\b(?:violat|against|blocked|flagged|filtered|rejected by|not (?:allowed|permitted))"
     r".{0,80}?\b(?:polic|guideline|filter|safety|moderation|terms)"
 )
-_ELSEWHERE: Final = (
-    # German, French, Spanish, Portuguese, Italian: an apology or none, then what it cannot do
-    r"(?:(?:(?:es )?tut mir (?:sehr )?leid|entschuldigung|leider|(?:je suis (?:vraiment )?)?désolée?|lo siento"
-    r"|lo lamento|disculpa|desculpe|sinto muito|lamento|mi dispiace|spiacente)\b.{0,40}?)?(?:"
-    r"\b(?:ich kann|kann ich)\b[^.!?]{0,60}?\b(?:nicht|keine[nrs]?)\b[^.,!?]{0,40}?\b(?:helfen|behilflich|erstellen"
-    r"|schreiben|bereitstellen|erfüllen|beantworten|generieren|nachkommen)"
-    r"|\bje ne (?:peux|puis) pas (?:vous )?(?:aider|répondre|fournir|générer|créer|écrire|rédiger|accéder)"
-    r"|\bno (?:puedo|podemos) (?:ayudar|proporcionar|generar|crear|escribir|cumplir|responder)"
-    r"|\bnão (?:posso|podemos|consigo) (?:ajudar|fornecer|gerar|criar|escrever|atender|responder)"
-    r"|\bnon posso (?:aiutar|fornire|generare|creare|scrivere|soddisfare|rispondere))"
-    r"|als (?:eine? )?(?:ki|sprachmodell)\b|en tant qu(?:['’]ia\b|e modèle de langage)"
-    r"|como (?:una? )?(?:ia|modelo de (?:lengua\w+|linguagem))\b|in quanto (?:ia|modello linguistico)\b"
-    # Chinese, Japanese, Korean, which put no blanks between words
-    r"|(?:[^。]{0,6}(?:抱歉|对不起|對不起|遗憾)[^。]{0,20}?)?我?(?:无法|無法|不能)"
-    r"(?:为您)?(?:提供|协助|協助|帮助|幫助|满足|滿足|生成|回答|完成)"
-    r"|作[为為](?:一[个個名款])?(?:ai|人工智能|人工智慧|大?型?[语語]言模型)"
-    r"|[^。]{0,6}(?:申し訳|すみません)[^。]{0,50}?(?:応え|答え|手伝い|提供|作成|生成|対応)[^。]{0,10}?"
-    r"(?:できません|できかねます|いたしかねます)"
-    r"|(?:죄송|미안)[^.]{0,50}?(?:도와|제공|작성|생성|답변|응답)[^.]{0,20}?(?:수 없|어렵)"
-)
 _REFUSAL: Final = re.compile(
-    rf"\W*(?:{_APOLOGY}.{{0,80}}?\b{_UNABLE} (?:{_TASK}|help\b)|{_UNABLE} {_TASK}|{_POLICY}|{_ELSEWHERE}"
+    rf"\W*(?:{_APOLOGY}.{{0,80}}?\b{_UNABLE} (?:{_TASK}|help\b)|{_UNABLE} {_TASK}|{_POLICY}"
     r"|i must (?:respectfully )?decline\b"
     r"|(?:i['’]m|i am) not comfortable (?:with )?(?:writ|creat|generat|provid|produc)"
     r"|as an? (?:responsible )?(?:ai|artificial intelligence|(?:large )?language model)\b)",
     re.IGNORECASE,
 )
-"""How a language model begins that does not write what it was asked for, in languages that many texts are in."""
+"""How a language model begins, in English, that does not write what it was asked for; APIs say it otherwise too."""
 
 
 def normalise(text: str) -> Text:

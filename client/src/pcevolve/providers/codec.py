@@ -22,20 +22,6 @@ from pcevolve.public.calls import Call
 from pcevolve_shared import images
 
 Model = TypeVar("Model", bound=BaseModel)
-_UNDER_WAY: Final = frozenset(
-    {
-        "queued",
-        "in_queue",
-        "in_progress",
-        "pending",
-        "processing",
-        "running",
-        "starting",
-        "submitted",
-        "created",
-    }
-)
-"""States of work that an API has begun and not ended."""
 _FIELDS_TOLD, _LONGEST_FIELD = 6, 40
 _SUFFIXES: Final = {"image/png": "png", "image/jpeg": "jpg", "image/webp": "webp"}
 
@@ -90,14 +76,6 @@ def describe_other(body: bytes) -> str:
         return ""
     if not isinstance(answer, dict):
         return "; it is a single value"
-    inner = answer.get("output")
-    fields = {**inner, **answer} if isinstance(inner, dict) else answer
-    states = (fields.get(name) for name in ("status", "state", "task_status"))
-    if any(isinstance(each, str) and each.lower() in _UNDER_WAY for each in states):
-        return (
-            "; it answered that the work is under way, to be asked for later, which no dialect does: use its address "
-            "that answers with the image itself"
-        )
     names = ", ".join(printable(each)[:_LONGEST_FIELD] for each in list(answer)[:_FIELDS_TOLD])
     return f"; it has the fields {names}: does it speak another --dialect?"
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from typing import ClassVar, Final, Literal, NamedTuple, Protocol, TypeAlias
+from typing import ClassVar, Final, Literal, Protocol, TypeAlias
 
 from pcevolve.errors import ProviderError, ProviderReplyError, UsageError
 from pcevolve.providers.faults import Fault, Reason, fault
@@ -14,7 +13,6 @@ from pcevolve.public.calls import Call
 from pcevolve.public.parts import Library
 from pcevolve.public.plan import PublicPlan
 from pcevolve_shared import wire
-from pcevolve_shared.few_steps import is_few_step, steps_in
 
 Scheme = Literal["Bearer", "Basic"]
 Output: TypeAlias = bytes | ProviderError
@@ -56,39 +54,6 @@ class Advice:
     def __str__(self) -> str:
         """For people."""
         return f"{self.steps} steps, guidance {self.guidance:g}, strength {self.low:g} to {self.high:g}"
-
-
-_ALSO: Final = re.compile("schnell|lcm")
-"""Of whose names the server has no need: their files tell."""
-_MORE: Final = re.compile(r"z[-_ ]?image|flux.{0,8}(?:turbo|lightning|hyper)|hyper[-_ ]?flux")
-"""Of which the usual number is eight."""
-
-
-class FewSteps(NamedTuple):
-    """Settings of a model distilled for few steps, where its API recommends none; a guidance of 1 is none."""
-
-    steps: int
-    guidance: float
-
-
-def find_few_steps(model: str) -> FewSteps | None:
-    """The settings that a model's name asks for; None where it says nothing of few steps.
-
-    With the usual ones such a model draws burnt images, and no API says that it does. Sources: the cards of SDXL-Turbo
-    and Stable Diffusion 3.5 Large Turbo (Stability AI, whose API takes a guidance of 1 for it), of FLUX.1 [schnell], of
-    SDXL-Lightning and Hyper-SD (ByteDance), of DMD2, of Z-Image-Turbo, and of the latent consistency models.
-    """
-    name = find_own_name(model)
-    if not (is_few_step(name) or _ALSO.search(name)):
-        return None
-    held = "flux" in name and "schnell" not in name
-    steps = steps_in(name) or (8 if _MORE.search(name) else 4)
-    return FewSteps(steps, 3.5 if held else 1.5 if "lcm" in name else 1.0)
-
-
-def find_own_name(model: str) -> str:
-    """A model's name without its publisher or folder, in small letters."""
-    return re.split(r"[/\\]", model)[-1].lower()
 
 
 OF_DIFFUSION: Final = frozenset(

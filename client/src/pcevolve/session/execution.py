@@ -50,7 +50,7 @@ from pcevolve.session.progress import (
     judge_padding,
     show_work,
 )
-from pcevolve.session.reaching import Connection, note_answers, note_few_steps, note_size
+from pcevolve.session.reaching import Connection, note_answers
 from pcevolve.transcript import RunReader, Transcript
 from pcevolve.usability import Usability
 
@@ -285,10 +285,6 @@ def _introduce(
     resumes: bool,
 ) -> None:
     """Tell the owner what a run does, costs and promises; if asked for, every other fact too."""
-    provider = components.settings.provider
-    for note_by_name in (note_few_steps, note_size):
-        for note in note_by_name(plan, provider, advice is not None):
-            audience.console.print(note)
     facts = introduce(components, plan, notes, connection.meter, connection.pace.tick, advice)
     told = [line for each in facts if (line := each.line(audience.verbose))[1]]
     heading = "Before the run goes on" if resumes else "Before anything is spent"

@@ -31,7 +31,7 @@ from pcevolve.private.dataset import PrivateDataset, load
 from pcevolve.private.listing import Listing, list_folder, shorten
 from pcevolve.private.sources import PICTURES, FolderSource, TermsSource, parse_source
 from pcevolve.private.units import group_into_units, read_units, require_unit_size
-from pcevolve.providers.dialect import Advice, FewSteps, ModelSize, find_few_steps
+from pcevolve.providers.dialect import Advice, ModelSize
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.settings import window_ends
 from pcevolve.public.words import TEMPLATE, UNLABELLED_TEMPLATE, summarise_prompts
@@ -59,12 +59,13 @@ def choose_modality(
     settings: RunConfig, size: ModelSize, advice: Advice | None, asked: AbstractSet[str]
 ) -> dict[str, object]:
     """The settings of images in a plan; see ``KindOfRun``."""
-    few = find_few_steps(settings.provider.model) or FewSteps(USUAL_STEPS, USUAL_GUIDANCE)
     return {
         "kind": "image",
         "negative_prompt": settings.provider.negative_prompt,
-        "guidance": _guidance(settings, advice or few) if "guidance" in asked else None,
-        "steps": settings.provider.steps or (advice or few).steps if "steps" in asked else None,
+        "guidance": _guidance(settings, advice) if "guidance" in asked else None,
+        "steps": settings.provider.steps or (advice.steps if advice else USUAL_STEPS)
+        if "steps" in asked
+        else None,
         "sampler": settings.provider.sampler,
         "adapter": settings.provider.adapter,
         "adapter_scale": _adapter_scale(settings),
@@ -96,9 +97,10 @@ def _adapter_scale(settings: RunConfig) -> float | None:
     return USUAL_ADAPTER_SCALE
 
 
-def _guidance(settings: RunConfig, advice: Advice | FewSteps) -> float:
+def _guidance(settings: RunConfig, advice: Advice | None) -> float:
     """The user's, where 0 is a wish too; else what is recommended."""
-    return advice.guidance if settings.provider.guidance is None else settings.provider.guidance
+    usual = USUAL_GUIDANCE if advice is None else advice.guidance
+    return usual if settings.provider.guidance is None else settings.provider.guidance
 
 
 def read_run(settings: RunConfig, told: ProgressCallback = no_progress) -> RunData:

@@ -21,7 +21,7 @@ from pcevolve.egress.http_transport import HttpTransport
 from pcevolve.egress.pace import Pace, choose_tick
 from pcevolve.egress.retry import RetryPolicy
 from pcevolve.errors import ProviderReplyError
-from pcevolve.providers.dialect import Dialect, find_few_steps, find_own_name
+from pcevolve.providers.dialect import Dialect
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.requests import CHAT_FAMILIES
 from pcevolve.transcript import RunLayout, RunReader, Transcript
@@ -116,33 +116,3 @@ def note_answers(plan: PublicPlan, record: RunReader, spoken: Dialect) -> Iterat
     yield from (
         f"{count} of the API's first {len(calls)} answers: {remark}" for remark, count in found.items()
     )
-
-
-def note_few_steps(plan: PublicPlan, provider: ProviderSettings, advised: bool) -> Iterator[str]:
-    """Yield how a model is asked because of its name alone: the API recommends nothing, and nor does the user."""
-    few = None if advised or plan.modality.kind != "image" else find_few_steps(plan.model)
-    if few is None or plan.images.steps is None or provider.steps or provider.guidance is not None:
-        return
-    yield (
-        f"'{plan.model}' is by its name a model for few steps, so it is asked for {few.steps} with guidance "
-        f"{few.guidance:g}: provider.steps and provider.guidance say otherwise"
-    )
-
-
-_LARGE: Final = re.compile(
-    r"xl|sd[-_ ]?3|stable-diffusion-3|flux|qwen-?image|hidream|pony|illustrious|noobai|playground-v2"
-)
-"""Parts of the names of models for about a million pixels."""
-_SIDE: Final = 1024
-
-
-def note_size(plan: PublicPlan, provider: ProviderSettings, advised: bool) -> Iterator[str]:
-    """Yield a note if a model that is by its name for large images is asked for small ones, for nobody said a size."""
-    name = find_own_name(plan.model)
-    if plan.modality.kind != "image" or advised or provider.size or not plan.images.sized or "turbo" in name:
-        return
-    if max(plan.images.width, plan.images.height) < _SIDE and _LARGE.search(name):
-        yield (
-            f"'{plan.model}' is by its name a model for {_SIDE} x {_SIDE} pixels, and its API tells no size, so "
-            f"{plan.images.width} x {plan.images.height} are asked for: provider.size={_SIDE} asks for its own"
-        )

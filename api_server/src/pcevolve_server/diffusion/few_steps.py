@@ -1,6 +1,6 @@
 """Names of models, and of LoRAs, that were distilled for few steps without guidance: their files say nothing of it.
 
-The server recommends settings by them; the client has to where an API recommends none.
+The server recommends settings by them.
 """
 
 from __future__ import annotations
