@@ -18,6 +18,7 @@ from torch import nn
 from pcevolve_server import sources
 from pcevolve_server.diffusion import distilled, families, schedulers
 from pcevolve_server.diffusion.families import family_of
+from pcevolve_server.diffusion.few_steps import is_few_step, steps_in
 from pcevolve_server.errors import ModelLoadError
 from pcevolve_server.model_settings import ModelSettings
 from pcevolve_server.networks import weight
