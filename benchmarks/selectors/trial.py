@@ -21,7 +21,7 @@ from benchmarks.selectors.yardsticks import classify_by_means, paint_random_phas
 from benchmarks.split import SETS
 from pcevolve import selectors
 from pcevolve.dp.mechanisms import FloatArray, Noise, SeededNoise, Source
-from pcevolve.encoders import Encoder, frame_digest, load_encoder
+from pcevolve.encoders import BUNDLED, Encoder, frame_digest, load_encoder
 from pcevolve.evaluation.closeness import measure_closeness
 from pcevolve.evolution import Evolved, evolve
 from pcevolve.ledger.ledger import Ledger, Limits
@@ -182,7 +182,7 @@ def ran(
     voter: Encoder | None = None,
 ) -> Evolved:
     """A whole run of a plan, with a ledger of its own; ``voter`` stands for the plan's encoder."""
-    eyes = voter or encoder(plan.encoder)
+    eyes = voter or encoder(plan.encoder or BUNDLED)
     with tempfile.TemporaryDirectory() as folder:
         ledger = Ledger(Path(folder) / "ledger.sqlite")
         account = ledger.account(

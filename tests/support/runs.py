@@ -25,6 +25,8 @@ from pcevolve.privacy import Budget
 from pcevolve.private.judge import UniformJudge
 from pcevolve.providers import dialect
 from pcevolve.public.calls import Call
+from pcevolve.public.canonical import drop_unused
+from pcevolve.public.fields import PlanFields
 from pcevolve.public.modality import Images
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Candidate, Prototype, PublicEcho, Receipt
@@ -88,7 +90,8 @@ def small_plan(**changes: object) -> PublicPlan:
         values |= {"strengths": ()} if {**left, **own}.get("graded") is False else {}
     values |= {name: value for name, value in changes.items() if name not in OF_IMAGES}
     values.setdefault("weights", named_weights(str(values["encoder"]), None))
-    return PublicPlan.model_validate(values)
+    # As a run does: what means nothing with this method and these sizes is left out.
+    return PublicPlan.model_validate(drop_unused(values, PlanFields.model_validate(values)))
 
 
 RELEASED = tuple(png(900 + number) for number in range(3))

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from leaks.forgeries.forging import edited
 from leaks.forgeries.receipts import receipted, said
 from pcevolve.auditing import audit
 from pcevolve.cli.main import main
@@ -125,8 +126,8 @@ def test_a_receipt_that_brings_back_what_was_voted_out_is_found(tmp_path: Path):
 def test_a_plan_on_record_of_more_votes_than_its_method_pays_for_is_told(tmp_path: Path):
     root = make_judged_run(tmp_path, small_plan(method="pe-em", candidates=4, initial=4, shots=SHOTS))
 
-    forge(root, lambda events: find_event(events, "planned")["plan"].update(votes=2))
-    assert any("'pe-em' takes no method.votes: leave it out" in fault for fault in faults_of(root))
+    edited("planned", lambda event: event["plan"].update(votes=2))(root)
+    assert any("is damaged" in fault for fault in faults_of(root))
 
 
 def commented(data: bytes, comment: int) -> bytes:

@@ -24,7 +24,7 @@ from support.runs import following_plan, small_plan
 def test_every_class_gets_its_images_in_every_iteration(candidates, batch, iterations, classes):
     plan = small_plan(
         labels=tuple(f"c{k}" for k in range(classes)),
-        candidates=candidates,
+        candidates=candidates + 2 * (not iterations),
         initial=candidates + 2,
         batch=batch,
         iterations=iterations,
@@ -184,14 +184,15 @@ def test_the_threshold_goes_in_a_straight_line_to_its_end_and_stays_there(
 
 def test_rounds_may_be_larger_than_the_dataset_where_it_is_selected_from_them():
     """Aug-PE: L - 1 variations of each of those that are kept."""
-    plan = small_plan(candidates=4, prototypes=4, variations=6, keep="selected", pool="all", batch=4)
+    own = {"method": "aug-pe", "delta": 1e-5}
+    plan = small_plan(candidates=4, prototypes=4, variations=6, keep="selected", pool="all", batch=4, **own)
     calls = [call for call in plan.round(1) if call.label == plan.labels[0]]
     assert sum(call.count for call in calls) == 24
     assert [sum(call.count for call in calls if call.parent == parent) for parent in range(4)] == [6] * 4
     assert plan.wanted(1) == plan.wanted(plan.iterations + 1) == 4
     assert sum(call.count for call in plan.round(0)) == 4 * len(plan.labels)
     with pytest.raises(ValueError, match="need a dataset that is selected"):
-        small_plan(candidates=4, variations=6)
+        small_plan(candidates=4, variations=6, **own)
 
 
 def test_what_the_gate_is_handed_is_frozen():

@@ -112,13 +112,17 @@ def test_an_insecure_run_is_marked_everywhere_and_promises_nothing(tmp_path):
     ],
 )
 def test_what_is_assumed_about_the_images_of_a_unit_is_said(plan, said):
-    assert [each for each in list_assumptions(small_plan(**plan)) if " images " in each] == said
+    assert [
+        each for each in list_assumptions(small_plan(method="jvem", **plan)) if " images " in each
+    ] == said
 
 
 def test_the_card_says_that_names_count_within_a_source_as_the_owner_claims():
     claim = "the owner's claim that no patient here is one of the same name in data of another source"
     (said,) = [
-        each for each in list_assumptions(small_plan(unit="patient", namespaced=True)) if "claim" in each
+        each
+        for each in list_assumptions(small_plan(method="jvem", unit="patient", namespaced=True))
+        if "claim" in each
     ]
     assert said.startswith(claim)
     assert not any("claim" in each for each in list_assumptions(small_plan(unit="patient")))

@@ -16,11 +16,13 @@ from pathlib import Path
 from typing import Any
 
 from pcevolve.auditing.capture import reconcile
+from pcevolve.auditing.claims import list_claims_of
 from pcevolve.auditing.lines import collect, find_body_faults
 from pcevolve.auditing.rebuilt import RebuiltRelease, check_exports, export_claim, holds_bytes
 from pcevolve.auditing.rerun import LoadEncoder, Rerun, Selections, find_encoder
 from pcevolve.auditing.second_check import find_request_faults
 from pcevolve.durable import replace_folder_durably
+from pcevolve.egress.answers import is_same_model
 from pcevolve.errors import ClientError
 from pcevolve.pages.notebook import render_table
 from pcevolve.pages.report.page import render
@@ -189,6 +191,11 @@ class Audit:
         if self.released is None or self.broken:
             return None
         return summarise(self.released.run, self.released.plan, len(self.released.files))
+
+    @property
+    def claims(self) -> dict[str, Any]:
+        """What the record says on the owner's word alone, by the names of the plan's fields; see ``claims``."""
+        return list_claims_of(self.run) if self.run.whole else {}
 
     @property
     def unverified(self) -> list[str]:
@@ -395,6 +402,14 @@ def _library(run: RunReader, plan: PublicPlan) -> Library | None:
     return None if said is None else dialect(plan.dialect).library(plan.model, run.bodies.get(said.body))
 
 
+def _answers_by_another_name(run: RunReader, plan: PublicPlan) -> bool:
+    """True if an answer to a call of the plan named its model otherwise than the plan asks for it."""
+    spoken = dialect(plan.dialect)
+    answers = (each.record for each in run.entries if isinstance(each.record, Answered))
+    named = (spoken.answered_by(run.bodies.get(each.body)) for each in answers if each.slot in plan.calls)
+    return any(each and not is_same_model(plan.model, each) for each in named)
+
+
 def _terms(run: RunReader) -> Iterator[str]:
     """Check if the plan is for this run and API, and says of the API's images what the API said."""
     plan, opened = run.plan, run.opened
@@ -404,6 +419,9 @@ def _terms(run: RunReader) -> Iterator[str]:
         return
     if (opened.run_id, opened.api, opened.dialect) != (plan.run_id, plan.api, plan.dialect):
         yield "the plan is for another run, address or dialect than the record was opened for"
+    # That of a run that starts from a release is that run's.
+    if plan.answered_by and plan.start is None and not _answers_by_another_name(run, plan):
+        yield "the plan has another name for the model, by which no answer named that model"
     if opened.proxied and not plan.api.startswith("https:"):
         yield "line 1: a proxy carries https alone"
     if plan.library != _library(run, plan):

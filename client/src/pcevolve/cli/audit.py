@@ -115,13 +115,16 @@ def _verdict(folder: Path, audited: Audit, allowed: bool, as_json: bool, verbose
     holds = all(each.holds for each in audited.findings) and allowed
     if as_json:
         findings = [asdict(each) for each in audited.findings]
-        facts = {"findings": findings, "unverified": audited.unverified, "summary": audited.summary}
-        typer.echo(json.dumps({"marks": audited.marks, "holds": holds, **facts}, indent=1))
+        facts = {"findings": findings, "claims": audited.claims, "unverified": audited.unverified}
+        said = {"marks": audited.marks, "holds": holds, **facts, "summary": audited.summary}
+        typer.echo(json.dumps(said, indent=1))
     elif verbose:
         rows = [(each.claim, str(each.checked), each.verdict) for each in audited.findings]
         print_table(f"Audit of {folder}", ("claim", "checked", "verdict"), rows)
         rest = [(name, UNVERIFIED.get(name, "")) for name in audited.unverified]
         print_table("Not verified", ("in the run's folder", "what it is"), rest)
+        claims = [(name, printable(str(value))) for name, value in audited.claims.items()]
+        print_table("On the owner's word", ("of the plan", "what it says"), claims)
     if not as_json:
         for mark in audited.marks:
             typer.echo(mark)
@@ -158,6 +161,11 @@ def _lines(audited: Audit, holds: bool) -> Iterator[tuple[str, str]]:
         why = (("UNFINISHED", unfinished), ("NOT CHECKED", unchecked))
         said = "; ".join(f"{word}: {', '.join(claims)}" for word, claims in why if claims)
         yield "holds", said or "the run is INSECURE"
+    if audited.claims:
+        yield (
+            "claims",
+            f"{len(audited.claims)} facts of the plan are the owner's word, such as shots and unit",
+        )
     if audited.unverified:
         yield "unchecked", f"{', '.join(audited.unverified)} (views, and what stays with the owner)"
 

@@ -82,7 +82,7 @@ class PlanFields(BaseModel):
     window: settings.Window | None = None  # of the owner's grey files, as encoders see them
     epsilon: ExactEpsilon
     delta: settings.Delta = 0.0
-    encoder: str
+    encoder: str = ""  # empty where none looks at private data
     frame: settings.Digest | None = None  # of public images, which is joined with the candidates
     weights: settings.Digest | None = None
     image_hosts: requests.ImageHosts = ()

@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from types import MappingProxyType
-from typing import Final, Self
+from typing import Any, Final, Self
 
-from pydantic import model_validator
+from pydantic import SerializerFunctionWrapHandler, model_serializer, model_validator
 
 from pcevolve.public.calls import Call, PlanCalls
+from pcevolve.public.canonical import find_idle_values, list_unused
 from pcevolve.public.fields import PlanFields
 from pcevolve.public.words import choose_labels, find_label_faults
 
@@ -35,6 +36,8 @@ def _of_variations(plan: PlanFields) -> Iterator[str]:
     """Yield faults of variations."""
     if len(plan.strengths) != (plan.iterations if plan.grades_variations else 0):
         yield "strengths: one per iteration is needed, and none where the API is asked for none"
+    if plan.has_adapter and not plan.iterations and plan.start is None:
+        yield "adapter: it needs rounds of variation, in which prototypes are the image prompts"
     if plan.varies_prompts and (plan.wordings < FEWEST_WORDINGS or plan.has_adapter):
         yield f"vary-by: {plan.vary_by} needs provider.prompts, two at least for each class, and no provider.adapter"
 
@@ -84,6 +87,8 @@ def _of_sizes(plan: PlanFields) -> Iterator[str]:
         )
     if plan.namespaced and plan.unit == plan.modality.kind:
         yield "data.unit_namespace: single images and texts have no names"
+    if not (plan.iterations or plan.selects) and plan.candidates != plan.initial:
+        yield "candidates: without rounds the first images are the dataset, so there are as many"
     if plan.candidates % plan.prototypes:
         yield "candidates: must be a multiple of the prototypes per class"
     if plan.variations > 1 and plan.keep != "selected":
@@ -107,6 +112,16 @@ def _of_start(plan: PlanFields) -> Iterator[str]:
         yield "start: variations need a strength, and none where the API is asked for none"
 
 
+def _of_form(plan: PlanFields) -> Iterator[str]:
+    """Yield fields that mean nothing in this plan, and would be free words on a shared record."""
+    for name in find_idle_values(plan):
+        yield f"{name}: it means nothing with this method, data and sizes: leave it out"
+    if not plan.encoder and plan.start is None and "encoder" not in list_unused(plan):
+        yield "encoder: this method looks at private data, and needs one"
+    if str(plan.budget.epsilon) != plan.epsilon:
+        yield "epsilon: it must be a fraction in lowest terms"
+
+
 _RULES: Final[tuple[Callable[[PlanFields], Iterator[str]], ...]] = (
     _of_variations,
     _of_counts,
@@ -114,6 +129,7 @@ _RULES: Final[tuple[Callable[[PlanFields], Iterator[str]], ...]] = (
     _of_words,
     _of_sizes,
     _of_start,
+    _of_form,
 )
 
 
@@ -124,6 +140,11 @@ class PublicPlan(PlanCalls):
     def _consistent(self) -> Self:
         require_consistent(self)
         return self
+
+    @model_serializer(mode="wrap")
+    def _without_unused(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        unused = {*list_unused(self)}
+        return {name: value for name, value in write(self).items() if name not in unused}
 
     def prompt_of(self, call: Call) -> str:
         """The text prompt of a call; a class's ``prompts`` share its first images equally, in order."""

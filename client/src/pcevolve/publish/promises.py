@@ -163,7 +163,7 @@ def list_assumptions(plan: PublicPlan) -> list[str]:
         f"candidates per class: {plan.candidates}; iterations: {plan.iterations}"
         if plan.start is None
         else f"that a release was varied, for {plan.candidates} per class, and what that release assumes",
-        f"encoder: {plan.encoder}" + (f", weights with sha256 {plan.weights}" if plan.weights else ""),
+        *_encoder(plan),
         *([_frame(plan)] if plan.frame else []),
     ]
 
@@ -176,6 +176,12 @@ def _classes(plan: PublicPlan) -> str:
     return (
         f"what prompts say of the {len(plan.words)} classes: {said}; the owner's names for them stay private"
     )
+
+
+def _encoder(plan: PublicPlan) -> list[str]:
+    """Say through what private images are seen, if they are."""
+    weights = f", weights with sha256 {plan.weights}" if plan.weights else ""
+    return [f"encoder: {plan.encoder}{weights}"] if plan.encoder else []
 
 
 def _frame(plan: PublicPlan) -> str:

@@ -11,6 +11,7 @@ from pcevolve.dp.calibration import scale_to_folder
 from pcevolve.errors import UsageError
 from pcevolve.privacy import FREE, Budget, Event, Relation
 from pcevolve.public import settings
+from pcevolve.public.canonical import list_unused
 from pcevolve.public.figures import format_loss, in_full
 from pcevolve.public.plan import PublicPlan
 from pcevolve.selectors.rounds import (
@@ -260,21 +261,10 @@ class Method:
             yield "cannot choose its dataset from all rounds: leave method.keep out"
         if plan.centre_first and not self.centre_first:
             yield "releases no means, so it has no centre to release first"
-        if plan.class_counts and "class_counts" not in self.own_options:
-            yield "counts no votes, so it releases no class counts with them"
 
     def _faults_of_choice(self, plan: PublicPlan) -> Iterator[str]:
         """Yield options that do not go with how the method chooses."""
-        if plan.votes != 1 and "votes" not in self.own_options:
-            # The promise would break, too: the price of pe-em's draws is that of one vote for each unit.
-            yield "takes no method.votes: leave it out"
-        if plan.selection != "rank" and "selection" not in self.own_options:
-            yield "takes no method.selection: leave it out"
-        if plan.variations != 1 and "variations" not in self.own_options:
-            yield "takes no method.variations: leave it out"
-        if plan.cells is not None and "cells" not in self.own_options:
-            yield "counts nothing in cells: leave method.cells out"
-        if plan.cells is not None and plan.pool != "all":
+        if plan.cells is not None and plan.pool != "all" and "pool" not in list_unused(plan):
             yield "counts around its first candidates, which have to stay in the pool: leave method.pool out"
 
     def statement(self, plan: PublicPlan) -> str:

@@ -81,7 +81,8 @@ def detail_run(components: Components, plan: PublicPlan, advice: Advice | None) 
     """Yield what only whoever asks for every fact is told: reasons, the selection's worth, how is asked."""
     paid, method, kind = list_paid_events(components, plan), components.method, plan.modality.kind
     why = f" (auto: {components.encoder_reason})" if components.encoder_reason else ""
-    yield Fact("encoder", plan.encoder + why, "")
+    if plan.encoder:
+        yield Fact("encoder", plan.encoder + why, "")
     rounds = f"{plan.iterations} round{'' if plan.iterations == 1 else 's'} of variation"
     by_prompt = f" by prompt: no {kind} is sent back" if plan.varies_prompts else ""
     draws = sum(event.count for event in paid)

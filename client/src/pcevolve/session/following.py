@@ -20,6 +20,8 @@ from pcevolve.errors import StoppedError, UsageError
 from pcevolve.evolution import Pool
 from pcevolve.providers import dialect
 from pcevolve.providers.dialect import Dialect, require
+from pcevolve.public.canonical import drop_unused
+from pcevolve.public.fields import PlanFields
 from pcevolve.public.options import spell, validate
 from pcevolve.public.parts import Library
 from pcevolve.public.plan import FROM_RELEASE, PublicPlan
@@ -140,7 +142,7 @@ def plan_run(source: Source, settings: RunConfig, run_id: str, library: Library 
         "licence": before.licence if licence == UNKNOWN_LICENCE else licence,
         "start": source.describe(_choose_strength(before, own["strength_end"])),
     }
-    return validate(PublicPlan, values, RunConfig)
+    return validate(PublicPlan, drop_unused(values, validate(PlanFields, values, RunConfig)), RunConfig)
 
 
 def _choose_strength(before: PublicPlan, wanted: float | None) -> float | None:

@@ -23,6 +23,8 @@ from pcevolve.ledger.entries import Listed
 from pcevolve.ledger.ledger import Account, Ledger, Limits, Origin, Terms
 from pcevolve.private import ProgressCallback, no_progress
 from pcevolve.providers.dialect import Advice, ModelSize
+from pcevolve.public.canonical import drop_unused
+from pcevolve.public.fields import PlanFields
 from pcevolve.public.methods import SecretEvolution
 from pcevolve.public.options import validate
 from pcevolve.public.parts import Earlier, Library, Secrecy
@@ -68,6 +70,8 @@ def resolve_plan(
     """
     _require_fitting(components)
     settings = components.settings
+    # Where nothing is varied by an image, it does not matter whether its model takes a strength.
+    graded = graded or not components.iterations or settings.method.vary_by != "image"
     asked = components.dialect.capabilities - (frozenset() if graded else {"strength"})
     if "strength" not in asked:
         why = ": the API takes no strength and varies to a degree of its own: leave it out"
@@ -87,7 +91,10 @@ def resolve_plan(
         "library": library,
         "licence": _licence(settings, library),
     }
-    return validate(PublicPlan, values, RunConfig)
+    if not components.iterations and values["keep"] == "last":  # the first images are the dataset
+        values["candidates"] = values["initial"]
+    # A method's defaults may be about more than this run has, such as about several rounds.
+    return validate(PublicPlan, drop_unused(values, validate(PlanFields, values, RunConfig)), RunConfig)
 
 
 def _choose_asking(
@@ -307,9 +314,10 @@ def prepare(
     account.require([event for each in components.method.plan_events(plan).values() for event in each])
     components.prepare(plan, told)
     # What the provider had seen when the run began; a run that goes on does not count it anew.
-    earlier = account.earlier() if recorded is None else recorded.earlier
-    draft = plan.model_copy(update={"earlier": earlier})
-    return account, draft, tuple(note_private(components, draft, account))
+    if components.method.queries_data:
+        earlier = account.earlier() if recorded is None else recorded.earlier
+        plan = plan.model_copy(update={"earlier": earlier})
+    return account, plan, tuple(note_private(components, plan, account))
 
 
 def _account(components: Components, plan: PublicPlan, ledger: Ledger, transcript: Transcript) -> Account:

@@ -185,7 +185,7 @@ def list_settings(plan: PublicPlan) -> Said:
         ("Candidates per class", plan.candidates),
         ("Prototypes per class", plan.prototypes),
         (f"{plan.modality.kind.capitalize()}s per request, at most", plan.batch),
-        ("Encoder", plan.encoder),
+        *([("Encoder", plan.encoder)] if plan.encoder else []),
         ("Seed of the public schedule", plan.run_seed),
         ("Run", plan.run_id),
     ]

@@ -1,0 +1,42 @@
+"""What an audit takes on the owner's word: what a record says that nothing else in it confirms.
+
+A client that lies may put there whatever its form allows. The rest of a plan shows in requests, receipts and choices,
+or means nothing with this method and these sizes, and is then absent (``public.canonical``).
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from pcevolve.public.canonical import list_unused
+from pcevolve.public.plan import PublicPlan
+from pcevolve.transcript import RunReader
+
+_CLAIMED: Final = (
+    *("run_id", "run_seed", "method", "answered_by", "image_hosts", "licence"),
+    *("domain", "words", "batch", "at_once", "min_usable"),
+    *("unit", "unit_size", "namespaced", "shots", "subsample", "window", "relation"),
+    *("epsilon", "delta", "noise", "forgets_insecure", "earlier", "secrecy"),
+    *("start", "threshold", "threshold_end", "votes", "tau", "selection"),
+)
+
+
+def list_claims(plan: PublicPlan) -> dict[str, Any]:
+    """Values of a plan that the record alone does not prove, by name, as they stand on record."""
+    unused, written = {*list_unused(plan)}, plan.model_dump(mode="json")
+    claimed = {name: written[name] for name in _CLAIMED if name not in unused}
+    if plan.modality.kind == "text":
+        # They show as numbers of blanks, and short texts have few.
+        claimed["strengths"] = written["strengths"]
+    if plan.modality.kind == "image" and not plan.images.sized:
+        # The model's own, which the API may have told or the owner.
+        claimed |= {f"modality.{name}": written["modality"][name] for name in ("width", "height")}
+    return claimed
+
+
+def list_claims_of(run: RunReader) -> dict[str, Any]:
+    """The claims of a run's plan, and of the way to the API; empty without a plan."""
+    if run.plan is None:
+        return {}
+    opened = run.opened
+    return {**list_claims(run.plan), "authority": opened.authority, "proxied": opened.proxied}

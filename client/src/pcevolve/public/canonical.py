@@ -1,0 +1,85 @@
+"""The one form of a plan: a field to which its method, its kind of data or its other fields leave no meaning is absent.
+
+Such a field would be a free number on a shared record. The declarations of methods say which parameters each has; the
+rest follows from the plan's own sizes. What a dialect does not ask for is absent by ``providers.dialect``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any, Final
+
+from pcevolve.public.fields import PlanFields
+from pcevolve.public.methods import METHOD_SETTINGS
+
+CONTROLS: Final = frozenset({"random", "t2i"})
+"""Methods that never look at private data."""
+_PARAMETERS: Final = {
+    "threshold": "threshold",
+    "threshold_end": "threshold_end",
+    "votes": "votes",
+    "class_counts": "class_counts",
+    "cells": "cells",
+    "secrecy": "secret_prior",
+    "tau": "tau",
+    "selection": "selection",
+    "variations": "variations",
+}
+"""Fields that only some methods have, and the parameter by which a method declares each."""
+_OF_PRIVATE_DATA: Final = (
+    "encoder",
+    "weights",
+    "unit_size",
+    "namespaced",
+    "forgets_insecure",
+    "earlier",
+)
+"""Fields about how private data are looked at, and what that adds to."""
+
+
+def list_unused(plan: PlanFields) -> list[str]:
+    """Names of the fields that mean nothing in a plan, which must have their defaults and are not written down."""
+    declared = METHOD_SETTINGS.get(plan.method)
+    own: Collection[str] = () if declared is None else declared.model_fields
+    unused = {name for name, parameter in _PARAMETERS.items() if parameter not in own}
+    if plan.start is not None:  # the promise is the release's, whose plan an audit compares
+        unused.discard("secrecy")
+    if plan.method in CONTROLS:
+        unused |= {*_OF_PRIVATE_DATA}
+    if plan.modality.kind == "text":
+        unused |= {"window", "appearance"}
+    if not plan.centre_first:
+        unused.add("frame")
+    unused |= _list_idle(plan)
+    # In the order of the fields, which is that of the record.
+    return [name for name in type(plan).model_fields if name in unused]
+
+
+def _list_idle(plan: PlanFields) -> set[str]:
+    """Fields that the sizes of a plan, or its prompts, leave without a meaning."""
+    idle: set[str] = set()
+    if not plan.iterations:
+        idle |= {"lookahead", "more", "vary_by", "vary_with", "prototypes", "variations"}
+    if plan.iterations < 2:  # there is no way from the first to the last
+        idle.add("threshold_end")
+    if not plan.releases:
+        idle |= {"threshold", "votes", "tau", "selection"}
+    if plan.iterations + plan.selects < 2:  # nothing is chosen from more than one generation
+        idle.add("pool")
+    if not plan.prompts or plan.vary_by != "image":
+        idle.add("vary_with")
+    if plan.prompts and (not plan.iterations or plan.keeps_prompts):  # every call has a prompt of its own
+        idle.add("prompt_template")
+    return idle
+
+
+def drop_unused(values: Mapping[str, Any], drafted: PlanFields) -> dict[str, Any]:
+    """Values of a plan without those that mean nothing in it; ``drafted`` is made of them."""
+    unused = {*list_unused(drafted)}
+    return {name: value for name, value in values.items() if name not in unused}
+
+
+def find_idle_values(plan: PlanFields) -> list[str]:
+    """Names of the fields that mean nothing in a plan and say something all the same."""
+    fields = type(plan).model_fields
+    return [name for name in list_unused(plan) if getattr(plan, name) != fields[name].default]

@@ -1,0 +1,225 @@
+"""No field of a plan is a free word: it is absent, it shows in what an audit checks, or it is listed as a claim."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from leaks.forgeries.forging import edited
+from pcevolve.auditing import Audit, find_encoder
+from pcevolve.auditing.claims import list_claims
+from pcevolve.encoders import frame_digest
+from pcevolve.errors import ModelError, UsageError
+from pcevolve.evolution import Ask, Pool, evolve
+from pcevolve.providers import DIALECTS, dialect
+from pcevolve.providers.dialect import find_misstatements
+from pcevolve.public.canonical import CONTROLS, list_unused
+from pcevolve.public.plan import PublicPlan
+from pcevolve.public.release import Candidate, Choice, Chosen, Query, Receipt
+from pcevolve.selectors import METHODS, find_method
+from support.paid import make_paid_run
+from support.provider import png
+from support.runs import Silent, small_plan
+
+PROMPTS = (("a cut", "a long cut"), ("good leather", "better leather"))
+OTHERS: dict[str, list[Any]] = {
+    "run_id": ["f" * 32], "run_seed": [8], "api": ["http://127.0.0.1:8"], "dialect": [*DIALECTS], "model": ["other"],
+    "method": [*METHODS], "domain": ["cells"], "labels": [["cut", "fine"]], "words": [["a", "b"], ["x", "y"]],
+    "prompt_template": ["{domain}, {label}"], "prompts": [PROMPTS, [[], []]], "answered_by": ["other"],
+    "candidates": [12, 3], "initial": [6, 40], "prototypes": [1, 2, 3], "min_usable": [0.3], "lookahead": [0, 2],
+    "more": [0, 2], "pool": ["latest", "survivors", "all"], "keep": ["last", "selected"],
+    "appearance": ["as-is", "matched", "auto"], "centre_first": [True, False], "threshold": [0.5],
+    "threshold_end": [0.25], "votes": [3], "class_counts": [True, False], "cells": [2, 3, None], "tau": [5.0],
+    "selection": ["rank", "prob"], "variations": [1, 2, 3], "calibration": ["published", "tight"],
+    "iterations": [1, 3], "strengths": [[0.8, 0.5], [0.9], []], "vary_by": ["image", "prompt"],
+    "vary_with": ["own prompt", "template"], "batch": [1, 33], "at_once": [5], "relation": ["add-remove"],
+    "unit": ["patient"], "unit_size": [4], "namespaced": [True], "shots": [11], "subsample": [10, 11],
+    "window": ["0,255"], "epsilon": ["9", "20/2"], "delta": [0.0, 1e-6], "encoder": ["words", "bundled", "other", ""],
+    "frame": ["0" * 64, None], "weights": ["0" * 64, None], "image_hosts": [["a.example"]],
+    "noise": ["INSECURE-seeded"], "forgets_insecure": [True],
+    "earlier": [{"releases": 3, "events": [{"mechanism": "gaussian", "parameter": "17", "count": 1}]}],
+    "start": [{"manifest": "5" * 64, "images": [["6" * 64], ["7" * 64]]}], "library": [{"images": 3}], "secrecy": [{"prior": 0.001, "bound": 0.1, "most": 3}, None], "licence": ["mit"],
+    "modality.kind": ["image", "text"], "modality.negative_prompt": ["blur"], "modality.guidance": [3.0, None],
+    "modality.steps": [7, None], "modality.sampler": ["euler"], "modality.adapter": ["ip"],
+    "modality.adapter_scale": [0.5], "modality.width": [24], "modality.height": [24],
+    "modality.sized": [True, False], "modality.graded": [True, False], "modality.tokens": [41],
+    "modality.temperature": [0.5, None], "modality.fields": [["seed="], ["max_tokens=most"]],
+}  # fmt: skip
+"""Other values of every field, of a plan's part about images or texts under ``modality``."""
+COMPARED_WITH_THE_GREETING = {"library"}
+"""``tests/client/auditing`` has forged ones."""
+
+
+def plan_of(method: str, spoken: str, **changes: object) -> PublicPlan:
+    """A plan in its one form, with everything that the method has."""
+    chosen = find_method(method)
+    shape: dict[str, Any] = {
+        "method": method, "dialect": spoken, "candidates": 4, "initial": 8, "delta": chosen.delta,
+        "prototypes": chosen.prototypes_for(4), "centre_first": bool(chosen.centre_first), "keep": chosen.keep,
+        "pool": chosen.pool, "variations": chosen.variations,
+    }  # fmt: skip
+    if not chosen.varies:
+        shape |= {"iterations": 0, "strengths": (), "prototypes": 1, "candidates": 8}
+    if method == "secpe":
+        shape |= {"cells": 4, "secrecy": {"prior": 1e-4, "bound": 1e-3, "most": 10}}
+    if chosen.centre_first and DIALECTS[spoken].makes == "image":
+        shape["frame"] = frame_digest("bundled", None)
+    if DIALECTS[spoken].makes == "text":
+        shape["modality"] = {"kind": "text", "tokens": 40, "temperature": 1.0}
+        shape["encoder"] = "" if method in CONTROLS else "words"
+    if "vary" not in DIALECTS[spoken].capabilities and chosen.varies:
+        shape |= {"vary_by": "prompt", "prompts": PROMPTS, "strengths": ()}
+    return small_plan(**{**shape, **changes})
+
+
+def with_value(plan: PublicPlan, name: str, value: object) -> PublicPlan:
+    """A plan read from a record that says something else; ``ValidationError`` if none can say it."""
+    written = plan.model_dump(mode="json")
+    part, _, key = name.rpartition(".")
+    (written[part] if part else written)[key] = value
+    if name == "iterations":  # the other half of one statement
+        written["strengths"] = [0.8] * int(str(value)) if plan.strengths else []
+    return PublicPlan.model_validate_json(json.dumps(written))
+
+
+@dataclass
+class Imagined:
+    """A provider of digests, and a judge that takes the first; ``seen`` is what an audit would compare."""
+
+    plan: PublicPlan
+    seen: list[Any] = field(default_factory=list)
+
+    def answers(self, asks: Sequence[Ask]) -> Iterator[tuple[Candidate, ...]]:
+        """Spell each request as it would leave."""
+        for call, source in asks:
+            image = (
+                None if source is None or self.plan.varies_prompts else self._image(source.candidate.digest)
+            )
+            self.seen.append(dialect(self.plan.dialect).encode(self.plan, call, image))
+            parent = None if source is None else source.candidate.id
+            made = [f"{call.slot}/{place}".encode() for place in range(call.count)]
+            yield tuple(Candidate.received(call, place, parent, each) for place, each in enumerate(made))
+
+    def _image(self, digest: str) -> bytes:
+        return (
+            png(int(digest[:4], 16))
+            if self.plan.modality.kind == "image"
+            else f"some words {digest}".encode()
+        )
+
+    def show(self, query: Query, pool: Pool) -> None:
+        """Nothing to prepare."""
+
+    def release(self, query: Query, pool: Pool) -> Receipt:
+        """Note what there is to choose from."""
+        self.seen.append([[each.id for each in of_class] for of_class in pool.candidates.values()])
+        wanted = self.plan.wanted(query.iteration)
+        choices = tuple(
+            Choice(label, tuple(Chosen(each.id, each.digest) for each in (of_class * wanted)[:wanted]))
+            for label, of_class in pool.candidates.items()
+        )
+        return Receipt(self.plan.run_id, query.iteration, choices if wanted else (), (), self.plan.relation)
+
+
+@cache
+def show(plan: PublicPlan) -> tuple[Any, ...]:
+    """All that an audit holds against requests, receipts and release of a plan, and why the plan is refused."""
+    spoken = DIALECTS.get(plan.dialect)
+    if spoken is None or spoken.makes != plan.modality.kind or [*find_misstatements(spoken, plan)]:
+        return ("refused",)
+    try:
+        events = find_method(plan.method).plan_events(plan)
+    except UsageError:
+        return ("refused",)
+    imagined = Imagined(plan)
+    evolve(plan, imagined, imagined, Silent(), lambda digest: digest)
+    opened = (plan.run_id, plan.api, plan.dialect, plan.model)
+    # What was measured has to be of so many cells, and in this frame.
+    measured = (plan.cells, plan.frame)
+    return (opened, events, tuple(map(repr, imagined.seen)), plan.appearance, measured)
+
+
+@cache
+def is_at_hand(plan: PublicPlan) -> bool:
+    """True if the encoder that a plan names is, in the very weights."""
+    try:
+        return not plan.encoder or find_encoder(plan) is not None
+    except ModelError:
+        return False
+
+
+CASES = [
+    (method, spoken) for method in METHODS for spoken in DIALECTS if method != "secpe" or spoken == "chat"
+]
+
+
+@pytest.mark.parametrize(("method", "spoken"), CASES)
+def test_no_field_of_a_plan_is_a_free_word(method: str, spoken: str):
+    plan = plan_of(method, spoken)
+    assert show(plan) != ("refused",)
+    asked = {f"modality.{each}" for each in type(plan.modality).model_fields}
+    names = {*PublicPlan.model_fields} - {"modality"} | asked
+    assert names <= OTHERS.keys()
+    claims, written, free = list_claims(plan), json.loads(plan.model_dump_json()), []
+    for name in sorted(names):
+        part, _, key = name.rpartition(".")
+        known = (written[part] if part else written).get(key)
+        for value in OTHERS[name]:
+            if json.loads(json.dumps(value)) == known or name in claims or name in COMPARED_WITH_THE_GREETING:
+                continue
+            try:
+                other = with_value(plan, name, value)
+            except ValidationError:
+                continue
+            if name in ("encoder", "weights", "frame") and not is_at_hand(other):
+                continue
+            if other != plan and show(other) == show(plan):
+                free.append((name, value))
+    assert free == []
+
+
+@pytest.mark.parametrize(("method", "spoken"), CASES)
+def test_what_means_nothing_is_not_written_down(method: str, spoken: str):
+    plan = plan_of(method, spoken)
+    assert not {*list_unused(plan)} & plan.model_dump(mode="json").keys()
+    assert PublicPlan.model_validate_json(plan.model_dump_json()) == plan
+
+
+def test_controls_are_the_methods_without_a_selector():
+    assert {name for name, each in METHODS.items() if not each.queries_data} == CONTROLS
+
+
+@pytest.mark.parametrize(
+    ("changes", "fault"),
+    [
+        ({"tau": 10.0}, "edited"),  # its default, spelled out
+        ({"tau": 3.7}, "damaged"),
+        ({"threshold": 0.123}, "damaged"),
+        ({"unit_size": 1234}, "damaged"),
+        ({"encoder": "patient 17"}, "damaged"),
+        ({"earlier": {"releases": 17, "events": []}}, "damaged"),
+        ({"epsilon": "20/2"}, "damaged"),
+        ({"answered_by": "patient-17"}, "no answer named that model"),
+    ],
+)
+def test_a_control_s_plan_with_a_word_that_means_nothing_is_refused(
+    tmp_path: Path, changes: dict[str, Any], fault: str
+):
+    root = make_paid_run(tmp_path / "run", small_plan())
+    assert Audit.of(root).holds
+    edited("planned", lambda event: event["plan"].update(changes))(root)
+    assert any(fault in each for each in Audit.of(root).faults), Audit.of(root).faults
+
+
+def test_an_audit_lists_what_is_the_owner_s_word(tmp_path: Path):
+    root = make_paid_run(tmp_path / "run", small_plan(licence="mit", min_usable=0.3))
+    claims, due = Audit.of(root).claims, {"licence": "mit", "min_usable": 0.3, "shots": 10, "unit": "image"}
+    assert claims.items() >= due.items()
+    assert not claims.keys() & {"tau", "votes", "earlier", "unit_size"}
