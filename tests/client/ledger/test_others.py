@@ -185,7 +185,7 @@ def test_releases_on_patients_count_for_an_image_as_one_or_as_a_removal_and_an_a
 
 
 def test_the_sentence_adds_up_all_releases():
-    plan = small_plan(method="pe", delta=1e-5, unit="patient", earlier=Earlier(releases=2, events=(ONE, TWO)))
+    plan = small_plan(method="jvem", unit="patient", earlier=Earlier(releases=2, events=(ONE, TWO)))
     assert state_cumulative_loss(plan, [Event("exponential", "5")]) == (
         "When this run began, its ledger knew 2 earlier releases to this provider; one patient that is in all of them "
         "and in this one bears epsilon <= 8 at delta 0 in all, not counting what other runs paid later."
@@ -193,9 +193,9 @@ def test_the_sentence_adds_up_all_releases():
 
 
 def test_the_sentence_says_where_nothing_can_be_added_up():
-    unknown = small_plan(method="pe", delta=1e-5, earlier=Earlier(releases=1, events=None))
+    unknown = small_plan(method="jvem", earlier=Earlier(releases=1, events=None))
     assert "cannot be added up" in state_cumulative_loss(unknown, [ONE])
-    noisy = small_plan(method="pe", delta=1e-5, earlier=Earlier(releases=1, events=(Event("gaussian", "1"),)))
+    noisy = small_plan(method="jvem", earlier=Earlier(releases=1, events=(Event("gaussian", "1"),)))
     assert "more than any epsilon bounds" in state_cumulative_loss(noisy, [ONE])
 
 

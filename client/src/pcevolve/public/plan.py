@@ -87,7 +87,7 @@ def _of_sizes(plan: PlanFields) -> Iterator[str]:
         )
     if plan.namespaced and plan.unit == plan.modality.kind:
         yield "data.unit_namespace: single images and texts have no names"
-    if not (plan.iterations or plan.selects) and plan.candidates != plan.initial:
+    if not (plan.iterations or plan.selects or plan.start) and plan.candidates != plan.initial:
         yield "candidates: without rounds the first images are the dataset, so there are as many"
     if plan.candidates % plan.prototypes:
         yield "candidates: must be a multiple of the prototypes per class"
