@@ -161,13 +161,11 @@ def _lines(audited: Audit, holds: bool) -> Iterator[tuple[str, str]]:
         why = (("UNFINISHED", unfinished), ("NOT CHECKED", unchecked))
         said = "; ".join(f"{word}: {', '.join(claims)}" for word, claims in why if claims)
         yield "holds", said or "the run is INSECURE"
-    if audited.claims:
-        yield (
-            "claims",
-            f"{len(audited.claims)} facts of the plan are the owner's word, such as shots and unit",
-        )
-    if audited.unverified:
-        yield "unchecked", f"{', '.join(audited.unverified)} (views, and what stays with the owner)"
+    files = f"{', '.join(audited.unverified)} (views, and what stays with the owner)"
+    claims = f"{len(audited.claims)} facts of the plan, which are the owner's word"
+    left = [files] * bool(audited.unverified) + [claims] * bool(audited.claims)
+    if left:
+        yield "unchecked", "; ".join(left)
 
 
 def _exit_code(audited: Audit, allowed: bool) -> int:
