@@ -33,7 +33,16 @@ from benchmarks.server.rounds import machine
 from benchmarks.server.served import Server, serving
 from benchmarks.soak.traffic import CLOSED, HOSTILE, KEY, KEY_OF_BREAKERS, VALID, Caller, Site, creation
 
-OPTIONS = ("--threads", "1", "--queue-steps-per-key", "3000", "--header-seconds", "5", "--body-seconds", "5")
+OPTIONS = (
+    "--threads",
+    "1",
+    "--queue-megapixel-steps-per-key",
+    "12",
+    "--header-seconds",
+    "5",
+    "--body-seconds",
+    "5",
+)
 CALLERS, BREAKERS = 12, 12  # at a time, bounded: the machine is to serve, not to be flooded
 WARM = 0.25  # share of the time after which memory should not grow
 MOST_MIB = 64

@@ -121,3 +121,15 @@ def test_the_run_passes_the_audit_and_a_plan_that_says_otherwise_does_not(run: P
 
     forge(run, lambda events: find_event(events, "planned")["plan"].update(library=None))
     assert "the plan says another thing of the provider's images than the provider did" in faults_of(run)
+
+
+@pytest.mark.parametrize("planned", ["alone", None, "shared"])
+def test_a_plan_records_what_the_provider_says_is_exact_and_the_audit_compares_it(tmp_path: Path, planned):
+    """As the API server says of the device that it runs on."""
+
+    def saying(request: Outgoing) -> Incoming | None:
+        return ok(json.loads(models(exact="alone"))) if request.url.endswith(wire.MODELS) else None
+
+    run = make_paid_run(tmp_path / "run", small_plan(exact=planned), FakeProvider(saying))
+    complaint = "the plan says another thing of the provider's images than the provider did"
+    assert (complaint in faults_of(run)) == (planned != "alone")

@@ -283,6 +283,7 @@ def test_what_a_plan_says_is_the_releases_or_the_new_runs_own():
             "batch",
             "at_once",
             "library",
+            "exact",
             "licence",
         ),
         *(

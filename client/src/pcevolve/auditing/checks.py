@@ -29,7 +29,7 @@ from pcevolve.pages.report.page import render
 from pcevolve.pages.wire.page import render_viewer
 from pcevolve.providers import dialect
 from pcevolve.public.finding import Finding
-from pcevolve.public.parts import Library
+from pcevolve.public.parts import Exact, Library
 from pcevolve.public.plan import PublicPlan
 from pcevolve.publish.dataset import encode, summarise
 from pcevolve.publish.promises import list_marks
@@ -394,12 +394,15 @@ def _beside(run: RunReader, finished: bool) -> Finding:
     return Finding("nothing else lies in the run's folder", tuple(faults), count)
 
 
-def _library(run: RunReader, plan: PublicPlan) -> Library | None:
-    """Return the provider's description of its public images, as it answered to the greeting."""
+def _said(run: RunReader, plan: PublicPlan) -> tuple[Library | None, Exact | None]:
+    """Return what the provider says of its public images and of exactness, as it answered to the greeting."""
     answers = (each.record for each in run.entries if isinstance(each.record, Answered))
     greetings = (each for each in answers if each.slot == GREETING_SLOT and each.succeeded)
     said = next(greetings, None)
-    return None if said is None else dialect(plan.dialect).library(plan.model, run.bodies.get(said.body))
+    if said is None:
+        return None, None
+    spoken, body = dialect(plan.dialect), run.bodies.get(said.body)
+    return spoken.library(plan.model, body), spoken.exact(plan.model, body)
 
 
 def _answers_by_another_name(run: RunReader, plan: PublicPlan) -> bool:
@@ -424,5 +427,5 @@ def _terms(run: RunReader) -> Iterator[str]:
         yield "the plan has another name for the model, by which no answer named that model"
     if opened.proxied and not plan.api.startswith("https:"):
         yield "line 1: a proxy carries https alone"
-    if plan.library != _library(run, plan):
+    if (plan.library, plan.exact) != _said(run, plan):
         yield "the plan says another thing of the provider's images than the provider did"

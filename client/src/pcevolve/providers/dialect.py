@@ -10,7 +10,7 @@ from typing import ClassVar, Final, Literal, Protocol, TypeAlias
 from pcevolve.errors import ProviderError, ProviderReplyError, UsageError
 from pcevolve.providers.faults import Fault, Reason, fault
 from pcevolve.public.calls import Call
-from pcevolve.public.parts import Library
+from pcevolve.public.parts import Exact, Library
 from pcevolve.public.plan import PublicPlan
 from pcevolve_shared import wire
 
@@ -169,6 +169,10 @@ class Dialect(Protocol):
 
     def library(self, model: str, body: bytes) -> Library | None:
         """Read from ``hello``'s answer of which library of real images a model is, if any; errors as ``links``."""
+        return None
+
+    def exact(self, model: str, body: bytes) -> Exact | None:
+        """Read from ``hello``'s answer what the same request gets again, if it says so; errors as ``links``."""
         return None
 
     def trial(self, model: str) -> WireRequest | None:

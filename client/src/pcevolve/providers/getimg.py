@@ -12,7 +12,7 @@ from pcevolve.providers.codec import Reply, decode_images, encode_json, no_model
 from pcevolve.providers.dialect import OF_DIFFUSION, Advice, Dialect, ModelSize, Output, WireRequest
 from pcevolve.providers.faults import Reason
 from pcevolve.public.calls import Call
-from pcevolve.public.parts import Count, Library, make_one_line, make_readable
+from pcevolve.public.parts import Count, Exact, Library, make_one_line, make_readable
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.requests import Guidance, Steps
 from pcevolve.public.settings import Digest, Strength
@@ -83,6 +83,7 @@ class _Model(Reply):
     negative_prompts: bool = True
     strengths: bool = True
     library: _Library | None = None
+    exact: Exact | None = None
 
     @property
     def writes_text(self) -> bool:
@@ -192,6 +193,11 @@ class GetimgDialect(Dialect):
         listed = _find_model(model, body)
         told = None if listed is None else listed.library
         return None if told is None else Library(**told.model_dump())
+
+    def exact(self, model: str, body: bytes) -> Exact | None:
+        """Read it from the list of models; see ``Dialect.exact``."""
+        listed = _find_model(model, body)
+        return None if listed is None else listed.exact
 
     def balance_request(self) -> WireRequest:
         """The question for what is left on the account."""

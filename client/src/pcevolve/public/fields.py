@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from pcevolve.privacy import Budget
 from pcevolve.public import requests, settings
 from pcevolve.public.modality import Images, Modality, Texts, images_of, texts_of
-from pcevolve.public.parts import Earlier, Library, Secrecy, Start
+from pcevolve.public.parts import Earlier, Exact, Library, Secrecy, Start
 from pcevolve.public.words import (
     TEMPLATE,
     TEXT_TEMPLATE,
@@ -90,6 +90,9 @@ class PlanFields(BaseModel):
     forgets_insecure: bool = False
     earlier: Earlier = Earlier()
     library: Library | None = None
+    exact: Annotated[Exact | None, Field(exclude_if=lambda said: said is None)] = (
+        None  # in the provider's words
+    )
     start: Start | None = None
     secrecy: Secrecy | None = None
     licence: settings.Licence = settings.UNKNOWN_LICENCE

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
@@ -97,6 +97,11 @@ class Secrecy(_Part):
                 "method.secret_bound must not be below method.secret_prior, which guessing reaches"
             )
         return self
+
+
+Exact = Literal["shared", "alone", "merged", "no"]
+"""What the provider says the same request gets again: the same bytes, whoever shares its run or because it shares none;
+or the same up to rounding."""
 
 
 class Licence(_Part):

@@ -307,7 +307,10 @@ def _greet(
         spoken.require_negative_prompts(provider.model, greeting)
     library, advice = spoken.library(provider.model, greeting), spoken.advice(provider.model, greeting)
     graded = spoken.takes_strength(provider.model, greeting)
-    plan = resolve_plan(components, draft.run_id, size, draft.earlier, library, advice, graded)
+    plan = resolve_plan(
+        *(components, draft.run_id, size, draft.earlier, library, advice, graded),
+        exact=spoken.exact(provider.model, greeting),
+    )
     return keep_recorded(begun, plan, components.settings), advice
 
 

@@ -103,6 +103,9 @@ def _open(run: CheckedRun, audience: Audience, only_look: bool = False) -> Itera
             plan = begun
             if plan is None and source is not None:
                 plan = plan_run(source, settings, run_id, _library(spoken, settings, greeting))
+                if settings.provider.greeting:
+                    said = spoken.exact(settings.provider.model, greeting)
+                    plan = plan.model_copy(update={"exact": said})
             assert plan is not None
             audience.console.print(lay_out(_introduce(plan, settings, connection)))
             approve(address, settings, plan.opening if only_look else plan.calls.values(), connection)

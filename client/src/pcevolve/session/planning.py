@@ -27,7 +27,7 @@ from pcevolve.public.canonical import drop_unused
 from pcevolve.public.fields import PlanFields
 from pcevolve.public.methods import SecretEvolution
 from pcevolve.public.options import validate
-from pcevolve.public.parts import Earlier, Library, Secrecy
+from pcevolve.public.parts import Earlier, Exact, Library, Secrecy
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.requests import MOST_AT_ONCE
 from pcevolve.public.settings import UNKNOWN_LICENCE
@@ -57,12 +57,14 @@ def resolve_plan(
     library: Library | None = None,
     advice: Advice | None = None,
     graded: bool = True,
+    exact: Exact | None = None,
 ) -> PublicPlan:
     """Resolve the options into the public plan, from public facts only.
 
     Args:
         earlier: What the provider had seen when the run began; no part of any price.
         library: What the API says of its images, if they are real public ones; no part of any request.
+        exact: What the API says the same request gets again; no part of any request.
         graded: Whether the API's model takes a strength, as far as its dialect has one.
 
     Raises:
@@ -89,6 +91,7 @@ def resolve_plan(
         "forgets_insecure": settings.privacy.forget_insecure,
         "earlier": earlier,
         "library": library,
+        "exact": exact,
         "licence": _licence(settings, library),
     }
     if not components.iterations and values["keep"] == "last":  # the first images are the dataset
@@ -170,7 +173,8 @@ def keep_recorded(begun: PublicPlan | None, plan: PublicPlan, settings: RunConfi
     """Fill in what a resumed run had settled where its user said nothing: prompts, requests at once, chat fields."""
     if begun is None:
         return plan
-    open_still = [name for name in _SETTLED if settings.get(name) in (None, UNKNOWN_LICENCE)]
+    # Another device may serve it by now; what is on record is what the API said first.
+    open_still = ["exact"] + [name for name in _SETTLED if settings.get(name) in (None, UNKNOWN_LICENCE)]
     if begun.modality.kind == "text" and settings.provider.fields is None:
         open_still += ["modality", "batch"]  # whether it takes several was asked then
     return plan.model_copy(update={name: getattr(begun, name) for name in open_still})
