@@ -117,7 +117,13 @@ def test_wire_seeds_come_from_the_public_seed_alone():
     assert [c.seed for c in small_plan().round(0)] != [c.seed for c in small_plan(run_seed=8).round(0)]
 
 
-SECRETS = {"prior": 1e-4, "bound": 1e-3, "most": 1}
+SECRETS = {
+    "dialect": "chat",
+    "method": "secpe",
+    "delta": 1e-5,
+    "shots": 3,
+    "secrecy": {"prior": 1e-4, "bound": 1e-3, "most": 1},
+}
 
 
 @pytest.mark.parametrize(
@@ -127,7 +133,7 @@ SECRETS = {"prior": 1e-4, "bound": 1e-3, "most": 1}
         ({"keep": "selected", "more": 2}, "cannot be extended"),
         ({"subsample": 4, "shots": 3}, "subsample: so many units of each class are drawn"),
         (
-            {"dialect": "chat", "secrecy": SECRETS, "subsample": 3, "shots": 3, "unit": "text"},
+            {**SECRETS, "subsample": 3, "unit": "text"},
             "a text is drawn by its own words, so nothing can be promised of secrets in it",
         ),
         ({"appearance": "auto"}, "say matched or as-is"),
@@ -162,7 +168,7 @@ def test_a_plan_that_makes_no_sense_is_refused(changes, reason):
     "changes", [{"subsample": 3, "unit": "patient"}, {"unit": "text"}], ids=["drawn by patient", "not drawn"]
 )
 def test_secrets_are_promised_of_texts_that_a_draw_does_not_tell_apart_by_them(changes):
-    assert small_plan(dialect="chat", secrecy=SECRETS, shots=3, **changes).secrecy is not None
+    assert small_plan(**SECRETS, **changes).secrecy is not None
 
 
 def test_words_of_the_domain_cannot_smuggle_a_second_label():
