@@ -34,6 +34,8 @@ from benchmarks.selectors.ways import (
     read_standing_rows,
 )
 from benchmarks.split import SETS
+from pcevolve.public.canonical import drop_unused
+from pcevolve.public.fields import PlanFields
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.words import TEMPLATE, fill
 
@@ -109,7 +111,8 @@ def _word(plan: PublicPlan, world: str, way: Way) -> PublicPlan:
     changes["vary_with"] = "template"
     if way.vary_by == "prompt":
         changes["strengths"] = ()
-    return PublicPlan.model_validate({**plan.model_dump(), **changes})
+    values = {**plan.model_dump(), **changes}
+    return PublicPlan.model_validate(drop_unused(values, PlanFields.model_validate(values)))
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -31,6 +31,8 @@ from pcevolve.privacy import Budget
 from pcevolve.private.dataset import PrivateDataset
 from pcevolve.private.judge import PrivateJudge, PrivateViews, UniformJudge
 from pcevolve.public.calls import Call
+from pcevolve.public.canonical import drop_unused
+from pcevolve.public.fields import PlanFields
 from pcevolve.public.modality import Images
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Receipt
@@ -228,32 +230,36 @@ def make_plan(
     scope = Scope("replace-one", trial.iterations or 1, len(labels), trial.shots, trial.candidates)
     method, _ = selectors.resolve_method(trial.method, budget, scope)
     iterations = method.iterations(trial.iterations, budget, scope)
-    plan = PublicPlan(
-        run_id=f"{trial.seed:032x}",
-        run_seed=trial.seed,
-        api="http://127.0.0.1",
-        dialect="getimg",
-        model="bundled",
-        method=method.name,
-        domain=domain or SETS[trial.world].domain,
-        labels=labels,
-        candidates=trial.candidates,
-        initial=trial.candidates * (trial.initial or method.initial),
-        prototypes=method.prototypes_for(trial.candidates),
-        iterations=iterations,
-        strengths=method.schedule.over(iterations),
-        pool=method.pool,
-        keep=method.keep,
-        appearance=trial.appearance or method.appearance_for(budget, scope),
-        modality=modality or model_options(),
-        shots=trial.shots,
-        epsilon=str(budget.epsilon),
-        delta=trial.delta if method.delta else 0.0,
-        encoder=trial.encoder,
-        centre_first=bool(method.centre_first),
-        frame=frame_digest(trial.encoder, None) if method.centre_first else None,
-        noise="INSECURE-seeded",
-    )
+    first = trial.candidates * (trial.initial or method.initial)
+    rounds = iterations or method.keep == "selected"
+    values = {
+        "run_id": f"{trial.seed:032x}",
+        "run_seed": trial.seed,
+        "api": "http://127.0.0.1",
+        "dialect": "getimg",
+        "model": "bundled",
+        "method": method.name,
+        "domain": domain or SETS[trial.world].domain,
+        "labels": labels,
+        "candidates": trial.candidates if rounds else first,
+        "initial": first,
+        "prototypes": method.prototypes_for(trial.candidates),
+        "iterations": iterations,
+        "strengths": method.schedule.over(iterations),
+        "pool": method.pool,
+        "keep": method.keep,
+        "appearance": trial.appearance or method.appearance_for(budget, scope),
+        "modality": modality or model_options(),
+        "shots": trial.shots,
+        "epsilon": str(budget.epsilon),
+        "delta": trial.delta if method.delta else 0.0,
+        "encoder": trial.encoder,
+        "centre_first": bool(method.centre_first),
+        "frame": frame_digest(trial.encoder, None) if method.centre_first else None,
+        "noise": "INSECURE-seeded",
+    }
+    # A method's defaults may be about more than this trial has.
+    plan = PublicPlan.model_validate(drop_unused(values, PlanFields.model_validate(values)))
     return plan, method
 
 
