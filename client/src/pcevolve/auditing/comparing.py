@@ -20,19 +20,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TypeAlias
 from urllib.parse import urlsplit
 
 from pcevolve.auditing.lines import KeyLength, Lines, OutOfPlaceError
+from pcevolve.auditing.under_way import UnderWay
 from pcevolve.egress.address import Address
-from pcevolve.egress.answers import require_max_size
-from pcevolve.egress.losses import Brought, Outcome
 from pcevolve.egress.policy import Policy, Source
 from pcevolve.egress.transport import HIDDEN, Incoming, Outgoing
-from pcevolve.errors import EgressError, OtherModelError, ProviderError, ProviderReplyError, UnlistedHostError
+from pcevolve.errors import EgressError, ProviderReplyError
 from pcevolve.evolution import Ask
 from pcevolve.providers.codec import model_named
-from pcevolve.providers.dialect import Dialect, Output
+from pcevolve.providers.dialect import Dialect
 from pcevolve.public.calls import Call
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Candidate, Receipt
@@ -50,7 +48,6 @@ from pcevolve.transcript.records import (
     Record,
     Released,
     Sent,
-    link_slot,
     planned_slot,
 )
 
@@ -58,78 +55,6 @@ STAND_IN = ":"
 """For a key, whose value is not on record; of a form that every scheme takes."""
 LONGEST_KEY = 5000
 """Characters."""
-
-
-Link: TypeAlias = tuple[str, str]
-Links: TypeAlias = tuple[Link | ProviderError, ...]
-
-
-@dataclass
-class UnderWay:
-    """A call that was tried, and what it brought is not on record yet.
-
-    Attributes:
-        expected: The request, with a stand-in for the key.
-        parent: Id of what it varies, if it varies anything.
-        waiting: Slot of the attempt that nothing came of so far; None if there is none. ``asked`` is its address.
-        outcomes: What came of the attempts at each slot, its own and those of its links.
-        since: How many of its own came before all that was missing was asked for again.
-        answers: Its successes, each with slot and address of every image that it only points to, or the reason why it
-            cannot be followed; None for one that ends the run.
-        found: What lay at such an address, or that it cannot be had.
-        held: Whether those behind it went on without it.
-        unsent: Whether what it varies had not come, so that nothing is sent for it.
-    """
-
-    call: Call
-    expected: Outgoing
-    parent: str | None
-    waiting: str | None = None
-    asked: str = ""
-    outcomes: dict[str, list[Outcome]] = field(default_factory=dict)
-    since: int = 0
-    answers: list[tuple[bytes, Links | None]] = field(default_factory=list)
-    found: dict[Link, Output] = field(default_factory=dict)
-    held: bool = False
-    unsent: bool = False
-
-    @property
-    def due(self) -> str:
-        """The next step that is due."""
-        if self.waiting is not None:
-            return f"what came of request {self.waiting}"
-        if self.unsent:
-            return f"what {self.call.slot} brought"
-        if self.fetching:
-            return f"an image that the answer to {self.call.slot} points to"
-        came = any(links is not None for _, links in self.answers[-1:])
-        return f"what {self.call.slot} brought" if came else f"request {self.call.slot}"
-
-    @property
-    def own(self) -> list[Outcome]:
-        """What came of the attempts at the call itself."""
-        return self.outcomes.setdefault(self.call.slot, [])
-
-    @property
-    def fetching(self) -> bool:
-        """True if images that the last answer points to are due, in whose place the call is not asked again."""
-        links = [each for _, at in self.answers[-1:] for each in _followed(at)]
-        left = any(each not in self.found for each in links)
-        return left and all(isinstance(self.found.get(each, b""), bytes) for each in links)
-
-    def points_to(self, slot: str, url: str) -> bool:
-        """True if an answer had pointed there, and what it names before was found: their order and number are its."""
-        for _, at in self.answers:
-            links = _followed(at)
-            untried = [each for each in links if each not in self.found]
-            dead = [each for each in links if isinstance(self.found.get(each), ProviderError)]
-            if (slot, url) in (*untried[:1], *dead):
-                return True
-        return False
-
-
-def _followed(links: Links | None) -> list[Link]:
-    return [each for each in links or () if isinstance(each, tuple)]
 
 
 @dataclass
@@ -246,7 +171,7 @@ class ComparingGate:
         except EgressError as error:
             raise OutOfPlaceError(f"line {self.lines.place + 1}: {error}") from error
         parent = None if source is None else source.candidate.id
-        known = self._under_way[call.slot] = UnderWay(call, expected, parent)
+        known = self._under_way[call.slot] = UnderWay(self.policy, call, expected, parent)
         unsent = self.policy.varies_what_was_withheld(call)
         if unsent == isinstance(record, Sent):
             raise self.lines.misplaced(f"what {call.slot} brought" if unsent else f"request {call.slot}")
@@ -259,46 +184,9 @@ class ComparingGate:
         for known in self._under_way.values():
             if self.policy.may_begin(call):
                 return
-            if not known.held and known.waiting is None and self._is_lost(known):
+            if not known.held and known.waiting is None and known.is_lost():
                 known.held = True
                 self.policy.note_held(known.call)
-
-    def _is_lost(self, known: UnderWay) -> bool:
-        """True if the last answer to a call brought nothing and is final for it."""
-        loss = self.policy.find_loss(known.own) if len(known.own) > known.since else None
-        if loss is None or not self.policy.is_borne(loss):
-            return False
-        last = known.own[-1]
-        if not (isinstance(last, Answered) and last.succeeded):
-            return True
-        brought = self._brought(known, *known.answers[-1])
-        return brought is not None and brought.is_lost
-
-    def _brought(self, known: UnderWay, body: bytes, links: Links | None) -> Brought | None:
-        """What an answer brought; None where that is not known yet, or ends the run."""
-        linked = [each if isinstance(each, ProviderError) else known.found.get(each) for each in links or ()]
-        if links is None or any(each is None for each in linked):
-            return None
-        try:
-            return Brought(
-                *self.policy.read_outputs(known.call, body, [each for each in linked if each is not None])
-            )
-        except ProviderReplyError as error:
-            return Brought([b""] * known.call.count, error)
-
-    def _list_brought(self, known: UnderWay) -> list[list[bytes]]:
-        """All that a call may have brought by what came of it: a whole answer, else what is there of one."""
-        if known.unsent:
-            return [[b""] * known.call.count]
-        found = [each for each in (self._brought(known, *answer) for answer in known.answers) if each]
-        whole = [each.outputs for each in found if each.error is None]
-        if whole:
-            return whole
-        loss = self.policy.find_loss(known.own)
-        parts = [each.outputs for each in found if any(each.outputs)]
-        if not (parts and loss is not None and self.policy.is_borne(loss)):
-            parts = []
-        return [*parts, *([[b""] * known.call.count] if self._is_lost(known) else [])]
 
     def _go_on(self, record: Record, done: dict[str, tuple[Candidate, ...]]) -> bool:
         """Take a line of a call that is under way; False where it is none, or not the call's next."""
@@ -313,7 +201,7 @@ class ComparingGate:
             return self._take_outcome(known, record)
         if known.waiting is not None or record.slot != known.call.slot:
             return False
-        brought = self._list_brought(known)
+        brought = known.list_brought()
         if not brought:
             return False
         self._pass_over(known.call)
@@ -338,7 +226,7 @@ class ComparingGate:
 
     def _may_ask_again(self, known: UnderWay) -> bool:
         """True if a call may be tried once more. Where others went on without it, all of those are, in their turn."""
-        brought = (self._brought(known, *answer) for answer in known.answers)
+        brought = (known.brought(*answer) for answer in known.answers)
         if known.fetching or any(each is not None and each.error is None for each in brought):
             return False
         if not known.held:
@@ -360,39 +248,11 @@ class ComparingGate:
         if isinstance(outcome, Answered):
             self._require_length(outcome)
             if outcome.succeeded:
-                self._read(known, outcome)
+                known.read(outcome, self.run.bodies.get(outcome.body))
                 return True
         if outcome.slot != known.call.slot and self.policy.is_dead(outcomes):
             known.found[outcome.slot, known.asked] = ProviderReplyError("it cannot be had")
         return True
-
-    def _read(self, known: UnderWay, answer: Answered) -> None:
-        """Take in what the API sent."""
-        body = self.run.bodies.get(answer.body)
-        if answer.slot != known.call.slot:
-            try:
-                known.found[answer.slot, known.asked] = require_max_size(body)
-            except ProviderReplyError as error:
-                known.found[answer.slot, known.asked] = error
-            return
-        links: Links | None = ()
-        try:
-            pointed = enumerate(self.policy.read_links(known.call, body))
-            links = tuple(self._follow(link_slot(known.call.slot, place), link) for place, link in pointed)
-        except (OtherModelError, UnlistedHostError):
-            links = None
-        except ProviderReplyError:
-            pass  # what it brought is read with that
-        known.answers.append((body, links))
-
-    def _follow(self, slot: str, link: str) -> Link | ProviderError:
-        try:
-            self.policy.link_request(link)
-        except UnlistedHostError:
-            raise
-        except ProviderReplyError as error:
-            return error
-        return slot, link
 
     def _end(self, known: UnderWay, received: Received, brought: list[list[bytes]]) -> tuple[Candidate, ...]:
         """Name what a call brought."""

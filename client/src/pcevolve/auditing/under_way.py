@@ -1,0 +1,151 @@
+"""A call of the record that is under way: what came of it, and what it may have brought by that."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from pcevolve.egress.answers import require_max_size
+from pcevolve.egress.losses import Brought, Outcome
+from pcevolve.egress.policy import Policy
+from pcevolve.egress.transport import Outgoing
+from pcevolve.errors import OtherModelError, ProviderError, ProviderReplyError, UnlistedHostError
+from pcevolve.providers.dialect import Output
+from pcevolve.public.calls import Call
+from pcevolve.transcript.records import Answered, link_slot
+
+Link: TypeAlias = tuple[str, str]
+Links: TypeAlias = tuple[Link | ProviderError, ...]
+
+
+@dataclass
+class UnderWay:
+    """A call that was tried, and what it brought is not on record yet.
+
+    Attributes:
+        expected: The request, with a stand-in for the key.
+        parent: Id of what it varies, if it varies anything.
+        waiting: Slot of the attempt that nothing came of so far; None if there is none. ``asked`` is its address.
+        outcomes: What came of the attempts at each slot, its own and those of its links.
+        since: How many of its own came before all that was missing was asked for again.
+        answers: Its successes, each with slot and address of every image that it only points to, or the reason why it
+            cannot be followed; None for one that ends the run.
+        found: What lay at such an address, or that it cannot be had.
+        held: Whether those behind it went on without it.
+        unsent: Whether what it varies had not come, so that nothing is sent for it.
+    """
+
+    policy: Policy
+    call: Call
+    expected: Outgoing
+    parent: str | None
+    waiting: str | None = None
+    asked: str = ""
+    outcomes: dict[str, list[Outcome]] = field(default_factory=dict)
+    since: int = 0
+    answers: list[tuple[bytes, Links | None]] = field(default_factory=list)
+    found: dict[Link, Output] = field(default_factory=dict)
+    held: bool = False
+    unsent: bool = False
+
+    @property
+    def due(self) -> str:
+        """The next step that is due."""
+        if self.waiting is not None:
+            return f"what came of request {self.waiting}"
+        if self.unsent:
+            return f"what {self.call.slot} brought"
+        if self.fetching:
+            return f"an image that the answer to {self.call.slot} points to"
+        came = any(links is not None for _, links in self.answers[-1:])
+        return f"what {self.call.slot} brought" if came else f"request {self.call.slot}"
+
+    @property
+    def own(self) -> list[Outcome]:
+        """What came of the attempts at the call itself."""
+        return self.outcomes.setdefault(self.call.slot, [])
+
+    @property
+    def fetching(self) -> bool:
+        """True if images that the last answer points to are due, in whose place the call is not asked again."""
+        links = [each for _, at in self.answers[-1:] for each in _followed(at)]
+        left = any(each not in self.found for each in links)
+        return left and all(isinstance(self.found.get(each, b""), bytes) for each in links)
+
+    def points_to(self, slot: str, url: str) -> bool:
+        """True if an answer had pointed there, and what it names before was found: their order and number are its."""
+        for _, at in self.answers:
+            links = _followed(at)
+            untried = [each for each in links if each not in self.found]
+            dead = [each for each in links if isinstance(self.found.get(each), ProviderError)]
+            if (slot, url) in (*untried[:1], *dead):
+                return True
+        return False
+
+    def is_lost(self) -> bool:
+        """True if the last answer to a call brought nothing and is final for it."""
+        loss = self.policy.find_loss(self.own) if len(self.own) > self.since else None
+        if loss is None or not self.policy.is_borne(loss):
+            return False
+        last = self.own[-1]
+        if not (isinstance(last, Answered) and last.succeeded):
+            return True
+        brought = self.brought(*self.answers[-1])
+        return brought is not None and brought.is_lost
+
+    def brought(self, body: bytes, links: Links | None) -> Brought | None:
+        """What an answer brought; None where that is not known yet, or ends the run."""
+        linked = [each if isinstance(each, ProviderError) else self.found.get(each) for each in links or ()]
+        if links is None or any(each is None for each in linked):
+            return None
+        try:
+            return Brought(
+                *self.policy.read_outputs(self.call, body, [each for each in linked if each is not None])
+            )
+        except ProviderReplyError as error:
+            return Brought([b""] * self.call.count, error)
+
+    def list_brought(self) -> list[list[bytes]]:
+        """All that a call may have brought by what came of it: a whole answer, else what is there of one."""
+        if self.unsent:
+            return [[b""] * self.call.count]
+        found = [each for each in (self.brought(*answer) for answer in self.answers) if each]
+        whole = [each.outputs for each in found if each.error is None]
+        if whole:
+            return whole
+        loss = self.policy.find_loss(self.own)
+        parts = [each.outputs for each in found if any(each.outputs)]
+        if not (parts and loss is not None and self.policy.is_borne(loss)):
+            parts = []
+        return [*parts, *([[b""] * self.call.count] if self.is_lost() else [])]
+
+    def read(self, answer: Answered, body: bytes) -> None:
+        """Take in what the API sent."""
+        if answer.slot != self.call.slot:
+            try:
+                self.found[answer.slot, self.asked] = require_max_size(body)
+            except ProviderReplyError as error:
+                self.found[answer.slot, self.asked] = error
+            return
+        links: Links | None = ()
+        try:
+            pointed = enumerate(self.policy.read_links(self.call, body))
+            links = tuple(self._follow(link_slot(self.call.slot, place), link) for place, link in pointed)
+        except (OtherModelError, UnlistedHostError):
+            links = None
+        except ProviderReplyError:
+            pass  # what it brought is read with that
+        self.answers.append((body, links))
+
+    def _follow(self, slot: str, link: str) -> Link | ProviderError:
+        try:
+            self.policy.link_request(link)
+        except UnlistedHostError:
+            raise
+        except ProviderReplyError as error:
+            return error
+        return slot, link
+
+
+def _followed(links: Links | None) -> list[Link]:
+    return [each for each in links or () if isinstance(each, tuple)]
