@@ -121,9 +121,9 @@ def find_exactness(model: Model, batching: Batching, images: int) -> tuple[Exact
     if batching is Batching.MERGE:
         return "merged", model.bit_exact_batch_size
     works = _list_compared(model.info)
-    alone = [_spell(perform(model, [each])) for each in works]
-    shared = min(model.bit_exact_batch_size, images)
+    first, shared = _spell(perform(model, works[:1])), min(model.bit_exact_batch_size, images)
     if shared > 1:
+        alone = [first, *(_spell(perform(model, [each])) for each in works[1:])]
         together = [_spell([each]) for each in perform(model, works[:shared])]
         back = [_spell([each]) for each in perform(model, works[:shared][::-1])][::-1]
         if together == back == alone[:shared]:
@@ -131,7 +131,7 @@ def find_exactness(model: Model, batching: Batching, images: int) -> tuple[Exact
         logger.warning(
             "images that share a run differ: each request runs alone", extra={"model": model.info.id}
         )
-    if _spell(perform(model, works[:1])) == alone[0]:
+    if _spell(perform(model, works[:1])) == first:
         return "alone", 1
     logger.warning(
         "the same request gives other bytes again: nothing is exact", extra={"model": model.info.id}
