@@ -94,7 +94,11 @@ def test_what_no_release_compares_is_not_embedded(changes, calls, decided) -> No
 
 @pytest.mark.parametrize("brought", [None, "1" * 64])
 def test_a_run_in_a_public_frame_that_the_encoder_does_not_bring_is_refused(brought: str | None) -> None:
-    plan, encoder, other = small_plan(frame="0" * 64), Counting(), Counting()
+    plan, encoder, other = (
+        small_plan(method="dp-means", centre_first=True, frame="0" * 64),
+        Counting(),
+        Counting(),
+    )
     encoder.frame = SimpleNamespace(digest=plan.frame)
     assert find_frame(plan, encoder) is encoder.frame
     other.frame = brought and SimpleNamespace(digest=brought)
