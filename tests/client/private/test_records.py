@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import datetime
 import decimal
-import json
 import math
 import os
 import time
@@ -20,6 +19,7 @@ from pcevolve.errors import DataError
 from pcevolve.private.records import read_records, require_records
 from pcevolve.private.tables import Columns
 from support.bounded import run_bounded
+from support.tables import write_table
 
 ROWS = [
     {"text": "a  bird", "label": "animal", "patient": "Zo\u00e9"},
@@ -31,17 +31,7 @@ SEEN = ("a bird", "the boat, of wood", 'a "fever" again', "\u00e9t\u00e9")
 
 
 def write(path: Path, rows: list[dict[str, object]] = ROWS) -> Path:
-    """A table of the kind that its name says."""
-    names = list(rows[0])
-    if path.suffix == ".jsonl":
-        path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), "utf-8")
-    elif path.suffix == ".parquet":
-        parquet.write_table(pa.Table.from_pylist(rows), path)
-    else:
-        mark = "\t" if path.suffix == ".tsv" else ","
-        quoted = [[f'"{str(row[name]).replace(chr(34), chr(34) * 2)}"' for name in names] for row in rows]
-        path.write_text("\ufeff" + "\n".join([mark.join(names), *map(mark.join, quoted)]) + "\n", "utf-8")
-    return path
+    return write_table(path, rows)
 
 
 def test_strings_of_any_of_arrows_types_are_texts(tmp_path):
@@ -97,24 +87,6 @@ def test_a_secret_is_one_value_and_not_a_list_that_would_be_passed_over(tmp_path
     rows = [*ROWS, {**ROWS[0], "text": "x", "patient": ["Ann", "Bob"]}]
     with pytest.raises(DataError, match="row 5 has no single value in column 'patient'"):
         read_records(write(tmp_path / "t.jsonl", rows), Columns(secrets=("patient",)))
-
-
-@pytest.mark.parametrize("name", ["t.csv", "t.tsv", "t.jsonl", "t.parquet"])
-def test_columns_and_labels_are_the_same_however_unicode_spells_them(tmp_path, name):
-    rows: list[dict[str, object]] = [
-        {"Pre\u0301cis": "one", "label": "e\u0301t\u00e9", "patie\u0301": "1"},
-        {"Pre\u0301cis": "two", "label": "\u00e9te\u0301", "patie\u0301": "2"},
-        {"Pre\u0301cis": "six", "label": "b", "patie\u0301": "2"},
-    ]
-    found = read_records(write(tmp_path / name, rows), Columns("Pr\u00e9cis", unit="pati\u00e9"))
-    assert found.texts == ("one", "two", "six")
-    assert found.labels == ("\u00e9t\u00e9", "\u00e9t\u00e9", "b")
-    assert found.units == ("1", "2", "2")
-
-
-def test_a_column_of_numbers_is_read_as_it_stands(tmp_path):
-    (tmp_path / "t.csv").write_text("text,label,patient\na,x,007\nb,x,7\nc,y,7.0\nd,y,1e3\n")
-    assert read_records(tmp_path / "t.csv", Columns(unit="patient")).units == ("007", "7", "7", "1e3")
 
 
 @pytest.mark.parametrize("name", ["t.jsonl", "t.parquet"])

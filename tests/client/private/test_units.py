@@ -70,13 +70,6 @@ def test_files_and_classes_are_found_by_their_names_however_unicode_spells_them(
     ]
 
 
-def test_two_files_that_unicode_spells_in_two_ways_are_refused(folder):
-    save(folder / "bad" / "\u00e9.png", 20)
-    save(folder / "bad" / "e\u0301.png", 21)
-    with pytest.raises(DataError, match="bad/\u00e9\\.png is two files: rename one"):
-        list_folder(folder)
-
-
 def test_a_unit_and_a_file_are_the_same_however_a_table_spells_them(grouped):
     rows = ROWS.replace("p0", "Zoe\u0301", 1).replace("p0", " Zo\u00e9").replace("good/b", ".\\good\\b")
     assert grouped(rows).unit_of.tolist() == grouped(ROWS).unit_of.tolist()
