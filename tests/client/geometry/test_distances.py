@@ -238,6 +238,14 @@ def test_centres_come_to_rest_nearer_to_the_points_than_where_they_began():
     assert spread(find_centres(points, 10)) < 0.8 * spread(points[::30])
 
 
+def test_centres_are_at_rest_where_they_are_found():
+    points = np.random.default_rng(2).normal(size=(200, 3))
+    found = find_centres(points, 5)
+    groups = nearest_candidates(points, found)[:, 0]
+    means = np.array([points[groups == group].mean(axis=0) for group in range(5)])
+    assert np.abs(found - means).max() < 1e-5
+
+
 def test_votes_in_blocks_are_those_of_all_at_once_and_a_tie_goes_to_the_first(monkeypatch):
     random = np.random.default_rng(0)
     points, candidates = (random.integers(0, 3, (count, 4)).astype(float) for count in (200, 40))

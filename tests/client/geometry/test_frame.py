@@ -15,6 +15,7 @@ from pcevolve.encoders.files import PublicFrame
 from pcevolve.geometry.frame import (
     STEP,
     Frame,
+    _principal,
     idle_step,
     is_rounded_to,
     power_below,
@@ -217,3 +218,14 @@ def test_a_frame_with_a_digit_more_or_two_steps_off_is_seen(part: str):
 def test_digits_below_a_thousandth_of_the_noise_are_not_said():
     assert idle_step(1.0) == 1 / 1024
     assert idle_step(1.9) == 1 / 1024
+
+
+def test_axes_are_found_however_small_all_differences_are():
+    offsets = np.random.default_rng(0).normal(size=(20, 5)) * 1e-6
+    axes, _ = _principal(offsets, 3)
+    assert np.linalg.norm(axes, axis=0) == pytest.approx([1, 1, 1])
+
+
+def test_noise_that_is_kept_of_a_coordinate_is_a_step_of_the_radius_where_candidates_do_not_differ():
+    frame = Frame(np.zeros(2), np.eye(2), 4.0, np.array([0.0, 3.0]), 2**-9)
+    assert frame.kept_noise(1.0).tolist() == [4 / 512, 0.75]
