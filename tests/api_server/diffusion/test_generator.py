@@ -188,7 +188,7 @@ def test_a_run_that_nobody_waits_for_ends_within_a_step_and_the_next_one_runs(lo
 
     def is_cancelled():
         asked.append(True)
-        return len(asked) > 8
+        return len(asked) > 3
 
     try:
         with pytest.raises(AbandonedError):
