@@ -47,7 +47,9 @@ def images_as(spell: Callable[[bytes], str]) -> Body:
     """The honest images in another spelling."""
 
     def body(request: Request) -> bytes:
-        listed = [{"image": spell(png(place)), "seed": 1} for place in range(request.count)]
+        listed = [
+            {"image": spell(png(request.fields["seed"] + place)), "seed": 1} for place in range(request.count)
+        ]
         return json.dumps({"images": listed, "cost": 0}).encode()
 
     return body

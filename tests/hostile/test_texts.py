@@ -70,7 +70,12 @@ NO_UTF_8 = {
 SHAPES: list[Case] = [
     Case("no choices", "first", says(b'{"choices":[]}'), says="0 where"),
     Case("a text too few", "variation", brings(lambda request: ["one"] * (request.count - 1)), says="0 where 1"),
-    Case("a text too many", "first", brings(lambda request: ["one", "two", "three"]), code=0),
+    Case(
+        "a text too many",
+        "first",
+        brings(lambda request: [f"{spell(request.fields['seed'])} {each}" for each in ("one", "two", "three")]),
+        code=0,
+    ),
     Case("ten thousand texts", "first", brings(lambda request: ["w"] * 10_000), says=CONTRACT),
     Case("200 KB where 128 tokens are asked for", "first", each("word " * 40_000), says="a text of 200000 bytes"),
     Case("a number", "first", each(7), says=CONTRACT),

@@ -83,7 +83,7 @@ def test_class_names_that_would_break_publishing(refused, tmp_path, name):
     finally:
         api.close()
     assert any(repr(each) in complaint for each in names)
-    assert complaint.endswith("; rename it")
+    assert "; rename it" in complaint
     assert api.heard == []
     assert not (tmp_path / "out").exists()
 

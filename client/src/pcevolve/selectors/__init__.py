@@ -56,7 +56,7 @@ def find_method(name: str) -> Method:
     """Find a method by its name, or by the one that it has in its paper's tables; else ``UsageError``."""
     if name == control.FOLLOWING.name:
         return control.FOLLOWING
-    return METHODS[require_method(name)]
+    return METHODS[name] if name in METHODS else METHODS[require_method(name)]
 
 
 def resolve_method(
