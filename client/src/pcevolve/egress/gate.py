@@ -230,7 +230,8 @@ class Gate:
                 while waiting and waiting[0] in self._answers:
                     yield self._answers[waiting.popleft()]
         except Exception:
-            self._losses.forget_held()
+            if self._policy.fixed:  # before there is a plan nothing is held
+                self._losses.forget_held()
             self._policy.forget_held()
             self._held.clear()
             raise
