@@ -10,9 +10,10 @@ import pytest
 from leaks.forgeries.honest import KINDS, Honest
 from leaks.world import Count
 from pcevolve.auditing.rerun import Rerun
+from pcevolve.public.release import WITHHELD
 from pcevolve.transcript import RunReader
 from pcevolve.transcript.log import Entry
-from pcevolve.transcript.records import Record
+from pcevolve.transcript.records import Received, Record
 
 Change = Callable[[list[Record], int], list[Record]]
 CHANGES: dict[str, Change] = {
@@ -33,9 +34,15 @@ def test_it_does_not_pass(kind: str, change: str, honest: Honest, folder: Path, 
     lines = [entry.record for entry in run.entries]
     for at in range(1, len(lines)):
         forged = CHANGES[change](lines, at)
-        if forged != lines:
+        if forged != lines and not _moves_what_is_missing(change, lines[at : at + 2]):
             count(f"a line {change}", is_refused(run, forged), at)
     assert not is_refused(run, lines)
+
+
+def _moves_what_is_missing(change: str, lines: list[Record]) -> bool:
+    """True of an exchange with an output that is missing, whose place among other lines is free (threat model)."""
+    missing = (isinstance(each, Received) and WITHHELD in each.outputs for each in lines)
+    return change == "exchanged with the next" and any(missing)
 
 
 def is_refused(run: RunReader, lines: list[Record]) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -91,7 +92,7 @@ def test_a_gate_that_does_not_look_at_what_is_stored_lets_it_escape(folder: Path
     attempt = first_of("files")
     world = World.at(attempt.moment, folder)
     kept = world.run.transcript.bodies.folder
-    world.run.gate._policy._received = lambda digest: (kept / digest).read_bytes()
+    world.run.gate._policy._bodies = SimpleNamespace(file=lambda digest: (kept / digest).read_bytes())
     verdict = make_attempt(attempt, world)
     assert (verdict.refused, verdict.left) == (False, 1)
 

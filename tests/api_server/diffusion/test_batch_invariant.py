@@ -58,7 +58,10 @@ def draw(generator, tasks):
 
 
 def test_a_picture_has_the_same_bits_alone_and_at_every_place_of_a_batch(bundled, changes):
-    assert bundled.bit_exact_batch_size == IMAGES
+    assert bundled.bit_exact_batch_size in (
+        IMAGES,
+        PADDED,
+    )  # the second where the processor's sizes do not agree
     # One step shows it as well as three, and bfloat16 is slow on processors that have no instructions for it.
     steps = 1 if bundled.text_to_image.dtype == torch.bfloat16 else RECIPE.steps
     tasks = [task(number, steps=steps, **changes) for number in range(19)]
@@ -173,9 +176,10 @@ def test_sizes_that_round_otherwise_are_not_used_and_a_lone_image_is_padded(roun
     assert found.padded
 
 
-def test_larger_images_share_no_run(bundled):
-    assert bundled.invariant.images(16, 16) == IMAGES
-    assert [bundled.invariant.images(side, side) for side in (32, 64, 128)] == [8, 2, 1]
+def test_larger_images_share_no_run():
+    invariant = BatchInvariant(Network())
+    assert invariant.images(16, 16) == IMAGES
+    assert [invariant.images(side, side) for side in (32, 64, 128)] == [8, 2, 1]
 
 
 def test_without_the_kernels_a_lone_image_rounds_otherwise_and_the_proof_notices(monkeypatch):

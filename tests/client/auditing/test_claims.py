@@ -46,7 +46,8 @@ OTHERS: dict[str, list[Any]] = {
     "noise": ["INSECURE-seeded"], "forgets_insecure": [True],
     "earlier": [{"releases": 3, "events": [{"mechanism": "gaussian", "parameter": "17", "count": 1}]}],
     "start": [{"manifest": "5" * 64, "images": [["6" * 64], ["7" * 64]]}],
-    "library": [{"images": 3}], "secrecy": [{"prior": 0.001, "bound": 0.1, "most": 3}, None], "licence": ["mit"],
+    "library": [{"images": 3}], "exact": ["no"], "licence": ["mit"],
+    "secrecy": [{"prior": 0.001, "bound": 0.1, "most": 3}, None],
     "modality.kind": ["image", "text"], "modality.negative_prompt": ["blur"], "modality.guidance": [3.0, None],
     "modality.steps": [7, None], "modality.sampler": ["euler"], "modality.adapter": ["ip"],
     "modality.adapter_scale": [0.5], "modality.width": [24], "modality.height": [24],
@@ -54,7 +55,7 @@ OTHERS: dict[str, list[Any]] = {
     "modality.temperature": [0.5, None], "modality.fields": [["seed="], ["max_tokens=most"]],
 }  # fmt: skip
 """Other values of every field, of a plan's part about images or texts under ``modality``."""
-COMPARED_WITH_THE_GREETING = {"library"}
+COMPARED_WITH_THE_GREETING = {"library", "exact"}
 """``tests/client/auditing`` has forged ones."""
 
 

@@ -26,7 +26,7 @@ from pcevolve.providers.dialect import Advice, ModelSize
 from pcevolve.public.canonical import drop_unused
 from pcevolve.public.fields import PlanFields
 from pcevolve.public.methods import SecretEvolution
-from pcevolve.public.options import validate
+from pcevolve.public.options import spell, validate
 from pcevolve.public.parts import Earlier, Exact, Library, Secrecy
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.requests import MOST_AT_ONCE
@@ -96,8 +96,13 @@ def resolve_plan(
     }
     if not components.iterations and values["keep"] == "last":  # the first images are the dataset
         values["candidates"] = values["initial"]
+    drafted = validate(PlanFields, values, RunConfig)
+    if drafted.modality.refuses_looks and settings.method.appearance not in (None, "as-is"):
+        raise UsageError(
+            f"{spell('appearance', RunConfig)}{drafted.modality.refuses_looks.removeprefix('appearance')}"
+        )
     # A method's defaults may be about more than this run has, such as about several rounds.
-    return validate(PublicPlan, drop_unused(values, validate(PlanFields, values, RunConfig)), RunConfig)
+    return validate(PublicPlan, drop_unused(values, drafted), RunConfig)
 
 
 def _choose_asking(
