@@ -11,8 +11,8 @@ from pcevolve_server.settings import Settings
 from pcevolve_shared.wire import ModelInfo, Pipeline
 
 _LOADING_RETRY_SECONDS = 5
-_ANSWERING_SECONDS = 1.0
-"""Before the end of the grace period: those who are refused have to be told in time."""
+_ENDING_SECONDS = 2.5
+"""Before the end of the grace period: who is refused has to be told in time, and a cluster takes two seconds to end."""
 
 
 class Host:
@@ -110,7 +110,7 @@ class Host:
             self._status = "stopping"
         self._metrics.ready.set(0)
         if self._serving is not None and self._loop is not None:
-            left = max(0.0, self._settings.shutdown_seconds - _ANSWERING_SECONDS)
+            left = max(0.0, self._settings.shutdown_seconds - _ENDING_SECONDS)
             self._loop.call_later(left, self._serving[1].refuse)
 
     async def stop(self) -> None:

@@ -123,8 +123,9 @@ def folder_of(raylet):
     return Path(option.partition("=")[2]).parents[3]
 
 
-def test_sigterm_refuses_what_cannot_be_done_in_time_and_leaves_no_process_behind(server):
+def test_sigterm_refuses_what_cannot_be_done_in_time_and_leaves_nothing_behind(server):
     processes = descendants(server.process)
+    folder = folder_of(next(each for each in processes if each.name() == "raylet"))
     with concurrent.futures.ThreadPoolExecutor() as pool:
         answers = [
             pool.submit(server.ask, **SLOW, n=64, guidance=guidance) for guidance in (5.0, 6.0, 7.0, 8.0)
@@ -135,4 +136,5 @@ def test_sigterm_refuses_what_cannot_be_done_in_time_and_leaves_no_process_behin
     assert [(each.status_code, each.json()["error"]["code"]) for each in answered] == 4 * [(503, "stopping")]
     assert server.process.wait(30) == 0
     wait_until(lambda: living(processes) == [])
+    assert not folder.exists()
     assert "Traceback" not in server.log.read_text()
