@@ -226,6 +226,18 @@ def test_axes_are_found_however_small_all_differences_are():
     assert np.linalg.norm(axes, axis=0) == pytest.approx([1, 1, 1])
 
 
+def test_where_one_driver_of_lapack_gives_up_another_finds_the_same_frame(monkeypatch: pytest.MonkeyPatch):
+    candidates = np.random.default_rng(3).normal(size=(60, 24)) * np.linspace(4, 1, 24)
+    usual = Frame.of(candidates)
+
+    def give_up(*_: object, **__: object) -> None:
+        raise np.linalg.LinAlgError("SVD did not converge")
+
+    monkeypatch.setattr(np.linalg, "svd", give_up)
+    other = Frame.of(candidates)
+    assert usual.equals(other.centre, other.axes)
+
+
 def test_noise_that_is_kept_of_a_coordinate_is_a_step_of_the_radius_where_candidates_do_not_differ():
     frame = Frame(np.zeros(2), np.eye(2), 4.0, np.array([0.0, 3.0]), 2**-9)
     assert frame.kept_noise(1.0).tolist() == [4 / 512, 0.75]

@@ -199,13 +199,24 @@ def _principal(offsets: FloatArray, most: int) -> tuple[FloatArray, FloatArray]:
 
     The largest entry of each axis is positive, and an axis that says nothing is 0.
     """
-    _, weights, rows = np.linalg.svd(offsets, full_matrices=False)
+    weights, rows = _decompose(offsets)
     axes = rows[:most].T
     # An eigenvector's sign is arbitrary, and libraries choose it differently.
     largest = axes[np.abs(axes).argmax(axis=0), np.arange(axes.shape[1])]
     # Axes along which hardly anything differs turn with the last digits of embeddings, so that no two machines agree.
     telling = weights[:most] > STEP * weights.max(initial=0.0)
     return np.asarray(axes * np.where(largest < 0, -1.0, 1.0) * telling), weights
+
+
+def _decompose(offsets: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Singular values and right singular vectors, rows, of finite offsets."""
+    try:
+        return np.linalg.svd(offsets, full_matrices=False)[1:]
+    except np.linalg.LinAlgError:
+        # LAPACK's divide and conquer gave up on finite embeddings of a MobileNet, once in 840; QR iteration is slower.
+        from scipy.linalg import svd
+
+        return tuple(svd(offsets, full_matrices=False, lapack_driver="gesvd")[1:])
 
 
 def _typical_norm(points: FloatArray) -> float:
