@@ -103,69 +103,90 @@ def evolve(
     plan: PublicPlan, generator: Generator, judge: Judge, watcher: Watcher, identify: Identify
 ) -> Evolved:
     """Run the whole plan; outputs that ``identify`` finds equal are one candidate."""
-    return _Evolution(plan, generator, judge, watcher, identify).run()
+    return _Evolution(plan, generator, judge, watcher, Lineage(plan, identify)).run()
 
 
 @dataclass
-class _Evolution:
-    """A run of the loop and what it has made so far."""
+class Lineage:
+    """What a run has made and released so far, and by the plan's rules what comes of that.
+
+    The loop keeps one, and so does whoever is told of the answers and has to pool the same candidates.
+
+    Attributes:
+        answers: What each call brought, by slot.
+    """
 
     plan: PublicPlan
-    generator: Generator
-    judge: Judge
-    watcher: Watcher
     identify: Identify
-    populations: list[Population] = field(default_factory=list)
-    views: dict[str, tuple[Candidate, ...]] = field(default_factory=dict)
+    answers: dict[str, tuple[Candidate, ...]] = field(default_factory=dict)
     receipts: list[Receipt] = field(default_factory=list)
     pools: dict[int, Pool] = field(default_factory=dict)
     known: dict[str, Candidate] = field(default_factory=dict)
 
-    def run(self) -> Evolved:
-        """Every round, then the dataset."""
+    def __post_init__(self) -> None:
+        """Know the images of the release that the plan starts from."""
         self.known.update((each.id, each) for each in chain(*list_start(self.plan).values()))
-        self._populate(0)
-        if 0 in self.plan.releases:
-            self._release(0)
-        for iteration in range(1, self.plan.iterations + 1):
-            self._release(iteration)
-            self._populate(iteration)
-        return Evolved(
-            tuple(self.populations),
-            cut_to_proportion(self.plan, self.receipts, self._keep()),
-            tuple(self.receipts),
-            self.pools,
+
+    def note(self, call: Call, made: tuple[Candidate, ...]) -> None:
+        """Take in what a call brought."""
+        self.answers[call.slot] = made
+        self.known.update((each.id, each) for each in made)
+
+    def population(self, calls: Iterable[Call]) -> Population:
+        """What calls brought, class by class."""
+        made: dict[str, list[Candidate]] = {label: [] for label in self.plan.labels}
+        for call in calls:
+            made[call.label] += self.answers[call.slot]
+        return {label: tuple(each) for label, each in made.items()}
+
+    def populations(self) -> tuple[Population, ...]:
+        """Of every iteration that was asked for, the initial one first."""
+        rounds = (tuple(self.plan.round(iteration)) for iteration in range(self.plan.iterations + 1))
+        return tuple(
+            self.population(calls) for calls in rounds if all(call.slot in self.answers for call in calls)
         )
 
-    def _populate(self, iteration: int) -> None:
-        """Make a population, and look ahead on it."""
-        self.populations.append(self._make(self.plan.round(iteration)))
-        for call, made in self._answer(self.plan.lookaheads(iteration)):
-            source = call.source or ""
-            self.views[source] = self.views.get(source, ()) + made
+    def source(self, call: Call) -> Prototype | PublicEcho | None:
+        """Find the candidate that a call varies by id, never by position in a listing."""
+        if call.source is not None:
+            return PublicEcho(self.known[call.source])
+        if call.parent is None:
+            return None
+        receipt = self.receipts[-1]
+        named = receipt.of(call.label)[call.parent]
+        return Prototype(self.known[named.id], receipt)
 
-    def _release(self, iteration: int) -> Receipt:
-        pool = self._pool()
-        query = Query(self.plan.run_id, iteration)
-        # The public half first and outside of the private section, so that its length says nothing.
-        self.judge.show(query, pool)
-        receipt = self.judge.release(query, pool)
-        self.watcher.released(receipt)
-        self.receipts.append(receipt)
-        self.pools[iteration] = pool
-        return receipt
+    def pool(self, iteration: int) -> Pool:
+        """What a release chooses from: the newest population, and the others that the plan's rule keeps.
 
-    def _pool(self) -> Pool:
-        """Return what the next release chooses from: the newest population, and the others that the plan's rule keeps.
-
-        An audit runs this loop again, so a run and its audit have this one rule.
+        An audit runs the loop again, so a run and its audit have this one rule.
         """
-        *earlier, newest = self.populations
-        if self.plan.pool != "all":
-            earlier = [self._survivors()] if self.plan.pool == "survivors" else []
-        each_new = (each for of_class in newest.values() for each in of_class)
-        sources = {each.id: self.known[each.parent].digest for each in each_new if each.parent in self.known}
-        return make_pool([*earlier, newest], self.identify, self.views, sources)
+        if iteration not in self.pools:
+            *earlier, newest = (self.population(self.plan.round(each)) for each in range(max(iteration, 1)))
+            if self.plan.pool != "all":
+                earlier = [self._survivors()] if self.plan.pool == "survivors" else []
+            each_new = chain(*newest.values())
+            sources = {
+                each.id: self.known[each.parent].digest for each in each_new if each.parent in self.known
+            }
+            views = self._views(max(iteration, 1))
+            self.pools[iteration] = make_pool([*earlier, newest], self.identify, views, sources)
+        return self.pools[iteration]
+
+    def dataset(self) -> Population:
+        """The last population with its variations, or what a last release keeps of all rounds; no two show the same."""
+        plan = self.plan
+        if plan.selects:
+            chosen = {label: self.receipts[-1].of(label) for label in plan.labels}
+            made: list[Population] = [
+                {label: tuple(self.known[each.id] for each in chosen[label]) for label in chosen}
+            ]
+        else:
+            made = [self.population(plan.round(plan.iterations)), self.population(plan.extensions())]
+        repeats = find_repeats([list_start(plan), *made], self.identify)
+        whole = join_populations(plan.labels, made)
+        kept = {label: tuple(each for each in whole[label] if each.id not in repeats) for label in whole}
+        return cut_to_proportion(plan, self.receipts, kept)
 
     def _survivors(self) -> Population:
         """Return what the last release chose, in its order, each once; nothing before the first."""
@@ -176,43 +197,58 @@ class _Evolution:
         }
         return {label: tuple(self.known[each] for each in of_class) for label, of_class in ids.items()}
 
-    def _keep(self) -> Population:
-        """The last population with its variations, or what a last release keeps of all rounds."""
-        plan = self.plan
+    def _views(self, rounds: int) -> Population:
+        """The variations that look ahead from the candidates of the first rounds, by candidate."""
+        views: dict[str, tuple[Candidate, ...]] = {}
+        for call in chain(*map(self.plan.lookaheads, range(rounds))):
+            source = call.source or ""
+            views[source] = views.get(source, ()) + self.answers[call.slot]
+        return views
+
+
+@dataclass(frozen=True)
+class _Evolution:
+    """A run of the loop."""
+
+    plan: PublicPlan
+    generator: Generator
+    judge: Judge
+    watcher: Watcher
+    lineage: Lineage
+
+    def run(self) -> Evolved:
+        """Every round, then the dataset."""
+        plan, lineage = self.plan, self.lineage
+        self._populate(0)
+        if 0 in plan.releases:
+            self._release(0)
+        for iteration in range(1, plan.iterations + 1):
+            self._release(iteration)
+            self._populate(iteration)
         if plan.selects:
-            receipt = self._release(plan.releases[-1])
-            chosen = {label: receipt.of(label) for label in plan.labels}
-            made: list[Population] = [
-                {label: tuple(self.known[each.id] for each in chosen[label]) for label in chosen}
-            ]
+            self._release(plan.releases[-1])
         else:
-            made = [self.populations[-1], self._make(plan.extensions())]
-        repeats = find_repeats([list_start(plan), *made], self.identify)
-        whole = join_populations(plan.labels, made)
-        return {label: tuple(each for each in whole[label] if each.id not in repeats) for label in whole}
+            self._answer(plan.extensions())
+        return Evolved(lineage.populations(), lineage.dataset(), tuple(lineage.receipts), lineage.pools)
 
-    def _make(self, calls: Iterable[Call]) -> Population:
-        made: dict[str, list[Candidate]] = {label: [] for label in self.plan.labels}
-        for call, brought in self._answer(calls):
-            made[call.label] += brought
-        return {label: tuple(each) for label, each in made.items()}
+    def _populate(self, iteration: int) -> None:
+        """Make a population, and look ahead on it."""
+        self._answer(self.plan.round(iteration))
+        self._answer(self.plan.lookaheads(iteration))
 
-    def _answer(self, calls: Iterable[Call]) -> Iterator[tuple[Call, tuple[Candidate, ...]]]:
-        asks = [(call, self._source(call)) for call in calls]
+    def _release(self, iteration: int) -> None:
+        pool, query = self.lineage.pool(iteration), Query(self.plan.run_id, iteration)
+        # The public half first and outside of the private section, so that its length says nothing.
+        self.judge.show(query, pool)
+        receipt = self.judge.release(query, pool)
+        self.watcher.released(receipt)
+        self.lineage.receipts.append(receipt)
+
+    def _answer(self, calls: Iterable[Call]) -> None:
+        asks = [(call, self.lineage.source(call)) for call in calls]
         for (call, _), made in zip(asks, self.generator.answers(asks), strict=True):
-            self.known.update((each.id, each) for each in made)
+            self.lineage.note(call, made)
             self.watcher.generated(call)
-            yield call, made
-
-    def _source(self, call: Call) -> Prototype | PublicEcho | None:
-        """Find the candidate that a call varies by id, never by position in a listing."""
-        if call.source is not None:
-            return PublicEcho(self.known[call.source])
-        if call.parent is None:
-            return None
-        receipt = self.receipts[-1]
-        named = receipt.of(call.label)[call.parent]
-        return Prototype(self.known[named.id], receipt)
 
 
 def pool_last(plan: PublicPlan, evolved: Evolved, identify: Identify) -> Pool:
