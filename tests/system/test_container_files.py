@@ -14,7 +14,7 @@ import yaml
 
 from boundary.topology import Topology, variables_of
 from pcevolve_server.metrics import Metrics
-from pcevolve_server.settings import MIN_KEY_CHARS
+from pcevolve_server.settings import MIN_KEY_CHARS, Settings
 
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "docker-compose.yml").read_text()
@@ -159,6 +159,19 @@ def test_both_sides_use_one_key_that_the_server_accepts():
     key = SERVICES["api"]["environment"]["PCEVOLVE_SERVER_API_KEY"]
     assert key == SERVICES["client"]["environment"]["PCEVOLVE_API_KEY"]
     assert len(default(key)) >= MIN_KEY_CHARS
+
+
+def test_no_engine_kills_a_server_that_is_still_within_its_own_deadline():
+    assert int(SERVICES["api"]["stop_grace_period"].removesuffix("s")) > Settings().shutdown_seconds
+    for path in (ROOT / "docker").rglob("*.yaml"):
+        text = path.read_text()
+        for given, own, asleep in zip(
+            re.findall(r"terminationGracePeriodSeconds: (\d+)", text),
+            re.findall(r"pcevolve-server serve .*--shutdown-seconds (\d+)", text),
+            re.findall(r'command: \[sleep, "(\d+)"\]', text),
+            strict=False,
+        ):
+            assert int(given) > int(own) + int(asleep), path
 
 
 def test_ledger_outlives_the_containers():

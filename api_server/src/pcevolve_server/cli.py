@@ -4,9 +4,8 @@ import inspect
 import os
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, TypeVar, get_args, get_origin
 
 import typer
 from annotated_types import Ge, Le
@@ -75,14 +74,12 @@ def takes(*names: str) -> Callable[[Command], Command]:
 
     def extend(command: Command) -> Command:
         own = [
-            each
-            for each in inspect.signature(command).parameters.values()
-            if each.kind is not each.VAR_KEYWORD
+            each for each in inspect.signature(command).parameters.values() if each.kind != each.VAR_KEYWORD
         ]
-        server = [each for each in _flags(Settings) if not names or each.name in names]
-        flags = [each.parameter() for each in (*_flags(ModelSettings), *server)]
-        signature = inspect.Signature([*own[:1], *flags, *own[1:]])
-        command.__signature__ = signature  # type: ignore[attr-defined]  # what typer reads a command's options from
+        server = [each for each, _ in _flags(Settings) if not names or each.name in names]
+        flags = [each for each, _ in _flags(ModelSettings)] + server
+        # What typer reads a command's options from.
+        command.__signature__ = inspect.Signature([*own[:1], *flags, *own[1:]])  # type: ignore[attr-defined]
         return command
 
     return extend
@@ -94,77 +91,39 @@ def settings_of(kind: type[Made], given: dict[str, Any], **more: Any) -> Made:  
     Raises:
         SettingsError: They are impossible or unsafe.
     """
-    flags = {flag.name: flag for flag in _flags(kind)}
-    read: dict[str, Any] = {
-        name: tuple(map(flags[name].flag.read, value)) if isinstance(value, list) else value
-        for name, value in given.items()
-        if name in flags
-    }
-    return kind(**read, **more)
+    for parameter, flag in _flags(kind):
+        if (value := given.get(parameter.name)) is not None:
+            more[parameter.name] = tuple(map(flag.read, value)) if isinstance(value, list) else value
+    return kind(**more)
 
 
-VALUES = {str: "TEXT", int: "INT", float: "NUMBER", Path: "PATH"}
+_VALUES = {str: "TEXT", int: "INT", float: "NUMBER", Path: "PATH"}
 
 
-@dataclass(frozen=True)
-class _Given:
-    """A field as the command line has it.
-
-    Attributes:
-        name: Of the field.
-        default: Its default.
-        kind: Its type; of a flag that may be repeated, a tuple's.
-        flag: How it is given.
-        told: Its help and bounds.
-    """
-
-    name: str
-    default: Any
-    kind: Any
-    flag: Flag
-    told: FieldInfo
-
-    @property
-    def is_repeated(self) -> bool:
-        """Return whether it may be given several times."""
-        return get_origin(self.kind) is tuple and get_args(self.kind)[-1] is Ellipsis
-
-    def _value_name(self) -> str | None:
-        """The word for a value in the help; None where typer's own says the choices, or there is none."""
-        kinds = {str} if self.is_repeated else {*get_args(self.kind), self.kind}
-        return next((word for kind, word in VALUES.items() if kind in kinds), None)
-
-    def parameter(self) -> inspect.Parameter:
-        """The parameter that typer makes the flag of."""
-        name = self.flag.name or self.name.replace("_", "-")
-        least: Any = next((each.ge for each in self.told.metadata if isinstance(each, Ge)), None)
-        most: Any = next((each.le for each in self.told.metadata if isinstance(each, Le)), None)
-        option = Option(
-            f"--{name}",
-            envvar=PREFIX + (self.flag.variable or name.replace("-", "_").upper()),
-            help=self.told.description,
-            metavar=self.flag.metavar or self._value_name(),
-            min=least,
-            max=most,
-        )
-        return inspect.Parameter(
-            self.name,
-            inspect.Parameter.KEYWORD_ONLY,
-            default=list(self.default) if self.is_repeated else self.default,
-            annotation=Annotated[list[str] if self.is_repeated else self.kind, option],
-        )
+def _flags(kind: type[ModelSettings | Settings]) -> list[tuple[inspect.Parameter, Flag]]:
+    """The parameters that typer makes flags of, one for each setting that says what it is for."""
+    fields: dict[str, FieldInfo] = vars(kind)["__pydantic_fields__"]
+    return [_flag(name, info) for name, info in fields.items() if info.description]
 
 
-def _flags(kind: type[ModelSettings | Settings]) -> tuple[_Given, ...]:
-    """The fields of settings that say what they are for."""
-    found, hints = [], get_type_hints(kind, include_extras=True)
-    for field in fields(kind):
-        value, *notes = get_args(hints[field.name]) or (None,)
-        flag = next((each for each in notes if isinstance(each, Flag)), Flag())
-        told = next((each for each in notes if isinstance(each, FieldInfo)), None)
-        if told is not None:
-            found.append(_Given(field.name, field.default, value, flag, told))
-    return tuple(found)
+def _flag(setting: str, info: FieldInfo) -> tuple[inspect.Parameter, Flag]:
+    noted = {type(each): each for each in info.metadata}
+    flag = noted.get(Flag, Flag())
+    name = flag.name or setting.replace("_", "-")
+    # All settings that may be given several times are tuples of what their flag reads.
+    repeated = get_origin(info.annotation) is tuple
+    kinds = {str} if repeated else {*get_args(info.annotation), info.annotation}
+    option = Option(
+        f"--{name}",
+        envvar=PREFIX + (flag.variable or name.replace("-", "_").upper()),
+        help=info.description,
+        metavar=next((word for kind, word in _VALUES.items() if kind in kinds), None),
+        min=noted[Ge].ge if Ge in noted else None,
+        max=noted[Le].le if Le in noted else None,
+    )
+    shown = Annotated[list[str] if repeated else info.annotation, option]  # type: ignore[valid-type]
+    default = list(info.default) if repeated else info.default
+    return inspect.Parameter(setting, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=shown), flag
 
 
 def _print_version(wanted: bool) -> None:

@@ -8,7 +8,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import Field
+import pydantic.dataclasses
+from pydantic import ConfigDict, Field
 
 from pcevolve_server.errors import SettingsError
 from pcevolve_shared import limits
@@ -136,141 +137,74 @@ class Flag:
     Attributes:
         name: Of the flag.
         variable: Of the environment, after ``PCEVOLVE_SERVER_``; empty: as the flag.
-        metavar: What stands for the value in the help.
         read: What makes a value of each text of a flag that may be repeated.
     """
 
     name: str = ""
     variable: str = ""
-    metavar: str | None = None
     read: Callable[[str], object] = str
 
 
-@dataclass(frozen=True)
+DECLARED = ConfigDict(use_attribute_docstrings=True)
+"""Of settings: the text below a field is its help."""
+
+
+@pydantic.dataclasses.dataclass(frozen=True, config=DECLARED)
 class ModelSettings:
-    """A model to load, and how; a field without a description is no flag of its own."""
+    """A model to load, and how; a field without a text is no flag of its own."""
 
     model: str = "bundled"
-    model_id: Annotated[str, Field(description="Name that callers use; default: the model's.")] = ""
-    device: Annotated[str, Field(description="auto, cpu, cuda, cuda:1, mps.")] = "auto"
-    precision: Annotated[
-        Precision,
-        Field(
-            description="auto: on CUDA bfloat16 for Flux, SD 3 and other transformers, float16 for others; bfloat16 on"
-            " processors with matrix units for it; else float32."
-        ),
-    ] = Precision.AUTO
-    offload: Annotated[
-        Offload,
-        Field(
-            description="Bring a model's networks to the GPU one at a time, as they run; auto: where they do not fit"
-            " together."
-        ),
-    ] = Offload.AUTO
-    threads: Annotated[
-        int,
-        Field(
-            ge=0,
-            le=1024,
-            description="CPU threads; 0: one for small models, all cores, among replicas, for others.",
-        ),
-    ] = 0
-    compiled: Annotated[
-        bool,
-        Flag("compile"),
-        Field(
-            description="Compile a small model on a processor, or any on CUDA, before it is ready: a minute or more the"
-            " first time, seconds later; needs a C++ compiler."
-        ),
-    ] = False
-    attention: Annotated[
-        Attention,
-        Field(description="Kernels of attention (SDPA); auto: PyTorch chooses by the shape."),
-    ] = Attention.AUTO
-    weights: Annotated[
-        WeightFormat,
-        Field(
-            description="int8: the denoiser's weights in 8 bits, half the memory; CUDA alone (pip install"
-            " 'pcevolve-server[int8]')."
-        ),
-    ] = WeightFormat.WHOLE
-    batching: Annotated[
-        Batching,
-        Field(
-            description="exact: the same request gives the same bytes, whoever else asks; small models on a processor"
-            " share runs all the same, others run each request alone; merge: requests share runs, equal up to rounding."
-        ),
-    ] = Batching.EXACT
-    max_batch: Annotated[
-        int | None,
-        Field(
-            ge=1,
-            le=limits.MAX_BATCH,
-            description="Most images of a model's own size in a run, fewer of larger ones; default: 16, or as many as"
-            " leave no trace in each other.",
-        ),
-    ] = None
-    offline: Annotated[bool, Field(description="Never ask the hub.")] = False
-    allow_pickle: Annotated[
-        bool, Field(description="Also load weights that are not safetensors; they can run code.")
-    ] = False
-    library_clip: Annotated[
-        str,
-        Field(
-            description="Directory or hub id of an open_clip model: libraries of images are drawn from by what it sees"
-            " in them, where the prompt's words leave that open (pip install 'pcevolve-server[clip]')."
-        ),
-    ] = ""
-    library_cache: Annotated[
-        str, Field(description="Where indexes of libraries are kept; default: ~/.cache.")
-    ] = ""
-    loras: Annotated[
-        tuple[Lora, ...],
-        Flag("lora", "LORAS", read=Lora.read),
-        Field(
-            description="Weight file, directory or hub id of a LoRA, and =SCALE if not 1; may be repeated, and they are"
-            " added in this order."
-        ),
-    ] = ()
-    embeddings: Annotated[
-        tuple[Embedding, ...],
-        Flag("embedding", "EMBEDDINGS", read=Embedding.read),
-        Field(
-            description="Weight file, directory or hub id of a textual inversion, and =WORD if prompts call it"
-            " otherwise than its file; may be repeated."
-        ),
-    ] = ()
-    scheduler: Annotated[
-        str | None,
-        Field(
-            description="ddim, euler, dpmpp_2m, ..., or own: the one that the model brought along; default: by its"
-            " family."
-        ),
-    ] = None
-    tiling: Annotated[
-        bool,
-        Flag("vae-tiling"),
-        Field(
-            description="Decode images larger than a large model was made for in tiles that overlap: less memory, more"
-            " time."
-        ),
-    ] = False
-    adapter: Annotated[
-        str,
-        Flag("ip-adapter"),
-        Field(description="Weight file, directory or hub id of an IP-Adapter."),
-    ] = ""
-    adapter_scale: Annotated[
-        float, Flag("ip-adapter-scale"), Field(ge=0, le=1, description="Weight of the image.")
-    ] = 0.5
-    safety: Annotated[
-        SafetyPolicy,
-        Flag("safety-checker"),
-        Field(description="auto: use the model's if it has one."),
-    ] = SafetyPolicy.AUTO
-    safety_retries: Annotated[
-        int, Field(ge=0, le=20, description="New tries for a refused image, then 422.")
-    ] = 3
+    model_id: str = ""
+    """Name that callers use; default: the model's."""
+    device: str = "auto"
+    """auto, cpu, cuda, cuda:1, mps."""
+    precision: Precision = Precision.AUTO
+    """auto: on CUDA bfloat16 for Flux, SD 3 and other transformers, float16 for others; bfloat16 on processors with
+    matrix units for it; else float32."""
+    offload: Offload = Offload.AUTO
+    """Bring a model's networks to the GPU one at a time, as they run; auto: where they do not fit together."""
+    threads: Annotated[int, Field(ge=0, le=1024)] = 0
+    """CPU threads; 0: one for small models, all cores, among replicas, for others."""
+    compiled: Annotated[bool, Flag("compile")] = False
+    """Compile a small model on a processor, or any on CUDA, before it is ready: a minute or more the first time,
+    seconds later; needs a C++ compiler."""
+    attention: Attention = Attention.AUTO
+    """Kernels of attention (SDPA); auto: PyTorch chooses by the shape."""
+    weights: WeightFormat = WeightFormat.WHOLE
+    """int8: the denoiser's weights in 8 bits, half the memory; CUDA alone (pip install 'pcevolve-server[int8]')."""
+    batching: Batching = Batching.EXACT
+    """exact: the same request gives the same bytes, whoever else asks; small models on a processor share runs all the
+    same, others run each request alone; merge: requests share runs, equal up to rounding."""
+    max_batch: Annotated[int | None, Field(ge=1, le=limits.MAX_BATCH)] = None
+    """Most images of a model's own size in a run, fewer of larger ones; default: 16, or as many as leave no trace in
+    each other."""
+    offline: bool = False
+    """Never ask the hub."""
+    allow_pickle: bool = False
+    """Also load weights that are not safetensors; they can run code."""
+    library_clip: str = ""
+    """Directory or hub id of an open_clip model: libraries of images are drawn from by what it sees in them, where the
+    prompt's words leave that open (pip install 'pcevolve-server[clip]')."""
+    library_cache: str = ""
+    """Where indexes of libraries are kept; default: ~/.cache."""
+    loras: Annotated[tuple[Lora, ...], Flag("lora", "LORAS", read=Lora.read)] = ()
+    """Weight file, directory or hub id of a LoRA, and =SCALE if not 1; may be repeated, and they are added in this
+    order."""
+    embeddings: Annotated[tuple[Embedding, ...], Flag("embedding", "EMBEDDINGS", read=Embedding.read)] = ()
+    """Weight file, directory or hub id of a textual inversion, and =WORD if prompts call it otherwise than its file;
+    may be repeated."""
+    scheduler: str | None = None
+    """ddim, euler, dpmpp_2m, ..., or own: the one that the model brought along; default: by its family."""
+    tiling: Annotated[bool, Flag("vae-tiling")] = False
+    """Decode images larger than a large model was made for in tiles that overlap: less memory, more time."""
+    adapter: Annotated[str, Flag("ip-adapter")] = ""
+    """Weight file, directory or hub id of an IP-Adapter."""
+    adapter_scale: Annotated[float, Flag("ip-adapter-scale"), Field(ge=0, le=1)] = 0.5
+    """Weight of the image."""
+    safety: Annotated[SafetyPolicy, Flag("safety-checker")] = SafetyPolicy.AUTO
+    """auto: use the model's if it has one."""
+    safety_retries: Annotated[int, Field(ge=0, le=20)] = 3
+    """New tries for a refused image, then 422."""
 
     def largest_batch(self, companions: int = 1) -> int:
         """Return how many images of the model's own size a run has at most.

@@ -1,4 +1,6 @@
-"""The server's settings, each declared once: type, bounds, default, help; ``cli`` makes flags and variables of them.
+"""The server's settings, each declared once: type, bounds, default and, as the text below it, its help.
+
+``cli`` makes flags and variables of those that have a text.
 
 And the keys of those who may use it, which come from a file or the environment, never from the command line.
 """
@@ -14,10 +16,11 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
+import pydantic.dataclasses
 from pydantic import Field
 
 from pcevolve_server.errors import SettingsError
-from pcevolve_server.model_settings import Flag, ModelSettings
+from pcevolve_server.model_settings import DECLARED, Flag, ModelSettings
 from pcevolve_shared import limits
 from pcevolve_shared.reading import open_file
 
@@ -71,7 +74,7 @@ class Key:
             raise SettingsError("an API key's name has 1 to 64 letters, digits, '.', '_' or '-'")
 
 
-@dataclass(frozen=True)
+@pydantic.dataclasses.dataclass(frozen=True, config=DECLARED)
 class Settings:
     """Everything about one server process.
 
@@ -83,137 +86,54 @@ class Settings:
 
     model: ModelSettings = DEFAULT_MODEL
     others: tuple[ModelSettings, ...] = ()
-    model_memory_mib: Annotated[
-        int,
-        Field(
-            ge=0,
-            le=2**24,
-            description="Weights of the models in memory at a time; others are loaded when they are asked for. 0: all"
-            " of them.",
-        ),
-    ] = 0
+    model_memory_mib: Annotated[int, Field(ge=0, le=2**24)] = 0
+    """Weights of the models in memory at a time; others are loaded when they are asked for. 0: all of them."""
     keys: tuple[Key, ...] = ()
-    host: Annotated[str, Field(description="Address to bind; a key is required unless loopback.")] = (
-        "127.0.0.1"
-    )
-    port: Annotated[int, Field(ge=0, le=65535, description="0 picks a free one and logs it.")] = 8000
-    allowed_hosts: Annotated[
-        tuple[str, ...],
-        Flag("allowed-host", "ALLOWED_HOSTS"),
-        Field(
-            description="Name that a Host header may hold besides localhost, where there is no key; may be repeated."
-        ),
-    ] = ()
-    engine: Annotated[
-        EngineKind,
-        Field(
-            description="Where the model runs: on a thread of the server, in several processes that share the work, or"
-            " on Ray (pip install 'pcevolve-server[ray]')."
-        ),
-    ] = EngineKind.THREAD
-    replicas: Annotated[
-        int,
-        Field(
-            ge=0, le=1024, description="Processes with a model each; 0: one a GPU, or one a core, up to 4."
-        ),
-    ] = 0
-    devices: Annotated[
-        str,
-        Field(
-            description="GPUs of the processes, such as cuda:0,cuda:1, which they take in turns; default: all that are"
-            " visible."
-        ),
-    ] = ""
-    max_replicas: Annotated[
-        int,
-        Field(
-            ge=0,
-            le=1024,
-            description="On Ray: --replicas grow to so many while images wait; 0: they do not.",
-        ),
-    ] = 0
-    ray_address: Annotated[
-        str,
-        Field(
-            description="HOST:PORT of a Ray cluster, or auto; default: one of the server's own, on loopback."
-        ),
-    ] = ""
-    default_steps: Annotated[
-        int | None,
-        Field(
-            ge=1,
-            le=limits.MAX_STEPS,
-            description="Where a request names none; default: what suits the model.",
-        ),
-    ] = None
-    default_guidance: Annotated[
-        float | None,
-        Field(
-            ge=0,
-            le=limits.MAX_GUIDANCE,
-            description="Where a request names none; default: what suits the model.",
-        ),
-    ] = None
-    queue_megapixel_steps: Annotated[
-        float,
-        Field(
-            ge=0.001,
-            le=10**9,
-            description="Millions of pixels times steps that wait, then 429; a token of a text counts as a step of"
-            " 64 x 64 pixels.",
-        ),
-    ] = 200_000
-    queue_megapixel_steps_per_key: Annotated[
-        float,
-        Field(ge=0.001, le=10**9, description="The same of one key: its part of the queue, and no quota."),
-    ] = 100_000
-    stall_seconds: Annotated[
-        float,
-        Field(
-            ge=0,
-            le=10**6,
-            description="Without a sign of life of a run, after which its device is taken to hang, and the server, or"
-            " the replica's process, ends; 0: never.",
-        ),
-    ] = 600
-    deadline_seconds: Annotated[
-        float, Field(ge=0, le=10**6, description="For an answer, then 503; 0: no limit.")
-    ] = 3600
-    max_pixels: Annotated[
-        int, Field(ge=64, le=_MOST_PIXELS, description="Of one image, asked for or sent.")
-    ] = 2048 * 2048
-    max_connections: Annotated[int, Field(ge=1, le=10_000, description="Open at a time, then 503.")] = 256
-    header_seconds: Annotated[
-        float, Field(ge=0.1, le=600, description="For a request's head, then it is closed.")
-    ] = 10
-    body_seconds: Annotated[
-        float,
-        Field(
-            ge=0.1,
-            le=600,
-            description="For a request's body, and one more for each 64 KiB of it, then 408.",
-        ),
-    ] = 30
-    max_buffered_mib: Annotated[
-        int,
-        Field(
-            ge=-(-limits.MAX_REQUEST_BYTES // 2**20),
-            le=2**20,
-            description="Bodies of all requests together, from their first byte to the answer, then 429.",
-        ),
-    ] = 128
-    shutdown_seconds: Annotated[
-        int, Field(ge=1, le=3600, description="From SIGTERM until the process is gone, whatever runs.")
-    ] = 30
-    drain_seconds: Annotated[
-        float,
-        Field(
-            ge=0,
-            le=3600,
-            description="Of these, how long requests are still taken while /readyz says stopping, so that what balances"
-            " load can notice.",
-        ),
-    ] = 0
+    host: str = "127.0.0.1"
+    """Address to bind; a key is required unless loopback."""
+    port: Annotated[int, Field(ge=0, le=65535)] = 8000
+    """0 picks a free one and logs it."""
+    allowed_hosts: Annotated[tuple[str, ...], Flag("allowed-host", "ALLOWED_HOSTS")] = ()
+    """Name that a Host header may hold besides localhost, where there is no key; may be repeated."""
+    engine: EngineKind = EngineKind.THREAD
+    """Where the model runs: on a thread of the server, in several processes that share the work, or on Ray (pip install
+    'pcevolve-server[ray]')."""
+    replicas: Annotated[int, Field(ge=0, le=1024)] = 0
+    """Processes with a model each; 0: one a GPU, or one a core, up to 4."""
+    devices: str = ""
+    """GPUs of the processes, such as cuda:0,cuda:1, which they take in turns; default: all that are visible."""
+    max_replicas: Annotated[int, Field(ge=0, le=1024)] = 0
+    """On Ray: --replicas grow to so many while images wait; 0: they do not."""
+    ray_address: str = ""
+    """HOST:PORT of a Ray cluster, or auto; default: one of the server's own, on loopback."""
+    default_steps: Annotated[int | None, Field(ge=1, le=limits.MAX_STEPS)] = None
+    """Where a request names none; default: what suits the model."""
+    default_guidance: Annotated[float | None, Field(ge=0, le=limits.MAX_GUIDANCE)] = None
+    """Where a request names none; default: what suits the model."""
+    queue_megapixel_steps: Annotated[float, Field(ge=0.001, le=10**9)] = 200_000
+    """Millions of pixels times steps that wait, then 429; a token of a text counts as a step of 64 x 64 pixels."""
+    queue_megapixel_steps_per_key: Annotated[float, Field(ge=0.001, le=10**9)] = 100_000
+    """The same of one key: its part of the queue, and no quota."""
+    stall_seconds: Annotated[float, Field(ge=0, le=10**6)] = 600
+    """Without a sign of life of a run, after which its device is taken to hang, and the server, or the replica's
+    process, ends; 0: never."""
+    deadline_seconds: Annotated[float, Field(ge=0, le=10**6)] = 3600
+    """For an answer, then 503; 0: no limit."""
+    max_pixels: Annotated[int, Field(ge=64, le=_MOST_PIXELS)] = 2048 * 2048
+    """Of one image, asked for or sent."""
+    max_connections: Annotated[int, Field(ge=1, le=10_000)] = 256
+    """Open at a time, then 503."""
+    header_seconds: Annotated[float, Field(ge=0.1, le=600)] = 10
+    """For a request's head, then it is closed."""
+    body_seconds: Annotated[float, Field(ge=0.1, le=600)] = 30
+    """For a request's body, and one more for each 64 KiB of it, then 408."""
+    max_buffered_mib: Annotated[int, Field(ge=-(-limits.MAX_REQUEST_BYTES // 2**20), le=2**20)] = 128
+    """Bodies of all requests together, from their first byte to the answer, then 429."""
+    shutdown_seconds: Annotated[int, Field(ge=1, le=3600)] = 30
+    """From SIGTERM until the process is gone, whatever runs."""
+    drain_seconds: Annotated[float, Field(ge=0, le=3600)] = 0
+    """Of these, how long requests are still taken while /readyz says stopping, so that what balances load can
+    notice."""
 
     @property
     def models(self) -> tuple[ModelSettings, ...]:
