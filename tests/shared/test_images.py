@@ -1,7 +1,6 @@
 """The codec at the trust boundary: what it admits, what it refuses, and that nothing else happens."""
 
 import io
-import time
 import warnings
 import zlib
 
@@ -62,66 +61,6 @@ def test_an_image_is_encoded_in_the_format_that_was_asked_for(kind, exact):
     assert gap == 0 if exact else 0 < gap < 30
 
 
-@pytest.mark.parametrize("kind", ["GIF", "BMP", "TIFF", "ICO"])
-def test_other_formats_are_refused(kind):
-    with pytest.raises(ImageError, match="not a PNG, JPEG or WebP"):
-        images.decode(save(picture(), kind))
-
-
-@pytest.mark.parametrize("kind", FORMATS)
-def test_every_truncation_is_refused(kind):
-    data = save(picture(), kind)
-    for length in range(len(data) - 1):
-        with pytest.raises(ImageError, match=r"truncated|damaged|not a PNG"):
-            images.decode(data[:length])
-
-
-@pytest.mark.parametrize("kind", ["PNG", "WEBP"])
-def test_animations_are_refused(kind):
-    data = save(picture(), kind, save_all=True, append_images=[picture()])
-    with pytest.raises(ImageError, match="animated"):
-        images.decode(data)
-
-
-def test_a_second_picture_behind_the_first_is_not_read():
-    first, second = picture(), picture(48, 48)
-    assert images.decode(save(first, "JPEG") + save(second, "JPEG")).size == first.size
-
-
-def test_a_jpeg_of_endless_scans_is_refused():
-    data = save(picture(), "JPEG", progressive=True)
-    start = data.index(b"\xff\xda")
-    scan = data[start : data.index(b"\xff", start + 2)]
-    with pytest.raises(ImageError, match="too many scans"):
-        images.decode(data[:start] + scan * 1000 + data[start:])
-
-
-LARGEST = 16 * 2**20
-IDAT = b"\0\0\0\0IDAT" + zlib.crc32(b"IDAT").to_bytes(4, "big")
-ENDLESS = {
-    "restarts outside of a scan": (b"\xff\xd8\xff\xd0", b"\xff\xd0", "damaged"),
-    "comments of no length": (b"\xff\xd8", b"\xff\xfe\x00\x02", "too many parts"),
-    "a scan of stuffed zeros": (b"\xff\xd8\xff\xda\x00\x02", b"\xff\x00", "truncated"),
-    "filling": (b"\xff\xd8", b"\xff", "truncated"),
-    "chunks without pixels": (raw_png(8, 8, b"")[: 8 + 25], IDAT, "too many parts"),
-    "unknown chunks": (
-        b"RIFF" + (LARGEST - 8).to_bytes(4, "little") + b"WEBP",
-        b"ABCD\0\0\0\0",
-        "too many parts",
-    ),
-}
-
-
-@pytest.mark.parametrize("name", ENDLESS)
-def test_parts_without_end_are_refused_at_once(name):
-    start, part, reason = ENDLESS[name]
-    data = (start + part * (LARGEST // len(part)))[:LARGEST]
-    began = time.process_time()
-    with pytest.raises(ImageError, match=reason):
-        images.decode(data)
-    assert time.process_time() - began < 1
-
-
 def test_too_many_bytes_are_refused_before_anything_is_read():
     with pytest.raises(ImageError, match="has 11 bytes, more than 10"):
         images.decode(b"not an imag", ImageLimits(max_bytes=10))
@@ -129,7 +68,7 @@ def test_too_many_bytes_are_refused_before_anything_is_read():
 
 def test_a_bomb_is_refused_by_its_header_alone():
     # 20,000 x 20,000 declared, 64 bytes of pixels: decoding would have said "truncated".
-    with pytest.raises(ImageError, match="20000 x 20000, more than"):
+    with pytest.raises(ImageError, match="20000 x 20000, more than 16777216 pixels or 8192 on a side"):
         images.decode(raw_png(20_000, 20_000, zlib.compress(bytes(64))))
 
 
@@ -141,14 +80,6 @@ def test_pixel_and_side_limits_hold_for_each_format(kind):
         images.decode(data, ImageLimits(max_pixels=24 * 16 - 1))
     with pytest.raises(ImageError, match="23 on a side"):
         images.decode(data, ImageLimits(max_side=23))
-
-
-def test_a_webp_whose_canvas_and_frame_disagree_is_refused():
-    data = bytearray(save(picture().convert("RGBA"), "WEBP", exif=b"Exif\0\0MM\0*\0\0\0\x08\0\0"))
-    assert data[12:16] == b"VP8X"
-    data[24] += 1
-    with pytest.raises(ImageError, match="damaged"):
-        images.decode(bytes(data))
 
 
 def test_an_empty_png_is_refused():

@@ -1,0 +1,94 @@
+"""What the outside of a file declares is checked before a pixel is decoded."""
+
+from __future__ import annotations
+
+import io
+import time
+import zlib
+
+import pytest
+from PIL import Image
+
+from pcevolve_shared import images
+from pcevolve_shared.images import ImageError
+from support.pngs import raw_png
+
+FORMATS = ["PNG", "JPEG", "WEBP"]
+
+
+def picture(width=24, height=16):
+    return Image.effect_noise((width, height), 60).convert("RGB")
+
+
+def save(image, kind, **options):
+    buffer = io.BytesIO()
+    image.save(buffer, kind, **options)
+    return buffer.getvalue()
+
+
+@pytest.mark.parametrize("kind", ["GIF", "BMP", "TIFF", "ICO"])
+def test_other_formats_are_refused(kind):
+    with pytest.raises(ImageError, match="not a PNG, JPEG or WebP"):
+        images.decode(save(picture(), kind))
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+def test_every_truncation_is_refused(kind):
+    data = save(picture(), kind)
+    for length in range(len(data) - 1):
+        with pytest.raises(ImageError, match=r"truncated|damaged|not a PNG"):
+            images.decode(data[:length])
+
+
+@pytest.mark.parametrize("kind", ["PNG", "WEBP"])
+def test_animations_are_refused(kind):
+    data = save(picture(), kind, save_all=True, append_images=[picture()])
+    with pytest.raises(ImageError, match="animated"):
+        images.decode(data)
+
+
+def test_a_second_picture_behind_the_first_is_not_read():
+    first, second = picture(), picture(48, 48)
+    assert images.decode(save(first, "JPEG") + save(second, "JPEG")).size == first.size
+
+
+def test_a_jpeg_of_endless_scans_is_refused():
+    data = save(picture(), "JPEG", progressive=True)
+    start = data.index(b"\xff\xda")
+    scan = data[start : data.index(b"\xff", start + 2)]
+    with pytest.raises(ImageError, match="too many scans"):
+        images.decode(data[:start] + scan * 1000 + data[start:])
+
+
+LARGEST = 16 * 2**20
+IDAT = b"\0\0\0\0IDAT" + zlib.crc32(b"IDAT").to_bytes(4, "big")
+ENDLESS = {
+    "restarts outside of a scan": (b"\xff\xd8\xff\xd0", b"\xff\xd0", "damaged"),
+    "comments of no length": (b"\xff\xd8", b"\xff\xfe\x00\x02", "too many parts"),
+    "a scan of stuffed zeros": (b"\xff\xd8\xff\xda\x00\x02", b"\xff\x00", "truncated"),
+    "filling": (b"\xff\xd8", b"\xff", "truncated"),
+    "chunks without pixels": (raw_png(8, 8, b"")[: 8 + 25], IDAT, "too many parts"),
+    "unknown chunks": (
+        b"RIFF" + (LARGEST - 8).to_bytes(4, "little") + b"WEBP",
+        b"ABCD\0\0\0\0",
+        "too many parts",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ENDLESS)
+def test_parts_without_end_are_refused_at_once(name):
+    start, part, reason = ENDLESS[name]
+    data = (start + part * (LARGEST // len(part)))[:LARGEST]
+    began = time.process_time()
+    with pytest.raises(ImageError, match=reason):
+        images.decode(data)
+    assert time.process_time() - began < 1
+
+
+def test_a_webp_whose_canvas_and_frame_disagree_is_refused():
+    data = bytearray(save(picture().convert("RGBA"), "WEBP", exif=b"Exif\0\0MM\0*\0\0\0\x08\0\0"))
+    assert data[12:16] == b"VP8X"
+    data[24] += 1
+    with pytest.raises(ImageError, match="damaged"):
+        images.decode(bytes(data))
