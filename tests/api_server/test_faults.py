@@ -1,25 +1,15 @@
 """What a device's failure means for a request, a batch, the engine and the process: memory, a lost context, a hang."""
 
-import asyncio
-import time
-from functools import partial
-from pathlib import Path
-
 import pytest
 import torch
-from starlette.testclient import TestClient
 
 from pcevolve_server import faults
-from pcevolve_server.engines import processes, thread
-from pcevolve_server.errors import EngineLostError, MemoryExceededError, ModelLoadError
-from pcevolve_server.http.app import create_app
-from pcevolve_server.model_settings import ModelSettings
+from pcevolve_server.errors import MemoryExceededError
 from pcevolve_server.models import ModelCache
-from pcevolve_server.settings import Settings
 from pcevolve_server.work import Recipe, Task
 from pcevolve_shared import wire
-from support.painters import Breakable, Device, GpuPainter
-from support.served import read_refusal, serve_app, wait_until
+from support.painters import Device, GpuPainter
+from support.served import read_refusal, serve_app
 
 
 @pytest.mark.parametrize(
@@ -100,128 +90,3 @@ def test_an_image_too_large_in_a_batch_of_strangers_fails_none_of_them():
     with pytest.raises(MemoryExceededError):
         cache.run(tasks(3, side=16))
     assert seeds_of(cache.run(tasks(3))) == [0, 1, 2]
-
-
-def opened(device, failures, **settings):
-    """A client of an app whose model is on a device; why it failed is noted."""
-    opening = thread.opening(
-        lambda: ModelCache([lambda: GpuPainter(device)]), settings.pop("stall_seconds", 0)
-    )
-    app = create_app(Settings(**settings), opening, failures.append)
-    return TestClient(app, base_url="http://127.0.0.1", raise_server_exceptions=False)
-
-
-@pytest.mark.parametrize(
-    ("prompt", "said"), [("break", "the device failed"), ("hang", "did nothing for 0.3 s")]
-)
-def test_a_device_that_fails_or_hangs_ends_the_server_and_whoever_waits_is_told(prompt, said):
-    """As it was, every request was answered 500 and /readyz 200, for ever."""
-    failures = []
-    with opened(Device(), failures, stall_seconds=0.3) as client:
-        wait_until(lambda: client.get(wire.READY).status_code == 200)
-        refusal = client.post(wire.TEXT_TO_IMAGE, json={"prompt": prompt})
-        read_refusal(refusal, 503, "failed")
-        assert "Retry-After" not in refusal.headers
-        assert client.get(wire.READY).json() == {"status": "failed"}
-        read_refusal(client.post(wire.TEXT_TO_IMAGE, json={"prompt": "p"}), 503, "failed")
-        assert "pcevolve_ready 0.0" in client.get(wire.METRICS).text
-    (failure,) = failures
-    assert isinstance(failure, EngineLostError)
-    assert said in str(failure)
-
-
-def test_a_run_that_is_slow_but_alive_does_not_hang():
-    async def scenario():
-        engine = await thread.opening(lambda: ModelCache([lambda: Slow(Device())]), 0.2)()
-        try:
-            return seeds_of(await engine.run(tasks(1)))
-        finally:
-            await engine.close()
-
-    assert asyncio.run(scenario()) == [0]
-
-
-class Slow(GpuPainter):
-    def create(self, tasks, is_cancelled=lambda: False):
-        for _ in range(20):
-            time.sleep(0.04)
-            is_cancelled()
-        return super().create(tasks, is_cancelled)
-
-
-def test_a_hang_is_noticed_although_its_caller_has_hung_up():
-    async def scenario():
-        engine = await thread.opening(lambda: ModelCache([lambda: GpuPainter(Device())]), 0.3)()
-        run = asyncio.create_task(engine.run(tasks(1, prompt="hang")))
-        await asyncio.sleep(0.1)
-        run.cancel()
-        (outcome,) = await asyncio.gather(run, return_exceptions=True)
-        await engine.close()
-        return outcome
-
-    assert isinstance(asyncio.run(scenario()), EngineLostError)
-
-
-@pytest.mark.system
-@pytest.mark.parametrize("prompt", ["break once", "hang once"])
-def test_a_replica_whose_device_fails_is_replaced_and_its_batch_answered(prompt, tmp_path):
-    async def scenario():
-        load = partial(ModelCache, [partial(BreakableOnce, str(tmp_path / "failed"))])
-        engine = await processes.opening([load], 0.5)()
-        try:
-            return seeds_of(await engine.run(tasks(2, prompt=prompt)))
-        finally:
-            await engine.close()
-
-    assert asyncio.run(scenario()) == [0, 1]
-    assert (tmp_path / "failed").exists()
-
-
-class BreakableOnce(Breakable):
-    """Its first process's device fails."""
-
-    def __init__(self, file):
-        super().__init__()
-        self.file = file
-
-    def create(self, tasks, is_cancelled=lambda: False):
-        if not Path(self.file).exists() and "once" in tasks[0].prompt:
-            Path(self.file).touch()
-            if "hang" in tasks[0].prompt:
-                self.device.hangs.set()
-            self.device.broken = True
-        return super().create(tasks, is_cancelled)
-
-
-@pytest.mark.system
-def test_a_replica_that_cannot_be_replaced_ends_the_engine(tmp_path):
-    async def scenario():
-        engine = await processes.opening([partial(load_once, str(tmp_path / "loaded"))])()
-        try:
-            with pytest.raises(EngineLostError, match="could not be replaced"):
-                await engine.run(tasks(1, prompt="break"))
-        finally:
-            await engine.close()
-
-    asyncio.run(scenario())
-
-
-def load_once(file):
-    """Load, but for the first time alone: the device is gone for every process."""
-    if Path(file).exists():
-        raise ModelLoadError("device cuda is not available")
-    Path(file).touch()
-    return ModelCache([Breakable])
-
-
-def test_rays_health_check_tells_of_a_lost_device_and_the_batch_goes_elsewhere():
-    pytest.importorskip("ray", reason="needs pcevolve-server[ray]")
-    from pcevolve_server.engines.cluster import deployment
-
-    wanted = deployment.Wanted((ModelSettings(),))
-    replica = deployment.ServedReplica(wanted, lambda _: ModelCache([lambda: GpuPainter(Device())]))
-    replica.check_health()
-    outcome = asyncio.run(replica.run(tasks(1, prompt="break")))
-    assert isinstance(outcome, EngineLostError)
-    with pytest.raises(EngineLostError, match="the device failed"):
-        replica.check_health()

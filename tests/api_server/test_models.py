@@ -8,7 +8,6 @@ import os
 import signal
 import subprocess
 import sys
-import types
 import weakref
 from functools import partial
 
@@ -18,7 +17,6 @@ from PIL import Image
 from pcevolve_server import models
 from pcevolve_server.engines import processes
 from pcevolve_server.errors import GenerationError, ModelLoadError
-from pcevolve_server.metrics import Metrics
 from pcevolve_server.model_settings import ModelSettings
 from pcevolve_server.models import ModelCache
 from pcevolve_server.work import Recipe, Task
@@ -191,16 +189,3 @@ def test_what_a_process_that_died_had_loaded_is_still_counted():
     drawn, traffic = asyncio.run(scenario())
     assert drawn == 20
     assert traffic.loads == {"one": 2, "two": 2}
-
-
-def fake_torch(initialised):
-    cuda = types.SimpleNamespace(
-        is_initialized=lambda: initialised, device_count=lambda: 2, memory_allocated=lambda device: 7 + device
-    )
-    return types.SimpleNamespace(cuda=cuda)
-
-
-def test_each_gpu_in_use_is_told(monkeypatch):
-    monkeypatch.setitem(sys.modules, "torch", fake_torch(initialised=True))
-    text = Metrics().text().decode()
-    assert [f'pcevolve_device_memory_bytes{{device="{n}"}} {n + 7}.0' in text for n in (0, 1)] == [True, True]

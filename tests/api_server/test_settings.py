@@ -5,7 +5,6 @@ from typer.testing import CliRunner
 
 from pcevolve_server import benching, cli, logs, server
 from pcevolve_server.errors import SettingsError
-from pcevolve_server.model_settings import Lora
 from pcevolve_server.settings import EngineKind, Key, Settings, is_loopback, read_keys
 
 KEY = "k" * 16
@@ -96,20 +95,6 @@ def test_replicas_of_an_engine_that_has_none_or_other_bounds_are_refused(changes
     with pytest.raises(SettingsError, match=complaint):
         Settings(**changes)
     assert Settings(engine=EngineKind.RAY, replicas=2, max_replicas=2).max_replicas == 2
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [("a/b", Lora("a/b", 1.0)), ("a/b=0.5", Lora("a/b", 0.5)), ("a=b=-10", Lora("a=b", -10.0))],
-)
-def test_a_lora_is_named_with_or_without_its_scale(text, expected):
-    assert Lora.read(text) == expected
-
-
-@pytest.mark.parametrize("text", ["", "=1", "a=", "a=much", "a=nan", "a=10.5"])
-def test_a_lora_without_a_source_or_with_a_scale_out_of_bounds_is_refused(text):
-    with pytest.raises(SettingsError, match=r"--lora .*write SOURCE or SOURCE=SCALE"):
-        Lora.read(text)
 
 
 @pytest.fixture

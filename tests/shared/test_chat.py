@@ -26,8 +26,9 @@ def ask(**fields: object) -> ChatRequest:
     return ChatRequest.model_validate_json(json.dumps({"messages": [SAID], **fields}))
 
 
-def test_a_completion_has_256_tokens_unless_another_number_is_asked_for_by_either_name():
+def test_a_completion_is_one_of_256_tokens_at_temperature_1_unless_something_else_is_asked_for():
     assert [ask().new_tokens, ask(max_tokens=7).new_tokens] == [256, 7]
+    assert (ask().temperature, ask().top_p, ask().n) == (1, 1, 1)
     assert ask(max_tokens=7, max_completion_tokens=9).new_tokens == 9
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import io
+import struct
 import time
 import zlib
 
 import pytest
 from PIL import Image
 
-from pcevolve_shared import images
+from pcevolve_shared import containers, images
 from pcevolve_shared.images import ImageError
 from support.pngs import raw_png
 
@@ -92,3 +93,24 @@ def test_a_webp_whose_canvas_and_frame_disagree_is_refused():
     data[24] += 1
     with pytest.raises(ImageError, match="damaged"):
         images.decode(bytes(data))
+
+
+@pytest.mark.parametrize(
+    ("name", "body"),
+    [
+        (b"VP8 ", bytes(6) + struct.pack("<HH", 0x4000 | 300, 0x8000 | 200)),  # with how to scale it
+        (b"VP8L", b"\x2f" + struct.pack("<I", 299 | 199 << 14 | 1 << 28)),  # and that it has an alpha
+        (b"VP8X", bytes(4) + (299).to_bytes(3, "little") + (199).to_bytes(3, "little")),
+    ],
+)
+def test_a_webp_declares_its_size_in_three_ways(name, body):
+    chunk = name + len(body).to_bytes(4, "little") + body
+    data = b"RIFF" + (4 + len(chunk)).to_bytes(4, "little") + b"WEBP" + chunk
+    header = containers.read(data + b"more")
+    assert (header.width, header.height, header.payload) == (300, 200, data)
+
+
+@pytest.mark.parametrize("marker", [0x01, 0xD0, 0xD7, 0xD8])
+def test_a_marker_without_a_length_outside_of_a_scan_is_damage(marker):
+    with pytest.raises(ImageError, match="damaged"):
+        containers.read(b"\xff\xd8\xff" + bytes([marker]) + b"\0\2\xff\xd9")

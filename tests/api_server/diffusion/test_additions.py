@@ -5,7 +5,7 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from pcevolve_server.errors import ModelLoadError, SettingsError
+from pcevolve_server.errors import ModelLoadError
 from pcevolve_server.model_settings import Batching, Embedding, Lora, Precision
 from pcevolve_server.work import Recipe
 from support.drawing import apart, noise_image, pixels, tasks
@@ -178,19 +178,6 @@ def test_a_model_that_takes_no_words_says_so(zoo, tmp_path):
     file = saved({"emb_params": vectors(1)}, tmp_path / "thing.safetensors")
     with pytest.raises(ModelLoadError, match="--embedding: StableDiffusion3Pipeline takes none"):
         draw(zoo("sd3"), embeddings=(Embedding(file),))
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"), [("a/b", Embedding("a/b")), ("a/b=<x>", Embedding("a/b", "<x>"))]
-)
-def test_an_embedding_is_named_with_or_without_a_word(text, expected):
-    assert Embedding.read(text) == expected
-
-
-@pytest.mark.parametrize("text", ["", "=x", "a="])
-def test_a_word_without_a_file_or_an_empty_one_is_refused(text):
-    with pytest.raises(SettingsError, match=r"--embedding .*write SOURCE or SOURCE=WORD"):
-        Embedding.read(text)
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,6 @@ from PIL import Image
 
 from pcevolve_server.diffusion import traits
 from pcevolve_server.errors import AbandonedError
-from pcevolve_server.model_settings import Batching
 from pcevolve_server.work import Recipe
 from support.drawing import noise_image, pixels, tasks
 from support.model_zoo import EDITS, ZOO
@@ -147,17 +146,6 @@ def test_an_editing_model_creates_and_varies_to_its_own_degree_at_the_asked_size
     assert np.abs(pixels(generator.vary(both))[1] - mine).mean() < 1
 
 
-@pytest.mark.parametrize("kind", ["qwen", "qwen-edit"])
-def test_guidance_and_a_negative_prompt_tell_of_qwen_image_under_whatever_name(loaded, kind):
-    generator = loaded(kind)
-    plain, stronger, away = (
-        vary(generator, 0.6, 5, guidance=guidance, negative=negative)
-        for guidance, negative in ((1.0, ""), (4.0, ""), (4.0, "dog"))
-    )
-    assert (plain != stronger).any()
-    assert (stronger != away).any()
-
-
 def test_over_http_an_editing_model_says_that_it_takes_no_strength_and_refuses_one(loaded, serve, source):
     with serve(loaded("kontext")) as client:
         (listed,) = client.get("/v1/models").json()["data"]
@@ -165,19 +153,6 @@ def test_over_http_an_editing_model_says_that_it_takes_no_strength_and_refuses_o
         assert receive(post(client, "image-to-image", image=source)).size == (32, 48)
         refused = post(client, "image-to-image", image=source, strength=0.5)
         assert (refused.status_code, "leave it out" in refused.text) == (422, True)
-
-
-def test_a_request_that_names_no_scheduler_gets_the_one_that_is_announced(generator):
-    usual = create(generator, 1)
-    assert (usual == create(generator, 1, scheduler="dpmpp_2m_karras")).all()
-    assert (usual != create(generator, 1, scheduler="pndm")).any()
-
-
-@pytest.mark.parametrize(("chosen", "same_as", "told"), [("own", "pndm", None), ("ddim", "ddim", "ddim")])
-def test_what_the_operator_chooses_comes_before_the_preset(tiny_model, generator, chosen, same_as, told):
-    served = load(model=str(tiny_model), threads=1, batching=Batching.MERGE, scheduler=chosen)
-    assert served.info.recommended.scheduler == told
-    assert (create(served, 1) == create(generator, 1, scheduler=same_as)).all()
 
 
 @pytest.mark.parametrize("kind", ["sd15", "sd3", "flux-dev"])

@@ -3,19 +3,17 @@
 import json
 import re
 import shutil
-from types import SimpleNamespace
 
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from pcevolve_server import sources
 from pcevolve_server.errors import ModelLoadError
-from pcevolve_server.model_settings import Batching, Lora, ModelSettings, SafetyPolicy
+from pcevolve_server.model_settings import Batching, Lora
 from pcevolve_server.work import Recipe
 from support import single_file
 from support.drawing import apart, pixels, tasks
-from support.tiny_model import load, save_lora, tiny_pipeline, tiny_unet
+from support.tiny_model import load, save_lora, tiny_pipeline
 
 pytestmark = pytest.mark.models
 
@@ -40,21 +38,6 @@ def checkpoint(folder):
     for weights in folder.rglob("*.safetensors"):
         weights.unlink()
     return single_file.save(pipeline, folder.with_suffix(".safetensors"))
-
-
-@pytest.fixture
-def named(tiny_model, tmp_path):
-    """Return a copy of the model whose weights are called otherwise, those of some parts or of all."""
-
-    def copy(suffix, *parts):
-        copied = tmp_path / suffix.strip(".")
-        shutil.copytree(tiny_model, copied)
-        for weights in list(copied.rglob("*.safetensors")):
-            if not parts or weights.parent.name in parts:
-                weights.rename(weights.with_name(weights.name.replace(".safetensors", suffix)))
-        return copied
-
-    return copy
 
 
 def test_one_file_draws_what_its_folder_draws_without_a_network(checkpoint, tiny_model):
@@ -120,41 +103,6 @@ def changed(folder, checkpoint, tmp_path):
     return copy
 
 
-def predicts(model):
-    config = load(model=str(model), **PLAIN).scheduler.config
-    return config.prediction_type, config.get("rescale_betas_zero_snr", False), config.timestep_spacing
-
-
-def test_what_a_file_says_of_what_its_unet_predicts_is_read(changed):
-    """As finetunes of SDXL to velocities say it, on a schedule without a signal at its end."""
-    marks = {"v_pred": torch.zeros(1), "ztsnr": torch.zeros(1)}
-    assert predicts(changed(lambda weights: weights | marks)) == ("v_prediction", True, "trailing")
-
-
-def test_a_unet_that_predicts_noise_is_known_whatever_its_configuration_says(changed, monkeypatch):
-    """As of Stable Diffusion 2, of which there are both kinds and one configuration."""
-    from pcevolve_server.diffusion import prediction
-
-    model = changed(lambda weights: weights, prediction_type="v_prediction")
-    config = model.with_suffix("") / "unet" / "config.json"
-    config.write_text(json.dumps(json.loads(config.read_text()) | {"sample_size": 96}))
-    found = load(model=str(model), **PLAIN)
-    assert (found.scheduler.config.prediction_type, found.info.size.width) == ("v_prediction", 4 * 96)
-    monkeypatch.setattr(prediction, "predicts_noise", lambda unet: True)
-    found = load(model=str(model), **PLAIN)  # which was trained with smaller images
-    assert (found.scheduler.config.prediction_type, found.info.size.width) == ("epsilon", 4 * 64)
-
-
-@pytest.mark.parametrize(("share", "noise"), [(1.0, True), (0.9, True), (0.0, False), (-1.0, False)])
-def test_noise_is_told_from_velocities_by_what_a_unet_says_of_pure_noise(share, noise):
-    from pcevolve_server.diffusion.prediction import predicts_noise
-
-    unet = tiny_unet()
-    other = torch.randn((1, 4, 32, 32), generator=torch.Generator().manual_seed(1))
-    unet.forward = lambda noisy, *_: SimpleNamespace(sample=share * noisy + (1 - share**2) ** 0.5 * other)
-    assert predicts_noise(unet) is noise
-
-
 def test_one_file_of_a_model_on_other_noise_levels_is_refused(changed):
     model = changed(lambda weights: weights | {"edm_vpred.sigma_max": torch.zeros(1)})
     with pytest.raises(ModelLoadError, match="noise levels of EDM, as CosXL"):
@@ -167,51 +115,3 @@ def test_one_file_of_packed_weights_is_refused_and_not_read_without_their_scales
         ModelLoadError, match="weights are packed, with scales that diffusers would leave out"
     ):
         draw(changed(lambda weights: weights | {mark: torch.ones(1)}))
-
-
-@pytest.mark.parametrize("parts", [(), ("unet", "vae")], ids=["all", "some"])
-@pytest.mark.parametrize("variant", ["fp16", "ema"])
-def test_weights_of_one_variant_alone_are_found(named, tiny_model, variant, parts):
-    assert (draw(named(f".{variant}.safetensors", *parts)) == draw(tiny_model)).all()
-
-
-def test_plain_weights_come_before_a_variant(tiny_model, tmp_path):
-    both = tmp_path / "both"
-    shutil.copytree(tiny_model, both)
-    (both / "unet" / "diffusion_pytorch_model.fp16.safetensors").write_bytes(b"damaged")
-    assert (draw(both) == draw(tiny_model)).all()
-
-
-def test_pickled_networks_are_named_with_the_option_that_reads_them(tiny_model, tmp_path):
-    pickled = tmp_path / "pickled"
-    tiny_pipeline().save_pretrained(pickled, safe_serialization=False)
-    (pickled / "vae" / "diffusion_pytorch_model.safetensors").write_bytes(b"?")  # this one would be safe
-    with pytest.raises(ModelLoadError, match=r"unet has pickled weights \(.bin\) alone.*--allow-pickle"):
-        draw(pickled)
-    (pickled / "vae" / "diffusion_pytorch_model.safetensors").unlink()
-    if list(pickled.rglob("model.safetensors")):  # transformers writes no pickles any more
-        assert (draw(pickled, allow_pickle=True) == draw(tiny_model)).all()
-
-
-@pytest.mark.parametrize(
-    ("name", "reason"),
-    [
-        ("gone.safetensors", "there is no file gone.safetensors"),
-        ("models/gone.ckpt", "there is no file models/gone.ckpt"),
-        ("nobody-at-all/no-such-model", "cannot load the model nobody-at-all/no-such-model: .*hf download"),
-        ("not a hub id", "cannot load the model not a hub id: .*hf download"),
-        ("old.ckpt", r"old.ckpt: it is no .safetensors file.*--allow-pickle"),
-        ("notes.txt", "is a file, and none with a model's weights"),
-    ],
-)
-def test_what_can_only_fail_is_refused_before_any_library_is_imported(tmp_path, monkeypatch, name, reason):
-    for file in ("old.ckpt", "notes.txt"):
-        (tmp_path / file).touch()
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(ModelLoadError, match=reason):
-        sources.check(ModelSettings(model=name, offline=True))
-
-
-def test_a_required_safety_checker_must_be_there(tiny_model):
-    with pytest.raises(ModelLoadError, match="has no safety checker"):
-        load(model=str(tiny_model), safety=SafetyPolicy.REQUIRED)

@@ -71,12 +71,6 @@ def test_it_gives_up_at_the_cap_and_counts_every_refusal(retries):
     assert len(seeds_of(painter)) == retries + 1
 
 
-def test_every_retry_of_every_seed_has_a_seed_of_its_own():
-    tasks = [Task(RECIPE, "", "", seed) for seed in range(3)]
-    seeds = [each.seed for task in tasks for each in (task, *(task.retry(number) for number in range(1, 5)))]
-    assert len(set(seeds)) == 15
-
-
 class RedChecker(torch.nn.Module):
     """Has the interface of Stable Diffusion's checker; refuses images that are mostly red."""
 

@@ -1,17 +1,21 @@
 """Replicas in processes: the same images, and none of their deaths is a caller's."""
 
+from __future__ import annotations
+
 import asyncio
 import multiprocessing
-from dataclasses import replace
 from functools import partial
+from pathlib import Path
 
 import pytest
 
-from pcevolve_server.engines import choice, processes
-from pcevolve_server.errors import GenerationError, ModelLoadError, SettingsError
-from pcevolve_server.model_settings import ModelSettings
+from pcevolve_server.engines import processes
+from pcevolve_server.errors import (
+    EngineLostError,
+    GenerationError,
+    ModelLoadError,
+)
 from pcevolve_server.models import ModelCache
-from pcevolve_server.settings import EngineKind, Settings
 from pcevolve_server.work import Recipe, Task
 from support.painters import Breakable, Obedient, unloadable
 
@@ -102,23 +106,6 @@ def test_a_model_that_cannot_be_loaded_ends_every_process():
         run_scenario(lambda engine: None, unloadable, replicas=2)
 
 
-def test_each_gpu_has_a_replica_and_more_replicas_share_them_in_turns():
-    settings = Settings(engine=EngineKind.PROCESSES, others=(ModelSettings("b"),))
-    loads = choice.list_loads(settings, ("cuda:0", "cuda:1"))
-    assert [[model.device for model in load.args[0]] for load in loads] == [["cuda:0"] * 2, ["cuda:1"] * 2]
-    three = choice.list_loads(replace(settings, replicas=3), ("cuda:0", "cuda:1"))
-    assert [load.args[0][0].device for load in three] == ["cuda:0", "cuda:1", "cuda:0"]
-    (named,) = choice.list_loads(replace(settings, replicas=1, model=ModelSettings(device="cuda:1")), ())
-    assert named.args[0][0].device == "cuda:1"
-
-
-def test_devices_are_of_processes_alone():
-    with pytest.raises(SettingsError, match="--devices goes with --engine processes"):
-        Settings(devices="cuda:0")
-    named = Settings(engine=EngineKind.PROCESSES, devices="cuda:0, cuda:2,")
-    assert named.device_names == ("cuda:0", "cuda:2")
-
-
 def test_batches_run_on_two_devices_at_once_and_one_that_fails_leaves_the_other():
     async def scenario():
         loads = [partial(ModelCache, [partial(Breakable, shade)]) for shade in (10, 20)]
@@ -138,3 +125,55 @@ def test_batches_run_on_two_devices_at_once_and_one_that_fails_leaves_the_other(
     both, again, kept = asyncio.run(scenario())
     assert sorted(both) == sorted(again) == [10, 20]
     assert kept == 1
+
+
+@pytest.mark.system
+@pytest.mark.parametrize("prompt", ["break once", "hang once"])
+def test_a_replica_whose_device_fails_is_replaced_and_its_batch_answered(prompt, tmp_path):
+    async def scenario():
+        load = partial(ModelCache, [partial(BreakableOnce, str(tmp_path / "failed"))])
+        engine = await processes.opening([load], 0.5)()
+        try:
+            return seeds_of(await engine.run(tasks(prompt, 0, 1)))
+        finally:
+            await engine.close()
+
+    assert asyncio.run(scenario()) == [0, 1]
+    assert (tmp_path / "failed").exists()
+
+
+class BreakableOnce(Breakable):
+    """Its first process's device fails."""
+
+    def __init__(self, file):
+        super().__init__()
+        self.file = file
+
+    def create(self, tasks, is_cancelled=lambda: False):
+        if not Path(self.file).exists() and "once" in tasks[0].prompt:
+            Path(self.file).touch()
+            if "hang" in tasks[0].prompt:
+                self.device.hangs.set()
+            self.device.broken = True
+        return super().create(tasks, is_cancelled)
+
+
+@pytest.mark.system
+def test_a_replica_that_cannot_be_replaced_ends_the_engine(tmp_path):
+    async def scenario():
+        engine = await processes.opening([partial(load_once, str(tmp_path / "loaded"))])()
+        try:
+            with pytest.raises(EngineLostError, match="could not be replaced"):
+                await engine.run(tasks("break", 0))
+        finally:
+            await engine.close()
+
+    asyncio.run(scenario())
+
+
+def load_once(file):
+    """Load, but for the first time alone: the device is gone for every process."""
+    if Path(file).exists():
+        raise ModelLoadError("device cuda is not available")
+    Path(file).touch()
+    return ModelCache([Breakable])

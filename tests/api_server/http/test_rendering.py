@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pcevolve_server.errors import NotFoundError
-from pcevolve_server.http import rendering, service
+from pcevolve_server.http import rendering
 from pcevolve_server.http.rendering import Links
 from pcevolve_server.settings import Key
 from pcevolve_shared import images, wire
@@ -63,16 +63,6 @@ def test_a_caller_s_oldest_images_go_when_there_are_too_many_and_nobody_else_s(m
     assert store.find(theirs, "other").data == b"12345678"
     together = keep(store, "one", b"1234", b"1234", b"1234")
     assert [store.find(name, "one").data for name in together] == [b"1234"] * 3  # of one answer none goes
-
-
-def test_more_images_than_can_be_kept_for_one_answer_are_refused(client, fake, monkeypatch):
-    monkeypatch.setattr(service, "MOST_BYTES", 3 * 8 * 8 * 2)
-    statuses = [
-        client.post(wire.TEXT_TO_IMAGE, json=ASK | {"width": 8, "height": 8, "n": n}).status_code
-        for n in (2, 3)
-    ]
-    assert statuses == [200, 422]
-    assert len(fake.batches) == 1
 
 
 @pytest.mark.parametrize(

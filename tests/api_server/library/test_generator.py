@@ -1,14 +1,8 @@
 """A library behind the API: draws by words, neighbours by nearness, and what it says of itself."""
 
-import os
-
-import faiss
 import numpy as np
-import pytest
 from PIL import Image
 
-from pcevolve_server.errors import ModelLoadError
-from pcevolve_server.model_settings import Embedding, Lora, SafetyPolicy
 from pcevolve_server.work import Recipe, Task
 from pcevolve_shared import images, wire
 from support.collections import library, pixels
@@ -51,21 +45,6 @@ def test_strength_1_is_the_creation_of_that_seed(root, loaded):
     assert all(map(same, varied, ask(generator, range(8))))
 
 
-@pytest.mark.parametrize(
-    ("setting", "reason"),
-    [
-        ({"safety": SafetyPolicy.REQUIRED}, "a library has no safety checker"),
-        ({"adapter": "ip"}, "for diffusion models"),
-        ({"scheduler": "ddim"}, "for diffusion models"),
-        ({"loras": (Lora("style"),)}, "for diffusion models"),
-        ({"embeddings": (Embedding("word"),)}, "for diffusion models"),
-    ],
-)
-def test_what_only_a_model_that_draws_can_do_is_refused(root, loaded, setting, reason):
-    with pytest.raises(ModelLoadError, match=reason):
-        loaded(root, **setting)
-
-
 def test_neighbours_are_farther_for_larger_strengths_and_others_for_other_seeds(tmp_path, loaded):
     generator = loaded(library(tmp_path / "many", images=24))
     posted = Image.fromarray(pixels((200, 40, 40), 0))
@@ -92,12 +71,3 @@ def test_the_api_answers_as_it_does_for_any_model(root, loaded):
         assert images.decode(shown).size == (32, 16)
         refused = client.post(wire.TEXT_TO_IMAGE, json=ask_for | {"scheduler": "ddim"})
         assert refused.status_code == 422
-
-
-def test_a_library_takes_the_cores_that_the_process_may_use(root, loaded, monkeypatch):
-    taken = []
-    monkeypatch.setattr(faiss, "omp_set_num_threads", taken.append)
-    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0}, raising=False)
-    monkeypatch.setattr(os, "cpu_count", lambda: 64)
-    loaded(root, threads=0)
-    assert set(taken) == {1}

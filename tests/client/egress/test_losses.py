@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -283,10 +283,6 @@ def test_whatever_fails_and_wherever_a_run_is_cut_off_the_resumed_one_ends_as_it
         provider.well = True
         assert run_until_it_ends(root, provider, at_once=at_once, lookahead=1) is None
     assert faults_of(root) == []
-
-
-def without(slot: str, keep: Iterable[str]) -> Callable[[list[Event]], list[Event]]:
-    return lambda events: [each for each in events if each.get("slot") != slot or each["kind"] in keep]
 
 
 def test_a_good_answer_that_is_called_missing_is_found_out(tmp_path):

@@ -181,9 +181,6 @@ def lies(**changes: object):
     return lambda self, strength: honest(self, strength).model_copy(update=changes)
 
 
-PRIVATE = hashlib.sha256(png(77)).hexdigest()
-
-
 @pytest.mark.parametrize("lie", ["no cost", "an image that no release chose", "no noise from a seed"])
 def test_an_auditor_who_has_the_run_finds_what_an_owner_says_otherwise(
     evolved, native, tmp_path, monkeypatch, lie

@@ -1,0 +1,160 @@
+"""What a caller is told who hangs up, or whose model fails."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import threading
+
+import pytest
+from starlette.requests import Request
+
+from pcevolve_server.errors import (
+    AbandonedError,
+    BusyError,
+    CrowdedError,
+    DeadlineError,
+    EngineLostError,
+    GenerationError,
+    InvalidRequestError,
+    NotFiniteError,
+    NotReadyError,
+)
+from pcevolve_server.http import answering
+from pcevolve_server.http.rendering import Answer
+from pcevolve_shared import wire
+from pcevolve_shared.chat import ChatResponse, Choice, Reply, Usage
+from support.served import read_refusal
+
+ASK = {"model": "fake", "prompt": "a cat", "seed": 7}
+
+
+def hang_up(client, path, body, kind=b"application/json", **more):
+    """Post a body, or its beginning, and close the connection; the first status that is sent."""
+    headers = [(b"content-type", kind), (b"content-length", b"900")]
+    scope = {"type": "http", "method": "POST", "path": path, "query_string": b"", "headers": headers}
+    messages = [{"type": "http.disconnect"}, {"type": "http.request", "body": body, **more}]
+    statuses = []
+
+    async def receive():
+        return messages.pop()
+
+    async def send(message):
+        statuses.append(message.get("status"))
+
+    client.portal.call(client.app, scope, receive, send)
+    return statuses[0]
+
+
+@pytest.mark.parametrize(
+    ("path", "kind"),
+    [
+        (wire.TEXT_TO_IMAGE, b"application/json"),
+        (wire.OPENAI_EDITS, b"multipart/form-data; boundary=x"),
+    ],
+)
+def test_a_caller_who_hangs_up_in_the_middle_of_a_body_is_no_fault_of_the_server(client, path, kind):
+    hang_up(client, path, b"{", kind, more_body=True)
+    counted = client.get(wire.METRICS).text
+    assert 'status="499"} 1.0' in counted
+    assert 'status="500"' not in counted
+
+
+def test_a_caller_who_hangs_up_leaves_the_queue(client, fake, wait):
+    fake.gate.clear()
+    first = threading.Thread(target=client.post, args=(wire.TEXT_TO_IMAGE,), kwargs={"json": ASK})
+    first.start()
+    wait(lambda: fake.batches)
+    status = hang_up(client, wire.TEXT_TO_IMAGE, json.dumps(ASK | {"seed": 1}).encode())
+    fake.gate.set()
+    first.join()
+    client.post(wire.TEXT_TO_IMAGE, json=ASK | {"seed": 2})
+    assert status == 499
+    assert [[task.seed for task in batch] for batch in fake.batches] == [[7], [2]]
+
+
+def test_a_failing_model_answers_500_without_its_message_and_goes_on(client):
+    response = client.post(wire.TEXT_TO_IMAGE, json=ASK | {"prompt": "explode"})
+    read_refusal(response, 500, "generation_failed")
+    assert "SECRET" not in response.text
+    assert client.post(wire.TEXT_TO_IMAGE, json=ASK).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("error", "severity"),
+    [
+        (NotReadyError("loading"), logging.INFO),
+        (CrowdedError("too many"), logging.INFO),
+        (EngineLostError("gone"), logging.ERROR),
+        (DeadlineError("late"), logging.WARNING),
+        (NotFiniteError(), logging.ERROR),
+        (GenerationError("failed"), logging.ERROR),
+        (InvalidRequestError("steps"), logging.INFO),
+    ],
+)
+def test_what_the_operator_has_to_mend_is_an_error_in_the_log(error, severity):
+    assert answering._severity(error) == severity
+
+
+def stream(work, coming, *, with_usage=False, heartbeat=15.0):
+    """What a stream sends, to a caller from whom a message comes when ``coming`` is done."""
+    sent = []
+    scope = {"type": "http", "headers": [], "state": {"request_id": "r1"}}
+
+    async def receive():
+        await coming()
+        return {"type": "http.disconnect"}
+
+    async def send(message):
+        sent.append(message)
+
+    asyncio.run(answering.ChatStream(Request(scope), work, with_usage, heartbeat)(scope, receive, send))
+    return [each.get("status") or each["body"] for each in sent]
+
+
+async def never():
+    await asyncio.Event().wait()
+
+
+async def written():
+    usage = Usage(prompt_tokens=1, completion_tokens=1, total_tokens=2)
+    choice = Choice(index=0, message=Reply(content="brown"), finish_reason="stop")
+    return Answer(
+        ChatResponse(id="c", created=1, model="m", choices=(choice,), usage=usage).model_dump_json(), 3
+    )
+
+
+def test_a_stream_has_comments_until_all_is_written_and_says_what_was_cut():
+    async def slowly():
+        await asyncio.sleep(0.05)
+        return await written()
+
+    status, *beats, said, end = stream(slowly, never, with_usage=True, heartbeat=0.01)
+    assert (status, set(beats), end) == (200, {b": still here\n\n"}, b"")
+    first, *events, last = said.decode().split("\n\n")[:-1]
+    assert (first, last) == (": 3 tokens of the prompt were cut", "data: [DONE]")
+    assert len(events) == 3  # the text, its end, and the usage
+
+
+def test_what_fails_before_a_stream_began_is_raised_and_later_an_event():
+    async def fail():
+        raise BusyError("full")
+
+    async def fail_late():
+        await asyncio.sleep(0.05)
+        raise BusyError("full")
+
+    with pytest.raises(BusyError, match="full"):
+        stream(fail, never)
+    *_, event, end = stream(fail_late, never, heartbeat=0.01)
+    assert json.loads(event.removeprefix(b"data: "))["error"]["code"] == "queue_full"
+    assert end == b""
+
+
+def test_nothing_is_written_for_a_caller_who_has_gone():
+    async def leave():
+        return None
+
+    with pytest.raises(AbandonedError, match="closed the connection"):
+        stream(never, leave)
