@@ -235,10 +235,10 @@ def test_a_published_encoder_from_a_directory_votes_and_the_audit_asks_for_it(
             "data.unit_column is about texts",
         ),
         ({"shots": 40}, "about as many as --shots says"),
-        ({"method": "secpe"}, "say which with method.secrets"),
-        ({"method": "secpe", "secrets": "/dev/null"}, "method.secrets /dev/null cannot be read"),
+        ({"method": "secpe"}, "say which with data.secrets"),
+        ({"method": "secpe", "secrets": "/dev/null"}, "data.secrets /dev/null cannot be read"),
         ({"method": "secpe", "secret_columns": "ward"}, "no column 'ward'"),
-        ({"method": "dp-means", "secret_columns": "patient"}, "method.secret_columns: only secpe has it"),
+        ({"method": "dp-means", "secret_columns": "patient"}, "data.secret_columns: only secpe has it"),
     ],
 )
 def test_what_does_not_go_together_is_refused_before_anything_is_spent(

@@ -23,7 +23,7 @@ from typing import Any
 
 from pcevolve.config.config import RunConfig
 from pcevolve.config.files import KEY_VARIABLE, read_key_file
-from pcevolve.config.providers import ProviderSettings
+from pcevolve.config.owner import ProviderSettings
 from pcevolve.config.sources import name_options, read_toml
 from pcevolve.egress.address import require_address, require_key, require_proxy
 from pcevolve.errors import UsageError

@@ -11,7 +11,7 @@ import pytest
 
 from pcevolve.config.config import RunConfig
 from pcevolve.config.files import read_key_file, read_prompts, spell_prompts
-from pcevolve.config.sections import DataSettings
+from pcevolve.config.owner import DataSettings
 from pcevolve.config.sources import gather, read_toml
 from pcevolve.errors import UsageError
 

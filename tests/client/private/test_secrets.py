@@ -62,7 +62,7 @@ MARKS = (("jane doe", "berlin"), ("jane doe", ""), ("", ""), ("john", ""))
 @pytest.mark.parametrize(
     ("sources", "data", "holds", "said"),
     [
-        (list_secrets("john", "jane"), dataset(*TEXTS), (1, 1, 0, 0), "secret 2 of method.secrets"),
+        (list_secrets("john", "jane"), dataset(*TEXTS), (1, 1, 0, 0), "secret 2 of data.secrets"),
         (
             Sources((), ("patient", "town"), ETA),
             dataset(*TEXTS, marks=MARKS),

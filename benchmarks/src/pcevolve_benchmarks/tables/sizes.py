@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from pcevolve.config.providers import MaxCost, Price
-from pcevolve.config.sections import Epsilon
+from pcevolve.config.runner import Epsilon
 from pcevolve.privacy import Budget
 from pcevolve.public import settings
 from pcevolve.public.options import Setting

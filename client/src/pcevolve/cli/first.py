@@ -13,8 +13,9 @@ import typer
 from rich.console import Console
 
 from pcevolve.cli.options import ConfigFile, Json, Said, gather, takes
+from pcevolve.config.config import RunConfig
 from pcevolve.config.files import spell_prompts
-from pcevolve.config.sections import Config, DataSettings
+from pcevolve.config.owner import DataSettings
 from pcevolve.durable import write_durably
 from pcevolve.encoders import FETCHED
 from pcevolve.errors import DataError, UsageError, printable
@@ -51,7 +52,7 @@ MOST_LINES = 20
 STAYS = "Nothing was sent or spent. These counts are private: they stay on this machine."
 
 
-@takes(Config, only=lambda option: option.name in {"shots", "unit_map", "method", "dialect"})
+@takes(RunConfig, only=lambda option: option.name in {"shots", "unit_map", "method", "dialect"})
 def check(
     context: typer.Context,
     folder: Annotated[
@@ -75,7 +76,6 @@ def check(
 
     Nothing is sent and nothing is spent. Exit code 0 if a run would take the folder as it is, 3 if not.
     """
-    from pcevolve.config.config import RunConfig
     from pcevolve.session.first.check import check_folder, check_texts, spell_source
     from pcevolve.session.preflight import makes_texts
 
@@ -268,10 +268,10 @@ NEEDED = {"private": "digits", "domain": "anything", "out": "."}
 def _asks_about(option: Option) -> bool:
     """True if an option says what a run would use of this machine or whom it would ask."""
     asked = option.section in ("provider", "encoder") and option.name not in ("yes", "max_cost", "out")
-    return asked and option.name in Config.MOST_USED
+    return asked and option.name in RunConfig.MOST_USED
 
 
-@takes(Config, only=_asks_about)
+@takes(RunConfig, only=_asks_about)
 def doctor(
     context: typer.Context,
     *,
@@ -284,7 +284,6 @@ def doctor(
 
     Nothing private is read. The API gets the greeting that every run sends.
     """
-    from pcevolve.config.config import RunConfig
     from pcevolve.session.first.doctor import examine
 
     found = [*examine(RunConfig.of({**NEEDED, **gather(context, options, said, config)}))]

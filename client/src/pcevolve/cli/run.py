@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 
 from pcevolve.cli.options import ConfigFile, Json, Said, Verbose, gather, takes
-from pcevolve.config.sections import Config
+from pcevolve.config.config import RunConfig
 from pcevolve.screen import lay_out
 
 StartingFrom = Annotated[
@@ -24,7 +24,7 @@ StartingFrom = Annotated[
 ]
 
 
-@takes(Config)
+@takes(RunConfig)
 def run(
     context: typer.Context,
     *,
@@ -64,7 +64,7 @@ def run(
     show(carry_out(request, Audience(verbose=verbose), open_page=dashboard), as_json, verbose)
 
 
-@takes(Config)
+@takes(RunConfig)
 def preview(
     context: typer.Context,
     *,

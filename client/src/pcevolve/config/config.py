@@ -1,59 +1,71 @@
-"""All options of a run, read once and kept with it: the common ones, and those of the method that is named."""
+"""All options of a run, read once and kept by its owner: the public ones, and those that no other process may know."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from functools import reduce
-from operator import or_
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypeAlias
+from typing import Self, TypeVar
 
 import tomli_w
-from pydantic import Field, create_model
+from pydantic import model_validator
 
-from pcevolve.config.files import read_key
-from pcevolve.config.sections import Config
+from pcevolve.config.owner import DataSettings, EncoderSettings, PrivacySettings, ProviderSettings
+from pcevolve.config.providers import PublicProvider
+from pcevolve.config.runner import (
+    AnyMethod,
+    Config,
+    OutputSettings,
+    PublicConfig,
+    PublicData,
+    PublicEncoder,
+    PublicPrivacy,
+)
 from pcevolve.config.sources import name_options, read_toml
 from pcevolve.durable import write_durably
-from pcevolve.public.methods import AUTO, METHOD_SETTINGS, require_method
-from pcevolve.public.options import list_options, validate
-from pcevolve.public.settings import MethodSettings
-
-if TYPE_CHECKING:
-    AnyMethod: TypeAlias = MethodSettings
-else:
-
-    def _name_section(name: str, parameters: type[MethodSettings]) -> type[MethodSettings]:
-        """A method's section, which its name tells from the others."""
-        notes = MethodSettings.model_fields["name"]
-        return create_model(
-            parameters.__name__,
-            __base__=parameters,
-            __module__=parameters.__module__,
-            name=(Annotated[Literal[name], *notes.metadata, Field(description=notes.description)], name),
-        )
-
-    _SECTIONS = [
-        _name_section(AUTO, MethodSettings),
-        *(_name_section(name, parameters) for name, parameters in METHOD_SETTINGS.items()),
-    ]
-    AnyMethod = Annotated[reduce(or_, _SECTIONS), Field(discriminator="name")]
+from pcevolve.public.methods import SecretEvolution
+from pcevolve.public.options import list_options
+from pcevolve.public.settings import Section
 
 
 class RunConfig(Config):
-    """All options of a run; stored with it as ``config.toml``.
+    """All options of a run, which its owner alone knows; stored as ``config.toml``.
 
-    ``method`` has the parameters of the method that it names, and no others.
+    It is no ``PublicConfig``, so that nobody can hand it to the runner by mistake.
     """
 
+    data: DataSettings
+    privacy: PrivacySettings
     method: AnyMethod
+    provider: ProviderSettings
+    encoder: EncoderSettings
+    output: OutputSettings
 
-    @classmethod
-    def of(cls, values: Mapping[str, Any]) -> Self:
-        """Validate options by their names (``shots``, ``votes``); ``UsageError`` if one is missing or wrong."""
-        name = str(values.get("method", AUTO))
-        name = name if name == AUTO else require_method(name)
-        return validate(cls, {**values, "method": name})
+    @model_validator(mode="after")
+    def _secrets_are_protected(self) -> Self:
+        given = ("secrets", self.data.secrets), ("secret-columns", self.data.secret_columns)
+        for name, value in given:
+            if value and not isinstance(self.method, SecretEvolution):
+                raise ValueError(f"{name}: only secpe has it")
+        return self
+
+    def public(self) -> PublicConfig:
+        """These options without the owner's: all that a process with the network is told of them."""
+        return PublicConfig(
+            data=_keep_public(PublicData, self.data),
+            privacy=_keep_public(PublicPrivacy, self.privacy),
+            method=self.method,
+            provider=_keep_public(PublicProvider, self.provider),
+            encoder=_keep_public(PublicEncoder, self.encoder),
+            output=self.output,
+        )
+
+    def changed(self, **values: object) -> Self:
+        """These options, some with other values, by name; another method has parameters of its own."""
+        method = values.get("method", self.method.name)
+        foreign = {
+            each.name for each in list_options(type(self)) if each.owners and method not in each.owners
+        }
+        kept = {name: value for name, value in self.options().items() if name not in foreign}
+        return self.of({**kept, **values})
 
     @classmethod
     def load(cls, path: Path) -> Self:
@@ -65,27 +77,12 @@ class RunConfig(Config):
         values = self.model_dump(mode="json", exclude_none=True)
         write_durably(path, tomli_w.dumps(values).encode(), 0o600)
 
-    def get(self, name: str) -> Any:  # noqa: ANN401 - as many types as there are options
-        """Return an option by its name; None if the method has no such parameter."""
-        return self.options().get(name)
 
-    def options(self) -> dict[str, Any]:
-        """All options by their names."""
-        return {
-            each.name: each.of(self)
-            for each in list_options(type(self))
-            if not each.owners or self.method.name in each.owners
-        }
+Kind = TypeVar("Kind", bound=Section)
 
-    def changed(self, **values: object) -> Self:
-        """These options, some with other values, by name; another method has parameters of its own."""
-        method = values.get("method", self.method.name)
-        foreign = {
-            each.name for each in list_options(type(self)) if each.owners and method not in each.owners
-        }
-        kept = {name: value for name, value in self.options().items() if name not in foreign}
-        return self.of({**kept, **values})
 
-    def key(self) -> str | None:
-        """The API key, from the environment or a file that nobody else can read; else ``UsageError``."""
-        return read_key(self.provider.api_key_file)
+def _keep_public(kind: type[Kind], part: Kind) -> Kind:
+    """A section without the owner's fields, which its public kind has not."""
+    names = kind.model_fields.keys()
+    values = {name: getattr(part, name) for name in names}
+    return kind.model_construct(part.model_fields_set & names, **values)  # type: ignore[return-value]  # is a Kind

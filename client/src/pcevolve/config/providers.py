@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from pcevolve.config.files import KEY_VARIABLE, FileText
+from pcevolve.config.files import KEY_VARIABLE
 from pcevolve.public import requests
 from pcevolve.public import settings as public
 from pcevolve.public.options import OWN, Setting
@@ -33,7 +33,7 @@ Price = Annotated[
 ]
 
 
-class ProviderSettings(public.Section):
+class PublicProvider(public.Section):
     """The API, what is asked of its model, and what may be spent there."""
 
     api: Annotated[str, Field(description="Address of the image API."), public.PUBLIC] = (
@@ -74,14 +74,6 @@ class ProviderSettings(public.Section):
         Setting(resumable=True),
     ] = False
     prompt_template: requests.PromptTemplate = TEMPLATE
-    prompts: Annotated[
-        FileText | None,
-        Field(
-            description="JSON file with several prompts for each class, as 'pcevolve prompts' writes it: the "
-            "first images are asked for with them, in equal shares, word for word."
-        ),
-        public.PUBLIC,
-    ] = None
     negative_prompt: requests.NegativePrompt = ""
     guidance: Annotated[
         requests.Guidance | None,

@@ -17,32 +17,34 @@ Exact: TypeAlias = float | str | Fraction
 class RunOptions(TypedDict, total=False):
     """All options of a run but those that ``evolve`` names itself; docs/options.md says what each is for."""
 
-    from_run: AnyPath | None
     test: AnyPath | None
     shots: int
-    subsample: int | None
-    subsample_seed: int | None
     unit_map: AnyPath | None
+    from_run: AnyPath | None
+    subsample: int | None
+    unit_size: int | None
+    window: str | None
+    subsample_seed: int | None
     unit_column: str | None
     unit_namespace: str | None
-    unit_size: int | None
     words: Mapping[str, str] | AnyPath | None
     unlabelled: bool
-    window: str | None
     text_column: str | None
     label_column: str | None
+    secrets: AnyPath | None
+    secret_columns: Sequence[str]
     delta: float | None
     relation: Literal["replace-one", "add-remove"]
-    ledger: AnyPath | None
-    lifetime_epsilon: Exact | None
     forget_insecure: bool
     pad_selection: float | None
     pace: float
+    ledger: AnyPath | None
+    lifetime_epsilon: Exact | None
     insecure_noise_seed: int | None
     method: Literal["auto", "aug-pe", "dp-means", "jvem", "pcevolve", "pe", "pe-em", "random", "secpe", "t2i"]
-    calibration: Literal["tight", "published"]
     candidates: int
     iterations: int | None
+    calibration: Literal["tight", "published"]
     initial: int | None
     prototypes: int | None
     min_usable: float
@@ -63,19 +65,16 @@ class RunOptions(TypedDict, total=False):
     variations: int | None
     tau: float | None
     class_counts: bool
-    secrets: AnyPath | None
-    secret_columns: Sequence[str]
     secret_prior: float | None
     secret_bound: float | None
     secret_size: int | None
     cells: int | None
-    answered_by: str | None
     max_cost: float | None
+    yes: bool
+    answered_by: str | None
     price: float | None
     max_requests: int | None
-    yes: bool
     prompt_template: str
-    prompts: AnyPath | None
     negative_prompt: str | None
     guidance: float | None
     steps: int | None
@@ -96,9 +95,10 @@ class RunOptions(TypedDict, total=False):
     timeout: float
     patience: float
     first_contact: float
+    prompts: AnyPath | None
     encoder: str
-    encoder_weights: AnyPath | None
     device: str
+    encoder_weights: AnyPath | None
     formats: Sequence[Literal["parquet", "webdataset"]]
     licence: str
 

@@ -101,7 +101,7 @@ class Sources:
         small = [text.casefold() for text in data.items] if self.listed else []
         found = find_holders([each.letters for each in self.listed], small)
         for number, (secret, places) in enumerate(zip(self.listed, found, strict=True), 1):
-            yield secret.letters, Held(f"secret {number} of method.secrets", secret.budget, places)
+            yield secret.letters, Held(f"secret {number} of data.secrets", secret.budget, places)
         for at, column in enumerate(self.columns):
             holders: dict[str, list[int]] = defaultdict(list)
             for place, marks in enumerate(data.marks):
@@ -127,16 +127,16 @@ def read_secrets(path: Path, budget: float) -> tuple[Secret, ...]:
     try:
         lines = read_file(path, MOST_BYTES).decode("utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError):
-        raise DataError(f"method.secrets {path} cannot be read: give a text file in UTF-8, {FORM}") from None
+        raise DataError(f"data.secrets {path} cannot be read: give a text file in UTF-8, {FORM}") from None
     found: dict[str, Secret] = {}
     for number, line in enumerate(lines, 1):
         if line.strip():
-            secret = _secret(line, f"method.secrets {path}: line {number}", budget)
+            secret = _secret(line, f"data.secrets {path}: line {number}", budget)
             known = found.get(secret.letters, secret)
             # Twice on a list: the stricter promise holds for both.
             found[secret.letters] = min(known, secret, key=lambda each: each.budget)
     if not found or len(found) > MOST:
-        raise DataError(f"method.secrets {path} holds {'no' if not found else f'more than {MOST:,}'} secrets")
+        raise DataError(f"data.secrets {path} holds {'no' if not found else f'more than {MOST:,}'} secrets")
     return tuple(found.values())
 
 

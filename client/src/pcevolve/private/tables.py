@@ -294,7 +294,7 @@ def _require_columns(path: Path, wanted: Sequence[str], there: Sequence[str]) ->
         raise DataError(
             f"{path} has no column {missing[0]!r}: it has {offers}; data.text_column, data.label_column, "
             "data.unit_column "
-            "and method.secret_columns name them"
+            "and data.secret_columns name them"
         )
     if twice := [name for name in wanted if list(there).count(name) > 1]:
         raise DataError(f"{path} has two columns {twice[0]!r}: rename one")

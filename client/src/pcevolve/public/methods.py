@@ -5,14 +5,12 @@ What a method does with them is in its file in ``selectors``, and the registry t
 
 from __future__ import annotations
 
-from typing import Annotated, Final, Self
+from typing import Final, Self
 
-from pydantic import Field, model_validator
+from pydantic import model_validator
 
 from pcevolve.errors import UsageError
-from pcevolve.public.options import Setting
 from pcevolve.public.settings import (
-    AbsolutePath,
     Cells,
     ClassCounts,
     MethodSettings,
@@ -74,21 +72,8 @@ class Calibrated(MethodSettings):
 
 
 class SecretEvolution(MethodSettings):
-    """Parameters of SecPE: where secrets are, and what is promised of them."""
+    """Parameters of SecPE: what is promised of secrets."""
 
-    secrets: Annotated[
-        AbsolutePath | None,
-        Field(
-            description="Text file of secrets in the private texts, one a line; stays private. A prior and a "
-            "bound of its own may follow each, with tabs between."
-        ),
-        Setting(only="text"),
-    ] = None
-    secret_columns: Annotated[
-        tuple[str, ...],
-        Field(description="Columns of a table whose values are secrets of the texts beside them."),
-        Setting(only="text"),
-    ] = ()
     secret_prior: SecretPrior | None = None
     secret_bound: SecretBound | None = None
     secret_size: SecretSize | None = None

@@ -133,13 +133,17 @@ class Option:
 
 @cache
 def list_options(model: type[BaseModel]) -> tuple[Option, ...]:
-    """The options that a model declares, in order; ``TypeError`` for a field without ``Setting`` or help."""
+    """The options of a model by section, the most used first; ``TypeError`` for one without help or ``Setting``."""
     found: dict[str, Option] = {}
     for name, field in model.model_fields.items():
         for option in _options(name, field):
             known = found.get(option.name)
             found[option.name] = option if known is None else _join(known, option)
-    return tuple(found.values())
+    if not is_sectioned(model):
+        return tuple(found.values())
+    used, sections = model.MOST_USED, [*model.model_fields]  # type: ignore[attr-defined]  # what makes it sectioned
+    rank = {name: used.index(name) if name in used else len(used) for name in found}
+    return tuple(sorted(found.values(), key=lambda each: (sections.index(each.section), rank[each.name])))
 
 
 def _join(known: Option, other: Option) -> Option:
@@ -280,7 +284,8 @@ def first_fault(error: ValidationError, model: type[BaseModel]) -> str:
         is_name = rest and _WORD.fullmatch(name)
         return f"{spell(name.replace('-', '_'), model)}: {rest}" if is_name else said
     if fault["type"] == "missing":
-        lacking = [_name_at(each["loc"], model) for each in faults if each["type"] == "missing"]
+        missing = {_name_at(each["loc"], model) for each in faults if each["type"] == "missing"}
+        lacking = [each.name for each in list_options(model) if each.name in missing]
         *first, last = (spell(each, model) for each in lacking)
         return f"{', '.join(first)}{' and ' if first else ''}{last} must be given: --help says more"
     if fault["type"] == "extra_forbidden":

@@ -14,7 +14,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from pcevolve import privacy
 from pcevolve.errors import UsageError
 from pcevolve.public.figures import parse_delta
-from pcevolve.public.options import Setting
+from pcevolve.public.options import Setting, list_options
 
 MOST_ITERATIONS = 1000
 MOST_CLASSES = 1000
@@ -340,7 +340,13 @@ UNKNOWN_LICENCE = "unknown"
 class Section(BaseModel):
     """A part of a run's options, which a configuration file has as a table."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:  # noqa: ANN401 - pydantic's own
+        """Refuse an option without help or ``Setting`` when its module is imported (``TypeError``)."""
+        super().__pydantic_init_subclass__(**kwargs)
+        list_options(cls)
 
 
 class MethodSettings(Section):

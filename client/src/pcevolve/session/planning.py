@@ -207,7 +207,7 @@ def _secrecy(settings: RunConfig, method: Method) -> Secrecy | None:
         return None
     if (own := find_secrets(settings)) is None:
         raise UsageError(
-            f"--method {method.name} protects secrets: say which with method.secrets, a file, or method.secret_columns"
+            f"--method {method.name} protects secrets: say which with data.secrets, a file, or data.secret_columns"
         )
     return make_promise(own.secret_prior, own.secret_bound, own.secret_size)
 

@@ -335,8 +335,8 @@ def _require_text_files(settings: RunConfig, private: Path) -> None:
 
     require_records(private, spell_before("private"))
     _require_own_folder(settings, private, settings.data.test)
-    if settings.get("secret_columns") and private.is_dir():
-        raise UsageError("method.secret_columns names a column of a table, and --private is a folder")
+    if settings.data.secret_columns and private.is_dir():
+        raise UsageError("data.secret_columns names a column of a table, and --private is a folder")
     if settings.encoder.weights is not None and not Path(settings.encoder.weights).is_dir():
         raise UsageError(f"encoder.weights {settings.encoder.weights}: no such directory")
     if settings.data.test is not None:

@@ -198,11 +198,9 @@ def _advise_check(settings: RunConfig) -> str:
 
 
 def find_secrets(settings: RunConfig) -> SecretEvolution | None:
-    """Return a run's options about secrets; None where nothing is declared secret."""
-    own = settings.method
-    if not isinstance(own, SecretEvolution) or not (own.secrets or own.secret_columns):
-        return None
-    return own
+    """Return what a run's method promises of secrets; None where nothing is declared secret."""
+    own, data = settings.method, settings.data
+    return own if isinstance(own, SecretEvolution) and (data.secrets or data.secret_columns) else None
 
 
 def make_promise(prior: float | None, bound: float | None, most: int | None) -> Secrecy:
@@ -223,12 +221,10 @@ def read_declared(settings: RunConfig, promise: Secrecy) -> Sources:
         UsageError: A column is named twice, or not at all.
     """
     budget = secret_budget(promise.prior, promise.bound)
-    if (own := find_secrets(settings)) is None:
-        return Sources((), (), budget)
-    columns = own.secret_columns
+    columns = settings.data.secret_columns
     if len(set(columns)) < len(columns) or not all(columns):
-        raise UsageError("method.secret_columns names a column twice, or one without a name")
-    listed = () if own.secrets is None else read_secrets(own.secrets, budget)
+        raise UsageError("data.secret_columns names a column twice, or one without a name")
+    listed = () if settings.data.secrets is None else read_secrets(settings.data.secrets, budget)
     return Sources(listed, columns, budget)
 
 

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 from rich.console import Console
 
 from pcevolve.config.config import RunConfig
-from pcevolve.config.providers import ProviderSettings
+from pcevolve.config.providers import PublicProvider
 from pcevolve.egress.address import Address, Route
 from pcevolve.egress.allowance import Allowance, Meter
 from pcevolve.egress.gate import Gate
@@ -45,7 +45,7 @@ class Connection(NamedTuple):
         return self.meter.bill()
 
 
-def make_address(provider: ProviderSettings, spoken: Dialect, api: str, key: str | None) -> Address:
+def make_address(provider: PublicProvider, spoken: Dialect, api: str, key: str | None) -> Address:
     """Return where requests go, and how; ``UsageError`` where nothing can be sent like that."""
     return Address(api, key, spoken.scheme, provider.greeting, Route(provider.ca_file, provider.proxy))
 
@@ -77,7 +77,7 @@ def connect(
         yield Connection(gate, meter, pace)
 
 
-def _make_patience(provider: ProviderSettings, console: Console) -> RetryPolicy:
+def _make_patience(provider: PublicProvider, console: Console) -> RetryPolicy:
     """Return how long to go on asking an API that does not answer, and what to tell the owner meanwhile."""
     usual = RetryPolicy(
         provider.patience, provider.first_contact, lambda notice: console.print(notice.message)

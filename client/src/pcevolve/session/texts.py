@@ -37,7 +37,6 @@ from pcevolve.session.private_data import (
     NOTHING_LEFT,
     SPLIT_SEED,
     RunData,
-    find_secrets,
     note_ids,
     require_shots,
     tell_drawable,
@@ -114,8 +113,7 @@ def read_owned(given: str, plan: PublicPlan, option: str, folder: RunFolder) -> 
 
 def read_texts(settings: RunConfig, source: FolderSource) -> tuple[PrivateDataset, PrivateDataset | None]:
     """The texts that a run uses, and those that it is measured on, if there are any."""
-    declared = find_secrets(settings)
-    columns = replace(_columns(settings), secrets=declared.secret_columns if declared else ())
+    columns = replace(_columns(settings), secrets=settings.data.secret_columns)
     found = read_records(source.path, columns, settings.data.domain if settings.data.unlabelled else None)
     rest: Records | None = None
     counted = "texts" if columns.unit is None else f"units ({columns.unit})"

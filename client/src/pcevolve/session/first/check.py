@@ -12,7 +12,7 @@ from shlex import quote
 from typing import Any
 
 from pcevolve.config.config import RunConfig
-from pcevolve.config.sections import DataSettings
+from pcevolve.config.owner import DataSettings
 from pcevolve.errors import DataError
 from pcevolve.modality.images.kinds import tell_format
 from pcevolve.modality.images.levels import REFUSED, Seen

@@ -1,4 +1,4 @@
-"""Sections of a run's options but the providers' (``config.providers``) and what the plan repeats (``public``)."""
+"""Options that only the owner's process knows, beside the public ones: what is private, and what leads to it."""
 
 from __future__ import annotations
 
@@ -6,29 +6,18 @@ import os
 import secrets
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Self
+from typing import Annotated, Self
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from pcevolve.config.files import LEDGER_VARIABLE, REST, FileText, find_ledger
-from pcevolve.config.providers import ProviderSettings, Seconds
+from pcevolve.config.providers import PublicProvider
+from pcevolve.config.runner import PublicConfig, PublicData, PublicEncoder, PublicPrivacy
 from pcevolve.config.sources import read_toml
-from pcevolve.encoders import AUTO, ENCODERS, SPECTRAL, TRANSFORMER, WORDS
 from pcevolve.errors import UsageError
 from pcevolve.public import settings as public
 from pcevolve.public.options import EXACT, OWN, Setting, spell
 from pcevolve.public.words import nfc
-
-SHORTEST_TICK = 0.001
-
-
-def _tick(seconds: float | None) -> float | None:
-    if seconds is not None and 0 < seconds < SHORTEST_TICK:
-        raise ValueError(f"must be 0 or at least {SHORTEST_TICK:g} seconds")
-    return seconds
-
-
-Epsilon = Annotated[str, EXACT, Field(description="Total privacy budget of the run, > 0."), public.PUBLIC]
 
 
 def _in_one_line(words: str) -> bool:
@@ -61,8 +50,8 @@ def _read_words(value: object) -> object:
     return {nfc(name): each for name, each in value.items()}
 
 
-class DataSettings(public.Section):
-    """The private data, and what is public of them."""
+class DataSettings(PublicData):
+    """The private data."""
 
     private: Annotated[
         FileText,
@@ -73,14 +62,6 @@ class DataSettings(public.Section):
         ),
         OWN,
     ]
-    domain: public.Domain
-    from_run: Annotated[
-        public.AbsolutePath | None,
-        Field(
-            description="Folder of a finished run whose release is varied (--from); no private data are read."
-        ),
-        OWN,
-    ] = None
     test: Annotated[
         FileText | None,
         Field(
@@ -89,8 +70,6 @@ class DataSettings(public.Section):
         ),
         OWN,
     ] = None
-    shots: public.Shots = 10
-    subsample: public.Subsample | None = None
     subsample_seed: Annotated[
         int,
         Field(
@@ -125,7 +104,6 @@ class DataSettings(public.Section):
         ),
         OWN,
     ] = None
-    unit_size: public.UnitSize | None = None
     words: Annotated[
         dict[str, str] | None,
         BeforeValidator(_read_words),
@@ -140,7 +118,6 @@ class DataSettings(public.Section):
         Field(description="Take all images of --private as one class, whatever the folders."),
         OWN,
     ] = False
-    window: public.Window | None = None
     text_column: Annotated[
         str | None,
         Field(min_length=1, description="Column of a table that holds the texts; text if not given."),
@@ -151,36 +128,33 @@ class DataSettings(public.Section):
         Field(min_length=1, description="Column of a table that holds their labels; label if not given."),
         Setting(only="text"),
     ] = None
-
-    @model_validator(mode="before")
-    @classmethod
-    def _shots_are_those_that_are_drawn(cls, values: dict[str, Any]) -> dict[str, Any]:
-        if values.get("subsample") is None or "shots" in values:
-            return values
-        return {**values, "shots": values["subsample"]}
+    secrets: Annotated[
+        public.AbsolutePath | None,
+        Field(
+            description="Text file of secrets in the private texts, one a line; stays private. A prior and a "
+            "bound of its own may follow each, with tabs between."
+        ),
+        Setting(only="text"),
+    ] = None
+    secret_columns: Annotated[
+        tuple[str, ...],
+        Field(description="Columns of a table whose values are secrets of the texts beside them."),
+        Setting(only="text"),
+    ] = ()
 
     @model_validator(mode="after")
-    def _say_one_number(self) -> Self:
-        drawn = spell("subsample", Config)
-        if self.subsample is not None and int(self.shots) != self.subsample:
-            shots = spell("shots", Config)
-            raise ValueError(
-                f"{drawn} {self.subsample} and {shots} {self.shots} differ: leave {shots} out, it follows"
-            )
+    def _rest_is_left(self) -> Self:
         if self.test == REST and self.subsample is None:
             raise ValueError(
-                f"{spell('test', Config)} {REST} is for what {drawn} leaves: say how many it draws; a folder of that "
-                f"name is ./{REST}"
+                f"{spell('test', PublicConfig)} {REST} is for what {spell('subsample', PublicConfig)} leaves: say how "
+                f"many it draws; a folder of that name is ./{REST}"
             )
         return self
 
 
-class PrivacySettings(public.Section):
-    """The budget, what it protects, and what could tell by time."""
+class PrivacySettings(PublicPrivacy):
+    """The budget that belongs to the data, over all runs."""
 
-    epsilon: Epsilon = "10"
-    delta: public.Delta | None = None
-    relation: public.Relation = "replace-one"
     ledger: Annotated[
         public.AbsolutePath,
         Field(description="Privacy ledger; one for all runs, because the budget belongs to the data."),
@@ -195,29 +169,6 @@ class PrivacySettings(public.Section):
         ),
         Setting(resumable=True),
     ] = None
-    forget_insecure: Annotated[
-        bool,
-        Field(
-            description="Leave out of the sum earlier runs on these data whose noise came from a seed "
-            "(INSECURE); card and report say so."
-        ),
-        public.PUBLIC,
-    ] = False
-    pad_selection: Annotated[
-        Seconds | None,
-        AfterValidator(_tick),
-        Field(
-            description="Seconds: private work between two requests lasts a whole multiple of this, which "
-            "hides its length unless the console warns. 0: not hidden. If not given, half a "
-            "second; more for many classes, shots and candidates."
-        ),
-        Setting(resumable=True),
-    ] = None
-    pace: Annotated[
-        Seconds,
-        Field(description="Least seconds between an answer and a request."),
-        Setting(resumable=True),
-    ] = 0.0
     insecure_noise_seed: Annotated[
         int | None,
         Field(description="INSECURE, for tests: noise from a seed. The run has no privacy."),
@@ -225,17 +176,9 @@ class PrivacySettings(public.Section):
     ] = None
 
 
-class EncoderSettings(public.Section):
-    """The encoder, and where it works."""
+class EncoderSettings(PublicEncoder):
+    """The encoder's files."""
 
-    name: Annotated[
-        str,
-        Field(
-            description=f"auto (clip or resnet18 where fetched, else bundled), {', '.join(ENCODERS)}, clip:MODEL:TAG; "
-            f"{SPECTRAL} is for surfaces and textures; for texts {WORDS} (bundled) or {TRANSFORMER}HUB_ID."
-        ),
-        Setting(public=True, keyword="encoder"),
-    ] = AUTO
     weights: Annotated[
         FileText | None,
         Field(
@@ -243,48 +186,16 @@ class EncoderSettings(public.Section):
         ),
         Setting(public=True, keyword="encoder_weights"),
     ] = None
-    device: Annotated[
-        str,
-        Field(description="Where the encoder runs: auto, cpu or cuda."),
-        OWN,
-    ] = "auto"
 
 
-class OutputSettings(public.Section):
-    """Where the run goes, and what is written beside its images."""
+class ProviderSettings(PublicProvider):
+    """What is said of each class by its own name, which may be private."""
 
-    folder: Annotated[
-        Path,
-        Field(description="Folder of the run; nothing in it is ever overwritten."),
-        Setting(keyword="out"),
-    ]
-    formats: Annotated[
-        tuple[public.Form, ...],
-        Field(description="Also write the dataset as parquet, webdataset or both, beside the images."),
-        Setting(resumable=True),
-    ] = ()
-    licence: public.Licence = public.UNKNOWN_LICENCE
-
-
-class Config(BaseModel):
-    """The options of a run that every method has, by section; ``RunConfig`` has the method's own beside them.
-
-    None in an optional field means: decided when the run starts, from public facts only.
-    """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-    MOST_USED: ClassVar = (
-        *("private", "domain", "test", "shots", "unit_map"),
-        *("epsilon", "delta"),
-        *("method", "candidates", "iterations"),
-        *("api", "dialect", "model", "api_key_file", "max_cost", "yes"),
-        *("encoder", "out"),
-    )
-    """Options that have a flag; all others are for files, the environment and ``--set``."""
-
-    data: DataSettings
-    privacy: PrivacySettings
-    method: public.MethodSettings
-    provider: ProviderSettings
-    encoder: EncoderSettings
-    output: OutputSettings
+    prompts: Annotated[
+        FileText | None,
+        Field(
+            description="JSON file with several prompts for each class, as 'pcevolve prompts' writes it: the "
+            "first images are asked for with them, in equal shares, word for word."
+        ),
+        public.PUBLIC,
+    ] = None

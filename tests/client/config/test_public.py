@@ -1,0 +1,120 @@
+"""What a process with the network may know of a run's options holds nothing that is the owner's."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import Field, ValidationError
+
+from pcevolve.config.config import RunConfig
+from pcevolve.config.runner import PublicConfig
+from pcevolve.errors import UsageError
+from pcevolve.public.options import Option, list_options
+from pcevolve.public.settings import Section
+
+OPTIONS = list_options(RunConfig)
+OWNERS = {
+    "data.private",
+    "data.test",
+    "data.subsample_seed",
+    "data.unit_map",
+    "data.unit_column",
+    "data.unit_namespace",
+    "data.words",
+    "data.unlabelled",
+    "data.text_column",
+    "data.label_column",
+    "data.secrets",
+    "data.secret_columns",
+    "privacy.ledger",
+    "privacy.lifetime_epsilon",
+    "privacy.insecure_noise_seed",
+    "provider.prompts",
+    "encoder.weights",
+}
+"""All that tells something of private data, or leads to them."""
+FREE_TEXTS = {"lifetime_epsilon": "3.14159265358979", "words": {"Marked-class": "words"}, "epsilon": "7"}
+SECRET_NUMBERS = {"subsample_seed": 8_765_432_101_234_567, "insecure_noise_seed": 7_654_321_012_345_678}
+
+
+def test_every_option_is_the_owners_or_public_and_none_is_both():
+    public = {each.path for each in list_options(PublicConfig)}
+    assert {each.path for each in OPTIONS} == public | OWNERS
+    assert not public & OWNERS
+
+
+def test_a_path_that_the_runner_is_told_is_one_of_its_own_files():
+    told = {each.path for each in list_options(PublicConfig) if each.kind == "path"}
+    assert told == {"data.from_run", "provider.api_key_file", "provider.ca_file", "output.folder"}
+
+
+def _fill(option: Option, mark: str) -> object:
+    """A value that is found again wherever it went."""
+    special = {**FREE_TEXTS, **SECRET_NUMBERS}
+    if option.name in special:
+        return special[option.name]
+    text = (
+        f"/{mark}/{option.name}"
+        if option.kind == "path" or option.name == "test"
+        else f"{mark}-{option.name}"
+    )
+    return (text,) if option.is_repeated else text
+
+
+@given(mark=st.text("abcdefghijklmnopqrstuvwxyz", min_size=12, max_size=20))
+def test_no_value_of_the_owners_is_in_what_the_runner_is_told(mark):
+    owners = [each for each in OPTIONS if each.path in OWNERS and not each.is_switch]
+    values = {each.name: _fill(each, mark) for each in owners}
+    config = RunConfig.of({**values, "domain": "d", "out": "o", "method": "secpe", "unlabelled": True})
+    everything, told = config.model_dump_json(), config.public().model_dump_json()
+    marks = [mark, "Marked-class", "3.14159265358979", *map(str, SECRET_NUMBERS.values())]
+    assert all(each in everything for each in marks)
+    assert not [each for each in marks if each in told]
+    assert mark not in repr(config.public())
+    assert mark not in str(vars(config.public()))
+
+
+def test_what_the_runner_is_told_is_what_was_asked_for_and_comes_through_a_pipe():
+    config = RunConfig.of(
+        {
+            "private": "p",
+            "domain": "scratch",
+            "out": "o",
+            "method": "pe",
+            "votes": 3,
+            "timeout": 5,
+            "words": {"a": "b"},
+        }
+    )
+    told = config.public()
+    assert told.options().items() <= config.options().items()
+    assert told.options()["seed"] == config.provider.seed
+    assert (told.get("votes"), told.provider.timeout, told.data.domain) == (3, 5.0, "scratch")
+    assert told.provider.model_fields_set == {"timeout"}
+    assert PublicConfig.model_validate_json(told.model_dump_json()) == told
+
+
+@pytest.mark.parametrize("path", sorted(OWNERS))
+def test_a_runner_that_is_sent_an_option_of_the_owners_refuses_it(path):
+    section, key = path.split(".")
+    told = json.loads(RunConfig.of({"private": "p", "domain": "d", "out": "o"}).public().model_dump_json())
+    told[section][key] = "x"
+    with pytest.raises(ValidationError, match="Extra inputs are not permitted"):
+        PublicConfig.model_validate(told)
+
+
+def test_secrets_are_refused_where_nothing_would_protect_them():
+    with pytest.raises(UsageError, match=r"^data\.secrets: only secpe has it"):
+        RunConfig.of({"private": "p", "domain": "d", "out": "o", "method": "pe", "secrets": Path("s")})
+
+
+def test_an_option_that_says_nothing_of_itself_is_refused_when_it_is_declared():
+    with pytest.raises(TypeError, match="depth does not say what it is for"):
+
+        class Unmarked(Section):
+            depth: Annotated[int, Field(description="Depth.")] = 1
