@@ -54,6 +54,11 @@ def test_the_demonstration_makes_a_dataset_measures_it_beside_its_control_and_ho
         )
     )
     assert page.index("Is it useful?") < page.index("What left") < page.index("Before and after")
+    measured = summary["measured"]
+    assert (measured["judges"], measured["ahead"].keys()) == (["cnn"], {"words alone", "a random choice"})
+    assert f"<strong>{measured['word'].capitalize()}</strong>, measured: {measured['sentence']}." in page
+    assert "held-out data" not in page[: page.index("What left")], "it was tested"
+    assert measured["sentence"] not in RunFolder(shown).report.read_text("utf-8"), "a page that may be shared"
     assert audit(shown).holds
     assert RunReader.strict(shown).require_plan().frame
 

@@ -192,13 +192,12 @@ def test_everybody_is_told_the_same_word_and_the_numbers(run: RunReader):
     assert summary["usefulness"] == {"word": found.word, **found.model_dump()}
     card, report = run.layout.card.read_text(), run.layout.report.read_text()
     assert (
-        f"**{found.word.capitalize()}**, as far as what was released can tell: {found.reason('image')}."
-        in card
+        f"**Estimated {found.word}**, as far as what was released can tell: {found.reason('image')}." in card
     )
     assert "`classifier.safetensors` holds the released means of the 2 classes" in card
-    assert f"<strong>{found.word.capitalize()}</strong>, as far as what was released can tell" in report
+    assert f"<strong>Estimated {found.word}</strong>, as far as what was released can tell" in report
     told = dict(detail_result({**summary, "wall_seconds": 1}))
-    assert told["useful?"] == f"{found.word.upper()}: {found.reason('image')}"
+    assert told["useful?"] == f"ESTIMATED {found.word.upper()}: {found.reason('image')}"
 
 
 def top(plan: PublicPlan, images: int, form: Form | None) -> str:

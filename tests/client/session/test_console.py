@@ -140,6 +140,29 @@ def test_accuracies_are_those_of_a_judge_that_did_not_vote_if_there_is_one(voted
     assert "sent 1 request, 1 B; 2.5 MB came back" in lines
 
 
+ASSESSED = {"usefulness": {"word": "doubtful", "classes_apart": 9.0, "distance": 0.8, "agreement": 0.9}}
+MEASURED = {
+    "word": "not useful",
+    "sentence": "it goes 12 % (3 to 20) of the way",
+    "advice": "another provider may draw it",
+}
+
+
+def test_without_held_out_data_the_verdict_is_called_an_estimate():
+    told = dict(summarise({**SUMMARY, **ASSESSED}))
+    assert told["verdict"].startswith("ESTIMATED DOUBTFUL: its images are not quite of your domain")
+
+
+def test_the_verdict_is_what_was_measured_where_held_out_data_were_given():
+    row = {"judge": "cnn", "voted": False, **SETS}
+    lines = [
+        " ".join(line) for line in summarise({**SUMMARY, **ASSESSED, "accuracy": [row], "measured": MEASURED})
+    ]
+    place = lines.index("verdict NOT USEFUL, measured: it goes 12 % (3 to 20) of the way")
+    assert lines[place + 1] == " another provider may draw it"
+    assert not any("DOUBTFUL" in line or "test it on held-out data" in line for line in lines)
+
+
 def test_each_judge_has_a_line_among_the_figures_and_one_that_voted_says_so():
     rows = [{"judge": "cnn", "voted": False, **SETS}, {"judge": "bundled", "voted": True, **SETS}]
     told = detail_result({**SUMMARY, "accuracy": rows})

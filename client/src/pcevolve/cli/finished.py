@@ -160,11 +160,11 @@ def evaluate(
     private: Annotated[
         str | None,
         typer.Option(
-            help="The private images: to train on them too (--mix), and to look for copies of them."
+            help="The private images: how much of what they teach the dataset teaches, and copies of them in it."
         ),
     ] = None,
     mix: Annotated[
-        bool, typer.Option("--mix", help="Also train on the private images alone and on both together.")
+        bool, typer.Option("--mix", help="Also train on the private images and the dataset together.")
     ] = False,
     judge: Annotated[
         list[str] | None,
@@ -213,6 +213,13 @@ def evaluate(
 def _show(found: dict[str, Any]) -> None:
     console = Console()
     console.print(_accuracies(found))
+    if measured := found.get("measured"):
+        advice = f"\n{measured['advice']}" if measured["advice"] else ""
+        console.print(
+            f"{measured['word'].upper()}, measured: {measured['sentence']}{advice}", highlight=False
+        )
+    else:
+        console.print("--private IMAGES tells how much of what they teach the dataset teaches, in a word")
     kind = next(each for each in MODALITIES if f"test_{each}s" in found)
     console.print(
         f"chance: {found['chance']:.1%}; control: {found['control']}; {found[f'test_{kind}s']} test {kind}s"
@@ -251,7 +258,9 @@ def _accuracies(found: dict[str, Any]) -> Table:
     """A row for each set that a judge was trained on, so that any number of classes fits a terminal."""
     table = Table("judge", "trained on", "accuracy", title="Accuracy, % (s.e. over seeds of the head)")
     columns = [
-        name for name in ("dataset", "random", "shuffled", "private", "both") if name in found["judges"][0]
+        name
+        for name in ("dataset", "words", "random", "shuffled", "private", "both")
+        if name in found["judges"][0]
     ]
     for row in found["judges"]:
         name = f"{row['judge']} (voted)" if row["voted"] else row["judge"]

@@ -137,17 +137,16 @@ class AccuracyTest(PrivateFigures):
         """Prepare the test: let a judge look at held-out images."""
         return cls(held_out.labels, judge.look(held_out.items), held_out.targets, judge)
 
-    def of(self, sets: Sequence[LabelledSet], seeds: int = SEEDS) -> list[Accuracy]:
+    def of(self, sets: Sequence[LabelledSet], seeds: int = SEEDS) -> list[NDArray[np.bool_]]:
         """Train new heads on each labelled set, once per seed, and test them on the held-out data.
 
         Args:
             sets: Synthetic (or, as an upper bound, real) images; unusable ones are left out.
 
         Returns:
-            Accuracy in 0..1 of each set; private.
+            Of each set whether its heads were right, bool ``(seeds, images)``; private.
 
         Raises:
-            UsageError: Fewer than three seeds.
             DataError: A class has no usable image.
         """
         trainings = [
@@ -155,7 +154,7 @@ class AccuracyTest(PrivateFigures):
             for images, targets in sets
         ]
         said = self.judge.predictions([[each] * seeds for each in trainings], self.features)
-        return [Accuracy.of([float(np.mean(each == self.targets)) for each in of_set]) for of_set in said]
+        return [np.stack([each == self.targets for each in of_set]) for of_set in said]
 
 
 IntArray = NDArray[np.int64]

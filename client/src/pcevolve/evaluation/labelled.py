@@ -57,6 +57,22 @@ class Labelled:
         return cls([kind.decode_release(path.read_bytes()) for path in paths], targets, names)
 
     @classmethod
+    def drawn_by_words(cls, root: Path) -> Labelled | None:
+        """What the provider made of words alone for a finished run; None where a class has nothing that is usable."""
+        run = RunReader.strict(root)
+        plan = run.require_plan()
+        decode = find_medium(plan.modality.kind).decode
+        made = [
+            (image, plan.labels.index(call.label))
+            for call in (plan.round(0) if plan.start is None else ())
+            for digest in run.outputs.get(call.slot, ())
+            if (image := decode(run.bodies.file(digest))) is not None
+        ]
+        if len({target for _, target in made}) < len(plan.labels):
+            return None
+        return cls([image for image, _ in made], np.array([target for _, target in made]))
+
+    @classmethod
     def of(cls, data: PrivateDataset) -> Labelled:
         """Private or held-out images."""
         digest = hashlib.sha256(b"".join(data.digests) + data.targets.tobytes()).digest()

@@ -34,7 +34,7 @@ def render_notebook(run: FinishedRun) -> str:
     content = {
         "marks": run.manifest.marks,
         "plan": run.plan,
-        "use": None if found is None else f"{found.word}: {found.sentence(run.plan.modality.kind)}.",
+        "use": None if found is None else f"{found.estimate}: {found.sentence(run.plan.modality.kind)}.",
         "images": len(run.manifest.files),
         "epsilon": None
         if guarantee.epsilon_spent is None

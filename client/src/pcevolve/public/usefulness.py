@@ -67,6 +67,11 @@ class Assessment(BaseModel):
         """The word for the dataset's likely use on private data, by the bounds that were chosen."""
         return self.word_by(BOUNDS)
 
+    @property
+    def estimate(self) -> str:
+        """The word as it is told: nobody has measured."""
+        return f"estimated {self.word}"
+
     def word_by(self, bounds: Bounds) -> Word:
         """Return the word for the dataset's likely use on private data.
 

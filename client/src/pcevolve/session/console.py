@@ -187,8 +187,13 @@ def summarise(summary: Mapping[str, Any]) -> Iterator[Line]:
     if "listed_secrets" in summary:
         yield "secrets", Secrecy.model_validate(summary["listed_secrets"]).words
     yield from describe_accuracies(summary)
-    if (assessed := _read_assessment(summary)) is not None:
-        yield "verdict", f"{assessed.word.upper()}: {assessed.sentence(kind)}"
+    assessed = _read_assessment(summary)
+    if (measured := summary.get("measured")) is not None:
+        yield "verdict", f"{measured['word'].upper()}, measured: {measured['sentence']}"
+        if measured["advice"]:
+            yield "", measured["advice"]
+    elif assessed is not None:
+        yield "verdict", f"{assessed.estimate.upper()}: {assessed.sentence(kind)}"
         yield "", f"{assessed.advice(kind)}"
     else:
         yield (
@@ -258,7 +263,7 @@ def detail_result(summary: Mapping[str, Any]) -> Iterator[Line]:
     kind: Kind = summary.get("modality", "image")
     yield "rounds", f"{summary['iterations']}, by method {summary['method']}"
     if (assessed := _read_assessment(summary)) is not None:
-        yield "useful?", f"{assessed.word.upper()}: {assessed.reason(kind)}"
+        yield "useful?", f"{assessed.estimate.upper()}: {assessed.reason(kind)}"
     yield "bytes sent", f"{summary['bytes_sent']:,}; received {summary['bytes_received']:,}"
     for row in summary.get("accuracy", ()):
         yield f"accuracy, {row['judge']}{' (voted)' if row['voted'] else ''}", _say_accuracy(row)

@@ -21,7 +21,7 @@ from pcevolve.cli.main import app
 from pcevolve.encoders import bundled_digest
 from pcevolve.errors import ClientError, DataError, ModelError, UsageError
 from pcevolve.evaluation.heads import Predict, Training, train_cnn
-from pcevolve.evaluation.judge import Judge
+from pcevolve.evaluation.judge import Accuracy, Judge
 from pcevolve.evaluation.labelled import Labelled
 from pcevolve.private.dataset import load_folder
 from pcevolve.selectors import find_method
@@ -90,6 +90,30 @@ def test_a_dataset_of_the_right_kind_is_far_above_its_control(found):
         assert row["both"]["accuracy"]["mean"] > 0.95 < row["private"]["accuracy"]["mean"]
         assert row["dataset"]["per_class"] == pytest.approx({"cut": 1.0, "good": 1.0}, abs=0.1)
     assert (found["control"], found["chance"], found["test_images"]) == ("run-random", 0.5, 24)
+
+
+@pytest.mark.models
+def test_the_word_is_what_judges_that_did_not_vote_found(found, world):
+    measured = found["measured"]
+    assert measured["judges"] == ["cnn", "bundled"]
+    assert measured["share"][0] > 0.9
+    assert measured["word"] == "doubtful", "24 images kept aside are few"
+    assert "by cnn and bundled on 24 images kept aside" in measured["sentence"]
+    assert read_runs([world / "run"])[0].measured == "doubtful"
+
+
+def test_a_run_that_selected_is_compared_with_words_alone(tmp_path: Path, world):
+    root = make_paid_run(tmp_path / "means", small_plan(candidates=4, initial=4, **MEANS))
+    found = judge(root, world, "cnn", private=str(world / "private"))
+    assert found["measured"]["ahead"].keys() == {"words alone"}
+    assert found["judges"][0]["words"]["accuracy"]["mean"] >= 0
+    assert read_runs([root])[0].measured
+
+
+def test_without_private_images_nothing_says_how_far_a_dataset_goes(tmp_path: Path, world):
+    shutil.copytree(world / "run", tmp_path / "run")
+    assert "measured" not in judge(tmp_path / "run", world)
+    assert read_runs([tmp_path / "run"])[0].measured == ""
 
 
 def test_a_dataset_is_nearer_to_held_out_images_than_its_control(tmp_path: Path, world):
@@ -345,7 +369,8 @@ def test_shuffled_labels_err_by_as_much_as_permutations_differ():
         test = Labelled(list(random.normal(size=(40, 3)) + 4 * truth[:, None]), truth)
         own = Evaluation(Path(), ("a", "b"), made, [Judge("near", False, look, nearest)], test)
         seen = {"dataset": (look(made.images), made.targets)}
-        found = own._verdicts(0, seen, look(test.images))["shuffled"].accuracy
+        said = own._predict(0, seen, look(test.images))["shuffled"]
+        found = Accuracy.of([np.mean(each == truth) for each in said])
         assert len(found.seeds) == 10
         held.append(
             abs(found.mean - 0.5) <= 2.262 * found.sem

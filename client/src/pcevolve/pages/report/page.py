@@ -95,6 +95,7 @@ def write_report(
     accuracy: Sequence[AccuracyPoint] = (),
     page: Path | None = None,
     others: Mapping[str, RunReader] = NO_OTHERS,
+    measured: Mapping[str, Any] = NO_OTHERS,
 ) -> Path:
     """Write the page about a finished run; one that is there is replaced.
 
@@ -102,6 +103,7 @@ def write_report(
         accuracy: Figures on held-out data, for the owner's own page: they do not follow from the transcript.
         page: Where to; ``report.html`` in the run's folder, which may be shared, unless given.
         others: Finished runs on the same classes to be shown beside it, by what they are called, for the owner's page.
+        measured: Word, sentence and advice on its use that follow from figures on held-out data, for the owner's page.
 
     Raises:
         UsageError: It is unfinished.
@@ -109,7 +111,8 @@ def write_report(
     """
     page = page or run.layout.report
     compared = {name: FinishedRun.of(other) for name, other in others.items()}
-    write_durably(page, render(FinishedRun.of(run), accuracy, others=compared).encode())
+    html = render(FinishedRun.of(run), accuracy, others=compared, measured=measured)
+    write_durably(page, html.encode())
     return page
 
 
@@ -118,11 +121,18 @@ def render(
     accuracy: Sequence[AccuracyPoint],
     wire_page: str = "",
     others: Mapping[str, FinishedRun] = NO_OTHERS,
+    measured: Mapping[str, Any] = NO_OTHERS,
 ) -> str:
     """Make the page's HTML; every string from the run is escaped. ``wire_page`` is linked if it lies beside it."""
     style = inline_parts(read_style(), read_own("report/chart.css"), read_own("report/page.css"))
     return compile_template(run.plan.modality.kind).render(
-        {"style": style, "wire_page": wire_page, **_content(run, accuracy), **_compare(run, others)}
+        {
+            "style": style,
+            "wire_page": wire_page,
+            "measured": measured,
+            **_content(run, accuracy),
+            **_compare(run, others),
+        }
     )
 
 

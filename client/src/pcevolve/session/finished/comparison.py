@@ -149,6 +149,7 @@ class Compared:
         judges: What ``pcevolve evaluate`` found about the dataset as it is, else ``run --test``; private, empty where
             neither was asked.
         test: Digest of the held-out data that judges were asked about; private. Figures on others compare nothing.
+        measured: The word for its use that follows from what judges found; private, empty where they found none.
     """
 
     name: str
@@ -157,6 +158,7 @@ class Compared:
     judges: dict[str, dict[str, Any]]
     settings: Settings
     test: str = ""
+    measured: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """For programs; private where there are judges."""
@@ -214,7 +216,7 @@ def list_facts(run: Compared) -> dict[str, str]:
         "ε": epsilon,
         "images": str(summary["images_released"]),
         "requests": str(summary["requests"]),
-        "useful?": (summary.get("usefulness") or {}).get("word", "–"),
+        "useful?": f"{run.measured}, measured" if run.measured else _estimate(summary),
     }
 
 
@@ -269,22 +271,28 @@ def _one(root: Path, name: str) -> Compared:
     run = RunReader.strict(root)
     plan = run.require_finished()
     summary = summarise(run, plan, len(run.manifest().files))
-    judges, test = _read_judges(folder)
+    told, judges = _read_judges(folder)
     settings = choose_settings(plan, summary["epsilon_spent"])
-    return Compared(name, summary, plan.labels, judges, settings, test)
+    word = (told.get("measured") or {}).get("word", "")
+    return Compared(name, summary, plan.labels, judges, settings, told.get("test", ""), word)
 
 
-def _read_judges(folder: RunFolder) -> tuple[dict[str, dict[str, Any]], str]:
-    """Read what ``evaluate`` found of a dataset as it is, else what ``run --test`` did, and its test data's digest."""
+def _estimate(summary: Mapping[str, Any]) -> str:
+    found = summary.get("usefulness")
+    return f"estimated {found['word']}" if found else "–"
+
+
+def _read_judges(folder: RunFolder) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
+    """Read what ``evaluate`` found of a dataset as it is, else what ``run --test`` did; as it is kept, and by judge."""
     told = json.loads(folder.judgement.read_bytes()) if folder.judgement.is_file() else {}
     if told.get("manifest") == folder.digest_manifest():
         rows = [*told["judges"], *([told["classifier"]] if "classifier" in told else [])]
         found = [(row["judge"], row["voted"], row["dataset"]["accuracy"]) for row in rows]
     elif not folder.evaluation.is_file():
-        return {}, ""
+        return {}, {}
     else:
         told = json.loads(folder.evaluation.read_bytes())
         # Under a name of its own: it takes fewer steps than ``evaluate``.
         found = [(f"{row['judge']} (run --test)", row["voted"], row["final"]) for row in told["accuracy"]]
     in_order = sorted(found, key=lambda each: each[1])
-    return {name: {"voted": voted, **accuracy} for name, voted, accuracy in in_order}, told.get("test", "")
+    return told, {name: {"voted": voted, **accuracy} for name, voted, accuracy in in_order}

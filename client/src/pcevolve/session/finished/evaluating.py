@@ -21,6 +21,7 @@ from pcevolve.evaluation.closeness import FEWEST, measure_closeness, measure_mem
 from pcevolve.evaluation.heads import Training
 from pcevolve.evaluation.judge import SEEDS, Features, Judge, Verdict, find_usable
 from pcevolve.evaluation.labelled import RANDOM_CONTROL, SHUFFLED, Labelled, find_control
+from pcevolve.evaluation.worth import DATASET, SHOTS, Right, Worth
 from pcevolve.modality.images.sheet import draw_confusion
 from pcevolve.private import ProgressCallback, no_progress
 from pcevolve.private.dataset import PrivateDataset
@@ -28,7 +29,13 @@ from pcevolve.public.modality import Kind
 from pcevolve.public.plan import PublicPlan
 from pcevolve.session.finished.classification import NearestMean
 from pcevolve.session.finished.held_out import find_origin, has_voted, require_held_out
-from pcevolve.session.finished.judging import digest_subject, keep_judgement, load_judges
+from pcevolve.session.finished.judging import (
+    FREE,
+    describe_worth,
+    digest_subject,
+    keep_judgement,
+    load_judges,
+)
 from pcevolve.session.folder import RunFolder
 from pcevolve.session.kind import KindOfRun, load_kind
 from pcevolve.session.private_data import name_classes
@@ -36,6 +43,8 @@ from pcevolve.transcript import RunReader
 
 CLASSIFIER = "dp-means-classifier"
 """The name of a run's released class means among the judges."""
+COMPARED = {"dataset": DATASET, "private": SHOTS, "words": FREE["initial"], RANDOM_CONTROL: FREE["random"]}
+"""Names in ``Worth`` of the sets that a dataset is compared with."""
 PERMUTATIONS = 10
 """Shuffled controls, each by a permutation of its own: one, or three that agree by luck, say 83 % and chance is 50."""
 
@@ -88,8 +97,20 @@ def evaluate(
     dataset = Labelled.released(root, plan.labels)
     classifier = None if load is None else _find_classifier(folder, question.weights, load)
     tested, owned = Labelled.of(test), None if private is None else Labelled.of(private)
+    words = Labelled.drawn_by_words(root) if voter is not None else None
     found = Evaluation(
-        root, plan.labels, dataset, judges, tested, owned, control, question.mix, told, kind, classifier
+        root,
+        plan.labels,
+        dataset,
+        judges,
+        tested,
+        owned,
+        control,
+        question.mix,
+        told,
+        kind,
+        classifier,
+        words,
     ).measure()
     return {**found, "not_checked": unchecked} if unchecked else found
 
@@ -132,6 +153,7 @@ class Evaluation:
     told: ProgressCallback = no_progress
     kind: Kind = "image"
     classifier: NearestMean | None = None
+    words: Labelled | None = None
 
     def measure(self) -> dict[str, object]:
         """Measure, keep it in ``private/``, and return it; ``DataError`` where a class has no usable image."""
@@ -156,8 +178,20 @@ class Evaluation:
             "control": self._describe_control(sets),
             **copied,
             **self._score_classifier(),
-            "judges": [self._row(place, sets) for place in range(len(self.judges))],
+            **self._judge_all(sets),
         }
+
+    def _judge_all(self, sets: Mapping[str, Labelled]) -> dict[str, object]:
+        """Each judge's row, and what those that did not vote say of the dataset's use, where shots say what is due."""
+        rows, answers = [], {}
+        for place, judge in enumerate(self.judges):
+            row, right = self._row(place, sets)
+            rows.append(row)
+            if not judge.voted:
+                answers[judge.name] = right
+        if not answers or self.private is None:
+            return {"judges": rows}
+        return {"judges": rows, "measured": describe_worth(Worth.of(answers, len(self.labels)), self.kind)}
 
     def _describe_control(self, sets: Mapping[str, Labelled]) -> str:
         """Name the control, and its size where that is not the dataset's: more images teach more, chosen or not."""
@@ -166,23 +200,25 @@ class Evaluation:
         has, due = (len(sets[name].images) for name in (RANDOM_CONTROL, "dataset"))
         return self.control.name + ("" if has == due else f" (of {has} {self.kind}s, the dataset has {due})")
 
-    def _row(self, place: int, sets: Mapping[str, Labelled]) -> dict[str, object]:
-        """Ask one judge of every set."""
+    def _row(self, place: int, sets: Mapping[str, Labelled]) -> tuple[dict[str, object], dict[str, Right]]:
+        """Ask one judge of every set, and say where it was right after the sets that a dataset is compared with."""
         judge, real = self.judges[place], self.judges[place].look(self.test.images)
         seen = {name: judge.look(each.images) for name, each in sets.items()}
-        verdicts = self._verdicts(place, {name: (seen[name], sets[name].targets) for name in sets}, real)
+        said = self._predict(place, {name: (seen[name], sets[name].targets) for name in sets}, real)
+        truth = self.test.targets[find_usable(real)]
+        verdicts = {name: Verdict.of(of_set, truth, self.labels) for name, of_set in said.items()}
         self._draw(judge, verdicts["dataset"])
-        private = seen.get("private")
-        if (
-            private is None and self.private is not None
-        ):  # nothing is trained on them: they may have been copied
-            private = judge.look(self.private.images)
+        right = {
+            called: np.stack([each == truth for each in said[name]])
+            for name, called in COMPARED.items()
+            if name in said
+        }
         return {
             "judge": judge.name,
             "voted": judge.voted,
             **{name: each.to_json() for name, each in verdicts.items()},
-            **self._beside(judge, seen, private, real),
-        }
+            **self._beside(judge, seen, seen.get("private"), real),
+        }, right
 
     @property
     def _own(self) -> KindOfRun:
@@ -205,29 +241,28 @@ class Evaluation:
         yield "dataset", self.dataset
         if self.control is not None:
             yield RANDOM_CONTROL, Labelled.released(self.control, self.labels)
-        if self.private is not None and self.mix:
+        if self.words is not None:
+            yield "words", self.words
+        if self.private is not None:
             yield "private", self.private
 
-    def _verdicts(
+    def _predict(
         self, place: int, seen: Mapping[str, tuple[Features, NDArray[np.int64]]], real: Features
-    ) -> dict[str, Verdict]:
-        """Train a judge on every set, all at once, and compare what it says of held-out data, by set."""
+    ) -> dict[str, list[NDArray[np.int64]]]:
+        """Train a judge on every set, all at once; what its classifiers say of held-out data, by set."""
         judge, tested = self.judges[place], find_usable(real)
         trainings = self._list_trainings(judge, seen)
         due = sum(map(len, trainings.values()))
         done, whole = count(place * due + 1), len(self.judges) * due
         said = judge.predictions([*trainings.values()], real[tested], lambda: self.told(next(done), whole))
-        truth = self.test.targets[tested]
-        return {
-            name: Verdict.of(of_set, truth, self.labels) for name, of_set in zip(trainings, said, strict=True)
-        }
+        return dict(zip(trainings, said, strict=True))
 
     def _list_trainings(
         self, judge: Judge, seen: Mapping[str, tuple[Features, NDArray[np.int64]]]
     ) -> dict[str, list[Training]]:
         """Return what a classifier of each seed is trained on, by set."""
         sets = dict(seen)
-        if "private" in sets:
+        if self.mix:
             (mine, own), (made, targets) = sets["private"], sets["dataset"]
             sets["both"] = np.concatenate([mine, made]), np.concatenate([own, targets])
         trainings = {name: [judge.prepare(*each, self.labels)] * SEEDS for name, each in sets.items()}

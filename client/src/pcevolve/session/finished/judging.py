@@ -8,23 +8,28 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from pcevolve.durable import write_private
 from pcevolve.encoders import Encoder, load_encoder, named_weights
 from pcevolve.encoders.published import resolve
 from pcevolve.evaluation.heads import train_linear
 from pcevolve.evaluation.judge import Accuracy, AccuracyTest, Judge, LabelledSet
-from pcevolve.evaluation.labelled import Labelled
+from pcevolve.evaluation.labelled import Labelled, find_control
+from pcevolve.evaluation.worth import DATASET, LEAST_ITEMS, SHOTS, WORTHY, Interval, Right, Worth
 from pcevolve.evolution import Population
 from pcevolve.modality import find_medium
 from pcevolve.modality.images.appearance import Appearance, find_released_appearance
 from pcevolve.private import ProgressCallback, no_progress
 from pcevolve.private.dataset import PrivateDataset
-from pcevolve.public.modality import Kind
+from pcevolve.public.modality import MODALITIES, Kind, join, reword_for
+from pcevolve.public.plan import PublicPlan
+from pcevolve.selectors import find_method
 from pcevolve.session.execution import Outcome, save_result
 from pcevolve.session.folder import RunFolder
 from pcevolve.session.kind import load_kind
@@ -106,26 +111,40 @@ def keep_judgement(root: Path, found: Mapping[str, Any]) -> None:
     write_private(path, {**found, "judges": [*found["judges"], *kept]})
 
 
+MOST_SHOTS = 200
+"""Private images of a class that a judge is trained on to compare: more teach little, and take as long as the run."""
+FREE = {"initial": "words alone", "random": "a random choice"}
+"""What costs no privacy, by its name in a summary."""
+
+
 @dataclass(frozen=True, repr=False)
-class Scores:
-    """The scores that one judge gives the populations of a run, the initial one first."""
+class Answers:
+    """Whether one judge was right about held-out data, by the set that it was trained on; private."""
 
     judge: str
     voted: bool
-    by_iteration: Sequence[Accuracy]
+    right: Mapping[str, Right]
 
     def as_json(self) -> dict[str, Any]:
-        """The judge, and what it says of the initial (text-to-image only) and the final dataset."""
-        initial, final = self.by_iteration[0].to_json(), self.by_iteration[-1].to_json()
-        return {"judge": self.judge, "voted": self.voted, "initial": initial, "final": final}
+        """The judge, and its accuracy by set."""
+        accuracies = {
+            name: Accuracy.of(each.mean(axis=1).tolist()).to_json() for name, each in self.right.items()
+        }
+        return {"judge": self.judge, "voted": self.voted, **accuracies}
 
 
-def prepare_tests(outcome: Outcome, held_out: PrivateDataset) -> Iterator[AccuracyTest]:
-    """Held-out data as each judge of a run sees them, one after the other: those that did not vote come first."""
-    parts, plan = outcome.components, outcome.plan
-    voted = parts.method.queries_data
-    for judge in load_quick_judges(parts.encoder, voted, parts.settings.encoder.device, plan.modality.kind):
-        yield AccuracyTest.on(held_out, judge)
+def ask_judges(
+    outcome: Outcome, held_out: PrivateDataset, sets: Mapping[str, LabelledSet], told: ProgressCallback
+) -> list[Answers]:
+    """Ask each judge of a run about held-out data, once for each set; those that did not vote come first."""
+    parts, kind, found = outcome.components, outcome.plan.modality.kind, []
+    voted, device = parts.method.queries_data, parts.settings.encoder.device
+    judges = load_quick_judges(parts.encoder, voted, device, kind)
+    for place, judge in enumerate(judges):
+        told(place, len(judges))
+        right = AccuracyTest.on(held_out, judge).of([*sets.values()])
+        found.append(Answers(judge.name, judge.voted, dict(zip(sets, right, strict=True))))
+    return found
 
 
 def score(outcome: Outcome, told: ProgressCallback = no_progress) -> dict[str, Any]:
@@ -134,12 +153,77 @@ def score(outcome: Outcome, told: ProgressCallback = no_progress) -> dict[str, A
     if held_out is None:
         return outcome.summary
     told(0, 1)
-    tests, found = [*prepare_tests(outcome, held_out)], []
-    sets = label_sets(outcome, held_out.labels, every=False)
-    for place, test in enumerate(tests):
-        told(place, len(tests))
-        found.append(Scores(test.judge.name, test.judge.voted, test.of(sets)).as_json())
-    return keep_accuracy(outcome, found)
+    words, made = label_sets(outcome, held_out.labels, every=False)
+    sets = {"initial": words, "final": made}
+    if (control := find_control(outcome.folder.root, None)) is not None:
+        chosen = Labelled.released(control, held_out.labels)
+        sets["random"] = chosen.images, chosen.targets.tolist()
+    sets["shots"] = label_shots(outcome.components.data)
+    return keep_accuracy(outcome, ask_judges(outcome, held_out, sets, told))
+
+
+def label_shots(private: PrivateDataset) -> LabelledSet:
+    """The private images to train on, of a class at most ``MOST_SHOTS``."""
+    places = [
+        int(place)
+        for target in np.unique(private.targets)
+        for place in np.flatnonzero(private.targets == target)[:MOST_SHOTS]
+    ]
+    return [private.items[place] for place in places], private.targets[places].tolist()
+
+
+def weigh(answers: Sequence[Answers], plan: PublicPlan) -> dict[str, Any]:
+    """What judges that did not vote say of a dataset's use, in figures, a word and a sentence."""
+    compared = {"final": DATASET, "shots": SHOTS, **(FREE if find_method(plan.method).queries_data else {})}
+    by_judge = {
+        each.judge: {said: each.right[name] for name, said in compared.items() if name in each.right}
+        for each in answers
+        if not each.voted
+    }
+    return describe_worth(Worth.of(by_judge, len(plan.labels)), plan.modality.kind)
+
+
+def describe_worth(found: Worth, kind: Kind) -> dict[str, Any]:
+    """A dataset's worth as it is kept and told: without full stops, for the owner alone."""
+    return {
+        "word": found.word,
+        "sentence": reword_for(_say_worth(found), kind),
+        "advice": reword_for(_advise(found, kind), kind),
+        "judges": list(found.judges),
+        "share": found.share,
+        "ahead": dict(found.ahead),
+    }
+
+
+def _say_worth(found: Worth) -> str:
+    """The figures that settle a word, as judges that are named found them."""
+    by = f"by {join([*found.judges])} on {found.items} images kept aside"
+    if found.share is None:
+        return f"the private images themselves teach too little to compare with ({by})"
+    way = f"it goes {_spell(found.share, ' %')} of the way from chance to the private images"
+    free = [f"{_spell(each, ' points')} ahead of {name}" for name, each in found.ahead.items()]
+    return f"{join([way, *free])} ({by}; 95 % intervals)"
+
+
+def _spell(figure: Interval, unit: str) -> str:
+    mean, low, high = (round(100 * each) for each in figure)
+    return f"{mean}{unit} ({low} to {high})"
+
+
+def _advise(found: Worth, kind: Kind) -> str:
+    if found.items < LEAST_ITEMS:
+        return f"with {LEAST_ITEMS} images kept aside and more, a figure says something"
+    if found.share is None:
+        return "more private images, or another judge (pcevolve evaluate --judge), may say more"
+    if (name := found.matched) is not None:
+        return f"{name} cost no privacy and are as good: paying added nothing"
+    if found.word == "not useful":
+        return MODALITIES[kind].other_provider
+    if found.word == "useful":
+        return ""
+    if (name := found.unsure) is not None and found.share.low >= WORTHY:
+        return f"it is not surely better than {name}, which costs no privacy: more test images would tell"
+    return "whether it goes half of the way is not sure: more test images would tell"
 
 
 def label_sets(outcome: Outcome, labels: Sequence[str], every: bool) -> list[LabelledSet]:
@@ -165,11 +249,12 @@ def _label(
     return [item for item, _ in rows], [target for _, target in rows]
 
 
-def keep_accuracy(outcome: Outcome, accuracy: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Keep each judge's accuracies where they belong and return the summary with them."""
+def keep_accuracy(outcome: Outcome, answers: Sequence[Answers]) -> dict[str, Any]:
+    """Keep what judges found where it belongs and return the summary with it."""
     test = outcome.components.test
     digest = "" if test is None else Labelled.of(test).digest.hex()
-    write_private(outcome.folder.evaluation, {"accuracy": accuracy, "test": digest})
-    result = {**outcome.summary, "accuracy": accuracy}
+    found = {"accuracy": [each.as_json() for each in answers], "measured": weigh(answers, outcome.plan)}
+    write_private(outcome.folder.evaluation, {**found, "test": digest})
+    result = {**outcome.summary, **found}
     save_result(outcome.folder, result)
     return result

@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -41,10 +41,12 @@ from pcevolve.session.approval import list_paid_events
 from pcevolve.session.console import describe_plan
 from pcevolve.session.execution import Outcome, execute
 from pcevolve.session.finished.judging import (
-    Scores,
+    Answers,
+    ask_judges,
     keep_accuracy,
     label_sets,
-    prepare_tests,
+    label_shots,
+    weigh,
 )
 from pcevolve.session.first.local_server import serve_locally
 from pcevolve.session.folder import RunFolder
@@ -136,6 +138,8 @@ OF_CONTROL: Final = {"method": "random", "min_usable": 0.01}
 
 Drawn at random round after round, texts become the same: three of eight controls had fewer than a quarter left.
 """
+ROUND = "round"
+"""What a summary calls the populations between the first and the dataset, with a number."""
 DEMONSTRATIONS: Final[Mapping[Kind, Demonstration]] = {"image": OF_IMAGES, "text": OF_TEXTS}
 
 
@@ -236,12 +240,14 @@ def _demonstrate(out: Path, kind: Kind, stage: Stage, started: float) -> dict[st
         if shown.secrets:
             others["secpe"] = _with_secrets(out, address, options, shown, stage)
     with show_work(stage.console, "3/3 measure") as counted:
-        rows, points = _measure(main, control, counted)
+        answers = _measure(main, control, counted)
     stage.say("3/3", "measured on real data kept aside")
     readers = {name: RunReader.strict(root) for name, root in others.items()}
-    page = write_report(RunReader.strict(out), points, main.folder.private_report, readers)
+    points = [*_list_points([each.as_json() for each in answers], main.plan.method)]
+    measured = weigh(answers, main.plan)
+    page = write_report(RunReader.strict(out), points, main.folder.private_report, readers, measured)
     found = {"wall_seconds": round(time.monotonic() - started, 1), "report": str(page)}
-    return keep_accuracy(replace(main, summary=main.summary | found), rows)
+    return keep_accuracy(replace(main, summary=main.summary | found), answers)
 
 
 def _with_secrets(
@@ -260,28 +266,26 @@ def _with_secrets(
     return made.folder.root
 
 
-def _measure(
-    main: Outcome, control: Outcome, counted: ProgressCallback
-) -> tuple[list[dict[str, Any]], list[AccuracyPoint]]:
-    """Return each judge's scores of the run, its control and the shots: for the summary, and for the page."""
-    rows, points = [], []
-    shots, held_out = main.components.data, _public_test(main)
-    tests, labels = [*prepare_tests(main, held_out)], held_out.labels
-    made = [*label_sets(main, labels, every=True), label_sets(control, labels, every=False)[-1]]
-    sets = [*made, (shots.items, shots.targets.tolist())]
-    for place, test in enumerate(tests):
-        counted(place, len(tests))
-        *by_iteration, chance, own = test.of(sets)
-        scores = Scores(test.judge.name, test.judge.voted, by_iteration)
-        rows.append(scores.as_json() | {"random": chance.to_json(), "shots": own.to_json()})
-        judge, last = (scores.judge, scores.voted), len(by_iteration) - 1
-        points += [
-            AccuracyPoint(main.plan.method, *judge, t, each.mean, each.sem)
-            for t, each in enumerate(by_iteration)
-        ]
-        points.append(AccuracyPoint(CONTROL, *judge, last, chance.mean, chance.sem))
-        points.append(AccuracyPoint(SHOTS, *judge, last, own.mean, own.sem))
-    return rows, points
+def _measure(main: Outcome, control: Outcome, counted: ProgressCallback) -> list[Answers]:
+    """Ask each judge what the run, round by round, its control and the shots teach."""
+    held_out = _public_test(main)
+    labels = held_out.labels
+    first, *later = label_sets(main, labels, every=True)
+    rounds = {f"{ROUND} {t}": each for t, each in enumerate(later[:-1], 1)}
+    sets = {"initial": first, **rounds, "final": later[-1]}
+    sets["random"] = label_sets(control, labels, every=False)[-1]
+    sets["shots"] = label_shots(main.components.data)
+    return ask_judges(main, held_out, sets, counted)
+
+
+def _list_points(rows: Sequence[Mapping[str, Any]], method: str) -> Iterator[AccuracyPoint]:
+    """Yield each judge's accuracies for the page."""
+    for row in rows:
+        judge, rounds = (row["judge"], row["voted"]), [each for each in row if each.startswith(ROUND)]
+        for t, name in enumerate(("initial", *rounds, "final")):
+            yield AccuracyPoint(method, *judge, t, row[name]["mean"], row[name]["sem"])
+        for title, name in ((CONTROL, "random"), (SHOTS, "shots")):
+            yield AccuracyPoint(title, *judge, len(rounds) + 1, row[name]["mean"], row[name]["sem"])
 
 
 def _affordable(out: Path, address: str, shown: Demonstration, stage: Stage) -> tuple[dict[str, Any], str]:
