@@ -1,0 +1,85 @@
+"""Landlock: which files a thread, and all that it starts later, may reach. Threads that are older keep all files."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import stat
+import struct
+from collections.abc import Iterable
+
+_CREATE, _ADD, _RESTRICT = 444, 445, 446  # on every machine
+_GET_VERSION, _PATH_BENEATH = 1, 1
+_WRITE_FILE, _READ_FILE, _READ_DIR = 1 << 1, 1 << 2, 1 << 3
+_REMOVE_DIR, _REMOVE_FILE, _MAKE_DIR, _MAKE_REG = 1 << 4, 1 << 5, 1 << 7, 1 << 8
+_REFER, _TRUNCATE, _IOCTL_DEV = 1 << 13, 1 << 14, 1 << 15
+_READ = _READ_FILE | _READ_DIR
+# Neither devices, pipes, sockets nor links.
+_WRITE = _READ | _WRITE_FILE | _REMOVE_DIR | _REMOVE_FILE | _MAKE_DIR | _MAKE_REG | _REFER | _TRUNCATE
+_OF_FILES = _WRITE_FILE | _READ_FILE | _TRUNCATE
+_BIND_TCP, _CONNECT_TCP = 1, 2
+_ABSTRACT_SOCKETS, _SIGNALS = 1, 2
+
+
+def find_version() -> int:
+    """Ask the kernel for its version of Landlock; 0 if it has none, or none that is switched on."""
+    version: int = ctypes.CDLL(None).syscall(_CREATE, None, 0, _GET_VERSION)
+    return max(0, version)
+
+
+def restrict(
+    reads: Iterable[str], writes: Iterable[str], version: int, *, connects: bool, signals: bool
+) -> None:
+    """Let this thread, and those that it starts, reach no other file or folder than these and what is below them.
+
+    Args:
+        reads: Files and folders that may be read.
+        writes: Those that may be read, written, made and removed.
+        version: The kernel's, or an older one.
+        connects: TCP connections may be opened (from version 4 on; else nothing is said about them).
+        signals: Processes outside may be sent signals (from version 6 on).
+
+    Raises:
+        OSError: One of them does not exist, or the kernel refuses.
+    """
+    handled = _list_rights(version)
+    network = _BIND_TCP if connects else _BIND_TCP | _CONNECT_TCP
+    scopes = _ABSTRACT_SOCKETS if signals else _ABSTRACT_SOCKETS | _SIGNALS
+    attributes = struct.pack("QQQ", handled, network, scopes)
+    size = 8 if version < 4 else 16 if version < 6 else 24  # what an older kernel does not know, it refuses
+    rules = _call(_CREATE, attributes, size, 0)
+    try:
+        for path in reads:
+            _allow(rules, path, _READ & handled)
+        for path in writes:
+            _allow(rules, path, _WRITE & handled)
+        _call(_RESTRICT, rules, 0)
+    finally:
+        os.close(rules)
+
+
+def _list_rights(version: int) -> int:
+    """Return all rights that a version knows: those that no rule gives are refused."""
+    rights = (1 << 13) - 1
+    for since, right in ((2, _REFER), (3, _TRUNCATE), (5, _IOCTL_DEV)):
+        rights |= right if version >= since else 0
+    return rights
+
+
+def _allow(rules: int, path: str, rights: int) -> None:
+    place = os.open(path, os.O_PATH | os.O_CLOEXEC)
+    try:
+        if not stat.S_ISDIR(os.fstat(place).st_mode):
+            rights &= _OF_FILES
+        _call(_ADD, rules, _PATH_BENEATH, struct.pack("=Qi", rights, place), 0)
+    finally:
+        os.close(place)
+
+
+def _call(number: int, *arguments: int | bytes) -> int:
+    libc = ctypes.CDLL(None, use_errno=True)
+    answer: int = libc.syscall(number, *arguments)
+    if answer < 0:
+        failed = ctypes.get_errno()
+        raise OSError(failed, f"Landlock: {os.strerror(failed)}")
+    return answer
