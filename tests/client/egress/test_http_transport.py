@@ -22,7 +22,7 @@ from pcevolve.egress.http_transport import (
     require_mostly_images,
 )
 from pcevolve.egress.transport import ADVICE, ConnectionTroubleError
-from pcevolve.errors import ProviderReplyError, UsageError, printable
+from pcevolve.errors import ProviderReplyError, UsageError
 from pcevolve.providers.dialect import WireRequest
 from pcevolve_shared import limits
 from support.certificates import self_signed
@@ -205,9 +205,6 @@ def test_a_proxy_that_is_not_there_is_not_taken_for_the_api(secure):
     assert error.value.reason == "the proxy is not there"
 
 
-# -- what an answer may weigh; tests/hostile shows what happens to a whole run without these bounds ----------------
-
-
 def answer(count: int, length: int, prefix: str = "", escaped: bool = False) -> bytes:
     text = prefix + base64.b64encode(b"\xff" * length).decode()
     listed = json.dumps({"images": [{"image": text, "seed": place} for place in range(count)], "cost": 0})
@@ -247,8 +244,3 @@ def test_what_arrives_is_joined_up_to_its_bound_and_nothing_is_taken_beyond():
 )
 def test_only_answers_that_may_hold_images_may_be_long(target: str, success: bool, most: int):
     assert max_answer_bytes(target, success) == most
-
-
-def test_a_message_for_a_terminal_is_one_short_line_of_printable_characters():
-    assert printable("a\x1b[2J\nb\u202ec") == "a [2J b c"
-    assert len(printable("x" * 10**6)) <= 1001

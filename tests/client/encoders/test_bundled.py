@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
-from pathlib import Path
-
 import numpy as np
 import pytest
-import torch
 from PIL import Image
 from safetensors import safe_open
-from safetensors.numpy import save
-from threadpoolctl import threadpool_info
 
 from pcevolve.encoders import (
     BUNDLED,
@@ -24,9 +18,6 @@ from pcevolve.encoders import (
     named_weights,
 )
 from pcevolve.encoders.bundled import EDGES, EMBEDDING_SIZE, SIDE, WEIGHT, measure_spectrum
-from pcevolve.encoders.files import PublicFrame
-from pcevolve.encoders.singly import lone_workers
-from pcevolve.errors import ModelError
 from support.paid import encoder as bundled
 
 
@@ -43,48 +34,6 @@ def test_a_bundled_encoder_brings_the_frame_that_plans_name_of_the_weights_that_
     assert np.abs(frame.axes.T @ frame.axes - np.eye(axes)).max() < 0.01
     assert BUNDLED_FRAMES[name].stat().st_size < 100_000
     assert load_encoder(name, str(BUNDLED_WEIGHTS)).frame is None, "weights of its owner bring none"
-
-
-GOOD = {
-    "centre": np.ones(6, dtype=np.float32),
-    "axes": np.eye(6, 3, dtype=np.float32),
-    "variances": np.array([3, 2, 1], dtype=np.float32),
-    "radii": np.array([1, 2, 3], dtype=np.float32),
-}
-
-
-def write(folder: Path, **changes: np.ndarray | None) -> Path:
-    arrays = {name: array for name, array in {**GOOD, **changes}.items() if array is not None}
-    path = folder / "frame.safetensors"
-    path.write_bytes(save(arrays))
-    return path
-
-
-def test_a_frame_is_read_with_the_digest_of_its_file(tmp_path: Path):
-    path = write(tmp_path)
-    frame = PublicFrame.read(path, 6)
-    assert frame.digest == hashlib.sha256(path.read_bytes()).hexdigest()
-    assert frame.axes.dtype == np.float64
-    assert frame.radii.tolist() == [1, 2, 3]
-
-
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"centre": np.ones(5, dtype=np.float32)},
-        {"axes": np.eye(5, 3, dtype=np.float32)},
-        {"axes": np.ones(6, dtype=np.float32)},
-        {"axes": np.eye(6, 3, dtype=np.float32) + np.float32(0.1)},
-        {"variances": np.ones(4, dtype=np.float32)},
-        {"variances": np.array([1, 0, 1], dtype=np.float32)},
-        {"radii": np.array([1, np.inf, 1], dtype=np.float32)},
-        {"radii": None},
-        {"note": np.zeros(3)},
-    ],
-)
-def test_anything_else_is_refused(tmp_path: Path, changes: dict[str, np.ndarray | None]):
-    with pytest.raises(ModelError, match="is no public frame"):
-        PublicFrame.read(write(tmp_path, **changes), 6)
 
 
 def wave(cycles: int, across: bool = True) -> Image.Image:
@@ -125,18 +74,3 @@ def test_in_its_frame_a_quarter_or_so_is_the_spectrums(both):
     by_axis = np.square(both.frame.axes[256:, :16]).sum(axis=0)
     share = (by_axis * both.frame.variances[:16]).sum() / both.frame.variances[:16].sum()
     assert 0.2 < share < 0.35
-
-
-PRODUCTS = np.ones((2, 2)) @ np.ones((2, 2))  # NumPy has loaded its library of linear algebra
-
-
-def threads_of_products() -> set[int]:
-    return {each["num_threads"] for each in threadpool_info() if each["user_api"] == "blas"}
-
-
-def test_neither_torch_nor_numpy_divides_the_work_of_a_lone_worker():
-    threads, divided = torch.get_num_threads(), threads_of_products()
-    with lone_workers(threads) as pool:
-        assert pool.submit(threads_of_products).result() == {1}
-        assert pool.submit(torch.get_num_threads).result() == 1
-    assert (torch.get_num_threads(), threads_of_products()) == (threads, divided)

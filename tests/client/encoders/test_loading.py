@@ -190,35 +190,6 @@ def test_the_bundled_network_computes_what_the_one_that_is_trained_computes(tmp_
     assert np.abs(found - expected).max() < 1e-5 * np.abs(expected).max()
 
 
-def test_safetensors_load_by_suffix(tmp_path):
-    from safetensors.torch import save_file
-
-    network = BundledNet()
-    save_file(network.state_dict(), tmp_path / "x.safetensors")
-    by_safetensors = load_encoder("bundled", str(tmp_path / "x.safetensors"))
-    by_torch = load_encoder("bundled", save(network, tmp_path / "x.pt"))
-    assert np.array_equal(by_safetensors.embed([picture(0)]), by_torch.embed([picture(0)]))
-
-
-def test_weights_that_hold_code_are_refused_unrun(tmp_path):
-    class Bomb:
-        def __reduce__(self):
-            return (pytest.fail, ("the pickle was run",))
-
-    torch.save({"fc.weight": Bomb()}, tmp_path / "x.pt")
-    with pytest.raises(ModelError, match=r"x\.pt: not a safetensors file or a torch state dict"):
-        load_encoder("resnet18", str(tmp_path / "x.pt"))
-
-
-@pytest.mark.parametrize("name", ["x.pt", "x.safetensors"])
-@pytest.mark.parametrize("content", [b"", b"no weights", b"PK\x03\x04 nor a zip"])
-def test_damaged_weights_are_one_clear_line(tmp_path, name, content):
-    (tmp_path / name).write_bytes(content)
-    with pytest.raises(ModelError, match=r"encoder weights .*x\.\w+: not a safetensors file") as caught:
-        load_encoder("resnet18", str(tmp_path / name))
-    assert "\n" not in str(caught.value)
-
-
 @pytest.mark.parametrize("name", ["resnet18", "clip", "clip:RN50:openai"])
 def test_weights_that_are_not_at_hand_are_named_and_nobody_is_asked_but_by_who_fetches_them(silent, name):
     way = f"weights .+ are not on this machine: run `pcevolve fetch-encoder {name}`"

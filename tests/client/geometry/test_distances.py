@@ -9,9 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from scipy.spatial.distance import cdist
 
 from pcevolve.geometry import distances
 from pcevolve.geometry.distances import (
+    FEW_PRODUCTS,
     _Search,
     find_centres,
     nearest_candidates,
@@ -255,3 +257,22 @@ def test_votes_in_blocks_are_those_of_all_at_once_and_a_tie_goes_to_the_first(mo
     assert np.array_equal(nearest_of_some(points, places, candidates), whole)
     several = nearest_of_some(points, places, candidates, 3)
     assert np.array_equal(several[:, :1], whole)
+
+
+@given(seed=st.integers(0, 2**32 - 1), count=st.integers(1, 40), width=st.integers(1, 40))
+def test_a_records_distances_are_the_same_to_the_last_bit_in_any_company(seed, count, width):
+    random = np.random.default_rng(seed)
+    points, pool = (random.normal(size=(each, width)) for each in (count, 7))
+    alone = np.concatenate([distances.distances(points[[place]], pool) for place in range(count)])
+    assert np.array_equal(distances.distances(points, pool), alone)
+    far = 1e8 + np.array([[0.0], [3.0], [1.0]])  # small differences are not lost
+    assert distances.distances(far[:1], far).tolist() == [[0.0, 3.0, 1.0]]
+
+
+def test_a_large_set_of_records_is_counted_to_the_last():
+    random = np.random.default_rng(4)
+    pool, points = random.normal(size=(50, 16)), random.normal(size=(20_000, 16))
+    assert points.size * len(pool) > FEW_PRODUCTS
+    part = slice(7_000, 7_100)
+    expected = cdist(points[part], pool).argmin(axis=1)
+    assert np.array_equal(nearest_candidates(points, pool)[part, 0], expected)

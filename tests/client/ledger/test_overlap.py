@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pcevolve.dp.accountants import epsilon
-from pcevolve.errors import BudgetError, DataError, LedgerError
+from pcevolve.errors import BudgetError, LedgerError
 from pcevolve.ledger.ledger import Ledger, PrivateUnit, Terms
 from pcevolve.ledger.overlap import Reach, compute_exposures
 from pcevolve.ledger.store import Key
@@ -51,9 +51,6 @@ def worst(mine, others, relation="replace-one", most=None):
     return sorted((each.sizes for each in found), key=lambda each: sorted(each.items()))
 
 
-# -- sizes ---------------------------------------------------------------------------------------------------------
-
-
 def test_taking_an_image_away_changes_a_patient_which_is_a_removal_and_an_addition():
     sizes = {"r": 2, "mine": 1}
     assert sizes in worst(images(b"1"), {"r": PATIENTS}, "add-remove", most=3)
@@ -74,9 +71,6 @@ def test_data_that_nobody_used_are_not_exposed():
     assert worst(IMAGES, {"r": images(b"9")}) == [{"mine": 1}]
 
 
-# -- the same patient ----------------------------------------------------------------------------------------------
-
-
 def test_a_patient_with_new_images_is_the_same_patient(path):
     spend(path, "march", patients(p17=[b"1", b"2"], p18=[b"3"]), THREE, unit="patient")
     april = account(path, "april", patients(p17=[b"8", b"9"]), unit="patient")
@@ -86,26 +80,8 @@ def test_a_patient_with_new_images_is_the_same_patient(path):
     account(path, "others", patients(p19=[b"5", b"6"]), unit="patient").require([THREE])
 
 
-@pytest.mark.parametrize(
-    ("kind", "name"),
-    [("Patient", "Zoé"), ("patient ", " Zoé"), ("patient", "Zoe\u0301"), ("PATIENT", "Zoe\u0301 ")],
-)
-def test_a_name_is_known_again_however_it_is_spelled(path, kind, name):
-    spend(path, "a", [PrivateUnit((b"1",), "Zo\u00e9")], THREE, unit="patient")
-    assert account(path, "b", [PrivateUnit((b"2",), name)], unit=kind).compute_spent_before() == 3
-
-
 def of_source(namespace, **units):
     return tuple(PrivateUnit(tuple(digests), name, namespace) for name, digests in units.items())
-
-
-def test_patients_of_one_name_in_two_sources_are_two_and_each_is_known_again_in_his_own(path):
-    spend(path, "one", of_source("ward", p=[b"1"]), THREE, unit="patient")
-    for run, namespace in (("two", "clinic"), ("three", "")):
-        other = account(path, run, of_source(namespace, p=[b"2"]), unit="patient")
-        assert other.compute_spent_before() == 0
-        other.require([THREE])
-    assert account(path, "four", of_source(" ward", p=[b"9"]), unit="patient").compute_spent_before() == 3
 
 
 @pytest.mark.parametrize("relation", ["replace-one", "add-remove"])
@@ -137,35 +113,6 @@ def test_images_that_a_run_showed_without_spending_belong_to_the_patient_too(pat
     assert account(path, "image", images(b"2")).compute_spent_before() == 3
 
 
-def test_a_name_is_kept_as_a_keyed_fingerprint_alone(path):
-    account(path, "a", patients(Erika=[b"1"]), unit="patient")
-    assert b"Erika" not in path.read_bytes()
-    assert "Erika" not in repr(patients(Erika=[b"1"]))
-
-
-@pytest.mark.parametrize(
-    ("units", "fault"),
-    [
-        ((PrivateUnit((b"1",), "p"), PrivateUnit((b"2",))), "all other units have one"),
-        (patients(p=[b"1"], q=[b"1"]), "two privacy units share an image"),
-        ((PrivateUnit((b"1",), "p"), PrivateUnit((b"2",), " p")), "two privacy units have the same name"),
-        ((PrivateUnit((), "p"),), "without images"),
-        ((), "there is no privacy unit"),
-    ],
-)
-def test_units_that_cannot_be_told_apart_are_refused(path, units, fault):
-    with pytest.raises(DataError, match=fault):
-        account(path, units=units, unit="patient")
-
-
-# -- how many images a patient may have ----------------------------------------------------------------------------
-
-
-def test_no_unit_may_have_more_images_than_declared(path):
-    with pytest.raises(DataError, match=r"a patient has more images than data.unit_size 2 says"):
-        account(path, "a", PATIENTS, unit="patient", unit_size=2)
-
-
 @pytest.mark.parametrize("images_first", [True, False])
 def test_under_add_remove_patients_are_counted_by_other_units_only_with_a_declared_size(path, images_first):
     first, second = (IMAGES, "image"), (PATIENTS, "patient")
@@ -193,9 +140,6 @@ def test_the_largest_size_that_was_ever_declared_for_a_patient_counts(path):
     spend(path, "image", images(b"1"), PURE, **options)
     now = account(path, "two", patients(p=[b"1"]), unit="patient", unit_size=2, **options)
     assert now.compute_spent_before() == 0.5 + 5 * 0.5
-
-
-# -- many runs, against a reference --------------------------------------------------------------------------------
 
 
 def reference(runs: Sequence, relation: str, declared: Sequence[int | None]) -> dict:
@@ -272,9 +216,6 @@ def can_pay(ledger, name, units, event, relation, declared) -> bool:
         mine.enrol().pay(query(1, name), [event], outcome())
         return True
     return False
-
-
-# -- composition ---------------------------------------------------------------------------------------------------
 
 
 AS_PATIENTS, AS_IMAGES = {"units": PATIENTS, "unit": "patient"}, {"units": IMAGES}

@@ -68,9 +68,6 @@ def assert_refused(path: Path, match: str) -> None:
     assert path.read_bytes() == before
 
 
-# -- damaged by accident -------------------------------------------------------------------------------------------
-
-
 def test_a_flipped_byte_anywhere_is_refused_or_changes_nothing(original, path):
     expected, data = contents(path), path.read_bytes()
     chosen = random.Random(1)
@@ -131,8 +128,6 @@ def test_a_page_of_zeros_anywhere_is_refused(path):
         path.write_bytes(data[:start] + bytes(PAGE) + data[start + PAGE :])
         assert is_refused(path, expected), start
 
-
-# -- edited --------------------------------------------------------------------------------------------------------
 
 LAST = "(SELECT max(number) FROM rows)"
 
@@ -209,75 +204,10 @@ def test_an_older_copy_put_in_place_while_it_is_open_is_refused(path):
             mine.receipts()
 
 
-# -- halves --------------------------------------------------------------------------------------------------------
-
-
-def test_a_ledger_without_its_key_is_refused(path):
-    path.with_suffix(".key").unlink()
-    assert_refused(path, "cannot recognise data; restore it")
-    assert not path.with_suffix(".key").exists()
-
-
 @pytest.mark.parametrize("key", [b"", bytes(31), bytes(33)])
 def test_a_damaged_key_is_refused(path, key):
     path.with_suffix(".key").write_bytes(key)
     assert_refused(path, r"ledger\.key is damaged")
-
-
-def test_the_key_of_another_empty_ledger_is_refused(tmp_path):
-    for name in ("one", "two"):
-        Ledger(tmp_path / f"{name}.sqlite").close()
-    shutil.copy(tmp_path / "one.key", tmp_path / "two.key")
-    with pytest.raises(LedgerError, match="its key is another ledger's"):
-        Ledger(tmp_path / "two.sqlite")
-
-
-def test_a_ledger_that_was_removed_does_not_start_again_from_nothing(path):
-    path.unlink()
-    for create in (True, False):
-        with pytest.raises(LedgerError, match="is gone but its key is there: restore it"):
-            Ledger(path, create=create)
-    assert not path.exists()
-
-
-def test_a_ledger_whose_key_would_be_another_s_is_told_to_have_another_name(tmp_path):
-    Ledger(tmp_path / "budget.2024").close()
-    with pytest.raises(LedgerError, match=r"budget\.key is the key of budget\.2024: give a ledger a name"):
-        Ledger(tmp_path / "budget.2025")
-    Ledger(tmp_path / "budget.2024").close()
-
-
-@pytest.mark.parametrize("of", ["ledger", "key"])
-def test_a_link_to_a_disk_that_is_not_mounted_is_not_replaced_by_a_new_ledger(path, of):
-    link = path if of == "ledger" else path.with_suffix(".key")
-    link.unlink(missing_ok=True)
-    link.symlink_to(path.parent / "unmounted" / link.name)
-    with pytest.raises(LedgerError, match=r"is a link to .*unmounted.*: mount or restore it"):
-        Ledger(path)
-    assert link.is_symlink()
-
-
-def test_an_empty_file_is_not_taken_for_a_new_ledger(path):
-    path.write_bytes(b"")
-    assert_refused(path, "is empty, which a ledger never is")
-
-
-def test_what_is_left_of_a_removed_ledger_is_not_rolled_into_a_new_one(path):
-    path.unlink()
-    path.with_suffix(".key").unlink()
-    path.with_name("ledger.sqlite-journal").write_bytes(b"pages of the old one")
-    with pytest.raises(LedgerError, match="is left of a ledger that is gone"):
-        Ledger(path)
-    assert not path.exists()
-
-
-# -- other files ---------------------------------------------------------------------------------------------------
-
-
-def test_asking_for_a_ledger_that_is_not_there_makes_none(tmp_path):
-    with pytest.raises(LedgerError, match="there is no ledger"):
-        Ledger(tmp_path / "new" / "ledger.sqlite", create=False)
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_foreign_database_is_refused(tmp_path):

@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import base64
 import json
-from pathlib import Path
 
 import pytest
 from starlette.testclient import TestClient
 
-from pcevolve.egress.address import Address
-from pcevolve.egress.policy import Policy
 from pcevolve.egress.transport import Incoming, Outgoing
-from pcevolve.errors import EgressError, ProviderReplyError, UsageError
+from pcevolve.errors import ProviderReplyError, UsageError
 from pcevolve.providers import dialect
 from pcevolve.providers.dialect import require
 from pcevolve.providers.openai import PlainOpenAIDialect
 from pcevolve.selectors import find_method
-from pcevolve.transcript.bodies import Bodies
 from pcevolve_server.work import Picture, Task
 from pcevolve_shared import images, wire
 from support.forge import faults_of
@@ -95,31 +91,6 @@ def test_an_adapter_that_the_model_has_not_and_negative_prompts_that_it_does_not
         spoken.require_negative_prompts("m", body)
 
 
-# -- what a plan, and with it every page, says that an API is asked for is what its requests hold ------------------
-
-
-@pytest.mark.parametrize(
-    ("name", "changes", "fault"),
-    [
-        ("openai-plain", {"steps": 50}, "steps is asked for, and it is not"),
-        ("openai-plain", {"guidance": 7.5}, "guidance is asked for, and it is not"),
-        ("openai-plain", {"negative_prompt": "blur"}, "negative_prompt is asked for, and it is not"),
-        ("stability", {"sized": True}, "size is asked for, and it is not"),
-        ("siliconflow", {"graded": True, "strengths": (0.8, 0.7)}, "strength is asked for, and it is not"),
-        ("siliconflow", {"adapter": "ip", "adapter_scale": 1.0}, "adapter is asked for, and it is not"),
-        ("getimg", {"steps": None}, "steps is not asked for, and it is"),
-        ("getimg", {"sized": False}, "size is not asked for, and it is"),
-    ],
-)
-def test_a_plan_that_says_what_its_requests_do_not_lets_nothing_out(
-    tmp_path: Path, name: str, changes: dict[str, object], fault: str
-):
-    plan = small_plan(dialect=name, **changes)
-    policy = Policy(dialect(name), Address(plan.api), Bodies(tmp_path))
-    with pytest.raises(EgressError, match=f"the plan says that {fault}"):
-        policy.fix(plan, lambda receipt: True)
-
-
 def test_the_audit_finds_a_plan_that_says_what_its_requests_do_not(world, tmp_path, monkeypatch):
     # as somebody would forge it who writes the record without our gate
     with monkeypatch.context() as without:
@@ -133,9 +104,6 @@ def test_a_page_says_that_steps_guidance_and_degree_are_the_apis_own():
     own = "steps, guidance and degrees of variation are left to the API (the API recommends nothing)"
     assert small_plan(dialect="openai-plain").modality.describe_asking("", "") == own
     assert "strength 0.8" in small_plan().modality.describe_asking("0.8", "")
-
-
-# -- our own server, which speaks two dialects: the same images -----------------------------------------------------
 
 
 class InProcess:

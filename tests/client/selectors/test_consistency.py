@@ -19,7 +19,7 @@ from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Candidate, Receipt
 from pcevolve.selectors import Measurement, PrivateEmbeddings, Scene, Selector
 from pcevolve.selectors.choosing import Chooser, name_choice
-from pcevolve.selectors.consistency import Drawn, is_surrounded, surround
+from pcevolve.selectors.consistency import is_surrounded, surround
 from pcevolve.selectors.means import Means
 from support.contract import CONTRACTED, event_of
 from support.examples import examples
@@ -231,18 +231,6 @@ def test_neighbours_may_change_places_only_where_a_distance_lies_on_the_edge_of_
     assert is_surrounded(scene, 0, 0, due, ruler)
     assert is_surrounded(scene, 0, 0, turned, ruler) is forgiven
     assert is_surrounded(replace(scene, wanted=2), 0, 0, turned[:2], ruler) is forgiven
-
-
-def test_where_steps_begin_follows_from_what_was_measured():
-    """A provider knows how far its images lie from each other, and could set them on edges that it knew."""
-    scene = on_a_line([0.0, 1.0], wanted=1)
-    assert Drawn().pick({"chosen": np.array([0])}, scene)[0].tolist() == [0]
-    rulers = [scene.ruler({"chosen": np.array([each])}) for each in range(50)]
-    assert len({each.offset for each in rulers}) == 50
-    assert 0 <= min(each.offset for each in rulers) < 0.2 < 0.8 < max(each.offset for each in rulers) < 1
-    assert {(each.step, round(each.reach, 12)) for each in rulers} == {(STEP, 4e-6)}
-    halves = [Ruler(STEP, 4e-6, offset).count_steps(np.array([10.3 * STEP])) for offset in (0.0, 0.5)]
-    assert [each.tolist() for each in halves] == [[10.0], [11.0]]
 
 
 def dressed(pool: np.ndarray, wanted: int, means: int = 1) -> tuple[Scene, Measurement]:

@@ -6,8 +6,6 @@ import json
 from fractions import Fraction
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from pcevolve import selectors
@@ -17,9 +15,7 @@ from pcevolve.privacy import FREE, Budget, Event
 from pcevolve.public.plan import PublicPlan
 from pcevolve.selectors import METHODS, find_method
 from pcevolve.selectors.method import APPEARANCE
-from pcevolve.selectors.scene import deviation
 from support.contract import scope
-from support.neighbours import World
 from support.runs import small_plan
 
 
@@ -132,18 +128,3 @@ def test_a_promise_names_what_a_privacy_unit_moves_under_both_relations(name):
 
 def test_the_promise_of_an_appearance_names_its_sensitivity():
     assert "of L2 sensitivity 1 under add-remove and 2 under replace-one" in APPEARANCE
-
-
-SCENE = World(pools=((1.0,), (2.0,)), places=()).scene("replace-one")
-
-
-@given(st.fractions(Fraction(1, 100), 1000, max_denominator=10**6), st.floats(1e-3, 1e3))
-def test_noise_is_no_less_than_its_multiplier_times_the_sensitivity(multiplier, sensitivity):
-    found = deviation(Event("gaussian", str(multiplier)), sensitivity)
-    assert Fraction(found) >= multiplier * Fraction(sensitivity)
-
-
-def test_public_randomness_is_the_same_for_one_purpose_and_another_for_any_other():
-    drawn = [tuple(SCENE.random(*purpose).integers(2**32, size=4)) for purpose in ((), (0,), (1,), (0, 1))]
-    assert drawn == [tuple(SCENE.random(*each).integers(2**32, size=4)) for each in ((), (0,), (1,), (0, 1))]
-    assert len({*drawn[1:], tuple(SCENE.random(2).integers(2**32, size=4))}) == 4

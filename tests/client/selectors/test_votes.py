@@ -6,12 +6,8 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from scipy.spatial.distance import cdist
 
 from pcevolve.dp.mechanisms import SeededNoise
-from pcevolve.geometry.distances import FEW_PRODUCTS, distances, nearest_candidates
 from pcevolve.privacy import Event
 from pcevolve.selectors.votes import ExponentialVotes, Votes, cast_votes, count_units
 from support.neighbours import World, records_of
@@ -25,25 +21,6 @@ def test_records_vote_in_their_own_class_and_ties_go_to_the_first_candidate():
     near_to_others, tie, to_a_copy = (2.1, 0), (1.0, 0), (1.9, 0)
     data = records_of(tuple((each,) for each in (near_to_others, tie, to_a_copy, (2.0, 1))))
     assert cast_votes(data, SCENE).tolist() == [[1], [0], [1], [5]]
-
-
-@given(seed=st.integers(0, 2**32 - 1), count=st.integers(1, 40), width=st.integers(1, 40))
-def test_a_records_distances_are_the_same_to_the_last_bit_in_any_company(seed, count, width):
-    random = np.random.default_rng(seed)
-    points, pool = (random.normal(size=(each, width)) for each in (count, 7))
-    alone = np.concatenate([distances(points[[place]], pool) for place in range(count)])
-    assert np.array_equal(distances(points, pool), alone)
-    far = 1e8 + np.array([[0.0], [3.0], [1.0]])  # small differences are not lost
-    assert distances(far[:1], far).tolist() == [[0.0, 3.0, 1.0]]
-
-
-def test_a_large_set_of_records_is_counted_to_the_last():
-    random = np.random.default_rng(4)
-    pool, points = random.normal(size=(50, 16)), random.normal(size=(20_000, 16))
-    assert points.size * len(pool) > FEW_PRODUCTS
-    part = slice(7_000, 7_100)
-    expected = cdist(points[part], pool).argmin(axis=1)
-    assert np.array_equal(nearest_candidates(points, pool)[part, 0], expected)
 
 
 def test_a_unit_has_one_vote_in_all_for_draws_and_votes_of_norm_one_for_gaussian_noise():

@@ -1,0 +1,108 @@
+"""A ledger is made whole or not at all, and never anew in the place of one that is gone."""
+
+from __future__ import annotations
+
+import shutil
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pcevolve.errors import LedgerError
+from pcevolve.ledger.ledger import Ledger
+from support.accounts import ONE, UNITS, budget, outcome, query
+
+
+@pytest.fixture(scope="module")
+def original(tmp_path_factory) -> Path:
+    """A folder with a ledger of two runs, four releases and their measurements."""
+    path = tmp_path_factory.mktemp("original") / "ledger.sqlite"
+    with closing(Ledger(path)) as ledger:
+        for run, units in (("a", UNITS), ("b", UNITS[1:])):
+            mine = ledger.account(run, units, "replace-one", budget(6)).enrol()
+            for number in (1, 2):
+                mine.pay(query(number, run), [ONE], outcome(f"{run}{number}", run.encode() * 3000))
+    return path.parent
+
+
+@pytest.fixture
+def path(original, tmp_path) -> Path:
+    shutil.copytree(original, tmp_path / "copy")
+    return tmp_path / "copy" / "ledger.sqlite"
+
+
+def contents(path: Path) -> list[Any]:
+    """All that a ledger says."""
+    with closing(Ledger(path)) as ledger:
+        mine = ledger.account("a", UNITS, "replace-one", budget(6)).enrol()
+        other = ledger.account("b", UNITS[1:], "replace-one", budget(6)).enrol()
+        spent = [each.compute_spent_before() for each in (mine, other)]
+        kept = [each.read_measured(number) for each in (mine, other) for number in (1, 2)]
+        return [ledger.runs(), ledger.history(), ledger.export(), spent, kept]
+
+
+def assert_refused(path: Path, match: str) -> None:
+    before = path.read_bytes()
+    with pytest.raises(LedgerError, match=match):
+        contents(path)
+    assert path.read_bytes() == before
+
+
+def test_a_ledger_without_its_key_is_refused(path):
+    path.with_suffix(".key").unlink()
+    assert_refused(path, "cannot recognise data; restore it")
+    assert not path.with_suffix(".key").exists()
+
+
+def test_the_key_of_another_empty_ledger_is_refused(tmp_path):
+    for name in ("one", "two"):
+        Ledger(tmp_path / f"{name}.sqlite").close()
+    shutil.copy(tmp_path / "one.key", tmp_path / "two.key")
+    with pytest.raises(LedgerError, match="its key is another ledger's"):
+        Ledger(tmp_path / "two.sqlite")
+
+
+def test_a_ledger_that_was_removed_does_not_start_again_from_nothing(path):
+    path.unlink()
+    for create in (True, False):
+        with pytest.raises(LedgerError, match="is gone but its key is there: restore it"):
+            Ledger(path, create=create)
+    assert not path.exists()
+
+
+def test_a_ledger_whose_key_would_be_another_s_is_told_to_have_another_name(tmp_path):
+    Ledger(tmp_path / "budget.2024").close()
+    with pytest.raises(LedgerError, match=r"budget\.key is the key of budget\.2024: give a ledger a name"):
+        Ledger(tmp_path / "budget.2025")
+    Ledger(tmp_path / "budget.2024").close()
+
+
+@pytest.mark.parametrize("of", ["ledger", "key"])
+def test_a_link_to_a_disk_that_is_not_mounted_is_not_replaced_by_a_new_ledger(path, of):
+    link = path if of == "ledger" else path.with_suffix(".key")
+    link.unlink(missing_ok=True)
+    link.symlink_to(path.parent / "unmounted" / link.name)
+    with pytest.raises(LedgerError, match=r"is a link to .*unmounted.*: mount or restore it"):
+        Ledger(path)
+    assert link.is_symlink()
+
+
+def test_an_empty_file_is_not_taken_for_a_new_ledger(path):
+    path.write_bytes(b"")
+    assert_refused(path, "is empty, which a ledger never is")
+
+
+def test_what_is_left_of_a_removed_ledger_is_not_rolled_into_a_new_one(path):
+    path.unlink()
+    path.with_suffix(".key").unlink()
+    path.with_name("ledger.sqlite-journal").write_bytes(b"pages of the old one")
+    with pytest.raises(LedgerError, match="is left of a ledger that is gone"):
+        Ledger(path)
+    assert not path.exists()
+
+
+def test_asking_for_a_ledger_that_is_not_there_makes_none(tmp_path):
+    with pytest.raises(LedgerError, match="there is no ledger"):
+        Ledger(tmp_path / "new" / "ledger.sqlite", create=False)
+    assert list(tmp_path.iterdir()) == []

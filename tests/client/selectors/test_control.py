@@ -1,0 +1,61 @@
+"""Luck, to which every lift is compared."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+
+from pcevolve.privacy import Budget, Event
+from pcevolve.selectors.contrastive import exponential_lift
+from pcevolve.selectors.control import FOLLOWING, RANDOM, TEXT_TO_IMAGE, best_tenth, drawn_lift, uniform_lift
+from pcevolve.selectors.joint import joint_lift
+from pcevolve.selectors.means import means_lift
+from pcevolve.selectors.votes import draws_lift, histogram_lift
+from support.contract import SCOPES, scope
+
+LIFTS = {
+    exponential_lift: "exponential",
+    joint_lift: "exponential",
+    draws_lift: "exponential",
+    histogram_lift: "gaussian",
+    means_lift: "gaussian",
+}
+every_lift = pytest.mark.parametrize(
+    ("lift", "mechanism"), LIFTS.items(), ids=lambda each: getattr(each, "__name__", "")
+)
+
+
+def event(mechanism: str, value: float) -> tuple[Event, ...]:
+    return (Event(mechanism, str(Fraction(value))),)
+
+
+@every_lift
+@given(scope=SCOPES)
+def test_a_hopeless_budget_is_no_better_than_chance(lift, mechanism, scope):
+    worthless = 1e-9 if mechanism == "exponential" else 1e9
+    assert lift(event(mechanism, worthless), scope) == pytest.approx(uniform_lift((), scope), rel=0.01)
+
+
+@pytest.mark.parametrize(("candidates", "best"), [(1, 1), (10, 1), (11, 2), (100, 10)])
+def test_the_best_tenth_is_rounded_up_and_luck_finds_its_share(candidates: int, best: int):
+    sizes = scope(candidates=candidates)
+    assert best_tenth(candidates) == best
+    assert uniform_lift((), sizes) == best / candidates
+
+
+def test_a_draw_finds_the_best_by_its_odds():
+    sizes = scope(candidates=20)
+    assert drawn_lift(math.log(9), 2, sizes) == pytest.approx(2 * 9 / (2 * 9 + 18))
+    assert drawn_lift(math.log(9), 1, sizes) == pytest.approx(10 / (10 + 18))
+    assert drawn_lift(1e6, 2, sizes) == 1
+    assert drawn_lift(0, 2, sizes) == pytest.approx(0.1)
+
+
+def test_controls_and_what_follows_a_release_draw_nothing_of_private_data():
+    for method in (RANDOM, TEXT_TO_IMAGE, FOLLOWING):
+        assert (method.selector, method.lift) == (None, uniform_lift)
+        assert method.tight(Budget(Fraction(1)), scope(iterations=2)) == ((Event("uniform"),),) * 2
+    assert [each.varies for each in (RANDOM, TEXT_TO_IMAGE)] == [True, False]

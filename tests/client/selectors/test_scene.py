@@ -1,0 +1,35 @@
+"""A selector's question: what units add, public randomness, and noise that is never too small."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pcevolve.privacy import Event
+from pcevolve.selectors.scene import PrivateEmbeddings, deviation
+from support.neighbours import World
+
+
+def test_what_a_record_may_count_does_not_depend_on_others():
+    private = PrivateEmbeddings(np.zeros((2, 1)), np.zeros(2, int), np.arange(2), caps=np.array([0.3, 1.0]))
+    assert private.capped.tolist() == [math.floor(0.3 * 2**30) / 2**30, 1.0]
+    assert PrivateEmbeddings(np.zeros((2, 1)), np.zeros(2, int), np.arange(2)).capped.tolist() == [1.0, 1.0]
+
+
+SCENE = World(pools=((1.0,), (2.0,)), places=()).scene("replace-one")
+
+
+@given(st.fractions(Fraction(1, 100), 1000, max_denominator=10**6), st.floats(1e-3, 1e3))
+def test_noise_is_no_less_than_its_multiplier_times_the_sensitivity(multiplier, sensitivity):
+    found = deviation(Event("gaussian", str(multiplier)), sensitivity)
+    assert Fraction(found) >= multiplier * Fraction(sensitivity)
+
+
+def test_public_randomness_is_the_same_for_one_purpose_and_another_for_any_other():
+    drawn = [tuple(SCENE.random(*purpose).integers(2**32, size=4)) for purpose in ((), (0,), (1,), (0, 1))]
+    assert drawn == [tuple(SCENE.random(*each).integers(2**32, size=4)) for each in ((), (0,), (1,), (0, 1))]
+    assert len({*drawn[1:], tuple(SCENE.random(2).integers(2**32, size=4))}) == 4
