@@ -108,6 +108,14 @@ def pytest_configure_node(node: Any) -> None:
     node.workerinput["forks"] = node.config.stash[SERVERS].folder
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """The usual ledger's folder, to which runs on other ledgers put a link, is none of whoever runs tests."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
+        yield
+
+
 @pytest.fixture(scope="session")
 def fork_servers(request: pytest.FixtureRequest) -> Iterator[str]:
     """Where the fork servers are: those of the process that started this worker, or our own."""

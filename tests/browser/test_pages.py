@@ -26,7 +26,7 @@ def pages(folder: Path) -> dict[str, Path]:
     """A run with hostile words, and its pages."""
     plan = small_plan(method="pcevolve", domain=HOSTILE, labels=("cut", "y" * 60))
     run = RunReader.strict(make_paid_run(folder / "pages", plan))
-    own = run.layout.root / "private" / "report.html"
+    own = folder / "own" / "report.html"
     own.parent.mkdir(exist_ok=True)
     compared_page = folder / "compared.html"
     write_page(read_runs([run.layout.root]), [run.layout.root], compared_page)

@@ -137,7 +137,7 @@ class SmallRun:
     ) -> SmallRun:
         """Open or reopen a run in a folder."""
         plan = plan or small_plan()
-        ledger = Ledger(root / "private" / "ledger.sqlite")
+        ledger = Ledger(root.with_name(f"{root.name}-private") / "ledger.sqlite")
         limits = Limits(Budget(Fraction(10), plan.delta))
         units = [PrivateUnit((b"unit 1",)), PrivateUnit((b"unit 2",))]
         terms = Terms(secure=plan.secure)

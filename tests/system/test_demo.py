@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from pcevolve import audit
-from pcevolve.config.config import RunConfig
 from pcevolve.evaluation import heads
 from pcevolve.private.sources import CELLS
 from pcevolve.session.first import demo
 from pcevolve.session.folder import RunFolder
+from pcevolve.session.owner import OwnerFolder
 from pcevolve.transcript import RunReader
 
 SMALLEST = 10
@@ -35,14 +35,14 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_demonstration_makes_a_dataset_measures_it_beside_its_control_and_holds(shown: Path):
-    summary = json.loads(RunFolder(shown).result.read_text())
+    summary = json.loads(OwnerFolder.of(shown).result.read_text())
     assert [(row["judge"], row["voted"]) for row in summary["accuracy"]] == [
         ("cnn", False),
         ("bundled", True),
     ]
     assert all(set(row) >= {"initial", "final", "random", "shots"} for row in summary["accuracy"])
     assert len(list(RunFolder(shown).release.rglob("*.png"))) == len(CELLS) * SMALLEST
-    page = RunFolder(shown).private_report.read_text("utf-8")
+    page = (shown.with_name("demo-private") / "report.html").read_text("utf-8")
     assert all(
         said in page
         for said in (
@@ -79,19 +79,13 @@ def test_the_same_command_again_shows_what_is_there(shown: Path, monkeypatch: py
     assert [row["judge"] for row in demo.demonstrate(shown)["accuracy"]] == ["cnn", "bundled"]
 
 
-def test_a_demonstration_that_only_its_voter_measured_is_not_shown_again(tmp_path: Path):
-    RunFolder(tmp_path).private.mkdir()
-    RunFolder(tmp_path).result.write_text(json.dumps({"accuracy": {"final": {"mean": 0.97}}}))
-    assert demo._read_summary(tmp_path) is None
-
-
 def test_a_demonstration_that_was_cut_off_keeps_its_size(shown: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(demo, "measure_seconds", None)
     kept, _ = demo._affordable(
         shown, "http://127.0.0.1:1", USUAL, demo.Stage(demo.error_console(), verbose=False)
     )
     assert kept["candidates"] == SMALLEST
-    assert RunConfig.load(RunFolder(shown).config).method.candidates == SMALLEST
+    assert OwnerFolder.of(shown).require_options().method.candidates == SMALLEST
 
 
 @pytest.mark.parametrize(

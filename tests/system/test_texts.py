@@ -249,7 +249,7 @@ def test_what_does_not_go_together_is_refused_before_anything_is_spent(
     done = client(*words, *spell_words(**changes))
     assert done.returncode in (2, 3), done.stderr
     assert complaint in " ".join(done.stderr.split())
-    assert not (out / "private" / "ledger.sqlite").exists()
+    assert not (out.with_name("run-private") / "ledger.sqlite").exists()
 
 
 def test_the_demonstration_with_texts_shows_what_evolution_adds(

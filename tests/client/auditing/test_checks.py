@@ -248,11 +248,11 @@ def test_a_release_of_which_a_part_is_left_is_no_release_that_was_never_made(cop
 
 
 def test_what_was_not_verified_is_named_file_by_file(copy: Path):
-    assert Audit.of(copy).unverified == ["private/"]
+    assert Audit.of(copy).unverified == []
     (copy / "report.html").write_text("epsilon = 0.1")
-    assert Audit.of(copy).unverified == ["private/", "report.html"]
+    assert Audit.of(copy).unverified == ["report.html"]
     (copy / "transcript" / "log.jsonl").write_text("")
-    assert Audit.of(copy).unverified == ["private/", "release/", "report.html", "summary.json", "transcript/"]
+    assert Audit.of(copy).unverified == ["release/", "report.html", "summary.json", "transcript/"]
 
 
 def test_a_card_in_other_words_is_named_and_breaks_nothing(copy: Path):
@@ -260,7 +260,7 @@ def test_a_card_in_other_words_is_named_and_breaks_nothing(copy: Path):
         card.write("In other words: epsilon = 0.1.\n")
     audited = Audit.of(copy)
     assert audited.holds
-    assert audited.unverified == ["private/", "release/README.md"]
+    assert audited.unverified == ["release/README.md"]
 
 
 def test_an_audit_renders_what_it_verified_and_nothing_of_a_broken_run_but_what_left(copy: Path):

@@ -89,7 +89,7 @@ def test_the_dataset_is_that_of_one_request_after_the_other(tmp_path):
     first = SmallRun.open(one, small_plan(**SHAPE), FakeProvider())
     receipts = [first.evolve().receipts, first.account.receipts()]
     first.close()
-    shutil.copytree(one / "private", other / "private")
+    shutil.copytree(tmp_path / "one-private", tmp_path / "other-private")
     second = SmallRun.open(other, small_plan(**SHAPE, at_once=AT_ONCE), Slow())
     evolved = second.evolve()
     assert [evolved.receipts, second.account.receipts()] == receipts

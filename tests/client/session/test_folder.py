@@ -12,22 +12,18 @@ from pathlib import Path
 import pytest
 
 from pcevolve.config.config import RunConfig
+from pcevolve.durable import write_private
 from pcevolve.errors import DataError, ProviderUnreachableError, UsageError
 from pcevolve.session.first import demo, local_server
 from pcevolve.session.folder import RunFolder
+from pcevolve.session.owner import OwnerFolder
 from pcevolve.session.private_data import require_shots
 from pcevolve.transcript import RunReader
-from support.runs import SmallRun
+from support.runs import SmallRun, small_plan
 
 
 def claim(root, resume: bool = False):
     return RunFolder(root).claim(resume)
-
-
-def test_a_new_folder_is_made_with_a_private_part_for_the_owner_alone(tmp_path):
-    with claim(tmp_path / "a" / "run"):
-        pass
-    assert (tmp_path / "a" / "run" / "private").stat().st_mode & 0o777 == 0o700
 
 
 def test_two_processes_cannot_work_in_one_folder(begun):
@@ -57,7 +53,7 @@ def test_what_a_killed_command_left_is_cleared_away_and_a_folder_that_was_whole_
         (begun / name / name).touch()
     (begun / ".report.html.partial").touch()
     with RunFolder(begun).hold():
-        left = {path.name for path in begun.iterdir()} - {"transcript", "private", ".lock"}
+        left = {path.name for path in begun.iterdir()} - {"transcript", ".lock"}
     assert left == {"release-parquet", "audit", ".mine.partial"}
     assert (begun / "audit" / ".audit.fresh").exists()
 
@@ -112,11 +108,12 @@ def test_what_lies_beside_a_demonstration_does_so_from_within_its_folder_too(tmp
 
 
 def test_a_demonstration_of_texts_is_none_of_images(tmp_path):
-    RunFolder(tmp_path).private.mkdir()
-    RunFolder(tmp_path).result.write_text('{"modality": "text", "accuracy": []}')
+    SmallRun.open(tmp_path, small_plan(run_id="a" * 32)).close()
+    found = {"modality": "text", "accuracy": []}
+    write_private(OwnerFolder.of(tmp_path, demo._find_ledger(tmp_path)).result, found)
     with pytest.raises(UsageError, match=r"holds a demonstration of texts: give another --out"):
         demo.demonstrate(tmp_path, "image")
-    assert demo.demonstrate(tmp_path, "text") == {"modality": "text", "accuracy": []}
+    assert demo.demonstrate(tmp_path, "text") == found
 
 
 class Server:

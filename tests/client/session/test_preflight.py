@@ -204,7 +204,7 @@ def test_names_of_units_have_a_source_only_where_units_have_names(run, folder, c
         private=folder("all", cut="a", good="x"),
         unit_map="units.csv",
     )
-    shared = [each.read_bytes() for each in root.rglob("*") if each.is_file() and each.name != "config.toml"]
+    shared = [each.read_bytes() for each in root.rglob("*") if each.is_file()]
     assert not any(b"St. Mary" in each for each in shared)
     assert b"St. Mary" not in Path("ledger.sqlite").read_bytes()
     assert "the owner's claim that no patient here" in (root / "release" / "README.md").read_text()

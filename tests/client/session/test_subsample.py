@@ -20,6 +20,7 @@ from pcevolve.privacy import Budget
 from pcevolve.session import images, texts
 from pcevolve.session.console import describe_begun
 from pcevolve.session.finished.comparison import list_facts, read_runs
+from pcevolve.session.owner import OwnerFolder
 from support import online
 from support.accounts import set_cap
 from support.provider import png
@@ -66,15 +67,16 @@ def test_it_is_all_that_is_used_and_charged_and_the_rest_can_be_measured_on(run,
     assert (row.units, row.images) == (6, 6)
     again = {"subsample_seed": 4242424242424242, "out": "whole", "ledger": "other.sqlite"}
     whole = run(**THREE, **again, test="private")
-    found, same = (json.loads((each / "private" / "evaluation.json").read_bytes()) for each in (root, whole))
+    found, same = (json.loads(OwnerFolder.of(each).evaluation.read_bytes()) for each in (root, whole))
     assert found["test"] == same["test"], "of a whole folder, what was drawn is left out"
     card = (root / "release" / "README.md").read_text()
     assert "that every class has 3 or more units (image) to draw from, each counted for one class" in card
     assert "nominal shots per class: 3" in card
     assert all(finding.holds for finding in audit(root))
-    seeded = [file for file in root.rglob("*") if file.is_file() and b"4242424242" in file.read_bytes()]
-    assert seeded == [root / "config.toml"], "the seed stays in the owner's configuration"
-    assert seeded[0].stat().st_mode & 0o777 == 0o600
+    own = OwnerFolder.of(root)
+    files = [file for each in (root, own.root) for file in each.rglob("*") if file.is_file()]
+    assert [file for file in files if b"4242424242" in file.read_bytes()] == [own.config]
+    assert own.config.stat().st_mode & 0o777 == 0o600
 
 
 def test_what_it_means_for_the_folder_is_computed_and_said_wherever_the_epsilon_is(run, more, capsys):

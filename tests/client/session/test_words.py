@@ -12,12 +12,12 @@ from pcevolve.auditing import audit
 from pcevolve.errors import UsageError
 from pcevolve.public.words import choose_labels
 from pcevolve.session.finished.evaluating import Question, evaluate
+from pcevolve.session.owner import OwnerFolder
 from support.folders import toned_folders
 from support.runs import small_plan
 
 SECRET = ("mole of patient Smith", "mole of patient Quill")
 """Names of folders that say whose images these are."""
-PRIVATE_PARTS = {"config.toml", "private"}
 
 
 @pytest.fixture
@@ -35,11 +35,7 @@ def test_with_words_no_name_of_a_folder_leaves_or_lies_in_what_is_shared(native,
         "A skin image with melanoma",
         "A skin image",
     }
-    shared = [
-        path
-        for path in result.folder.rglob("*")
-        if path.is_file() and path.relative_to(result.folder).parts[0] not in PRIVATE_PARTS
-    ]
+    shared = [path for path in result.folder.rglob("*") if path.is_file()]
     assert len(shared) > 5
     for path in shared:
         told = str(path.relative_to(result.folder)).encode() + path.read_bytes()
@@ -73,7 +69,7 @@ def test_held_out_images_are_judged_under_the_words_by_the_run_and_by_evaluate(e
     words = {SECRET[1]: "bright", SECRET[0]: "dark"}
     result = evolved(private=scans, words=words, test=test)
     assert result.labels == ("bright", "dark")
-    own = json.loads((result.folder / "private" / "evaluation.json").read_text())
+    own = json.loads(OwnerFolder.of(result.folder).evaluation.read_text())
     assert {row["judge"] for row in own["accuracy"]} == {"cnn", "bundled"}
 
     for label, tone in (("bright", bright), ("dark", dark)):

@@ -107,6 +107,8 @@ BESIDE = {
     "a hidden file beside the run": ".notes",
     "a half-written page": ".report.html.partial",
     "an evaluation beside the run": "evaluation/scores.json",
+    "the owner's options": "config.toml",
+    "a private folder": "private/judgement.json",
 }
 MOVED = {
     "an image": "release/cut/*.png",
@@ -125,8 +127,7 @@ LINKS = {
     "a link that leads nowhere": ("release/x.png", "nowhere"),
     "a link in the transcript": ("transcript/private", "../private"),
     "the audit's pages behind a link": ("audit", "private"),
-    "options behind a link": ("config.toml", "private/config.toml"),
-    "a private folder behind a link": ("private", "/tmp"),
+    "a summary behind a link": ("summary.json", "/etc/hostname"),
 }
 PIPES = {
     "in a class": "release/cut/0.png",

@@ -157,5 +157,4 @@ class Honest:
         root = self.folder / kind
         if not root.exists():
             make_paid_run(root, KINDS[kind].plan(), KINDS[kind].provider())
-            shutil.rmtree(root / "private")
         return root

@@ -12,13 +12,12 @@ from safetensors.numpy import load
 from scipy.spatial import cKDTree
 from scipy.spatial.distance import cdist
 
-from pcevolve.config.config import RunConfig
 from pcevolve.encoders import load_encoder
 from pcevolve.errors import DataError
 from pcevolve.evaluation.labelled import Labelled
 from pcevolve.modality.images.appearance import develop, find_released_appearance
 from pcevolve.session.execution import Outcome, execute
-from pcevolve.session.folder import RunFolder
+from pcevolve.session.owner import OwnerFolder
 from pcevolve.session.preflight import check_run
 from pcevolve.session.progress import Audience
 from pcevolve.transcript import Bodies
@@ -26,7 +25,7 @@ from pcevolve.transcript import Bodies
 
 def reopen(root: Path) -> Outcome:
     """A finished run, without asking anybody anything again."""
-    settings = RunConfig.load(RunFolder(root).config)
+    settings = OwnerFolder.of(root).require_options()
     return execute(check_run(settings, resume=True), Audience(Console(quiet=True)))
 
 

@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from pcevolve.config.config import RunConfig
 from pcevolve.durable import write_durably
 from pcevolve.encoders import load_encoder
 from pcevolve.evaluation.labelled import Labelled
@@ -17,6 +16,7 @@ from pcevolve.modality.images.sheet import draw_sheet
 from pcevolve.private.dataset import load_folder
 from pcevolve.session import images
 from pcevolve.session.folder import RunFolder
+from pcevolve.session.owner import OwnerFolder
 from pcevolve_benchmarks.tables.cells import Place
 from pcevolve_benchmarks.tables.data import BenchData
 from pcevolve_benchmarks.tables.outcomes import measure_gaps, populations, read_votes, reopen
@@ -70,7 +70,7 @@ def pair_nearest(asked: Asked, data: BenchData) -> Iterator[Row]:
     """Synthetic images of a data set's runs beside their nearest private ones: by the encoder, then in pixels."""
     for place in _find_finished(asked, data):
         root = asked.root(place.cell)
-        shots = images.read_run(RunConfig.load(RunFolder(root).config)).data
+        shots = images.read_run(OwnerFolder.of(root).require_options()).data
         looks = (load_encoder(asked.encoder(place.cell)).embed, images.make_stranger().look)
         dataset = Labelled.released(root, shots.labels)
         for label, shown in lay_beside_nearest(dataset, Labelled.of(shots), shots.labels, looks):

@@ -22,6 +22,7 @@ from pcevolve.session import images
 from pcevolve.session.execution import Outcome, execute
 from pcevolve.session.finished.classification import NearestMean
 from pcevolve.session.folder import RunFolder
+from pcevolve.session.owner import OwnerFolder
 from pcevolve.session.preflight import check_run
 from pcevolve.session.progress import Audience
 from pcevolve_benchmarks.baselines.catalogue import BASELINES
@@ -86,7 +87,7 @@ class Job:
             **self.cells[0].settings(),
             **self.connection,
             "private": str(self.data.train),
-            "ledger": RunFolder(self.root).private / "ledger.sqlite",
+            "ledger": self.root.with_name(f"{self.root.name}-private") / "ledger.sqlite",
             "pad_selection": 0.0,
             "yes": True,
         }
@@ -120,11 +121,12 @@ def carry_out_job(job: Job) -> Found:
 def _run(job: Job) -> Outcome | Result:
     if job.is_baseline:
         return run(job.options, job.root)
-    folder = RunFolder(job.root)
     settings = job.settings
-    if folder.finished:
-        settings = RunConfig.load(folder.config)
-    elif folder.config.exists() and _way(RunConfig.load(folder.config)) != _way(settings):
+    owner = OwnerFolder.find(job.root, settings.privacy.ledger)
+    began = None if owner is None else owner.find_options()
+    if began is not None and RunFolder(job.root).finished:
+        settings = began
+    elif began is not None and _way(began) != _way(settings):
         shutil.rmtree(job.root)  # begun with a server of this machine that is gone, or by another way
     return execute(check_run(settings, resume=True), Audience(Console(quiet=True)))
 

@@ -26,7 +26,7 @@ from pcevolve.session.execution import execute
 from pcevolve.session.finished.evaluating import Evaluation
 from pcevolve.session.finished.judging import load_judges
 from pcevolve.session.first.local_server import serve_locally
-from pcevolve.session.folder import RunFolder
+from pcevolve.session.owner import OwnerFolder
 from pcevolve.session.preflight import check_run
 from pcevolve.session.progress import Audience
 from pcevolve.transcript import RunReader
@@ -167,9 +167,9 @@ def _evaluate(options: dict[str, Any], out: Path, data: dict[str, str]) -> Row:
     """Judge a run's dataset, alone and together with the private texts."""
     made = Result.load(out)
     if made is None:
-        plan, folder = RunReader.strict(out).require_plan(), RunFolder(out)
+        plan, began = RunReader.strict(out).require_plan(), OwnerFolder.of(out).find_options()
         test, private = (
-            Labelled.of(texts.read_owned(data[name], plan, f"--{name}", folder))
+            Labelled.of(texts.read_owned(data[name], plan, f"--{name}", began))
             for name in ("test", "private")
         )
         labels, dataset = plan.labels, Labelled.released(out, plan.labels)

@@ -31,9 +31,7 @@ UNFINISHED = 9
 """Exit code of an audit in which nothing is broken, of a run that has not come to its end."""
 VIEW = "not what this version makes of the record: --html renders the audit's own"
 UNVERIFIED = {
-    "config.toml": "options, with paths of the owner's machine",
     ".lock": "held by a run under way",
-    "private/": "the owner's alone, and not looked into",
     "audit/": "pages of an audit",
     "summary.json": VIEW,
     "report.html": VIEW,
@@ -161,7 +159,7 @@ def _lines(audited: Audit, holds: bool) -> Iterator[tuple[str, str]]:
         why = (("UNFINISHED", unfinished), ("NOT CHECKED", unchecked))
         said = "; ".join(f"{word}: {', '.join(claims)}" for word, claims in why if claims)
         yield "holds", said or "the run is INSECURE"
-    files = f"{', '.join(audited.unverified)} (views, and what stays with the owner)"
+    files = f"{', '.join(audited.unverified)} (views)"
     claims = f"{len(audited.claims)} facts of the plan, which are the owner's word"
     left = [files] * bool(audited.unverified) + [claims] * bool(audited.claims)
     if left:

@@ -103,7 +103,7 @@ def compare(
 ) -> None:
     """Put finished runs beside each other: what each cost, whether it is useful, and what judges found.
 
-    Accuracies are what `evaluate`, else `run --test`, left in RUN/private: functions of your images, for you alone.
+    Accuracies are what `evaluate`, else `run --test`, left beside the ledger: functions of your images, for you alone.
     """
     from pcevolve.session.finished.comparison import (
         OTHER_TESTS,
@@ -185,7 +185,7 @@ def evaluate(
 ) -> None:
     """Train classifiers on a finished run's dataset and test them on data of your own; nothing is sent or spent.
 
-    Figures are functions of your images, with no guarantee: they go to RUN/private and to the screen.
+    Figures are functions of your images, with no guarantee: they stay beside the ledger, and go to the screen.
     """
     require_run(folder)
     if mix and private is None:
@@ -195,14 +195,10 @@ def evaluate(
     require_torch("evaluate, which trains networks,")
     from pcevolve.auditing.rerun import find_encoder
     from pcevolve.session.finished.evaluating import Question, evaluate  # torch takes seconds to load
-    from pcevolve.session.folder import RunFolder
     from pcevolve.session.progress import error_console, show_work
 
     question = Question(test, private, mix, tuple(judge or ()), control, device, weights)
-    with (
-        RunFolder(folder).hold(),
-        show_work(error_console(), "training classifiers") as told,
-    ):
+    with show_work(error_console(), "training classifiers") as told:
         found = evaluate(folder, question, told, find_encoder)
     if as_json:
         typer.echo(json.dumps(found))

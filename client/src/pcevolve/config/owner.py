@@ -75,8 +75,8 @@ class DataSettings(PublicData):
         Field(
             ge=0,
             lt=2**63,
-            description="Seed of the subsample; secret, drawn by the operating system if not given; kept in "
-            "config.toml.",
+            description="Seed of the subsample; secret, drawn by the operating system if not given; kept "
+            "with the run's options, beside the ledger.",
         ),
         OWN,
     ] = Field(default_factory=lambda: secrets.randbelow(2**63))

@@ -113,7 +113,7 @@ class Result:
     """A finished run.
 
     Attributes:
-        folder: Where it lies; ``release``, ``transcript`` and the pages beside them may be shared.
+        folder: Where it lies; it may be shared as it is.
         summary: Figures for programs; of a run that was just made also its cost, seconds and accuracies.
     """
 

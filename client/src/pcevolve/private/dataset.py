@@ -44,7 +44,7 @@ class PrivateDataset:
         items: Images in RGB, without metadata, in memory or as ``StoredImages``; or texts.
         targets: int64 ``(images,)``, indices into ``labels``.
         digests: SHA-256 of each image's pixels, for the ledger's keyed fingerprints, and to tell the owner's sets apart
-            in ``private/``.
+            in what was measured on them.
         unit_of: int64 ``(images,)``, the privacy unit of each image; one of its own for each unless given.
         unit_name: What a unit is; public.
         unit_names: What the owner calls each unit, by its number in ``unit_of``; empty for units that are one image.

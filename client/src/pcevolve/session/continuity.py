@@ -16,13 +16,12 @@ from pcevolve.errors import LedgerError, TranscriptError, UsageError
 from pcevolve.ledger.ledger import Ledger, Payment
 from pcevolve.public.figures import format_loss
 from pcevolve.public.options import spell_flag
-from pcevolve.session.folder import RunFolder
+from pcevolve.session.folder import LOST, RunFolder
+from pcevolve.session.owner import OwnerFolder
 from pcevolve.transcript import RunReader, Transcript
 from pcevolve.transcript.layout import TRANSCRIPT
 from pcevolve.transcript.log import read
 from pcevolve.transcript.records import Opened, Released
-
-LOST = "without it this run cannot go on: what it spent stays spent, and a new one needs another {out}"
 
 
 @contextmanager
@@ -50,6 +49,8 @@ def open_record(folder: RunFolder, ledger: Ledger | None) -> Iterator[Transcript
                 f"{folder.release} is there, and the record that it is of is not: restore {TRANSCRIPT}/, or choose "
                 f"another {spell_flag('out')}"
             )
+        if owner := OwnerFolder.find(folder.root, None if ledger is None else ledger.path):
+            owner.forget()
         folder.clear_false_start()
     with closing(Transcript(folder.transcript)) as transcript:
         yield transcript
@@ -142,8 +143,7 @@ def _require_stored_files(run: RunReader) -> None:
 
 def _refuse_lost_record(folder: RunFolder, ledger: Ledger) -> None:
     """Refuse to begin anew in the folder of a run that has paid, and whose record is gone."""
-    # Options are saved, and files are stored, by a run that came further than to its private data.
-    if not folder.config.exists() and not (folder.bodies.is_dir() and any(folder.bodies.iterdir())):
+    if not folder.has_traces():
         return
     first = next(read(folder.transcript), None) if folder.log.exists() else None
     found = first.record.run_id if first is not None and isinstance(first.record, Opened) else None

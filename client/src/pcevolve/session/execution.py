@@ -13,7 +13,7 @@ from typing import Any
 from rich.console import Console
 
 from pcevolve.config.config import RunConfig
-from pcevolve.durable import write_durably
+from pcevolve.durable import write_private
 from pcevolve.egress.gate import Gate, PacedJudge
 from pcevolve.evolution import Evolved, Generator, Judge, Pool, Population, evolve, make_pool, pool_last
 from pcevolve.ledger.ledger import Account
@@ -23,7 +23,7 @@ from pcevolve.providers import dialect
 from pcevolve.providers.dialect import Advice, Dialect
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.usefulness import Assessment
-from pcevolve.publish.dataset import encode, export_run, publish, write_summary
+from pcevolve.publish.dataset import export_run, publish, write_summary
 from pcevolve.publish.release import Release
 from pcevolve.screen import lay_out
 from pcevolve.selectors.choosing import Chooser, EmbeddingGenerator
@@ -35,6 +35,7 @@ from pcevolve.session.continuity import open_record
 from pcevolve.session.dashboard import keep_live_page
 from pcevolve.session.folder import RunFolder
 from pcevolve.session.kind import load_kind
+from pcevolve.session.owner import OwnerFolder
 from pcevolve.session.planning import (
     FALLBACK_SIZE,
     choose_at_once,
@@ -66,6 +67,11 @@ class Outcome:
     plan: PublicPlan
     evolved: Evolved
     summary: dict[str, Any]
+
+    @property
+    def owner(self) -> OwnerFolder:
+        """What of it is for its owner alone."""
+        return OwnerFolder.of(self.folder.root, self.components.settings.privacy.ledger)
 
 
 def execute(run: CheckedRun, audience: Audience | None = None, open_page: bool = False) -> Outcome:
@@ -195,7 +201,7 @@ class Session:
             "report": str(folder.report),
         }
         export_run(folder.root, self.settings.output.formats)
-        save_result(folder, result)
+        write_private(OwnerFolder.of(folder.root, self.settings.privacy.ledger).result, result)
         # Last, when nothing is written any more.
         folder.forget_times()
         return result
@@ -256,11 +262,13 @@ def _open_session(
             if begun is None:
                 plan = _settle_batch(components, connection, plan, console)
             # Only now: until the provider was greeted and the owner agreed, there is no run to go on with.
-            settings.save(folder.config)
+            owner = OwnerFolder.of(folder.root, settings.privacy.ledger)
+            owner.keep_options(settings)
             # Enrolling takes as long as the ledger is large, and the provider is waiting by now.
             with connection.gate.private_section():
                 account.enrol()
                 connection.gate.begin(plan, account.is_committed, account.read_measured)
+            owner.bind()
             chooser = components.chooser(plan, transcript)
             session = Session(
                 *(settings, folder, plan, components.dialect, transcript, connection),
@@ -331,8 +339,3 @@ def _settle_batch(
         f"One text a request, {len(alone.calls)} in all: the API did not write two when it was asked to."
     )
     return alone
-
-
-def save_result(folder: RunFolder, result: dict[str, Any]) -> None:
-    """Keep what the owner was told in the end, where nobody else reads it."""
-    write_durably(folder.result, encode(result), 0o600)

@@ -1,7 +1,4 @@
-"""The folder of a run: who may see what, and who may write.
-
-``release/`` and ``transcript/`` may be shared. ``private/`` is for the owner alone. Nothing is ever overwritten.
-"""
+"""The folder of a run, which may be shared as it is: who may write in it. Nothing is ever overwritten."""
 
 from __future__ import annotations
 
@@ -21,6 +18,8 @@ from pcevolve.transcript import RunLayout, RunReader
 from pcevolve.transcript.layout import MADE, not_a_run
 from pcevolve.transcript.log import find_plan, read
 
+LOST = "without it this run cannot go on: what it spent stays spent, and a new one needs another {out}"
+
 
 @dataclass(frozen=True)
 class RunFolder(RunLayout):
@@ -37,7 +36,6 @@ class RunFolder(RunLayout):
         self.refuse_overwriting(resume)
         self.root.mkdir(parents=True, exist_ok=True)
         with self._lock():
-            self.private.mkdir(mode=0o700, exist_ok=True)
             yield
 
     @contextmanager
@@ -112,8 +110,13 @@ class RunFolder(RunLayout):
         """
         return self.log.exists() and find_plan(read(self.transcript)) is not None
 
+    def has_traces(self) -> bool:
+        """True if a run has been here: before it pays, it stores files and shows its first images."""
+        stored = self.bodies.is_dir() and any(self.bodies.iterdir())
+        return stored or any((self.root / name).exists() for name in MADE)
+
     def forget_times(self) -> None:
-        """Give all files that may be shared one and the same time.
+        """Give all files one and the same time.
 
         When a measurement was written, and how soon the next file was, tells how long private work took, which on the
         wire is padded. Archives keep such times.
@@ -121,13 +124,9 @@ class RunFolder(RunLayout):
         for folder, folders, names in os.walk(self.root):
             for name in (*names, *folders):
                 os.utime(Path(folder, name), (NO_TIME, NO_TIME), follow_symlinks=False)
-            # The private folder keeps its times: nobody else sees it.
-            if self.private.name in folders and folder == str(self.root):
-                folders.remove(self.private.name)
 
     def clear_false_start(self) -> None:
         """Begin afresh where a run never fixed its plan: it has sent no prompt and paid nothing."""
         if self.log.exists():
             shutil.rmtree(self.bodies, ignore_errors=True)
             self.log.unlink()
-            self.config.unlink(missing_ok=True)

@@ -36,6 +36,7 @@ from pcevolve.session.console import describe_plan, is_paid
 from pcevolve.session.continuity import open_record
 from pcevolve.session.dashboard import keep_live_page
 from pcevolve.session.execution import Session
+from pcevolve.session.owner import OwnerFolder
 from pcevolve.session.preflight import CheckedRun
 from pcevolve.session.progress import Audience
 from pcevolve.session.reaching import Connection, connect, make_address
@@ -109,10 +110,12 @@ def _open(run: CheckedRun, audience: Audience, only_look: bool = False) -> Itera
             assert plan is not None
             audience.console.print(lay_out(_introduce(plan, settings, connection)))
             approve(address, settings, plan.opening if only_look else plan.calls.values(), connection)
-            settings.save(folder.config)
+            owner = OwnerFolder.of(folder.root, settings.privacy.ledger)
+            owner.keep_options(settings)
             for data in () if source is None else (each for of_class in source.files for each in of_class):
                 transcript.bodies.keep(data)
             connection.gate.begin(plan, lambda receipt: False, lambda iteration: b"")
+            owner.bind()
             usability = Usability(plan, transcript.bodies.file)
             yield Session(
                 *(settings, folder, plan, spoken, transcript, connection, usability, audience),

@@ -37,7 +37,6 @@ from pcevolve.public.settings import window_ends
 from pcevolve.public.words import TEMPLATE, UNLABELLED_TEMPLATE, summarise_prompts
 from pcevolve.selectors.method import AppearanceMode, Method, Schedule
 from pcevolve.selectors.rounds import Scope
-from pcevolve.session.folder import RunFolder
 from pcevolve.session.private_data import (
     NOTHING_LEFT,
     SPLIT_SEED,
@@ -137,7 +136,7 @@ def _note(listing: Listing) -> Iterator[tuple[str, str]]:
     yield from (("NOTE", each) for each in note_companions(listing))
 
 
-def read_owned(given: str, plan: PublicPlan, option: str, folder: RunFolder) -> PrivateDataset:
+def read_owned(given: str, plan: PublicPlan, option: str, began: RunConfig | None) -> PrivateDataset:
     """The owner's images that an option of ``evaluate`` names; see ``KindOfRun``."""
     source = parse_source(given)
     if isinstance(source, TermsSource):

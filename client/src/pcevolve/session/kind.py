@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from pcevolve.public.plan import PublicPlan
     from pcevolve.selectors.method import AppearanceMode, Method, Schedule
     from pcevolve.selectors.rounds import Scope
-    from pcevolve.session.folder import RunFolder
     from pcevolve.session.private_data import RunData
     from pcevolve.transcript import RunReader
 
@@ -78,7 +77,9 @@ class KindOfRun(Protocol):
         """
         ...
 
-    def read_owned(self, given: str, plan: PublicPlan, option: str, folder: RunFolder) -> PrivateDataset:
+    def read_owned(
+        self, given: str, plan: PublicPlan, option: str, began: RunConfig | None
+    ) -> PrivateDataset:
         """Read what a finished run is measured on or compared with, under whatever labels it has.
 
         Args:

@@ -15,7 +15,7 @@ from pcevolve.config.config import RunConfig
 from pcevolve.config.files import REST, find_ledger_volume
 from pcevolve.egress.address import require_address, require_key
 from pcevolve.encoders import AUTO, require_encoder, require_torch
-from pcevolve.errors import DataError, LedgerError, UsageError
+from pcevolve.errors import DataError, LedgerError, TranscriptError, UsageError
 from pcevolve.ledger.creation import locate_key, require_volume
 from pcevolve.privacy import Budget
 from pcevolve.private.sources import (
@@ -29,7 +29,8 @@ from pcevolve.private.sources import (
 from pcevolve.public.figures import parse_epsilon
 from pcevolve.public.modality import Kind
 from pcevolve.public.options import list_options, spell, spell_before, spell_flag
-from pcevolve.session.folder import RunFolder
+from pcevolve.session.folder import LOST, RunFolder
+from pcevolve.session.owner import OwnerFolder
 
 TAKEN: Final = frozenset(
     {"from_run", "out", "candidates", "seed", "batch", "at_once", "strength_end", "api", "formats", "licence"}
@@ -58,8 +59,8 @@ def check_run(settings: RunConfig, resume: bool = False, key: str | None = None)
         LedgerError: The ledger is gone, would not outlive a container, or cannot have such a name.
     """
     folder = RunFolder(settings.output.folder)
-    if resume and folder.config.exists():
-        settings = merge_options(RunConfig.load(folder.config), settings)
+    if resume and (stored := _find_stored(folder, settings.privacy.ledger)) is not None:
+        settings = merge_options(stored, settings)
     key = settings.key() if key is None else key
     # From what takes least to tell to what takes most, so that a typing error is answered at once.
     _check_figures(settings)
@@ -82,16 +83,25 @@ def continue_options(root: Path, given: Mapping[str, Any]) -> RunConfig:
     if out is not None and Path(str(out)).absolute() != root.absolute():
         raise UsageError(f"--resume {root} and --out {out} are two folders: leave --out out")
     folder = RunFolder(root)
-    begun = folder.has_plan()  # asked first: another version's options may be no options of this one
-    config = folder.config
-    if config.exists():
+    ledger = given.get("ledger")
+    if (stored := _find_stored(folder, None if ledger is None else Path(str(ledger)))) is not None:
         # Who said yes when it began may be somebody else than who goes on.
-        return RunConfig.load(config).changed(**{"yes": False, **given, "out": root})
-    if begun:
-        raise UsageError(f"{config} is gone, and with it the options that this run began with: restore it")
+        return stored.changed(**{"yes": False, **given, "out": root})
+    if folder.has_traces():
+        lost = LOST.format(out=spell_flag("out"))
+        raise TranscriptError(f"{root} has lost its record: restore the newest copy of the folder; {lost}")
     if not given.keys() & {"private", "domain", "from_run"}:
         raise UsageError(f"--resume {root}: there is no run to continue; pcevolve run begins one")
     return read_options({**given, "out": root})
+
+
+def _find_stored(folder: RunFolder, ledger: Path | None) -> RunConfig | None:
+    """The options of the run in a folder; None where none has begun, ``UsageError`` where they are not at hand."""
+    begun = folder.has_plan()  # asked first: another version's options may be no options of this one
+    owner = OwnerFolder.find(folder.root, ledger)
+    if owner is None:
+        return None
+    return owner.require_options() if begun else owner.find_options()
 
 
 def read_options(given: Mapping[str, Any]) -> RunConfig:

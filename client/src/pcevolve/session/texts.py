@@ -32,7 +32,6 @@ from pcevolve.public.plan import PublicPlan
 from pcevolve.public.words import TEXT_TEMPLATE, UNLABELLED_TEXT_TEMPLATE, summarise_prompts
 from pcevolve.selectors.method import AppearanceMode, Method, Schedule
 from pcevolve.selectors.rounds import Scope
-from pcevolve.session.folder import RunFolder
 from pcevolve.session.private_data import (
     NOTHING_LEFT,
     SPLIT_SEED,
@@ -97,7 +96,7 @@ def read_run(settings: RunConfig, told: ProgressCallback = no_progress) -> RunDa
     return RunData(data, rest, notes=tuple(("NOTE", each) for each in notes))
 
 
-def read_owned(given: str, plan: PublicPlan, option: str, folder: RunFolder) -> PrivateDataset:
+def read_owned(given: str, plan: PublicPlan, option: str, began: RunConfig | None) -> PrivateDataset:
     """The owner's texts that an option of ``evaluate`` names; see ``KindOfRun``."""
     source = parse_source(given)
     if isinstance(source, PICTURES):
@@ -107,7 +106,7 @@ def read_owned(given: str, plan: PublicPlan, option: str, folder: RunFolder) -> 
 
         shots, rest = load_terms(plan.shots, source.names, SPLIT_SEED)
         return shots if option == "--private" else rest
-    columns = _columns(RunConfig.load(folder.config)) if folder.config.exists() else Columns()
+    columns = Columns() if began is None else _columns(began)
     return read_records(source.path, columns).dataset(None, unique=False)
 
 

@@ -1,8 +1,8 @@
 """Names of all that lies in a run's folder, and the one way to say that a folder is not a run's of this version.
 
-``release/`` and ``transcript/`` may be shared, and so may the pages beside them. ``private/`` is for the owner alone.
+A run's folder may be shared as it is; what is for the owner alone lies with the ledger (``session.owner``).
 
-In a folder that may be shared lie plain files that are listed, in folders that hold one, and nothing else. Nothing is
+In it lie plain files that are listed, in folders that hold one, and nothing else. Nothing is
 followed: a link is a fault, wherever it leads.
 """
 
@@ -63,16 +63,11 @@ RELEASE: Final = "release"
 MANIFEST: Final = "manifest.json"
 CARD: Final = "README.md"
 CLASSIFIER: Final = "classifier.safetensors"
-PRIVATE: Final = "private"
-RESULT: Final = "result.json"
-EVALUATION: Final = "evaluation.json"
-JUDGEMENT: Final = "judgement.json"
 SUMMARY: Final = "summary.json"
 REPORT: Final = "report.html"
 PREVIEW: Final = "preview.html"
 LIVE: Final = "live.html"
 WIRE_PAGE: Final = "wire.html"
-CONFIG: Final = "config.toml"
 LOCK: Final = ".lock"
 AUDIT: Final = "audit"
 
@@ -80,9 +75,7 @@ EXPORTS: Final[dict[Form, str]] = {"parquet": "release-parquet", "webdataset": "
 """The folder of each."""
 
 KINDS: Final = {
-    CONFIG: stat.S_IFREG,
     LOCK: stat.S_IFREG,
-    PRIVATE: stat.S_IFDIR,
     RELEASE: stat.S_IFDIR,
     TRANSCRIPT: stat.S_IFDIR,
     **dict.fromkeys(EXPORTS.values(), stat.S_IFDIR),
@@ -93,7 +86,7 @@ KINDS: Final = {
     AUDIT: stat.S_IFDIR,
 }
 """All that may lie directly in a run's folder, and whether it is a file or a folder."""
-MADE: Final = KINDS.keys() - {LOCK, PRIVATE, TRANSCRIPT}
+MADE: Final = KINDS.keys() - {LOCK, TRANSCRIPT}
 """Of these what is written in one step, beside a record that grows."""
 
 
@@ -127,16 +120,6 @@ class RunLayout:
     """The dataset card: what it is, what it promises, what it assumes."""
     classifier = _Place(RELEASE, CLASSIFIER)
     """The released class means, for whoever wants to classify images with them; not there for every method."""
-    private = _Place(PRIVATE)
-    """The folder that is for the owner alone."""
-    result = _Place(PRIVATE, RESULT)
-    """The summary for the owner, accuracy on private data included; never shared."""
-    evaluation = _Place(PRIVATE, EVALUATION)
-    """Accuracies on the owner's test data; never shared."""
-    judgement = _Place(PRIVATE, JUDGEMENT)
-    """Measurements of ``pcevolve evaluate`` on the owner's data; never shared."""
-    private_report = _Place(PRIVATE, REPORT)
-    """The owner's own page, with figures that do not follow from the transcript; never shared."""
     summary = _Place(SUMMARY)
     """Figures of the run, for programs: a view of the transcript."""
     report = _Place(REPORT)
@@ -149,8 +132,6 @@ class RunLayout:
     """The pages that the last audit rendered from what it verified; no audit reads them."""
     wire_page = _Place(AUDIT, WIRE_PAGE)
     """Everything that left, to scroll through, with an audit's findings."""
-    config = _Place(CONFIG)
-    """The options that the run began with, as TOML."""
     lock = _Place(LOCK)
     """Held by the one process that may write to the run."""
 

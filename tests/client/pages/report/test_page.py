@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import SimpleNamespace
@@ -137,6 +136,5 @@ def test_a_judge_that_voted_comes_last_is_marked_and_is_in_no_chart(finished: Ma
 
 def test_nothing_but_the_public_records_is_read(finished: Make):
     root = finished()
-    shutil.rmtree(root / "private")
     (root / "private").write_text("a file where the folder was: reading it would fail")
     assert "10 of 10 spent" in page(root).text

@@ -113,7 +113,6 @@ def test_what_left_finds_room_before_what_came_and_what_is_left_out_is_counted(f
 def test_only_public_records_are_read(finished: Make):
     root = finished()
     findings = audit(root)
-    shutil.rmtree(root / "private")
     shutil.rmtree(root / "release")
     (root / "private").write_text("a file where the folder was: reading it would fail")
     assert "HOLDS" in render_viewer(RunReader.lenient(root), findings).decode()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import secrets
 import shutil
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from pcevolve.cli.main import app
+from pcevolve.durable import write_private
 from pcevolve.egress.transport import Incoming
 from pcevolve.errors import ProviderRefusedError, UsageError
 from pcevolve.evaluation.labelled import Labelled
@@ -17,6 +19,7 @@ from pcevolve.pages.report.charts import Chart, Value
 from pcevolve.session.finished import comparison
 from pcevolve.session.finished.comparison import PICTURES, Point, draw_curves, read_runs, write_page
 from pcevolve.session.folder import RunFolder
+from pcevolve.session.owner import OwnerFolder
 from pcevolve.transcript import RunReader
 from support.paid import make_paid_run
 from support.provider import FakeProvider
@@ -28,15 +31,13 @@ UNTRAINED = {"judge": "means", "voted": True, "dataset": {"accuracy": {**ACCURAC
 
 
 def finish_run(root: Path, **changes: object) -> Path:
-    make_paid_run(root, small_plan(**changes))
-    RunFolder(root).private.mkdir(exist_ok=True)
-    return root
+    return make_paid_run(root, small_plan(run_id=secrets.token_hex(16), **changes))
 
 
 def judge(root: Path, test: str = "") -> None:
     """Keep what a judge found of a run's dataset, on some held-out data."""
     of = {"manifest": RunFolder(root).digest_manifest(), "test": test}
-    RunFolder(root).judgement.write_text(json.dumps({"judges": [JUDGED], "classifier": UNTRAINED, **of}))
+    write_private(OwnerFolder.of(root).judgement, {"judges": [JUDGED], "classifier": UNTRAINED, **of})
 
 
 def test_the_page_shows_facts_figures_and_pictures_and_is_for_the_owner_alone_where_a_judge_was_asked(
@@ -68,7 +69,7 @@ def test_the_command_prints_a_table_draws_and_writes_what_was_asked_for(tmp_path
     assert "50.0 ± 1.0" in shown.output
     assert "means 50.0 (v)" in shown.output
     assert "for you alone" in " ".join(shown.output.split())
-    assert {each.name for each in tmp_path.iterdir()} == {"one", "other", "sheet.png", "page.html"}
+    assert {each.name for each in tmp_path.iterdir()} >= {"one", "other", "sheet.png", "page.html"}
     found = json.loads(CliRunner().invoke(app, [*asked, "--json"]).stdout)
     assert [each["run"] for each in found] == ["one", "other"]
     assert found[0]["judges"]["cnn"]["mean"] == 0.5
@@ -84,7 +85,7 @@ def test_runs_of_one_name_are_told_apart_by_their_folders(tmp_path: Path):
 def test_what_run_test_found_stands_in_until_evaluate_is_asked(tmp_path: Path):
     root = finish_run(tmp_path / "one")
     row = {"judge": "cnn", "voted": False, "initial": ACCURACY, "final": {**ACCURACY, "mean": 0.75}}
-    RunFolder(root).evaluation.write_text(json.dumps({"accuracy": [row], "test": "ab"}))
+    write_private(OwnerFolder.of(root).evaluation, {"accuracy": [row], "test": "ab"})
     (found,) = read_runs([root])
     shown = {name: figures["mean"] for name, figures in found.judges.items()}
     assert (shown, found.test) == ({"cnn (run --test)": 0.75}, "ab")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import secrets
 import shutil
 import stat
 from collections.abc import Sequence
@@ -32,6 +33,7 @@ from pcevolve.session.finished.comparison import read_runs
 from pcevolve.session.finished.evaluating import Evaluation, Question, evaluate
 from pcevolve.session.finished.judging import load_judges
 from pcevolve.session.folder import RunFolder
+from pcevolve.session.owner import OwnerFolder
 from support.folders import toned_folders
 from support.paid import MEANS, encoder, make_paid_run
 from support.runs import small_plan
@@ -40,7 +42,7 @@ LABELS, SIDE, TONES = ("cut", "good"), 32, {"cut": 0, "good": 130}
 
 
 def finish_run(root: Path, **changes: object) -> Path:
-    return make_paid_run(root, small_plan(candidates=6, **changes))
+    return make_paid_run(root, small_plan(candidates=6, run_id=secrets.token_hex(16), **changes))
 
 
 @pytest.fixture(scope="module")
@@ -222,11 +224,11 @@ def test_the_encoder_that_selected_voted_with_or_without_its_spectrum(tmp_path: 
 
 @pytest.mark.models
 def test_figures_and_pictures_of_confusions_lie_where_only_their_owner_can_read_them(world, found):
-    private = world / "run" / "private"
+    private = OwnerFolder.of(world / "run").root
     assert json.loads((private / "judgement.json").read_text()) == json.loads(json.dumps(found))
     picture = private / "confusion-bundled.png"
-    modes = [stat.S_IMODE(path.stat().st_mode) for path in (private, private / "judgement.json", picture)]
-    assert modes == [0o700, 0o600, 0o600]
+    paths = (private.parent, private, private / "judgement.json", picture)
+    assert [stat.S_IMODE(path.stat().st_mode) for path in paths] == [0o700, 0o700, 0o600, 0o600]
     with Image.open(picture) as shown:
         diagonal, other = (shown.convert("RGB").getpixel((150 + 8 + 64 * k, 150 + 8)) for k in (0, 1))
     assert diagonal[0] < 30 < 200 < other[0]
@@ -235,12 +237,11 @@ def test_figures_and_pictures_of_confusions_lie_where_only_their_owner_can_read_
 def test_judges_that_were_asked_before_stay_beside_those_of_today_on_the_same_images_alone(
     tmp_path: Path, world
 ):
-    root = shutil.copytree(world / "run", tmp_path / "run")
-    shutil.rmtree(root / "private", ignore_errors=True)
+    root = finish_run(tmp_path / "run")
 
     def kept(world: Path, name: str) -> list[str]:
         judge(root, world, name)
-        rows = json.loads((root / "private" / "judgement.json").read_text())["judges"]
+        rows = json.loads(OwnerFolder.of(root).judgement.read_text())["judges"]
         return [row["judge"] for row in rows]
 
     assert kept(world, "bundled+spectrum") == ["bundled+spectrum"]
@@ -255,9 +256,7 @@ def test_the_run_s_record_is_what_it_was(tmp_path: Path, world):
     root = finish_run(tmp_path / "run")
     before = {path: path.read_bytes() for path in root.rglob("*") if path.is_file()}
     judge(root, world, private=str(world / "private"))
-    changed = {path for path in root.rglob("*") if path.is_file() and path.read_bytes() != before.get(path)}
-    figures = (root / "private" / name for name in ("judgement.json", "confusion-bundled.png"))
-    assert changed == {*figures}
+    assert {path: path.read_bytes() for path in root.rglob("*") if path.is_file()} == before
     assert [fault for each in audit(root, lambda plan: encoder()) for fault in each.faults] == []
 
 
@@ -308,7 +307,7 @@ def test_what_cannot_be_measured_is_refused(tmp_path, monkeypatch, world, change
     monkeypatch.chdir(tmp_path)
     with pytest.raises(error, match=complaint):
         evaluate(root, Question(**{"test": str(world / "test"), **changes}))
-    assert not (root / "private" / "judgement.json").exists()
+    assert not OwnerFolder.of(root).root.exists()
 
 
 def command(*words: object):

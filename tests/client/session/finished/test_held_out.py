@@ -14,6 +14,7 @@ from pcevolve.modality.texts import digest_text
 from pcevolve.private.records import read_records
 from pcevolve.private.tables import Columns
 from pcevolve.session.finished.evaluating import Question, evaluate
+from pcevolve.session.owner import OwnerFolder
 from support.folders import class_folders
 
 pytestmark = pytest.mark.models
@@ -33,7 +34,7 @@ def test_the_private_images_are_refused_as_test_images(evolved, private: Path):
     root = evolved().folder
     with pytest.raises(DataError, match="some of it is private data of this run"):
         ask(root, private)
-    assert not (root / "private" / "judgement.json").exists()
+    assert not OwnerFolder.of(root).judgement.exists()
 
 
 def test_a_single_private_image_is_refused_in_another_form_and_under_another_name(

@@ -34,6 +34,7 @@ from pcevolve.publish.dataset import summarise
 from pcevolve.publish.loss import Loss
 from pcevolve.session.folder import RunFolder
 from pcevolve.session.kind import load_kind
+from pcevolve.session.owner import OwnerFolder
 from pcevolve.transcript import RunReader
 
 OTHER_TESTS = "WARNING: these runs were evaluated on different test sets, so their accuracies do not compare"
@@ -271,7 +272,7 @@ def _one(root: Path, name: str) -> Compared:
     run = RunReader.strict(root)
     plan = run.require_finished()
     summary = summarise(run, plan, len(run.manifest().files))
-    told, judges = _read_judges(folder)
+    told, judges = _read_judges(OwnerFolder.of(root), folder.digest_manifest())
     settings = choose_settings(plan, summary["epsilon_spent"])
     word = (told.get("measured") or {}).get("word", "")
     return Compared(name, summary, plan.labels, judges, settings, told.get("test", ""), word)
@@ -282,16 +283,16 @@ def _estimate(summary: Mapping[str, Any]) -> str:
     return f"estimated {found['word']}" if found else "–"
 
 
-def _read_judges(folder: RunFolder) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
+def _read_judges(owner: OwnerFolder, manifest: str) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
     """Read what ``evaluate`` found of a dataset as it is, else what ``run --test`` did; as it is kept, and by judge."""
-    told = json.loads(folder.judgement.read_bytes()) if folder.judgement.is_file() else {}
-    if told.get("manifest") == folder.digest_manifest():
+    told = json.loads(owner.judgement.read_bytes()) if owner.judgement.is_file() else {}
+    if told.get("manifest") == manifest:
         rows = [*told["judges"], *([told["classifier"]] if "classifier" in told else [])]
         found = [(row["judge"], row["voted"], row["dataset"]["accuracy"]) for row in rows]
-    elif not folder.evaluation.is_file():
+    elif not owner.evaluation.is_file():
         return {}, {}
     else:
-        told = json.loads(folder.evaluation.read_bytes())
+        told = json.loads(owner.evaluation.read_bytes())
         # Under a name of its own: it takes fewer steps than ``evaluate``.
         found = [(f"{row['judge']} (run --test)", row["voted"], row["final"]) for row in told["accuracy"]]
     in_order = sorted(found, key=lambda each: each[1])

@@ -1,6 +1,6 @@
 """Measures a finished run's dataset on the owner's data, with judges that the owner names (composition root).
 
-All of it is for the owner: figures go to ``private/`` and to the screen.
+All of it is for the owner: figures go to the owner's folder and to the screen.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from pcevolve.config.config import RunConfig
 from pcevolve.durable import write_private_bytes
 from pcevolve.encoders import Encoder
 from pcevolve.errors import UsageError
@@ -38,6 +37,7 @@ from pcevolve.session.finished.judging import (
 )
 from pcevolve.session.folder import RunFolder
 from pcevolve.session.kind import KindOfRun, load_kind
+from pcevolve.session.owner import OwnerFolder
 from pcevolve.session.private_data import name_classes
 from pcevolve.transcript import RunReader
 
@@ -72,7 +72,7 @@ def evaluate(
     told: ProgressCallback = no_progress,
     load: Callable[[PublicPlan, str | None], Encoder] | None = None,
 ) -> dict[str, object]:
-    """Measure a finished run, keep the figures in ``private/``, and return them.
+    """Measure a finished run, keep the figures in the owner's folder, and return them.
 
     Args:
         told: Is told how many classifiers were trained, and of how many.
@@ -98,20 +98,21 @@ def evaluate(
     classifier = None if load is None else _find_classifier(folder, question.weights, load)
     tested, owned = Labelled.of(test), None if private is None else Labelled.of(private)
     words = Labelled.drawn_by_words(root) if voter is not None else None
-    found = Evaluation(
-        root,
-        plan.labels,
-        dataset,
-        judges,
-        tested,
-        owned,
-        control,
-        question.mix,
-        told,
-        kind,
-        classifier,
-        words,
-    ).measure()
+    with OwnerFolder.of(root).hold():
+        found = Evaluation(
+            root,
+            plan.labels,
+            dataset,
+            judges,
+            tested,
+            owned,
+            control,
+            question.mix,
+            told,
+            kind,
+            classifier,
+            words,
+        ).measure()
     return {**found, "not_checked": unchecked} if unchecked else found
 
 
@@ -121,16 +122,19 @@ def _find_classifier(
     """The class means that a run released, with the very encoder by which they came about; None where it has none."""
     if not folder.classifier.is_file():
         return None
-    if weights is None and folder.config.exists():
-        weights = RunConfig.load(folder.config).encoder.weights
+    if weights is None and (options := OwnerFolder.of(folder.root).find_options()) is not None:
+        weights = options.encoder.weights
     return NearestMean.of(folder.root, lambda plan: load(plan, weights))
 
 
 def _owners(given: str, plan: PublicPlan, option: str, folder: RunFolder) -> PrivateDataset:
     """The owner's images or texts that an option names, under the run's labels; errors as ``read_owned``."""
-    data = load_kind(plan.modality.kind).read_owned(given, plan, option, folder)
-    if plan.words:
-        data = name_classes(data, RunConfig.load(folder.config).data.words)
+    owner = OwnerFolder.of(folder.root)
+    # Of classes that words stand for, only the owner's options say which folder is which.
+    began = owner.require_options() if plan.words else owner.find_options()
+    data = load_kind(plan.modality.kind).read_owned(given, plan, option, began)
+    if plan.words and began is not None:
+        data = name_classes(data, began.data.words)
     if data.labels != plan.labels:
         raise UsageError(
             f"{option} {given} has the classes {', '.join(data.labels)}, and the run {', '.join(plan.labels)}"
@@ -156,7 +160,7 @@ class Evaluation:
     words: Labelled | None = None
 
     def measure(self) -> dict[str, object]:
-        """Measure, keep it in ``private/``, and return it; ``DataError`` where a class has no usable image."""
+        """Measure, keep it in the owner's folder, and return it; ``DataError`` where a class has no usable image."""
         found: dict[str, object] = {
             "run": self.root.absolute().name,
             "subject": digest_subject(self.test.digest, filter(None, (self.root, self.control))),
@@ -276,7 +280,7 @@ class Evaluation:
 
     def _draw(self, judge: Judge, verdict: Verdict) -> None:
         name = "".join(each if each.isalnum() else "-" for each in judge.name.partition("=")[0])
-        path = RunFolder(self.root).private / f"confusion-{name}.png"
+        path = OwnerFolder.of(self.root).root / f"confusion-{name}.png"
         write_private_bytes(path, draw_confusion(verdict.confusion, self.labels))
 
     def _beside(

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import closing
 
-from pcevolve.config.config import RunConfig
 from pcevolve.errors import DataError
 from pcevolve.ledger.ledger import Ledger
 from pcevolve.private.dataset import PrivateDataset
 from pcevolve.public.plan import PublicPlan
 from pcevolve.selectors import find_method
 from pcevolve.session.folder import RunFolder
+from pcevolve.session.owner import OwnerFolder
 from pcevolve.session.private_data import tell_on_screen
 from pcevolve.session.progress import error_console
 from pcevolve.transcript import RunReader
@@ -22,7 +22,8 @@ NAMED = 10
 
 def find_origin(folder: RunFolder) -> RunFolder:
     """The run that read private data: itself, or that whose release it starts from, as far as one is at hand."""
-    start = RunConfig.load(folder.config).data.from_run if folder.config.exists() else None
+    options = OwnerFolder.of(folder.root).find_options()
+    start = None if options is None else options.data.from_run
     return folder if start is None or not start.is_dir() else find_origin(RunFolder(start))
 
 
@@ -45,10 +46,10 @@ def find_private(folder: RunFolder, plan: PublicPlan, digests: Sequence[bytes]) 
         origin = find_origin(folder)
         before = None if origin == folder else RunReader.lenient(origin.root).plan
         return None if before is None or before.start is not None else find_private(origin, before, digests)
-    ledger = RunConfig.load(folder.config).privacy.ledger if folder.config.exists() else None
-    if ledger is None or not ledger.exists():
+    options = OwnerFolder.of(folder.root).find_options()
+    if options is None or not options.privacy.ledger.exists():
         return None
-    with closing(Ledger(ledger, create=False, waiting=error_console().print)) as known:
+    with closing(Ledger(options.privacy.ledger, create=False, waiting=error_console().print)) as known:
         return known.find_private(plan.run_id, digests)
 
 

@@ -1,6 +1,6 @@
 """Judges of a finished run: who they are, what they say, and where it is kept.
 
-Its figures go to ``private/`` and to the owner's screen, never into what may be shared: that is a function of the
+Its figures go to the owner's folder and to the owner's screen, never into what may be shared: that is a function of the
 transcript, and measured accuracy is not.
 """
 
@@ -30,9 +30,10 @@ from pcevolve.private.dataset import PrivateDataset
 from pcevolve.public.modality import MODALITIES, Kind, join, reword_for
 from pcevolve.public.plan import PublicPlan
 from pcevolve.selectors import find_method
-from pcevolve.session.execution import Outcome, save_result
+from pcevolve.session.execution import Outcome
 from pcevolve.session.folder import RunFolder
 from pcevolve.session.kind import load_kind
+from pcevolve.session.owner import OwnerFolder
 from pcevolve.transcript import Bodies
 
 
@@ -103,7 +104,7 @@ def digest_subject(test: bytes, runs: Iterable[Path]) -> str:
 
 def keep_judgement(root: Path, found: Mapping[str, Any]) -> None:
     """Write what was found, and behind it the rows of judges that were asked earlier about the same subject."""
-    path = RunFolder(root).judgement
+    path = OwnerFolder.of(root).judgement
     before = json.loads(path.read_bytes()) if path.is_file() else {}
     asked = {row["judge"] for row in found["judges"]}
     rows = before.get("judges", []) if before.get("subject") == found["subject"] else []
@@ -254,7 +255,7 @@ def keep_accuracy(outcome: Outcome, answers: Sequence[Answers]) -> dict[str, Any
     test = outcome.components.test
     digest = "" if test is None else Labelled.of(test).digest.hex()
     found = {"accuracy": [each.as_json() for each in answers], "measured": weigh(answers, outcome.plan)}
-    write_private(outcome.folder.evaluation, {**found, "test": digest})
+    write_private(outcome.owner.evaluation, {**found, "test": digest})
     result = {**outcome.summary, **found}
-    save_result(outcome.folder, result)
+    write_private(outcome.owner.result, result)
     return result

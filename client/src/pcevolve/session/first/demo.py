@@ -49,7 +49,7 @@ from pcevolve.session.finished.judging import (
     weigh,
 )
 from pcevolve.session.first.local_server import serve_locally
-from pcevolve.session.folder import RunFolder
+from pcevolve.session.owner import OwnerFolder
 from pcevolve.session.preflight import CheckedRun, check_run
 from pcevolve.session.progress import Audience, Progress, error_console, show_work, spell_estimate
 from pcevolve.transcript import RunReader
@@ -191,7 +191,9 @@ def demonstrate(out: Path, kind: Kind = "image", verbose: bool = False) -> dict[
             f"{out} holds a demonstration of {done.get('modality', 'image')}s: give another --out"
         )
     if done is not None:
-        stage.say("again", f"{out} holds a finished demonstration; remove the folder to run it anew")
+        stage.say(
+            "again", f"{out} holds a finished demonstration; remove it and {_private(out)} to run it anew"
+        )
         return done
     try:
         return _demonstrate(out, kind, stage, started)
@@ -245,7 +247,7 @@ def _demonstrate(out: Path, kind: Kind, stage: Stage, started: float) -> dict[st
     readers = {name: RunReader.strict(root) for name, root in others.items()}
     points = [*_list_points([each.as_json() for each in answers], main.plan.method)]
     measured = weigh(answers, main.plan)
-    page = write_report(RunReader.strict(out), points, main.folder.private_report, readers, measured)
+    page = write_report(RunReader.strict(out), points, _private(out) / "report.html", readers, measured)
     found = {"wall_seconds": round(time.monotonic() - started, 1), "report": str(page)}
     return keep_accuracy(replace(main, summary=main.summary | found), answers)
 
@@ -254,7 +256,7 @@ def _with_secrets(
     out: Path, address: str, options: dict[str, Any], shown: Demonstration, stage: Stage
 ) -> Path:
     """Run once more by SecPE, with some words declared secret; the folder of that run."""
-    listed = RunFolder(out).private / "secrets.txt"
+    listed = _beside(out, "secrets.txt")
     listed.write_text("\n".join(shown.secrets) + "\n")
     with closing(Ledger(_find_ledger(out))) as ledger:
         # The main run has spent on the same texts, and the ledger adds both up.
@@ -294,11 +296,10 @@ def _affordable(out: Path, address: str, shown: Demonstration, stage: Stage) -> 
     Candidates per class are as many as the run began with, or as this machine makes in the time, which a few images by
     prompt alone tell. Nothing is said of a demonstration that any machine makes in the time.
     """
-    config = RunFolder(out).config
     if shown.probe is None:
         return dict(shown.options), ""
-    if config.exists():
-        return {**shown.options, "candidates": RunConfig.load(config).method.candidates}, ""
+    if (began := _find_options(out)) is not None:
+        return {**shown.options, "candidates": began.method.candidates}, ""
     probe = _beside(out, "probe")
     with show_work(stage.console, "how fast is this machine?") as counted:
         asked = _check(probe, probe, address, **{**shown.options, **shown.probe})
@@ -309,13 +310,23 @@ def _affordable(out: Path, address: str, shown: Demonstration, stage: Stage) -> 
 
 
 def _check(root: Path, out: Path, address: str, **options: object) -> CheckedRun:
-    """One run of the demonstration, or the rest of it; the ledger of all of them lies in the main run's folder."""
+    """One run of the demonstration, or the rest of it; all of them have one ledger."""
     own = {"out": out, "api": address, "ledger": _find_ledger(root)}
     return check_run(RunConfig.of({**options, **own}), resume=True)
 
 
 def _find_ledger(root: Path) -> Path:
-    return RunFolder(root).private / "ledger.sqlite"
+    return _private(root) / "ledger.sqlite"
+
+
+def _private(out: Path) -> Path:
+    """The folder of what is for the owner alone, as it is of every run."""
+    return _beside(out, "private")
+
+
+def _find_options(out: Path) -> RunConfig | None:
+    owner = OwnerFolder.find(out, _find_ledger(out))
+    return None if owner is None else owner.find_options()
 
 
 def _public_test(outcome: Outcome) -> PrivateDataset:
@@ -326,17 +337,15 @@ def _public_test(outcome: Outcome) -> PrivateDataset:
 
 def _read_summary(out: Path) -> dict[str, Any] | None:
     """The summary of a demonstration that ran to its end, measurements by every judge included."""
-    path = RunFolder(out).result
-    summary: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
-    # Until November 2026 the voter alone was asked: an object, not a list; such a demonstration is measured anew.
-    return summary if isinstance(summary.get("accuracy"), list) else None
+    owner = OwnerFolder.find(out, _find_ledger(out))
+    summary: dict[str, Any] = json.loads(owner.result.read_text()) if owner and owner.result.exists() else {}
+    return summary if "accuracy" in summary else None
 
 
 def _port(out: Path) -> int:
     """The port of a demonstration that was cut off, because its plan names it; else 0, for any free one."""
-    config = RunFolder(out).config
-    stored = urlsplit(RunConfig.load(config).provider.api).port if config.exists() else None
-    return stored or 0
+    began = _find_options(out)
+    return 0 if began is None else urlsplit(began.provider.api).port or 0
 
 
 def _log(out: Path) -> Path:
