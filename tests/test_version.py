@@ -13,7 +13,7 @@ import yaml
 from packaging.version import Version
 from typer.testing import CliRunner
 
-import pcevolve.cli.main
+import pcevolve.cli.commands
 import pcevolve_benchmarks.cli.main
 import pcevolve_server.cli
 
@@ -49,7 +49,7 @@ def test_the_changelog_s_newest_release_is_the_one_that_is_cited() -> None:
 
 
 @pytest.mark.parametrize(
-    "command", [pcevolve.cli.main.app, pcevolve_server.cli.app, pcevolve_benchmarks.cli.main.app]
+    "command", [pcevolve.cli.commands.app, pcevolve_server.cli.app, pcevolve_benchmarks.cli.main.app]
 )
 def test_each_command_prints_it(command: typer.Typer) -> None:
     assert CliRunner().invoke(command, ["--version"]).output.strip() == VERSION

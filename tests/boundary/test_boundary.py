@@ -318,7 +318,7 @@ def leaky(self, request):
 
 HttpTransport.send = leaky
 sys.argv[0] = "pcevolve"
-from pcevolve.cli.main import app
+from pcevolve.cli.commands import app
 app()
 """
 

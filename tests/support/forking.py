@@ -49,6 +49,7 @@ CLIENT = Command(
         "pcevolve.auditing",
         "pcevolve.cli.audit",
         "pcevolve.cli.budget",
+        "pcevolve.cli.commands",
         "pcevolve.cli.run",
         "pcevolve.encoders.bundled",
         "pcevolve.encoders.loading",

@@ -176,7 +176,7 @@ def test_a_plan_touches_neither_ledger_nor_torch(alone, tmp_path):
     plan(alone, "--method", "jvem")
     assert list(tmp_path.iterdir()) == []
     code = (
-        "import sys; from pcevolve.cli.main import app; "
+        "import sys; from pcevolve.cli.commands import app; "
         "app(['budget', 'plan', '--method', 'jvem', '--json'], standalone_mode=False); "
         "assert 'torch' not in sys.modules and 'opendp' not in sys.modules"
     )

@@ -1,193 +1,58 @@
-"""A refusal at once loads none of the libraries that take seconds; a new process is asked what it loaded."""
+"""What a command may ask of the kernel, from its first line on."""
 
 from __future__ import annotations
 
-import json
 import os
+import socket
 import subprocess
 import sys
-from collections.abc import Sequence
-from pathlib import Path
+from functools import partial
+from types import ModuleType
 
 import pytest
 
-from pcevolve.ledger.ledger import Ledger
-from support.paid import make_paid_run
-from support.runs import small_plan
+from pcevolve.cli import main as entry
+from pcevolve.cli.commands import COMMANDS
+from support.confined import confines, in_a_process
 
-pytestmark = pytest.mark.system
-
-HEAVY = ("torch", "open_clip", "torchvision", "scipy", "sklearn", "httpx", "opendp")
-"""Libraries that only a run under way needs."""
-PROBE = """
-import contextlib, io, json, sys
-from pcevolve.cli.main import main
-
-heavy, commands = json.loads(sys.argv[1])
-found = []
-for command in commands:
-    code, said = 0, io.StringIO()
-    with contextlib.redirect_stderr(said), contextlib.redirect_stdout(io.StringIO()):
-        try:
-            main(command)
-        except SystemExit as stop:
-            code = stop.code or 0
-    found.append((code, said.getvalue(), [name for name in heavy if name in sys.modules]))
-print(json.dumps(found))
-"""
-REFUSED = (
-    ("--private nowhere", 3, "nowhere: no such folder"),
-    ("--test nowhere", 3, "nowhere: no such folder"),
-    ("--out full", 2, "holds something else; choose another --out"),
-    ("--shots 0", 2, "--shots: Input should be greater than or equal to 1"),
-    ("--shots few", 2, "--shots: Input should be a valid integer"),
-    (f"--shots {10**400}", 2, "--shots: Input should be less than or equal to 1000000000"),
-    ("--candidates 1000001", 2, "--candidates: Input should be less than or equal to 1000000"),
-    ("--set privacy.relation=sideways", 2, "privacy.relation: Input should be"),
-    ("--api ftp://api", 2, "--api 'ftp://api' is not an address"),
-    ("--dialect morse", 2, "unknown dialect 'morse'"),
-    ("--encoder eyes", 2, "no encoder 'eyes'"),
-    ("--method luck", 2, "unknown method 'luck'"),
-    ("--epsilon 0", 2, "--epsilon must be a finite number above 0, not 0: try --epsilon 10"),
-    ("--set privacy.lifetime_epsilon=nan", 2, "lifetime_epsilon must be a finite number above 0, not nan"),
-    ("--unit-map nowhere", 3, "nowhere: no such file"),
-    ("--set encoder.weights=nowhere --encoder clip", 2, "nowhere: no such file"),
-    ("--set encoder.weights=. --encoder words --dialect chat", 2, "encoder words has vectors of its own"),
-    ("--set data.subsample=3 --shots 4", 2, "data.subsample 3 and --shots 4 differ: leave --shots out"),
-    ("--delta 1", 2, "--delta: delta must be at least 0 and below 1"),
-    ("--set privacy.ledger=secret.key", 4, "a ledger's key: choose another with privacy.ledger"),
-)
-"""Changes to a run that would begin otherwise, with the exit code and the complaint."""
-PATHS = {"--private", "--test", "--out"}
-
-Ended = tuple[int, str, list[str]]
-"""Exit code, complaint, and which of the heavy libraries are loaded by then."""
+NETWORKED = {"demo", "doctor", "fetch-encoder", "preview", "prompts", "run"}
 
 
-@pytest.fixture
-def options(tmp_path: Path) -> dict[str, object]:
-    """Of a run that would begin, were its private folder not empty."""
-    (tmp_path / "private" / "cut").mkdir(parents=True)
-    (tmp_path / "private" / "good").mkdir()
-    (tmp_path / "full").mkdir()
-    (tmp_path / "full" / "thesis.txt").touch()
-    return {"--private": tmp_path / "private", "--domain": "scratch", "--out": tmp_path / "out"}
+def begin_and_end_a_child() -> None:
+    os.waitpid(os.fork() or os._exit(0), 0)
 
 
-def run_to_end(*commands: Sequence[object]) -> list[Ended]:
-    """Run commands one after the other in a new process."""
-    given = json.dumps((HEAVY, [list(map(str, command)) for command in commands]))
-    process = subprocess.run(
-        [sys.executable, "-c", PROBE, given], capture_output=True, text=True, timeout=300
-    )
-    assert process.returncode == 0, process.stderr
-    return json.loads(process.stdout)
+def carry_out_a_probe(command: str) -> list[str]:
+    """Call the entry as a process does, and at the place of the command try a socket, a program and a fork."""
+    said: list[str] = []
+
+    def probe(app: object, arguments: object) -> None:
+        for act in (socket.socket, partial(os.execv, "/nothing", ["nothing"]), begin_and_end_a_child):
+            try:
+                act()
+                said.append("done")
+            except OSError as error:
+                said.append(type(error).__name__)
+
+    commands = ModuleType("pcevolve.cli.commands")
+    commands.app, commands.carry_out = None, probe  # type: ignore[attr-defined]
+    sys.modules["pcevolve.cli.commands"] = commands
+    sys.argv = ["pcevolve", command]
+    entry.main()
+    return said
 
 
-def a_run(options: dict[str, object]) -> list[object]:
-    return ["run", *(each for pair in options.items() for each in pair)]
+@confines
+@pytest.mark.parametrize("command", sorted(COMMANDS))
+def test_a_command_without_a_network_has_no_socket_no_program_and_no_child(command: str) -> None:
+    free = ["done", "FileNotFoundError", "done"]
+    expected = free if command in NETWORKED else ["PermissionError"] * 3
+    assert in_a_process(lambda: carry_out_a_probe(command)) == expected
 
 
-def test_help_loads_nothing_heavy():
-    commands = [(), ("run",), ("budget",), ("budget", "plan"), ("audit",), ("audit-dp",), ("report",)]
-    pages = run_to_end(*((*command, "--help") for command in commands))
-    assert pages == [[0, "", []]] * len(commands)
-
-
-def test_a_run_that_cannot_be_is_refused_before_anything_heavy_is_loaded(options, tmp_path):
-    def place(row: str) -> dict[str, object]:
-        words = row.split()
-        changed = dict(zip(words[::2], words[1::2], strict=True))
-        return {name: tmp_path / value if name in PATHS else value for name, value in changed.items()}
-
-    found = run_to_end(*(a_run(options | place(row)) for row, *_ in REFUSED))
-    for (changes, code, complaint), (ended_with, said, loaded) in zip(REFUSED, found, strict=True):
-        assert (ended_with, loaded) == (code, []), changes
-        assert complaint in said
-        assert [line for line in said.splitlines() if line] == [said.strip()]
-        assert said.startswith("error: ")
-    assert {each.name for each in tmp_path.iterdir()} == {"private", "full"}, "nothing was made"
-
-
-def test_a_folder_that_is_no_run_and_a_ledger_that_is_not_there_are_refused_as_soon(tmp_path):
-    nowhere = str(tmp_path / "nowhere")
-    commands = {
-        ("audit", nowhere): 2,
-        ("report", nowhere): 2,
-        ("classify", nowhere, "x.png"): 2,
-        ("run", "--resume", nowhere): 2,
-        ("budget", "show", "--ledger", nowhere): 4,
-        ("check", nowhere): 3,
-        ("run", "--config", nowhere): 2,
-    }
-    found = run_to_end(*commands)
-    assert [(code, loaded) for code, _, loaded in found] == [(code, []) for code in commands.values()]
-
-
-def test_what_a_ledger_knows_is_told_without_what_only_a_run_needs(tmp_path):
-    made = str(tmp_path / "ledger.sqlite")
-    Ledger(Path(made)).close()
-    found = run_to_end(["status", "--ledger", made], ["budget", "show", "--ledger", made])
-    assert [(code, loaded) for code, _, loaded in found] == [(0, [])] * 2
-
-
-def test_names_of_classes_are_read_in_utf_8_in_every_locale(tmp_path):
-    """In another encoding an honest run of another machine was called broken."""
-    run = make_paid_run(tmp_path / "run", small_plan(labels=("größe", "日本")))
-    other = {**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
-    command = [sys.executable, "-I", Path(sys.executable).with_name("pcevolve"), "audit", run, "--verbose"]
-    told = subprocess.run(command, env=other, capture_output=True, timeout=300)
-    assert (told.returncode, told.stderr) == (0, b"")
-
-
-WITHOUT_TORCH = """
-import sys
-from importlib.machinery import PathFinder
-
-class Finder(PathFinder):
-    @classmethod
-    def find_spec(cls, name, path=None, target=None):
-        return None if name.partition(".")[0] == "torch" else super().find_spec(name, path, target)
-
-sys.meta_path[sys.meta_path.index(PathFinder)] = Finder
-from pcevolve.cli.main import main
-sys.argv[0] = "pcevolve"
-main()
-"""
-
-
-def run_without_torch(*command: object) -> subprocess.CompletedProcess[str]:
-    words = [sys.executable, "-c", WITHOUT_TORCH, *map(str, command)]
-    return subprocess.run(words, capture_output=True, text=True, timeout=120)
-
-
-def test_what_needs_torch_says_how_to_install_it_where_it_is_not(options):
-    commands = {
-        "demo, which trains networks": ["demo", "--out", options["--out"]],
-        "--test, which trains networks": a_run(options | {"--test": options["--private"]}),
-        "encoder resnet18": ["fetch-encoder", "resnet18"],
-        "--local, which runs": ["prompts", "--domain", "x", "--labels", "a,b", "--local", "nowhere"],
-    }
-    for what, command in commands.items():
-        done = run_without_torch(*command)
-        assert done.returncode == 8, done.stderr
-        assert done.stderr.startswith(f"error: {what}")
-        assert "needs torch, which is not installed: pip install 'pcevolve[torch]'" in done.stderr
-
-
-def test_the_doctor_finds_an_encoder_that_needs_torch_where_it_is_not():
-    said = " ".join(run_without_torch("doctor", "--encoder", "resnet18").stdout.split())
-    assert "TO MEND: encoder resnet18 needs torch" in said
-
-
-def test_runs_are_compared_without_torch(tmp_path):
-    done = run_without_torch("compare", tmp_path)
-    assert (done.returncode, "no transcript" in done.stderr) == (2, True), done.stderr
-
-
-def test_private_images_are_read_before_the_encoder_is_loaded(options, tmp_path):
-    [(code, said, loaded)] = run_to_end(a_run(options))
-    assert code == 3
-    assert "class 'cut' is empty" in said
-    assert "torch" not in loaded
-    assert not (tmp_path / "out").exists()
+def test_the_entry_imports_nothing_but_the_standard_library() -> None:
+    code = "import sys, pcevolve.cli.main; print(*{each.partition('.')[0] for each in sys.modules})"
+    paths = {"PYTHONPATH": ":".join(filter(None, sys.path))}
+    done = subprocess.run([sys.executable, "-S", "-c", code], capture_output=True, text=True, env=paths)
+    loaded = {each for each in done.stdout.split() if each not in sys.stdlib_module_names and each[0] != "_"}
+    assert loaded == {"pcevolve"}, done.stderr

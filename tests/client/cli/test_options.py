@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from pcevolve.cli.audit import AuditedClaim
-from pcevolve.cli.main import COMMANDS, app
+from pcevolve.cli.commands import COMMANDS, app
 from pcevolve.cli.reference import write_keywords, write_reference
 from pcevolve.config.config import RunConfig
 from pcevolve.config.sources import gather

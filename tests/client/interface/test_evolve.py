@@ -10,7 +10,7 @@ import pytest
 
 import pcevolve
 from client.conftest import SMALL
-from pcevolve.cli.main import app
+from pcevolve.cli.commands import app
 from pcevolve.ledger.ledger import Ledger
 from support.folders import events
 from support.typed import spell_words

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from pcevolve.auditing import audit
-from pcevolve.cli import main as cli
+from pcevolve.cli import commands as cli
 from pcevolve.errors import ProviderRefusedError
 from pcevolve.modality.answering import read_answer as said_in
 from pcevolve.providers import dialect

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pcevolve.cli import main as cli
+from pcevolve.cli import commands as cli
 from pcevolve.egress.address import Address
 from pcevolve.egress.transport import Incoming
 from pcevolve.errors import ProviderRefusedError, ProviderReplyError

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pcevolve.cli import main as cli
+from pcevolve.cli import commands as cli
 from support import online
 from support.provider import png
 from support.typed import spell_words

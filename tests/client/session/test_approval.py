@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from pcevolve.cli import main as cli
+from pcevolve.cli import commands as cli
 from pcevolve.egress.address import Address
 from pcevolve.errors import AllowanceError, DeclinedError, UsageError
 from pcevolve.ledger.ledger import Ledger

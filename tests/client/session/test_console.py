@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from pcevolve.cli import main as cli
+from pcevolve.cli import commands as cli
 from pcevolve.ledger.ledger import Ledger
 from pcevolve.session.console import detail_result, summarise
 from support import online

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from pcevolve.auditing import audit
-from pcevolve.cli import main as cli
+from pcevolve.cli import commands as cli
 from pcevolve.egress.gate import Gate
 from pcevolve.ledger.ledger import Ledger
 from pcevolve.session.folder import RunFolder

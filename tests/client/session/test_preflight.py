@@ -13,7 +13,7 @@ import pytest
 from PIL import Image
 
 from pcevolve.auditing import audit
-from pcevolve.cli import main as cli
+from pcevolve.cli import commands as cli
 from pcevolve.egress.http_transport import HttpTransport
 from pcevolve.encoders import bundled
 from pcevolve.errors import BudgetError, DataError, LedgerError, ProviderError

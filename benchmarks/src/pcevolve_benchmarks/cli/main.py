@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from pcevolve import __version__
+from pcevolve.cli.commands import carry_out
 from pcevolve.cli.help import HELP, CommandWithPanels, GroupWithPanels
-from pcevolve.cli.main import carry_out
 from pcevolve_benchmarks.cli.baseline import baseline
 from pcevolve_benchmarks.cli.datasets import datasets
 from pcevolve_benchmarks.cli.limits import limits

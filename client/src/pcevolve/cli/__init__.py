@@ -1,5 +1,6 @@
 """The command ``pcevolve``: reads options, calls, prints. No decision about a run is made here.
 
-``main`` lists the commands, each with its module, which is imported when it is used. Options are generated from their
-declarations (``options``), drawn by ``help`` and written to docs/options.md by ``reference``.
+``main`` is the entry, which confines the process; ``commands`` lists the commands, each with its module, which is
+imported when it is used. Options are generated from their declarations (``options``), drawn by ``help`` and written to
+docs/options.md by ``reference``.
 """

@@ -1,187 +1,35 @@
-"""The command line's entry: which commands there are; a command's module is imported when it is used."""
+"""The command line's entry: a command that needs no network gives it up before anything else is imported."""
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Sequence
-from importlib import import_module
-from typing import Annotated, Any, TypeAlias
+from collections.abc import Sequence
 
-import typer
+from pcevolve.processes.confinement import ConfinementError, confine_offline
 
-from pcevolve import __version__
-from pcevolve.cli.help import HELP, CommandWithPanels, Context, GroupWithPanels, Rows
-from pcevolve.errors import ClientError, StoppedError, printable
-from pcevolve_shared.quiet import keep_quiet
-
-CommandLike: TypeAlias = Any
-"""A command or a group of them; typer does not export their common class."""
-SUMMARY = (
-    "Turn a few private images per class into a synthetic dataset with somebody else's generative model, without "
-    "sending a private image."
+OFFLINE = frozenset(
+    "audit audit-dp budget check classify compare evaluate export init plan report status".split(" ")  # noqa: SIM905
 )
-COMMANDS = {
-    "run": (
-        "pcevolve.cli.run:run",
-        "Evolve a synthetic dataset under differential privacy and print what it cost.",
-    ),
-    "preview": (
-        "pcevolve.cli.run:preview",
-        "Show what the provider draws for your classes, before anything is spent; run --resume goes on from there.",
-    ),
-    "demo": (
-        "pcevolve.cli.run:demo",
-        "Run the main job end to end on this machine: API server as its own process, client against it over HTTP.",
-    ),
-    "doctor": (
-        "pcevolve.cli.first:doctor",
-        "Look at versions, encoder, ledger, disk and API, and say what is missing; exit code 1 if something is.",
-    ),
-    "init": (
-        "pcevolve.cli.first:init",
-        "Write pcevolve.toml, with the options of a run that people touch first, and what they are for.",
-    ),
-    "check": (
-        "pcevolve.cli.first:check",
-        "Look at private images before a run: formats, duplicates, units, what would be refused, and how to mend it.",
-    ),
-    "audit": (
-        "pcevolve.cli.audit:audit",
-        "Check from the record alone that nothing left without a reason, and that the dataset follows from it.",
-    ),
-    "audit-dp": (
-        "pcevolve.cli.audit:audit_dp",
-        "Try to tell two neighbouring datasets apart by what a method releases; exit 1 if it leaks more than it "
-        "claims.",
-    ),
-    "budget": ("pcevolve.cli.budget:budget", "What a run would cost, what was spent, and on which data."),
-    "classify": (
-        "pcevolve.cli.finished:classify",
-        "Say which class images or texts are nearest to, by what a run released about its classes.",
-    ),
-    "compare": (
-        "pcevolve.cli.finished:compare",
-        "Put finished runs beside each other: what each cost, whether it is useful, and what judges found.",
-    ),
-    "evaluate": (
-        "pcevolve.cli.finished:evaluate",
-        "Train classifiers on a finished run's dataset and test them on data of your own; nothing is sent or spent.",
-    ),
-    "export": (
-        "pcevolve.cli.finished:export",
-        "Write the dataset of a finished run as Parquet or WebDataset beside its images.",
-    ),
-    "fetch-encoder": (
-        "pcevolve.cli.first:fetch_encoder",
-        "Download an encoder's published weights; a run itself talks to the configured API and to nobody else.",
-    ),
-    "plan": (
-        "pcevolve.cli.finished:plan",
-        "Show all that is public of a run: what it sends and promises, its prompts and settings.",
-    ),
-    "prompts": (
-        "pcevolve.cli.first:prompts",
-        "Write several prompts for each class, for a run's provider.prompts: by a grammar, or by a language model.",
-    ),
-    "status": (
-        "pcevolve.cli.status:status",
-        "List the runs that the ledger knows: how far each is, what it has spent, and how an unfinished one goes on.",
-    ),
-    "report": (
-        "pcevolve.cli.finished:report",
-        "Write the page about a finished run anew, as this version words it.",
-    ),
-}
-"""The place of each command and its help's first sentence."""
-
-
-class Commands(GroupWithPanels):
-    """All commands; the list of them needs none of their modules, of which some take seconds to import."""
-
-    def invoke(self, ctx: Context) -> object:
-        """Carry out a command. ``StoppedError``: a person stopped it."""
-        try:
-            return super().invoke(ctx)
-        except KeyboardInterrupt:
-            raise StoppedError("stopped") from None
-
-    def list_commands(self, ctx: Context) -> list[str]:
-        """The names of all commands, in the order in which the help lists them."""
-        return list(COMMANDS)
-
-    def get_command(self, ctx: Context, cmd_name: str) -> CommandLike | None:
-        """Import a command; None if there is none of that name."""
-        if cmd_name not in COMMANDS:
-            return None
-        module, _, function = COMMANDS[cmd_name][0].partition(":")
-        return make_command(cmd_name, getattr(import_module(module), function))
-
-    def summaries(self, ctx: Context) -> Rows:
-        """Each command's name and what it does, in a line."""
-        return [(name, summary) for name, (_, summary) in COMMANDS.items()]
-
-
-def make_command(name: str, function: typer.Typer | Callable[..., None]) -> CommandLike:
-    """Return typer's command for a function, or for a group of them."""
-    if isinstance(function, typer.Typer):
-        return typer.main.get_command(function)
-    single = typer.Typer(
-        add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False, context_settings=HELP
-    )
-    single.command(name, cls=CommandWithPanels)(function)
-    return typer.main.get_command(single)
-
-
-app = typer.Typer(
-    name="pcevolve",
-    cls=Commands,
-    no_args_is_help=True,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-    context_settings=HELP,
-)
-
-
-def _print_version(wanted: bool) -> None:
-    if wanted:
-        typer.echo(__version__)
-        raise typer.Exit
-
-
-@app.callback(help=SUMMARY)
-def pcevolve(
-    _version: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
-    ] = False,
-) -> None:
-    """Make a group of the commands, which typer does where something stands before them."""
+"""Commands that open no socket and start no program: the kernel sees to it, where it can."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command ``pcevolve``, in UTF-8 whatever the locale: classes are folders, whose names go on record."""
-    if arguments is None and sys.getfilesystemencoding() != "utf-8":
-        again = [sys.executable, "-X", "utf8", *sys.orig_argv[1:]]  # for itself, also with -I
-        os.execve(sys.executable, again, {**os.environ, "PYTHONUTF8": "1"})  # noqa: S606 - and what it starts
+    """Run the command ``pcevolve``, in UTF-8 whatever the locale: classes are folders, whose names go on record.
+
+    Args:
+        arguments: Instead of those that the process was given. Then the process is another program's, and stays as
+            free as it is.
+    """
+    if arguments is None:
+        if sys.getfilesystemencoding() != "utf-8":
+            again = [sys.executable, "-X", "utf8", *sys.orig_argv[1:]]  # for itself, also with -I
+            os.execve(sys.executable, again, {**os.environ, "PYTHONUTF8": "1"})  # noqa: S606 - and what it starts
+        if sys.argv[1:2] and sys.argv[1] in OFFLINE:
+            try:
+                confine_offline()
+            except ConfinementError as error:
+                sys.exit(f"error: {error}")
+    from pcevolve.cli.commands import app, carry_out
+
     carry_out(app, arguments)
-
-
-def carry_out(command: typer.Typer, arguments: Sequence[str] | None = None) -> None:
-    """Run a command; every expected error is one line on stderr and an exit code."""
-    # Torch's threads would spin while they wait for each other, and on a shared machine that costs more than the work.
-    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
-    keep_quiet()
-    try:
-        command(arguments)
-    except StoppedError as stopped:
-        for line in stopped.lines:
-            print(printable(line), file=sys.stderr)
-        sys.exit(stopped.exit_code)
-    except ClientError as error:
-        print(f"error: {printable(str(error))}", file=sys.stderr)
-        sys.exit(error.exit_code)
-    except OSError as error:  # a full disk, a folder that may not be written
-        running = (sys.argv[1:] if arguments is None else arguments)[:1] == ["run"]
-        hint = "; what was paid for is on record, continue with --resume RUN" if running else ""
-        print(f"error: {error}{hint}", file=sys.stderr)
-        sys.exit(1)

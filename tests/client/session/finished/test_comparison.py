@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from pcevolve.cli.main import app
+from pcevolve.cli.commands import app
 from pcevolve.durable import write_private
 from pcevolve.egress.transport import Incoming
 from pcevolve.errors import ProviderRefusedError, UsageError

@@ -17,8 +17,8 @@ from PIL import Image
 from typer.testing import CliRunner
 
 from pcevolve.auditing import audit, find_encoder
+from pcevolve.cli.commands import app
 from pcevolve.cli.finished import _compare_classifier
-from pcevolve.cli.main import app
 from pcevolve.encoders import bundled_digest
 from pcevolve.errors import ClientError, DataError, ModelError, UsageError
 from pcevolve.evaluation.heads import Predict, Training, train_cnn
