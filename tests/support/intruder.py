@@ -60,6 +60,8 @@ sendmmsg -1 0 0 0 | recvfrom -1 0 0 0 0 0 | recvmsg -1 0 0 | shutdown -1 0 | get
 setsockopt -1 1 2 0 0 | getsockopt -1 1 2 0 0
 """
 _METADATA = "chmod 0 0 | fchmod -1 0 | fchmodat -1 0 0 | utimensat -1 1 0 0"
+_TERMINAL = "ioctl -1 0x5402 0 | ioctl -1 0x5403 0 | ioctl -1 0x5404 0"
+_SHARED = "utimensat -1 0 0 0 | fcntl -1 4 0 | ioctl -1 0x5421 0"
 _LOCKS = (
     "flock -1 2 | fcntl -1 5 0 | fcntl -1 6 0 | fcntl -1 7 0 | fcntl -1 36 0 | fcntl -1 37 0 | fcntl -1 38 0"
 )
@@ -74,8 +76,8 @@ setsockopt -1 41 99 0 0 | socket 1 1 0 | socket 16 2 0
 ATTEMPTS: Mapping[str, Sequence[str]] = {
     name: [each.strip() for text in texts for each in re.split(r"[|\n]", text) if each.strip()]
     for name, texts in {
-        "keeper": (_EVERYWHERE, _WITHOUT_NETWORK, _METADATA, "utimensat -1 0 0 0"),
-        "runner": (_EVERYWHERE, _ODD_CONNECTIONS, _METADATA, _LOCKS),
+        "keeper": (_EVERYWHERE, _WITHOUT_NETWORK, _METADATA, _SHARED, _TERMINAL),
+        "runner": (_EVERYWHERE, _ODD_CONNECTIONS, _METADATA, _LOCKS, _TERMINAL),
         "offline": (_EVERYWHERE, _WITHOUT_NETWORK),
     }.items()
 }

@@ -74,7 +74,14 @@ def test_every_attempt_of_an_attacker_is_refused(kind: str, machine: str) -> Non
 
 USUAL = {
     "keeper": ["flock 3 2", "fcntl 3 6 9"],
-    "offline": ["flock 3 2", "fchmodat -100 9 0o600", "utimensat -100 9 9 0"],
+    "offline": [
+        "flock 3 2",
+        "ioctl 0 0x5403 9",
+        "fcntl 3 38 9",
+        "fcntl 3 4 0x800",
+        "fchmodat -100 9 0o600",
+        "utimensat -100 9 9 0",
+    ],
     "runner": [
         "socket 2 0x80001 6",
         "socket 10 1 0",
@@ -83,6 +90,7 @@ USUAL = {
         "sendto 3 9 9 0x4000 0 0",
         "setsockopt 3 6 1 9 4",
         "utimensat 3 0 9 0",
+        "ioctl 3 0x5421 9",
     ],
 }
 EVERYWHERE = [

@@ -107,18 +107,19 @@ _O_ACCMODE, _O_TRUNC, _O_PATH = 0o3, 0o1000, 0o10000000
 # Reading with O_TRUNC empties a file that may only be read, until Landlock's third version. Access mode 3 is neither
 # reading nor writing to Landlock. A descriptor by O_PATH is checked by nothing.
 _OPEN_FLAGS = (0o0, 0o1, 0o2, 0o1001, 0o1002), _O_ACCMODE | _O_TRUNC | _O_PATH
-_FCNTL = (
-    0,
-    1,
-    2,
-    3,
-    4,
-    1030,
-    1032,
-)  # F_DUPFD, F_GETFD, F_SETFD, F_GETFL, F_SETFL, F_DUPFD_CLOEXEC, F_GETPIPE_SZ
+_FCNTL = (0, 1, 2, 3, 1030, 1032)  # F_DUPFD, F_GETFD, F_SETFD, F_GETFL, F_DUPFD_CLOEXEC, F_GETPIPE_SZ
+_FCNTL_FLAGS = (4,)  # F_SETFL, which another process with the same open file would notice
 _FCNTL_LOCKS = (5, 6, 7, 36, 37, 38)  # F_GETLK, F_SETLK, F_SETLKW, and those of open file descriptions
-_TERMINAL = (0x5401, 0x5402, 0x5403, 0x5404, 0x5413, 0x540F)  # TCGETS, TCSETS, -W, -F, TIOCGWINSZ, TIOCGPGRP
-_DESCRIPTOR = (0x5421, 0x541B, 0x5450, 0x5451)  # FIONBIO, FIONREAD, FIONCLEX, FIOCLEX
+_IOCTL = (
+    0x5401,
+    0x5413,
+    0x540F,
+    0x541B,
+    0x5450,
+    0x5451,
+)  # TCGETS, TIOCGWINSZ, TIOCGPGRP, FIONREAD, FIONCLEX, FIOCLEX
+_IOCTL_TERMINAL = (0x5402, 0x5403, 0x5404)  # TCSETS, TCSETSW, TCSETSF
+_IOCTL_FLAGS = (0x5421,)  # FIONBIO
 _PRCTL = (3, 15, 16, 21, 23, 39, 0x53564D41)  # what is asked, PR_SET_NAME and PR_SET_VMA: dumpable stays 0
 # Among others not MADV_MERGEABLE, COLD and PAGEOUT, which another process could notice.
 _MADVISE = (0, 1, 2, 3, 4, 8, 10, 11, 14, 15, 16, 17, 18, 19, 22, 23)
@@ -129,14 +130,13 @@ _DEMANDING: Mapping[str, tuple[Demands, ...]] = {
     "open": ((Argument(1, *_OPEN_FLAGS),),),
     "openat": ((Argument(2, *_OPEN_FLAGS),),),
     "fcntl": ((Argument(1, _FCNTL),),),
-    "ioctl": ((Argument(1, _TERMINAL + _DESCRIPTOR),),),
+    "ioctl": ((Argument(1, _IOCTL),),),
     "prctl": ((Argument(0, _PRCTL),),),
     "arch_prctl": ((Argument(0, _XCOMP),),),
     "madvise": ((Argument(2, _MADVISE),),),
     "prlimit64": ((Argument(0, (0,)), *_null(2)),),  # its own limits, to read
     "getpriority": ((Argument(0, (0,)), Argument(1, (0,))),),
 }
-_LOCKS: Mapping[str, tuple[Demands, ...]] = {"fcntl": ((Argument(1, _FCNTL + _FCNTL_LOCKS),),)}
 
 _AF_INET, _AF_INET6 = 2, 10
 _SOCK_FLAGS = 0x80000 | 0x800  # SOCK_CLOEXEC, SOCK_NONBLOCK
@@ -162,6 +162,8 @@ _NETWORK: Mapping[str, tuple[Demands, ...]] = {
         (Argument(1, (0,)), Argument(2, (10, 11))),  # IP_MTU_DISCOVER, IP_RECVERR, for names
         (Argument(1, (41,)), Argument(2, (23, 25, 26))),  # IPV6_MTU_DISCOVER, IPV6_RECVERR, IPV6_V6ONLY
     ),
+    "fcntl": ((Argument(1, _FCNTL + _FCNTL_FLAGS),),),
+    "ioctl": ((Argument(1, _IOCTL + _IOCTL_FLAGS),),),
     # The times of a file that it may open; not those of a file that it only knows by name.
     "utimensat": (_null(1),),
 }
@@ -169,12 +171,19 @@ _CONNECTIONS = frozenset(
     ["connect", "getsockname", "getpeername", "getsockopt", "recvfrom", "recvmsg", "shutdown"]
 )
 
-KEEPER = Profile(_FREE | {"flock"}, {**_DEMANDING, **_LOCKS})
-"""Private files and no network. It may change nothing that others see of a file which it may only read."""
+KEEPER = Profile(_FREE | {"flock"}, {**_DEMANDING, "fcntl": ((Argument(1, _FCNTL + _FCNTL_LOCKS),),)})
+"""Private files and no network. It may change nothing that others see of a file which it may only read, or share."""
 RUNNER = Profile(_FREE | _CONNECTIONS, {**_DEMANDING, **_NETWORK}, connects=True)
 """The network and no private file. It may lock nothing: a lock on a file that the keeper may lock carries bits."""
-OFFLINE = Profile(_FREE | {"flock", "chmod", "fchmod", "fchmodat", "utimensat"}, {**_DEMANDING, **_LOCKS})
-"""A command that needs no network, of one process."""
+OFFLINE = Profile(
+    _FREE | {"flock", "chmod", "fchmod", "fchmodat", "utimensat"},
+    {
+        **_DEMANDING,
+        "fcntl": ((Argument(1, _FCNTL + _FCNTL_FLAGS + _FCNTL_LOCKS),),),
+        "ioctl": ((Argument(1, _IOCTL + _IOCTL_FLAGS + _IOCTL_TERMINAL),),),
+    },
+)
+"""A command that needs no network, of one process, with a terminal."""
 
 
 def may_signal(profile: Profile, pids: tuple[int, ...]) -> Profile:

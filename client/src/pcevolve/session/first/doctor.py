@@ -20,6 +20,7 @@ from pcevolve.encoders import has_torch, load_encoder
 from pcevolve.encoders.published import resolve
 from pcevolve.errors import ClientError
 from pcevolve.ledger.creation import locate_key, require_volume
+from pcevolve.processes.confinement import find_enforcement
 from pcevolve.providers import dialect
 from pcevolve.public.answers import has_succeeded
 from pcevolve.session.reaching import make_address
@@ -55,11 +56,19 @@ def examine(settings: RunConfig) -> Iterator[Finding]:
         "extras",
         f"{', '.join(there) or 'none'}" + (f"; could be installed: {', '.join(lacking)}" if lacking else ""),
     )
+    yield Finding("confinement", _describe_confinement())
     yield _gpu()
     yield _encoder(settings)
     yield _ledger(settings.privacy.ledger)
     yield _disk(settings.output.folder)
     yield _api(settings)
+
+
+def _describe_confinement() -> str:
+    enforced = find_enforcement()
+    if enforced.is_whole:
+        return str(enforced)
+    return f"{enforced}: Linux has both from 5.13 on, if they are switched on and a container leaves them"
 
 
 def _gpu() -> Finding:

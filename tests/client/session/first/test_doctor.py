@@ -1,0 +1,31 @@
+"""What ``doctor`` says of this machine."""
+
+from __future__ import annotations
+
+from pcevolve.config.config import RunConfig
+from pcevolve.processes.confinement import confine_offline
+from pcevolve.session.first.doctor import examine
+from support.confined import KERNEL, confines, in_a_process
+
+
+def describe_confinement() -> str:
+    settings = RunConfig.of({"private": "digits", "domain": "anything", "out": "."})
+    return next(each.found for each in examine(settings) if each.what == "confinement")
+
+
+@confines
+def test_it_says_what_the_kernel_enforces() -> None:
+    said = describe_confinement()
+    assert said == f"enforced by the kernel (Landlock {KERNEL.landlock}, seccomp)"
+
+
+@confines
+def test_it_says_what_a_system_does_not_enforce_and_what_would() -> None:
+    def work() -> str:
+        confine_offline()  # the filter hides from this process that the kernel has either
+        return describe_confinement()
+
+    assert in_a_process(work) == (
+        "not enforced on this system (no Landlock and no seccomp): Linux has both from 5.13 on, if they are switched "
+        "on and a container leaves them"
+    )
