@@ -58,10 +58,8 @@ def draw(generator, tasks):
 
 
 def test_a_picture_has_the_same_bits_alone_and_at_every_place_of_a_batch(bundled, changes):
-    assert bundled.bit_exact_batch_size in (
-        IMAGES,
-        PADDED,
-    )  # the second where the processor's sizes do not agree
+    # The second where the processor's sizes do not agree.
+    assert bundled.bit_exact_batch_size in (IMAGES, PADDED)
     # One step shows it as well as three, and bfloat16 is slow on processors that have no instructions for it.
     steps = 1 if bundled.text_to_image.dtype == torch.bfloat16 else RECIPE.steps
     tasks = [task(number, steps=steps, **changes) for number in range(19)]
@@ -87,6 +85,18 @@ def test_a_product_of_few_rows_in_bfloat16_is_that_of_many():
     rows = torch.randn(2**17, 16, generator=random).bfloat16()
     with torch.inference_mode():
         assert torch.equal(torch.cat([layer(few) for few in rows.split(16)]), layer(rows))
+
+
+def test_a_wide_product_in_bfloat16_has_the_bits_of_any_number_of_rows():
+    """Kernels for matrix units divided its sums by the number of rows, which showed in one value of 8,000."""
+    layer, random = torch.nn.Linear(512, 1024).bfloat16(), torch.Generator().manual_seed(3)
+    batch_invariant._fix_kernels(layer)
+    rows = torch.randn(1024, 512, generator=random).bfloat16()
+    with torch.inference_mode():
+        whole = layer(rows)
+        assert all(
+            torch.equal(layer(rows[:few]), whole[:few]) for few in (16, 48, 64, 96, 128, 256, 384, 512)
+        )
 
 
 def noting(shapes, forward):

@@ -15,7 +15,6 @@ in any batch; and GPUs choose kernels by more than shapes.
 
 from __future__ import annotations
 
-import os
 import types
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
@@ -40,10 +39,6 @@ _PIECE_PIXELS: Final = 8192
 _SIZES: Final = (1, 2, 4, 8, 16, 32)
 
 Forward = Callable[..., Any]
-
-# oneDNN reads this at its first kernel. Its kernels for AMX add bfloat16 in another order for another number of rows,
-# in values so few that random ones do not prove it; the next best instructions do not.
-os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_FP16")
 
 
 def make_batch_invariant(denoiser: UNet2DConditionModel, compiled: bool = False) -> BatchInvariant:
@@ -283,13 +278,20 @@ class _Convolution:
 
 _LEAST_ROWS, _LEAST_ROWS_ROUNDED = 4, 32
 """The second of types that round so much that another kernel's sums would show in one of a million values."""
+_WIDE, _ROWS_OF_WIDE = 256, 128
+"""Columns beyond which kernels for matrix units (AMX) divide a row's sum by the number of rows: in so few values that
+random ones hardly prove it. Their number is always the same then."""
 
 
 def _multiply(module: nn.Linear, given: Tensor) -> Tensor:
     """As the module's ``forward``, with rows of zeros where there are too few."""
-    rows = given.numel() // given.shape[-1]
-    least = _LEAST_ROWS if given.dtype == torch.float32 else _LEAST_ROWS_ROUNDED
-    if rows >= least:
+    rows, is_rounded = given.numel() // given.shape[-1], given.dtype != torch.float32
+    is_wide = is_rounded and given.shape[-1] > _WIDE
+    least = _ROWS_OF_WIDE if is_wide else _LEAST_ROWS_ROUNDED if is_rounded else _LEAST_ROWS
+    lacking = -rows % least if is_wide else max(0, least - rows)
+    if not (is_wide or lacking):
         return functional.linear(given, module.weight, module.bias)
-    padded = functional.pad(given.reshape(rows, -1), (0, 0, 0, least - rows))
-    return functional.linear(padded, module.weight, module.bias)[:rows].reshape(*given.shape[:-1], -1)
+    padded = functional.pad(given.reshape(rows, -1), (0, 0, 0, lacking))
+    pieces = torch.split(padded, least) if is_wide else [padded]
+    made = torch.cat([functional.linear(each, module.weight, module.bias) for each in pieces])
+    return made[:rows].reshape(*given.shape[:-1], -1)
