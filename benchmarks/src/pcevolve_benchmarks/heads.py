@@ -42,20 +42,20 @@ class PapersHead:
 
 
 def train_papers_head(training: Training, seed: int, *, as_published: bool = False) -> PapersHead:
-    """Train a linear layer with AdamW and a cosine schedule; the last epoch counts.
+    """Train a linear layer without a bias with AdamW and a cosine schedule; the last epoch counts.
 
     Features are divided by their root mean square over the training set, one number, because a learning rate means
     nothing without a scale and encoders differ in theirs.
 
     Args:
-        as_published: Whether the layer has no bias and takes features as they are, as in PCEvolve's published code.
+        as_published: Whether the layer takes features as they are, as in PCEvolve's published code.
 
     Returns:
         The head: from features ``(n, dimension)`` to int64 ``(n,)``.
     """
     generator = torch.Generator().manual_seed(seed)
     scale = 1.0 if as_published else float(np.sqrt(np.mean(np.square(training.features)))) or 1.0
-    layer = make_linear(training, generator, bias=not as_published)
+    layer = make_linear(training, generator, bias=False)
     optimiser = torch.optim.AdamW(layer.parameters(), lr=RATE, weight_decay=DECAY)
     batches = _slow_down(training, generator, optimiser)
     descend(layer, optimiser, _scale(training.features, scale), training, batches)
@@ -78,7 +78,7 @@ def _scale(features: NDArray[np.floating], scale: float) -> Tensor:
 
 def make_untrained_head(shapes: Training, seed: int) -> PapersHead:
     """The papers' head before it is trained."""
-    return PapersHead(make_linear(shapes, torch.Generator().manual_seed(seed)), 1.0)
+    return PapersHead(make_linear(shapes, torch.Generator().manual_seed(seed), bias=False), 1.0)
 
 
 def make_untrained_cnn(shapes: Training, seed: int) -> Predict:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
+import io
 import json
 import os
 import shutil
@@ -10,13 +12,16 @@ import signal
 import threading
 from pathlib import Path
 
+import numpy as np
 import pytest
+from PIL import Image
 
 from pcevolve.auditing import audit
 from pcevolve.ledger.ledger import Ledger
 from pcevolve.session import execution
 from support import online
 from support.accounts import set_cap
+from support.online import Heard, Reply
 
 
 @pytest.fixture
@@ -156,3 +161,31 @@ def test_ctrl_c_on_the_way_says_what_was_spent_and_how_to_go_on(words, server, c
     assert command("run", "--resume", "run").code == 0
     (row,) = Ledger(Path("ledger.sqlite")).runs()
     assert row.epsilon == 10
+
+
+@pytest.mark.parametrize("differs", [False, True])
+def test_a_preview_says_where_words_alone_will_not_do(words, command, server, differs):
+    honest = server.speak
+
+    def speak(heard: Heard) -> Reply:
+        """Noise, of a tone of its own for each class where classes differ."""
+        reply = honest(heard)
+        if not heard.path.endswith("txt2img"):
+            return reply
+        good = b"with good" in heard.body
+        light = 180 if differs and good else 0
+        made = [paint(place + 100 * good, light) for place, _ in enumerate(json.loads(reply.body)["images"])]
+        return online.answer_json(200, {"images": made, "info": "{}"})
+
+    server.speak = speak
+    asked = {"method": "pe", "epsilon": 8, "delta": 1e-5, "candidates": 8, "batch": 8}
+    shown = command("preview", "--yes", *words(**asked)[1:])
+    assert shown.code == 0
+    assert ("cannot be told apart here, so words alone will not do" in shown.said) != differs
+
+
+def paint(seed: int, light: int) -> str:
+    pixels = np.random.default_rng(seed).integers(light, light + 70, (16, 16, 3)).astype(np.uint8)
+    stream = io.BytesIO()
+    Image.fromarray(pixels).save(stream, "PNG")
+    return base64.b64encode(stream.getvalue()).decode()

@@ -1,80 +1,100 @@
-"""Real filtering (RF): prompts alone, less the images that lie nearest to another class's private images.
+"""Real filtering (RF): prompts alone, without the images that lie near another class's private images; more is made
+until there are enough.
 
 What is measured has no noise: it says of every candidate how near private images are. How near an image is to those of
-its own class plays no part, as in the publications. The official code rejects what is nearer than a fixed distance and
-makes more until there are enough; here a share is rejected, which needs no distance of an encoder's own.
+its own class plays no part, as in the publications. They reject what is nearer than a fixed distance of their own
+encoder's. Ours has another scale: the distance is that at which the private images of different classes lie.
 
 Source: He et al. 2023, section 3.2, and as PCEvolve, section 5.1 and appendix A.3, describes it.
 """
 
 from __future__ import annotations
 
-from itertools import accumulate, pairwise
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from pcevolve.dp.mechanisms import FloatArray, Noise
-from pcevolve.geometry.distances import IntArray, squared_distances
-from pcevolve.selectors import Measurement, PrivateEmbeddings, Scene
-from pcevolve_benchmarks.baselines.session import Access, Accesses, Baseline, Options
+from pcevolve.dp.mechanisms import FloatArray
+from pcevolve.geometry.distances import squared_distances
+from pcevolve.modality import find_medium
+from pcevolve.public.release import Candidate, Choice, Chosen
+from pcevolve.selectors import PrivateEmbeddings
+from pcevolve_benchmarks.baselines.session import Access, Baseline, Made, Round, Session, replan
 
-POOL = 3
-"""Candidates for each image of the dataset: two of three are rejected."""
-USELESS = -1.0
+MOST_TIMES = 6
+"""How often a class is asked for; what is rejected least fills what is missing then."""
+NO_IMAGE = -1.0
 """Distance of a candidate that is no image."""
-USUAL_CANDIDATES = 100
 
 
-class FarFromOthers:
-    """Rejects the candidates that lie nearest to private images of other classes, until as many are left as wanted."""
-
-    def measure(
-        self, private: PrivateEmbeddings, scene: Scene, events: Accesses, noise: Noise
-    ) -> Measurement:
-        """Distances of all candidates, without noise.
-
-        Returns:
-            ``distances``: float64 ``(candidates of all classes,)``, class after class, squared, to the nearest private
-            image of another class; infinite where there is no other class.
-        """
-        return {
-            "distances": np.concatenate(
-                [_to_others(pool, private, target) for target, pool in enumerate(scene.pools)]
-            )
-        }
-
-    def pick(self, measured: Measurement, scene: Scene) -> tuple[IntArray, ...]:
-        """The candidates that are left, in the order of the pool; the same again where there are too few images."""
-        ends = pairwise(accumulate((len(pool) for pool in scene.pools), initial=0))
-        return tuple(_rest(measured["distances"][start:stop], scene.wanted) for start, stop in ends)
+def find_limit(private: PrivateEmbeddings) -> float:
+    """The distance below which a candidate is rejected: the median from private images to another class."""
+    far = [
+        distance_to_others(private.embeddings[private.targets == target], private, target)
+        for target in np.unique(private.targets)
+    ]
+    found = np.concatenate(far)
+    return float(np.median(found[np.isfinite(found)])) if np.isfinite(found).any() else 0.0
 
 
-def _to_others(pool: FloatArray, private: PrivateEmbeddings, target: int) -> FloatArray:
-    """Squared distance of each candidate to the nearest private image of another class."""
+def distance_to_others(points: FloatArray, private: PrivateEmbeddings, target: int) -> FloatArray:
+    """Distance of each point to the nearest private image of another class, float64 ``(n,)``; infinite without any."""
     others = np.asarray(private.embeddings, dtype=np.float64)[private.targets != target]
-    far = squared_distances(pool, others).min(axis=1, initial=np.inf)
-    return np.where(np.isfinite(pool).all(axis=1), far, USELESS)
+    far = np.sqrt(squared_distances(points, others).min(axis=1, initial=np.inf))
+    return np.where(np.isfinite(points).all(axis=1), far, NO_IMAGE)
 
 
-def _rest(distances: FloatArray, wanted: int) -> IntArray:
-    farthest = np.argsort(-distances, kind="stable")
-    usable = int((distances > USELESS).sum()) or len(distances)  # those that are not come last
-    return np.resize(np.sort(farthest[: min(wanted, usable)]), wanted).astype(np.int64)
+def keep_far(
+    made: Sequence[Candidate], far: Mapping[str, float], limit: float, wanted: int
+) -> list[Candidate]:
+    """The first candidates that are far enough, at most so many."""
+    return [each for each in made if far[each.id] >= limit][:wanted]
 
 
-def _usual(given: Options) -> Options:
-    """One selection out of three times as many candidates."""
-    many = POOL * int(given.get("candidates", USUAL_CANDIDATES))
-    return {"initial": given.get("initial") or many, "pool": "all", "keep": "selected"}
+def _carry_out(session: Session) -> Made:
+    private = session.components.views.embeddings(None)
+    limit, plan = find_limit(private), session.plan
+    kept = {label: _fill(session, private, target, limit) for target, label in enumerate(plan.labels)}
+    choices = tuple(
+        Choice(label, tuple(Chosen(each.id, each.digest) for each in of_class))
+        for label, of_class in kept.items()
+    )
+    return Made(kept, (kept,), (Round(1, choices, session.accesses[1]),))
+
+
+def _fill(session: Session, private: PrivateEmbeddings, target: int, limit: float) -> tuple[Candidate, ...]:
+    """Ask for one class until enough candidates are far from the others."""
+    plan, label = session.plan, session.plan.labels[target]
+    made: list[Candidate] = []
+    far: dict[str, float] = {}
+    for time in range(MOST_TIMES):
+        # With another seed the same calls bring other images; their names are told apart by how often it asked.
+        sender = session.sender.with_plan(replan(plan, run_seed=(plan.run_seed + time) % 2**31))
+        own = [call for call in plan.round(0) if call.label == label]
+        fresh = [
+            Candidate(f"{each.id}-{time}" if time else each.id, each.label, each.iteration, None, each.digest)
+            for call in own
+            for each in sender.make(call, None, None)
+        ]
+        decode = find_medium(plan.modality.kind).decode
+        points = session.components.encoder.embed([decode(sender.received(each.digest)) for each in fresh])
+        made += fresh
+        far |= dict(
+            zip([each.id for each in fresh], distance_to_others(points, private, target), strict=True)
+        )
+        kept = keep_far(made, far, limit, plan.candidates)
+        if len(kept) == plan.candidates:
+            return tuple(kept)
+    farthest = sorted(made, key=lambda each: -far[each.id])
+    return tuple(farthest[: plan.candidates])
 
 
 BASELINE = Baseline(
     name="rf",
-    summary="text-to-image, less what lies nearest to another class's private images",
+    summary="text-to-image, without what lies near another class's private images",
     protects="nothing: which candidates are kept depends on the private images without any noise",
     base="t2i",
     accesses=lambda budget, scope: ((Access("unprotected"),),),
-    carry_out=lambda session: session.evolve_by(FarFromOthers()),
+    carry_out=_carry_out,
     paid=False,
-    usual=_usual,
 )

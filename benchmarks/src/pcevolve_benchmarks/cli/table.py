@@ -97,7 +97,7 @@ def table(
         list[str] | None,
         typer.Option(
             help="As for evaluate; once for each. Default: cnn, and the encoder that selects. pcevolve:NAME: as in "
-            "PCEvolve's published code, on raw pixels, with a head without bias."
+            "PCEvolve's published code, on raw pixels, with features as they are."
         ),
     ] = None,
     le_prompts: Annotated[

@@ -21,7 +21,7 @@ from pcevolve_benchmarks.tables.data import BenchData
 from pcevolve_benchmarks.tables.wide import WIDE, make_wide_judge
 
 AS_PUBLISHED: Final = "pcevolve:"
-"""Before an encoder's name: its inputs are raw pixels, and its head has no bias and takes features as they are.
+"""Before an encoder's name: its inputs are raw pixels, and its head takes features as they are.
 
 The centre square of an image is what all judges see; the published code squeezes what is no square.
 """
