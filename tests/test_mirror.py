@@ -19,5 +19,5 @@ def test_no_more_modules_than_today_are_without_a_test_file_of_their_own():
     assert len(list_modules()) > 300
 
 
-WITHOUT = 128
+WITHOUT = 79
 """Only ever fewer: most of these are tried through a neighbour or by whole runs."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import io
 import json
 import re
@@ -12,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from PIL import Image, ImageDraw
+from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
 import pcevolve
@@ -119,46 +118,6 @@ def test_what_is_no_image_or_of_one_colour_cannot_be_used(made: bytes, fault: st
     assert find_medium("image").check(made).fault == fault
 
 
-def test_images_are_the_same_of_which_all_but_a_line_of_fields_differ_by_two_levels_at_most():
-    ramp = np.tile(np.arange(0, 160, 10), (16, 1))[..., None].repeat(3, axis=2)
-
-    def differing(fields: int, levels: int) -> int:
-        """How many different images there are of one and another, which is off in so many fields."""
-        off = ramp.copy().reshape(256, 3)
-        off[:fields, 1] += levels
-        return look_at(save(ramp), save(off.reshape(16, 16, 3))).different
-
-    buffer = io.BytesIO()
-    Image.fromarray(ramp.astype(np.uint8)).save(buffer, "PNG", compress_level=0)
-    assert buffer.getvalue() != save(ramp)
-    assert look_at(save(ramp), buffer.getvalue()).different == 1, "other bytes of the same pixels"
-    assert differing(fields=256, levels=2) == 1
-    assert differing(fields=16, levels=90) == 1
-    assert differing(fields=17, levels=3) == 2
-
-
-def test_a_placeholder_is_the_same_whatever_request_s_id_is_drawn_on_it():
-    def placeholder(number: int) -> bytes:
-        image = Image.new("RGB", (256, 256), (128, 128, 128))
-        drawn = ImageDraw.Draw(image)
-        drawn.text((20, 90), "Content blocked by safety filter", fill=(255, 255, 255))
-        drawn.text((20, 120), hashlib.sha1(str(number).encode()).hexdigest(), fill=(255, 255, 255))
-        return save(np.asarray(image))
-
-    found = look_at(*map(placeholder, range(8)))
-    assert (found.usable, found.different, found.enough) == (8, 1, False)
-
-
-@pytest.mark.parametrize(("side", "levels", "different"), [(4, 3, 2), (4, 2, 1), (1, 32, 1), (1, 48, 2)])
-def test_what_is_compared_are_the_means_of_sixteen_fields_a_side(side: int, levels: int, different: int):
-    ramp = np.tile(np.arange(0, 192, 3), (64, 1))[..., None].repeat(3, axis=2)
-    off = ramp.copy()
-    for field in range(17):  # one more than may differ
-        row, column = 4 * (field // 16), 4 * (field % 16)
-        off[row : row + side, column : column + side] += levels
-    assert look_at(save(ramp), save(off)).different == different
-
-
 @pytest.mark.parametrize(("different", "enough"), [(99, False), (100, True)])
 def test_a_hundred_that_differ_are_enough_of_however_many(different: int, enough: bool):
     made = [png(place % different) for place in range(500)]
@@ -208,70 +167,6 @@ def test_what_comes_back_unchanged_is_no_new_candidate():
     found, notes = vary(*((png(seed), png(seed // 4 * 9)) for seed in range(8)))
     assert (found.unchanged, found.enough) == (1, True)
     assert notes == ["of class 'cut' 8 of 8 images can be used (1 came back unchanged)"]
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "I'm sorry, but I can't assist with that request.",
-        "I’m sorry, I can’t help with that.",
-        "I am sorry, but as a language model I cannot provide medical records.",
-        "Sorry, I'm unable to write this.",
-        "I cannot fulfill this request.",
-        "I can't create content of this kind.",
-        "Unfortunately, I am not able to generate such a text.",
-        "As an AI language model, I do not have personal experiences.",
-        "We apologize, but we are unable to comply.",
-        "I understand your request, but I cannot generate medical records.",
-        "I'm not comfortable writing this.",
-        "This request violates our content policy.",
-        "The response was filtered due to the prompt triggering our content management policy.",
-        "I must decline to write about this.",
-        '"I won\'t do that."',
-    ],
-)
-def test_a_refusal_cannot_be_used(text: str):
-    assert find_medium("text").check(text.encode()).fault == "refusals"
-    assert find_medium("text").decode(text.encode()) is None
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "I can't help but love this restaurant.",
-        "I cannot recommend this place enough!",
-        "I'm sorry I ever bought this vacuum cleaner; it broke in a week.",
-        "Sorry for the late review. The food was cold.",
-        "Unfortunately the patient could not be reached.",
-        "We could not find any difference between the groups.",
-        "A fever that will not go away.",
-        "I won't go back: they could not provide a receipt.",
-        "As an aid to digestion, ginger is unsurpassed.",
-        "The request was denied by the insurer because of the terms of the policy.",
-        "Leider kann ich das Restaurant nicht empfehlen.",
-        "Ich kann nicht mehr, bitte helfen Sie mir.",
-        "Je ne peux pas recommander ce produit.",
-        "Lo siento, pero no puedo recomendar este hotel.",
-        "Como una iguana al sol.",
-        "很遗憾，这家餐厅的菜太咸了。",
-        "我不能吃辣。",
-        "すみません、駅はどこですか。",
-    ],
-)
-def test_a_text_that_only_sounds_like_a_refusal_can_be_used(text: str):
-    assert find_medium("text").check(text.encode()).fault == ""
-
-
-def test_texts_are_the_same_that_differ_in_the_id_of_their_request_and_not_those_that_differ_in_numbers():
-    def different(*texts: str) -> int:
-        pool, stored = pool_of(*(text.encode() for text in texts))
-        plan = small_plan(dialect="chat", labels=("cut",))
-        (found,) = Usability(plan, stored.__getitem__).of(pool)
-        return found.different
-
-    assert different("No such content. Request 8f3e2c1a-77", "No such content. Request 00aa11bb-42") == 1
-    assert different("Glucose 120, age 45.", "Glucose 130, age 45.") == 2
-    assert different("8f3e2c1a77", "00aa11bb42") == 2
 
 
 def answering(make: Callable[[dict, int], bytes | None], since: int = 0) -> FakeProvider:

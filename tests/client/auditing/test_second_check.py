@@ -27,7 +27,6 @@ from client.auditing.mutated import (
     turned,
     worded,
 )
-from pcevolve.auditing.comparing import ComparingGate
 from pcevolve.auditing.rerun import Rerun
 from pcevolve.auditing.second_check import _Seen, find_request_faults
 from pcevolve.transcript import RunReader
@@ -96,12 +95,6 @@ def test_both_name_the_same_requests_that_carry_another_image(honest: Honest, pl
     assert lines_of(list_rerun_faults(run), BODY) == lines_of(find_request_faults(run))
 
 
-@pytest.mark.parametrize("change", [turned, worded(7, 0), worded(7, 1)], ids=["order", "first", "second"])
-def test_the_rerun_refuses_other_words_and_the_same_values_in_another_order(honest: Honest, change: Mutation):
-    run = mutated(honest, change)
-    assert bool(list_rerun_faults(run)) == (run.entries != mutated(honest).entries)
-
-
 @pytest.mark.parametrize("kind", FORGED)
 def test_both_refuse_each_forged_receipt(honest: Honest, kind: str):
     """Of the first round, whose requests carry what the honest one chose, if they carry an image."""
@@ -117,19 +110,6 @@ def test_the_small_check_refuses_an_image_of_another_class_that_a_receipt_names(
         pytest.skip("no image goes back")
     run = mutated(honest, receipted(0, "the classes exchanged", 0), obeying)
     assert any("an image of another class" in each for each in find_request_faults(run))
-
-
-def test_the_small_check_finds_what_a_rulebook_with_one_rule_less_lets_through(
-    honest: Honest, monkeypatch: pytest.MonkeyPatch
-):
-    """A gate that lets any received image out, run again by the same rules, would have nothing against it."""
-    if honest.plan.varies_prompts or honest.plan.modality.kind == "text":
-        pytest.skip("no image goes back")
-    run = mutated(honest, carrying(7, 11))
-    assert lines_of(list_rerun_faults(run), BODY)
-    monkeypatch.setattr(ComparingGate, "_difference", lambda gate, sent, expected: None)
-    assert list_rerun_faults(run) == []
-    assert list(find_request_faults(run))
 
 
 def test_the_rerun_finds_what_a_small_check_that_believes_any_image_lets_through(

@@ -1,14 +1,12 @@
 """Accuracy of a head trained on one set and tested on held-out real images."""
 
-from concurrent.futures import CancelledError
-
 import numpy as np
 import pytest
 import torch
 from PIL import Image
 
 from pcevolve.errors import UsageError
-from pcevolve.evaluation.heads import Predict, Training, train_cnn, train_linear
+from pcevolve.evaluation.heads import Predict, Training, train_linear
 from pcevolve.evaluation.judge import SEEDS, Accuracy, AccuracyTest, Judge, Verdict
 from pcevolve.private.bundled import load_digits
 
@@ -82,23 +80,6 @@ def test_images_without_information_give_chance(linear):
     assert 0.35 < linear.of([(grey, [0, 1] * 3)])[0].mean() < 0.65
 
 
-@pytest.mark.parametrize("train", [train_linear, train_cnn])
-def test_seeds_differ_in_their_heads(train):
-    random = np.random.default_rng(0)
-    shape = (8, 40) if train is train_linear else (8, 3, 16, 16)
-    training = Training(random.normal(size=shape), np.array([0, 1] * 4), 2)
-    probes = random.normal(size=(400, *shape[1:]))
-    assert (train(training, 0)(probes) != train(training, 1)(probes)).any()
-
-
-@pytest.mark.parametrize("train", [train_linear, train_cnn])
-def test_a_training_ends_as_soon_as_nobody_wants_it(train):
-    training = Training(np.zeros((4, 3, 8, 8) if train is train_cnn else (4, 2)), np.arange(4) % 2, 2)
-    training.stopping.set()
-    with pytest.raises(CancelledError):
-        train(training, 0)
-
-
 def test_ctrl_c_ends_the_trainings_that_are_under_way():
     training, seen = Training(np.zeros((4, 2)), np.arange(4) % 2, 2), []
 
@@ -114,21 +95,6 @@ def test_ctrl_c_ends_the_trainings_that_are_under_way():
     with pytest.raises(KeyboardInterrupt):
         judge.predictions([[training] * 3], np.zeros((1, 2)), press)
     assert all(seen)
-
-
-def test_head_is_standardised_by_its_training_set_alone(digits):
-    random = np.random.default_rng(0)
-    training = Training(random.normal(size=(20, 4)), np.arange(20) % 2, 2)
-    predict = train_linear(training, 0)
-    probes = random.normal(size=(10, 4))
-    together = predict(np.concatenate([probes, 1e6 * np.ones((1, 4))]))
-    assert np.array_equal(together[:10], predict(probes))
-
-
-def test_coordinate_that_is_constant_in_training_cannot_decide_on_real_data():
-    features = np.array([[0.0, 5.0], [0.1, 5.0], [1.0, 5.0], [1.1, 5.0]])
-    predict = train_linear(Training(features, np.array([0, 0, 1, 1]), 2), 0)
-    assert predict(np.array([[0.0, 5.001], [1.0, 4.999]])).tolist() == [0, 1]
 
 
 def test_fewer_than_three_seeds_are_refused(digits, linear):

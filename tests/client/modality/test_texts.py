@@ -9,10 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pcevolve.evolution import Pool
 from pcevolve.modality import UnreadableError, find_medium
 from pcevolve.modality.texts import MOST_BYTES, blank_out, normalise, read_text
 from pcevolve.public.modality import Kind
 from pcevolve.public.plan import PublicPlan
+from pcevolve.public.release import Candidate
+from pcevolve.usability import Usability
 from pcevolve_shared import images
 from pcevolve_shared.blanks import BLANK
 from support.provider import png
@@ -98,9 +101,6 @@ def test_every_place_is_blank_about_as_often(degree):
     assert all(abs(count - draws * degree) < spread for count in counts)
 
 
-# -- questions to a medium, whichever it is: how large, how shown, and what a file holds --------------------------
-
-
 def of_texts(tokens: int) -> PublicPlan:
     written = small_plan().model_dump(mode="json")
     made = {"kind": "text", "tokens": tokens, "temperature": 1.0}
@@ -136,3 +136,92 @@ def test_a_row_of_a_table_is_of_its_column_s_type(kind: Kind):
 
     cell = find_medium(kind).make_cell("1", b"held\n")
     assert pa.array([cell], type=find_medium(kind).arrow_type()).to_pylist() == [cell]
+
+
+def population_of(
+    *made: bytes, label: str = "cut", iteration: int = 0
+) -> tuple[tuple[Candidate, ...], dict[str, bytes]]:
+    """Candidates of a class, each in its own place, and what is stored of them."""
+    name = f"{label}{iteration}-"
+    stored = {f"{name}{place:058d}": data for place, data in enumerate(made)}
+    candidates = (
+        Candidate(f"{name}{place}", label, iteration, None, digest) for place, digest in enumerate(stored)
+    )
+    return tuple(candidates), stored
+
+
+def pool_of(
+    *made: bytes, iteration: int = 0, views: dict[int, list[bytes]] | None = None
+) -> tuple[Pool, dict]:
+    """One class with such candidates."""
+    candidates, stored = population_of(*made, iteration=iteration)
+    seen = {}
+    for place, several in (views or {}).items():
+        named = {f"v{place}{number:062d}": data for number, data in enumerate(several, 1)}
+        stored |= named
+        seen[candidates[place].id] = tuple(Candidate(f"v{each}", "cut", 0, None, each) for each in named)
+    return Pool({"cut": candidates}, seen), stored
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I'm sorry, but I can't assist with that request.",
+        "I’m sorry, I can’t help with that.",
+        "I am sorry, but as a language model I cannot provide medical records.",
+        "Sorry, I'm unable to write this.",
+        "I cannot fulfill this request.",
+        "I can't create content of this kind.",
+        "Unfortunately, I am not able to generate such a text.",
+        "As an AI language model, I do not have personal experiences.",
+        "We apologize, but we are unable to comply.",
+        "I understand your request, but I cannot generate medical records.",
+        "I'm not comfortable writing this.",
+        "This request violates our content policy.",
+        "The response was filtered due to the prompt triggering our content management policy.",
+        "I must decline to write about this.",
+        '"I won\'t do that."',
+    ],
+)
+def test_a_refusal_cannot_be_used(text: str):
+    assert find_medium("text").check(text.encode()).fault == "refusals"
+    assert find_medium("text").decode(text.encode()) is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I can't help but love this restaurant.",
+        "I cannot recommend this place enough!",
+        "I'm sorry I ever bought this vacuum cleaner; it broke in a week.",
+        "Sorry for the late review. The food was cold.",
+        "Unfortunately the patient could not be reached.",
+        "We could not find any difference between the groups.",
+        "A fever that will not go away.",
+        "I won't go back: they could not provide a receipt.",
+        "As an aid to digestion, ginger is unsurpassed.",
+        "The request was denied by the insurer because of the terms of the policy.",
+        "Leider kann ich das Restaurant nicht empfehlen.",
+        "Ich kann nicht mehr, bitte helfen Sie mir.",
+        "Je ne peux pas recommander ce produit.",
+        "Lo siento, pero no puedo recomendar este hotel.",
+        "Como una iguana al sol.",
+        "很遗憾，这家餐厅的菜太咸了。",
+        "我不能吃辣。",
+        "すみません、駅はどこですか。",
+    ],
+)
+def test_a_text_that_only_sounds_like_a_refusal_can_be_used(text: str):
+    assert find_medium("text").check(text.encode()).fault == ""
+
+
+def test_texts_are_the_same_that_differ_in_the_id_of_their_request_and_not_those_that_differ_in_numbers():
+    def different(*texts: str) -> int:
+        pool, stored = pool_of(*(text.encode() for text in texts))
+        plan = small_plan(dialect="chat", labels=("cut",))
+        (found,) = Usability(plan, stored.__getitem__).of(pool)
+        return found.different
+
+    assert different("No such content. Request 8f3e2c1a-77", "No such content. Request 00aa11bb-42") == 1
+    assert different("Glucose 120, age 45.", "Glucose 130, age 45.") == 2
+    assert different("8f3e2c1a77", "00aa11bb42") == 2

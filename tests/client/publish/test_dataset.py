@@ -5,9 +5,6 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-from dataclasses import replace
-from fractions import Fraction
-from math import erfc, exp, sqrt
 from pathlib import Path
 
 import pytest
@@ -16,16 +13,12 @@ from PIL.PngImagePlugin import PngInfo
 
 from pcevolve.modality import find_medium
 from pcevolve.privacy import Event
-from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Candidate, Receipt
-from pcevolve.public.settings import Form
 from pcevolve.publish.dataset import publish
-from pcevolve.publish.promises import list_assumptions, state_guarantee, state_promise
-from pcevolve.publish.release import Release, write_card, write_front_matter
+from pcevolve.publish.release import Release
 from pcevolve.selectors import find_method
 from pcevolve.session.console import detail_result
 from pcevolve.transcript import RunReader
-from pcevolve.transcript.records import ReleasedImage
 from pcevolve_shared import images
 from support.paid import make_paid_run
 from support.provider import FakeProvider, png
@@ -44,7 +37,6 @@ def make_tagged() -> bytes:
 SENT = {"a": make_tagged(), "b": png(1), "c": b"not an image"}
 DIGESTS = {name: hashlib.sha256(data).hexdigest() for name, data in SENT.items()}
 BYTES = {DIGESTS[name]: data for name, data in SENT.items()}
-FILES = [ReleasedImage(path=f"cut/{n}.png", sha256=n * 64, candidate=n, received_sha256=n * 64) for n in "ab"]
 
 
 def release(**plan: object) -> Release:
@@ -64,27 +56,11 @@ def test_metadata_that_the_provider_put_in_is_gone():
     assert images.decode(cleaned).getpixel((0, 0)) == (255, 0, 0)
 
 
-def test_nothing_is_promised_where_noise_came_from_a_seed():
-    assert "without paid noise" in state_promise(small_plan())
-    assert state_promise(small_plan(noise="INSECURE-seeded")) == ""
-
-
 def test_what_is_not_an_image_is_left_out_and_named(tmp_path):
     publish(tmp_path / "release", release(), BYTES.__getitem__)
     manifest = json.loads((tmp_path / "release" / "manifest.json").read_text())
     assert manifest["unreadable"] == ["i002-c"]
     assert [each["candidate"] for each in manifest["files"]] == ["i002-a", "i002-b"]
-
-
-def test_the_card_states_guarantee_and_assumptions():
-    text = write_card(release(), FILES)
-    assert "epsilon = 5, delta = 0, neighbour relation `replace-one`, privacy unit: one image" in text
-    assert "class names: cut, good" in text
-    assert "2 synthetic images in 2 classes, 2 of them different, made by" in text
-    assert "selected by private images under differential privacy. No private image is in here" in text
-    assert "names the transcript that proves what was sent" in text
-    assert not any(each in text for each in ("INSECURE", "asked for later", "None"))
-    assert release().guarantee.epsilon_spent == 5
 
 
 def test_an_insecure_run_is_marked_everywhere_and_promises_nothing(tmp_path):
@@ -99,78 +75,6 @@ def test_an_insecure_run_is_marked_everywhere_and_promises_nothing(tmp_path):
     assert "There is none: the noise came from a seed" in text
     assert "epsilon =" not in text
     assert "differential privacy" not in text
-
-
-@pytest.mark.parametrize(
-    ("plan", "said"),
-    [
-        ({"unit": "patient"}, ["how many images each patient has"]),
-        ({"unit": "patient", "unit_size": 5}, ["at most 5 images per patient"]),
-        ({"unit_size": 5}, ["at most 5 images per unit of any run on these data"]),
-        ({"unit": "patient", "relation": "add-remove"}, []),
-        ({}, []),
-    ],
-)
-def test_what_is_assumed_about_the_images_of_a_unit_is_said(plan, said):
-    assert [
-        each for each in list_assumptions(small_plan(method="jvem", **plan)) if " images " in each
-    ] == said
-
-
-def test_the_card_says_that_names_count_within_a_source_as_the_owner_claims():
-    claim = "the owner's claim that no patient here is one of the same name in data of another source"
-    (said,) = [
-        each
-        for each in list_assumptions(small_plan(method="jvem", unit="patient", namespaced=True))
-        if "claim" in each
-    ]
-    assert said.startswith(claim)
-    assert not any("claim" in each for each in list_assumptions(small_plan(unit="patient")))
-
-
-def gaussian_epsilon(mu: float, delta: float) -> float:
-    """The least epsilon of mu-GDP at a delta, by bisection over the formula of Balle and Wang (2018, Theorem 8)."""
-
-    def find_missed(epsilon: float) -> float:
-        tails = [erfc((epsilon / mu + sign * mu / 2) / sqrt(2)) / 2 for sign in (-1, 1)]
-        return tails[0] - exp(epsilon) * tails[1]
-
-    low, high = 0.0, 500.0
-    for _ in range(100):
-        middle = (low + high) / 2
-        low, high = (middle, high) if find_missed(middle) > delta else (low, middle)
-    return high
-
-
-@pytest.mark.parametrize("relation", ["replace-one", "add-remove"])
-@pytest.mark.parametrize(
-    ("event", "delta", "spent", "folder", "independent"),
-    [
-        (Event("exponential", "5/4", 4), 0.0, 5.0, 10.0, 2 * 4 * 1.25),
-        (Event("permute-and-flip", "1/2", 6), 0.0, 3.0, 6.0, 2 * 6 * 0.5),
-        (Event("gaussian", "1"), 1e-5, 4.377178, 9.997256, gaussian_epsilon(2.0, 1e-5)),
-        (Event("gaussian", "2", 3), 1e-5, 3.708635, 8.385419, gaussian_epsilon(sqrt(3), 1e-5)),
-        (Event("gaussian", "0.499888619709"), 1e-5, 10.0, 24.38893, gaussian_epsilon(4.000891, 1e-5)),
-    ],
-)
-def test_what_one_unit_of_the_folder_bears_is_that_of_a_group_of_two(
-    relation, event, delta, spent, folder, independent
-):
-    """Pure DP doubles; of Gaussian noise mu doubles and epsilon grows by more, so that 10 is 24.4 and never 20."""
-    drawn = release(subsample=10, delta=delta, relation=relation)
-    promised = replace(drawn, receipts=(Receipt(RUN_ID, 1, (), (event,), relation),)).guarantee
-    assert promised.epsilon_drawn == pytest.approx(spent, rel=1e-5)
-    assert promised.epsilon_spent == pytest.approx(folder, rel=1e-5)
-    assert promised.epsilon_spent == pytest.approx(independent, rel=1e-5)
-
-
-def test_only_a_run_that_draws_and_promises_something_says_what_the_folder_bears():
-    assert release().guarantee.epsilon_drawn is None
-    assert release(subsample=10, noise="INSECURE-seeded").guarantee.epsilon_drawn is None
-    for silent in (release(), release(subsample=10, noise="INSECURE-seeded")):
-        assert "of the whole folder" not in write_card(silent, FILES)
-    card = write_card(release(subsample=10), FILES)
-    assert "epsilon = 10 for one image of the whole folder (5 for one that was drawn), delta = 0" in card
 
 
 SELECTED = {
@@ -198,31 +102,3 @@ def test_everybody_is_told_the_same_word_and_the_numbers(run: RunReader):
     assert f"<strong>Estimated {found.word}</strong>, as far as what was released can tell" in report
     told = dict(detail_result({**summary, "wall_seconds": 1}))
     assert told["useful?"] == f"ESTIMATED {found.word.upper()}: {found.reason('image')}"
-
-
-def top(plan: PublicPlan, images: int, form: Form | None) -> str:
-    return write_front_matter(plan, state_guarantee(plan, find_method(plan.method), ()), images, form)
-
-
-PROMISE = {"method": "random", "epsilon": 0.0, "delta": 0.0, "relation": "replace-one", "unit": "image"}
-
-
-def test_the_facts_of_a_card_stand_at_its_top_for_programs():
-    (line,) = (each for each in top(small_plan(), 12, None).splitlines() if each.startswith("pcevolve: "))
-    assert json.loads(line.removeprefix("pcevolve: ")) == PROMISE
-
-
-@pytest.mark.parametrize("multiplier", ["1", "7/3", "0.499888619709"])
-def test_an_epsilon_is_stated_upwards_in_digits_that_all_machines_share(multiplier):
-    paid = (Receipt(RUN_ID, 1, (), (Event("gaussian", multiplier),), "add-remove"),)
-    stated = replace(release(delta=1e-5, relation="add-remove"), receipts=paid).guarantee.epsilon_spent
-    exact = gaussian_epsilon(float(1 / Fraction(multiplier)), 1e-5)
-    assert stated == float(f"{stated:.9e}")
-    assert stated == pytest.approx(exact, rel=1e-6)
-
-
-def test_an_epsilon_is_not_stated_above_the_budget_that_it_fits():
-    third = "1/3"
-    paid = (Receipt(RUN_ID, 1, (), (Event("exponential", third),), "replace-one"),)
-    promised = replace(release(epsilon=third), receipts=paid).guarantee
-    assert promised.epsilon_spent == promised.epsilon_budget == 1 / 3

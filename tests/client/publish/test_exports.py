@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from pcevolve.auditing import audit, rebuilt
 from pcevolve.cli.main import main
 from pcevolve.errors import UsageError
 from pcevolve.publish import dataset as writing
@@ -124,30 +123,6 @@ def test_nothing_can_be_put_into_them(run, name):
     export_run(run, EXPORTS)
     CHANGES[name](run)
     assert faults_of(run) != []
-
-
-@pytest.mark.parametrize("writer", [b"25.9.9", b"0"])
-def test_parquet_of_another_writer_is_not_called_wrong_and_not_called_right(run, writer, capsys):
-    export_run(run, ["parquet"])
-    path = run / "release-parquet" / "data" / "train-00000-of-00001.parquet"
-    own = rebuilt._writer(path).encode()
-    path.write_bytes(path.read_bytes().replace(b"version " + own, b"version " + writer.ljust(len(own), b"1")))
-    (finding,) = (each for each in audit(run) if each.claim == "so is the dataset as parquet")
-    assert (finding.faults, finding.holds) == ((), False)
-    assert "it was written by pyarrow" in finding.unchecked
-    with pytest.raises(SystemExit) as ended:
-        main(["audit", str(run)])
-    assert ended.value.code == 8
-
-
-def test_an_export_that_cannot_be_read_is_a_fault_and_no_crash(run, monkeypatch):
-    export_run(run, ["parquet"])
-
-    def unreadable(path: Path) -> str:
-        raise PermissionError(13, "Permission denied", str(path))
-
-    monkeypatch.setattr(rebuilt, "_writer", unreadable)
-    assert [each for each in faults_of(run) if "cannot be read: Permission denied" in each]
 
 
 def test_the_command_exports_and_refuses_what_there_is_not(run, capsys):

@@ -6,8 +6,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from pydantic import ValidationError
-from scipy import stats
 
 from pcevolve.dp.mechanisms import SeededNoise
 from pcevolve.geometry.frame import STEP, Frame, project
@@ -122,51 +120,6 @@ def test_distance_is_the_mean_over_classes_of_their_images_distances_from_the_re
     assert distance(MEASURED, scene, points) == 1.5
     assert distance(MEASURED, scene, [points[0], np.array([NONE])]) == 1.0
     assert distance(MEASURED, scene, [np.array([NONE])] * 2) is None
-
-
-@pytest.mark.parametrize(
-    ("apart", "distance", "alike", "word"),
-    [
-        (9.0, 0.75, 0.80, "useful"),
-        (5.0, 0.75, 0.80, "useful"),
-        (None, 0.75, None, "useful"),
-        (9.0, 0.76, 1.0, "doubtful"),
-        (9.0, 0.5, 0.74, "doubtful"),
-        (4.99, 0.5, 1.0, "doubtful"),
-        (9.0, 1.10, 1.0, "doubtful"),
-        (9.0, 1.10, 0.0, "doubtful"),
-        (5.0, 1.11, 0.80, "doubtful"),
-        (4.99, 1.11, 1.0, "not useful"),
-        (9.0, 1.11, 0.74, "not useful"),
-        (None, 1.11, None, "not useful"),
-        (9.0, 1.11, None, "not useful"),
-        (0.0, 1.11, -1.0, "not useful"),
-    ],
-)
-def test_the_word_follows_from_the_bounds(
-    apart: float | None, distance: float, alike: float | None, word: str
-):
-    found = Assessment(classes_apart=apart, distance=distance, agreement=alike)
-    assert found.word == word
-    assert f"{distance:.2f} clip radii" in found.reason("image")
-    assert ("cosine" in found.reason("image")) == (alike is not None)
-    assert found.advice("image")
-
-
-def test_one_class_is_taken_for_another_where_noise_goes_half_of_the_way_between_them():
-    assert Assessment(classes_apart=5.0, distance=1).confusion == pytest.approx(stats.norm.sf(2.5))
-    assert Assessment(classes_apart=None, distance=1).confusion is None
-
-
-def test_numbers_that_are_none_are_no_assessment():
-    for values in (
-        {"classes_apart": float("nan"), "distance": 1},
-        {"classes_apart": -0.01, "distance": 1},
-        {"classes_apart": 1, "distance": -1},
-        {"classes_apart": 1, "distance": 1, "agreement": 1.01},
-    ):
-        with pytest.raises(ValidationError):
-            Assessment(**values)
 
 
 @pytest.mark.parametrize(

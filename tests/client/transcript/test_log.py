@@ -9,10 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from pcevolve.errors import TranscriptError, UsageError
-from pcevolve.transcript import RunLayout, RunReader
+from pcevolve.errors import TranscriptError
 from pcevolve.transcript.log import Transcript, read
-from pcevolve.transcript.records import Failed, Line, Sent, from_event
+from pcevolve.transcript.records import Failed, Sent
 from support.paid import make_paid_run
 from support.runs import SmallRun, small_plan
 
@@ -121,9 +120,6 @@ def test_a_log_that_only_says_that_it_is_large_is_refused_before_it_is_read(tmp_
         list(read(tmp_path))
 
 
-# -- records -------------------------------------------------------------------------------------------------------
-
-
 @pytest.fixture
 def run(tmp_path: Path) -> Path:
     return make_paid_run(tmp_path, small_plan())
@@ -141,32 +137,3 @@ def test_a_request_whose_process_was_killed_is_ended_when_the_run_goes_on(tmp_pa
     last, before = opened.entries[-1].record, opened.entries[-2].record
     assert isinstance(before, Sent)
     assert last == Failed(slot=before.slot, reason="cut off")
-
-
-OLD = "was made by pcevolve 0.1: audit it, or go on with it, with that version"
-NEW = r"was made by a later pcevolve \(format 3, and this one reads 2\): use that version"
-
-
-@pytest.mark.parametrize(
-    ("written", "said"), [(None, OLD), ("pcevolve-transcript/2", OLD), (1, OLD), (3, NEW)], ids=str
-)
-def test_a_run_of_another_version_is_refused_in_a_sentence_and_left_as_it_is(run: Path, written, said: str):
-    log = run / "transcript" / "log.jsonl"
-    number = b"" if written is None else f'"format":{json.dumps(written)},'.encode()
-    log.write_bytes(log.read_bytes().replace(b'"format":2,', number, 1))
-    before = {path: path.read_bytes() for path in run.rglob("*") if path.is_file()}
-    for act in (
-        RunLayout(run).require_transcript,
-        lambda: RunReader.lenient(run),
-        lambda: Transcript(log.parent),
-    ):
-        with pytest.raises(UsageError, match=said):
-            act()
-    assert before == {path: path.read_bytes() for path in run.rglob("*") if path.is_file()}
-
-
-def test_every_event_survives_its_line(run: Path):
-    for raw in (run / "transcript" / "log.jsonl").read_bytes().splitlines(keepends=True):
-        line = Line.model_validate(json.loads(raw))
-        assert line.encode() == raw
-        assert from_event(line.event).model_dump(mode="json") == line.event

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -12,10 +11,9 @@ import pytest
 from pcevolve.auditing import Audit
 from pcevolve.errors import ClientError, TranscriptError, UsageError
 from pcevolve.session.folder import RunFolder
-from pcevolve.transcript import Counts, RunLayout, RunReader
+from pcevolve.transcript import RunLayout, RunReader
 from support.paid import make_paid_run
-from support.provider import FakeProvider
-from support.runs import SmallRun, small_plan
+from support.runs import small_plan
 
 
 @pytest.fixture
@@ -59,20 +57,3 @@ def test_whoever_is_given_another_folder_says_so_in_the_same_words(tmp_path: Pat
     assert all(
         each.startswith(f"{tmp_path} is not the folder of a run: it ") for each in [*told, str(read.value)]
     )
-
-
-def test_a_refusal_and_its_retry_are_two_attempts_at_one_slot(tmp_path: Path):
-    class Refusing(FakeProvider):
-        def answer(self, request):
-            answer = super().answer(request)
-            return replace(answer, status=503) if len(self.requests) == 3 else answer
-
-    run = SmallRun.open(tmp_path, provider=Refusing())
-    run.evolve()
-    attempts = RunReader.strict(tmp_path).traffic.attempts
-    counts = Counts.of(attempts)
-    assert (counts.attempts, counts.retries, counts.unusable) == (counts.slots + 1, 1, 1)
-    second = next(each for each in attempts if each.nth == 2)
-    assert second.repeats is not None
-    assert (second.repeats.usable, second.usable, second.repeats.sent) == (False, True, second.sent)
-    assert run.gate._meter.requests == counts.attempts

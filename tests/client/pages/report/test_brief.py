@@ -6,20 +6,16 @@ import dataclasses
 import math
 import re
 from collections.abc import Callable
-from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from scipy import stats
 
 from pcevolve.dp.attacks import most_true_positives
 from pcevolve.pages.reasons import TrafficTable
 from pcevolve.pages.report.brief import Brief
-from pcevolve.pages.report.charts import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, Protection
 from pcevolve.privacy import Event
-from pcevolve.public.parts import Earlier, Secrecy
+from pcevolve.public.parts import Earlier
 from pcevolve.transcript import RunReader
 
 Make = Callable[..., Path]
@@ -32,23 +28,6 @@ def brief_of(root: Path, events: list[Event] | None = None, **changes: object) -
     traffic = TrafficTable.of(run.traffic, plan)
     paid = [event for receipt in run.receipts for event in receipt.events] if events is None else events
     return Brief.of(plan, paid, traffic, run.traffic.attempts)
-
-
-def test_what_left_is_counted_as_the_record_counts_it(finished: Make):
-    root = finished()
-    run, left = RunReader.strict(root), brief_of(root).left
-    sent = [each.sent for each in run.traffic.attempts]
-    images = {digest for each in sent for digest in each.body.files}
-    assert f"{len(sent)} requests, {sum(each.wire_bytes for each in sent):,} bytes" in left
-    assert f"{len(images)} different images, which the provider had made itself" in left
-
-
-def test_what_left_are_words_and_no_names_of_classes_where_words_stand_for_them(finished: Make):
-    root = finished()
-    assert "with the class names and the words for the domain" in brief_of(root).left
-    hidden = brief_of(root, words=("kind 0", "kind 1"))
-    assert "with words in place of the class names and the words for the domain" in hidden.left
-    assert hidden.assumptions[0].startswith("Words in place of class names")
 
 
 def test_the_odds_are_those_of_the_exact_curve_rounded_up(finished: Make):
@@ -109,27 +88,3 @@ def test_the_provider_sees_which_images_were_chosen_only_where_some_went_back_to
         "the provider sees which of its images were chosen;" in Brief.of(plan, PAID, traffic, attempts).stayed
     )
     assert "the provider sees nothing;" in Brief.of(plan, PAID, prompts, attempts).stayed
-
-
-def test_images_without_a_reason_take_the_reassurance_away(finished: Make):
-    run = RunReader.strict(finished())
-    traffic = dataclasses.replace(TrafficTable.of(run.traffic, run.require_plan()), unexplained=1)
-    found = Brief.of(run.require_plan(), PAID, traffic, run.traffic.attempts)
-    assert "no reason" in found.stayed
-
-
-def points(path: str) -> list[tuple[float, float]]:
-    return [(float(x), float(y)) for x, y in (pair.split(",") for pair in path.split())]
-
-
-@given(st.floats(-6, -0.5), st.floats(0.05, 1))
-def test_the_curve(power: float, share: float):
-    prior = 10.0**power
-    drawn = Protection.of(Secrecy(prior=prior, bound=prior ** (1 - 0.9 * share), most=3))
-    after, guess = points(drawn.after), points(drawn.guess)
-    assert [x for x, _ in after] == [x for x, _ in guess]
-    assert all(LEFT <= x <= WIDTH - RIGHT and TOP <= y <= HEIGHT - BOTTOM for x, y in after)
-    assert all(one[1] <= other[1] + 0.2 for one, other in zip(after, guess, strict=True))
-    assert all(second[1] <= first[1] for first, second in pairwise(after))
-    near = min(after, key=lambda point: abs(point[0] - drawn.mark[0]))
-    assert near[1] == pytest.approx(drawn.mark[1], abs=8)

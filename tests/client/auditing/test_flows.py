@@ -1,4 +1,4 @@
-"""A call that was given up because the API refused it: what a lying client could hide behind that, and may not."""
+"""What crossed the wire by a capture, and what by the record."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from pcevolve.auditing import Audit
 from pcevolve.egress.transport import ConnectionTroubleError, Incoming, Outgoing
-from support.forge import Event, faults_of, forge
+from support.forge import faults_of
 from support.provider import FakeProvider
 from support.recorder import Recorded
 from support.runs import SmallRun, small_plan
@@ -57,30 +57,3 @@ def test_a_capture_shows_a_refusal_that_the_api_never_gave(tmp_path: Path, skipp
     audit = Audit.of(tmp_path / "run", capture=capture)
     assert audit.holds is not bool(skipped)
     assert faults_of(tmp_path / "run") == []
-
-
-@pytest.fixture
-def refused(tmp_path: Path) -> Path:
-    """A run whose first image was refused."""
-    asked: list[Outgoing] = []
-
-    def meddle(request: Outgoing) -> Incoming | None:
-        asked.extend([request] if request.method == "POST" else [])
-        return refuse() if len(asked) == 1 else None
-
-    run = SmallRun.open(tmp_path / "run", small_plan(candidates=8, initial=8, batch=2), FakeProvider(meddle))
-    run.finish()
-    run.close()
-    return tmp_path / "run"
-
-
-def test_after_a_refusal_every_request_still_has_the_same_key(refused: Path):
-    assert faults_of(refused) == []
-
-    def lengthen(events: list[Event]) -> list[Event]:
-        last = max(place for place, each in enumerate(events) if each["kind"] == "sent")
-        events[last]["wire_bytes"] += 977
-        return events
-
-    forge(refused, lengthen)
-    assert any("was sent with another key" in each for each in faults_of(refused))

@@ -1,0 +1,111 @@
+"""A rerun compares each line of a record with what an honest client would have written."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+
+from client.auditing.mutated import (
+    BEFORE,
+    FOLLOWING,
+    TEXTS,
+    TOGETHER,
+    WORDED,
+    Honest,
+    Mutation,
+    carrying,
+    mutated,
+    turned,
+    worded,
+)
+from pcevolve.auditing.comparing import ComparingGate
+from pcevolve.auditing.rerun import Rerun
+from pcevolve.auditing.second_check import find_request_faults
+from pcevolve.egress.transport import Incoming, Outgoing
+from pcevolve.transcript import RunReader
+from support.forge import Event, faults_of, forge
+from support.provider import FakeProvider
+from support.runs import SmallRun, small_plan
+
+BODY = "its body differs from what the plan and the receipt give"
+
+
+@pytest.fixture(
+    scope="module",
+    params=[BEFORE, WORDED, TOGETHER, TEXTS, FOLLOWING],
+    ids=["images", "prompts", "together", "texts", "release"],
+)
+def honest(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Honest:
+    return Honest.at(tmp_path_factory.mktemp("honest") / "run", request.param)
+
+
+def list_rerun_faults(run: RunReader) -> list[str]:
+    """Faults found by running a record again; that it ends too early is one of these things."""
+    again = Rerun.of(run)
+    told = [*again.requests, *again.receipts, *again.unusable]
+    return told or ([] if again.evolved is not None else ["the record ends before the run does"])
+
+
+def lines_of(faults: Iterable[str], why: str = "") -> set[int]:
+    """Lines of the requests to which a fault belongs."""
+    return {
+        int(where.rpartition("line ")[2])
+        for where, _, told in (each.partition("): ") for each in faults)
+        if where.startswith("request ") and told.startswith(why)
+    }
+
+
+@pytest.mark.parametrize("change", [turned, worded(7, 0), worded(7, 1)], ids=["order", "first", "second"])
+def test_the_rerun_refuses_other_words_and_the_same_values_in_another_order(honest: Honest, change: Mutation):
+    run = mutated(honest, change)
+    assert bool(list_rerun_faults(run)) == (run.entries != mutated(honest).entries)
+
+
+def test_the_small_check_finds_what_a_rulebook_with_one_rule_less_lets_through(
+    honest: Honest, monkeypatch: pytest.MonkeyPatch
+):
+    """A gate that lets any received image out, run again by the same rules, would have nothing against it."""
+    if honest.plan.varies_prompts or honest.plan.modality.kind == "text":
+        pytest.skip("no image goes back")
+    run = mutated(honest, carrying(7, 11))
+    assert lines_of(list_rerun_faults(run), BODY)
+    monkeypatch.setattr(ComparingGate, "_difference", lambda gate, sent, expected: None)
+    assert list_rerun_faults(run) == []
+    assert list(find_request_faults(run))
+
+
+REFUSAL = json.dumps({"code": "DataInspectionFailed", "message": "no"}).encode()
+
+
+def refuse(body: bytes = REFUSAL) -> Incoming:
+    return Incoming(400, (("content-type", "application/json"),), body)
+
+
+@pytest.fixture
+def refused(tmp_path: Path) -> Path:
+    """A run whose first image was refused."""
+    asked: list[Outgoing] = []
+
+    def meddle(request: Outgoing) -> Incoming | None:
+        asked.extend([request] if request.method == "POST" else [])
+        return refuse() if len(asked) == 1 else None
+
+    run = SmallRun.open(tmp_path / "run", small_plan(candidates=8, initial=8, batch=2), FakeProvider(meddle))
+    run.finish()
+    run.close()
+    return tmp_path / "run"
+
+
+def test_after_a_refusal_every_request_still_has_the_same_key(refused: Path):
+    assert faults_of(refused) == []
+
+    def lengthen(events: list[Event]) -> list[Event]:
+        last = max(place for place, each in enumerate(events) if each["kind"] == "sent")
+        events[last]["wire_bytes"] += 977
+        return events
+
+    forge(refused, lengthen)
+    assert any("was sent with another key" in each for each in faults_of(refused))
