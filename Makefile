@@ -74,9 +74,8 @@ bench-gpu: install  ## The API server on one GPU against the pipeline behind it 
 soak: install  ## Ten minutes of valid and hostile traffic against the API server; fails on any 500 and on memory that grows; docs/results/soak.json
 	$(BIN)/python -m benchmarks.soak --out docs/results/soak.json
 
-docs-options: install  ## Write docs/options.md and the keywords of pcevolve.evolve from the declarations of the options
-	$(BIN)/python -m pcevolve.cli.reference > docs/options.md
-	$(BIN)/python -m pcevolve.cli.reference keywords > client/src/pcevolve/interface/options.py
+docs-options: install  ## Write docs/options.md, the keywords of pcevolve.evolve and the table of the command line from the declarations
+	$(BIN)/python -m pcevolve.cli.reference
 
 lock: $(UV)  ## Recompile requirements.lock from the four pyproject.toml files
 	$(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pcevolve.config.config import RunConfig
-from pcevolve.public.options import list_options
+from pcevolve.public.declared import list_options
 
 
 def spell_words(**options: object) -> list[object]:

@@ -28,7 +28,8 @@ from pcevolve.config.sources import name_options, read_toml
 from pcevolve.egress.address import require_address, require_key, require_proxy
 from pcevolve.errors import UsageError
 from pcevolve.providers import dialect
-from pcevolve.public.options import list_options, spell_as, validate
+from pcevolve.public.declared import list_options, validate
+from pcevolve.public.options import spell_as
 
 OF_THE_TABLE = ("seed", "prompts")
 """Options that a table sets itself, for each of its runs."""
@@ -95,7 +96,7 @@ def _one(name: str, part: object, path: Path) -> Provider:
         raise UsageError(
             f"{path}: {name!r} is no provider: write [NAME], and below it api, dialect, model ..."
         )
-    values = name_options({"provider": part}, RunConfig, place)
+    values = name_options({"provider": part}, list_options(RunConfig), place)
     if own := [key for key in OF_THE_TABLE if key in values]:
         raise UsageError(f"{place}: {own[0]} is the table's own: leave it out")
     with spell_as(lambda key: f"{place}: {key}"):

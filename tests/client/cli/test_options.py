@@ -16,7 +16,8 @@ from pcevolve.cli.commands import COMMANDS, app
 from pcevolve.cli.reference import write_keywords, write_reference
 from pcevolve.config.config import RunConfig
 from pcevolve.config.sources import gather
-from pcevolve.public.options import list_options
+from pcevolve.config.table import run_options
+from pcevolve.public.declared import list_options
 from pcevolve.session.first.pricing import PlannedRun
 
 ROOT = Path(__file__).parents[3]
@@ -133,7 +134,7 @@ def written(tmp_path, monkeypatch, command) -> Path:
 
 def test_a_run_reads_it_back_and_finds_its_defaults(written, tmp_path):
     required = {"private": str(tmp_path / "private-images"), "out": Path("runs/first")}
-    read = RunConfig.of(gather(RunConfig, {}, file=written).values).options()
+    read = RunConfig.of(gather(run_options(), {}, file=written).values).options()
     defaults = RunConfig.of({**required, "domain": "leather texture"}).options()
     drawn = {"seed", "subsample_seed"}
     assert {name: read[name] for name in read.keys() - drawn} == {

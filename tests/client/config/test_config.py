@@ -13,6 +13,7 @@ from pcevolve.config.config import RunConfig
 from pcevolve.config.files import read_key_file, read_prompts, spell_prompts
 from pcevolve.config.owner import DataSettings
 from pcevolve.config.sources import gather, read_toml
+from pcevolve.config.table import run_options
 from pcevolve.errors import UsageError
 
 GIVEN = {"private": "digits", "domain": "leather texture", "out": Path("runs/x")}
@@ -100,7 +101,9 @@ def test_a_file_gives_options_of_every_kind_and_the_environment_set_and_flags_wi
     monkeypatch.setenv("PCEVOLVE_METHOD__STRENGTHS", strengths)
     monkeypatch.setenv("PCEVOLVE_OUTPUT__FORMATS", "parquet")
     said = ["method.candidates=20", "data.shots=6", "output.formats=parquet,webdataset", "provider.guidance="]
-    asked = gather(RunConfig, {"private": "scans", "out": "run", "shots": "5"}, said, tmp_path / "run.toml")
+    asked = gather(
+        run_options(), {"private": "scans", "out": "run", "shots": "5"}, said, tmp_path / "run.toml"
+    )
     settings = RunConfig.of(asked.values)
     assert (settings.data.domain, settings.privacy.epsilon, settings.method.candidates) == (
         "scratch",

@@ -14,7 +14,8 @@ from pydantic import Field, ValidationError
 from pcevolve.config.config import RunConfig
 from pcevolve.config.runner import PublicConfig
 from pcevolve.errors import UsageError
-from pcevolve.public.options import Option, list_options
+from pcevolve.public.declared import list_options
+from pcevolve.public.options import Option
 from pcevolve.public.settings import Section
 
 OPTIONS = list_options(RunConfig)

@@ -9,8 +9,9 @@ from pydantic import BaseModel, Field
 
 from pcevolve.config.config import RunConfig
 from pcevolve.errors import UsageError
+from pcevolve.public.declared import list_options, spell, validate
 from pcevolve.public.modality import Images
-from pcevolve.public.options import Setting, list_options, spell, validate
+from pcevolve.public.options import Setting
 from pcevolve.public.plan import PublicPlan
 
 SHOWN = Setting()

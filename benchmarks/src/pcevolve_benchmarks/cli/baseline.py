@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from pcevolve.cli.options import drop_unset, takes
-from pcevolve.config.config import RunConfig
+from pcevolve.config.table import run_options
 from pcevolve.errors import UsageError
 
 ASKED = frozenset(
@@ -45,7 +45,7 @@ ASKED = frozenset(
 """Options of ``pcevolve run`` that mean the same here."""
 
 
-@takes(RunConfig, lambda option: option.name in ASKED)
+@takes(each for each in run_options() if each.name in ASKED)
 def baseline(
     name: Annotated[
         str, typer.Argument(metavar="NAME", help="A baseline; without one, all are listed.")

@@ -9,7 +9,7 @@ import typer
 
 from pcevolve import __version__
 from pcevolve.cli.commands import carry_out
-from pcevolve.cli.help import HELP, CommandWithPanels, GroupWithPanels
+from pcevolve.cli.help import HELP, CommandWithHeadings, GroupWithHeadings
 from pcevolve_benchmarks.cli.baseline import baseline
 from pcevolve_benchmarks.cli.datasets import datasets
 from pcevolve_benchmarks.cli.limits import limits
@@ -26,16 +26,16 @@ a gate: whatever they hand to the API leaves."""
 
 app = typer.Typer(
     name="pcevolve-bench",
-    cls=GroupWithPanels,
+    cls=GroupWithHeadings,
     no_args_is_help=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings=HELP,
 )
-app.command("table", cls=CommandWithPanels)(table)
-app.command("baseline", cls=CommandWithPanels)(baseline)
-app.command("datasets", cls=CommandWithPanels)(datasets)
-app.command("limits", cls=CommandWithPanels)(limits)
+app.command("table", cls=CommandWithHeadings)(table)
+app.command("baseline", cls=CommandWithHeadings)(baseline)
+app.command("datasets", cls=CommandWithHeadings)(datasets)
+app.command("limits", cls=CommandWithHeadings)(limits)
 
 
 def _print_version(wanted: bool) -> None:

@@ -14,7 +14,7 @@ from rich.table import Table as Shown
 
 from pcevolve.cli.options import drop_unset, takes
 from pcevolve.errors import UsageError
-from pcevolve.public.options import validate
+from pcevolve.public.declared import list_options, validate
 from pcevolve_benchmarks.tables.catalogue import TABLES
 from pcevolve_benchmarks.tables.sizes import Sizes
 
@@ -24,7 +24,7 @@ OF_TEXTS = frozenset({"name", "smoke", "full", "seeds", "model", "out"})
 """Options that tables of texts look at."""
 
 
-@takes(Sizes)
+@takes(list_options(Sizes))
 def table(
     context: typer.Context,
     name: Annotated[str, typer.Argument(metavar="NAME", help="A table or figure; --list names them.")] = "",

@@ -85,7 +85,7 @@ class Study:
     def options_of(self, name: str, folder: Path) -> dict[str, Any]:
         """Options of a row's runs, without those that all have."""
         given = {**self.options, **self.methods[name], "shots": self.shots}
-        if "secrets" in Facts.of(str(given["method"])).foreign:
+        if "secret_prior" in Facts.of(str(given["method"])).foreign:
             return given
         if given.get("secret_columns"):
             return given

@@ -20,8 +20,9 @@ from pcevolve.dp_audit.claim import Claim
 from pcevolve.errors import ModelError, printable
 from pcevolve.privacy import Budget
 from pcevolve.public import settings
+from pcevolve.public.declared import EXACT, list_options, validate
 from pcevolve.public.figures import parse_epsilon
-from pcevolve.public.options import EXACT, Setting, validate
+from pcevolve.public.options import Setting
 from pcevolve.screen import lay_out, print_table
 
 if TYPE_CHECKING:
@@ -215,7 +216,7 @@ class AuditedClaim(BaseModel):
         )
 
 
-@takes(AuditedClaim)
+@takes(list_options(AuditedClaim))
 def audit_dp(
     method: Annotated[str, typer.Argument(metavar="METHOD", help="Whose claim to test: pcevolve, pe, ...")],
     *,

@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pcevolve.cli.help import HELP, CommandWithPanels, GroupWithPanels
+from pcevolve.cli.help import HELP, CommandWithHeadings, GroupWithHeadings
 from pcevolve.cli.options import Json, LedgerFile, drop_unset, takes
 from pcevolve.config.files import find_ledger, find_ledger_volume
 from pcevolve.errors import DeclinedError, UsageError
 from pcevolve.privacy import Budget
+from pcevolve.public.declared import list_options, validate
 from pcevolve.public.figures import format_loss, in_full, parse_cap, parse_delta
-from pcevolve.public.options import validate
 from pcevolve.public.settings import USUAL_DELTA
 from pcevolve.screen import NARROW, print_table
 from pcevolve.session.first.pricing import PlannedRun, price, tabulate_plan
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from pcevolve.ledger.ledger import HistoryRow, Ledger, RunRow
 
 budget = typer.Typer(
-    cls=GroupWithPanels,
+    cls=GroupWithHeadings,
     help="What a run would cost, what was spent, and on which data.",
     no_args_is_help=True,
     rich_markup_mode=None,
@@ -42,8 +42,8 @@ budget = typer.Typer(
 NO_RUN = "no run has begun with this ledger (pcevolve demo keeps one of its own)"
 
 
-@budget.command("plan", cls=CommandWithPanels)
-@takes(PlannedRun)
+@budget.command("plan", cls=CommandWithHeadings)
+@takes(list_options(PlannedRun))
 def budget_plan(*, as_json: Json = False, **options: object) -> None:
     """Print what a run would cost and how much better than luck it would choose; nothing is spent."""
     planned = price(validate(PlannedRun, drop_unset(options)))
@@ -55,7 +55,7 @@ def budget_plan(*, as_json: Json = False, **options: object) -> None:
         typer.echo("What the provider can draw is another question: pcevolve preview shows it.")
 
 
-@budget.command("show", cls=CommandWithPanels)
+@budget.command("show", cls=CommandWithHeadings)
 def budget_show(ledger: LedgerFile = None, as_json: Json = False) -> None:
     """List all runs in the ledger, by folder, domain and date, and what each has spent at its own delta."""
     with open_ledger(ledger) as known:
@@ -70,7 +70,7 @@ def budget_show(ledger: LedgerFile = None, as_json: Json = False) -> None:
     typer.echo(_spell_cap(cap))
 
 
-@budget.command("cap", cls=CommandWithPanels)
+@budget.command("cap", cls=CommandWithHeadings)
 def budget_cap(
     epsilon: Annotated[
         str | None, typer.Argument(metavar="EPSILON", help="The cap; without it, what the cap is.")
@@ -130,7 +130,7 @@ def _spell_budget(budget: Budget) -> str:
     return f"epsilon {float(budget.epsilon):g} at delta {in_full(budget.delta)}"
 
 
-@budget.command("history", cls=CommandWithPanels)
+@budget.command("history", cls=CommandWithHeadings)
 def budget_history(
     run: Annotated[
         str | None, typer.Option(help="Only this run, by its id; 'pcevolve budget show' lists them.")
@@ -149,7 +149,7 @@ def budget_history(
     print_table("Accesses to private data", headings, map(_list_cells, rows))
 
 
-@budget.command("export", cls=CommandWithPanels)
+@budget.command("export", cls=CommandWithHeadings)
 def budget_export(
     out: Annotated[Path | None, typer.Option(help="File to write; stdout if not given.")] = None,
     ledger: LedgerFile = None,

@@ -10,8 +10,7 @@ from typing import Annotated, Any, TypeAlias
 
 import typer
 
-from pcevolve import __version__
-from pcevolve.cli.help import HELP, CommandWithPanels, Context, GroupWithPanels, Rows
+from pcevolve.cli.help import HELP, CommandWithHeadings, Context, GroupWithHeadings, Rows
 from pcevolve.errors import ClientError, StoppedError, printable
 from pcevolve_shared.quiet import keep_quiet
 
@@ -96,7 +95,7 @@ COMMANDS = {
 """The place of each command and its help's first sentence."""
 
 
-class Commands(GroupWithPanels):
+class Commands(GroupWithHeadings):
     """All commands; the list of them needs none of their modules, of which some take seconds to import."""
 
     def invoke(self, ctx: Context) -> object:
@@ -129,7 +128,7 @@ def make_command(name: str, function: typer.Typer | Callable[..., None]) -> Comm
     single = typer.Typer(
         add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False, context_settings=HELP
     )
-    single.command(name, cls=CommandWithPanels)(function)
+    single.command(name, cls=CommandWithHeadings)(function)
     return typer.main.get_command(single)
 
 
@@ -145,6 +144,8 @@ app = typer.Typer(
 
 def _print_version(wanted: bool) -> None:
     if wanted:
+        from pcevolve import __version__
+
         typer.echo(__version__)
         raise typer.Exit
 

@@ -10,21 +10,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 
 from pcevolve.cli.options import ConfigFile, Json, Said, gather, takes
-from pcevolve.config.config import RunConfig
-from pcevolve.config.files import spell_prompts
-from pcevolve.config.owner import DataSettings
-from pcevolve.durable import write_durably
+from pcevolve.config.table import run_options
 from pcevolve.encoders import FETCHED
 from pcevolve.errors import DataError, UsageError, printable
-from pcevolve.public.options import Option
 from pcevolve.public.words import USUAL
-from pcevolve.screen import NARROW, lay_out, print_table
-from pcevolve.session.progress import error_console, show_work
 
 if TYPE_CHECKING:
+    from pcevolve.config.owner import DataSettings
     from pcevolve.session.first.check import Checkup
     from pcevolve.session.first.prompts import Writer
 
@@ -52,7 +46,7 @@ MOST_LINES = 20
 STAYS = "Nothing was sent or spent. These counts are private: they stay on this machine."
 
 
-@takes(RunConfig, only=lambda option: option.name in {"shots", "unit_map", "method", "dialect"})
+@takes(each for each in run_options() if each.name in {"shots", "unit_map", "method", "dialect"})
 def check(
     context: typer.Context,
     folder: Annotated[
@@ -76,10 +70,12 @@ def check(
 
     Nothing is sent and nothing is spent. Exit code 0 if a run would take the folder as it is, 3 if not.
     """
+    asked = gather(context, options, said, config)
+    from pcevolve.config.config import RunConfig
     from pcevolve.session.first.check import check_folder, check_texts, spell_source
     from pcevolve.session.preflight import makes_texts
+    from pcevolve.session.progress import error_console, show_work
 
-    asked = gather(context, options, said, config)
     settings = RunConfig.of({**NEEDED, **asked})
     are_texts = folder.is_file() or makes_texts(settings)
     if are_texts:
@@ -113,6 +109,10 @@ def check(
 
 def _show(folder: Path, found: Checkup, are_texts: bool) -> None:
     """The table, and what is to be mended."""
+    from rich.console import Console
+
+    from pcevolve.screen import NARROW, print_table
+
     if found.rows:
         title = f"Private {'texts' if are_texts else 'images'} in {folder}"
         print_table(title, ("what", "found"), found.rows, NARROW)
@@ -128,6 +128,7 @@ def _show(folder: Path, found: Checkup, are_texts: bool) -> None:
 
 def _show_outlook(classes: int, meant: DataSettings) -> None:
     """Print which classes a run could tell apart, with these images and with more of them."""
+    from pcevolve.screen import NARROW, print_table
     from pcevolve.session.first.pricing import EPSILONS, compare_budgets
 
     heads = ("images per class", *(f"epsilon {epsilon}" for epsilon in EPSILONS))
@@ -196,7 +197,10 @@ def prompts(
     force: Annotated[bool, typer.Option("--force", help="Write over a file that is there.")] = False,
 ) -> None:
     """Write several prompts for each class, for a run's provider.prompts: by a grammar, or by a language model."""
+    from pcevolve.config.files import spell_prompts
+    from pcevolve.durable import write_durably
     from pcevolve.session.first import prompts as prompt_writing
+    from pcevolve.session.progress import error_console, show_work
 
     names = prompt_writing.name_classes(labels, private)
     prompt_writing.require_words(domain, names)
@@ -220,6 +224,8 @@ def prompts(
 
 def _show_prompts(made: Mapping[str, Sequence[str]], count: int, unnamed: int) -> None:
     """Show the first prompt of each class, for the owner to look at before they go out."""
+    from rich.console import Console
+
     console = Console(stderr=True, highlight=False)
     for name, own in made.items():
         console.print(f"{name}: {own[0]}", markup=False)
@@ -265,13 +271,15 @@ NEEDED = {"private": "digits", "domain": "anything", "out": "."}
 """Values of options that every run has, and none of which is looked at."""
 
 
-def _asks_about(option: Option) -> bool:
-    """True if an option says what a run would use of this machine or whom it would ask."""
-    asked = option.section in ("provider", "encoder") and option.name not in ("yes", "max_cost", "out")
-    return asked and option.name in RunConfig.MOST_USED
+ASKED = [
+    each
+    for each in run_options()
+    if each.has_flag and each.section in ("provider", "encoder") and each.name not in ("yes", "max_cost")
+]
+"""Options that say what a run would use of this machine, or whom it would ask."""
 
 
-@takes(RunConfig, only=_asks_about)
+@takes(ASKED)
 def doctor(
     context: typer.Context,
     *,
@@ -284,9 +292,14 @@ def doctor(
 
     Nothing private is read. The API gets the greeting that every run sends.
     """
+    asked = gather(context, options, said, config)
+    from rich.console import Console
+
+    from pcevolve.config.config import RunConfig
+    from pcevolve.screen import lay_out
     from pcevolve.session.first.doctor import examine
 
-    found = [*examine(RunConfig.of({**NEEDED, **gather(context, options, said, config)}))]
+    found = [*examine(RunConfig.of({**NEEDED, **asked}))]
     if as_json:
         typer.echo(json.dumps([asdict(each) for each in found], indent=1))
     else:

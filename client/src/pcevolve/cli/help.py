@@ -1,21 +1,17 @@
-"""Help pages: one panel for each heading, drawn with as little of rich as that takes, so that they come at once."""
+"""Help pages: usage, what a command does, and its options under their headings."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeAlias
 
-from rich.console import Console, RenderableType
-from rich.padding import Padding
-from rich.panel import Panel
-from rich.table import Table
-from rich.text import Text
 from typer.core import TyperCommand, TyperGroup
 
+from pcevolve.config.table import run_options
 from pcevolve.errors import UsageError
 
-HELP = {"help_option_names": ["-h", "--help"]}
-"""Settings of a command that can be asked for help in both ways."""
+HELP = {"help_option_names": ["-h", "--help"], "max_content_width": 120}
+"""Settings of a command that can be asked for help in both ways, and shows it as wide as can be read."""
 OPTIONS = "Options"
 ARGUMENTS = "Arguments"
 COMMANDS = "Commands"
@@ -35,7 +31,7 @@ Context: TypeAlias = Any
 """Typer's, with the classes that it does not export."""
 
 
-class CommandWithPanels(TyperCommand):
+class CommandWithHeadings(TyperCommand):
     """A command whose options stand under their headings."""
 
     def parse_args(self, ctx: Context, args: list[str]) -> list[str]:
@@ -47,10 +43,7 @@ class CommandWithPanels(TyperCommand):
             if word[:2] == "--" and word not in known
         ]
         if "--set" in known and strange:
-            from pcevolve.config.config import RunConfig  # takes a moment to load
-            from pcevolve.public.options import list_options
-
-            options = list(list_options(RunConfig))
+            options = run_options()
             typed = {each.flag: f"{each.path}=VALUE" for each in options}
             typed |= {f"--no-{each.flag[2:]}": f"{each.path}=false" for each in options if each.is_switch}
             for word in filter(typed.__contains__, strange):
@@ -63,16 +56,16 @@ class CommandWithPanels(TyperCommand):
 
     def format_help(self, ctx: Context, formatter: Context) -> None:
         """Write the page: usage, what the command does, its options by heading."""
-        formatter.write(_page(self.get_usage(ctx), self.help, _panels(self, ctx)))
+        _write_page(formatter, self.get_usage(ctx), self.help, _list_rows(self, ctx))
 
 
-class GroupWithPanels(TyperGroup):
+class GroupWithHeadings(TyperGroup):
     """A group of commands with a line for each."""
 
     def format_help(self, ctx: Context, formatter: Context) -> None:
         """Write the page: usage, what the group is, its options, its commands."""
-        panels = {**_panels(self, ctx), COMMANDS: [*self.summaries(ctx)]}
-        formatter.write(_page(self.get_usage(ctx), self.help, panels))
+        headings = {**_list_rows(self, ctx), COMMANDS: [*self.summaries(ctx)]}
+        _write_page(formatter, self.get_usage(ctx), self.help, headings)
 
     def summaries(self, ctx: Context) -> Rows:
         """Each command's name and what it does, in a line."""
@@ -82,7 +75,7 @@ class GroupWithPanels(TyperGroup):
                 yield name, (command.help or "").split("\n\n")[0]
 
 
-def _panels(command: TyperCommand | TyperGroup, ctx: Context) -> dict[str, list[tuple[str, str]]]:
+def _list_rows(command: TyperCommand | TyperGroup, ctx: Context) -> dict[str, list[tuple[str, str]]]:
     found: dict[str, list[tuple[str, str]]] = {}
     for parameter in command.get_params(ctx):
         row = parameter.get_help_record(ctx)
@@ -105,23 +98,10 @@ def _spell_usage(usage: str) -> str:
     return usage.translate({ord("{"): None, ord("}"): None}).replace("[[", "[").replace("]]", "]")
 
 
-def _page(usage: str, text: str | None, panels: Mapping[str, Rows]) -> str:
-    """The whole page as text for the terminal that it is printed on."""
-    console = Console(highlight=False, markup=False, emoji=False)
-    with console.capture() as page:
-        console.print(Padding(Text(usage, "bold"), 1))
-        for paragraph in (text or "").split("\n\n"):
-            console.print(Padding(Text(" ".join(paragraph.split())), (0, 1, 1, 1)))
-        for heading, rows in panels.items():
-            console.print(Panel(_table(rows), title=heading, title_align="left", border_style="dim"))
-    return page.get()
-
-
-def _table(rows: Rows) -> RenderableType:
-    table = Table.grid(padding=(0, 2))
-    table.add_column(style="bold cyan")
-    table.add_column(ratio=1, overflow="fold")
-    table.expand = True
-    for name, text in rows:
-        table.add_row(Text(name), Text(" ".join(text.split())))
-    return table
+def _write_page(formatter: Context, usage: str, text: str | None, headings: Mapping[str, Rows]) -> None:
+    for paragraph in (usage, *(text or "").split("\n\n")):
+        formatter.write_text(" ".join(paragraph.split()))
+        formatter.write_paragraph()
+    for heading, rows in headings.items():
+        with formatter.section(heading):
+            formatter.write_dl([(name, " ".join(words.split())) for name, words in rows])

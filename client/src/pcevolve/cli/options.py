@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
 import typer
-from pydantic import BaseModel
 
-from pcevolve.public.options import Option, list_options
+from pcevolve.config.sources import complete
+from pcevolve.config.sources import gather as gather_sources
+from pcevolve.config.table import require_sound, run_options
+from pcevolve.public.options import Option
 
 Command = TypeVar("Command", bound=Callable[..., None])
 Verbose = Annotated[
@@ -36,10 +38,7 @@ def require_run(folder: Path) -> None:
 
 def _complete(incomplete: str) -> list[str]:
     """Return what a shell offers behind ``--set``."""
-    from pcevolve.config.config import RunConfig
-    from pcevolve.config.sources import complete
-
-    return complete(RunConfig, incomplete)
+    return complete(run_options(), incomplete)
 
 
 Said = Annotated[
@@ -53,24 +52,17 @@ Said = Annotated[
 ]
 
 
-def takes(
-    model: type[BaseModel], only: Callable[[Option], bool] | None = None
-) -> Callable[[Command], Command]:
-    """Give a command an option for every field of a model, besides its own parameters.
+def takes(options: Iterable[Option]) -> Callable[[Command], Command]:
+    """Give a command a flag for each of some options, besides its own parameters.
 
     The command receives them as keywords, as text: the model checks them, wherever they come from. An option that
     nobody gave is None.
-
-    Args:
-        only: Which of them the command takes; unless it is given, all, or of a model with sections the most used.
     """
-    shown = getattr(model, "MOST_USED", None)
-    wanted = only or (lambda option: shown is None or option.name in shown)
 
     def extend(command: Command) -> Command:
         declared = inspect.signature(command, eval_str=True)
         own = [each for each in declared.parameters.values() if each.kind is not each.VAR_KEYWORD]
-        keywords = [_parameter(option) for option in list_options(model) if wanted(option)]
+        keywords = [_parameter(option) for option in options]
         positional = [each for each in own if each.kind is not each.KEYWORD_ONLY]
         rest = [each for each in own if each.kind is each.KEYWORD_ONLY]
         signature = declared.replace(parameters=[*positional, *keywords, *rest])
@@ -83,12 +75,14 @@ def takes(
 def gather(
     context: typer.Context, flags: dict[str, object], said: list[str] | None, file: Path | None = None
 ) -> Mapping[str, Any]:
-    """The options of a run by name, from flags, ``--set``, the environment and a file; messages name them so."""
-    from pcevolve.config.config import RunConfig
-    from pcevolve.config.sources import gather
+    """The options of a run by name, from flags, ``--set``, the environment and a file; messages name them so.
 
-    asked = gather(RunConfig, drop_unset(flags), said or (), file)
-    return context.with_resource(asked.named())
+    Raises:
+        UsageError: There is no such option, or its declaration rules its value out.
+    """
+    values = context.with_resource(gather_sources(run_options(), drop_unset(flags), said or (), file).named())
+    require_sound(values)
+    return values
 
 
 def drop_unset(values: dict[str, object]) -> dict[str, object]:

@@ -1,13 +1,17 @@
-"""Every option, written out: of a run as docs/options.md, of a run and a plan as keywords for editors."""
+"""Every option, written out: for readers, as the table of the command line, and as keywords for editors."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import groupby
+from pathlib import Path
 
 from pcevolve.config.config import RunConfig
-from pcevolve.public.options import Option, list_options
+from pcevolve.config.runner import PublicConfig
+from pcevolve.config.table import FILE, write_table
+from pcevolve.public.declared import list_options
+from pcevolve.public.options import Option
 from pcevolve.session.first.pricing import PlannedRun
 
 INTRODUCTION = """# Options of `pcevolve run`
@@ -52,12 +56,12 @@ def _sections() -> Iterator[str]:
 
 
 def _row(option: Option) -> str:
-    flag = f" `{option.flag}`" if option.name in RunConfig.MOST_USED else ""
+    flag = f" `{option.flag}`" if option.has_flag else ""
     return _cells(
         f"`{option.path}`{flag}",
         _value(option),
         "**required**" if option.required else f"`{option.default}`" if option.default else "",
-        (f"Of {', '.join(option.owners)}. " if option.owners else "")
+        (f"Of {', '.join(option.methods)}. " if option.methods else "")
         + option.help
         + (f" Environment: `{option.setting.variable}`." if option.setting.variable else ""),
         ", ".join(["public"] * option.setting.public + ["resume"] * option.setting.resumable),
@@ -132,5 +136,16 @@ def _type(option: Option) -> str:
     return f"Sequence[{one}]" if option.is_repeated else one
 
 
+KEYWORDS = Path(__file__).parents[1] / "interface" / "options.py"
+
+
+def make_table() -> str:
+    """The text of ``config/options.json``."""
+    public = {each.path for each in list_options(PublicConfig)}
+    return write_table(replace(each, private=each.path not in public) for each in list_options(RunConfig))
+
+
 if __name__ == "__main__":
-    print(write_keywords() if sys.argv[1:] == ["keywords"] else write_reference(), end="")
+    FILE.write_text(make_table(), "utf-8")
+    KEYWORDS.write_text(write_keywords(), "utf-8")
+    Path("docs/options.md").write_text(write_reference(), "utf-8")

@@ -7,12 +7,11 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 
 from pcevolve.cli.options import ConfigFile, Json, Said, Verbose, gather, takes
-from pcevolve.config.config import RunConfig
-from pcevolve.screen import lay_out
+from pcevolve.config.table import require_given, run_options
 
+MOST_USED = [each for each in run_options() if each.has_flag]
 StartingFrom = Annotated[
     Path | None,
     typer.Option(
@@ -24,7 +23,7 @@ StartingFrom = Annotated[
 ]
 
 
-@takes(RunConfig)
+@takes(MOST_USED)
 def run(
     context: typer.Context,
     *,
@@ -52,9 +51,11 @@ def run(
     **options: object,
 ) -> None:
     """Evolve a synthetic dataset under differential privacy and print what it cost."""
+    wanted = gather(context, {**options, "from_run": start}, said, config)
+    if resume is None and start is None:
+        require_given(wanted)
     from pcevolve.session.preflight import check_run, continue_options, read_options
 
-    wanted = gather(context, {**options, "from_run": start}, said, config)
     settings = read_options(wanted) if resume is None else continue_options(resume, wanted)
     request = check_run(settings, resume is not None)
     # An HTTP client, SciPy, and for the scores torch take seconds to import: nothing above needs them.
@@ -64,7 +65,7 @@ def run(
     show(carry_out(request, Audience(verbose=verbose), open_page=dashboard), as_json, verbose)
 
 
-@takes(RunConfig)
+@takes(MOST_USED)
 def preview(
     context: typer.Context,
     *,
@@ -78,9 +79,11 @@ def preview(
 
     It takes the options of ``run`` and begins that run: the first images of each class are asked for and put on a page.
     """
+    wanted = gather(context, {**options, "from_run": start}, said, config)
+    if start is None:
+        require_given(wanted)
     from pcevolve.session.preflight import check_run, read_options
 
-    wanted = gather(context, {**options, "from_run": start}, said, config)
     request = check_run(read_options(wanted), resume=True)
     from pcevolve.session.finished.whole import look
     from pcevolve.session.progress import Audience
@@ -114,6 +117,9 @@ def show(summary: dict[str, Any], as_json: bool, verbose: bool = False) -> None:
     if as_json:
         typer.echo(json.dumps(summary, indent=1))
         return
+    from rich.console import Console
+
+    from pcevolve.screen import lay_out
     from pcevolve.session.console import detail_result, summarise
 
     details = detail_result(summary) if verbose else ()

@@ -21,8 +21,8 @@ from pcevolve.config.runner import (
 )
 from pcevolve.config.sources import name_options, read_toml
 from pcevolve.durable import write_durably
+from pcevolve.public.declared import list_options
 from pcevolve.public.methods import SecretEvolution
-from pcevolve.public.options import list_options
 from pcevolve.public.settings import Section
 
 
@@ -62,7 +62,7 @@ class RunConfig(Config):
         """These options, some with other values, by name; another method has parameters of its own."""
         method = values.get("method", self.method.name)
         foreign = {
-            each.name for each in list_options(type(self)) if each.owners and method not in each.owners
+            each.name for each in list_options(type(self)) if each.methods and method not in each.methods
         }
         kept = {name: value for name, value in self.options().items() if name not in foreign}
         return self.of({**kept, **values})
@@ -70,7 +70,7 @@ class RunConfig(Config):
     @classmethod
     def load(cls, path: Path) -> Self:
         """Read a stored ``config.toml``; ``UsageError`` where there is none."""
-        return cls.of(name_options(read_toml(path), cls, str(path)))
+        return cls.of(name_options(read_toml(path), list_options(cls), str(path)))
 
     def save(self, path: Path) -> None:
         """Store as TOML, for ``--resume`` and for the record. Holds no key."""

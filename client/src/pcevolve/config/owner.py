@@ -12,11 +12,13 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from pcevolve.config.files import LEDGER_VARIABLE, REST, FileText, find_ledger
 from pcevolve.config.providers import PublicProvider
-from pcevolve.config.runner import PublicConfig, PublicData, PublicEncoder, PublicPrivacy
+from pcevolve.config.runner import PublicData, PublicEncoder, PublicPrivacy
 from pcevolve.config.sources import read_toml
+from pcevolve.config.table import spell_option
 from pcevolve.errors import UsageError
 from pcevolve.public import settings as public
-from pcevolve.public.options import EXACT, OWN, Setting, spell
+from pcevolve.public.declared import EXACT
+from pcevolve.public.options import OWN, Setting
 from pcevolve.public.words import nfc
 
 
@@ -146,7 +148,7 @@ class DataSettings(PublicData):
     def _rest_is_left(self) -> Self:
         if self.test == REST and self.subsample is None:
             raise ValueError(
-                f"{spell('test', PublicConfig)} {REST} is for what {spell('subsample', PublicConfig)} leaves: say how "
+                f"{spell_option('test')} {REST} is for what {spell_option('subsample')} leaves: say how "
                 f"many it draws; a folder of that name is ./{REST}"
             )
         return self

@@ -151,8 +151,8 @@ class PublicProvider(public.Section):
         OWN,
     ] = None
     timeout: Annotated[
-        Seconds,
-        Field(gt=0, description="Seconds to wait for one answer."),
+        float,
+        Field(gt=0, le=DAY, allow_inf_nan=False, description="Seconds to wait for one answer."),
         Setting(resumable=True),
     ] = 600.0
     patience: Annotated[

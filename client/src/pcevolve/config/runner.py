@@ -16,10 +16,13 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, create_model,
 
 from pcevolve.config.files import read_key
 from pcevolve.config.providers import PublicProvider, Seconds
+from pcevolve.config.table import spell_option
 from pcevolve.encoders import AUTO, ENCODERS, SPECTRAL, TRANSFORMER, WORDS
-from pcevolve.public import methods
 from pcevolve.public import settings as public
-from pcevolve.public.options import EXACT, OWN, Setting, list_options, spell, validate
+from pcevolve.public.declared import EXACT, list_options, validate
+from pcevolve.public.method_names import require_method
+from pcevolve.public.methods import METHOD_TABLE
+from pcevolve.public.options import OWN, Setting
 
 SHORTEST_TICK = 0.001
 
@@ -59,7 +62,7 @@ class PublicData(public.Section):
     @model_validator(mode="after")
     def _say_one_number(self) -> Self:
         if self.subsample is not None and int(self.shots) != self.subsample:
-            drawn, shots = spell("subsample", PublicConfig), spell("shots", PublicConfig)
+            drawn, shots = spell_option("subsample"), spell_option("shots")
             raise ValueError(
                 f"{drawn} {self.subsample} and {shots} {self.shots} differ: leave {shots} out, it follows"
             )
@@ -147,7 +150,7 @@ else:
 
     _SECTIONS = [
         _name_section(AUTO, public.MethodSettings),
-        *(_name_section(name, parameters) for name, parameters in methods.METHOD_SETTINGS.items()),
+        *(_name_section(name, entry.parameters) for name, entry in METHOD_TABLE.items()),
     ]
     AnyMethod = Annotated[reduce(or_, _SECTIONS), Field(discriminator="name")]
 
@@ -176,8 +179,7 @@ class Config(BaseModel):
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> Self:
         """Validate options by their names (``shots``, ``votes``); ``UsageError`` if one is missing or wrong."""
-        name = str(values.get("method", AUTO))
-        name = name if name == AUTO else methods.require_method(name)
+        name = require_method(str(values.get("method", AUTO)), (AUTO, *METHOD_TABLE))
         return validate(cls, {**values, "method": name})
 
     def get(self, name: str) -> Any:  # noqa: ANN401 - as many types as there are options
@@ -189,7 +191,7 @@ class Config(BaseModel):
         return {
             each.name: each.of(self)
             for each in list_options(type(self))
-            if not each.owners or self.method.name in each.owners
+            if not each.methods or self.method.name in each.methods
         }
 
     def key(self) -> str | None:

@@ -1,26 +1,21 @@
 """Places that options come from: a TOML file, the environment, ``--set`` and flags; each wins over those before it.
 
-pydantic-settings reads the environment into sections, pydantic checks what comes of it all. Its own command line was
-tried and left: it shows every option in the help or none, completes no words, and would be a second parser beside the
-one that all other commands have.
+The standard library alone: pydantic-settings imports for longer than a refusal may take (decision 59).
 """
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel
-
 from pcevolve.errors import UsageError
-from pcevolve.public.options import Option, is_sectioned, list_options, spell_as, suggest
+from pcevolve.public.options import Option, spell_as, suggest
 from pcevolve_shared.reading import read_file
 
 PREFIX, BETWEEN = "PCEVOLVE_", "__"
@@ -45,11 +40,12 @@ class Asked:
 
 
 def gather(
-    model: type[BaseModel], flags: Mapping[str, Any], said: Iterable[str] = (), file: Path | None = None
+    options: Sequence[Option], flags: Mapping[str, Any], said: Iterable[str] = (), file: Path | None = None
 ) -> Asked:
     """Put together what a user says of a run's options.
 
     Args:
+        options: All that there are.
         said: ``section.key=value`` each, of ``--set``.
 
     Raises:
@@ -58,14 +54,14 @@ def gather(
     values: dict[str, Any] = {}
     spelling: dict[str, str] = {}
     if file is not None:
-        found = name_options(read_toml(file), model, str(file))
-        paths = {each.name: each.path for each in list_options(model)}
+        found = name_options(read_toml(file), options, str(file))
+        paths = {each.name: each.path for each in options}
         values, spelling = {**found}, {name: f"{paths[name]} in {file}" for name in found}
-    for name, (variable, value) in _environment(model).items():
+    for name, (variable, value) in _environment(options).items():
         values[name], spelling[name] = value, variable
     sets: set[str] = set()
     for each in said:
-        option, value = parse_set(each, model)
+        option, value = parse_set(each, options)
         if option.is_repeated and option.name in sets:
             raise UsageError(
                 f"--set {option.path} is given twice: put several values into one, with commas between"
@@ -80,14 +76,14 @@ def gather(
     return Asked({**values, **flags}, spelling)
 
 
-def parse_set(text: str, model: type[BaseModel]) -> tuple[Option, object]:
+def parse_set(text: str, options: Sequence[Option]) -> tuple[Option, object]:
     """The option and the value of one ``--set``; the value as text, of several values a list of texts.
 
     Raises:
         UsageError: It is not ``section.key=value``, or there is no such option.
     """
     path, equals, value = text.partition("=")
-    option = _find_option(path.strip(), model, "--set: ")
+    option = _find_option(path.strip(), options, "--set: ")
     if not equals:
         raise UsageError(f"--set {text}: say which value: --set {option.path}=VALUE")
     if not option.is_repeated:
@@ -104,72 +100,49 @@ def _several(text: str) -> list[object]:
     return found if isinstance(found, list) else [each.strip() for each in text.split(",") if each.strip()]
 
 
-def name_options(written: Mapping[str, Any], model: type[BaseModel], place: str) -> dict[str, Any]:
+def name_options(written: Mapping[str, Any], options: Sequence[Option], place: str) -> dict[str, Any]:
     """The options of a file by their names, dashes as good as underscores; ``UsageError`` for an unknown one."""
     found: dict[str, Any] = {}
     for section, part in written.items():
         if not isinstance(part, Mapping):
-            raise UsageError(f"{place}: {_unknown(section, model)}")
+            raise UsageError(f"{place}: {_unknown(section, options)}")
         for key, value in part.items():
-            found[_find_option(f"{section}.{key}", model, f"{place}: ").name] = value
+            found[_find_option(f"{section}.{key}", options, f"{place}: ").name] = value
     return found
 
 
-def _find_option(path: str, model: type[BaseModel], before: str) -> Option:
-    known = {each.path: each for each in list_options(model)}
+def _find_option(path: str, options: Sequence[Option], before: str) -> Option:
+    known = {each.path: each for each in options}
     if (option := known.get(path.replace("-", "_"))) is None:
-        raise UsageError(f"{before}{_unknown(path, model)}")
+        raise UsageError(f"{before}{_unknown(path, options)}")
     return option
 
 
-def _unknown(path: str, model: type[BaseModel]) -> str:
+def _unknown(path: str, options: Sequence[Option]) -> str:
     """Say that there is no such key, and which one may be meant."""
-    paths = {each.path: each.name for each in list_options(model)}
+    paths = {each.path: each.name for each in options}
     name = path.replace("-", "_").rpartition(".")[2]
     same = [key for key, each in paths.items() if name in (each, key.partition(".")[2])]
     meant = f"; did you mean {same[0]}?" if same else suggest(path, paths)
     return f"there is no option '{path}'{meant or '; docs/options.md lists all, as section.key'}"
 
 
-def _environment(model: type[BaseModel]) -> dict[str, tuple[str, object]]:
+def _environment(options: Sequence[Option]) -> dict[str, tuple[str, object]]:
     """Variables of sections by the names of their options; ``UsageError`` for one that no option has."""
-    there = [name for name in os.environ if name.upper().startswith(PREFIX) and BETWEEN in name]
-    if not there or not is_sectioned(model):
-        return {}
-    spelled = {
-        name: _find_option(
-            name[len(PREFIX) :].lower().replace(BETWEEN, ".", 1), model, f"{name} in the environment: "
-        ).path
-        for name in there
-    }
-    from pydantic_settings import EnvSettingsSource  # takes a moment to load
-
-    options = {each.path: each for each in list_options(model)}
-    source = EnvSettingsSource(
-        model,  # type: ignore[arg-type]  # any model has what it reads
-        env_prefix=PREFIX,
-        env_nested_delimiter=BETWEEN,
-        env_ignore_empty=True,
-    )
-    # Several values are written as for --set; it reads them as JSON alone.
-    several = {
-        name.lower(): json.dumps(_several(os.environ[name]))
-        for name, path in spelled.items()
-        if options[path].is_repeated and os.environ[name]
-    }
-    source.env_vars = {**source.env_vars, **several}
-    found = source()
-    return {
-        options[f"{section}.{key}"].name: (f"{PREFIX}{section.upper()}{BETWEEN}{key.upper()}", value)
-        for section, part in found.items()
-        for key, value in part.items()
-    }
+    found: dict[str, tuple[str, object]] = {}
+    for variable, text in os.environ.items():
+        if variable.upper().startswith(PREFIX) and BETWEEN in variable:
+            path = variable[len(PREFIX) :].lower().replace(BETWEEN, ".", 1)
+            option = _find_option(path, options, f"{variable} in the environment: ")
+            if text.strip():  # an empty one is not given, as of a compose file
+                found[option.name] = variable, _several(text) if option.is_repeated else text.strip()
+    return found
 
 
-def complete(model: type[BaseModel], incomplete: str) -> list[str]:
+def complete(known: Sequence[Option], incomplete: str) -> list[str]:
     """Return what ``--set`` may go on with: keys, and after a key's ``=`` the words of which its value is one."""
     path, equals, word = incomplete.partition("=")
-    options = {each.path: each for each in list_options(model)}
+    options = {each.path: each for each in known}
     if not equals:
         return [f"{each}=" for each in options if each.startswith(path)]
     choices = options[path].choices if path in options else ()

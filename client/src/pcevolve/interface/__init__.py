@@ -25,8 +25,9 @@ from pcevolve.errors import TranscriptError, UsageError
 from pcevolve.interface.options import PlanOptions, RunOptions
 from pcevolve.modality.images.decoding import DecodedImage, decode_picture
 from pcevolve.pages.notebook import render_notebook, render_table
+from pcevolve.public.declared import validate
 from pcevolve.public.figures import format_loss, in_full
-from pcevolve.public.options import AS_KEYWORDS, spell_as, validate
+from pcevolve.public.options import AS_KEYWORDS, spell_as
 from pcevolve.public.plan import PublicPlan
 from pcevolve.publish.dataset import export_run, summarise
 from pcevolve.publish.loss import Loss

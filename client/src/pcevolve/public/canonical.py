@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping
 from typing import Any, Final
 
 from pcevolve.public.fields import PlanFields
-from pcevolve.public.methods import METHOD_SETTINGS
+from pcevolve.public.methods import METHOD_TABLE
 
 CONTROLS: Final = frozenset({"random", "t2i"})
 """Methods that never look at private data."""
@@ -39,8 +39,8 @@ _OF_PRIVATE_DATA: Final = (
 
 def list_unused(plan: PlanFields) -> list[str]:
     """Names of the fields that mean nothing in a plan, which must have their defaults and are not written down."""
-    declared = METHOD_SETTINGS.get(plan.method)
-    own: Collection[str] = () if declared is None else declared.model_fields
+    declared = METHOD_TABLE.get(plan.method)
+    own: Collection[str] = () if declared is None else declared.parameters.model_fields
     unused = {name for name, parameter in _PARAMETERS.items() if parameter not in own}
     if plan.start is not None:  # the promise is the release's, whose plan an audit compares
         unused.discard("secrecy")

@@ -1,15 +1,15 @@
-"""Names of the methods and the parameters of each: what options are read by, without NumPy.
+"""The table of methods and the parameters of each: what options are read by, without NumPy.
 
-What a method does with them is in its file in ``selectors``, and the registry there has an entry for each name here.
+What a method does with them is in its file in ``selectors``.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final, Self
 
 from pydantic import model_validator
 
-from pcevolve.errors import UsageError
 from pcevolve.public.settings import (
     Cells,
     ClassCounts,
@@ -24,18 +24,6 @@ from pcevolve.public.settings import (
     Variations,
     Votes,
 )
-
-AUTO: Final = "auto"
-"""Chooses a method by public sizes; it is none itself."""
-ALIASES: Final = {"b": "t2i"}
-"""What the papers call methods that have a name of their own here."""
-ELSEWHERE: Final = {
-    "init": "the untrained head is a row of the tables of 'pcevolve-bench table'",
-    "private": "the private images themselves are judged by 'pcevolve evaluate' with --mix",
-    "dp-means-classifier": "every run of dp-means releases it: 'pcevolve classify RUN IMAGES' applies it, and a table "
-    "of 'pcevolve-bench table' has it as a row",
-}
-"""Rows of the papers' tables that make no dataset, and where to find them."""
 
 
 class CountedVotes(MethodSettings):
@@ -81,31 +69,23 @@ class SecretEvolution(MethodSettings):
     variations: Variations | None = None
 
 
-METHOD_SETTINGS: Final[dict[str, type[MethodSettings]]] = {
-    "aug-pe": AugmentedEvolution,
-    "dp-means": MethodSettings,
-    "jvem": MethodSettings,
-    "pcevolve": Calibrated,
-    "pe": PrivateEvolution,
-    "pe-em": MethodSettings,
-    "random": MethodSettings,
-    "secpe": SecretEvolution,
-    "t2i": MethodSettings,
+@dataclass(frozen=True)
+class MethodEntry:
+    """A method's line in the table: where it is in ``selectors``, and the parameters that it has."""
+
+    place: str
+    parameters: type[MethodSettings] = MethodSettings
+
+
+METHOD_TABLE: Final = {
+    "aug-pe": MethodEntry("votes:AUG_PE", AugmentedEvolution),
+    "dp-means": MethodEntry("means:METHOD"),
+    "jvem": MethodEntry("joint:METHOD"),
+    "pcevolve": MethodEntry("contrastive:METHOD", Calibrated),
+    "pe": MethodEntry("votes:PE", PrivateEvolution),
+    "pe-em": MethodEntry("votes:PE_EM"),
+    "random": MethodEntry("control:RANDOM"),
+    "secpe": MethodEntry("cells:METHOD", SecretEvolution),
+    "t2i": MethodEntry("control:TEXT_TO_IMAGE"),
 }
-"""The parameters of each method that makes a dataset, by its name."""
-
-
-def require_method(name: str) -> str:
-    """Return a method's own name, also for the one that it has in its paper's tables; else ``UsageError``."""
-    name = ALIASES.get(name, name)
-    if name in ELSEWHERE:
-        raise UsageError(f"'{name}' makes no dataset, so it is no method: {ELSEWHERE[name]}")
-    if name == AUTO:
-        raise UsageError(
-            "auto is not a method but chooses one by public sizes: name the one that it would take"
-        )
-    if name not in METHOD_SETTINGS:
-        raise UsageError(
-            f"unknown method '{name}': choose one of {', '.join(sorted([*METHOD_SETTINGS, AUTO]))}"
-        )
-    return name
+"""Every method that makes a dataset, by its name; a new one has its line here, and nowhere else."""

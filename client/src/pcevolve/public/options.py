@@ -1,50 +1,16 @@
-"""Options: settings that people give by name, each declared once as the annotated type of a model's field.
+"""Options: what is known of a setting that people give by name, and what messages call it. The standard library alone.
 
-The type has the bounds and the help (pydantic's ``Field``), and what becomes of the option (``Setting``). The command
-line, configuration files, the environment, the public plan and docs/options.md all read this declaration. A model may
-have its fields in sections, which are models themselves; a section may be one of several (a method's parameters).
+``declared`` reads options off the models that declare them; a run's stand in ``config.table`` as well, where the
+command line finds them without loading pydantic, which takes longer than all of its help.
 """
 
 from __future__ import annotations
 
-import numbers
-import os
-import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
-from decimal import Decimal
-from difflib import get_close_matches
-from functools import cache
-from operator import itemgetter
-from pathlib import Path
-from types import NoneType, UnionType
-from typing import Any, Literal, TypeVar, Union, get_args, get_origin
-
-from pydantic import BaseModel, BeforeValidator, ValidationError
-from pydantic.fields import FieldInfo
-from pydantic_core import PydanticUndefined
-
-from pcevolve.errors import UsageError
-
-Model = TypeVar("Model", bound=BaseModel)
-NAME = "name"
-"""The field by which a section that is one of several is told from the others."""
-_WORD = re.compile("[a-z]+([_-][a-z]+)*")
-_KINDS: dict[object, str] = {int: "int", float: "number", Path: "path"}
-_SIGNS = {"gt": ">", "ge": ">=", "lt": "<", "le": "<="}
-"""Bounds of a number, by their names in what pydantic keeps of a field; on one number, the tighter comes first."""
-
-
-def _as_written(value: object) -> object:
-    """A number as text, digit by digit as it was given; anything else as it is."""
-    is_number = isinstance(value, numbers.Real | Decimal) and not isinstance(value, bool)
-    return str(value) if is_number else value
-
-
-EXACT = BeforeValidator(_as_written)
-"""Of a number that is kept as text, because it is taken exactly: 8, 8.0, "8" and Fraction(8) are the same to a user."""
+from dataclasses import dataclass
+from typing import Any, Literal
 
 
 def _nobody_typed(_name: str) -> None:
@@ -90,7 +56,9 @@ class Option:
         default: As text; empty where there is none, or none that is always the same.
         is_switch: Whether it takes no value.
         is_repeated: Whether it may be given several times.
-        owners: Of a section that is one of several: those that have the option; empty if all have it.
+        methods: Those that have the option; empty if all have it.
+        has_flag: Whether the command line has a flag for it; else it is given by ``--set``.
+        private: Whether only the owner's process may know its value.
     """
 
     name: str
@@ -104,7 +72,9 @@ class Option:
     required: bool
     is_switch: bool
     is_repeated: bool
-    owners: tuple[str, ...] = ()
+    methods: tuple[str, ...] = ()
+    has_flag: bool = True
+    private: bool = False
 
     @property
     def flag(self) -> str:
@@ -121,54 +91,20 @@ class Option:
         """The words of which its value is one; empty if it may be anything."""
         return tuple(self.kind.split("|")) if "|" in self.kind else ()
 
-    def of(self, model: BaseModel) -> object:
+    @property
+    def spelled(self) -> str:
+        """What a message calls it: as it was typed; else by its flag, or its key if it has none."""
+        return _TYPED.get()(self.name) or (self.flag if self.has_flag else self.path)
+
+    def of(self, model: Any) -> object:  # noqa: ANN401 - any model that declares it
         """Return its value in a model; None where it has no such option."""
         return getattr(getattr(model, self.section) if self.section else model, self.key, None)
 
-    def is_given(self, model: BaseModel) -> bool:
+    def is_given(self, model: Any) -> bool:  # noqa: ANN401 - any model that declares it
         """True if somebody gave it, so that it is not there by default."""
         part = getattr(model, self.section) if self.section else model
-        return self.key in part.model_fields_set
-
-
-@cache
-def list_options(model: type[BaseModel]) -> tuple[Option, ...]:
-    """The options of a model by section, the most used first; ``TypeError`` for one without help or ``Setting``."""
-    found: dict[str, Option] = {}
-    for name, field in model.model_fields.items():
-        for option in _options(name, field):
-            known = found.get(option.name)
-            found[option.name] = option if known is None else _join(known, option)
-    if not is_sectioned(model):
-        return tuple(found.values())
-    used, sections = model.MOST_USED, [*model.model_fields]  # type: ignore[attr-defined]  # what makes it sectioned
-    rank = {name: used.index(name) if name in used else len(used) for name in found}
-    return tuple(sorted(found.values(), key=lambda each: (sections.index(each.section), rank[each.name])))
-
-
-def _join(known: Option, other: Option) -> Option:
-    """An option that several sections have, one of which is a model's; their names are choices of one option."""
-    if other.key == NAME:
-        return replace(known, kind=f"{known.kind}|{other.kind}")
-    return replace(known, owners=(*known.owners, *other.owners))
-
-
-def _options(name: str, field: FieldInfo) -> Iterator[Option]:
-    """Yield the option of a field, or those of a section; of one that is one of several, those of each."""
-    sections = [each for each in _list_kinds(field) if isinstance(each, type) and issubclass(each, BaseModel)]
-    if not sections:
-        yield _option("", name, field)
-    common = set.intersection(*({*each.model_fields} for each in sections)) if sections else set()
-    for section in sections:
-        for key, own in section.model_fields.items():
-            option = _option(name, key, own)
-            yield option if key in common else replace(option, owners=(section.model_fields[NAME].default,))
-
-
-def _list_kinds(field: FieldInfo) -> tuple[Any, ...]:
-    """The types of which a field's value has one."""
-    is_union = get_origin(field.annotation) in {Union, UnionType}
-    return get_args(field.annotation) if is_union else (field.annotation,)
+        given: bool = self.key in part.model_fields_set
+        return given
 
 
 AS_KEYWORDS: Callable[[str], str] = str
@@ -183,16 +119,6 @@ def spell_as(spelling: Callable[[str], str | None]) -> Iterator[None]:
         yield
     finally:
         _TYPED.reset(before)
-
-
-def spell(name: str, model: type[BaseModel]) -> str:
-    """Return what a message calls an option: as it was typed; else by its flag, or its key if it has none."""
-    if (typed := _TYPED.get()(name)) is not None:
-        return typed
-    if is_sectioned(model) and name not in model.MOST_USED:  # type: ignore[attr-defined]  # what makes it sectioned
-        known = {each.name: each for each in list_options(model)}
-        return known[name].path if name in known else name
-    return f"--{name.replace('_', '-')}"
 
 
 def spell_flag(name: str) -> str:
@@ -214,145 +140,15 @@ def advise(name: str, value: object, path: str = "") -> str:
     return f"--set {path}={word}" if path else f"--{name.replace('_', '-')} {word}"
 
 
-def is_sectioned(model: type[BaseModel]) -> bool:
-    """True if a model has its options in sections, of which only the ``MOST_USED`` have flags."""
-    return hasattr(model, "MOST_USED")
-
-
-def validate(model: type[Model], values: Mapping[str, Any], named_by: type[BaseModel] | None = None) -> Model:
-    """Validate options by the model that declares them; paths, and numbers of other libraries, are as good as text.
-
-    Args:
-        named_by: The model by whose options messages call what is wrong, where that is another one.
-
-    Raises:
-        UsageError: One is missing, unknown or out of bounds.
-    """
-    names = named_by or model
-    given = (
-        _nest(model, values)
-        if is_sectioned(model)
-        else {
-            name: _plain(name, value, isinstance(value, bool) and _is_switch(name, model), names)
-            for name, value in values.items()
-        }
-    )
-    try:
-        return model(**given)
-    except ValidationError as error:
-        raise UsageError(first_fault(error, names)) from None
-
-
-def _nest(model: type[BaseModel], values: Mapping[str, Any]) -> dict[str, Any]:
-    """Values by section; ``UsageError`` for one that is no option."""
-    known = {each.name: each for each in list_options(model)}
-    nested: dict[str, Any] = {name: {} for name in model.model_fields}
-    for name, value in values.items():
-        if (option := known.get(name)) is None:
-            raise UsageError(f"{spell(name, model)}: there is no such option{suggest(name, known)}")
-        nested[option.section][option.key] = _plain(name, value, option.is_switch, model)
-    return nested
-
-
 def suggest(name: str, known: Iterable[str]) -> str:
     """Return a question that names what somebody may have meant; empty if nothing is near."""
+    from difflib import get_close_matches  # only where something is wrong
+
     near = get_close_matches(name, list(known), 1)
     return f"; did you mean {near[0]}?" if near else ""
 
 
-def _plain(name: str, value: object, is_switch: bool, names: type[BaseModel]) -> object:
-    """A value as pydantic takes it, whoever made it. Raises ``UsageError``."""
-    if isinstance(value, bool) and not is_switch:
-        raise UsageError(f"{spell(name, names)}: {value} is no value for it")
-    if isinstance(value, numbers.Integral) and not isinstance(value, bool):
-        return int(value)
-    return os.fspath(value) if isinstance(value, os.PathLike) else value
-
-
-def _is_switch(name: str, model: type[BaseModel]) -> bool:
-    """True if a field takes yes or no; and of one that is none, which is refused by another word."""
-    return name not in model.model_fields or model.model_fields[name].annotation is bool
-
-
-def first_fault(error: ValidationError, model: type[BaseModel]) -> str:
-    """One plain line about what is wrong with the options."""
-    faults = error.errors(include_url=False, include_input=False)
-    fault = faults[0]
-    said, name = fault["msg"].removeprefix("Value error, "), _name_at(fault["loc"], model)
-    if not name:  # about several options: it begins with one of them, or names them all itself
-        name, _, rest = said.partition(": ")
-        is_name = rest and _WORD.fullmatch(name)
-        return f"{spell(name.replace('-', '_'), model)}: {rest}" if is_name else said
-    if fault["type"] == "missing":
-        missing = {_name_at(each["loc"], model) for each in faults if each["type"] == "missing"}
-        lacking = [each.name for each in list_options(model) if each.name in missing]
-        *first, last = (spell(each, model) for each in lacking)
-        return f"{', '.join(first)}{' and ' if first else ''}{last} must be given: --help says more"
-    if fault["type"] == "extra_forbidden":
-        owners = (
-            [each.owners for each in list_options(model) if each.name == name] if is_sectioned(model) else []
-        )
-        said = f"only {', '.join(owners[0])} has it" if owners else "there is no such option"
-    return f"{spell(name, model)}: {said}"
-
-
-def _name_at(place: tuple[int | str, ...], model: type[BaseModel]) -> str:
-    """The option at a place of pydantic's; empty where a whole model or section is meant."""
-    parts = [each for each in place if isinstance(each, str)]
-    if not parts:
-        return ""
-    if is_sectioned(model) and parts[0] in model.model_fields:
-        known = {each.path: each.name for each in list_options(model)}
-        return known.get(f"{parts[0]}.{parts[-1]}", "")
-    return parts[-1] if parts[0] == "modality" else parts[0]
-
-
-def _option(section: str, key: str, field: FieldInfo) -> Option:
-    """The option of a field, which may be optional, and be another thing than the setting whose type it takes."""
-    (kind,) = (each for each in _list_kinds(field) if each is not NoneType)
-    inner = FieldInfo.from_annotation(kind)
-    notes = [*inner.metadata, *field.metadata]
-    setting = next((each for each in reversed(notes) if isinstance(each, Setting)), None)
-    said = field.description or inner.description
-    if setting is None or not said:
-        raise TypeError(f"{key} does not say what it is for, or what becomes of it")
-    is_switch, is_repeated = inner.annotation is bool, get_origin(inner.annotation) is tuple
-    return Option(
-        name=setting.keyword or key,
-        section=section,
-        key=key,
-        setting=setting,
-        help=said,
-        kind="" if is_switch else _kind(inner.annotation),
-        bounds=_bounds(notes),
-        default="" if field.is_required() or is_switch or is_repeated else _text(field.default),
-        required=field.is_required(),
-        is_switch=is_switch,
-        is_repeated=is_repeated,
-    )
-
-
-def _kind(kind: Any) -> str:  # noqa: ANN401 - any type
-    if get_origin(kind) is tuple:
-        return _kind(FieldInfo.from_annotation(get_args(kind)[0]).annotation)
-    return "|".join(get_args(kind)) if get_origin(kind) is Literal else _KINDS.get(kind, "text")
-
-
-def _bounds(notes: Sequence[object]) -> str:
-    """The tightest bounds of a number among all that are declared: ``1<=x<=100``."""
-    limits = [
-        (getattr(note, word), sign) for word, sign in _SIGNS.items() for note in notes if hasattr(note, word)
-    ]
-    low, least = max((each for each in limits if ">" in each[1]), key=itemgetter(0), default=(None, ""))
-    high, most = min((each for each in limits if "<" in each[1]), key=itemgetter(0), default=(None, ""))
-    above = "" if high is None else f"{most}{_text(high)}"
-    if low is None:
-        return f"x{above}" if above else ""
-    return f"{_text(low)}{least.replace('>', '<')}x{above}" if above else f"x{least}{_text(low)}"
-
-
-def _text(default: object) -> str:
-    """A default or a bound as people write it; nothing where there is none."""
-    if default is None or default is PydanticUndefined:
-        return ""
-    return f"{default:g}" if isinstance(default, float) else str(default)
+def say_missing(options: Iterable[Option]) -> str:
+    """Return the line that asks for options which a run cannot do without."""
+    *first, last = (each.spelled for each in options)
+    return f"{', '.join(first)}{' and ' if first else ''}{last} must be given: --help says more"

@@ -13,8 +13,9 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from pcevolve import privacy
 from pcevolve.errors import UsageError
+from pcevolve.public.declared import list_options
 from pcevolve.public.figures import parse_delta
-from pcevolve.public.options import Setting, list_options
+from pcevolve.public.options import Setting
 
 MOST_ITERATIONS = 1000
 MOST_CLASSES = 1000

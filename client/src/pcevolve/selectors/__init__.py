@@ -1,4 +1,4 @@
-"""Methods: how private data choose among candidates. One file for each family, one line here for each method.
+"""Methods: how private data choose among candidates. One file for each family; ``public.methods`` lists them.
 
 A family's file has the mechanism (``measure``, the only access to private data, and ``pick``, which is public), its
 sensitivity, the neighbours that are worst for it, what a budget buys (the lift), the defaults and the printed
@@ -10,10 +10,13 @@ To ask what a method is or costs loads NumPy, but neither SciPy nor OpenDP nor P
 
 from __future__ import annotations
 
+from importlib import import_module
+
 from pcevolve.privacy import Budget
-from pcevolve.public.methods import AUTO, require_method
+from pcevolve.public.method_names import AUTO, require_method
+from pcevolve.public.methods import METHOD_TABLE
 from pcevolve.public.settings import USUAL_DELTA
-from pcevolve.selectors import cells, contrastive, control, joint, means, votes
+from pcevolve.selectors import control, means
 from pcevolve.selectors.method import Method, first_selection
 from pcevolve.selectors.rounds import Scope
 from pcevolve.selectors.scene import Measurement, PrivateEmbeddings, Scene, Selector
@@ -32,20 +35,14 @@ __all__ = [
     "resolve_method",
 ]
 
-METHODS: dict[str, Method] = {
-    each.name: each
-    for each in (
-        votes.AUG_PE,
-        means.METHOD,
-        joint.METHOD,
-        contrastive.METHOD,
-        votes.PE,
-        votes.PE_EM,
-        control.RANDOM,
-        cells.METHOD,
-        control.TEXT_TO_IMAGE,
-    )
-}
+
+def _load(place: str) -> Method:
+    module, _, name = place.partition(":")
+    found: Method = getattr(import_module(f"pcevolve.selectors.{module}"), name)
+    return found
+
+
+METHODS: dict[str, Method] = {name: _load(entry.place) for name, entry in METHOD_TABLE.items()}
 MAX_NOISE_TO_CLIP_RATIO = 0.67
 """Noise on class means, in clip radii of their deviations per axis, beyond which they say less than the prompt does: on
 the development data they beat votes at 0.56 (two shots, epsilon 10) and lose with a linear head at 0.84 (ten shots,
@@ -56,7 +53,7 @@ def find_method(name: str) -> Method:
     """Find a method by its name, or by the one that it has in its paper's tables; else ``UsageError``."""
     if name == control.FOLLOWING.name:
         return control.FOLLOWING
-    return METHODS[name] if name in METHODS else METHODS[require_method(name)]
+    return METHODS[name] if name in METHODS else METHODS[require_method(name, METHODS)]
 
 
 def resolve_method(

@@ -28,7 +28,6 @@ from pcevolve.geometry.distances import (
 from pcevolve.geometry.frame import idle_step, is_rounded_to, round_to_noise_scale
 from pcevolve.privacy import Event, Events
 from pcevolve.public import settings
-from pcevolve.public.methods import METHOD_SETTINGS
 from pcevolve.selectors.consistency import has_shape
 from pcevolve.selectors.method import Method, Schedule, always
 from pcevolve.selectors.rounds import Scope, gaussian_once
@@ -182,5 +181,4 @@ METHOD = Method(
     initial=4,
     pool="all",
     keep="selected",
-    parameters=METHOD_SETTINGS["secpe"],
 )

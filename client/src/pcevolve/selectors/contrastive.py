@@ -13,7 +13,6 @@ from pcevolve.dp.mechanisms import FloatArray, Noise, clamp
 from pcevolve.errors import DataError
 from pcevolve.geometry.distances import IntArray, distances
 from pcevolve.privacy import Event, Events, Relation
-from pcevolve.public.methods import METHOD_SETTINGS
 from pcevolve.selectors.consistency import Drawn
 from pcevolve.selectors.control import best_tenth, drawn_lift
 from pcevolve.selectors.method import Method, Sensitivity
@@ -148,5 +147,4 @@ METHOD = Method(
     # one score may rise from 0 to 1 where another falls from 1 to 0
     sensitivity=Sensitivity(lambda relation: 2.0, "utilities"),
     worst_case=moving_centres,
-    parameters=METHOD_SETTINGS["pcevolve"],
 )

@@ -13,6 +13,7 @@ from pcevolve.privacy import FREE, Budget, Event, Relation
 from pcevolve.public import settings
 from pcevolve.public.canonical import list_unused
 from pcevolve.public.figures import format_loss, in_full
+from pcevolve.public.methods import METHOD_TABLE
 from pcevolve.public.plan import PublicPlan
 from pcevolve.selectors.rounds import (
     Calibration,
@@ -142,9 +143,13 @@ class Method:
     keep: Literal["last", "selected"] = "last"
     appearance: AppearanceMode = "as-is"
     centre_first: str = ""
-    parameters: type[settings.MethodSettings] = settings.MethodSettings
     final_selection_queries_data: bool = False
     varies: bool = True
+
+    @property
+    def parameters(self) -> type[settings.MethodSettings]:
+        """The options that it has, as the table of methods says."""
+        return METHOD_TABLE[self.name].parameters if self.name in METHOD_TABLE else settings.MethodSettings
 
     @property
     def own_options(self) -> frozenset[str]:

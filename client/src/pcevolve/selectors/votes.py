@@ -21,7 +21,6 @@ from pcevolve.geometry.distances import IntArray, nearest_of_some
 from pcevolve.geometry.frame import idle_step, is_rounded_to, round_to_noise_scale
 from pcevolve.privacy import Budget, Event, Events, Relation
 from pcevolve.public import settings
-from pcevolve.public.methods import METHOD_SETTINGS
 from pcevolve.selectors.consistency import are_entrants, has_shape
 from pcevolve.selectors.control import best_tenth, drawn_lift
 from pcevolve.selectors.method import Method, Schedule, Sensitivity, always
@@ -270,7 +269,6 @@ PE = Method(
     delta=settings.USUAL_DELTA,
     prototypes=None,
     schedule=Schedule(0.98, 0.6),
-    parameters=METHOD_SETTINGS["pe"],
 )
 
 DRAWS = 5
@@ -296,7 +294,6 @@ PE_EM = replace(
     sensitivity=ONE_VOTE,
     published=None,
     prototypes=DRAWS,
-    parameters=settings.MethodSettings,
 )
 
 AUG_PE = Method(
@@ -322,7 +319,6 @@ AUG_PE = Method(
     variations=3,
     keep="selected",
     final_selection_queries_data=True,
-    parameters=METHOD_SETTINGS["aug-pe"],
 )
 """Augmented Private Evolution (Xie et al., ICML 2024, Algorithm 1): votes as in Private Evolution; the best are kept.
 

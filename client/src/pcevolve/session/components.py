@@ -23,7 +23,7 @@ from pcevolve.private.judge import PrivateJudge, PrivateViews, UniformJudge
 from pcevolve.private.secrets import Sources
 from pcevolve.providers import dialect as find_dialect
 from pcevolve.providers.dialect import Dialect, require
-from pcevolve.public.options import list_options
+from pcevolve.public.declared import list_options
 from pcevolve.public.parts import Secrecy
 from pcevolve.public.plan import PublicPlan
 from pcevolve.selectors import Method, Scope

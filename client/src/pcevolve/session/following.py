@@ -21,8 +21,8 @@ from pcevolve.evolution import Pool
 from pcevolve.providers import dialect
 from pcevolve.providers.dialect import Dialect, require
 from pcevolve.public.canonical import drop_unused
+from pcevolve.public.declared import spell, validate
 from pcevolve.public.fields import PlanFields
-from pcevolve.public.options import spell, validate
 from pcevolve.public.parts import Library
 from pcevolve.public.plan import FROM_RELEASE, PublicPlan
 from pcevolve.public.release import Query, Receipt

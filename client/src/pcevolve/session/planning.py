@@ -24,9 +24,9 @@ from pcevolve.ledger.ledger import Account, Ledger, Limits, Origin, Terms
 from pcevolve.private import ProgressCallback, no_progress
 from pcevolve.providers.dialect import Advice, ModelSize
 from pcevolve.public.canonical import drop_unused
+from pcevolve.public.declared import spell, validate
 from pcevolve.public.fields import PlanFields
 from pcevolve.public.methods import SecretEvolution
-from pcevolve.public.options import spell, validate
 from pcevolve.public.parts import Earlier, Exact, Library, Secrecy
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.requests import MOST_AT_ONCE

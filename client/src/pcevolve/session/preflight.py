@@ -26,9 +26,10 @@ from pcevolve.private.sources import (
     parse_source,
     require_folder,
 )
+from pcevolve.public.declared import list_options, spell
 from pcevolve.public.figures import parse_epsilon
 from pcevolve.public.modality import Kind
-from pcevolve.public.options import list_options, spell, spell_before, spell_flag
+from pcevolve.public.options import spell_before, spell_flag
 from pcevolve.session.folder import LOST, RunFolder
 from pcevolve.session.owner import OwnerFolder
 

@@ -20,9 +20,10 @@ from pcevolve.private.secrets import Sources, cap_weights, read_secrets
 from pcevolve.private.spelling import find_companions, find_respelled, find_shortened
 from pcevolve.private.units import Shots
 from pcevolve.providers import dialect
+from pcevolve.public.declared import validate
 from pcevolve.public.figures import parse_epsilon
 from pcevolve.public.methods import SecretEvolution
-from pcevolve.public.options import spell_flag, validate
+from pcevolve.public.options import spell_flag
 from pcevolve.public.parts import Secrecy
 from pcevolve.public.settings import USUAL_BOUND, USUAL_PRIOR, USUAL_SIZE
 from pcevolve.public.words import choose_labels

@@ -11,7 +11,8 @@ import tomli_w
 
 from pcevolve.config.config import RunConfig
 from pcevolve.errors import UsageError
-from pcevolve.public.options import Option, list_options
+from pcevolve.public.declared import list_options
+from pcevolve.public.options import Option
 from pcevolve.public.settings import USUAL_BOUND, USUAL_DELTA, USUAL_PRIOR
 
 NAME = "pcevolve.toml"
@@ -76,7 +77,7 @@ def render_template(whole: bool) -> str:
 def _comment(option: Option) -> Iterator[str]:
     facts = [option.kind] if option.kind else []
     facts += [option.bounds] if option.bounds else []
-    facts += [f"of {', '.join(option.owners)}"] if option.owners else []
+    facts += [f"of {', '.join(option.methods)}"] if option.methods else []
     facts += ["public"] if option.setting.public else []
     facts += [f"or the environment's {option.setting.variable}"] if option.setting.variable else []
     text = option.help + (f" [{'; '.join(facts)}]" if facts else "")

@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from pcevolve.errors import UsageError
 from pcevolve.privacy import Budget
 from pcevolve.public import settings
+from pcevolve.public.declared import EXACT, spell
 from pcevolve.public.figures import (
     describe_guesses,
     format_loss,
@@ -18,7 +19,7 @@ from pcevolve.public.figures import (
     parse_epsilon,
     parse_noise_multiplier,
 )
-from pcevolve.public.options import EXACT, Setting, spell
+from pcevolve.public.options import Setting
 
 if TYPE_CHECKING:
     from pcevolve.selectors.planner import BudgetPlan, SecretPlan
@@ -120,7 +121,7 @@ def _secrets(asked: PlannedRun, planned: BudgetPlan) -> SecretPlan | None:
     from pcevolve.selectors import find_method
 
     chosen, scope = find_method(planned.method), planned.scope
-    if "secrets" not in chosen.own_options:
+    if "secret_prior" not in chosen.own_options:
         _require_no_secrets(asked, chosen.name)
         return None
     from pcevolve.dp.attacks import protection, secret_budget

@@ -1,0 +1,38 @@
+"""What methods are called: also by the papers, and where those are that make no dataset. The standard library alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from pcevolve.errors import UsageError
+
+AUTO: Final = "auto"
+"""Chooses a method by public sizes; it is none itself."""
+ALIASES: Final = {"b": "t2i"}
+"""What the papers call methods that have a name of their own here."""
+ELSEWHERE: Final = {
+    "init": "the untrained head is a row of the tables of 'pcevolve-bench table'",
+    "private": "the private images themselves are judged by 'pcevolve evaluate' with --mix",
+    "dp-means-classifier": "every run of dp-means releases it: 'pcevolve classify RUN IMAGES' applies it, and a table "
+    "of 'pcevolve-bench table' has it as a row",
+}
+"""Rows of the papers' tables that make no dataset, and where to find them."""
+
+
+def require_method(name: str, known: Iterable[str]) -> str:
+    """Return a method's own name, also for the one that it has in its paper's tables; ``auto`` is one if it is known.
+
+    Raises:
+        UsageError: It is none of those that are known.
+    """
+    name = ALIASES.get(name, name)
+    if name in known:
+        return name
+    if name in ELSEWHERE:
+        raise UsageError(f"'{name}' makes no dataset, so it is no method: {ELSEWHERE[name]}")
+    if name == AUTO:
+        raise UsageError(
+            "auto is not a method but chooses one by public sizes: name the one that it would take"
+        )
+    raise UsageError(f"unknown method '{name}': choose one of {', '.join(sorted({*known, AUTO}))}")
