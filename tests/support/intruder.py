@@ -35,11 +35,11 @@ ioprio_set 9 0 0 | ioprio_get 9 0 | sched_setaffinity 0 0 0 | sched_setscheduler
 sched_setattr 0 0 0
 keyctl 9999 0 0 0 0 | add_key 0 0 0 0 0 | request_key 0 0 0 0
 io_uring_setup 0 0 | io_uring_enter -1 0 0 0 0 0 | io_uring_register -1 0 0 0 | perf_event_open 0 0 0 0 0
-userfaultfd 0xffff | bpf 999 0 0 | seccomp 99 0 0 | landlock_create_ruleset 0 0 99 | landlock_add_rule -1 0 0 99
+userfaultfd 0xffff | bpf 999 0 0 | seccomp 99 0 0
 mount 0 0 0 0 0 | umount2 0 0 | pivot_root 0 0 | chroot 0 | unshare 0 | setns -1 0 | open_tree -1 0 0
 move_mount -1 0 -1 0 0 | fsopen 0 0 | fsmount -1 0 0 | mount_setattr -1 0 0 0 0
 openat2 -1 0 0 0 | name_to_handle_at -1 0 0 0 0 | open_by_handle_at -1 0 0
-openat -1 0 0x200 0 | openat -1 0 0x203 0 | openat -1 0 3 0 | openat -1 0 0x200000 0 | open 0 0x200 0 | open 0 3 0
+openat -1 0 0x200 0 | openat -1 0 0x203 0 | openat -1 0 3 0 | open 0 0x200 0 | open 0 3 0
 truncate 0 0 | creat 0 0
 setxattr 0 0 0 0 0 | lsetxattr 0 0 0 0 0 | fsetxattr -1 0 0 0 0 | removexattr 0 0 | getxattr 0 0 0 0 | listxattr 0 0 0
 chown 0 -1 -1 | lchown 0 -1 -1 | fchown -1 -1 -1 | fchownat -1 0 -1 -1 0 | mknod 0 0 0 | mknodat -1 0 0 0
@@ -61,6 +61,7 @@ setsockopt -1 1 2 0 0 | getsockopt -1 1 2 0 0
 """
 _METADATA = "chmod 0 0 | fchmod -1 0 | fchmodat -1 0 0 | utimensat -1 1 0 0"
 _TERMINAL = "ioctl -1 0x5402 0 | ioctl -1 0x5403 0 | ioctl -1 0x5404 0"
+_RULES = "landlock_create_ruleset 0 0 99 | landlock_add_rule -1 0 0 99 | openat -1 0 0x200000 0 | open 0 0x200000 0"
 _SHARED = "utimensat -1 0 0 0 | fcntl -1 4 0 | ioctl -1 0x5421 0"
 _LOCKS = (
     "flock -1 2 | fcntl -1 5 0 | fcntl -1 6 0 | fcntl -1 7 0 | fcntl -1 36 0 | fcntl -1 37 0 | fcntl -1 38 0"
@@ -76,8 +77,8 @@ setsockopt -1 41 99 0 0 | socket 1 1 0 | socket 16 2 0
 ATTEMPTS: Mapping[str, Sequence[str]] = {
     name: [each.strip() for text in texts for each in re.split(r"[|\n]", text) if each.strip()]
     for name, texts in {
-        "keeper": (_EVERYWHERE, _WITHOUT_NETWORK, _METADATA, _SHARED, _TERMINAL),
-        "runner": (_EVERYWHERE, _ODD_CONNECTIONS, _METADATA, _LOCKS, _TERMINAL),
+        "keeper": (_EVERYWHERE, _WITHOUT_NETWORK, _METADATA, _SHARED, _TERMINAL, _RULES),
+        "runner": (_EVERYWHERE, _ODD_CONNECTIONS, _METADATA, _LOCKS, _TERMINAL, _RULES),
         "offline": (_EVERYWHERE, _WITHOUT_NETWORK),
     }.items()
 }

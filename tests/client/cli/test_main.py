@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import socket
 import subprocess
 import sys
+import tempfile
+from collections.abc import Iterator
 from functools import partial
+from pathlib import Path
 from types import ModuleType
 
 import pytest
 
+from pcevolve.cli import audit, finished
 from pcevolve.cli import main as entry
 from pcevolve.cli.commands import COMMANDS
-from support.confined import confines, in_a_process
+from support.confined import confines, in_a_process, lay_out
 
 NETWORKED = {"demo", "doctor", "fetch-encoder", "preview", "prompts", "run"}
 
@@ -48,6 +53,50 @@ def test_a_command_without_a_network_has_no_socket_no_program_and_no_child(comma
     free = ["done", "FileNotFoundError", "done"]
     expected = free if command in NETWORKED else ["PermissionError"] * 3
     assert in_a_process(lambda: carry_out_a_probe(command)) == expected
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(dir="/tmp") as made:
+        yield lay_out(Path(made))
+
+
+PLANTED = {
+    "audit": "pcevolve.auditing",
+    "audit --html": "pcevolve.auditing",
+    "export --format parquet": "pcevolve.publish.dataset",
+    "plan": "pcevolve.session.console",
+    "report": "pcevolve.pages.report.page",
+}
+"""By command, a module that it imports when it knows what it is asked for."""
+
+
+@confines
+@pytest.mark.parametrize("command", PLANTED)
+def test_what_reads_a_record_reaches_the_run_s_folder_and_no_other_file(command: str, folder: Path) -> None:
+    def work() -> dict[str, bool]:
+        found: dict[str, bool] = {}
+
+        class Planted(ModuleType):
+            def __getattr__(self, name: str) -> object:
+                for path, mode in (("own/file", "rb"), ("own/new", "wb"), ("private/image", "rb")):
+                    try:
+                        (folder / path).open(mode).close()
+                        found[path] = True
+                    except OSError:
+                        found[path] = False
+                raise AttributeError(name)
+
+        sys.modules[PLANTED[command]] = Planted(PLANTED[command])
+        for module in (finished, audit):
+            module.require_run = lambda path: None  # type: ignore[attr-defined]
+        sys.argv = ["pcevolve", *command.split(), str(folder / "own")]
+        with contextlib.suppress(ImportError):
+            entry.main()
+        return found
+
+    writes = command not in ("audit", "plan")
+    assert in_a_process(work) == {"own/file": True, "own/new": writes, "private/image": False}
 
 
 def test_the_entry_imports_nothing_but_the_standard_library() -> None:

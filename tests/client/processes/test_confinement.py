@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import ctypes
 import json
 import os
@@ -9,6 +10,7 @@ import resource
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 from contextlib import closing
 from pathlib import Path
@@ -16,7 +18,13 @@ from sqlite3 import OperationalError, connect
 
 import pytest
 
-from pcevolve.processes.confinement import ConfinementError, confine_keeper, confine_launcher
+from pcevolve.processes.confinement import (
+    ConfinementError,
+    confine_keeper,
+    confine_launcher,
+    confine_offline,
+    leave_files,
+)
 from support import intruder
 from support.confined import NOBODY, confine, confines, in_a_process
 
@@ -202,3 +210,29 @@ def test_libraries_load_and_train_in_a_keeper(tmp_path: Path) -> None:
         [sys.executable, "-P", "-c", LIBRARIES, str(tmp_path)], capture_output=True, text=True, timeout=300
     )
     assert (done.stdout, done.stderr) == ("done numpy\n", "")
+
+
+def test_a_command_gives_up_files_once_it_knows_which_it_needs(folder: Path) -> None:
+    def work() -> list[object]:
+        atexit._clear()  # what is the test's own
+        confine_offline()
+        leave_files([str(folder / "shared")], [str(folder / "own")])
+        Path(tempfile.mkdtemp(), "file").write_bytes(b"temporary")
+        done = [name for name, succeeds in intruder.try_files(folder).items() if succeeds]
+        (folder / "own" / "made").write_bytes((folder / "shared" / "body").read_bytes())
+        temporary = tempfile.gettempdir()
+        atexit._run_exitfuncs()
+        return [done, temporary, Path(temporary).exists()]
+
+    done, temporary, left = in_a_process(work)
+    # An empty folder beside its temporary one, which it has to remove at its end, is no more than a name.
+    assert (done, left) == (["remove a shared folder"], False)
+    assert temporary.startswith("/tmp/pcevolve-")
+
+
+def test_a_process_of_somebody_else_keeps_its_files(folder: Path) -> None:
+    def work() -> int:
+        leave_files([], [])
+        return len((folder / "private" / "image").read_bytes())
+
+    assert in_a_process(work) == 7

@@ -15,7 +15,7 @@ import typer
 from pydantic import BaseModel, ConfigDict, Field
 from rich.console import Console
 
-from pcevolve.cli.options import Json, RunPath, Verbose, drop_unset, require_run, takes
+from pcevolve.cli.options import Json, RunPath, Verbose, drop_unset, leave_files, require_run, takes
 from pcevolve.dp_audit.claim import Claim
 from pcevolve.errors import ModelError, printable
 from pcevolve.privacy import Budget
@@ -86,6 +86,7 @@ def audit(
     the run whose release this one starts from; 2 if another version made the run.
     """
     require_run(folder)
+    leave_files([folder, capture, encoder_weights, *(sources or ())], [folder] * html)
     from pcevolve.auditing import Audit, find_encoder
     from pcevolve.session.folder import RunFolder
     from pcevolve.session.progress import error_console

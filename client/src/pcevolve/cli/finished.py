@@ -12,7 +12,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from pcevolve.cli.options import Json, RunPath, require_run
+from pcevolve.cli.options import Json, RunPath, leave_files, require_run
 from pcevolve.errors import UsageError, printable
 from pcevolve.public.modality import MODALITIES
 from pcevolve.screen import NARROW, print_table
@@ -26,6 +26,7 @@ EncoderWeights = Annotated[
 def report(folder: RunPath) -> None:
     """Write the page about a finished run anew, as this version words it."""
     require_run(folder)
+    leave_files([], [folder])
     from pcevolve.pages.report.page import write_report
     from pcevolve.session.folder import RunFolder
 
@@ -36,6 +37,7 @@ def report(folder: RunPath) -> None:
 def plan(folder: RunPath) -> None:
     """Show all that is public of a run: what it sends and promises, its prompts and settings."""
     require_run(folder)
+    leave_files([folder])
     from pcevolve.session.console import describe_begun
 
     rows = ((title, printable(text)) for title, text in describe_begun(folder))
@@ -48,6 +50,7 @@ def export(
 ) -> None:
     """Write the dataset of a finished run as Parquet or WebDataset beside its images."""
     require_run(folder)
+    leave_files([], [folder])
     from pcevolve.publish.dataset import export_run
     from pcevolve.session.folder import RunFolder
 

@@ -12,6 +12,7 @@ import typer
 from pcevolve.config.sources import complete
 from pcevolve.config.sources import gather as gather_sources
 from pcevolve.config.table import require_sound, run_options
+from pcevolve.processes import confinement
 from pcevolve.public.options import Option
 
 Command = TypeVar("Command", bound=Callable[..., None])
@@ -27,6 +28,12 @@ ConfigFile = Annotated[
     Path | None,
     typer.Option("--config", help="TOML file of options, as pcevolve init writes it; --set and flags win."),
 ]
+
+
+def leave_files(reads: Iterable[Path | str | None], writes: Iterable[Path] = ()) -> None:
+    """Let a command's own process reach no other files; one that is not there is what the command will tell of."""
+    there = [str(path) for path in reads if path is not None and Path(path).exists()]
+    confinement.leave_files(there, [str(path) for path in writes])
 
 
 def require_run(folder: Path) -> None:

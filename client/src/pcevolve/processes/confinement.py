@@ -24,6 +24,8 @@ from pcevolve.processes.system_calls import KEEPER, OFFLINE, RUNNER, Profile, ma
 
 LATEST = 7
 """The version of Landlock whose rights are known here; a newer kernel is asked for these."""
+_offline: list[Enforcement] = []
+"""That of this process, once it has given up its network."""
 _PR_SET_DUMPABLE, _PR_SET_NO_NEW_PRIVS = 4, 38
 
 
@@ -107,8 +109,49 @@ def confine_launcher(
 
 
 def confine_offline(enforced: Enforcement | None = None) -> Enforcement:
-    """Leave this process no socket of any family and no other program; ``restrict_files`` may follow."""
-    return _confine(OFFLINE, None, (), enforced)
+    """Leave this process no socket of any family and no other program; ``leave_files`` may follow."""
+    can = _confine(OFFLINE, None, (), enforced)
+    _offline.append(can)
+    return can
+
+
+def leave_files(reads: Iterable[str], writes: Iterable[str]) -> None:
+    """Leave a process that is offline these files alone, what its libraries read, and a temporary folder of its own.
+
+    A process that ``confine_offline`` was not called in stays as free as it is.
+
+    Raises:
+        ConfinementError: As ``confine_keeper`` does.
+    """
+    if not _offline or not _offline[0].landlock:
+        return
+    import atexit  # the entry imports this module, and most commands have no use for these
+    import shutil
+    import tempfile
+
+    _require_one_thread()
+    temporary = tempfile.mkdtemp(prefix="pcevolve-")
+    atexit.register(shutil.rmtree, temporary, ignore_errors=True)
+    tempfile.tempdir = os.environ["TMPDIR"] = temporary
+    try:
+        restrict(
+            [*list_system_paths(), *_list_caches(), *reads],
+            [*writes, temporary, os.devnull],
+            _offline[0].landlock,
+            connects=False,
+            signals=False,
+            clears=[os.path.dirname(temporary)],  # noqa: PTH120
+        )
+    except OSError as error:
+        raise ConfinementError(f"this process cannot be confined: {error}") from None
+
+
+def _list_caches() -> list[str]:
+    """Return where encoders' weights were fetched to, as far as it is there."""
+    home = os.path.expanduser("~/.cache")  # noqa: PTH111
+    wanted = [os.path.join(os.environ.get("XDG_CACHE_HOME", home), name) for name in ("huggingface", "torch")]  # noqa: PTH118
+    wanted += [os.environ[name] for name in ("HF_HOME", "HF_HUB_CACHE", "TORCH_HOME") if name in os.environ]
+    return [path for path in wanted if os.path.exists(path)]  # noqa: PTH110
 
 
 def _confine(
@@ -131,8 +174,7 @@ def _confine(
     can = enforced or find_enforcement()
     if sys.platform != "linux":
         return can
-    if len(os.listdir("/proc/self/task")) != 1:  # noqa: PTH208
-        raise ConfinementError("another thread runs already, which would keep all files: confine first")
+    _require_one_thread()
     _close_sockets()
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     for option, value in ((_PR_SET_DUMPABLE, 0), (_PR_SET_NO_NEW_PRIVS, 1)):
@@ -150,6 +192,11 @@ def _confine(
     except OSError as error:
         raise ConfinementError(f"this process cannot be confined: {error}") from None
     return can
+
+
+def _require_one_thread() -> None:
+    if len(os.listdir("/proc/self/task")) != 1:  # noqa: PTH208
+        raise ConfinementError("another thread runs already, which would keep all files: confine first")
 
 
 def _close_sockets() -> None:

@@ -175,15 +175,20 @@ KEEPER = Profile(_FREE | {"flock"}, {**_DEMANDING, "fcntl": ((Argument(1, _FCNTL
 """Private files and no network. It may change nothing that others see of a file which it may only read, or share."""
 RUNNER = Profile(_FREE | _CONNECTIONS, {**_DEMANDING, **_NETWORK}, connects=True)
 """The network and no private file. It may lock nothing: a lock on a file that the keeper may lock carries bits."""
+_RULES = frozenset(["landlock_create_ruleset", "landlock_add_rule", "landlock_restrict_self"])
+
 OFFLINE = Profile(
-    _FREE | {"flock", "chmod", "fchmod", "fchmodat", "utimensat"},
+    _FREE | _RULES | {"flock", "chmod", "fchmod", "fchmodat", "utimensat"},
     {
         **_DEMANDING,
+        # A rule of Landlock is made with O_PATH.
+        "open": ((Argument(1, _OPEN_FLAGS[0], _O_ACCMODE | _O_TRUNC),),),
+        "openat": ((Argument(2, _OPEN_FLAGS[0], _O_ACCMODE | _O_TRUNC),),),
         "fcntl": ((Argument(1, _FCNTL + _FCNTL_FLAGS + _FCNTL_LOCKS),),),
         "ioctl": ((Argument(1, _IOCTL + _IOCTL_FLAGS + _IOCTL_TERMINAL),),),
     },
 )
-"""A command that needs no network, of one process, with a terminal."""
+"""A command that needs no network, of one process, with a terminal. It may give up files later."""
 
 
 def may_signal(profile: Profile, pids: tuple[int, ...]) -> Profile:
