@@ -64,6 +64,7 @@ def folder() -> Iterator[Path]:
 PLANTED = {
     "audit": "pcevolve.auditing",
     "audit --html": "pcevolve.auditing",
+    "check": "pcevolve.session.first.check",
     "export --format parquet": "pcevolve.publish.dataset",
     "plan": "pcevolve.session.console",
     "report": "pcevolve.pages.report.page",
@@ -73,9 +74,12 @@ PLANTED = {
 
 @confines
 @pytest.mark.parametrize("command", PLANTED)
-def test_what_reads_a_record_reaches_the_run_s_folder_and_no_other_file(command: str, folder: Path) -> None:
+def test_a_command_writes_what_it_is_for_and_reads_a_record_or_private_files(
+    command: str, folder: Path
+) -> None:
     def work() -> dict[str, bool]:
         found: dict[str, bool] = {}
+        os.environ["TMPDIR"] = str(folder)
 
         class Planted(ModuleType):
             def __getattr__(self, name: str) -> object:
@@ -95,8 +99,9 @@ def test_what_reads_a_record_reaches_the_run_s_folder_and_no_other_file(command:
             entry.main()
         return found
 
-    writes = command not in ("audit", "plan")
-    assert in_a_process(work) == {"own/file": True, "own/new": writes, "private/image": False}
+    writes = command not in ("audit", "check", "plan")
+    # Private images may be links to anywhere; a record is whole in its folder.
+    assert in_a_process(work) == {"own/file": True, "own/new": writes, "private/image": command == "check"}
 
 
 def test_the_entry_imports_nothing_but_the_standard_library() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
 import ctypes
 import json
 import os
@@ -214,20 +213,35 @@ def test_libraries_load_and_train_in_a_keeper(tmp_path: Path) -> None:
 
 def test_a_command_gives_up_files_once_it_knows_which_it_needs(folder: Path) -> None:
     def work() -> list[object]:
-        atexit._clear()  # what is the test's own
+        os.environ["TMPDIR"], tempfile.tempdir = str(folder), None
         confine_offline()
         leave_files([str(folder / "shared")], [str(folder / "own")])
-        Path(tempfile.mkdtemp(), "file").write_bytes(b"temporary")
+        with tempfile.NamedTemporaryFile() as file:
+            file.write(b"temporary")
         done = [name for name, succeeds in intruder.try_files(folder).items() if succeeds]
         (folder / "own" / "made").write_bytes((folder / "shared" / "body").read_bytes())
-        temporary = tempfile.gettempdir()
-        atexit._run_exitfuncs()
-        return [done, temporary, Path(temporary).exists()]
+        return [done, os.environ["TMPDIR"]]
 
-    done, temporary, left = in_a_process(work)
-    # An empty folder beside its temporary one, which it has to remove at its end, is no more than a name.
-    assert (done, left) == (["remove a shared folder"], False)
-    assert temporary.startswith("/tmp/pcevolve-")
+    assert in_a_process(work) == [[], f"{folder}/pcevolve-{NOBODY if os.getuid() == 0 else os.getuid()}"]
+
+
+@pytest.mark.parametrize("place", ["link", "readable", "file"])
+def test_a_temporary_folder_that_others_prepared_is_refused(place: str, folder: Path) -> None:
+    def work() -> str:
+        os.environ["TMPDIR"] = str(folder)
+        path = folder / f"pcevolve-{os.getuid()}"
+        if place == "link":
+            path.symlink_to(folder / "private")
+        elif place == "readable":
+            path.mkdir(0o755)
+        else:
+            path.touch()
+        confine_offline()
+        with pytest.raises(ConfinementError, match="is not yours alone: remove it"):
+            leave_files([], [])
+        return "refused"
+
+    assert in_a_process(work) == "refused"
 
 
 def test_a_process_of_somebody_else_keeps_its_files(folder: Path) -> None:

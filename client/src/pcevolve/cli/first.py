@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pcevolve.cli.options import ConfigFile, Json, Said, gather, takes
+from pcevolve.cli.options import ConfigFile, Json, Said, gather, leave_files, takes
 from pcevolve.config.table import run_options
 from pcevolve.encoders import FETCHED
 from pcevolve.errors import DataError, UsageError, printable
@@ -71,6 +71,8 @@ def check(
     Nothing is sent and nothing is spent. Exit code 0 if a run would take the folder as it is, 3 if not.
     """
     asked = gather(context, options, said, config)
+    # Private files may be links to anywhere; written is the map alone.
+    leave_files(["/"], [] if write_unit_map is None else [write_unit_map.absolute().parent])
     from pcevolve.config.config import RunConfig
     from pcevolve.session.first.check import check_folder, check_texts, spell_source
     from pcevolve.session.preflight import makes_texts

@@ -12,6 +12,7 @@ import typer
 from pcevolve.config.sources import complete
 from pcevolve.config.sources import gather as gather_sources
 from pcevolve.config.table import require_sound, run_options
+from pcevolve.errors import UsageError
 from pcevolve.processes import confinement
 from pcevolve.public.options import Option
 
@@ -32,8 +33,13 @@ ConfigFile = Annotated[
 
 def leave_files(reads: Iterable[Path | str | None], writes: Iterable[Path] = ()) -> None:
     """Let a command's own process reach no other files; one that is not there is what the command will tell of."""
-    there = [str(path) for path in reads if path is not None and Path(path).exists()]
-    confinement.leave_files(there, [str(path) for path in writes])
+    read, written = (
+        [str(path) for path in paths if path is not None and Path(path).exists()] for paths in (reads, writes)
+    )
+    try:
+        confinement.leave_files(read, written)
+    except confinement.ConfinementError as error:
+        raise UsageError(str(error)) from None
 
 
 def require_run(folder: Path) -> None:

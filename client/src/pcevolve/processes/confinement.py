@@ -10,6 +10,7 @@ Enforcement(landlock=7, seccomp=True)
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import resource
@@ -125,14 +126,8 @@ def leave_files(reads: Iterable[str], writes: Iterable[str]) -> None:
     """
     if not _offline or not _offline[0].landlock:
         return
-    import atexit  # the entry imports this module, and most commands have no use for these
-    import shutil
-    import tempfile
-
     _require_one_thread()
-    temporary = tempfile.mkdtemp(prefix="pcevolve-")
-    atexit.register(shutil.rmtree, temporary, ignore_errors=True)
-    tempfile.tempdir = os.environ["TMPDIR"] = temporary
+    temporary = os.environ["TMPDIR"] = _make_temporary_folder()
     try:
         restrict(
             [*list_system_paths(), *_list_caches(), *reads],
@@ -140,10 +135,23 @@ def leave_files(reads: Iterable[str], writes: Iterable[str]) -> None:
             _offline[0].landlock,
             connects=False,
             signals=False,
-            clears=[os.path.dirname(temporary)],  # noqa: PTH120
         )
     except OSError as error:
         raise ConfinementError(f"this process cannot be confined: {error}") from None
+
+
+def _make_temporary_folder() -> str:
+    """Return a folder that is this user's alone and stays; PyTorch cannot be imported without one."""
+    path = os.path.join(os.environ.get("TMPDIR", "/tmp"), f"pcevolve-{os.getuid()}")  # noqa: PTH118, S108
+    try:
+        with contextlib.suppress(FileExistsError):
+            os.mkdir(path, 0o700)  # noqa: PTH102
+        found = os.lstat(path)  # somebody else may have made it first, or a link
+    except OSError as error:
+        raise ConfinementError(f"no temporary folder can be made: {error}") from None
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or stat.S_IMODE(found.st_mode) & 0o077:
+        raise ConfinementError(f"{path} is not yours alone: remove it, or set TMPDIR to a folder of your own")
+    return path
 
 
 def _list_caches() -> list[str]:

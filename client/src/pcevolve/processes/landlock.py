@@ -28,13 +28,7 @@ def find_version() -> int:
 
 
 def restrict(
-    reads: Iterable[str],
-    writes: Iterable[str],
-    version: int,
-    *,
-    connects: bool,
-    signals: bool,
-    clears: Iterable[str] = (),
+    reads: Iterable[str], writes: Iterable[str], version: int, *, connects: bool, signals: bool
 ) -> None:
     """Let this thread, and those that it starts, reach no other file or folder than these and what is below them.
 
@@ -44,7 +38,6 @@ def restrict(
         version: The kernel's, or an older one.
         connects: TCP connections may be opened (from version 4 on; else nothing is said about them).
         signals: Processes outside may be sent signals (from version 6 on).
-        clears: Folders from which empty folders may be removed.
 
     Raises:
         OSError: One of them does not exist, or the kernel refuses.
@@ -60,8 +53,6 @@ def restrict(
             _allow(rules, path, _READ & handled)
         for path in writes:
             _allow(rules, path, _WRITE & handled)
-        for path in clears:
-            _allow(rules, path, _REMOVE_DIR)
         _call(_RESTRICT, rules, 0)
     finally:
         os.close(rules)
