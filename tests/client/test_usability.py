@@ -16,7 +16,7 @@ from PIL.PngImagePlugin import PngInfo
 
 import pcevolve
 from pcevolve.auditing import audit
-from pcevolve.egress.gate import PacedJudge
+from pcevolve.egress.gate import RecordingJudge
 from pcevolve.egress.transport import Incoming, Outgoing
 from pcevolve.errors import UnusableError
 from pcevolve.evolution import Pool, evolve, make_pool
@@ -234,7 +234,7 @@ def test_nothing_more_is_released_where_a_later_round_brings_nothing_new(tmp_pat
 def finish_regardless(root: Path, provider: FakeProvider, **changes: object) -> Path:
     """A run whose client does not look at what came."""
     run = SmallRun.open(root, small_plan(**changes), provider)
-    judge = PacedJudge(run.judge, run.gate, lambda pool: None)
+    judge = RecordingJudge(run.judge, run.gate, lambda pool: None)
     identify = Usability(run.plan, run.transcript.bodies.file).identify
     evolved = evolve(run.plan, run.gate, judge, Silent(), identify)
     run.gate.finish(None)
@@ -353,7 +353,9 @@ def test_an_auditor_finds_a_release_of_a_client_that_counts_repeats_as_many(tmp_
     half = meddling(lambda seed: with_comment(png(1), seed) if seed % 2 else png(seed))
     plan = small_plan(candidates=8, initial=8, prototypes=8)
     run = SmallRun.open(tmp_path, plan, half)
-    evolve(plan, run.gate, PacedJudge(run.judge, run.gate, lambda pool: None), Silent(), lambda digest: "")
+    evolve(
+        plan, run.gate, RecordingJudge(run.judge, run.gate, lambda pool: None), Silent(), lambda digest: ""
+    )
     run.gate.finish(None)
     found = [fault for each in audit(tmp_path) for fault in each.faults]
     where = "receipt for iteration 1: names an image that is not among those it chose from, for 'cut'"

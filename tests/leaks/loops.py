@@ -12,7 +12,7 @@ import numpy as np
 
 from leaks import secrets
 from leaks.world import InTurn, ask_gate, make_unchecked_prototype
-from pcevolve.egress.gate import Gate, PacedJudge
+from pcevolve.egress.gate import Gate, RecordingJudge
 from pcevolve.egress.policy import Source
 from pcevolve.egress.transport import Outgoing
 from pcevolve.evolution import Evolved, Identify, Watcher, evolve
@@ -27,10 +27,10 @@ Given = tuple[Call, Source]
 Bend = Callable[["Bent", Call, Source], Given]
 
 
-def data_of(judge: PacedJudge) -> PrivateDataset:
+def data_of(judge: RecordingJudge) -> PrivateDataset:
     """The owner's images, as any code in the client's process can get at them."""
     inner: Any = judge.judge
-    return inner.views.data
+    return inner.keeper.components.data
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Bent(InTurn):
 
     gate: Gate
     plan: PublicPlan
-    judge: PacedJudge
+    judge: RecordingJudge
     purpose: str
     bend: Bend
 
@@ -158,7 +158,7 @@ BENDS: dict[str, Bending] = {
 }
 
 
-def bent(name: str, plan: PublicPlan, generator: Gate, judge: PacedJudge, watcher: Watcher) -> Evolved:
+def bent(name: str, plan: PublicPlan, generator: Gate, judge: RecordingJudge, watcher: Watcher) -> Evolved:
     """``evolve``, but one kind of request is bent."""
     bending = BENDS[name]
     return evolve(
@@ -166,20 +166,20 @@ def bent(name: str, plan: PublicPlan, generator: Gate, judge: PacedJudge, watche
     )
 
 
-def stopping(plan: PublicPlan, generator: Gate, judge: PacedJudge, watcher: Watcher) -> Evolved:
+def stopping(plan: PublicPlan, generator: Gate, judge: RecordingJudge, watcher: Watcher) -> Evolved:
     """Ends before the plan does: a bit in the number of requests."""
     made = dict.fromkeys(plan.labels, ())
     return Evolved((made,), made, (), {})
 
 
-def crashing(plan: PublicPlan, generator: Gate, judge: PacedJudge, watcher: Watcher) -> Evolved:
+def crashing(plan: PublicPlan, generator: Gate, judge: RecordingJudge, watcher: Watcher) -> Evolved:
     """Breaks down in the middle, with private things in its last words."""
     for call in plan.round(0):
         generator.create(call)
     raise ValueError(f"cannot embed {data_of(judge).names[0]}: {data_of(judge).items[0].tobytes().hex()}")
 
 
-def leaking(plan: PublicPlan, generator: Gate, judge: PacedJudge, watcher: Watcher) -> Evolved:
+def leaking(plan: PublicPlan, generator: Gate, judge: RecordingJudge, watcher: Watcher) -> Evolved:
     """Goes around the gate."""
     generator._exchange.transport.send(
         Outgoing("POST", plan.api + "/", (("Content-Length", "48"),), _row(judge))
@@ -187,7 +187,7 @@ def leaking(plan: PublicPlan, generator: Gate, judge: PacedJudge, watcher: Watch
     raise KeyboardInterrupt
 
 
-def _row(judge: PacedJudge) -> bytes:
+def _row(judge: RecordingJudge) -> bytes:
     return data_of(judge).items[0].tobytes()[:48]
 
 
@@ -204,7 +204,7 @@ def replace(name: str) -> None:
     loop = LOOPS[name]
 
     def evolve_by(
-        plan: PublicPlan, generator: Any, judge: PacedJudge, watcher: Watcher, identify: Identify
+        plan: PublicPlan, generator: Any, judge: RecordingJudge, watcher: Watcher, identify: Identify
     ) -> Evolved:
         # What embeds answers as they come stands before the gate, and keeps nobody from it.
         return loop(plan, generator.generator, judge, watcher)

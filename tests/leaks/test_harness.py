@@ -14,11 +14,11 @@ from leaks.families import timing
 from leaks.world import World
 from pcevolve.egress.gate import Gate
 from pcevolve.egress.pace import Ready
-from pcevolve.egress.policy import Policy, Source
+from pcevolve.egress.policy import Source
 from pcevolve.egress.retry import RetryPolicy
 from pcevolve.evolution import Pool
 from pcevolve.public.calls import Call
-from pcevolve.public.release import Query, Receipt
+from pcevolve.public.release import Query
 from support.runs import ADDRESS
 
 BELIEVED = (
@@ -111,9 +111,7 @@ def clock_reads_differently(folder: Path, name: str) -> bool:
     return "the clock reads differently" in make_attempt(attempt, World.at(attempt.moment, folder)).said
 
 
-@pytest.mark.parametrize(
-    "name", ["a selection that takes longer", "resuming", "a slow record", "a slow beginning"]
-)
+@pytest.mark.parametrize("name", ["a selection that takes longer", "resuming"])
 def test_a_client_that_pads_nothing_is_told_by_the_clock(name: str, folder: Path, monkeypatch):
     monkeypatch.setattr(timing, "TICK", 0.0)
     assert clock_reads_differently(folder, name)
@@ -133,17 +131,6 @@ def test_a_judge_that_does_private_work_in_public_is_told_by_the_clock(folder: P
 
     monkeypatch.setattr(timing.Working, "show", show)
     assert clock_reads_differently(folder, "a selection that takes longer")
-
-
-def test_a_gate_that_asks_the_ledger_at_every_request_is_told_by_the_clock(folder: Path, monkeypatch):
-    honest = Policy.require_committed
-
-    def forgetful(policy: Policy, receipt: Receipt) -> None:
-        policy._receipts.clear()
-        honest(policy, receipt)
-
-    monkeypatch.setattr(Policy, "require_committed", forgetful)
-    assert clock_reads_differently(folder, "a slow ledger")
 
 
 def test_a_refusal_for_another_reason_does_not_count(folder: Path):

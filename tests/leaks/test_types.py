@@ -33,7 +33,6 @@ ENTRANCES = {
     "takes_several": {"model": str},
     "record_receipt": {"receipt": Receipt},
     "has_receipt": {"iteration": int},
-    "private_section": {},
     "finish": {"assessment": Assessment | None},
     "begin": {
         "plan": PublicPlan,

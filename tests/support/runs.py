@@ -13,12 +13,13 @@ import numpy as np
 from pcevolve.dp.mechanisms import SecureNoise
 from pcevolve.egress.address import Address
 from pcevolve.egress.allowance import Allowance, Meter
-from pcevolve.egress.gate import Gate, PacedJudge
+from pcevolve.egress.gate import Gate, RecordingJudge
 from pcevolve.egress.pace import Pace
 from pcevolve.egress.retry import Notice, RetryPolicy
 from pcevolve.egress.transport import Transport
 from pcevolve.encoders import named_weights
-from pcevolve.evolution import Evolved, Judge, evolve
+from pcevolve.evolution import Evolved, Judge, Pool, evolve
+from pcevolve.keeper.padding import Padding
 from pcevolve.ledger.ledger import Account, Ledger, Limits, PrivateUnit, Terms
 from pcevolve.pages.report.page import write_report
 from pcevolve.privacy import Budget
@@ -29,7 +30,7 @@ from pcevolve.public.canonical import drop_unused
 from pcevolve.public.fields import PlanFields
 from pcevolve.public.modality import Images
 from pcevolve.public.plan import PublicPlan
-from pcevolve.public.release import Candidate, Prototype, PublicEcho, Receipt
+from pcevolve.public.release import Candidate, Prototype, PublicEcho, Query, Receipt
 from pcevolve.public.usefulness import Assessment
 from pcevolve.publish.dataset import publish, write_summary
 from pcevolve.publish.release import Release
@@ -111,6 +112,23 @@ def following_plan(**changes: object) -> PublicPlan:
     return small_plan(**own | changes)
 
 
+@dataclass(frozen=True)
+class PaddedJudge:
+    """A judge whose answers leave at whole ticks, as the keeper's do."""
+
+    judge: Judge
+    padding: Padding
+
+    def show(self, query: Query, pool: Pool) -> None:
+        """Public work, as long as it takes."""
+        self.judge.show(query, pool)
+
+    def release(self, query: Query, pool: Pool) -> Receipt:
+        """Private work, in whole ticks."""
+        with self.padding.section():
+            return self.judge.release(query, pool)
+
+
 @dataclass
 class SmallRun:
     """A run's live parts."""
@@ -157,14 +175,13 @@ class SmallRun:
         gate.hello(plan.run_id)
         for data in () if plan.start is None else RELEASED:
             transcript.bodies.keep(data)
-        with gate.private_section():
-            gate.begin(plan, account.is_committed, account.read_measured)
+        gate.begin(plan, account.is_committed, account.read_measured)
         return cls(root, plan, ledger, account, transcript, gate, UniformJudge(account, SecureNoise(), plan))
 
     def evolve(self) -> Evolved:
         """The whole loop; with the blind judge, unless it was given another."""
         usability = Usability(self.plan, self.transcript.bodies.file)
-        judge = PacedJudge(
+        judge = RecordingJudge(
             self.judge, self.gate, lambda pool: usability.require(pool, lambda: "nothing was spent")
         )
         return evolve(self.plan, self.gate, judge, Silent(), usability.identify)

@@ -18,6 +18,7 @@ from typing import Any, Final
 import numpy as np
 
 from pcevolve.config.config import RunConfig
+from pcevolve.egress.address import Address
 from pcevolve.egress.http_transport import HttpTransport
 from pcevolve.egress.retry import Busy, RetryPolicy, require_final
 from pcevolve.egress.transport import ConnectionTroubleError, Incoming, Transport
@@ -32,6 +33,7 @@ from pcevolve.public.release import Candidate, Prototype, PublicEcho
 from pcevolve.session.components import Components
 from pcevolve.session.planning import resolve_plan
 from pcevolve.session.preflight import check_run
+from pcevolve.session.reaching import make_address
 from pcevolve_benchmarks.baselines.catalogue import baseline
 from pcevolve_benchmarks.baselines.session import Baseline, Made, Options, Session
 
@@ -112,11 +114,12 @@ def run(options: Options, out: Path, transport: Transport | None = None) -> Resu
     partial = out.with_name(f"{out.name}.part")
     shutil.rmtree(partial, ignore_errors=True)
     settings = settings_of(options, partial)
-    components = Components.of(check_run(settings))
+    checked = check_run(settings)
+    components = Components.of(checked)
+    address = make_address(settings.provider, components.dialect, settings.provider.api, checked.key)
     partial.mkdir(parents=True)
-    way = transport or HttpTransport(settings.provider.timeout, components.address.route)
-    with closing(way):
-        session = _session(chosen, components, way, options)
+    with closing(transport or HttpTransport(settings.provider.timeout, address.route)) as way:
+        session = _session(chosen, components, Direct(components, address, way), options)
         made = chosen.carry_out(session)
     _write(partial, chosen, session, made)
     if out.is_dir() and not any(out.iterdir()):
@@ -127,11 +130,10 @@ def run(options: Options, out: Path, transport: Transport | None = None) -> Resu
     return found
 
 
-def _session(chosen: Baseline, components: Components, transport: Transport, options: Options) -> Session:
+def _session(chosen: Baseline, components: Components, direct: Direct, options: Options) -> Session:
     """Ask the provider who it is, and make the plan."""
     settings, dialect = components.settings, components.dialect
-    direct = Direct(components, transport)
-    if components.address.greets:
+    if direct.address.greets:
         greeting = direct.answer(dialect.hello(), first=True).body
         plan = resolve_plan(
             components,
@@ -186,12 +188,13 @@ class Direct:
     """A ``Sender`` that hands whatever it is given to the provider, one request after the other.
 
     Attributes:
-        components: Know the dialect, the address and the key.
+        components: Know the dialect and the options.
         transport: To the provider.
         plan: Whose words are sent; none before the provider was greeted.
     """
 
     components: Components
+    address: Address
     transport: Transport
     plan: PublicPlan | None = None
     _received: dict[str, bytes] = field(default_factory=dict)
@@ -246,14 +249,14 @@ class Direct:
             ProviderError: No usable answer.
         """
         settings = self.components.settings
-        outgoing = self.components.address.outgoing(request)
+        outgoing = self.address.outgoing(request)
 
         def attempt() -> Incoming:
             try:
                 answer = self.transport.send(outgoing)
             except ConnectionTroubleError as error:
                 raise Busy(error.reason, None) from error
-            if self.components.address.is_revealed_by(answer):
+            if self.address.is_revealed_by(answer):
                 raise ProviderReplyError(f"the API's answer (HTTP {answer.status}) repeats the API key")
             if answer.status == HTTPStatus.OK:
                 return answer

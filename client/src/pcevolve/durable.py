@@ -174,12 +174,18 @@ def write_private(path: Path, result: Mapping[str, object]) -> None:
     write_private_bytes(path, text.encode())
 
 
+def set_owners_mode(folder: Path) -> None:
+    """Leave a folder to its owner alone; one that is so already is not touched, which not every process may."""
+    # mkdir's mode counts for a folder that it makes, and only as far as the umask leaves it.
+    if folder.stat().st_mode & 0o777 != 0o700:
+        folder.chmod(0o700)
+
+
 def write_private_bytes(path: Path, data: bytes) -> None:
     """Write a file as ``write_private`` does, and raise as it does."""
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        # mkdir's mode counts for a folder that it makes, and only as far as the umask leaves it.
-        path.parent.chmod(0o700)
+        set_owners_mode(path.parent)
         write_durably(path, data, 0o600)
     except OSError as error:
         raise DataError(f"{path} cannot be written: {error.strerror}") from None

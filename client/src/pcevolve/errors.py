@@ -15,6 +15,7 @@
     │   └── AllowanceError           the next request would exceed what the user allows
     ├── TranscriptError              the record of the run is damaged                      (7)
     ├── ModelError                   an encoder's weights cannot be loaded                 (8)
+    ├── ProtocolError                keeper and runner of a run do not understand each other
     └── StoppedError                 a person stopped the command (Ctrl-C)               (130)
 
 Messages name facts and a next step, and nothing private beyond the owner's own file names.
@@ -27,9 +28,14 @@ LONGEST = 1000
 
 
 class ClientError(Exception):
-    """Base of all errors that a user is meant to read; ``exit_code`` is what the command returns."""
+    """Base of all errors that a user is meant to read; ``exit_code`` is what the command returns.
+
+    Attributes:
+        is_told: Another process has told the owner why; the text says no more than that.
+    """
 
     exit_code = 1
+    is_told = False
 
 
 class UsageError(ClientError):
@@ -104,6 +110,10 @@ class ModelError(ClientError):
     """An encoder's weights cannot be loaded."""
 
     exit_code = 8
+
+
+class ProtocolError(ClientError):
+    """The keeper of private data and the runner of the same run do not understand each other; nothing was drawn."""
 
 
 class StoppedError(ClientError):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import TypeAlias
 
 from rich.console import Console
@@ -14,6 +15,31 @@ from pcevolve.errors import blank_out
 Line: TypeAlias = tuple[str, str]
 """A title and what is told under it."""
 TITLE_WIDTH = 9
+
+
+@dataclass(frozen=True)
+class Fact:
+    """Something about a run for its owner's screen.
+
+    Attributes:
+        text: What whoever asks for every fact is told.
+        brief: What everybody is told instead: None for the same, and empty for nothing.
+    """
+
+    title: str
+    text: str
+    brief: str | None = None
+
+    def line(self, verbose: bool) -> Line:
+        """Return the title and what is said under it: all of it, or in brief."""
+        return self.title, self.text if verbose or self.brief is None else self.brief
+
+
+def lay_out_facts(
+    facts: Iterable[Fact], verbose: bool, heading: str | None = None, before: Iterable[Line] = ()
+) -> Table:
+    """Facts as a terminal shows them, behind some lines; less those that nobody who is told in brief is told."""
+    return lay_out([*before, *(line for each in facts if (line := each.line(verbose))[1])], heading)
 
 
 def lay_out(lines: Iterable[Line], heading: str | None = None) -> Table:

@@ -1,16 +1,10 @@
-"""The schedule: what is left for a clock to see of how long the private side took."""
+"""When requests leave: no sooner after an answer than the owner wants."""
 
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from pcevolve.dp.mechanisms import SecureNoise
-from pcevolve.egress.pace import Pace, choose_tick
-from pcevolve.private.judge import UniformJudge
-from support.provider import FakeProvider
-from support.runs import SmallRun
+from pcevolve.egress.pace import Pace
 
 
 class Clock:
@@ -27,122 +21,17 @@ class Clock:
         self.now += seconds
 
 
-def make_pace(clock: Clock, tick: float = 0.0, gap: float = 0.0) -> Pace:
-    return Pace(tick, gap, clock, clock.sleep)
-
-
-def pause(pace: Pace, clock: Clock, took: float, opens_round: bool = True) -> float:
-    """Seconds from an answer to the next request, if the private side takes ``took``."""
+@pytest.mark.parametrize(("took", "passes"), [(0.125, 0.5), (0.75, 0.75)])
+def test_a_request_leaves_no_sooner_after_an_answer_than_the_gap_says(took, passes):
+    clock = Clock()
+    pace = Pace(0.5, clock, clock.sleep)
     pace.note_answer()
-    before = clock.now
     clock.now += took
-    pace.wait_before_request(opens_round)
-    return clock.now - before
-
-
-def section(pace: Pace, clock: Clock, took: float) -> float:
-    """Seconds that a private section takes in all, if its work takes ``took``."""
-    before = clock.now
-    with pace.section():
-        clock.now += took
-    return clock.now - before
-
-
-@pytest.mark.parametrize(
-    "lasted", [section, pause], ids=["a private section", "a round that opens without one"]
-)
-@given(took=st.floats(0, 1000), tick=st.floats(0.01, 100))
-def test_private_work_takes_a_whole_number_of_ticks_that_cover_it(lasted, took, tick):
-    clock = Clock()
-    passed = lasted(make_pace(clock, tick), clock, took)
-    assert max(took, tick) - 1e-9 <= passed <= took + tick + 1e-9
-    assert passed / tick == pytest.approx(round(passed / tick), abs=1e-6)
-
-
-@pytest.mark.parametrize("public", [0.0, 0.4, 0.8, 7.3])
-@pytest.mark.parametrize("private", [0.0, 0.5, 0.9])
-def test_how_long_public_work_took_does_not_carry_private_work_over_a_tick(public, private):
-    clock = Clock()
-    pace = make_pace(clock, tick=1.0)
-    pace.note_answer()
-    clock.now += public
-    section(pace, clock, private)
-    pace.wait_before_request(opens_round=True)
-    assert clock.now - 100.0 == pytest.approx(public + 1.0)
-
-
-def test_private_work_that_fails_ends_at_a_tick_too():
-    clock = Clock()
-
-    def failing() -> None:
-        with make_pace(clock, tick=2.0).section():
-            clock.now += 0.5
-            raise ValueError("no")
-
-    with pytest.raises(ValueError, match="no"):
-        failing()
-    assert clock.now == pytest.approx(102.0)
-
-
-def test_the_longest_private_section_is_remembered_without_its_padding():
-    clock = Clock()
-    pace = make_pace(clock, tick=2.0)
-    for took in (0.25, 3.5, 1.0):
-        section(pace, clock, took)
-    assert pace.longest == pytest.approx(3.5)
-    assert "3.5" not in repr(pace)
-
-
-def test_within_a_round_only_the_gap_is_kept():
-    clock = Clock()
-    assert pause(make_pace(clock, tick=5.0, gap=0.5), clock, 0.125, opens_round=False) == pytest.approx(0.5)
-    assert pause(make_pace(clock, tick=5.0, gap=0.5), clock, 0.75, opens_round=False) == pytest.approx(0.75)
-
-
-@pytest.mark.parametrize("slow", [0.0, 0.3, 3.9])
-def test_a_provider_with_a_clock_sees_the_same_schedule_however_long_the_selection_takes(tmp_path, slow):
-    clock = Clock()
-    seen: list[float] = []
-
-    def look(request):
-        seen.append(clock.now)
-
-    class SlowJudge(UniformJudge):
-        def release(self, query, pool):
-            clock.now += slow
-            return super().release(query, pool)
-
-    run = SmallRun.open(tmp_path, provider=FakeProvider(look), pace=make_pace(clock, tick=4.0))
-    run.judge = SlowJudge(run.account, SecureNoise(), run.plan)
-    run.evolve()
-    assert len(seen) == 1 + len(run.plan.calls)
-    first = {next(iter(run.plan.round(iteration))).slot for iteration in range(3)}
-    opening = [place for place, slot in enumerate(run.plan.calls, 1) if slot in first]
-    expected = [sum(4.0 for each in opening if each <= place) for place in range(len(seen))]
-    assert [each - 100.0 for each in seen] == pytest.approx(expected)
-
-
-def test_without_a_tick_private_work_takes_as_long_as_it_takes():
-    clock = Clock()
-    assert section(make_pace(clock), clock, 1.25) == pytest.approx(1.25)
+    pace.wait_before_request()
+    assert clock.now - 100.0 == pytest.approx(passes)
 
 
 def test_the_first_request_of_a_process_leaves_at_once():
     clock = Clock()
-    make_pace(clock, tick=5.0, gap=5.0).wait_before_request(opens_round=True)
+    Pace(5.0, clock, clock.sleep).wait_before_request()
     assert clock.now == 100.0
-
-
-@pytest.mark.parametrize(
-    ("asked", "pairs", "tick"),
-    [
-        (None, 0, 0.5),
-        (None, 40 * 640, 0.5),
-        (None, 10_000 * 2_000, 2.0),
-        (None, 300_000 * 5_000, 150.0),
-        (0.0, 10**12, 0.0),
-        (7.0, 10**12, 7.0),
-    ],
-)
-def test_a_tick_follows_from_public_sizes_unless_somebody_asks_for_one(asked, pairs, tick):
-    assert choose_tick(asked, pairs) == pytest.approx(tick)

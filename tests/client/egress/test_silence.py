@@ -97,16 +97,6 @@ def test_a_gate_whose_connection_is_closed_sends_nothing_more(tmp_path):
     assert (len(provider.requests), len(run.transcript.entries)) == (sent, recorded)
 
 
-def test_after_the_connection_is_closed_private_work_is_not_padded(tmp_path):
-    run, _ = watch_run(tmp_path, FakeProvider(), **NO_ROUNDS)
-    run.evolve()
-    run.gate._pace.sleep = None
-    run.gate._pace.tick = 1000.0
-    with run.gate.private_section():
-        pass
-    assert run.gate._pace.longest < 1
-
-
 def test_a_closed_transport_sends_nothing(server):
     transport = HttpTransport(5)
     transport.close()

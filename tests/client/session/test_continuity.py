@@ -351,6 +351,5 @@ def test_a_folder_that_was_emptied_is_begun_in_anew_also_after_a_start_that_was_
     assert command(*words()).code == 0
     shutil.rmtree("run")
     assert command(*words()).code == 4  # its images are spent
-    assert Path("run/transcript/log.jsonl").exists()
     assert command("budget", "cap", "30", "--yes", "--ledger", "ledger.sqlite").code == 0
     assert command(*words()).code == 0

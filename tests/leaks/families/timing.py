@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import random
 from collections.abc import Callable, Iterable
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -19,17 +19,18 @@ from typing import Any, NoReturn
 
 from leaks.attempts import UNPLANNED, Act, Attempt, attempts
 from leaks.world import World
-from pcevolve.egress.gate import PacedJudge
+from pcevolve.egress.gate import RecordingJudge
 from pcevolve.egress.http_transport import HttpTransport
 from pcevolve.egress.pace import Pace
 from pcevolve.egress.retry import RetryPolicy
 from pcevolve.egress.transport import Incoming, Outgoing
 from pcevolve.errors import BudgetError, ClientError, ProviderRefusedError
 from pcevolve.evolution import Evolved, Judge, Pool, evolve
+from pcevolve.keeper.padding import Padding
 from pcevolve.public.release import Query, Receipt
 from pcevolve.transcript.records import Released
 from support.provider import FakeProvider
-from support.runs import Silent, SmallRun, small_plan
+from support.runs import PaddedJudge, Silent, SmallRun, small_plan
 
 TICK = 4.0
 WORKS = (0.0, 0.3, 1.7, 3.9)
@@ -104,7 +105,7 @@ class Played:
     run: SmallRun
     clock: Clock
     provider: Stopwatch
-    judge: PacedJudge
+    judge: RecordingJudge
 
     @classmethod
     def open(
@@ -118,9 +119,10 @@ class Played:
         random.seed(1)  # pauses before further attempts are drawn
         clock = Clock()
         provider = Stopwatch(clock, meddle)
-        pace = Pace(TICK, 0.0, clock, clock.sleep)
+        pace, padding = Pace(0.0, clock, clock.sleep), Padding(TICK, clock, clock.sleep)
         run = SmallRun.open(root, small_plan(**plan), provider, clock.sleep, pace)
-        judge = PacedJudge(Working(run.judge, clock, took, failing_at), run.gate, lambda pool: None)
+        working = PaddedJudge(Working(run.judge, clock, took, failing_at), padding)
+        judge = RecordingJudge(working, run.gate, lambda pool: None)
         return cls(run, clock, provider, judge)
 
     def evolve(self, judge: Judge | None = None) -> Evolved:
@@ -208,30 +210,6 @@ def _unrecorded(root: Path, took: float) -> Seen:
     return _whole(root, took)
 
 
-def _slow_record(root: Path, took: float) -> Seen:
-    """The disk is slow to take a receipt."""
-    played = Played.open(root, 0.0)
-    _recording(played, lambda: played.clock.sleep(took))
-    played.evolve()
-    return played.end()
-
-
-def _around_the_section(root: Path, took: float) -> Seen:
-    """The judge is asked outside of any section; the pause before the round is rounded up as a whole."""
-    played = Played.open(root, took)
-    inner = played.judge.judge
-
-    class Bare:
-        def show(self, query: Query, pool: Pool) -> None:
-            """Nothing public: the provider would see how long it took."""
-
-        def release(self, query: Query, pool: Pool) -> Receipt:
-            return inner.release(query, pool)
-
-    played.evolve(Bare())
-    return played.end()
-
-
 def _asked_twice(root: Path, took: float) -> Seen:
     """The second answer comes from the ledger; two sections, whatever each of them took."""
     played = Played.open(root, took)
@@ -261,32 +239,6 @@ def _within_a_round(root: Path, took: float) -> Seen:
 
     evolve(played.run.plan, played.run.gate, played.judge, Watching(), identify=str)
     assert asked
-    return played.end()
-
-
-def _slow_ledger(root: Path, took: float) -> Seen:
-    """Other runs keep the ledger busy, which answers the gate late."""
-    played = Played.open(root, 0.0)
-    policy = played.run.gate._policy
-    honest = policy._committed
-
-    def slow(receipt: Receipt) -> bool:
-        played.clock.now += took
-        return honest(receipt)
-
-    policy._committed = slow
-    played.evolve()
-    return played.end()
-
-
-def _beginning(root: Path, took: float, sections: int) -> Seen:
-    """Enrolment in a ledger with a long history, after the greeting, in a section or in one within another."""
-    played = Played.open(root, 0.0)
-    with ExitStack() as stack:
-        for _ in range(sections):
-            stack.enter_context(played.run.gate.private_section())
-        played.clock.now += took / sections
-    played.evolve()
     return played.end()
 
 
@@ -331,13 +283,8 @@ TRICKS: dict[str, Trick] = {
     "resuming": _resumed,
     "resuming with lookahead and more samples": partial(_resumed, **ALL),
     "resuming without a record of the receipt": _unrecorded,
-    "releasing without a section": _around_the_section,
     "releasing twice": _asked_twice,
     "private work within a round": _within_a_round,
-    "a slow record": _slow_record,
-    "a slow ledger": _slow_ledger,
-    "a slow beginning": partial(_beginning, sections=1),
-    "a section within a section": partial(_beginning, sections=2),
 }
 LONG: dict[str, Trick] = {
     "a selection after the last request": partial(_whole, **NO_ROUNDS),

@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 from pcevolve.egress.transport import Incoming, Outgoing
 from pcevolve.errors import UsageError
 from pcevolve.providers.dialect import Scheme, WireRequest
+from pcevolve.public.requests import is_nearby
 from pcevolve.transcript.records import Header
 from pcevolve_shared.reading import read_file
 
@@ -68,11 +69,7 @@ class Address:
     @property
     def is_nearby(self) -> bool:
         """True if the API runs on this machine or at a private address; no name but localhost's is looked up."""
-        host = urlsplit(self.base_url).hostname or ""
-        try:
-            return host == "localhost" or ipaddress.ip_address(host).is_private
-        except ValueError:
-            return False
+        return is_nearby(self.base_url)
 
     @property
     def warning(self) -> str:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -72,7 +71,6 @@ class Gate:
         self._replies = Replies(transcript, self._policy, self._exchange, self._pace, patience)
         self._answers: dict[str, tuple[Candidate, ...]] = {}
         self._held: dict[str, tuple[Call, Source]] = {}
-        self._round: int | None = None
         self._recorded: dict[int, Receipt] = {}
         self._measured: Callable[[int], bytes] = lambda iteration: b""
         self._window = RequestWindow(1, self._abandon)
@@ -243,15 +241,6 @@ class Gate:
         (made,) = self.answers([(call, self._policy.find_start(call))])
         return made
 
-    @contextmanager
-    def private_section(self) -> Iterator[None]:
-        """Enclose private work: it takes whole ticks of the schedule, and any time once nothing can be sent."""
-        if self._exchange.closed:
-            yield
-            return
-        with self._pace.section():
-            yield
-
     def has_receipt(self, iteration: int) -> bool:
         """True if the release of an iteration is on record."""
         released = (entry.record for entry in self._transcript.entries if isinstance(entry.record, Released))
@@ -301,8 +290,7 @@ class Gate:
         if brought is not None:
             return Ready(self._end(ask, brought))
         # Only where something will be sent: a call from the record costs no turn.
-        opens_round, self._round = call.iteration != self._round, call.iteration
-        self._pace.wait_before_request(opens_round)
+        self._pace.wait_before_request()
         # On record in the caller's thread, in the plan's order; another thread does nothing but wait for the answer.
         self._exchange.announce(call.slot, outgoing)
         return partial(self._send, call, outgoing)
@@ -376,8 +364,8 @@ class Gate:
 
 
 @dataclass(frozen=True)
-class PacedJudge:
-    """Asks any judge in the gate's private sections; a receipt is on record before its section ends.
+class RecordingJudge:
+    """Asks any judge, and puts its receipts on record.
 
     ``require_usable`` raises where the provider sent too little for a choice; it comes before every payment.
     """
@@ -393,9 +381,7 @@ class PacedJudge:
             self.judge.show(query, pool)
 
     def release(self, query: Query, pool: Pool) -> Receipt:
-        """Let the judge choose in a private section, and put its receipt on record before the section ends."""
-        # The receipt too within the section: its length depends on how many were chosen, and its writing on the disk.
-        with self.gate.private_section():
-            receipt = self.judge.release(query, pool)
-            self.gate.record_receipt(receipt)
+        """Let the judge choose, and put its receipt on record."""
+        receipt = self.judge.release(query, pool)
+        self.gate.record_receipt(receipt)
         return receipt

@@ -124,7 +124,7 @@ class Replies:
         # The number of requests is the plan's: a link that was dead then would be one more now.
         if self.transcript.outputs(call.slot) is not None:
             raise ProviderReplyError("the call was answered without what lies behind this link")
-        self.pace.wait_before_request(opens_round=False)
+        self.pace.wait_before_request()
         return require_max_size(self.exchange.obtain(slot, link, self.patience).body)
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ipaddress
 import re
 from typing import Annotated, Final
+from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
@@ -127,3 +129,12 @@ ImageHosts = Annotated[
     Field(max_length=20, description="Hosts from which images may be fetched, of an API that sends links."),
     PUBLIC,
 ]
+
+
+def is_nearby(base_url: str) -> bool:
+    """True if an address is on this machine or a private one; no name but localhost's is looked up."""
+    host = urlsplit(base_url).hostname or ""
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_private
+    except ValueError:
+        return False

@@ -12,9 +12,10 @@ from __future__ import annotations
 
 from importlib import import_module
 
-from pcevolve.privacy import Budget
+from pcevolve.privacy import Budget, Event
 from pcevolve.public.method_names import AUTO, require_method
 from pcevolve.public.methods import METHOD_TABLE
+from pcevolve.public.plan import PublicPlan
 from pcevolve.public.settings import USUAL_DELTA
 from pcevolve.selectors import control, means
 from pcevolve.selectors.method import Method, first_selection
@@ -32,6 +33,7 @@ __all__ = [
     "Selector",
     "choose_delta",
     "find_method",
+    "list_paid_events",
     "resolve_method",
 ]
 
@@ -54,6 +56,12 @@ def find_method(name: str) -> Method:
     if name == control.FOLLOWING.name:
         return control.FOLLOWING
     return METHODS[name] if name in METHODS else METHODS[require_method(name, METHODS)]
+
+
+def list_paid_events(plan: PublicPlan) -> tuple[Event, ...]:
+    """Return the events of a whole plan on the private data."""
+    events = find_method(plan.method).plan_events(plan)
+    return tuple(event for each in events.values() for event in each if not event.free)
 
 
 def resolve_method(

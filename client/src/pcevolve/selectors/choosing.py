@@ -6,7 +6,7 @@ record can do it again. Private images are never seen here.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TypeAlias
@@ -17,7 +17,7 @@ from pcevolve.dp.mechanisms import FloatArray
 from pcevolve.encoders import Encoder
 from pcevolve.encoders.files import PublicFrame
 from pcevolve.errors import ModelError
-from pcevolve.evolution import Ask, Generator, Pool, Population
+from pcevolve.evolution import Pool, Population
 from pcevolve.geometry.distances import IntArray
 from pcevolve.geometry.frame import project
 from pcevolve.modality import find_medium
@@ -214,30 +214,6 @@ class Chooser:
             self._embedded.update(
                 ((digest, rendition), row.copy()) for digest, row in zip(some, rows, strict=True)
             )
-
-
-@dataclass(frozen=True)
-class EmbeddingGenerator:
-    """A generator whose answers are embedded as they come, while the API works on the next ones.
-
-    Attributes:
-        chooser: Embeds them, which is public work: whoever sees when requests leave learns what the provider's images
-            would have told.
-        decided: Whether the release of an iteration is on record, so that nothing has to be compared for it.
-    """
-
-    generator: Generator
-    chooser: Chooser
-    decided: Callable[[int], bool]
-
-    def answers(self, asks: Sequence[Ask]) -> Iterator[tuple[Candidate, ...]]:
-        """See ``Generator.answers``."""
-        # Once a round: no release comes within one, and to look for it in a long record takes as long as the record.
-        decided = {each: self.decided(each + 1) for each in {call.iteration for call, _ in asks}}
-        for (call, _), made in zip(asks, self.generator.answers(asks), strict=True):
-            if not decided[call.iteration]:
-                self.chooser.receive(call, made)
-            yield made
 
 
 def read_counts(measured: Measurement) -> tuple[float, ...]:

@@ -1,18 +1,15 @@
-"""The parts of a run: method, mechanisms, private data, encoder, and how its API is spoken to."""
+"""The parts of a run's private side: method, mechanisms, private data, encoder."""
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from rich.console import Console
-
 from pcevolve import selectors
 from pcevolve.config.config import RunConfig
 from pcevolve.dp.mechanisms import FloatArray, Noise, SecureNoise, SeededNoise
-from pcevolve.egress.address import Address
 from pcevolve.encoders import Encoder, load_encoder
 from pcevolve.encoders.published import resolve
 from pcevolve.evolution import Judge
@@ -32,8 +29,6 @@ from pcevolve.selectors.method import AppearanceMode, first_selection
 from pcevolve.session.kind import load_kind
 from pcevolve.session.preflight import CheckedRun
 from pcevolve.session.private_data import compute_caps, leave_out_private, name_classes, read_declared
-from pcevolve.session.reaching import Connection, connect, make_address
-from pcevolve.transcript.log import Transcript
 
 
 @dataclass(frozen=True, repr=False)
@@ -55,7 +50,6 @@ class Components:
     appearance: AppearanceMode
     noise: Noise
     dialect: Dialect
-    address: Address
     data: PrivateDataset
     test: PrivateDataset | None
     test_is_public: bool
@@ -95,7 +89,6 @@ class Components:
             appearance=own.choose_appearance(method, limits.run, scope, settings.method.calibration),
             noise=_noise(settings.privacy.insecure_noise_seed),
             dialect=spoken,
-            address=make_address(settings.provider, spoken, settings.provider.api, run.key),
             data=data,
             test=test,
             test_is_public=read.test_is_public,
@@ -108,15 +101,11 @@ class Components:
         """The public sizes on which prices depend."""
         return _measure_scope(self.settings, self.data, self.iterations)
 
-    def connect(self, transcript: Transcript, console: Console) -> AbstractContextManager[Connection]:
-        """Open the gate to the API."""
+    @property
+    def pairs(self) -> int:
+        """Nominal private images times candidates of all rounds, which a pool may keep."""
         scope = self.scope
-        # Of all rounds, which a pool may keep.
-        candidates = scope.classes * scope.candidates * (scope.iterations + 1)
-        return connect(
-            *(self.settings, self.dialect, self.address, transcript, console),
-            scope.classes * scope.shots * candidates,
-        )
+        return scope.classes**2 * scope.shots * scope.candidates * (scope.iterations + 1)
 
     @cached_property
     def encoder(self) -> Encoder:
@@ -142,11 +131,11 @@ class Components:
         if self.method.queries_data:
             views.prepare(with_appearances=0 in plan.releases, told=told)
 
-    def chooser(self, plan: PublicPlan, transcript: Transcript) -> Chooser | None:
-        """The public half of every selection; None for methods that compare nothing."""
+    def chooser(self, plan: PublicPlan, stored: Callable[[str], bytes]) -> Chooser | None:
+        """The public half of every selection, on bytes by digest; None for methods that compare nothing."""
         if not self.method.queries_data:
             return None
-        return Chooser(plan, self.encoder, transcript.bodies.file, self.method.make_selector())
+        return Chooser(plan, self.encoder, stored, self.method.make_selector())
 
     def judge(self, plan: PublicPlan, account: Account, chooser: Chooser | None) -> Judge:
         """The side that looks at private images and chooses by them, or the control's, which draws."""

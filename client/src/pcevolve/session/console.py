@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from pcevolve.egress.allowance import Meter
 from pcevolve.errors import StoppedError
-from pcevolve.ledger.ledger import Account
+from pcevolve.keeper.protocol import Prepared
 from pcevolve.pages.rendering import spell_size
 from pcevolve.pages.report.page import list_settings
 from pcevolve.privacy import Event
@@ -18,6 +18,7 @@ from pcevolve.public.figures import in_full
 from pcevolve.public.modality import Kind, reword_for
 from pcevolve.public.parts import Secrecy
 from pcevolve.public.plan import PublicPlan
+from pcevolve.public.release import Receipt
 from pcevolve.public.usefulness import Assessment
 from pcevolve.publish.loss import ALARMS, Loss, count_found_members, find_folder_events
 from pcevolve.publish.promises import (
@@ -25,12 +26,10 @@ from pcevolve.publish.promises import (
     describe_library,
     list_marks,
 )
-from pcevolve.screen import Line
-from pcevolve.selectors import find_method
-from pcevolve.session.approval import Fact, detail_run, forecast_costs, list_paid_events
-from pcevolve.session.components import Components
+from pcevolve.screen import Fact, Line
+from pcevolve.selectors import find_method, list_paid_events
+from pcevolve.session.approval import detail_run, forecast_costs
 from pcevolve.session.folder import RunFolder
-from pcevolve.session.progress import describe_padding
 from pcevolve.transcript import RunReader
 from pcevolve.transcript.layout import CLASSIFIER, RELEASE
 
@@ -40,16 +39,9 @@ SCORED = ("initial", "final", "random")
 """Of what a judge says in a summary, the sets that it was asked about."""
 
 
-def introduce(
-    components: Components,
-    plan: PublicPlan,
-    notes: Iterable[Fact],
-    meter: Meter,
-    tick: float,
-    advice: Advice | None,
-) -> Iterator[Fact]:
+def introduce(plan: PublicPlan, prepared: Prepared, meter: Meter, advice: Advice | None) -> Iterator[Fact]:
     """Yield what somebody has to know before a run: what leaves, what it costs in privacy and money, what is public."""
-    paid, method, reason = list_paid_events(components, plan), components.method.summary, components.reason
+    paid, method, reason = list_paid_events(plan), find_method(plan.method).summary, prepared.method_reason
     unread = "" if paid else "; none is looked at"
     yield Fact("private", f"{_number(len(plan.labels), 'class')}, {plan.shots} {plan.unit}s each{unread}")
     yield Fact("server", f"{plan.model} at {plan.api}")
@@ -64,9 +56,7 @@ def introduce(
     costs = forecast_costs(plan, meter).items()
     said = "; ".join(f"{title.removeprefix('cost ')} {cost}" for title, cost in costs)
     yield Fact("cost", said, None if is_paid(meter) else "")
-    yield from notes
-    yield from detail_run(components, plan, advice)
-    yield Fact("time", describe_padding(tick), "" if tick else None)
+    yield from detail_run(plan, prepared.encoder_reason, advice)
     yield from (Fact("WARNING", mark) for mark in list_marks(plan))
 
 
@@ -150,23 +140,22 @@ def report_early_stop(folder: RunFolder) -> StoppedError:
     )
 
 
-def report_stop(root: Path, plan: PublicPlan, account: Account) -> StoppedError:
-    """Return the error for a run that was stopped on its way; what it has spent is asked of the ledger."""
-    receipts = account.receipts()
-    told = f"{_say_spent(plan, account)}, on {len(receipts)} of {len(plan.releases)} releases"
+def report_stop(root: Path, plan: PublicPlan, receipts: Sequence[Receipt]) -> StoppedError:
+    """Return the error for a run that was stopped on its way, with what it has spent."""
+    told = f"{_say_spent(plan, receipts)}, on {len(receipts)} of {len(plan.releases)} releases"
     return StoppedError(f"stopped: {told}; all of it is on record", _say_how_to_go_on(root))
 
 
-def say_spent(plan: PublicPlan, account: Account) -> str:
+def say_spent(plan: PublicPlan, receipts: Sequence[Receipt]) -> str:
     """Say what a run has spent when it stops by itself, in a sentence without its full stop."""
-    if all(event.free for receipt in account.receipts() for event in receipt.events):
+    if all(event.free for receipt in receipts for event in receipt.events):
         return "no privacy budget was spent"
-    return f"nothing more was spent: {_say_spent(plan, account)}"
+    return f"nothing more was spent: {_say_spent(plan, receipts)}"
 
 
-def _say_spent(plan: PublicPlan, account: Account) -> str:
+def _say_spent(plan: PublicPlan, receipts: Sequence[Receipt]) -> str:
     """Say what was spent, or what the run protects where no ε says it."""
-    events = [event for receipt in account.receipts() for event in receipt.events]
+    events = [event for receipt in receipts for event in receipt.events]
     budget = float(plan.budget.epsilon)
     spent = Loss.of(plan, events).say(budget) if plan.secure else f"INSECURE, no of epsilon {budget:g}"
     return f"{spent} is spent"

@@ -24,33 +24,39 @@ from pcevolve.transcript.log import read
 from pcevolve.transcript.records import Opened, Released
 
 
-@contextmanager
-def open_record(folder: RunFolder, ledger: Ledger | None) -> Iterator[Transcript]:
-    """Open a run's record for writing, whose folder is claimed; a false start is cleared away.
-
-    A run that pays for nothing has no ``ledger``.
+def compare_with_ledger(folder: RunFolder, ledger: Ledger) -> RunReader | None:
+    """Return the record of a run that has begun; None where there is none yet.
 
     Raises:
         LedgerError: Folder and ledger tell different stories; nothing was changed.
+        TranscriptError: A release is there, and no record of it.
+    """
+    if not folder.has_plan():
+        _refuse_lost_record(folder, ledger)
+        _refuse_strange_release(folder)
+        if owner := OwnerFolder.find(folder.root, ledger.path):
+            owner.forget()
+        return None
+    run = folder.read()
+    if (fault := find_disagreement(run, ledger)) is not None:
+        raise LedgerError(fault)
+    return run
+
+
+@contextmanager
+def open_record(folder: RunFolder) -> Iterator[Transcript]:
+    """Open a run's record for writing, whose folder is claimed; a false start is cleared away.
+
+    Raises:
         TranscriptError: A stored file is gone or was changed, or a release folder is not the record's.
     """
     if folder.has_plan():
         run = folder.read()
-        if ledger is not None and (fault := find_disagreement(run, ledger)) is not None:
-            raise LedgerError(fault)
         if (fault := find_release_fault(run)) is not None:
             raise TranscriptError(fault)
         _require_stored_files(run)
     else:
-        if ledger is not None:
-            _refuse_lost_record(folder, ledger)
-        if folder.release.exists():
-            raise TranscriptError(
-                f"{folder.release} is there, and the record that it is of is not: restore {TRANSCRIPT}/, or choose "
-                f"another {spell_flag('out')}"
-            )
-        if owner := OwnerFolder.find(folder.root, None if ledger is None else ledger.path):
-            owner.forget()
+        _refuse_strange_release(folder)
         folder.clear_false_start()
     with closing(Transcript(folder.transcript)) as transcript:
         yield transcript
@@ -139,6 +145,14 @@ def _require_stored_files(run: RunReader) -> None:
                 f"{error}; nothing was sent: restore {run.layout.root} from its newest copy; "
                 f"{LOST.format(out=spell_flag('out'))}"
             ) from error
+
+
+def _refuse_strange_release(folder: RunFolder) -> None:
+    if folder.release.exists():
+        raise TranscriptError(
+            f"{folder.release} is there, and the record that it is of is not: restore {TRANSCRIPT}/, or choose another "
+            f"{spell_flag('out')}"
+        )
 
 
 def _refuse_lost_record(folder: RunFolder, ledger: Ledger) -> None:

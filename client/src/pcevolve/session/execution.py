@@ -1,22 +1,21 @@
-"""One run from checked options to a published dataset; with components, where everything is put together."""
+"""One run from checked options to a published dataset: the runner's side, which asks the keeper of the private data."""
 
 from __future__ import annotations
 
+import secrets
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
-from dataclasses import dataclass, replace
-from functools import partial
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 
-from pcevolve.config.config import RunConfig
-from pcevolve.durable import write_private
-from pcevolve.egress.gate import Gate, PacedJudge
+from pcevolve.config.runner import PublicConfig
+from pcevolve.egress.gate import Gate, RecordingJudge
 from pcevolve.evolution import Evolved, Generator, Judge, Pool, Population, evolve, make_pool, pool_last
-from pcevolve.ledger.ledger import Account
+from pcevolve.keeper import protocol
 from pcevolve.pages.live import write_preview
 from pcevolve.pages.report.page import write_report
 from pcevolve.providers import dialect
@@ -25,33 +24,20 @@ from pcevolve.public.plan import PublicPlan
 from pcevolve.public.usefulness import Assessment
 from pcevolve.publish.dataset import export_run, publish, write_summary
 from pcevolve.publish.release import Release
-from pcevolve.screen import lay_out
-from pcevolve.selectors.choosing import Chooser, EmbeddingGenerator
-from pcevolve.selectors.usefulness import assess
-from pcevolve.session.approval import Fact, approve, list_doubts, require_liking
+from pcevolve.screen import lay_out, lay_out_facts
+from pcevolve.session.approval import approve, list_doubts, require_liking
+from pcevolve.session.asking import AskingJudge, TellingGenerator
 from pcevolve.session.components import Components
 from pcevolve.session.console import introduce, is_paid, report_early_stop, report_stop, say_spent
 from pcevolve.session.continuity import open_record
 from pcevolve.session.dashboard import keep_live_page
 from pcevolve.session.folder import RunFolder
+from pcevolve.session.keeper import Keeper
 from pcevolve.session.kind import load_kind
 from pcevolve.session.owner import OwnerFolder
-from pcevolve.session.planning import (
-    FALLBACK_SIZE,
-    choose_at_once,
-    keep_recorded,
-    open_ledger,
-    prepare,
-    resolve_plan,
-)
 from pcevolve.session.preflight import CheckedRun
-from pcevolve.session.progress import (
-    Audience,
-    RunProgress,
-    judge_padding,
-    show_work,
-)
-from pcevolve.session.reaching import Connection, note_answers
+from pcevolve.session.progress import Audience, RunProgress
+from pcevolve.session.reaching import Connection, connect, make_address, note_answers
 from pcevolve.transcript import RunReader, Transcript
 from pcevolve.usability import Usability
 
@@ -80,20 +66,12 @@ def execute(run: CheckedRun, audience: Audience | None = None, open_page: bool =
     Raises:
         ClientError: Why it ended; what was paid for is on record, and the run can be resumed from there.
     """
-    started, audience = time.monotonic(), audience or Audience()
-    with _open_session(run, audience) as (components, account, session):
-        try:
-            with keep_live_page(run.folder, audience, open_page) as watched:
-                session = replace(session, audience=watched)
-                doubt = session.show_opening()
-                # Asked on the first start only: whoever goes on has seen them.
-                if not session.begun:
-                    require_liking(components, run.folder, doubt)
-                evolved = session.run_loop()
-                summary = session.finish(evolved, started)
-        except KeyboardInterrupt:
-            raise report_stop(run.folder.root, session.plan, account) from None
-    return Outcome(run.folder, components, session.plan, evolved, summary)
+    audience = audience or Audience()
+    with _keep(run, audience) as keeper:
+        plan, evolved, summary = carry_out(RunnerJob.of(run), keeper, audience, open_page)
+        # Last, when nothing is written any more.
+        run.folder.forget_times()
+    return Outcome(run.folder, keeper.components, plan, evolved, summary)
 
 
 def preview(run: CheckedRun, audience: Audience | None = None) -> Path:
@@ -105,9 +83,64 @@ def preview(run: CheckedRun, audience: Audience | None = None) -> Path:
     Raises:
         ClientError: Why it ended.
     """
-    with _open_session(run, audience or Audience(), only_look=True) as (*_, session):
-        session.show_opening()
+    audience = audience or Audience()
+    with _keep(run, audience) as keeper:
+        look(RunnerJob.of(run), keeper, audience)
     return run.folder.preview
+
+
+@contextmanager
+def _keep(run: CheckedRun, audience: Audience) -> Iterator[Keeper]:
+    """A keeper in this process, and the run's folder for the runner in it."""
+    try:
+        # Private data are read before the folder is claimed: a refusal leaves nothing behind.
+        keeper = Keeper(replace(run, key=None), audience)
+    except KeyboardInterrupt:
+        raise report_early_stop(run.folder) from None
+    with run.folder.claim(run.resume):
+        try:
+            yield keeper
+        finally:
+            keeper.close(protocol.Close())
+
+
+@dataclass(frozen=True)
+class RunnerJob:
+    """All that a runner is told of a run; ``key`` opens the API."""
+
+    settings: PublicConfig
+    folder: RunFolder
+    key: str | None = field(repr=False)
+
+    @classmethod
+    def of(cls, run: CheckedRun) -> RunnerJob:
+        """The runner's part of a run."""
+        return cls(run.settings.public(), run.folder, run.key)
+
+
+def carry_out(
+    job: RunnerJob, keeper: protocol.PrivateSide, audience: Audience, open_page: bool = False
+) -> tuple[PublicPlan, Evolved, dict[str, Any]]:
+    """Carry out a run, or the rest of one, whose folder is claimed; its plan, what it made and its summary."""
+    started = time.monotonic()
+    with _open_session(job, keeper, audience) as (judge, session):
+        try:
+            with keep_live_page(job.folder, audience, open_page) as watched:
+                session = replace(session, audience=watched)
+                doubt = session.show_opening()
+                # Asked on the first start only: whoever goes on has seen them.
+                if not session.begun:
+                    require_liking(session.plan, job.settings, job.folder, doubt, audience.person)
+                evolved = session.run_loop()
+                return session.plan, evolved, session.finish(evolved, started)
+        except KeyboardInterrupt:
+            raise report_stop(job.folder.root, session.plan, judge.receipts) from None
+
+
+def look(job: RunnerJob, keeper: protocol.PrivateSide, audience: Audience) -> None:
+    """Begin a run whose folder is claimed, and show the provider's first images."""
+    with _open_session(job, keeper, audience, only_look=True) as (_, session):
+        session.show_opening()
 
 
 @dataclass(frozen=True)
@@ -118,9 +151,11 @@ class Session:
         begun: Whether its plan was on record before.
         title: What its progress is called.
         say_spent: Says what it has spent so far, in a sentence without its full stop.
+        generator: The gate, of whose answers whoever judges them is told as they come.
+        keeper: Of the private data; None for a run that has none.
     """
 
-    settings: RunConfig
+    settings: PublicConfig
     folder: RunFolder
     plan: PublicPlan
     spoken: Dialect
@@ -132,7 +167,8 @@ class Session:
     title: str
     judge: Judge
     say_spent: Callable[[], str]
-    chooser: Chooser | None = None
+    generator: Generator
+    keeper: protocol.PrivateSide | None = None
 
     def show_opening(self) -> str:
         """Ask for the first images, unless they are on record, and show them; nothing private has a part in it.
@@ -167,26 +203,20 @@ class Session:
 
     def run_loop(self) -> Evolved:
         """Run the loop; before every payment the newest candidates must leave something to choose."""
-        plan, audience, pace = self.plan, self.audience, self.connection.pace
+        plan, usability = self.plan, self.usability
         recorded = self.connection.meter.list_recorded(plan)
-        progress = RunProgress(plan, self.title, audience, self.connection.bill, recorded)
-        judge = PacedJudge(self.judge, self.connection.gate, self._require_usable)
-        try:
-            with progress.show():
-                evolved = evolve(plan, self._generator, judge, progress, self.usability.identify)
-            if not plan.selects:  # what a release selects from was looked at before
-                self._require_usable(pool_last(plan, evolved, self.usability.identify), is_dataset=True)
-            return evolved
-        finally:
-            kept = judge_padding(pace.longest, pace.tick)
-            if audience.verbose or kept.startswith("WARNING"):
-                # A section that was too long is told of in any case: its provider could see it.
-                audience.console.print(kept)
+        progress = RunProgress(plan, self.title, self.audience, self.connection.bill, recorded)
+        judge = RecordingJudge(self.judge, self.connection.gate, self._require_usable)
+        with progress.show():
+            evolved = evolve(plan, self.generator, judge, progress, usability.identify)
+        if not plan.selects:  # what a release selects from was looked at before
+            self._require_usable(pool_last(plan, evolved, usability.identify), is_dataset=True)
+        return evolved
 
     def finish(self, evolved: Evolved, started: float) -> dict[str, Any]:
-        """Close the record, write what the run was for, and return its summary with what the owner alone is told."""
+        """Close the record, write what the run was for, and return its summary."""
         folder, meter = self.folder, self.connection.meter
-        self.connection.gate.finish(self._assess(evolved))
+        self.connection.gate.finish(self._assess())
         record = RunReader.strict(folder.root)
         if not folder.finished:
             # A crash may have come behind the release: it is whole or not there, and never written over.
@@ -201,16 +231,9 @@ class Session:
             "report": str(folder.report),
         }
         export_run(folder.root, self.settings.output.formats)
-        write_private(OwnerFolder.of(folder.root, self.settings.privacy.ledger).result, result)
-        # Last, when nothing is written any more.
-        folder.forget_times()
+        if self.keeper is not None:
+            self.keeper.finish(protocol.Finish(figures=result))
         return result
-
-    @property
-    def _generator(self) -> Generator:
-        """The gate, whose answers are embedded as they come where something compares them."""
-        gate = self.connection.gate
-        return gate if self.chooser is None else EmbeddingGenerator(gate, self.chooser, gate.has_receipt)
 
     def _require_usable(self, pool: Pool, *, is_dataset: bool = False) -> None:
         """Refuse to go on where too few of the newest candidates can be used; tell the owner what is left out."""
@@ -222,118 +245,98 @@ class Session:
         for note in self.usability.notes(pool):
             self.audience.console.print(f"WARNING: {note}")
 
-    def _assess(self, evolved: Evolved) -> Assessment | None:
-        """Assess the dataset's use, from what was paid for anyway; None where that says nothing."""
-        if self.chooser is None:
-            return None
-        stored = self.transcript.bodies.file
-        return assess(self.chooser, evolved.receipts, evolved.pools.__getitem__, evolved.dataset, stored)
+    def _assess(self) -> Assessment | None:
+        return None if self.keeper is None else self.keeper.assess(protocol.Assess()).assessment
 
 
 @contextmanager
 def _open_session(
-    run: CheckedRun, audience: Audience, only_look: bool = False
-) -> Iterator[tuple[Components, Account, Session]]:
-    """Read the data, make sure that the budget allows all of the plan, greet the API, and fix the plan.
+    job: RunnerJob, keeper: protocol.PrivateSide, audience: Audience, only_look: bool = False
+) -> Iterator[tuple[AskingJudge, Session]]:
+    """Have the keeper make sure that the budget allows all of the plan, greet the API, and fix the plan.
 
     What private work can be done before the greeting is; the rest, which waits for the plan, takes whole ticks.
     """
-    folder, console = run.folder, audience.console
+    folder, console, settings = job.folder, audience.console, job.settings
+    spoken = dialect(settings.provider.dialect)
+    address = make_address(settings.provider, spoken, settings.provider.api, job.key)
     try:
-        with show_work(console, f"reading private {dialect(run.settings.provider.dialect).makes}s") as told:
-            # Private data are read before the folder is claimed: a refusal leaves nothing behind.
-            components = Components.of(run, told)
-        settings = components.settings
+        # Random and not a count or a time: it is sent, and says nothing of other runs.
+        run_id = folder.read().opened.run_id if folder.has_plan() else secrets.token_hex(16)
+        prepared = keeper.prepare(protocol.Prepare(run_id=run_id))
         with (
-            folder.claim(run.resume),
-            closing(open_ledger(settings, folder.has_plan(), console.print)) as ledger,
-            open_record(folder, ledger) as transcript,
-            components.connect(transcript, console) as connection,
+            open_record(folder) as transcript,
+            connect(settings, spoken, address, transcript, console) as connection,
         ):
-            with show_work(console, f"embedding private {components.dialect.makes}s") as told:
-                account, draft, notes = prepare(components, ledger, transcript, told)
-            begun = transcript.plan()
-            plan, advice = _greet(components, connection.gate, draft, begun)
-            _introduce(components, plan, notes, advice, connection, audience, begun is not None)
+            begun = transcript.plan() is not None
+            said, advice = _greet(settings, spoken, connection.gate, run_id)
+            plan = keeper.settle(said).plan
+            facts = introduce(plan, prepared, connection.meter, advice)
+            heading = "Before the run goes on" if begun else "Before anything is spent"
+            resumed = RESUMED if begun else ()
+            console.print(
+                lay_out_facts(facts, audience.verbose, heading if audience.verbose else None, resumed)
+            )
             calls = plan.opening if only_look else tuple(plan.calls.values())
             # What is on record was wanted when it was put there.
-            doubts = list_doubts(components, plan) if begun is None else ()
-            approve(components.address, settings, calls, connection, doubts)
-            if begun is None:
-                plan = _settle_batch(components, connection, plan, console)
-            # Only now: until the provider was greeted and the owner agreed, there is no run to go on with.
-            owner = OwnerFolder.of(folder.root, settings.privacy.ledger)
-            owner.keep_options(settings)
-            # Enrolling takes as long as the ledger is large, and the provider is waiting by now.
-            with connection.gate.private_section():
-                account.enrol()
-                connection.gate.begin(plan, account.is_committed, account.read_measured)
-            owner.bind()
-            chooser = components.chooser(plan, transcript)
+            doubts = () if begun else list_doubts(plan)
+            approve(address, settings, calls, connection, doubts, audience.person)
+            if not begun:
+                plan = _settle_batch(keeper, said, settings, connection, plan, console)
+            judge = AskingJudge(keeper, lambda: transcript.head)
+            judge.begin(plan)
+            connection.gate.begin(plan, judge.is_committed, judge.read_measured)
             session = Session(
-                *(settings, folder, plan, components.dialect, transcript, connection),
-                *(Usability(plan, transcript.bodies.file), audience, begun is not None),
-                title=components.method.name,
-                judge=components.judge(plan, account, chooser),
-                say_spent=partial(say_spent, plan, account),
-                chooser=chooser,
+                *(settings, folder, plan, spoken, transcript, connection),
+                *(Usability(plan, transcript.bodies.file), audience, begun),
+                title=plan.method,
+                judge=judge,
+                say_spent=lambda: say_spent(plan, judge.receipts),
+                generator=TellingGenerator(connection.gate, keeper),
+                keeper=keeper,
             )
-            yield components, account, session
+            yield judge, session
     except KeyboardInterrupt:
         raise report_early_stop(folder) from None
 
 
-def _introduce(
-    components: Components,
-    plan: PublicPlan,
-    notes: Sequence[Fact],
-    advice: Advice | None,
-    connection: Connection,
-    audience: Audience,
-    resumes: bool,
-) -> None:
-    """Tell the owner what a run does, costs and promises; if asked for, every other fact too."""
-    facts = introduce(components, plan, notes, connection.meter, connection.pace.tick, advice)
-    told = [line for each in facts if (line := each.line(audience.verbose))[1]]
-    heading = "Before the run goes on" if resumes else "Before anything is spent"
-    lines = [*(RESUMED if resumes else ()), *told]
-    audience.console.print(lay_out(lines, heading if audience.verbose else None))
-
-
 def _greet(
-    components: Components, gate: Gate, draft: PublicPlan, begun: PublicPlan | None
-) -> tuple[PublicPlan, Advice | None]:
-    """Greet the API, refuse what its model cannot do, and settle the plan by what it says; with what it recommends."""
-    spoken, provider, greeting = components.dialect, components.settings.provider, gate.hello(draft.run_id)
-    if not components.address.greets:
-        plan = resolve_plan(components, draft.run_id, FALLBACK_SIZE, draft.earlier, None, None)
-        return keep_recorded(begun, plan, components.settings), None
-    size = spoken.native_size(provider.model, greeting) or FALLBACK_SIZE
+    settings: PublicConfig, spoken: Dialect, gate: Gate, run_id: str
+) -> tuple[protocol.Settle, Advice | None]:
+    """Greet the API and refuse what its model cannot do; what it says of itself, and what it recommends."""
+    provider, greeting = settings.provider, gate.hello(run_id)
+    if not provider.greeting:
+        return protocol.Settle(), None
     if provider.adapter is not None:
         spoken.require_adapter(provider.model, provider.adapter, greeting)
     if provider.negative_prompt:
         spoken.require_negative_prompts(provider.model, greeting)
-    library, advice = spoken.library(provider.model, greeting), spoken.advice(provider.model, greeting)
-    graded = spoken.takes_strength(provider.model, greeting)
-    plan = resolve_plan(
-        *(components, draft.run_id, size, draft.earlier, library, advice, graded),
+    advice = spoken.advice(provider.model, greeting)
+    said = protocol.Settle(
+        size=spoken.native_size(provider.model, greeting),
+        library=spoken.library(provider.model, greeting),
+        advice=advice,
+        takes_strength=spoken.takes_strength(provider.model, greeting),
         exact=spoken.exact(provider.model, greeting),
     )
-    return keep_recorded(begun, plan, components.settings), advice
+    return said, advice
 
 
 def _settle_batch(
-    components: Components, connection: Connection, plan: PublicPlan, console: Console
+    keeper: protocol.PrivateSide,
+    said: protocol.Settle,
+    settings: PublicConfig,
+    connection: Connection,
+    plan: PublicPlan,
+    console: Console,
 ) -> PublicPlan:
     """Ask for one text a request where the API takes no number of them, which only asking for two at once tells."""
-    is_known = components.settings.provider.fields is not None
+    is_known = settings.provider.fields is not None
     if is_known or plan.modality.kind != "text" or all(call.count == 1 for call in plan.calls.values()):
         return plan
     if connection.gate.takes_several(plan.model):
         return plan
-    modality = {**plan.texts.model_dump(), "fields": (*plan.texts.fields, "n=")}
-    single = {"batch": 1, "at_once": choose_at_once(components, 1), "modality": modality}
-    alone = PublicPlan.model_validate({**plan.model_dump(), **single})
+    alone = keeper.settle(said.model_copy(update={"takes_several": False})).plan
     connection.meter.check(connection.meter.forecast(alone.calls.values()), None)
     console.print(
         f"One text a request, {len(alone.calls)} in all: the API did not write two when it was asked to."

@@ -16,6 +16,7 @@ from typing import Any
 
 from pcevolve import selectors
 from pcevolve.config.config import RunConfig
+from pcevolve.durable import write_private
 from pcevolve.errors import StoppedError, UsageError
 from pcevolve.evolution import Pool
 from pcevolve.providers import dialect
@@ -36,10 +37,12 @@ from pcevolve.session.console import describe_plan, is_paid
 from pcevolve.session.continuity import open_record
 from pcevolve.session.dashboard import keep_live_page
 from pcevolve.session.execution import Session
+from pcevolve.session.folder import RunFolder
 from pcevolve.session.owner import OwnerFolder
 from pcevolve.session.preflight import CheckedRun
 from pcevolve.session.progress import Audience
 from pcevolve.session.reaching import Connection, connect, make_address
+from pcevolve.transcript import Transcript
 from pcevolve.transcript.records import Opened
 from pcevolve.usability import Usability
 
@@ -72,7 +75,10 @@ def follow(run: CheckedRun, audience: Audience | None = None, open_page: bool = 
     ):
         session = replace(opened, audience=watched)
         session.show_opening()
-        return session.finish(session.run_loop(), started)
+        summary = session.finish(session.run_loop(), started)
+        write_private(OwnerFolder.of(run.folder.root, run.settings.privacy.ledger).result, summary)
+        run.folder.forget_times()
+    return summary
 
 
 def preview_following(run: CheckedRun, audience: Audience | None = None) -> Path:
@@ -83,16 +89,27 @@ def preview_following(run: CheckedRun, audience: Audience | None = None) -> Path
 
 
 @contextmanager
+def _open_record(folder: RunFolder, ledger: Path) -> Iterator[Transcript]:
+    """Open the record; what the owner keeps of a false start goes with it."""
+    owner = None if folder.has_plan() else OwnerFolder.find(folder.root, ledger)
+    with open_record(folder) as transcript:
+        if owner is not None:
+            owner.forget()
+        yield transcript
+
+
+@contextmanager
 def _open(run: CheckedRun, audience: Audience, only_look: bool = False) -> Iterator[Session]:
     """Greet the API, and fix the plan, or take the one on record."""
     settings, folder, spoken = run.settings, run.folder, dialect(run.settings.provider.dialect)
+    public = settings.public()
     require(spoken, VARIES)
     address = make_address(settings.provider, spoken, settings.provider.api, run.key)
     try:
         with (
             folder.claim(run.resume),
-            open_record(folder, None) as transcript,
-            connect(settings, spoken, address, transcript, audience.console) as connection,
+            _open_record(folder, settings.privacy.ledger) as transcript,
+            connect(public, spoken, address, transcript, audience.console) as connection,
         ):
             begun, source = transcript.plan(), None
             first = transcript.entries[0].record if transcript.entries else None
@@ -109,7 +126,8 @@ def _open(run: CheckedRun, audience: Audience, only_look: bool = False) -> Itera
                     plan = plan.model_copy(update={"exact": said})
             assert plan is not None
             audience.console.print(lay_out(_introduce(plan, settings, connection)))
-            approve(address, settings, plan.opening if only_look else plan.calls.values(), connection)
+            calls = plan.opening if only_look else plan.calls.values()
+            approve(address, public, calls, connection, person=audience.person)
             owner = OwnerFolder.of(folder.root, settings.privacy.ledger)
             owner.keep_options(settings)
             for data in () if source is None else (each for of_class in source.files for each in of_class):
@@ -118,8 +136,9 @@ def _open(run: CheckedRun, audience: Audience, only_look: bool = False) -> Itera
             owner.bind()
             usability = Usability(plan, transcript.bodies.file)
             yield Session(
-                *(settings, folder, plan, spoken, transcript, connection, usability, audience),
+                *(public, folder, plan, spoken, transcript, connection, usability, audience),
                 *(begun is not None, "variations", _NobodyAsked(), lambda: "no privacy budget is spent"),
+                generator=connection.gate,
             )
     except KeyboardInterrupt:
         raise StoppedError(

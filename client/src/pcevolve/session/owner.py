@@ -18,7 +18,7 @@ from typing import Final, Self
 
 from pcevolve.config.config import RunConfig
 from pcevolve.config.files import find_ledger
-from pcevolve.durable import write_private_bytes
+from pcevolve.durable import set_owners_mode, write_private_bytes
 from pcevolve.errors import TranscriptError, UsageError
 from pcevolve.public.options import spell_flag
 from pcevolve.transcript import RunLayout
@@ -113,6 +113,10 @@ class OwnerFolder:
         """Keep what a run begins or goes on with, and have the usual ledger's folder lead there."""
         self._make()
         settings.save(self.config)
+        self.link()
+
+    def link(self) -> None:
+        """Have the usual ledger's folder lead here; a keeper of its own process can make no links, and leaves it."""
         usual = find_ledger().parent / RUNS / self.root.name
         # Where none can be made, the ledger has to be named.
         with suppress(OSError):
@@ -154,9 +158,8 @@ class OwnerFolder:
 
     def _make(self) -> None:
         self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
-        # mkdir's mode counts for the last folder alone, and only as far as the umask leaves it.
         for folder in (self.root.parent, self.root):
-            folder.chmod(0o700)
+            set_owners_mode(folder)
 
     @property
     def _bound(self) -> str:

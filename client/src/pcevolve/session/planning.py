@@ -5,7 +5,6 @@ The API would learn from a later refusal that these data were used before, and f
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
@@ -18,10 +17,10 @@ from pcevolve.config.files import Prompts, find_ledger_volume, read_prompts
 from pcevolve.config.providers import FAR_AT_ONCE, NEAR_AT_ONCE
 from pcevolve.encoders import frame_digest, named_weights
 from pcevolve.errors import UsageError
+from pcevolve.ledger.account import Record
 from pcevolve.ledger.creation import require_volume
 from pcevolve.ledger.entries import Listed
 from pcevolve.ledger.ledger import Account, Ledger, Limits, Origin, Terms
-from pcevolve.private import ProgressCallback, no_progress
 from pcevolve.providers.dialect import Advice, ModelSize
 from pcevolve.public.canonical import drop_unused
 from pcevolve.public.declared import spell, validate
@@ -29,19 +28,16 @@ from pcevolve.public.fields import PlanFields
 from pcevolve.public.methods import SecretEvolution
 from pcevolve.public.parts import Earlier, Exact, Library, Secrecy
 from pcevolve.public.plan import PublicPlan
-from pcevolve.public.requests import MOST_AT_ONCE
+from pcevolve.public.requests import MOST_AT_ONCE, is_nearby
 from pcevolve.public.settings import UNKNOWN_LICENCE
 from pcevolve.public.words import TEMPLATE, USUAL
 from pcevolve.publish.loss import Loss
 from pcevolve.selectors.cells import choose_cells
 from pcevolve.selectors.method import AppearanceMode, Method, Schedule, first_selection
-from pcevolve.session.approval import Fact, note_private
 from pcevolve.session.components import Components
 from pcevolve.session.kind import load_kind
 from pcevolve.session.preflight import refuse_options, require_ledger
 from pcevolve.session.private_data import compute_least_share, find_secrets, make_promise
-from pcevolve.transcript.log import Transcript
-from pcevolve.transcript.records import Opened
 
 NOTHING_EARLIER = Earlier()
 STRENGTHS = ("strengths", "strength_start", "strength_end")
@@ -185,6 +181,15 @@ def keep_recorded(begun: PublicPlan | None, plan: PublicPlan, settings: RunConfi
     return plan.model_copy(update={name: getattr(begun, name) for name in open_still})
 
 
+def settle_single(components: Components, plan: PublicPlan) -> PublicPlan:
+    """The same plan for an API that takes no number of texts: one a request."""
+    if plan.modality.kind != "text":
+        return plan
+    modality = {**plan.texts.model_dump(), "fields": (*plan.texts.fields, "n=")}
+    single = {"batch": 1, "at_once": choose_at_once(components, 1), "modality": modality}
+    return PublicPlan.model_validate({**plan.model_dump(), **single})
+
+
 def _batch(components: Components, modality: Mapping[str, object]) -> int:
     """Return how many images or texts one request asks for: one of an API that takes no number."""
     fields = modality.get("fields")
@@ -198,7 +203,8 @@ def choose_at_once(components: Components, batch: int) -> int:
     An API nearby gets two whole requests: it works on one while the client reads and records the other's answer.
     """
     near = min(max(NEAR_AT_ONCE, 2 * batch), MOST_AT_ONCE)
-    return components.settings.provider.at_once or (near if components.address.is_nearby else FAR_AT_ONCE)
+    provider = components.settings.provider
+    return provider.at_once or (near if is_nearby(provider.api) else FAR_AT_ONCE)
 
 
 def _secrecy(settings: RunConfig, method: Method) -> Secrecy | None:
@@ -299,37 +305,7 @@ def open_ledger(settings: RunConfig, begun: bool, waiting: Callable[[str], None]
     return Ledger(settings.privacy.ledger, waiting=waiting)
 
 
-def prepare(
-    components: Components, ledger: Ledger, transcript: Transcript, told: ProgressCallback = no_progress
-) -> tuple[Account, PublicPlan, tuple[Fact, ...]]:
-    """Make sure that all of the plan can be paid for, and embed the private images.
-
-    The size of the API's images, which only the API knows, has no part in any of this.
-
-    Returns:
-        The run's account, its plan but for that size, and what the owner alone is told.
-
-    Raises:
-        BudgetError: Not enough is left.
-        DataError: A private image has no embedding.
-        LedgerError: The run cannot be paid from this ledger.
-        ModelError: The encoder cannot be loaded.
-    """
-    run_id, recorded = _run_id(transcript), transcript.plan()
-    # Priced with a size that stands in: the true one is known after the greeting, and has no part in any price.
-    plan = resolve_plan(components, run_id, FALLBACK_SIZE)
-    account = _account(components, plan, ledger, transcript)
-    # All of the plan, before the provider hears of it: a refusal later would tell that these data were used before.
-    account.require([event for each in components.method.plan_events(plan).values() for event in each])
-    components.prepare(plan, told)
-    # What the provider had seen when the run began; a run that goes on does not count it anew.
-    if components.method.queries_data:
-        earlier = account.earlier() if recorded is None else recorded.earlier
-        plan = plan.model_copy(update={"earlier": earlier})
-    return account, plan, tuple(note_private(components, plan, account))
-
-
-def _account(components: Components, plan: PublicPlan, ledger: Ledger, transcript: Transcript) -> Account:
+def open_account(components: Components, plan: PublicPlan, ledger: Ledger, record: Record) -> Account:
     """The run's view of the ledger; nothing is on record of it yet."""
     terms = Terms(
         plan.api,
@@ -353,7 +329,7 @@ def _account(components: Components, plan: PublicPlan, ledger: Ledger, transcrip
             plan.unit,
             terms,
             origin,
-            transcript,
+            record,
             private,
         )
     )
@@ -374,10 +350,3 @@ def _list_secrets(components: Components, plan: PublicPlan, ledger: Ledger) -> L
     return Listed(
         ledger.fingerprint(sources.compute_digest(components.data)), plan.secrecy.most, sources.budget
     )
-
-
-def _run_id(transcript: Transcript) -> str:
-    """The id of the run that is on record, or a new one."""
-    # Random and not a count or a time: it is sent, and says nothing of other runs.
-    first = transcript.entries[0].record if transcript.entries else None
-    return first.run_id if isinstance(first, Opened) else secrets.token_hex(16)

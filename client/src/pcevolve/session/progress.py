@@ -7,13 +7,15 @@ log, which is kept, it is not, because it follows from their number.
 from __future__ import annotations
 
 import math
+import sys
 import time
 from collections.abc import Callable, Iterator
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Final, Protocol, TypeAlias
 
+import typer
 from rich.console import Console
 from rich.progress import (
     BarColumn,
@@ -79,13 +81,41 @@ def tell_nobody(progress: Progress) -> None:
     """Tell nobody."""
 
 
+class Person(Protocol):
+    """Who can be asked whether a run shall go on."""
+
+    def is_there(self) -> bool:
+        """True if somebody can answer."""
+        ...
+
+    def agrees(self, question: str) -> bool:
+        """Ask a question, and return whether the answer is yes."""
+        ...
+
+
+class AtTerminal:
+    """Whoever sits at the terminal of this process, if it has one."""
+
+    def is_there(self) -> bool:
+        """True if the input is a terminal."""
+        return sys.stdin.isatty()
+
+    def agrees(self, question: str) -> bool:
+        """Ask on stderr; results go to stdout."""
+        return typer.confirm(question, err=True)
+
+
+AT_TERMINAL: Final = AtTerminal()
+
+
 @dataclass(frozen=True)
 class Audience:
-    """The console and the callback that are told of a run; ``verbose``: of every fact."""
+    """Who is told of a run, by console and callback, and who is asked; ``verbose``: told of every fact."""
 
     console: Console = field(default_factory=error_console)
     tell: Tell = tell_nobody
     verbose: bool = False
+    person: Person = AT_TERMINAL
 
 
 class RunProgress:

@@ -12,13 +12,13 @@ from typing import Final, NamedTuple
 
 from rich.console import Console
 
-from pcevolve.config.config import RunConfig
 from pcevolve.config.providers import PublicProvider
+from pcevolve.config.runner import PublicConfig
 from pcevolve.egress.address import Address, Route
 from pcevolve.egress.allowance import Allowance, Meter
 from pcevolve.egress.gate import Gate
 from pcevolve.egress.http_transport import HttpTransport
-from pcevolve.egress.pace import Pace, choose_tick
+from pcevolve.egress.pace import Pace
 from pcevolve.egress.retry import RetryPolicy
 from pcevolve.errors import ProviderReplyError
 from pcevolve.providers.dialect import Dialect
@@ -34,11 +34,10 @@ _REASONING: Final = re.compile(r"^(?:openai/)?(?:o[1-9](?:-|$)|gpt-5(?!.*chat))"
 
 
 class Connection(NamedTuple):
-    """The gate to a run's provider, and what counts and paces requests on their way through it."""
+    """The gate to a run's provider, and what counts requests on their way through it."""
 
     gate: Gate
     meter: Meter
-    pace: Pace
 
     def bill(self) -> str:
         """Say what was asked for so far, and what that cost."""
@@ -52,17 +51,13 @@ def make_address(provider: PublicProvider, spoken: Dialect, api: str, key: str |
 
 @contextmanager
 def connect(
-    settings: RunConfig,
+    settings: PublicConfig,
     spoken: Dialect,
     address: Address,
     transcript: Transcript,
     console: Console,
-    pairs: int = 0,
 ) -> Iterator[Connection]:
-    """Open the gate to a run's API on the run's record; nothing is sent yet.
-
-    Private work is padded as the owner says, or else by ``pairs``: see ``choose_tick``.
-    """
+    """Open the gate to a run's API on the run's record; nothing is sent yet."""
     provider = settings.provider
     if address.warning:
         console.print(address.warning)
@@ -70,11 +65,11 @@ def connect(
     allowance = Allowance(provider.max_requests, provider.max_cost, provider.price)
     with closing(transport):
         meter = Meter(allowance, spoken, transcript, address.is_nearby)
-        pace = Pace(choose_tick(settings.privacy.pad_selection, pairs), settings.privacy.pace)
+        pace = Pace(settings.privacy.pace)
         goes_on = RunLayout(settings.output.folder).resume_command
         patience = replace(_make_patience(provider, console), advice=f"continue with {goes_on}")
         gate = Gate(transcript, spoken, address, transport, patience, pace, meter)
-        yield Connection(gate, meter, pace)
+        yield Connection(gate, meter)
 
 
 def _make_patience(provider: PublicProvider, console: Console) -> RetryPolicy:

@@ -37,7 +37,7 @@ from pcevolve.private.sources import CELLS
 from pcevolve.public.modality import Kind
 from pcevolve.public.settings import USUAL_DELTA
 from pcevolve.screen import lay_out
-from pcevolve.session.approval import list_paid_events
+from pcevolve.selectors import list_paid_events
 from pcevolve.session.console import describe_plan
 from pcevolve.session.execution import Outcome, execute
 from pcevolve.session.finished.judging import (
@@ -232,7 +232,7 @@ def _demonstrate(out: Path, kind: Kind, stage: Stage, started: float) -> dict[st
         stage.say("server", f"{shown.model} at {address} ({_log(out)}){pace}")
         main = stage.run(_check(out, out, address, **options, method=shown.method), "1/3 evolve")
         stage.say("1/3", f"evolved; {main.folder.preview} shows what words alone give")
-        paid = list_paid_events(main.components, main.plan)
+        paid = list_paid_events(main.plan)
         greetings = main.summary["requests"] - len(main.plan.calls)
         stage.console.print(lay_out(describe_plan(main.plan, paid, greetings)))
         blind = _beside(out, "random")

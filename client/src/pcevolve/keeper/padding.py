@@ -1,0 +1,66 @@
+"""The clock of the private side: an answer that depends on private data leaves at a whole tick.
+
+A section longer than its tick is seen to be, and the owner is told; a tick that grew with the work would tell more.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+LEAST_TICK = 0.5
+"""Seconds: a dozen times what measurement, draw and payment of a small run take on a quiet machine."""
+SECONDS_PER_PAIR = 1e-7
+"""Five times what a vote takes for one private image and one candidate, at 256 numbers an embedding."""
+
+
+def choose_tick(asked: float | None, pairs: int) -> float:
+    """Return the tick that was asked for, or one that covers private work of a public size.
+
+    No clock has a part in it: a tick that followed the work would tell how long that takes.
+
+    Args:
+        asked: Seconds; 0: nothing is hidden; None: nobody said.
+        pairs: Nominal private images times candidates that they are compared with in the largest round.
+    """
+    needed = LEAST_TICK * max(1, math.ceil(pairs * SECONDS_PER_PAIR / LEAST_TICK))
+    return needed if asked is None else asked
+
+
+@dataclass
+class Padding:
+    """Private work takes a whole number of ticks from its own beginning.
+
+    Attributes:
+        tick: Seconds. 0: work takes as long as it takes.
+        longest: Seconds that the longest section worked. Private: for the owner's screen alone.
+    """
+
+    tick: float = 0.0
+    clock: Callable[[], float] = time.monotonic
+    sleep: Callable[[float], None] = time.sleep
+    longest: float = field(default=0.0, init=False, repr=False)
+
+    @contextmanager
+    def section(self) -> Iterator[None]:
+        """Let what happens inside take a whole number of ticks, at least one; also if it fails."""
+        began = self.clock()
+        try:
+            yield
+        # Not ``finally``: for Ctrl-C nobody waits, and it comes when the owner wants it, whatever the data are.
+        except Exception:
+            self._pad(began)  # a run that ends here is seen to end, and when is a tick too
+            raise
+        self._pad(began)
+
+    def _pad(self, began: float) -> None:
+        passed = self.clock() - began
+        # The longest is kept to tell the owner that a tick was too short; nothing that is sent depends on it.
+        self.longest = max(self.longest, passed)
+        # At least one tick, so that quick work does not stand out.
+        wanted = max(1, math.ceil(passed / self.tick)) * self.tick if self.tick else 0.0
+        if wanted > passed:
+            self.sleep(wanted - passed)
