@@ -1,0 +1,70 @@
+"""Messages between two processes of one command: a line each, bounded, of a name and a JSON value.
+
+The standard library alone. What a line means, and whether it may come now, is for whoever reads it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+MOST_BYTES = 128 * 2**20
+"""Of a line; a measurement in base64 is the longest."""
+
+
+class PipeError(Exception):
+    """The other process is gone, or speaks nonsense."""
+
+
+class GoneError(PipeError):
+    """The other process has ended."""
+
+
+class Pipe:
+    """Both ends of a conversation that this process has."""
+
+    def __init__(self, reads: int, writes: int) -> None:
+        """Take descriptors of a pipe to read from and of one to write to."""
+        self.descriptors: Sequence[int] = (reads, writes)
+        self._reader = os.fdopen(reads, "rb")
+        self._writes = writes
+
+    def send(self, name: str, body: str = "{}") -> None:
+        """Send a message; ``GoneError`` where nobody reads it any more."""
+        rest = memoryview(f"{name} {body}\n".encode())
+        try:
+            while rest:
+                rest = rest[os.write(self._writes, rest) :]
+        except BrokenPipeError:
+            raise GoneError from None
+
+    def receive(self) -> tuple[str, str]:
+        """Wait for a message, and return its name and its JSON text.
+
+        Raises:
+            GoneError: There will be none: the other process ended, perhaps in the middle of a message.
+            PipeError: It is none, or too long.
+        """
+        line = self._reader.readline(MOST_BYTES + 1)
+        if len(line) > MOST_BYTES:
+            raise PipeError(f"a message of more than {MOST_BYTES} bytes")
+        if not line.endswith(b"\n"):
+            raise GoneError
+        try:
+            name, _, body = line[:-1].decode().partition(" ")
+        except UnicodeDecodeError:
+            raise PipeError("a message that is no text") from None
+        if not name.isalpha() or not body:
+            raise PipeError("a line that is no message")
+        return name, body
+
+    def close(self) -> None:
+        """Have the other process find this one gone."""
+        self._reader.close()
+        os.close(self._writes)
+
+
+def open_conversation() -> tuple[tuple[int, int], tuple[int, int]]:
+    """Make two pipes; the descriptors of each of the two who will talk: one to read from, one to write to."""
+    (first_reads, second_writes), (second_reads, first_writes) = os.pipe(), os.pipe()
+    return (first_reads, first_writes), (second_reads, second_writes)

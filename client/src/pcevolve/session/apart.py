@@ -1,0 +1,262 @@
+"""A run in two processes: a keeper without network and a runner without private files, seen from who starts them.
+
+Whoever starts them hands each what it has to know, answers the runner's questions at the terminal, passes on its
+progress, and gets the summary. Why the keeper refuses something, it tells the owner itself: nothing private comes here.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import signal
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from pcevolve import errors
+from pcevolve.config.config import RunConfig
+from pcevolve.config.runner import PublicConfig
+from pcevolve.encoders.published import list_caches
+from pcevolve.errors import ClientError, ProtocolError, StoppedError, printable
+from pcevolve.keeper import protocol
+from pcevolve.keeper.door import RemoteKeeper, refuse, serve
+from pcevolve.privacy import Budget
+from pcevolve.private.sources import FolderSource, parse_source
+from pcevolve.processes.confinement import Enforcement
+from pcevolve.processes.launcher import Children
+from pcevolve.processes.pipe import GoneError, Pipe
+from pcevolve.public.figures import parse_epsilon
+from pcevolve.session.folder import RunFolder
+from pcevolve.session.preflight import CheckedRun
+from pcevolve.session.progress import Audience, Progress, error_console
+
+KEEPER = "pcevolve.session.apart:keep"
+RUNNER = "pcevolve.session.apart:run"
+
+
+def carry_out_apart(
+    run: CheckedRun, children: Children, audience: Audience, *, only_look: bool = False
+) -> dict[str, Any]:
+    """Have two processes carry out a run, or the rest of one, or show its first images; its summary, if it has one.
+
+    Raises:
+        ClientError: Why it ended; of what the keeper refused, the kind.
+    """
+    with _claim(run), _give_room() as room:
+        try:
+            _order(run, children, audience, room, only_look=only_look)
+            found = _attend(children, run.folder, audience)
+        except BaseException:
+            children.end(kill=True)
+            raise
+        children.end()
+        run.folder.forget_times()
+    return found
+
+
+@contextmanager
+def _claim(run: CheckedRun) -> Iterator[None]:
+    """Hold the run's folder, which the runner can write in and not lock; a refusal leaves none that was not there."""
+    is_new = not run.folder.root.exists()
+    try:
+        with run.folder.claim(run.resume):
+            yield
+    finally:
+        if is_new and {each.name for each in run.folder.root.iterdir()} <= {run.folder.lock.name}:
+            shutil.rmtree(run.folder.root)
+
+
+@contextmanager
+def _give_room() -> Iterator[Path]:
+    """A folder for the keeper's temporary files, such as torch wants."""
+    room = Path(tempfile.mkdtemp(prefix="pcevolve-"))
+    try:
+        yield room
+    finally:
+        shutil.rmtree(room, ignore_errors=True)
+
+
+def _order(run: CheckedRun, children: Children, audience: Audience, room: Path, *, only_look: bool) -> None:
+    """Hand each process what it has to know."""
+    settings, root = run.settings, run.folder.root.absolute()
+    ledger = settings.privacy.ledger.absolute()
+    ledger.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    shown = {"quiet": audience.console.quiet, "verbose": audience.verbose}
+    try:
+        children.keeper.order(
+            KEEPER,
+            [*list_private_paths(settings), *map(str, list_caches()), str(root)],
+            [str(ledger.parent), str(room)],
+            **shown,
+            settings=settings.model_dump(mode="json"),
+            room=str(room),
+            resume=run.resume,
+            lifetime=None if run.lifetime is None else str(run.lifetime),
+            budget=[str(run.budget.epsilon), run.budget.delta],
+        )
+        authority = settings.provider.ca_file
+        children.runner.order(
+            RUNNER,
+            [] if authority is None else [str(authority)],
+            [str(root)],
+            **shown,
+            settings=settings.public().model_dump(mode="json"),
+            key=run.key,
+            only_look=only_look,
+            is_there=audience.person.is_there(),
+        )
+    except GoneError:
+        raise ProtocolError("a process of the run could not begin") from None
+
+
+def list_private_paths(settings: RunConfig) -> list[str]:
+    """All files and folders of the owner that a run reads, as far as they are there."""
+    source = parse_source(settings.data.private)
+    found = [source.path] if isinstance(source, FolderSource) else []
+    given = (settings.data.test, settings.data.unit_map, settings.data.secrets, settings.provider.prompts)
+    found += [Path(each).expanduser() for each in (*given, settings.encoder.weights) if each is not None]
+    return [str(each.absolute()) for each in found if each.exists()]
+
+
+def _attend(children: Children, folder: RunFolder, audience: Audience) -> dict[str, Any]:
+    """Answer the runner until it says how the run ended."""
+    pipe = children.runner.pipe
+    with _leaving_stop_to(children):
+        while True:
+            try:
+                name, body = pipe.receive()
+            except GoneError:
+                raise ProtocolError(
+                    f"the runner ended in the middle of the run; what is paid for is on record: {folder.resume_command}"
+                ) from None
+            told = json.loads(body)
+            if name == "progress":
+                audience.tell(Progress(**told))
+            elif name == "ask":
+                pipe.send("answer", json.dumps(audience.person.agrees(told["question"])))
+            elif name == "done":
+                found: dict[str, Any] = told["summary"]
+                return found
+            else:
+                raise _make_error(told)
+
+
+@contextmanager
+def _leaving_stop_to(children: Children) -> Iterator[None]:
+    """Leave Ctrl-C to the runner, which says what became of the run; a second one ends it at once."""
+    pressed = [False]
+
+    def stop(_number: int, _frame: object) -> None:
+        if pressed[0]:
+            raise KeyboardInterrupt
+        pressed[0] = True
+        children.runner.process.send_signal(signal.SIGINT)
+
+    try:
+        before = signal.signal(signal.SIGINT, stop)
+    except ValueError:  # not the main thread, where no signal comes
+        yield
+        return
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _make_error(told: Mapping[str, Any]) -> ClientError:
+    """The error by which a runner says that a run ended."""
+    kind = getattr(errors, str(told["kind"]), ClientError)
+    error: ClientError = kind(*told["lines"])
+    error.is_told = bool(told["is_told"])
+    return error
+
+
+# In the processes.
+
+
+def keep(orders: Mapping[str, Any], enforced: Enforcement, _up: Pipe, across: Pipe) -> None:
+    """Be the keeper of a run."""
+    from pcevolve.session.keeper import Keeper
+
+    tempfile.tempdir = orders["room"]
+    settings = RunConfig.model_validate(orders["settings"])
+    epsilon, delta = orders["budget"]
+    lifetime = orders["lifetime"]
+    run = CheckedRun(
+        settings,
+        RunFolder(settings.output.folder),
+        orders["resume"],
+        Budget(parse_epsilon(epsilon), delta),
+        None if lifetime is None else parse_epsilon(lifetime),
+    )
+    console = Console(quiet=True) if orders["quiet"] else error_console()
+
+    def tell(error: ClientError) -> None:
+        print(f"error: {printable(str(error))}", file=sys.stderr)
+
+    try:
+        keeper = Keeper(run, Audience(console, verbose=orders["verbose"]))
+    except ClientError as error:
+        tell(error)
+        refuse(across, error)
+        return
+    serve(keeper, across, tell)
+
+
+@dataclass(frozen=True)
+class _Owner:
+    """The owner behind the process that started this one."""
+
+    pipe: Pipe
+    there: bool
+
+    def is_there(self) -> bool:
+        """True if somebody can answer."""
+        return self.there
+
+    def agrees(self, question: str) -> bool:
+        """Have the question asked."""
+        self.pipe.send("ask", json.dumps({"question": question}))
+        return bool(json.loads(self.pipe.receive()[1]))
+
+    def tell(self, progress: Progress) -> None:
+        """Have the progress told."""
+        self.pipe.send("progress", json.dumps(asdict(progress)))
+
+
+def run(orders: Mapping[str, Any], enforced: Enforcement, up: Pipe, across: Pipe) -> None:
+    """Be the runner of a run."""
+    from pcevolve.session.execution import RunnerJob, carry_out, look
+
+    settings = PublicConfig.model_validate(orders["settings"])
+    job = RunnerJob(settings, RunFolder(settings.output.folder), orders["key"])
+    console, owner = (
+        Console(quiet=True) if orders["quiet"] else error_console(),
+        _Owner(up, orders["is_there"]),
+    )
+    audience = Audience(console, owner.tell, orders["verbose"], owner)
+    keeper = RemoteKeeper(across)
+    try:
+        try:
+            if orders["only_look"]:
+                look(job, keeper, audience)
+                summary: dict[str, Any] = {}
+            else:
+                summary = carry_out(job, keeper, audience)[2]
+            keeper.close(protocol.Close())
+            up.send("done", json.dumps({"summary": summary}))
+        except ClientError as error:
+            keeper.close(protocol.Close())
+            lines = error.lines if isinstance(error, StoppedError) else (str(error),)
+            told = {"kind": type(error).__name__, "lines": lines, "is_told": error.is_told}
+            up.send("failed", json.dumps(told))
+        except OSError as error:  # a full disk, a folder that may not be written
+            up.send("failed", json.dumps({"kind": "ClientError", "lines": [str(error)], "is_told": False}))
+    except GoneError:  # whoever started this is gone: there is nobody to tell
+        return
