@@ -103,7 +103,7 @@ def test_a_server_of_images_and_of_texts_gives_each_what_it_asks_for(both):
         ({"messages": [{"role": "user", "content": " \n"}]}, "nobody says anything"),
         ({"messages": [{"role": "tool", "content": "x"}]}, "messages.0.role: Input should be"),
         ({"messages": ASK["messages"] * (limits.MAX_MESSAGES + 1)}, "messages: Tuple should have at most 64"),
-        ({"messages": ASK["messages"] * 200}, "the body has more than"),
+        ({"x": [[[1]]]}, "x: Extra inputs are not permitted"),
         ({"n": limits.MAX_COMPLETIONS + 1}, "n: Input should be less than or equal to 64"),
         ({"max_tokens": limits.MAX_NEW_TOKENS + 1}, "max_tokens: Input should be less than or equal to 4096"),
         ({"temperature": -1}, "temperature: Input should be greater than or equal to 0"),
@@ -119,13 +119,8 @@ def test_what_cannot_be_done_is_refused(http, changes, message):
     assert (status, message in told) == (422, True), told
 
 
-def test_a_chat_has_room_for_its_messages_and_no_more_nesting(http):
+def test_a_chat_has_room_for_its_messages_and_no_more(http):
     messages = [{"role": "user", "content": "a, b: {c} [d]"}] * limits.MAX_MESSAGES
     assert len(read_answers(post(http, messages=messages, stop=["1", "2", "3", "4"]))) == 1
-    nested = json.dumps(ASK)[:-1] + ', "x": ' + "[" * 90 + "]" * 90 + "}"
-    assert (
-        read_refusal(http.post(wire.CHAT, content=nested))[1]
-        == "the body has more than 72 objects and arrays"
-    )
     long = json.dumps({**ASK, "user": "x" * limits.MAX_FIELDS_BYTES})
     assert http.post(wire.CHAT, content=long).status_code == 413

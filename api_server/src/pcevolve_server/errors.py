@@ -1,33 +1,7 @@
 """Everything the server raises on purpose.
 
-::
-
-    ServerError
-    ├── SettingsError        the command line or the environment; exit code 2
-    ├── ModelLoadError       the model cannot be served; exit code 3
-    │   └── DeviceMemoryError      its device has too little memory for it
-    ├── BindError            the address cannot be listened on; exit code 4
-    └── RequestError         answered in the contract's error shape
-        ├── InvalidRequestError    422  the caller can mend it
-        │   ├── ContentRejectedError   the safety checker refused every try
-        │   └── MemoryExceededError    one image is too large for the device
-        ├── AuthenticationError    401
-        ├── OriginError            403  a page of another origin asks, and there is no key
-        ├── NotFoundError          404  no such route, model or adapter
-        ├── MethodError            405
-        ├── TooSlowError           408  the body did not arrive in time
-        ├── TooLargeError          413
-        ├── HostError              421  the Host header names another machine
-        ├── BusyError              429  with Retry-After
-        ├── GenerationError        500
-        │   └── NotFiniteError         422  the model computes no numbers, and would not the next time
-        ├── NotReadyError          503  loading or stopping, with Retry-After
-        │   └── EngineLostError        the models will not come back; exit code 3
-        ├── DeadlineError          503  not done in the time that a request may take
-        ├── CrowdedError           503  too many connections, with Retry-After
-        └── AbandonedError         499  the caller hung up; never sent
-
-Messages are sent to callers and written to logs: none holds a prompt, an image or a key.
+Errors of a request are answered in the contract's shape; others end the process with their exit code. Messages are sent
+to callers and written to logs: none holds a prompt, an image or a key.
 """
 
 from collections.abc import Sequence

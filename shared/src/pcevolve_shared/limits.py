@@ -27,7 +27,5 @@ MAX_SEED = 2**32 - 1
 
 MAX_BASE64_CHARS = 4 * -(-MAX_IMAGE_BYTES // 3)
 MAX_FIELDS_BYTES = 64 * 2**10  # a request apart from its image
-MAX_FIELDS = 64  # names, and values, of a request's JSON
-MAX_CONTAINERS = 8  # objects and arrays of a request's JSON; no request needs more than one
 MAX_REQUEST_BYTES = MAX_BASE64_CHARS + MAX_FIELDS_BYTES
 MAX_RESPONSE_BYTES = 256 * 2**20  # a full batch of 1024 x 1024 PNGs

@@ -97,20 +97,15 @@ def test_what_the_operator_has_to_mend_is_an_error_in_the_log(error, severity):
     assert answering._severity(error) == severity
 
 
-def stream(work, coming, *, with_usage=False, heartbeat=15.0):
-    """What a stream sends, to a caller from whom a message comes when ``coming`` is done."""
-    sent = []
-    scope = {"type": "http", "headers": [], "state": {"request_id": "r1"}}
+def stream(work, coming):
+    """What is answered as a stream, to a caller from whom a message comes when ``coming`` is done."""
 
     async def receive():
         await coming()
         return {"type": "http.disconnect"}
 
-    async def send(message):
-        sent.append(message)
-
-    asyncio.run(answering.ChatStream(Request(scope), work, with_usage, heartbeat)(scope, receive, send))
-    return [each.get("status") or each["body"] for each in sent]
+    request = Request({"type": "http", "headers": [], "state": {"request_id": "r1"}}, receive)
+    return asyncio.run(answering.answer_in_chunks(request, work, with_usage=True))
 
 
 async def never():
@@ -125,31 +120,20 @@ async def written():
     )
 
 
-def test_a_stream_has_comments_until_all_is_written_and_says_what_was_cut():
-    async def slowly():
-        await asyncio.sleep(0.05)
-        return await written()
-
-    status, *beats, said, end = stream(slowly, never, with_usage=True, heartbeat=0.01)
-    assert (status, set(beats), end) == (200, {b": still here\n\n"}, b"")
-    first, *events, last = said.decode().split("\n\n")[:-1]
-    assert (first, last) == (": 3 tokens of the prompt were cut", "data: [DONE]")
-    assert len(events) == 3  # the text, its end, and the usage
+def test_a_stream_ends_with_its_usage_and_a_header_says_what_was_cut():
+    found = stream(written, never)
+    *events, last = found.body.decode().split("\n\n")[:-1]
+    assert (len(events), last) == (3, "data: [DONE]")  # the text, its end, and the usage
+    assert found.headers["X-Prompt-Tokens-Cut"] == "3"
+    assert found.headers["Content-Type"].startswith("text/event-stream")
 
 
-def test_what_fails_before_a_stream_began_is_raised_and_later_an_event():
+def test_what_fails_is_no_stream():
     async def fail():
-        raise BusyError("full")
-
-    async def fail_late():
-        await asyncio.sleep(0.05)
         raise BusyError("full")
 
     with pytest.raises(BusyError, match="full"):
         stream(fail, never)
-    *_, event, end = stream(fail_late, never, heartbeat=0.01)
-    assert json.loads(event.removeprefix(b"data: "))["error"]["code"] == "queue_full"
-    assert end == b""
 
 
 def test_nothing_is_written_for_a_caller_who_has_gone():

@@ -40,10 +40,10 @@ def test_words_in_a_prompt_are_no_structure(prompt):
 
 
 @pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16", "utf-32"])
-def test_other_encodings_in_which_brackets_would_not_be_counted_are_refused(encoding):
+def test_other_encodings_are_refused(encoding):
     # A quote's byte is also part of other letters, such as the first of "\u0122".
     text = '{"prompt":"\u0122","x":' + "[" * 5000 + "]" * 5000 + "}"
-    with pytest.raises(InvalidRequestError, match=r"not UTF-8|objects and arrays|not JSON"):
+    with pytest.raises(InvalidRequestError, match=r"not UTF-8|not JSON"):
         parse(text.encode(encoding))
     with pytest.raises(InvalidRequestError, match=r"not UTF-8|not JSON"):
         parse('{"prompt": "p"}'.encode(encoding))
@@ -82,16 +82,13 @@ def test_more_than_64_kib_apart_from_one_image_is_refused(body):
 @pytest.mark.parametrize(
     ("body", "complaint"),
     [
-        (json.dumps({str(number): 1 for number in range(66)}), "more than 64 fields"),
-        ("[" + "1," * 65 + "1]", "more than 64 fields"),
-        ("[" * 9 + "]" * 9, "more than 8 objects and arrays"),
-        ('{"a":' * 9 + "1" + "}" * 9, "more than 8 objects and arrays"),
-        ("[" * 50_000, "more than 8 objects and arrays"),
+        ("[" * 50_000, "not readable JSON"),
+        ('{"a":' * 9_000, "not readable JSON"),
         ('{"a": 1', r"not JSON \(at character 7"),
         ("1" * 5000, "not readable JSON"),
     ],
 )
-def test_a_shape_that_no_request_has_is_refused(body, complaint):
+def test_what_is_no_json_or_nested_without_end_is_refused(body, complaint):
     with pytest.raises(InvalidRequestError, match=complaint):
         parse(body.encode())
 

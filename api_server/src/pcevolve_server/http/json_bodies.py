@@ -1,13 +1,11 @@
 """JSON requests, bounded before a parser sees them.
 
-The image is cut out first. What is left is one flat object of short fields, or a chat's with its messages, so its
-length, its names, its values and its nesting are bounded by counting, and a parser never gets more than 64 KiB.
+The image is cut out first, so that a parser never gets more than 64 KiB, of which no JSON takes more than a moment.
 """
 
 import json
 import re
 from collections.abc import Callable, Coroutine
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
@@ -34,27 +32,8 @@ _SHORT: Final = 4096
 """Bytes that are parsed sooner than a worker thread wakes up."""
 
 
-@dataclass(frozen=True)
-class Shape:
-    """The most that a request needs.
-
-    Attributes:
-        fields: Names, and values.
-        containers: Objects and arrays.
-    """
-
-    fields: int
-    containers: int
-
-
-FLAT: Final = Shape(limits.MAX_FIELDS, limits.MAX_CONTAINERS)
-CHAT: Final = Shape(limits.MAX_FIELDS + 2 * limits.MAX_MESSAGES, limits.MAX_CONTAINERS + limits.MAX_MESSAGES)
-
-
 class BoundedRoute(APIRoute):
     """A route whose JSON is bounded, and parsed on a worker thread if it is long."""
-
-    shape = FLAT
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         """Return FastAPI's handler, given a request that has been parsed."""
@@ -62,18 +41,12 @@ class BoundedRoute(APIRoute):
 
         async def handle_bounded(request: Request) -> Response:
             body = await request.body()
-            parsing = partial(parse, body, self.shape)
+            parsing = partial(parse, body)
             # Long bodies off the loop: one of 64 KiB would hold up every other request.
             parsed = parsing() if len(body) <= _SHORT else await run_in_threadpool(parsing)
             return await handle(_Parsed(request.scope, request.receive, body, parsed))
 
         return handle_bounded
-
-
-class ChatRoute(BoundedRoute):
-    """A route whose bodies have room for messages."""
-
-    shape = CHAT
 
 
 class _Parsed(Request):
@@ -86,17 +59,16 @@ class _Parsed(Request):
         return self._parsed
 
 
-def parse(body: bytes, shape: Shape = FLAT) -> Any:  # noqa: ANN401 - any JSON
+def parse(body: bytes) -> Any:  # noqa: ANN401 - any JSON
     """Return the value of a JSON text; ``None`` for an empty one.
 
     Raises:
         TooLargeError: It is longer than 64 KiB apart from its image.
-        InvalidRequestError: It is not JSON, or has more fields or nesting than any request needs.
+        InvalidRequestError: It is not JSON.
     """
     fields, image = _cut_image(body)
     if len(fields) > limits.MAX_FIELDS_BYTES:
         raise TooLargeError(f"the body is longer than {limits.MAX_FIELDS_BYTES} bytes apart from the image")
-    _check_shape(fields, shape)
     value = _load(fields)
     if image is not None and isinstance(value, dict) and value.get("image") == "":
         value["image"] = _text(image)
@@ -115,20 +87,9 @@ def _cut_image(body: bytes) -> tuple[bytes, bytes | None]:
     return body[: name.end()] + body[end:], body[name.end() : end]
 
 
-def _check_shape(fields: bytes, shape: Shape) -> None:
-    """Count names, values and containers outside of strings; all of them together bound the nesting as well."""
-    # Escaped quotes away first; then every second piece between quotes lies outside of strings.
-    unescaped = fields.replace(rb"\\", b"").replace(rb"\"", b"")
-    outside = b"".join(unescaped.split(b'"')[::2])
-    if max(outside.count(b":"), outside.count(b",")) > shape.fields:
-        raise InvalidRequestError(f"the body has more than {shape.fields} fields")
-    if outside.count(b"{") + outside.count(b"[") > shape.containers:
-        raise InvalidRequestError(f"the body has more than {shape.containers} objects and arrays")
-
-
 def _load(fields: bytes) -> Any:  # noqa: ANN401 - any JSON
     try:
-        # UTF-8 alone, in which the shape was counted; a mark before it is let pass.
+        # UTF-8 alone; a mark before it is let pass.
         return parse_json(fields.decode("utf-8-sig")) if fields else None
     except UnicodeDecodeError:
         raise InvalidRequestError("the body is not UTF-8") from None

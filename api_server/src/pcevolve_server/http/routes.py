@@ -14,9 +14,9 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 
 from pcevolve_server.host import Host
 from pcevolve_server.http import facade
-from pcevolve_server.http.answering import EVENTS, ChatStream, answer
+from pcevolve_server.http.answering import EVENTS, answer, answer_in_chunks
 from pcevolve_server.http.facade import EditFields, GenerationFields
-from pcevolve_server.http.json_bodies import BoundedRoute, ChatRoute
+from pcevolve_server.http.json_bodies import BoundedRoute
 from pcevolve_server.http.middleware import caller_of
 from pcevolve_server.http.rendering import Layout, Links, Made, address_of, native
 from pcevolve_server.http.service import Chats, Service
@@ -66,7 +66,6 @@ PartsDep = Annotated[Parts, Depends(_depend_on_parts)]
 
 router = APIRouter()
 _json = APIRouter(route_class=BoundedRoute)
-_chat = APIRouter(route_class=ChatRoute)
 
 
 def _spelling(request: Request, body: GenerationRequest, spelled: Callable[[Made], str]) -> Layout:
@@ -146,14 +145,14 @@ async def openai_edits(request: Request, parts: PartsDep) -> Response:
     return await answer(request, partial(parts.service.image_to_image, body, caller_of(request), spelled))
 
 
-@_chat.post(wire.CHAT, response_model=ChatResponse, responses=_STREAMED)
+@_json.post(wire.CHAT, response_model=ChatResponse, responses=_STREAMED)
 async def chat(request: Request, body: ChatRequest, parts: PartsDep) -> Response:
     """Let a language model answer, asked as OpenAI's Chat Completions API is."""
     work = partial(parts.chats.complete, body, caller_of(request))
     if not body.stream:
         return await answer(request, work)
     usage = body.stream_options is not None and bool(body.stream_options.include_usage)
-    return ChatStream(request, work, usage)
+    return await answer_in_chunks(request, work, usage)
 
 
 @router.get(
@@ -206,4 +205,3 @@ async def metrics(parts: PartsDep) -> Response:
 
 
 router.include_router(_json)
-router.include_router(_chat)
