@@ -27,6 +27,8 @@ logger = logging.getLogger(__name__)
 _KEEP_ALIVE_SECONDS = 75
 _FAILING_SECONDS = 5.0
 """To answer whoever waits when the model failed: the process's supervisor is to start it anew."""
+_STALL_SECONDS = 60.0
+"""That a peer may take nothing of its answer for, then the kernel cuts it off; a slow one is welcome."""
 _BACKLOG = 128
 """Connections that wait to be accepted; asyncio accepts so many at once, before any is counted."""
 
@@ -151,10 +153,16 @@ def bind(host: str, port: int) -> socket.socket:
     """
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
-        return socket.create_server((host, port), family=family, backlog=_BACKLOG)
+        listener = socket.create_server((host, port), family=family, backlog=_BACKLOG)
     except OSError as error:
         why = f"{error.strerror}: choose another --port or --host"
         raise BindError(f"cannot listen on {host}:{port}: {why}") from error
+    # Connections inherit both. An answer is written in two, head and body: its body would wait 40 ms for the peer's
+    # delayed confirmation of the head.
+    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    if hasattr(socket, "TCP_USER_TIMEOUT"):  # Linux alone has it
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, round(1000 * _STALL_SECONDS))
+    return listener
 
 
 def _explain(failure: BaseException) -> ServerError:

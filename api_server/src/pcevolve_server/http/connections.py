@@ -5,7 +5,6 @@ does not read coming, and resets a connection whose peer is still sending, which
 """
 
 import asyncio
-import socket
 from typing import Any, ClassVar
 
 import h11
@@ -19,104 +18,35 @@ from pcevolve_server.http.middleware import raw_response
 _READ_BYTES_OF_HEAD = 4 * 2**10
 _READ_BYTES = 16 * 2**10
 _LINGER_SECONDS = 5.0
-_STALL_SECONDS = 60.0
 _RETRY_SECONDS = 5
 
 
-class LingeringTransport(asyncio.Transport):
-    """A transport that ends in peace: the peer gets the answer, and has to take it.
+class _Lingering:
+    """An asyncio transport whose end a peer that is still sending hears.
 
-    Closed while a body is still arriving, it sends what there is to send and its end, and goes on receiving for some
-    seconds what nobody reads: closed at once, the kernel would reset the connection and drop the answer. A peer that
-    takes nothing of an answer for a minute is cut off.
+    Closed while a body is still arriving, it sends its end and goes on receiving for some seconds what nobody reads:
+    closed at once, the kernel would reset the connection and drop the answer.
     """
 
-    def __init__(
-        self,
-        transport: asyncio.Transport,
-        connection: h11.Connection,
-        stall_seconds: float = _STALL_SECONDS,
-    ) -> None:
-        """Wrap ``transport``.
+    def __init__(self, transport: asyncio.Transport, connection: h11.Connection) -> None:
+        self._transport, self._connection, self._ended = transport, connection, False
 
-        Args:
-            connection: Tells whether a request's body is still arriving.
-            stall_seconds: How long a peer may take nothing of what there is for it.
-        """
-        super().__init__()
-        self._transport, self._connection, self._stall_seconds = transport, connection, stall_seconds
-        self._loop = asyncio.get_running_loop()
-        self._lingering: asyncio.TimerHandle | None = None
-        self._stalling: asyncio.TimerHandle | None = None
-        self._written = 0
-
-    def write(self, data: bytes | bytearray | memoryview) -> None:
-        """Send, and begin to watch whether the peer takes it."""
-        self._transport.write(data)
-        self._written += len(data)
-        if self._stalling is None:
-            self._watch(0)
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - whatever the transport has
+        return getattr(self._transport, name)
 
     def close(self) -> None:
-        """Close; while a request is half read, say that nothing more will be sent and linger before closing."""
         if self.is_closing():
             return
-        # Only a half-read body needs patience: closed at once, the kernel
-        # would send a reset, and the peer lose the answer.
         if self._connection.their_state is not h11.SEND_BODY:
             self._transport.close()
             return
-        self._lingering = self._loop.call_later(_LINGER_SECONDS, self._transport.close)
+        self._ended = True
+        asyncio.get_running_loop().call_later(_LINGER_SECONDS, self._transport.close)
         self._transport.write_eof()
         self._transport.resume_reading()
 
-    def abort(self) -> None:
-        """Close at once; what was not sent is lost."""
-        self._transport.abort()
-
-    def stop_clocks(self) -> None:
-        """Stop the clocks of a connection that is gone."""
-        for timer in (self._lingering, self._stalling):
-            if timer is not None:
-                timer.cancel()
-
     def is_closing(self) -> bool:
-        """Return whether nothing more may be written."""
-        return self._lingering is not None or self._transport.is_closing()
-
-    def pause_reading(self) -> None:
-        """Stop receiving from the peer, so that its bytes wait in the kernel."""
-        self._transport.pause_reading()
-
-    def resume_reading(self) -> None:
-        """Receive from the peer again."""
-        self._transport.resume_reading()
-
-    def get_extra_info(self, name: str, default: Any = None) -> Any:  # noqa: ANN401 - asyncio's signature
-        """Return what the real transport knows."""
-        return self._transport.get_extra_info(name, default)
-
-    def _watch(self, taken_before: int) -> None:
-        """Cut off a peer that took nothing since the last look, as long as there is something to take."""
-        left = self._transport.get_write_buffer_size()
-        self._stalling = None
-        # Looked at by what was taken and not by time alone: a slow peer is welcome.
-        if left and taken_before == self._written - left:
-            self._transport.abort()
-        elif left:
-            self._stalling = self._loop.call_later(self._stall_seconds, self._watch, self._written - left)
-
-
-def _send_at_once(transport: asyncio.BaseTransport) -> None:
-    """Let a TCP connection send what is written without waiting for the peer to confirm what went before.
-
-    asyncio does so itself, but not for sockets of a listener that was made without naming its protocol, as ours and
-    uvicorn's are. An answer is written in two, head and body: its body would wait 40 ms for the peer's delayed
-    confirmation of the head.
-    """
-    connection = transport.get_extra_info("socket")
-    if connection.family in (socket.AF_INET, socket.AF_INET6):
-        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return self._ended or self._transport.is_closing()
 
 
 class BoundedProtocol(H11Protocol, asyncio.BufferedProtocol):
@@ -137,10 +67,9 @@ class BoundedProtocol(H11Protocol, asyncio.BufferedProtocol):
         """Take the connection in, in the place of an idle one if there are too many, or turn it away."""
         self._buffer = memoryview(bytearray(_READ_BYTES))
         self._head: asyncio.TimerHandle | None = None
-        self._lingering = LingeringTransport(transport, self.conn)
+        self._lingering = _Lingering(transport, self.conn)
         self._idle_since = self.loop.time()
-        _send_at_once(transport)
-        super().connection_made(self._lingering)
+        super().connection_made(self._lingering)  # type: ignore[arg-type]
         self._time_head()
         # An idle connection goes first: whoever holds many without a request should not keep others out.
         if len(self.connections) > self.max_connections and not self._displace():
@@ -164,8 +93,7 @@ class BoundedProtocol(H11Protocol, asyncio.BufferedProtocol):
         super().on_response_complete()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Stop the timers of a connection that is gone."""
-        self._lingering.stop_clocks()
+        """Stop the clock of a connection that is gone."""
         self._stop_head_timer()
         super().connection_lost(exc)
 
