@@ -76,8 +76,8 @@ async def _do(request: Request, work: Making) -> Answer:
         task.cancel()
         gone.cancel()
     if made.cut_tokens:
-        facts = {"request_id": request_id_of(request), "cut_tokens": made.cut_tokens}
-        logger.warning("prompt longer than the model reads", extra=facts)
+        cut = {"request_id": request_id_of(request), "cut_tokens": made.cut_tokens}
+        logger.warning("prompt longer than the model reads", extra=cut)
     return made
 
 
