@@ -21,7 +21,7 @@ import sys
 import tempfile
 import time
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -37,8 +37,8 @@ from pcevolve_server.engines import thread
 from pcevolve_server.library import loading
 from pcevolve_server.library.collection import Collection
 from pcevolve_server.library.embedding import Appearance, Neighbours
+from pcevolve_server.library.facts import DIGEST_BYTES, Facts, FactStore
 from pcevolve_server.library.folder import ImageFile, Listing
-from pcevolve_server.library.shards import DIGEST_BYTES, Facts, FactStore, pieces
 from pcevolve_server.library.words import WordIndex, draw
 from pcevolve_server.model_settings import ModelSettings
 from pcevolve_server.settings import Settings
@@ -50,7 +50,7 @@ PROMPTS, IMAGES = 10, 20  # asked of the server: prompts, and images for each
 
 
 def main() -> None:
-    """Write the pieces, then measure in a process of its own."""
+    """Write the index, then measure in a process of its own."""
     parser = parser_of(__doc__)
     parser.add_argument("--images", type=int, default=1_000_000)
     parser.add_argument("--out", type=Path, required=True, help="result, without suffix")
@@ -104,7 +104,7 @@ def index(folder: Path) -> Path:
 
 
 def shelf(folder: Path) -> FactStore:
-    return FactStore(index(folder), Appearance.name, Appearance.size)
+    return FactStore(index(folder), Appearance.size)
 
 
 def write(folder: Path, count: int) -> None:
@@ -116,26 +116,19 @@ def write(folder: Path, count: int) -> None:
         )
     random = np.random.default_rng(0)
     centres = random.integers(60, 196, (2000, Appearance.size), dtype=np.uint8)
-    for piece in pieces(files(count)):
+    listed = files(count)
+    for piece in (listed[start : start + 8192] for start in range(0, count, 8192)):
         own = centres[random.integers(0, len(centres), len(piece))]
         codes = own + random.integers(0, 40, own.shape, dtype=np.uint8)
         digests = random.integers(0, 256, (len(piece), DIGEST_BYTES), dtype=np.uint8)
         shelf(folder).keep(piece, Facts(np.full((len(piece), 2), 128, np.int32), digests, codes))
 
 
-def _load(folder: Path, listing: list[ImageFile]) -> Iterator[Facts]:
-    """The facts of every piece that was kept."""
-    for piece in pieces(listing):
-        facts = shelf(folder).load(piece)
-        assert facts is not None, "a piece that was just written is not on the shelf"
-        yield facts
-
-
 def measure(folder: Path, count: int) -> dict[str, object]:
     """Load as a server does, and answer."""
     faiss.omp_set_num_threads(1)
     listing = files(count)
-    facts, load = time_call(lambda: Facts.join(list(_load(folder, listing))))
+    (facts, _), load = time_call(lambda: shelf(folder).load(listing))
     index, build = time_call(lambda: Neighbours(facts.codes))
     texts = (frozenset({"part", str(n // 10_000), "label", f"label{n % WORDS}"}) for n in range(count))
     words, indexed = time_call(lambda: WordIndex(texts))

@@ -137,12 +137,12 @@ def has_no_room(server: LightServer, count: int) -> bool:
 
 
 def test_all_bodies_together_are_bounded_and_the_room_comes_back(start: Start):
-    server = start(max_buffered_mib=2)
-    fill = b" " * 1_500_000
+    server = start(max_buffered_mib=22)
+    fill = b" " * 20_000_000
     with server.connect() as first, server.connect() as second:
-        first.sendall(HEAD + b"Content-Length: 1500001\r\n\r\n" + fill)
-        wait(lambda: has_no_room(server, 2 * MIB - len(fill) + 1), MOST_SECONDS)
-        second.sendall(HEAD + b"Transfer-Encoding: chunked\r\n\r\n16e360\r\n" + fill)
+        first.sendall(HEAD + b"Content-Length: 20000001\r\n\r\n" + fill)
+        wait(lambda: has_no_room(server, 22 * MIB - len(fill) + 1), MOST_SECONDS)
+        second.sendall(HEAD + b"Transfer-Encoding: chunked\r\n\r\n1312d00\r\n" + fill)
         status, headers, error = answer(second)
         assert (status, error["code"], error["type"]) == (429, "bodies_full", "rate_limit_error")
         assert int(headers["retry-after"]) >= 1

@@ -7,8 +7,8 @@ import pytest
 from pcevolve_server.errors import ModelLoadError
 from pcevolve_server.library import collection
 from pcevolve_server.library.embedding import Appearance
+from pcevolve_server.library.facts import FactStore
 from pcevolve_server.library.folder import list_images
-from pcevolve_server.library.shards import FactStore
 
 
 class Counting(Appearance):
@@ -26,7 +26,7 @@ class Counting(Appearance):
 def collect(tmp_path):
     def collect(root, stopping=lambda: False):
         embedder = Counting()
-        shelf = FactStore(tmp_path / "shelf", embedder.name, embedder.size)
+        shelf = FactStore(tmp_path / "shelf", embedder.size)
         return collection.collect(list_images(root), embedder, shelf, 2, stopping), embedder.seen
 
     return collect

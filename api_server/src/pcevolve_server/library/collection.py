@@ -13,12 +13,13 @@ from itertools import compress
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 from PIL import Image
 
 from pcevolve_server.errors import GenerationError, ModelLoadError
 from pcevolve_server.library.embedding import Embedder
+from pcevolve_server.library.facts import Facts, FactStore, file_digest
 from pcevolve_server.library.folder import ImageFile, Listing, spell_path
-from pcevolve_server.library.shards import Facts, FactStore, file_digest, pieces
 from pcevolve_shared import images, limits
 
 logger = logging.getLogger(__name__)
@@ -70,6 +71,7 @@ class Progress:
 
 _NAMED = 5  # files named in one message
 _POLL_SECONDS = 0.2
+_KEPT_AT_ONCE = 1024  # images
 
 
 class Stopped(ModelLoadError):  # noqa: N818 - it is no fault
@@ -124,38 +126,41 @@ def collect(
         _require_wanted(stopping)
         time.sleep(_POLL_SECONDS)
 
-    parts = _read_kept(listing, shelf)
-    if None in parts.values():
+    facts, known = shelf.load(listing.images)
+    if not known.all():
         with shelf.alone(
             wait
         ):  # replicas load at once: the first reads the images, the others take its index over
-            parts = _complete(listing, embedder, shelf, threads, stopping)
-    shelf.forget_others(parts)
-    return _usable(listing, [part for part in parts.values() if part is not None], embedder)
-
-
-_Parts = dict[tuple[ImageFile, ...], Facts | None]
-
-
-def _read_kept(listing: Listing, shelf: FactStore) -> _Parts:
-    """Return what an earlier start has left of each piece."""
-    return {tuple(piece): shelf.load(piece) for piece in pieces(listing.images)}
+            facts, known = shelf.load(listing.images)
+            _complete(listing, embedder, shelf, threads, stopping, facts, known)
+    shelf.forget_others(listing.images)
+    return _usable(listing, facts, embedder)
 
 
 def _complete(
-    listing: Listing, embedder: Embedder, shelf: FactStore, threads: int, stopping: Callable[[], bool]
-) -> _Parts:
+    listing: Listing,
+    embedder: Embedder,
+    shelf: FactStore,
+    threads: int,
+    stopping: Callable[[], bool],
+    facts: Facts,
+    known: NDArray[np.bool_],
+) -> None:
     """Add what was missing, which is kept, too."""
-    parts = _read_kept(listing, shelf)
-    known = sum(len(piece) for piece, facts in parts.items() if facts is not None)
-    progress = Progress(len(listing.images), known)
+    progress = Progress(len(listing.images), int(known.sum()))
+    missing = np.flatnonzero(~known)
     with ThreadPoolExecutor(threads, thread_name_prefix="library") as pool:
-        for piece in [piece for piece, facts in parts.items() if facts is None]:
-            facts = parts[piece] = _measure(listing.root, piece, embedder, pool, stopping)
-            shelf.keep(piece, facts)
-            progress.advance(len(piece))
+        for places in np.split(missing, range(_KEPT_AT_ONCE, len(missing), _KEPT_AT_ONCE)):
+            images = [listing.images[place] for place in places]
+            found = _measure(listing.root, images, embedder, pool, stopping)
+            shelf.keep(images, found)
+            facts.sizes[places], facts.digests[places], facts.codes[places] = (
+                found.sizes,
+                found.digests,
+                found.codes,
+            )
+            progress.advance(len(places))
     progress.finish()
-    return parts
 
 
 def _require_wanted(stopping: Callable[[], bool]) -> None:
@@ -165,31 +170,30 @@ def _require_wanted(stopping: Callable[[], bool]) -> None:
 
 def _measure(
     root: Path,
-    piece: Sequence[ImageFile],
+    files: Sequence[ImageFile],
     embedder: Embedder,
     pool: ThreadPoolExecutor,
     stopping: Callable[[], bool],
 ) -> Facts:
-    facts = Facts.empty(len(piece), embedder.size)
+    facts = Facts.empty(len(files), embedder.size)
 
     def measure(place: int) -> None:
         _require_wanted(stopping)
-        data = _read(root / piece[place].path)
+        data = _read(root / files[place].path)
         image = images.decode(data)
         facts.sizes[place] = image.size
         facts.digests[place] = np.frombuffer(file_digest(data), np.uint8)
         facts.codes[place] = embedder.embed(image)
 
-    for future in [pool.submit(measure, place) for place in range(len(piece))]:
+    for future in [pool.submit(measure, place) for place in range(len(files))]:
         error = future.exception()
         if error is not None and not isinstance(error, images.ImageError | OSError):
             raise error
     return facts
 
 
-def _usable(listing: Listing, parts: Sequence[Facts], embedder: Embedder) -> Collection:
+def _usable(listing: Listing, facts: Facts, embedder: Embedder) -> Collection:
     """Leave out what is no image, and say so."""
-    facts = Facts.join(parts or [Facts.empty(0, embedder.size)])
     usable = facts.usable
     unreadable = [image.path for image in compress(listing.images, ~usable)]
     _report(listing, unreadable)

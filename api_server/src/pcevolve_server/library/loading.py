@@ -14,9 +14,9 @@ from pcevolve_server.errors import ModelLoadError
 from pcevolve_server.library.captions import Captions, describe
 from pcevolve_server.library.collection import Collection, collect
 from pcevolve_server.library.embedding import Appearance, Embedder, Neighbours
+from pcevolve_server.library.facts import FactStore
 from pcevolve_server.library.folder import Listing, list_images
 from pcevolve_server.library.generator import LibraryGenerator
-from pcevolve_server.library.shards import FactStore
 from pcevolve_server.library.words import Fits, Likeness, WordIndex
 from pcevolve_server.model_settings import ModelSettings, SafetyPolicy
 from pcevolve_server.work import Generator
@@ -56,7 +56,7 @@ def load(settings: ModelSettings, stopping: Callable[[], bool]) -> Generator:
 
 
 def _shelf(cache: Path, embedder: Embedder) -> FactStore:
-    return FactStore(cache / embedder.name, embedder.name, embedder.size)
+    return FactStore(cache / embedder.name, embedder.size)
 
 
 def _fits(

@@ -1,0 +1,162 @@
+"""Facts of each image, kept in a database of SQLite: what an interrupted start has finished is taken up from there."""
+
+import fcntl
+import hashlib
+import os
+import sqlite3
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pcevolve_server.errors import ModelLoadError
+from pcevolve_server.library.embedding import Codes
+from pcevolve_server.library.folder import ImageFile
+
+DIGEST_BYTES: Final = 16
+_COLUMNS: Final = "path BLOB PRIMARY KEY, bytes, changed, width, height, digest BLOB, code BLOB"
+_BUSY_SECONDS: Final = 60.0
+
+
+@dataclass(frozen=True)
+class Facts:
+    """Sizes, digests and codes of some images.
+
+    Attributes:
+        sizes: int32 ``(images, 2)``, width and height in pixels; 0 for a file that cannot be used.
+        digests: uint8 ``(images, 16)``, BLAKE2b of the file.
+        codes: uint8 ``(images, size)``, the embeddings.
+    """
+
+    sizes: NDArray[np.int32]
+    digests: NDArray[np.uint8]
+    codes: Codes
+
+    @classmethod
+    def empty(cls, images: int, size: int) -> "Facts":
+        """Return what is known of files that cannot be used."""
+        return cls(
+            np.zeros((images, 2), np.int32),
+            np.zeros((images, DIGEST_BYTES), np.uint8),
+            np.zeros((images, size), np.uint8),
+        )
+
+    @property
+    def usable(self) -> NDArray[np.bool_]:
+        """Return which of the files are images."""
+        return self.sizes[:, 0] > 0
+
+
+def file_digest(data: bytes) -> bytes:
+    """Return what a file's bytes are recognised by."""
+    return hashlib.blake2b(data, digest_size=DIGEST_BYTES).digest()
+
+
+class FactStore:
+    """What one embedder has made of one library; a database that is damaged is begun anew."""
+
+    def __init__(self, folder: Path, size: int) -> None:
+        """Make the database if it is not there.
+
+        Args:
+            folder: Of this library and this embedder alone.
+            size: Numbers of one code.
+
+        Raises:
+            ModelLoadError: It cannot be written.
+        """
+        self._folder, self._size, self._file = folder, size, folder / "facts-1.sqlite"
+        with self._explained():
+            folder.mkdir(parents=True, exist_ok=True)
+            try:
+                self._begin()
+            except sqlite3.DatabaseError as error:
+                if isinstance(error, sqlite3.OperationalError):
+                    raise
+                self._file.unlink()
+                self._begin()
+
+    @contextmanager
+    def alone(self, wait: Callable[[], object]) -> Iterator[None]:
+        """Hold the lock for looking for what is missing and making it; a process that dies lets go.
+
+        Args:
+            wait: Called again and again while another process is there; may raise to give up.
+        """
+        with (self._folder / "lock").open("wb") as file:
+            while not _lock(file):
+                wait()
+            yield
+
+    def load(self, images: Sequence[ImageFile]) -> tuple[Facts, NDArray[np.bool_]]:
+        """Return what is kept of images, and of which anything is: of those that have not changed since."""
+        facts, known = Facts.empty(len(images), self._size), np.zeros(len(images), np.bool_)
+        places = {(os.fsencode(each.path), each.size, each.changed): k for k, each in enumerate(images)}
+        with self._explained(), closing(self._connect()) as database:
+            for path, size, changed, width, height, digest, code in database.execute("SELECT * FROM facts"):
+                place = places.get((path, size, changed))
+                if place is not None and len(code) == self._size:
+                    known[place] = True
+                    facts.sizes[place] = width, height
+                    facts.digests[place] = np.frombuffer(digest, np.uint8)
+                    facts.codes[place] = np.frombuffer(code, np.uint8)
+        return facts, known
+
+    def keep(self, images: Sequence[ImageFile], facts: Facts) -> None:
+        """Write what was found out about images in one step.
+
+        Raises:
+            ModelLoadError: The database cannot be written, or its disk is full.
+        """
+        rows = (
+            (
+                os.fsencode(each.path),
+                each.size,
+                each.changed,
+                *map(int, size),
+                digest.tobytes(),
+                code.tobytes(),
+            )
+            for each, size, digest, code in zip(images, facts.sizes, facts.digests, facts.codes, strict=True)
+        )
+        with self._explained(), closing(self._connect()) as database, database:
+            database.executemany("INSERT OR REPLACE INTO facts VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
+
+    def forget_others(self, images: Sequence[ImageFile]) -> None:
+        """Remove what was known of images that are no longer there."""
+        there = {os.fsencode(each.path) for each in images}
+        with self._explained(), closing(self._connect()) as database, database:
+            gone = [row for row in database.execute("SELECT path FROM facts") if row[0] not in there]
+            database.executemany("DELETE FROM facts WHERE path = ?", gone)
+
+    def _connect(self) -> sqlite3.Connection:
+        return sqlite3.connect(self._file, timeout=_BUSY_SECONDS)
+
+    def _begin(self) -> None:
+        with closing(self._connect()) as database, database:
+            database.execute(f"CREATE TABLE IF NOT EXISTS facts ({_COLUMNS}) WITHOUT ROWID")
+            if database.execute("PRAGMA quick_check(1)").fetchone() != ("ok",):
+                raise sqlite3.DatabaseError("damaged")
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        try:
+            yield
+        except (OSError, sqlite3.OperationalError) as error:
+            raise ModelLoadError(
+                f"cannot keep the library's index in {self._folder}: {error}: choose another folder with"
+                " --library-cache"
+            ) from error
+
+
+def _lock(file: BinaryIO) -> bool:
+    """Return whether nobody else has it."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
