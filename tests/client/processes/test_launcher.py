@@ -1,0 +1,51 @@
+"""The processes of a run, each taken over from its first line on."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from pcevolve.processes.launcher import start_children
+from support import intruder
+from support.confined import confines
+
+pytestmark = [confines, pytest.mark.system]
+WORK = "support.planted:attack"
+
+
+@pytest.mark.parametrize("kind", ["keeper", "runner"])
+def test_a_process_that_was_taken_over_gets_past_nothing(
+    kind: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    numbers = intruder.read_headers(os.uname().machine) or pytest.skip(
+        "the kernel's headers are not installed"
+    )
+    monkeypatch.setenv(
+        "PYTHONPATH",
+        os.pathsep.join(
+            [str(Path(intruder.__file__).parents[1]), *filter(None, [os.environ.get("PYTHONPATH")])]
+        ),
+    )
+    children = start_children()
+    try:
+        child = getattr(children, kind)
+        child.order(
+            WORK,
+            [str(folder / "shared")],
+            [str(folder / "own")],
+            kind=kind,
+            numbers=numbers,
+            folder=str(folder),
+        )
+        name, body = child.pipe.receive()
+    finally:
+        children.end(kill=True)
+    found = json.loads(body)
+    assert found.pop("tried") >= 150
+    assert found.pop("enforced").startswith("enforced by the kernel (Landlock ")
+    # A runner looks hosts up in files that everybody may read.
+    allowed = ["read who there is"] if kind == "runner" else []
+    assert (name, found) == ("found", {"past": [], "files": allowed, "open": []})
