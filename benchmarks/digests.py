@@ -270,7 +270,7 @@ def digests(address: str, folder: Path) -> Iterator[tuple[str, dict[str, str]]]:
                 yield case.name, digest_of_baseline(out)
                 continue
             pcevolve.evolve(private=private[case.kind], provider=provider, out=out, quiet=True, yes=True,
-                            ledger=folder / f"ledger{number}.sqlite", **common)  # fmt: skip
+                            ledger=folder / f"ledger{number}" / "ledger.sqlite", **common)  # fmt: skip
             yield case.name, digest_of(out)
         except ClientError as error:
             yield case.name, {"refused": f"{type(error).__name__}: {error}"}

@@ -83,7 +83,8 @@ def a_round(name: str, parts: int) -> dict[str, Any]:
         worked = time.process_time()
         pcevolve.evolve(
             private=folder / "private", domain="pattern", provider=pcevolve.Provider(model="patterns"),
-            out=folder / "run", quiet=True, yes=True, ledger=folder / "ledger.sqlite", method="pe", iterations=1,
+            out=folder / "run", quiet=True, yes=True, ledger=folder / "ledger" / "ledger.sqlite",
+            method="pe", iterations=1,
             shots=5, encoder="bundled", unlabelled=classes == 1, at_once=1, pad_selection=0.0,
             **scaled,
         )  # fmt: skip

@@ -180,7 +180,8 @@ def run(out: str, address: str, candidates: str) -> None:
     seconds["imports"] = time.perf_counter() - began
     pcevolve.evolve(
         private=private, domain="blood smear", epsilon="10", shots=10, iterations=1, steps=4, guidance=1.0, batch=30,
-        candidates=int(candidates), seed=2026, encoder="bundled", quiet=True, yes=True, out=out, ledger=f"{out}.sqlite",
+        candidates=int(candidates), seed=2026, encoder="bundled", quiet=True, yes=True, out=out,
+        ledger=f"{out}-ledger/ledger.sqlite",
         provider=pcevolve.Provider(f"{address}/images", dialect="getimg"),
     )  # fmt: skip
     whole = time.perf_counter() - began

@@ -131,7 +131,7 @@ def _share_options(setting: Setting, seed: int, url: str, private: Path) -> tupl
         "encoder": ENCODER,
         "api": url,
         "seed": seed,
-        "ledger": private.parent / "ledger.sqlite",
+        "ledger": private.parent / "ledger" / "ledger.sqlite",
     }
     return tuple(each for name, value in given.items() for each in (f"--{name}", str(value)))
 

@@ -75,7 +75,7 @@ class Stage:
             **{name: self.here(value) for name, value in given.items()},
             "OMP_NUM_THREADS": "1",
             "OMP_WAIT_POLICY": "PASSIVE",
-            "PCEVOLVE_LEDGER": str(self.root / "ledger.sqlite"),
+            "PCEVOLVE_LEDGER": str(self.root / "ledger" / "ledger.sqlite"),
         }
 
     def client_command(self) -> list[str]:

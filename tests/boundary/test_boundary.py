@@ -333,7 +333,7 @@ def test_a_client_that_lies_about_its_headers_is_told(stage: Stage, run: Any):
         "--candidates",
         2,
         "--set",
-        f"privacy.ledger={stage.root / 'leaky.sqlite'}",
+        f"privacy.ledger={stage.root / 'leaky' / 'ledger.sqlite'}",
     ]
     done = stage.client(*words, program=[sys.executable, "-c", LEAKY])
     assert done.returncode == 0, done.stderr

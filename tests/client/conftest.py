@@ -110,7 +110,7 @@ def evolved(native: online.LocalServer, private: Path, tmp_path: Path) -> Callab
             "domain": "scan",
             "provider": pcevolve.Provider(native.address),
             "out": tmp_path / "run",
-            "ledger": tmp_path / "ledger.sqlite",
+            "ledger": tmp_path / "ledger" / "ledger.sqlite",
             "method": "pcevolve",
             "quiet": True,
             "yes": True,

@@ -448,8 +448,8 @@ def test_a_text_that_a_limit_sends_in_half_of_the_answers_is_one_candidate(tmp_p
     own = {"secrets": str(tmp_path / "secrets.txt")} if options["method"] == "secpe" else {}
     done = pcevolve.evolve(
         private=table, domain="notes", provider=pcevolve.Provider(f"{server.address}/v1", "chat", key="k" * 9),
-        out=tmp_path / "run", ledger=tmp_path / "ledger.sqlite", shots=4, candidates=6, batch=2, iterations=2,
-        pad_selection=0.01, delta=1e-5, yes=True, quiet=True, **options, **own,
+        out=tmp_path / "run", ledger=tmp_path / "ledger" / "ledger.sqlite", shots=4, candidates=6, batch=2,
+        iterations=2, pad_selection=0.01, delta=1e-5, yes=True, quiet=True, **options, **own,
     )  # fmt: skip
     server.close()
     texts = [each.data for each in done.images]

@@ -93,10 +93,9 @@ class Attempt:
             start: How to start the client the first time; by a fork if not given.
         """
         run, leaks, faults = self.root / "run", [], []
-        ledger = self.root / "ledger"
+        ledger = self.root / "ledger" / "ledger.sqlite"
         shutil.rmtree(run, ignore_errors=True)
-        for each in self.root.glob("ledger*"):
-            each.unlink()
+        shutil.rmtree(ledger.parent, ignore_errors=True)
         calls = self.bystander.calls
         self.provider.arm(case.moment, case.act, case.times, case.greet)
         command = self.command(**dict(case.options))
@@ -141,7 +140,7 @@ class Attempt:
         yield from (f"resumed: {each}" for each in misbehaviour(again, [case.code], case.says, self.baseline))
         if list_recorded(run) != list(sent):
             yield "resumed: something was sent"
-        if list_paid(self.root / "ledger") != list(before):
+        if list_paid(self.root / "ledger" / "ledger.sqlite") != list(before):
             yield "resumed: something was paid for"
         if case.moment == "first" and before:
             yield f"{len(before)} receipts were paid for, and there was nothing to choose"
@@ -153,7 +152,7 @@ class Attempt:
             "private": self.private,
             "domain": "handwritten mark",
             "out": self.root / "run",
-            "ledger": self.root / "ledger",
+            "ledger": self.root / "ledger" / "ledger.sqlite",
             "api": f"http://127.0.0.1:{self.provider.port}",
             "api_key_file": self.key,
             "method": "pcevolve",

@@ -172,4 +172,4 @@ def test_a_preview_of_nothing_says_what_a_run_would(attempt: Attempt):
     assert "0 of 2 images can be used (2 are all of one colour), 2 different ones are needed" in complaint
     assert "no privacy budget was spent; 4 images" in complaint
     assert (out / "preview.html").is_file()
-    assert list_paid(attempt.root / "ledger") == []
+    assert list_paid(attempt.root / "ledger" / "ledger.sqlite") == []

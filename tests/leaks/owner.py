@@ -23,7 +23,6 @@ from support.typed import spell_words
 Meddle = Callable[[Outgoing], Incoming | None]
 LABELS = ("cut", "good")
 SECONDS = 300
-PUBLIC = ("release", "transcript", "report.html", "live.html")
 
 
 @dataclass
@@ -153,8 +152,8 @@ class Done:
 
     def shared(self) -> bytes:
         """All that may be shown to others."""
-        paths = [path for name in PUBLIC for path in [self.out / name, *sorted((self.out / name).rglob("*"))]]
-        names = " ".join(str(path.relative_to(self.out)) for path in paths if path.exists())
+        paths = sorted(self.out.rglob("*"))
+        names = " ".join(str(path.relative_to(self.out)) for path in paths)
         return names.encode() + b"".join(path.read_bytes() for path in paths if path.is_file())
 
     def find_leaked(self, *more: str, shared: bool = True) -> list[bytes]:
@@ -216,7 +215,7 @@ class Owner:
             "patience": 0.3,
             "first_contact": 0.3,
             "pad_selection": 0,
-            "ledger": self.folder / "ledger",
+            "ledger": self.folder / "ledger" / "ledger.sqlite",
         }
         home = {"HOME": str(self.folder), "XDG_STATE_HOME": str(self.folder / "state")}
         with listening(meddle) as spy:

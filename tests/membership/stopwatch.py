@@ -188,7 +188,7 @@ class Client:
             "private": str(dataset / "private"),
             "unit_map": dataset / "units.csv",
             "out": out / "run",
-            "ledger": out / "ledger.sqlite",
+            "ledger": out / "ledger" / "ledger.sqlite",
             "domain": "leather texture",
             "method": "dp-means",
             "appearance": "auto",

@@ -22,6 +22,11 @@ READY_SECONDS = 180
 RUN_SECONDS = 400
 
 
+def ledger_of(out: Path) -> Path:
+    """The ledger of a run that has one of its own; it lies in a folder of its own."""
+    return out.with_name(f"{out.name}-ledger") / "ledger.sqlite"
+
+
 @dataclass
 class ServerProcess:
     """An API server that can be killed and started again on the same port; a fork that has done the imports.
@@ -139,7 +144,7 @@ class Client:
             "steps": 2,
             "batch": 2,
             "seed": 11,
-            "ledger": out.with_suffix(".ledger"),
+            "ledger": ledger_of(out),
         }
         return ["run", "--yes", *spell_words(**options | changes)]
 

@@ -14,7 +14,7 @@ from pcevolve.ledger.ledger import Ledger
 from support import online
 from support.folders import class_folders
 from support.pngs import raw_png
-from support.processes import Client
+from support.processes import Client, ledger_of
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ def refused(client: Client, private: Path, tmp_path: Path, capsys, monkeypatch) 
         complaint = [line for line in capsys.readouterr().err.splitlines() if line.startswith("error: ")]
         assert len(complaint) == 1
         assert not (out / "release").exists()
-        ledger = out.with_suffix(".ledger")
+        ledger = ledger_of(out)
         assert not ledger.exists() or all(row.epsilon == 0 for row in Ledger(ledger).runs())
         return complaint[0]
 

@@ -16,7 +16,7 @@ import pytest
 
 from support.folders import class_folders, events, list_released, receipts
 from support.forkserver import ForkServer
-from support.processes import RUN_SECONDS, Client, ServerProcess
+from support.processes import RUN_SECONDS, Client, ServerProcess, ledger_of
 
 NOISE = {"insecure_noise_seed": 3}
 
@@ -55,7 +55,7 @@ def test_a_client_killed_three_times_ends_with_the_same_dataset(reference, clien
     assert done.returncode == 0, (points, done.stderr)
     assert list_released(run) == list_released(reference), points
     assert receipts(run) == receipts(reference), points
-    shown = client("budget", "show", "--ledger", run.with_suffix(".ledger"), "--json")
+    shown = client("budget", "show", "--ledger", ledger_of(run), "--json")
     assert [(row["draws"], row["epsilon"]) for row in json.loads(shown.stdout)] == [(6, None)]
     client.succeed("audit", run, "--allow-insecure")
 

@@ -29,7 +29,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Run]:
     class_folders(tmp_path / "scans", 1)
     class_folders(tmp_path / "more-scans", 2)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("PCEVOLVE_LEDGER", str(tmp_path / "ledger.sqlite"))
+    monkeypatch.setenv("PCEVOLVE_LEDGER", str(tmp_path / "ledger" / "ledger.sqlite"))
     known: dict[str, Any] = {"__name__": "__main__"}
 
     def execute(code: str) -> dict[str, Any]:

@@ -12,7 +12,7 @@ import pytest
 from pcevolve.transcript import RunReader
 from support.folders import class_folders, events, receipts
 from support.forkserver import ForkServer
-from support.processes import Client, ServerProcess
+from support.processes import Client, ServerProcess, ledger_of
 
 
 def run_to_end(client: Client, private: Path, out: Path, *flags: str, **options: object) -> dict:
@@ -58,12 +58,12 @@ def test_a_patient_with_several_images_is_one_unit(client: Client, tmp_path: Pat
             rows.writerow([path.relative_to(private).as_posix(), f"patient {number % 3}"])
     summary = run_to_end(client, private, tmp_path / "run", method="pe", unit_map=tmp_path / "patients.csv")
     assert summary["unit"] == "patient"
-    shown = client("budget", "show", "--ledger", (tmp_path / "run").with_suffix(".ledger"), "--json")
+    shown = client("budget", "show", "--ledger", ledger_of(tmp_path / "run"), "--json")
     assert [row["units"] for row in json.loads(shown.stdout)] == [3]
 
 
 def test_two_kinds_of_noise_on_the_same_data_add_up(client: Client, tmp_path: Path):
-    private, ledger = class_folders(tmp_path / "private", seed=1), tmp_path / "ledger.sqlite"
+    private, ledger = class_folders(tmp_path / "private", seed=1), tmp_path / "ledger" / "ledger.sqlite"
     run_to_end(client, private, tmp_path / "one", method="pe", epsilon=2, ledger=ledger)
     again = {"method": "jvem", "epsilon": 2, "ledger": ledger}
     refused = client(*client.run_options(private, tmp_path / "two", **again))
@@ -134,7 +134,7 @@ def test_a_preview_spends_nothing_and_the_run_goes_on_from_it(
     assert Path(shown.stdout.strip()) == out / "preview.html"
     before = RunReader.strict(out)
     assert (before.receipts, len(before.outputs)) == ((), 2 * 4)
-    ledger = out.with_suffix(".ledger")
+    ledger = ledger_of(out)
     assert [
         row["draws"] for row in json.loads(client("budget", "show", "--ledger", ledger, "--json").stdout)
     ] == [0]

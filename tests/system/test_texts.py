@@ -165,7 +165,7 @@ def test_secrets_of_which_nothing_may_be_learned_take_no_part(client: Client, pr
     listed.write_text(f"{CANARY}\nchills\n")
     done = client.succeed(*words)
     assert "0.001 where it was 1e-3" in " ".join(done.stderr.split())
-    assert [row.secret_mu for row in Ledger(tmp_path / "run.ledger").runs()] == [0.0]
+    assert [row.secret_mu for row in Ledger(tmp_path / "run-ledger" / "ledger.sqlite").runs()] == [0.0]
     assert json.loads(client("audit", tmp_path / "run", "--json").stdout)["holds"]
 
 
@@ -249,7 +249,7 @@ def test_what_does_not_go_together_is_refused_before_anything_is_spent(
     done = client(*words, *spell_words(**changes))
     assert done.returncode in (2, 3), done.stderr
     assert complaint in " ".join(done.stderr.split())
-    assert not (out.with_name("run-private") / "ledger.sqlite").exists()
+    assert not (out.with_name("run-ledger") / "ledger.sqlite").exists()
 
 
 def test_the_demonstration_with_texts_shows_what_evolution_adds(

@@ -26,7 +26,7 @@ def test_a_run_is_paid_for_recorded_and_passes_the_audit(evolved, tmp_path):
     assert 0 < result.epsilon <= 4
     assert result.delta == 0.0
     assert result.report.is_file()
-    ledger = Ledger(tmp_path / "ledger.sqlite", create=False)
+    ledger = Ledger(tmp_path / "ledger" / "ledger.sqlite", create=False)
     assert [row.epsilon for row in ledger.runs()] == [result.epsilon]
     ledger.close()
     audited = pcevolve.audit(result.folder)
@@ -52,7 +52,7 @@ def test_the_command_line_continues_and_reads_what_the_library_began(evolved, na
     evolved(method="random", out=tmp_path / "one")
     given = spell_words(
         **{"private": private, "domain": "scan", "api": native.address, "out": tmp_path / "two", **SMALL},
-        **{"ledger": tmp_path / "ledger.sqlite", "method": "random", "epsilon": 10},
+        **{"ledger": tmp_path / "ledger" / "ledger.sqlite", "method": "random", "epsilon": 10},
     )
     app([str(each) for each in ("run", *given)], standalone_mode=False)
     plans = [planned(tmp_path / name) for name in ("one", "two")]
@@ -109,7 +109,7 @@ def test_a_notebook_shows_marks_promise_and_pictures(evolved, tmp_path):
     assert page.count("<img ") == 4
     assert "ε = " in page
     assert 'role="alert"' not in page
-    apart = {"out": tmp_path / "marked", "ledger": tmp_path / "other.sqlite"}
+    apart = {"out": tmp_path / "marked", "ledger": tmp_path / "other" / "ledger.sqlite"}
     marked = evolved(insecure_noise_seed=1, **apart)
     assert 'role="alert"' in marked._repr_html_()
     assert "No guarantee" in marked._repr_html_()
@@ -131,7 +131,7 @@ def test_an_audit_that_finds_something_is_false_and_says_what(evolved):
 
 
 def test_a_plan_prices_a_run_and_spends_nothing(tmp_path, monkeypatch):
-    monkeypatch.setenv("PCEVOLVE_LEDGER", str(tmp_path / "ledger.sqlite"))
+    monkeypatch.setenv("PCEVOLVE_LEDGER", str(tmp_path / "ledger" / "ledger.sqlite"))
     planned = pcevolve.plan(epsilon=10, classes=2, shots=10)
     assert planned.method == "dp-means"
     assert planned.reason
@@ -143,7 +143,7 @@ def test_a_plan_prices_a_run_and_spends_nothing(tmp_path, monkeypatch):
         pcevolve.plan("luck")
     with pytest.raises(pcevolve.UsageError, match=r"^shots: "):
         pcevolve.plan(shots=0)
-    assert not (tmp_path / "ledger.sqlite").exists()
+    assert not (tmp_path / "ledger" / "ledger.sqlite").exists()
 
 
 def test_an_error_calls_options_by_their_keywords(evolved, private, tmp_path):

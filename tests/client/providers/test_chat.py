@@ -119,7 +119,7 @@ def begin(tmp_path, monkeypatch) -> Callable[..., Path]:
     def run(api: str, *more: str) -> Path:
         options = {"private": notes, "domain": "note", "api": api, "dialect": "chat", "method": "aug-pe"}
         options |= {"candidates": 4, "iterations": 2, "shots": 2, "pad_selection": 0, "patience": 0}
-        options |= {"out": tmp_path / "run", "ledger": tmp_path / "ledger.sqlite", "yes": True}
+        options |= {"out": tmp_path / "run", "ledger": tmp_path / "ledger" / "ledger.sqlite", "yes": True}
         cli.app(["run", *map(str, spell_words(**options)), *more], standalone_mode=False)
         return tmp_path / "run"
 
@@ -149,7 +149,7 @@ def test_an_api_with_n_is_asked_once_whether_it_is_one_and_not_at_all_where_the_
     assert [json.loads(each.body)["n"] for each in server.asked][:2] == [2, 8]
     shutil.rmtree(root)
     server.heard.clear()
-    fresh = f"privacy.ledger={tmp_path / 'other.sqlite'}"
+    fresh = f"privacy.ledger={tmp_path / 'other' / 'ledger.sqlite'}"
     begin(server.address, "--set", "provider.fields=standard", "--set", fresh)
     assert {len(json.loads(each.body)) for each in server.asked} == {6}
 

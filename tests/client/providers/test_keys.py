@@ -46,7 +46,11 @@ def test_nothing_that_a_run_leaves_behind_holds_the_key(
     evolves = "strength" in DIALECTS[name].capabilities
     options = {
         **{"private": private if DIALECTS[name].makes == "image" else texts, "domain": "scratch", "out": out},
-        **{"ledger": tmp_path / "ledger.sqlite", "api": api.server.address, "api_key_file": key_file},
+        **{
+            "ledger": tmp_path / "ledger" / "ledger.sqlite",
+            "api": api.server.address,
+            "api_key_file": key_file,
+        },
         **{"dialect": name, "model": api.plan["model"], "batch": api.plan["batch"], "candidates": 2},
         **({"method": "random", "iterations": 1} if evolves else {"method": "t2i"}),
         **({"image_hosts": api.pictures.host} if api.pictures else {}),

@@ -22,7 +22,13 @@ def given(server, tmp_path, monkeypatch) -> dict[str, object]:
     monkeypatch.setenv("PCEVOLVE_API_KEY", online.LOGIN)
     monkeypatch.chdir(tmp_path)
     return {
-        **{"private": "private", "domain": "scratch", "shots": 1, "out": "run", "ledger": "ledger.sqlite"},
+        **{
+            "private": "private",
+            "domain": "scratch",
+            "shots": 1,
+            "out": "run",
+            "ledger": "ledger/ledger.sqlite",
+        },
         **{"method": "pcevolve", "candidates": 2, "iterations": 2, "yes": True, "pad_selection": 0.01},
         **{"api": server.address, "dialect": "a1111", "model": "v1-5", "patience": 0, "batch": 2, "size": 16},
     }

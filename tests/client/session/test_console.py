@@ -82,16 +82,16 @@ def test_every_fact_is_told_to_whoever_asks(words):
 
 def test_a_second_run_is_told_of_the_first_and_status_of_both(words, server):
     print_lines(words())
-    set_cap(Path("ledger.sqlite"), 30)
+    set_cap(Path("ledger/ledger.sqlite"), 30)
     story = flat(print_lines(words(out="once more")))
     assert "next open 'once more/report.html' pcevolve audit 'once more' (what left, and why)" in story
     assert "before epsilon 10, counted for whoever is worst off, by earlier runs on these data" in story
     assert "together When this run began, its ledger knew 1 earlier release to this provider" in story
     assert "ledger new" not in story
-    story = flat(print_lines(["status", "--ledger", "ledger.sqlite"]))
+    story = flat(print_lines(["status", "--ledger", "ledger/ledger.sqlite"]))
     assert story.startswith("finished ")
     assert "r: scratch, epsilon 10, 20" in story
-    rows = json.loads("".join(print_lines(["status", "--json", "--ledger", "ledger.sqlite"])))
+    rows = json.loads("".join(print_lines(["status", "--json", "--ledger", "ledger/ledger.sqlite"])))
     assert [(row["state"], row["domain"]) for row in rows] == [("finished", "scratch")] * 2
 
 
@@ -99,21 +99,21 @@ def test_a_plan_shows_what_is_public_of_a_run_finished_or_not_and_status_how_it_
     print_lines(words())
     finished = flat(print_lines(["plan", "r"]))
     request.getfixturevalue("broken_img2img")
-    set_cap(Path("ledger.sqlite"), 30)
+    set_cap(Path("ledger/ledger.sqlite"), 30)
     assert CliRunner().invoke(cli.app, words(out="cut-off")).exit_code != 0
     for page in (finished, flat(print_lines(["plan", "cut-off"]))):
         for part in ("prompts, cut", "A scratch image with cut", "epsilon 10", "candidates per class"):
             assert part in page
     assert max(map(len, print_lines(["plan", "r"]))) <= 80
-    story = flat(print_lines(["status", "--ledger", "ledger.sqlite"]))
+    story = flat(print_lines(["status", "--ledger", "ledger/ledger.sqlite"]))
     assert " unfinished " in story
     assert story.endswith(f"to go on: pcevolve run --resume {Path('cut-off').absolute()}")
 
 
 @pytest.mark.parametrize("command", [["status"], ["budget", "show"]])
 def test_a_ledger_without_a_run_says_so(command, tmp_path):
-    Ledger(tmp_path / "ledger.sqlite").close()
-    story = print_lines([*command, "--ledger", str(tmp_path / "ledger.sqlite")])
+    Ledger(tmp_path / "ledger" / "ledger.sqlite").close()
+    story = print_lines([*command, "--ledger", str(tmp_path / "ledger" / "ledger.sqlite")])
     assert flat(story) == "no run has begun with this ledger (pcevolve demo keeps one of its own)"
 
 
@@ -175,7 +175,9 @@ def test_a_doctor_names_what_is_missing_and_what_brings_it(server, tmp_path, mon
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PCEVOLVE_API_KEY", online.LOGIN)
     asked = ["doctor", "--dialect", "a1111", "--model", "v1-5"]
-    well = CliRunner().invoke(cli.app, [*asked, "--api", server.address, "--set", "privacy.ledger=l.sqlite"])
+    well = CliRunner().invoke(
+        cli.app, [*asked, "--api", server.address, "--set", "privacy.ledger=own/l.sqlite"]
+    )
     assert (well.exit_code, "TO MEND" in well.output) == (0, False), well.output
     ill = CliRunner().invoke(cli.app, [*asked, "--api", "http://127.0.0.1:9", "--encoder", "eyes"])
     said = " ".join(ill.output.split())

@@ -22,7 +22,7 @@ from support import online
 from support.folders import events, receipts
 from support.killing import survive
 
-LEDGER = ("ledger.sqlite", "ledger.key")
+LEDGER = ("ledger/ledger.sqlite", "ledger/ledger.key")
 
 
 @pytest.fixture
@@ -65,11 +65,11 @@ def digest(folder: Path) -> str:
 
 
 def show_status(command) -> list[dict[str, str]]:
-    return json.loads(command("status", "--ledger", "ledger.sqlite", "--json").out)
+    return json.loads(command("status", "--ledger", "ledger/ledger.sqlite", "--json").out)
 
 
 def find_spent() -> list[float]:
-    with closing(Ledger(Path("ledger.sqlite"), create=False)) as ledger:
+    with closing(Ledger(Path("ledger/ledger.sqlite"), create=False)) as ledger:
         return [row.epsilon for row in ledger.runs()]
 
 
@@ -155,9 +155,9 @@ def test_a_folder_and_a_ledger_that_went_on_without_each_other_go_on_together_no
     shutil.copytree(tmp_path, tmp_path.parent / f"{tmp_path.name} elsewhere")
     assert command("run", "--resume", "run").code == 0
     monkeypatch.chdir(tmp_path.parent / f"{tmp_path.name} elsewhere")
-    other = ("--set", f"privacy.ledger={Path('ledger.sqlite').absolute()}")
+    other = ("--set", f"privacy.ledger={Path('ledger/ledger.sqlite').absolute()}")
     assert command("run", "--resume", "run", *other).code == 2
-    (config,) = Path("runs").glob("*/config.toml")
+    (config,) = Path("ledger/runs").glob("*/config.toml")
     config.write_text(config.read_text().replace(str(tmp_path), str(Path.cwd())))
     assert command("run", "--resume", "run", *other).code == 0
     for name in LEDGER:
@@ -195,7 +195,7 @@ def test_a_run_that_is_killed_between_charge_and_record_goes_on_with_what_it_pai
     assert row["state"] == "unfinished"
     assert command("run", "--resume", "run").code == 0
     assert find_spent() == [10]
-    with closing(Ledger(Path("ledger.sqlite"))) as ledger:
+    with closing(Ledger(Path("ledger/ledger.sqlite"))) as ledger:
         (run,) = ledger.runs()
         paid = [json.loads(json.dumps(each.receipt.as_dict())) for each in ledger.payments(run.run_id)]
     assert [{k: v for k, v in each.items() if k != "run_id"} for each in paid] == receipts(Path("run"))
@@ -351,5 +351,5 @@ def test_a_folder_that_was_emptied_is_begun_in_anew_also_after_a_start_that_was_
     assert command(*words()).code == 0
     shutil.rmtree("run")
     assert command(*words()).code == 4  # its images are spent
-    assert command("budget", "cap", "30", "--yes", "--ledger", "ledger.sqlite").code == 0
+    assert command("budget", "cap", "30", "--yes", "--ledger", "ledger/ledger.sqlite").code == 0
     assert command(*words()).code == 0

@@ -41,13 +41,13 @@ def test_a_run_goes_on_by_its_folder_alone_from_anywhere(cut_off, tmp_path, monk
 
 
 def test_a_run_whose_budget_another_used_up_meanwhile_goes_on_as_its_refusal_advises(cut_off, words, command):
-    set_cap(Path("ledger.sqlite"), 15)
+    set_cap(Path("ledger/ledger.sqlite"), 15)
     assert command(*words(out="other", domain="leather", iterations=1)).code == 0
     refused = command("run", "--resume", "run")
     assert refused.code == 4
     assert "decide with pcevolve budget cap what all runs may spend together" in refused.said
     assert command("run", "--resume", "run", "--set", "privacy.lifetime_epsilon=20").code == 4
-    assert command("budget", "cap", "20", "--yes", "--ledger", "ledger.sqlite").code == 0
+    assert command("budget", "cap", "20", "--yes", "--ledger", "ledger/ledger.sqlite").code == 0
     assert command("run", "--resume", "run").code == 0
 
 
@@ -121,7 +121,7 @@ def test_a_run_that_was_cut_off_before_it_was_published_is_unfinished_and_goes_o
 def test_a_run_that_cannot_be_read_is_listed_with_the_others(cut_off, words, command):
     assert command(*words(out="other", domain="leather", method="t2i", iterations=None)).code == 0
     (cut_off / "transcript" / "log.jsonl").write_text("torn\n")
-    told = command("status", "--ledger", "ledger.sqlite")
+    told = command("status", "--ledger", "ledger/ledger.sqlite")
     assert told.code == 0
     assert f"unreadable{cut_off}" in "".join(told.out.split())  # a table, which wraps long paths
     assert "leather" in told.out
@@ -130,7 +130,7 @@ def test_a_run_that_cannot_be_read_is_listed_with_the_others(cut_off, words, com
 def test_a_run_in_whose_folder_another_lies_by_now_is_gone(cut_off, words, command):
     shutil.rmtree(cut_off)
     assert command(*words(method="t2i", iterations=None)).code == 0
-    rows = json.loads(command("status", "--ledger", "ledger.sqlite", "--json").out)
+    rows = json.loads(command("status", "--ledger", "ledger/ledger.sqlite", "--json").out)
     assert [row["state"] for row in rows] == ["gone", "finished"]
 
 
@@ -151,7 +151,7 @@ def test_ctrl_c_on_the_way_says_what_was_spent_and_how_to_go_on(words, server, c
     server.speak = stopping
     told = command(*words())
     assert told.code == 130
-    (row,) = Ledger(Path("ledger.sqlite")).runs()
+    (row,) = Ledger(Path("ledger/ledger.sqlite")).runs()
     assert row.epsilon == 5
     assert told.said.endswith(
         "stopped: epsilon 5 of 10 is spent, on 1 of 2 releases; all of it is on record "
@@ -159,7 +159,7 @@ def test_ctrl_c_on_the_way_says_what_was_spent_and_how_to_go_on(words, server, c
     )
     server.speak = online.a1111
     assert command("run", "--resume", "run").code == 0
-    (row,) = Ledger(Path("ledger.sqlite")).runs()
+    (row,) = Ledger(Path("ledger/ledger.sqlite")).runs()
     assert row.epsilon == 10
 
 

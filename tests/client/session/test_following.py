@@ -55,7 +55,10 @@ def test_more_images_cost_nothing_read_nothing_private_and_state_the_epsilon_of_
     evolved, native, private, tmp_path, options
 ):
     source = evolved(**options)
-    before, spent = content(tmp_path / "run"), Ledger(tmp_path / "ledger.sqlite", create=False).runs()
+    before, spent = (
+        content(tmp_path / "run"),
+        Ledger(tmp_path / "ledger" / "ledger.sqlite", create=False).runs(),
+    )
     shutil.rmtree(private)
     asked = len(native.heard)
     made = vary(native, tmp_path)
@@ -69,7 +72,7 @@ def test_more_images_cost_nothing_read_nothing_private_and_state_the_epsilon_of_
     sent = [json.loads(each.body) for each in native.heard[asked:] if each.method == "POST"]
     assert {images.from_base64(each["image"]) for each in sent} <= released
     assert content(tmp_path / "run") == before
-    assert Ledger(tmp_path / "ledger.sqlite", create=False).runs() == spent
+    assert Ledger(tmp_path / "ledger" / "ledger.sqlite", create=False).runs() == spent
     assert not {each["kind"] for each in events(made.folder)} & {"released"}
     assert doubts(made.audit())[0].startswith(
         "nothing shows that these images are a release, nor its epsilon"
@@ -257,7 +260,7 @@ def test_texts_start_from_a_release_too(tmp_path):
     common = {"shots": 4, "candidates": 2, "batch": 2, "iterations": 1, "pad_selection": 0.01, "yes": True}
     source = pcevolve.evolve(
         private=table, domain="notes", provider=provider, out=tmp_path / "run", method="pe", delta=1e-5,
-        ledger=tmp_path / "ledger.sqlite", quiet=True, **common,
+        ledger=tmp_path / "ledger" / "ledger.sqlite", quiet=True, **common,
     )  # fmt: skip
     made = pcevolve.vary(tmp_path / "run", candidates=3, out=tmp_path / "more", quiet=True, key=online.KEY)
     assert len(made.images) == 6

@@ -53,7 +53,8 @@ TURBO = Advice(steps=4, guidance=0.0, low=0.5, high=0.55)
 def planned(tmp_path: Path):
     fixed = {
         "private": class_folders(tmp_path / "private", 1, ("cut", "good"), 1), "domain": "scratch", "shots": 1,
-        "method": "pe", "delta": 1e-5, "iterations": 3, "out": tmp_path / "run", "ledger": tmp_path / "ledger.sqlite",
+        "method": "pe", "delta": 1e-5, "iterations": 3, "out": tmp_path / "run",
+        "ledger": tmp_path / "ledger" / "ledger.sqlite",
     }  # fmt: skip
 
     def plan(advice: Advice | None, **options: object) -> PublicPlan:

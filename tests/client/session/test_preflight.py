@@ -61,7 +61,7 @@ def cut_off(run, server, tmp_path) -> Path:
         if heard.path.endswith("img2img"):
             return online.answer_json(500, {"error": "RuntimeError", "errors": "out of memory"})
         if heard.method == "POST":
-            shutil.copy(tmp_path / "ledger.sqlite", tmp_path / "backup.sqlite")
+            shutil.copy(tmp_path / "ledger" / "ledger.sqlite", tmp_path / "backup.sqlite")
         return online.a1111(heard)
 
     server.speak = failing
@@ -142,16 +142,16 @@ def test_a_run_that_cannot_be_paid_for_is_refused_before_the_api_hears_of_it(run
     ):
         run(relation="add-remove", out="third")
     assert server.heard == []
-    assert len(Ledger(Path("ledger.sqlite")).runs()) == 1
+    assert len(Ledger(Path("ledger/ledger.sqlite")).runs()) == 1
 
 
 def test_a_run_does_not_go_on_without_its_ledger(run, cut_off, server, tmp_path):
-    for half in ("ledger.sqlite", "ledger.key"):
+    for half in ("ledger/ledger.sqlite", "ledger/ledger.key"):
         (tmp_path / half).rename(tmp_path / f"{half}.away")
     with pytest.raises(LedgerError, match=r"ledger of this run is gone from /.*ledger\.sqlite: restore it"):
         run("--resume", "run")
-    assert not (tmp_path / "ledger.sqlite").exists()
-    Ledger(tmp_path / "ledger.sqlite").close()
+    assert not (tmp_path / "ledger" / "ledger.sqlite").exists()
+    Ledger(tmp_path / "ledger" / "ledger.sqlite").close()
     with pytest.raises(LedgerError, match="does not know the run in run, which has begun: restore the one"):
         run("--resume", "run")
     assert server.heard == []
@@ -160,7 +160,7 @@ def test_a_run_does_not_go_on_without_its_ledger(run, cut_off, server, tmp_path)
 def test_a_run_does_not_go_on_with_a_ledger_that_has_forgotten_what_it_paid_for(
     run, server, cut_off, tmp_path
 ):
-    shutil.copy(tmp_path / "backup.sqlite", tmp_path / "ledger.sqlite")
+    shutil.copy(tmp_path / "backup.sqlite", tmp_path / "ledger" / "ledger.sqlite")
     with pytest.raises(LedgerError, match=r"is older than run, whose record has one release, .* paid for 0"):
         run("--resume", "run")
     assert server.heard == []
@@ -168,7 +168,7 @@ def test_a_run_does_not_go_on_with_a_ledger_that_has_forgotten_what_it_paid_for(
 
 def show_runs(capsys, *more: str) -> str:
     capsys.readouterr()
-    cli.app(["budget", "show", "--ledger", "ledger.sqlite", *more], standalone_mode=False)
+    cli.app(["budget", "show", "--ledger", "ledger/ledger.sqlite", *more], standalone_mode=False)
     return capsys.readouterr().out
 
 
@@ -177,7 +177,7 @@ def test_a_patient_whose_images_are_spent_one_by_one_is_not_lost_sight_of(
 ):
     monkeypatch.setenv("COLUMNS", "200")
     half = {"epsilon": 3, "iterations": 1}
-    set_cap(Path("ledger.sqlite"), 6)
+    set_cap(Path("ledger/ledger.sqlite"), 6)
     of = "file,patient\ncut/a.png,p\ncut/b.png,p\ncut/c.png,p\ngood/x.png,q\n"
     (tmp_path / "units.csv").write_text(of)
     run(private=folder("all", cut="a b c", good="x"), unit_map="units.csv", out="patients", **half)
@@ -206,7 +206,7 @@ def test_names_of_units_have_a_source_only_where_units_have_names(run, folder, c
     )
     shared = [each.read_bytes() for each in root.rglob("*") if each.is_file()]
     assert not any(b"St. Mary" in each for each in shared)
-    assert b"St. Mary" not in Path("ledger.sqlite").read_bytes()
+    assert b"St. Mary" not in Path("ledger/ledger.sqlite").read_bytes()
     assert "the owner's claim that no patient here" in (root / "release" / "README.md").read_text()
     assert all(finding.holds for finding in audit(root))
 
@@ -216,13 +216,13 @@ def test_a_run_is_not_kept_among_the_private_images(words, given, server, comman
     private = Path(given["private"])
     before = sorted(private.rglob("*"))
     told = command(*words(out=out.format(private=private)))
-    assert "are read as classes: give one outside of your data" in told.said
+    assert "/private, which is private: give --out a folder elsewhere" in told.said
     assert (told.code, sorted(private.rglob("*")), server.heard) == (2, before, [])
 
 
 def test_a_run_with_noise_does_not_follow_one_without(run, server, capsys):
     half = {"epsilon": 3, "iterations": 1}
-    set_cap(Path("ledger.sqlite"), 6)
+    set_cap(Path("ledger/ledger.sqlite"), 6)
     seeded = run(out="seeded", insecure_noise_seed=1, **half)
     assert json.loads((seeded / "summary.json").read_text())["epsilon_spent"] is None
     assert ">Privacy loss ε, cumulative<" not in (seeded / "report.html").read_text()

@@ -63,9 +63,9 @@ def manifest(root: Path) -> dict:
 def test_it_is_all_that_is_used_and_charged_and_the_rest_can_be_measured_on(run, more):
     more(cut=8, good=5)
     root = run(**THREE, test="rest", subsample_seed=4242424242424242)
-    (row,) = Ledger(Path("ledger.sqlite")).runs()
+    (row,) = Ledger(Path("ledger/ledger.sqlite")).runs()
     assert (row.units, row.images) == (6, 6)
-    again = {"subsample_seed": 4242424242424242, "out": "whole", "ledger": "other.sqlite"}
+    again = {"subsample_seed": 4242424242424242, "out": "whole", "ledger": "other/ledger.sqlite"}
     whole = run(**THREE, **again, test="private")
     found, same = (json.loads(OwnerFolder.of(each).evaluation.read_bytes()) for each in (root, whole))
     assert found["test"] == same["test"], "of a whole folder, what was drawn is left out"
@@ -102,7 +102,7 @@ def test_what_it_means_for_the_folder_is_computed_and_said_wherever_the_epsilon_
     capsys.readouterr()
     for command in (["status"], ["budget", "show"]):
         with pytest.raises(SystemExit):
-            main([*command, "--ledger", "ledger.sqlite"])
+            main([*command, "--ledger", "ledger/ledger.sqlite"])
         # A table folds its cells.
         assert "epsilon 20 for one" in squeeze(capsys.readouterr().out), command
     found = manifest(root)
@@ -116,7 +116,7 @@ def test_what_it_means_for_the_folder_is_computed_and_said_wherever_the_epsilon_
 
 def test_a_cap_of_the_ledger_is_held_against_what_the_folder_bears(run, more):
     more(cut=8, good=5)
-    with closing(Ledger(Path("ledger.sqlite"))) as ledger:
+    with closing(Ledger(Path("ledger/ledger.sqlite"))) as ledger:
         ledger.set_cap(Budget(Fraction(15), 0.0))
     with pytest.raises(
         BudgetError, match="this run would spend epsilon=20 on one image, whose lifetime limit is 15"
@@ -154,13 +154,13 @@ def test_one_of_more_than_a_class_has_is_refused_before_anything_is_spent_or_sen
             run(subsample=drawn, shots=drawn, **options)
         assert (told in flat(capsys.readouterr().err)) is terminal
     assert not any(character.isdigit() for character in str(refusal.value))
-    assert (server.heard, (tmp_path / "ledger.sqlite").exists()) == ([], False)
+    assert (server.heard, (tmp_path / "ledger" / "ledger.sqlite").exists()) == ([], False)
 
 
 def test_one_of_all_is_no_statement_about_how_many_there_are(run, more):
     """All that is public of a run on exactly K of each class is what is public of one that drew them out of more."""
     assumed = []
-    set_cap(Path("ledger.sqlite"), 99)
+    set_cap(Path("ledger/ledger.sqlite"), 99)
     for out, extra in (("all", 2), ("some", 9)):
         more(cut=extra, good=extra)
         root = run(**THREE, out=out)
@@ -174,7 +174,7 @@ def test_a_run_that_goes_on_draws_the_same(run, more, fails_once):
     with pytest.raises(ProviderError):
         run(**THREE)
     run("--resume", "run", **THREE)
-    (row,) = Ledger(Path("ledger.sqlite")).runs()
+    (row,) = Ledger(Path("ledger/ledger.sqlite")).runs()
     assert row.images == 6
 
 

@@ -142,7 +142,7 @@ class TextBench:
             "dialect": "chat",
             "model": writer,
             "api": api,
-            "ledger": folder / "ledger.sqlite",
+            "ledger": folder / "ledger" / "ledger.sqlite",
             "candidates": CANDIDATES,
             "tokens": 40,
             "seed": seed,

@@ -32,6 +32,7 @@ from pcevolve.public.modality import Kind
 from pcevolve.public.options import spell_before, spell_flag
 from pcevolve.session.folder import LOST, RunFolder
 from pcevolve.session.owner import OwnerFolder
+from pcevolve.session.places import require_apart
 
 TAKEN: Final = frozenset(
     {"from_run", "out", "candidates", "seed", "batch", "at_once", "strength_end", "api", "formats", "licence"}
@@ -189,16 +190,17 @@ def _require_encoder(settings: RunConfig) -> None:
 def _check_paths(settings: RunConfig, folder: RunFolder, resume: bool) -> None:
     """Refuse paths that lead nowhere, or where a run would overwrite or lose something."""
     folder.refuse_overwriting(resume)
+    locate_key(settings.privacy.ledger)
+    if settings.data.from_run is None:
+        (_require_texts if makes_texts(settings) else _require_images)(settings)
+    require_apart(settings)
     if settings.data.from_run is not None:
-        _require_own_folder(settings, settings.data.from_run)
         return
-    (_require_texts if makes_texts(settings) else _require_images)(settings)
     if settings.provider.prompts is not None and not Path(settings.provider.prompts).is_file():
         raise UsageError(
             f"provider.prompts {settings.provider.prompts}: no such file; pcevolve prompts writes one"
         )
     require_volume(settings.privacy.ledger, find_ledger_volume())
-    locate_key(settings.privacy.ledger)
     if resume and folder.has_plan():
         require_ledger(settings.privacy.ledger)
 
@@ -236,17 +238,6 @@ def _lifetime(settings: RunConfig) -> Fraction | None:
     """ε that all runs together may spend on any one privacy unit, where the ledger's cap is not to decide alone."""
     given = settings.privacy.lifetime_epsilon
     return None if given is None else parse_epsilon(given, "lifetime_epsilon", "privacy.lifetime_epsilon")
-
-
-def _require_own_folder(settings: RunConfig, *data: Path | str | None) -> None:
-    """Refuse a run's folder inside a folder of data, where it would be a class of its own (``UsageError``)."""
-    own = settings.output.folder.resolve()
-    for folder in (Path(each) for each in data if each not in (None, REST)):
-        if folder.is_dir() and own.is_relative_to(folder.resolve()):
-            raise UsageError(
-                f"{spell_flag('out')} {settings.output.folder} lies in {folder}, whose folders are read as classes: "
-                "give one outside of your data"
-            )
 
 
 def _require_images(settings: RunConfig) -> None:
@@ -300,7 +291,6 @@ def _require_image_files(settings: RunConfig, private: Path) -> None:
     """Refuse a folder of private or held-out images, a map or weights that are not there."""
     wanted = OF_IMAGES if settings.data.unlabelled else OF_CLASSES
     require_folder(private, wanted, spell_before("private"))
-    _require_own_folder(settings, private, settings.data.test)
     if settings.data.test is not None:
         require_torch(f"{spell_flag('test')}, which trains networks,")
     if settings.data.test not in (None, REST):
@@ -345,7 +335,6 @@ def _require_text_files(settings: RunConfig, private: Path) -> None:
     from pcevolve.private.records import require_records  # NumPy takes a moment to import
 
     require_records(private, spell_before("private"))
-    _require_own_folder(settings, private, settings.data.test)
     if settings.data.secret_columns and private.is_dir():
         raise UsageError("data.secret_columns names a column of a table, and --private is a folder")
     if settings.encoder.weights is not None and not Path(settings.encoder.weights).is_dir():

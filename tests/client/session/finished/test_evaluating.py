@@ -25,6 +25,7 @@ from pcevolve.evaluation.heads import Predict, Training, train_cnn
 from pcevolve.evaluation.judge import Accuracy, Judge
 from pcevolve.evaluation.labelled import Labelled
 from pcevolve.private.dataset import load_folder
+from pcevolve.public.plan import PublicPlan
 from pcevolve.selectors import find_method
 from pcevolve.session import images
 from pcevolve.session.finished import judging
@@ -41,8 +42,13 @@ from support.runs import small_plan
 LABELS, SIDE, TONES = ("cut", "good"), 32, {"cut": 0, "good": 130}
 
 
+def new_plan(**changes: object) -> PublicPlan:
+    """A plan whose run's figures are nobody else's."""
+    return small_plan(run_id=secrets.token_hex(16), **changes)
+
+
 def finish_run(root: Path, **changes: object) -> Path:
-    return make_paid_run(root, small_plan(candidates=6, run_id=secrets.token_hex(16), **changes))
+    return make_paid_run(root, new_plan(candidates=6, **changes))
 
 
 @pytest.fixture(scope="module")
@@ -105,7 +111,7 @@ def test_the_word_is_what_judges_that_did_not_vote_found(found, world):
 
 
 def test_a_run_that_selected_is_compared_with_words_alone(tmp_path: Path, world):
-    root = make_paid_run(tmp_path / "means", small_plan(candidates=4, initial=4, **MEANS))
+    root = make_paid_run(tmp_path / "means", new_plan(candidates=4, initial=4, **MEANS))
     found = judge(root, world, "cnn", private=str(world / "private"))
     assert found["measured"]["ahead"].keys() == {"words alone"}
     assert found["judges"][0]["words"]["accuracy"]["mean"] >= 0
@@ -134,7 +140,7 @@ def test_a_dataset_is_nearer_to_held_out_images_than_its_control(tmp_path: Path,
 
 
 def test_released_means_are_scored_without_any_image(tmp_path: Path, world):
-    root = make_paid_run(tmp_path / "means", small_plan(candidates=4, initial=4, **MEANS))
+    root = make_paid_run(tmp_path / "means", new_plan(candidates=4, initial=4, **MEANS))
     own, test = judge(root, world)["classifier"], load_folder(world / "test")
     said = NearestMean.of(root, lambda plan: encoder()).classes(Labelled.of(test).images)
     right = np.mean(said == test.targets)
@@ -148,7 +154,7 @@ def test_released_means_are_scored_without_any_image(tmp_path: Path, world):
 
 def test_released_means_are_not_scored_by_other_weights_than_the_run_had(tmp_path: Path, world):
     root = make_paid_run(
-        tmp_path / "means", small_plan(candidates=4, initial=4, **{**MEANS, "weights": "0" * 64})
+        tmp_path / "means", new_plan(candidates=4, initial=4, **{**MEANS, "weights": "0" * 64})
     )
     with pytest.raises(ModelError, match="the run was judged by weights of encoder bundled with sha256 000"):
         judge(root, world)
@@ -158,12 +164,10 @@ def test_released_means_are_not_scored_by_other_weights_than_the_run_had(tmp_pat
 def test_the_owners_images_may_lie_in_folders_of_units_where_those_of_the_run_do(tmp_path: Path, world):
     for label in LABELS:
         shutil.copytree(world / "test" / label, tmp_path / "test" / label / "patient 1")
-    data = images.read_owned(
-        str(tmp_path / "test"), small_plan(unit="patient"), "--test", RunFolder(tmp_path)
-    )
+    data = images.read_owned(str(tmp_path / "test"), small_plan(unit="patient"), "--test", None)
     assert data.digests == load_folder(world / "test", unique=False).digests
     with pytest.raises(DataError, match="seems to hold a folder for each patient"):
-        images.read_owned(str(tmp_path / "test"), small_plan(), "--test", RunFolder(tmp_path))
+        images.read_owned(str(tmp_path / "test"), small_plan(), "--test", None)
 
 
 @pytest.mark.parametrize(
@@ -207,12 +211,12 @@ def test_held_out_files_are_shown_by_the_window_of_the_run(tmp_path: Path):
     data = images.read_owned(str(tmp_path / "test"), plan, "--test", RunFolder(tmp_path))
     assert all(np.ptp(np.asarray(each)) > 200 for each in data.items)
     with pytest.raises(DataError, match="next to no contrast"):
-        images.read_owned(str(tmp_path / "test"), small_plan(), "--test", RunFolder(tmp_path))
+        images.read_owned(str(tmp_path / "test"), small_plan(), "--test", None)
 
 
 @pytest.mark.models
 def test_the_encoder_that_selected_voted_with_or_without_its_spectrum(tmp_path: Path, world):
-    plan = small_plan(candidates=4, initial=4, method="jvem", prototypes=2, delta=find_method("jvem").delta)
+    plan = new_plan(candidates=4, initial=4, method="jvem", prototypes=2, delta=find_method("jvem").delta)
     root = make_paid_run(tmp_path / "run", plan)
     found = judge(root, world, "bundled", "cnn", "bundled+spectrum")
     assert [row["judge"] for row in found["judges"]] == ["cnn", "bundled", "bundled+spectrum"]
@@ -223,9 +227,11 @@ def test_the_encoder_that_selected_voted_with_or_without_its_spectrum(tmp_path: 
 
 
 @pytest.mark.models
-def test_figures_and_pictures_of_confusions_lie_where_only_their_owner_can_read_them(world, found):
-    private = OwnerFolder.of(world / "run").root
-    assert json.loads((private / "judgement.json").read_text()) == json.loads(json.dumps(found))
+def test_figures_and_pictures_of_confusions_lie_where_only_their_owner_can_read_them(tmp_path: Path, world):
+    root = shutil.copytree(world / "run", tmp_path / "run")
+    found = judge(root, world)
+    private = OwnerFolder.of(root).root
+    assert json.loads((private / "judgement.json").read_text())["judges"][0] == found["judges"][0]
     picture = private / "confusion-bundled.png"
     paths = (private.parent, private, private / "judgement.json", picture)
     assert [stat.S_IMODE(path.stat().st_mode) for path in paths] == [0o700, 0o700, 0o600, 0o600]

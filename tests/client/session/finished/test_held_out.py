@@ -57,7 +57,7 @@ def test_an_image_that_is_trained_on_is_refused_as_a_test_image(evolved, others:
 
 def test_without_the_ledger_it_is_said_that_nobody_looked(evolved, others: Path, tmp_path: Path, command):
     root = evolved().folder
-    shutil.move(tmp_path / "ledger.sqlite", tmp_path / "elsewhere")
+    shutil.move(tmp_path / "ledger" / "ledger.sqlite", tmp_path / "elsewhere")
     assert ask(root, others)["not_checked"].startswith("not checked, for the run's ledger is not here")
     told = command("evaluate", root, "--test", others, "--judge", "bundled")
     assert "not checked, for the run's ledger is not here" in " ".join(told.out.split())
