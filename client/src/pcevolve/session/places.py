@@ -15,7 +15,8 @@ from pcevolve.config.config import RunConfig
 from pcevolve.config.files import REST
 from pcevolve.errors import UsageError
 from pcevolve.private.sources import FolderSource, parse_source
-from pcevolve.public.options import spell, spell_before, spell_flag
+from pcevolve.public.declared import spell
+from pcevolve.public.options import spell_before, spell_flag
 
 Holding: TypeAlias = Literal["data", "ledger", "run", "source", "python"]
 HOLDS: dict[Holding, str] = {
