@@ -51,7 +51,7 @@ def keeper(tmp_path: Path, clock: Clock) -> Keeper:
     options = {
         "private": class_folders(tmp_path / "private", 1, ("cut", "good"), 1), "domain": "scratch", "shots": 1,
         "method": "pe", "delta": 1e-5, "candidates": 2, "iterations": 1, "epsilon": "1000",
-        "out": tmp_path / "run", "ledger": tmp_path / "ledger.sqlite",
+        "out": tmp_path / "run", "ledger": tmp_path / "state" / "ledger.sqlite",
     }  # fmt: skip
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / ".lock").touch()  # as the runner claims it
