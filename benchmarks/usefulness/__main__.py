@@ -12,16 +12,19 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
+import numpy as np
+from PIL import Image
+
 from benchmarks.judges import ONNX
-from benchmarks.release.data import embedders, list_development_sets, weights
-from benchmarks.release.seen import VOTER, arguments, embed_by_all
+from benchmarks.release.data import SIDE, embed_once, embedders, list_development_sets, weights
+from benchmarks.release.seen import VOTER, Seen, arguments, embed_by_all
 from benchmarks.rows import Row, resume_in_steps
 from benchmarks.split import LOOKED_AT_ONCE, SETS, TUNED_ON, by_role
-from benchmarks.usefulness.cases import EPSILONS, SOURCES, Case, Study, Verdict, verdict
+from benchmarks.usefulness.cases import EPSILONS, NOISE, SOURCES, Case, Study, Verdict, verdict
 from benchmarks.usefulness.page import page
 
 
@@ -33,6 +36,10 @@ def main() -> None:
     seen = {
         name: embed_by_all(real, given.cache, looks) for name, real in list_development_sets(wanted).items()
     }
+    blurs = list(paint_noise(300))
+    seen[NOISE] = Seen(
+        {name: embed_once(name, blurs, look, given.cache) for name, look in looks.items()}, {}, np.zeros(0)
+    )
     study = Study(seen, tuple(ONNX), others)
     cases = itertools.product(given.sets, range(given.seeds), (VOTER, *ONNX), SOURCES)
     steps = {
@@ -40,6 +47,18 @@ def main() -> None:
         for name, seed, voter, source in cases
     }
     write(given.out, resume_in_steps(given.cache / f"usefulness-{weights()}.jsonl", steps))
+
+
+def paint_noise(count: int) -> Iterator[Image.Image]:
+    """Yield noise of three channels with a spectrum between white and that of photographs, 64 pixels across."""
+    random = np.random.default_rng(11)
+    cycles = np.hypot(np.fft.fftfreq(SIDE)[:, None], np.fft.fftfreq(SIDE)) * SIDE
+    for _ in range(count):
+        falls = np.maximum(cycles, 1.0) ** -random.uniform(0, 1.5)
+        waves = np.fft.fft2(random.normal(size=(3, SIDE, SIDE))) * falls
+        painted = np.fft.ifft2(waves).real
+        scaled = 128 + 50 * painted / painted.std()
+        yield Image.fromarray(scaled.clip(0, 255).astype(np.uint8).transpose(1, 2, 0))
 
 
 def rows(study: Study, name: str, voter: str, source: str, seed: int) -> list[Row]:

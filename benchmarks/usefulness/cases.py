@@ -21,15 +21,18 @@ from pcevolve.public.usefulness import Assessment, Word
 from pcevolve.selectors import PrivateEmbeddings, Scene
 from pcevolve.selectors.means import Means
 from pcevolve.selectors.rounds import pay_for_centre
-from pcevolve.selectors.usefulness import Figures, agreement, classes_apart, distance
+from pcevolve.selectors.usefulness import Figures, agree_by_words, agreement, classes_apart, distance
 
 PICKED, WORTH = 20, 0.5
 LEAST_GAP = 0.05
 """Accuracy between chance and the shots that a share is taken of, at least."""
 EPSILONS = (2, 5, 10)
-SOURCES = ("bundled", "real", "few", "quarter", "other")
+SOURCES = ("bundled", "real", "few", "quarter", "other", "noise")
 """Where candidates came from: the bundled model, by the words of the classes; unlabelled real data of the set; the
-model's with a few, or a quarter, of real ones among them; unlabelled real data of another set."""
+model's with a few, or a quarter, of real ones among them; unlabelled real data of another set; coloured noise."""
+BY_WORDS = ("bundled", "few", "quarter")
+"""Sources that are asked by the words of a class."""
+NOISE = "noise"
 WORDS: tuple[Word, ...] = ("useful", "doubtful", "not useful")
 
 
@@ -100,9 +103,11 @@ def verdict(case: Case, study: Study) -> Verdict:
         project(pool[chosen], measured["centre"], measured["axes"])
         for pool, chosen in zip(scene.pools, picked, strict=True)
     ]
-    far = distance(measured, scene, points)
+    far = distance(measured, scene, events, points)
     assert far is not None  # every class has candidates
-    found = Figures(classes_apart(measured, scene, events), far, agreement(measured, points)).round()
+    words = [project(each, measured["centre"], measured["axes"]) for each in here.drawn[case.voter]]
+    said = agree_by_words(measured, words, scene.ruler(measured)) if case.source in BY_WORDS else (None, 0.0)
+    found = Figures(classes_apart(measured, scene, events), far, agreement(measured, points), *said).round()
     return Verdict(case, found, _share_closed(case, study, picked))
 
 
@@ -124,8 +129,8 @@ def _pools(study: Study, name: str, eye: str, source: str, seed: int) -> list[np
         return [np.concatenate([each, real[few]]) for each in drawn]
     if source == "quarter":
         return [np.concatenate([each[kept], real[some]]) for each in drawn]
-    strangers = study.seen[study.others[name]].real[eye]
-    same = random.permutation(strangers)[:300] if source == "other" else real[unlabelled]
+    strangers = study.seen[NOISE if source == NOISE else study.others[name]].real[eye]
+    same = random.permutation(strangers)[:300] if source in ("other", NOISE) else real[unlabelled]
     return [same] * len(drawn)
 
 

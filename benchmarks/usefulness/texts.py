@@ -17,7 +17,7 @@ import numpy as np
 
 from benchmarks.release.seen import CANDIDATES, Seen
 from benchmarks.rows import Row, parser_of
-from benchmarks.usefulness.cases import EPSILONS, SOURCES, Case, Study, Verdict, group, rates, verdict
+from benchmarks.usefulness.cases import EPSILONS, Case, Study, Verdict, group, rates, verdict
 from pcevolve.encoders import load_encoder
 from pcevolve.evaluation.texts import hash_ngrams
 from pcevolve.private.bundled import load_terms
@@ -54,7 +54,7 @@ def write(out: Path, rows: Sequence[Row]) -> None:
 
 def _verdicts(seen: dict[str, Seen], seeds: int, how: str) -> Sequence[Verdict]:
     """Of candidates that are asked for by one kind of name; those without any model are no part of the second kind."""
-    sources = SOURCES if how == NAMED else tuple(each for each in SOURCES if each not in ("real", "other"))
+    sources = ("bundled", "few", "quarter", *(("real", "other") if how == NAMED else ()))
     cases = itertools.product(seen, (VOTER,), sources, EPSILONS, range(seeds))
     worlds = list(seen)
     study = Study(seen, (JUDGE,), dict(zip(worlds, [*worlds[1:], worlds[0]], strict=True)))

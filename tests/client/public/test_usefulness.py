@@ -12,20 +12,17 @@ from pcevolve.public.usefulness import Assessment
 @pytest.mark.parametrize(
     ("apart", "distance", "alike", "word"),
     [
-        (9.0, 0.75, 0.80, "useful"),
-        (5.0, 0.75, 0.80, "useful"),
-        (None, 0.75, None, "useful"),
-        (9.0, 0.76, 1.0, "doubtful"),
+        (9.0, 0.62, 0.80, "useful"),
+        (5.0, 0.62, 0.80, "useful"),
+        (None, 0.62, None, "useful"),
+        (9.0, 0.63, 1.0, "doubtful"),
         (9.0, 0.5, 0.74, "doubtful"),
         (4.99, 0.5, 1.0, "doubtful"),
-        (9.0, 1.10, 1.0, "doubtful"),
-        (9.0, 1.10, 0.0, "doubtful"),
-        (5.0, 1.11, 0.80, "doubtful"),
-        (4.99, 1.11, 1.0, "not useful"),
-        (9.0, 1.11, 0.74, "not useful"),
-        (None, 1.11, None, "not useful"),
-        (9.0, 1.11, None, "not useful"),
-        (0.0, 1.11, -1.0, "not useful"),
+        (9.0, 0.90, 1.0, "doubtful"),
+        (9.0, 0.90, 0.0, "doubtful"),
+        pytest.param(9.0, 0.91, 1.0, "not useful", id="told apart and alike is no exception"),
+        (0.0, 0.91, -1.0, "not useful"),
+        (None, 0.91, None, "not useful"),
     ],
 )
 def test_the_word_follows_from_the_bounds(
@@ -36,6 +33,15 @@ def test_the_word_follows_from_the_bounds(
     assert f"{distance:.2f} clip radii" in found.reason("image")
     assert ("cosine" in found.reason("image")) == (alike is not None)
     assert found.advice("image")
+
+
+@pytest.mark.parametrize(("words_agree", "word"), [(0.69, "useful"), (0.70, "doubtful"), (None, "useful")])
+def test_where_the_words_draw_the_released_classes_paying_adds_nothing(words_agree, word):
+    found = Assessment(classes_apart=9, distance=0.3, agreement=0.9, words_agree=words_agree)
+    assert found.word == word
+    assert ("paying adds nothing to what the words draw" in found.sentence("image")) == (word == "doubtful")
+    assert ("by words alone cost no privacy" in found.advice("image")) == (word == "doubtful")
+    assert Assessment(classes_apart=9, distance=0.91, words_agree=1.0).word == "not useful"
 
 
 def test_one_class_is_taken_for_another_where_noise_goes_half_of_the_way_between_them():

@@ -9,11 +9,19 @@ import pytest
 
 from pcevolve.dp.mechanisms import SeededNoise
 from pcevolve.geometry.frame import STEP, Frame, project
+from pcevolve.geometry.ruler import Ruler
 from pcevolve.privacy import Event
 from pcevolve.public.usefulness import Assessment
 from pcevolve.selectors import Measurement, PrivateEmbeddings, Scene
 from pcevolve.selectors.means import Means
-from pcevolve.selectors.usefulness import Figures, agreement, classes_apart, distance
+from pcevolve.selectors.usefulness import (
+    Figures,
+    agree_by_words,
+    agreement,
+    classes_apart,
+    distance,
+    separability,
+)
 
 CLASSES, SHOTS, WIDTH = 3, 10, 24
 EVENTS = (Event("gaussian", "3/2"), Event("gaussian", "3/4"))
@@ -117,9 +125,82 @@ def test_distance_is_the_mean_over_classes_of_their_images_distances_from_the_re
     frame = Frame(np.zeros(2), np.eye(2), 2.0, np.ones(2), STEP)
     scene = Scene(("a", "b"), (np.zeros((1, 2)),) * 2, 4, SHOTS, 1, 0, 7, "replace-one", frame=frame)
     points = [np.array([[2.0, 0.0], [4.0, 0.0]]), np.array([[-1.0, 4.0], NONE])]  # 1, 3 and 4 away
-    assert distance(MEASURED, scene, points) == 1.5
-    assert distance(MEASURED, scene, [points[0], np.array([NONE])]) == 1.0
-    assert distance(MEASURED, scene, [np.array([NONE])] * 2) is None
+    silent = (Event("gaussian", "1e-9"),) * 2
+    assert distance(MEASURED, scene, silent, points) == pytest.approx(1.5)
+    assert distance(MEASURED, scene, silent, [points[0], np.array([NONE])]) == pytest.approx(1.0)
+    assert distance(MEASURED, scene, silent, [np.array([NONE])] * 2) is None
+
+
+@pytest.mark.statistical
+def test_without_its_noise_a_release_is_as_far_from_images_as_the_classes_themselves():
+    """Noise of .15 on 16 axes of variance 1 takes a distance of 1 to one and a half; in aims it is twice."""
+    far, raw = [], []
+    for seed in range(200):
+        random = np.random.default_rng([3, seed])
+        _, scene = release(np.zeros((3, 16)), "replace-one", shots=5)
+        scene = replace(scene, frame=replace(scene.coordinates, variances=np.ones(16)))
+        kept = 0.15 / (1 + 0.15**2)
+        deviations = random.normal(size=(3, 16)) * kept
+        measured = {"middle": np.zeros(16), "deviations": deviations}
+        points = [np.eye(16)[:1]] * 3
+        found = distance(measured, scene, EVENTS, points)
+        assert found is not None
+        far.append(found)
+        raw.append(np.mean([np.linalg.norm(np.eye(16)[0] - each / 0.5) for each in deviations]))
+    assert np.mean(far) == pytest.approx(1.0, abs=0.08)
+    assert np.mean(raw) == pytest.approx(1.52, abs=0.08)
+
+
+def test_images_nearer_than_the_noise_are_at_no_distance():
+    _, scene = release(np.zeros((3, 16)), "replace-one", shots=5)
+    scene = replace(scene, frame=replace(scene.coordinates, variances=np.ones(16)))
+    measured = {"middle": np.zeros(16), "deviations": np.zeros((3, 16))}
+    assert distance(measured, scene, EVENTS, [np.zeros((1, 16))] * 3) == 0.0
+
+
+RULER = Ruler(2.0**-10, 1e-5)
+
+
+@pytest.mark.parametrize(
+    ("points", "agree", "unsure"),
+    [
+        pytest.param([[[2.0, 0.0], [0.5, 9.0]], [[-3.0, 0.0], NONE]], 1.0, 0.0, id="all as asked"),
+        pytest.param([[[-2.0, 0.0]], [[3.0, 0.0]]], -1.0, 0.0, id="the other way round"),
+        pytest.param([[[2.0, 0.0]] * 2, [[3.0, 0.0]] * 2], 0.0, 0.0, id="all as one class"),
+        pytest.param([[[1e-6, 0.0], [1.0, 0.0]], [[-1.0, 0.0]] * 2], 1.0, 0.5, id="one lies between"),
+        pytest.param([[NONE], [NONE]], None, 0.0, id="no image"),
+        pytest.param([[[2.0, 0.0]]], None, 0.0, id="one class"),
+    ],
+)
+def test_words_agree_as_far_as_their_images_lie_nearest_to_the_class_that_was_asked_for(
+    points, agree, unsure
+):
+    measured = {**MEASURED, "means": MEASURED["means"][: len(points)]}
+    found = agree_by_words(measured, [np.array(each) for each in points], RULER)
+    assert found == (agree, unsure)
+
+
+@pytest.mark.parametrize(
+    ("recorded", "is_found"),
+    [(0.5, True), (0.55, True), (0.57, False), (0.451, False), (0.45, True), (None, False)],
+)
+def test_words_on_record_agree_as_far_as_images_between_two_classes_leave_open(recorded, is_found):
+    figures = Figures(1.5, 0.5, 0.5, 0.5, 0.05)
+    written = Assessment(classes_apart=1.5, distance=0.5, agreement=0.5, words_agree=recorded)
+    assert figures.could_round_to(written) == is_found
+
+
+@pytest.mark.statistical
+def test_images_that_do_not_differ_by_class_are_told_apart_no_better_than_by_chance_and_others_are():
+    found = {gap: [] for gap in (0.0, 1.5)}
+    for seed in range(200):
+        random = np.random.default_rng([9, seed])
+        rows = random.normal(size=(4, 8, 16))
+        for gap, values in found.items():
+            values.append(separability([*(rows + gap * np.eye(4, 16)[:, None])]))
+    assert abs(np.mean(found[0.0])) < 0.03
+    assert np.mean(found[1.5]) > 0.3
+    assert separability([rows[0], np.full((3, 16), np.nan)]) is None
 
 
 @pytest.mark.parametrize(
@@ -148,6 +229,7 @@ def test_figures_go_on_record_with_as_many_digits_as_machines_agree_on(found, re
         ((1.5, 0.7500001, 0.5), False),
         ((None, 0.75, 0.5), False),
         ((1.5, 0.77, 0.5), False),
+        ((1.5, 0.74, 0.5), False),
         ((1.5, 0.75, None), False),
     ],
 )
@@ -161,7 +243,7 @@ def find_figures(scene: Scene, measured: Measurement, events: tuple[Event, Event
     """Of the first candidates of each class, as if they were the dataset."""
     scene = scene.with_recorded_frame(measured["centre"], measured["axes"])
     points = [project(pool[:5], measured["centre"], measured["axes"]) for pool in scene.pools]
-    far = distance(measured, scene, points)
+    far = distance(measured, scene, events, points)
     assert far is not None
     return Figures(classes_apart(measured, scene, events), far, agreement(measured, points))
 

@@ -60,6 +60,7 @@ def _answer(keeper: PrivateSide, pipe: Pipe) -> bool:
         "prepare": (protocol.Prepare, keeper.prepare),
         "settle": (protocol.Settle, keeper.settle),
         "begin": (protocol.Begin, keeper.begin),
+        "compare": (protocol.Compare, keeper.compare),
         "made": (protocol.Made, keeper.made),
         "show": (protocol.Show, keeper.show),
         "release": (protocol.Release, keeper.release),
@@ -98,6 +99,10 @@ class RemoteKeeper:
     def begin(self, asked: protocol.Begin) -> protocol.Begun:
         """See ``Begin``."""
         return self._ask(asked, protocol.Begun)
+
+    def compare(self, asked: protocol.Compare) -> protocol.Compared:
+        """See ``Compare``."""
+        return self._ask(asked, protocol.Compared)
 
     def made(self, told: protocol.Made) -> None:
         """See ``Made``."""

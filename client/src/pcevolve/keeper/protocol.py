@@ -81,6 +81,19 @@ class Begun(Message):
     receipts: tuple[Receipt, ...] = ()
 
 
+class Compare(Message):
+    """Tell the owner if the first images of each class, which lie in the record, cannot be told apart."""
+
+    classes: Annotated[
+        tuple[Annotated[tuple[Digest, ...], Field(max_length=MOST_OUTPUTS)], ...],
+        Field(max_length=MOST_OUTPUTS),
+    ]
+
+
+class Compared(Message):
+    """They were compared; the owner alone is told."""
+
+
 class Made(Message):
     """A call brought these outputs, which lie in the record; there is no answer."""
 
@@ -117,7 +130,7 @@ class Assess(Message):
 
 
 class Assessed(Message):
-    """Three numbers that an audit computes again, or none."""
+    """A few numbers that an audit computes again, or none."""
 
     assessment: Assessment | None = None
 
@@ -154,6 +167,10 @@ class PrivateSide(Protocol):
 
     def begin(self, asked: Begin) -> Begun:
         """See ``Begin``."""
+        ...
+
+    def compare(self, asked: Compare) -> Compared:
+        """See ``Compare``."""
         ...
 
     def made(self, told: Made) -> None:

@@ -30,15 +30,17 @@ class Bounds:
     Attributes:
         told_apart: Standard deviations of the noise from which released classes surely differ. Noise alone gets two
             classes that far in 3 of 100 releases (a chi-squared of 16 degrees), and more classes less often.
-        near: Clip radii up to which a dataset's images are of the domain.
+        near: Clip radii up to which a dataset's images are of the domain, the release's noise taken off.
         far: Clip radii beyond which they are of another.
         alike: Cosine from which the dataset's classes differ as the released ones do.
+        matched: Share of the words' own images, beyond chance, from which paying adds nothing to them.
     """
 
     told_apart: float = 5.0
-    near: float = 0.75
-    far: float = 1.1
+    near: float = 0.62
+    far: float = 0.9
     alike: float = 0.75
+    matched: float = 0.7
 
 
 BOUNDS: Final = Bounds()
@@ -51,9 +53,12 @@ class Assessment(BaseModel):
         classes_apart: How far two released class means lie from each other, in standard deviations of the noise on
             each of them: the root of the mean square over all pairs, without what noise adds to it; None where there
             is one class.
-        distance: Mean distance of the dataset's images to where their class was released to be, in clip radii.
+        distance: Mean distance of the dataset's images to their class as it was released, without what the release's
+            noise adds to it, in clip radii.
         agreement: Cosine between how the dataset's class means differ from each other and how the released ones do;
             None where fewer than two classes have images.
+        words_agree: Share of the images made by words alone to which the class that was asked for is the nearest of the
+            released ones, with chance at 0; None where there is one class.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
@@ -61,6 +66,7 @@ class Assessment(BaseModel):
     classes_apart: Annotated[float | None, Field(ge=0)]
     distance: Annotated[float, Field(ge=0)]
     agreement: Annotated[float | None, Field(ge=-1, le=1)] = None
+    words_agree: Annotated[float | None, Field(ge=-1, le=1)] = None
 
     @property
     def word(self) -> Word:
@@ -75,14 +81,16 @@ class Assessment(BaseModel):
     def word_by(self, bounds: Bounds) -> Word:
         """Return the word for the dataset's likely use on private data.
 
-        Images far from what was released are not, unless their classes surely differ as the released ones do: then one
-        number speaks against the other, and nobody can say. Nor can anybody where noise hides whether classes differ.
+        Images far from what was released are not, whatever else is said of them. Nobody can say where noise hides
+        whether classes differ. Where words alone draw the classes, a dataset that was paid for is not better, and these
+        numbers do not say how good both are.
         """
         hidden = self.classes_apart is not None and self.classes_apart < bounds.told_apart
         unlike = self.agreement is not None and self.agreement < bounds.alike
         if self.distance > bounds.far:
-            known = self.classes_apart is not None and self.agreement is not None
-            return "doubtful" if known and not hidden and not unlike else "not useful"
+            return "not useful"
+        if self.words_agree is not None and self.words_agree >= bounds.matched:
+            return "doubtful"
         return "doubtful" if hidden or unlike or self.distance > bounds.near else "useful"
 
     @property
@@ -106,9 +114,15 @@ class Assessment(BaseModel):
             else f"; their classes differ as the released ones do by a cosine of {self.agreement:.2f} "
             f"(alike: from {BOUNDS.alike:g})"
         )
+        words = (
+            ""
+            if self.words_agree is None
+            else f"; of the images by words alone {self.words_agree:.2f} beyond chance are of the class that was asked "
+            f"for (paying adds nothing: from {BOUNDS.matched:g})"
+        )
         return reword_for(
-            f"{self._apart}; the images lie {self.distance:.2f} clip radii from what was released about their class "
-            f"(near: up to {BOUNDS.near:g}, another domain: from {BOUNDS.far:g}){alike}",
+            f"{self._apart}; the images lie {self.distance:.2f} clip radii from what was released about their class, "
+            f"its noise taken off (near: up to {BOUNDS.near:g}, another domain: from {BOUNDS.far:g}){alike}{words}",
             kind,
         )
 
@@ -121,7 +135,13 @@ class Assessment(BaseModel):
             )
         if self.word == "not useful":
             return reword_for(
-                f"its images are of another domain ({far}; near is up to {BOUNDS.near:g})", kind
+                f"its images are of another domain ({far}; of yours: up to {BOUNDS.far:g})", kind
+            )
+        if self.words_agree is not None and self.words_agree >= BOUNDS.matched:
+            return reword_for(
+                "paying adds nothing to what the words draw: by what was released, "
+                f"{100 * self.words_agree:.0f} % of their images beyond chance are of the class that was asked for",
+                kind,
             )
         if self._hidden:
             return f"noise hides how classes differ ({self.classes_apart:.1f} deviations; clear: {BOUNDS.told_apart:g})"
@@ -145,6 +165,8 @@ class Assessment(BaseModel):
     def advice(self, kind: Kind) -> str:
         """Recommend a next step, in a sentence without its full stop; ``kind`` is what the dataset is made of."""
         if self.word == "doubtful":
+            if self.words_agree is not None and self.words_agree >= BOUNDS.matched:
+                return reword_for(f"{_FREE}; {_TEST}", kind)
             more = _LESS_NOISE if self._hidden else _NEARER if self.distance > BOUNDS.near else _TELLING
             return reword_for(f"{_TEST}; {more}", kind)
         if self.word == "useful":
@@ -153,6 +175,7 @@ class Assessment(BaseModel):
 
 
 _TEST = "test it on held-out data of your own before you rely on it"
+_FREE = "images by words alone cost no privacy (--method t2i)"
 _LESS_NOISE = "more images per class or a larger epsilon lessen the noise"
 _NEARER = "a provider that draws your domain better brings the images nearer"
 _TELLING = "class names that say what images show, or a provider that knows them, make its classes differ as yours do"

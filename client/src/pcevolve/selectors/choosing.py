@@ -150,12 +150,14 @@ class Chooser:
         self, images: Sequence[Candidate | Chosen], rendition: Rendition, measured: Measurement
     ) -> FloatArray:
         """Received images in the frame of a measurement, float64 ``(images, k)``; NaN for what is no image."""
+        return project(self.embed(images, rendition), measured["centre"], measured["axes"])
+
+    def embed(self, images: Sequence[Candidate | Chosen], rendition: Rendition = None) -> FloatArray:
+        """Embeddings of received images, float64 ``(images, d)``; NaN for what is no image."""
         digests = [each.digest for each in images]
         self._look(digests, rendition)
         rows = np.array([self._embedded[each, rendition] for each in digests], dtype=np.float64)
-        return project(
-            rows.reshape(len(images), self.encoder.dimension), measured["centre"], measured["axes"]
-        )
+        return rows.reshape(len(images), self.encoder.dimension)
 
     def _scene(self, iteration: int, pool: Pool, rendition: Rendition) -> Scene:
         plan = self.plan

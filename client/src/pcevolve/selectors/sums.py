@@ -139,6 +139,12 @@ class CentreFirst:
         return ((measured["deviations"] - own) / np.where(told, kept, 1.0) + own)[:, told], sigma
 
     @property
+    def deviation_noise(self) -> float:
+        """Root mean square norm of the noise in a class's released deviation; public."""
+        sigma = self._sigmas[1] / self.scene.shots
+        return float(np.linalg.norm(self.frame.shrinkage(sigma) * sigma))
+
+    @property
     def doubts(self) -> dict[str, FloatArray]:
         """Standard deviations of the noise in what is released, float64 ``(k,)``: digits far below say nothing."""
         expected = self.scene.shots * len(self.scene.labels)

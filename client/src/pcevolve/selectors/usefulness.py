@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 from safetensors.numpy import load
 
+from pcevolve.dp.calibration import DEVIATION_RADIUS
 from pcevolve.dp.mechanisms import FloatArray
 from pcevolve.evolution import Pool
+from pcevolve.geometry.distances import squared_distances
+from pcevolve.geometry.ruler import Ruler
 from pcevolve.modality.images.appearance import find_released_appearance
 from pcevolve.privacy import Events
 from pcevolve.public.release import Candidate, Chosen, Receipt
 from pcevolve.public.usefulness import DIGITS, Assessment
 from pcevolve.selectors.choosing import Chooser, choose_renditions
-from pcevolve.selectors.means import aims_of
+from pcevolve.selectors.means import aims_of, means_of
 from pcevolve.selectors.scene import Measurement, Scene, join_scenes
 from pcevolve.selectors.sums import CentreFirst
 
@@ -24,28 +28,42 @@ SIGNIFICANT = 4
 UNSURE = 1e-4
 """By how much two machines may differ in a figure before it is rounded: its share, or of one. Embeddings that differ by
 a millionth move the first by 8 millionths, the others by less than one."""
+STEP = 10.0**-DIGITS
 Dataset = Mapping[str, Sequence[Candidate | Chosen]]
 
 
 class Figures(NamedTuple):
-    """The figures of an assessment before they are rounded."""
+    """The figures of an assessment before they are rounded; the last says how far the one before may be off."""
 
     classes_apart: float | None
     distance: float
     agreement: float | None
+    words_agree: float | None = None
+    words_unsure: float = 0.0
+
+    @property
+    def _told(self) -> dict[str, float | None]:
+        return {name: getattr(self, name) for name in Assessment.model_fields}
 
     def round(self) -> Assessment:
         """The assessment as it goes on record."""
-        return Assessment(**{name: _round(name, value) for name, value in self._asdict().items()})
+        return Assessment(**{name: _round(name, value) for name, value in self._told.items()})
 
     def could_round_to(self, recorded: Assessment) -> bool:
         """True if this is what was recorded, as this or another machine rounds it."""
-        for name, value in self._asdict().items():
-            reach = 0.0 if value is None else UNSURE * max(1.0, abs(value))
-            near = (None if value is None else value + each for each in (0.0, -reach, reach))
-            if getattr(recorded, name) not in [_round(name, each) for each in near]:
-                return False
-        return True
+        return all(
+            getattr(recorded, name) in [_round(name, each) for each in _list_near(name, value)]
+            for name, value in self._told.items()
+            if name != "words_agree"
+        ) and self._could_agree(recorded.words_agree)
+
+    def _could_agree(self, recorded: float | None) -> bool:
+        """True if the words' own images may agree so far, where some of them lie between two classes."""
+        if self.words_agree is None or recorded is None:
+            return recorded == self.words_agree
+        reach = self.words_unsure + UNSURE
+        inside = self.words_agree - reach - STEP / 2 <= recorded <= self.words_agree + reach + STEP / 2
+        return inside and recorded == round(recorded, DIGITS)
 
 
 def assess(
@@ -83,10 +101,14 @@ def find_figures(
     scene = scene.with_recorded_frame(measured["centre"], measured["axes"])
     shown = find_released_appearance(receipts)
     points = [chooser.points(dataset[label], shown, measured) for label in plan.labels]
-    far = distance(measured, scene, points)
+    far = distance(measured, scene, last.events, points)
     if far is None:
         return None
-    return Figures(classes_apart(measured, scene, last.events), far, agreement(measured, points))
+    found = classes_apart(measured, scene, last.events), far, agreement(measured, points)
+    asked = pool(last.iteration).candidates
+    first = [[each for each in asked[label] if not each.iteration] for label in plan.labels]
+    words = [chooser.points(each, shown, measured) for each in first]
+    return Figures(*found, *agree_by_words(measured, words, scene.ruler(measured)))
 
 
 def classes_apart(measured: Measurement, scene: Scene, events: Events) -> float | None:
@@ -111,8 +133,13 @@ def classes_apart(measured: Measurement, scene: Scene, events: Events) -> float 
     return float(np.sqrt(2 * max(spread - noisy.shape[1], 0.0)))
 
 
-def distance(measured: Measurement, scene: Scene, points: Sequence[FloatArray]) -> float | None:
-    """Mean distance of a dataset's images to where their class was released to be, in clip radii; None without images.
+def distance(
+    measured: Measurement, scene: Scene, events: Events, points: Sequence[FloatArray]
+) -> float | None:
+    """Mean distance of a dataset's images to their class, in clip radii; None without images.
+
+    Noise moves a released class off its place, by a length that is public and adds to the distance as the sides of a
+    right angle do, because it knows nothing of the images. It is taken off: what remains is the distance to the class.
 
     Args:
         points: Of each class, float64 ``(images, k)`` in the frame of the release; rows that are not finite are no
@@ -123,7 +150,11 @@ def distance(measured: Measurement, scene: Scene, points: Sequence[FloatArray]) 
         for rows, aim in zip(points, aims_of(measured), strict=True)
         if np.isfinite(rows).any()
     ]
-    return float(np.mean(gaps)) / scene.coordinates.radius if gaps else None
+    if not gaps:
+        return None
+    # Aims are stretched deviations, and so is their noise.
+    noise = CentreFirst(scene.coordinates, scene, events).deviation_noise / DEVIATION_RADIUS
+    return math.sqrt(max(float(np.mean(gaps)) ** 2 - noise**2, 0.0)) / scene.coordinates.radius
 
 
 def agreement(measured: Measurement, points: Sequence[FloatArray]) -> float | None:
@@ -139,6 +170,69 @@ def agreement(measured: Measurement, points: Sequence[FloatArray]) -> float | No
     own, theirs = (rows - rows.mean(axis=0) for rows in (made, aims_of(measured)[seen]))
     scale = float(np.linalg.norm(own) * np.linalg.norm(theirs))
     return float((own * theirs).sum()) / scale if scale else 0.0
+
+
+def agree_by_words(
+    measured: Measurement, points: Sequence[FloatArray], ruler: Ruler
+) -> tuple[float | None, float]:
+    """Share of the words' own images to which the class that was asked for is the nearest of the released ones.
+
+    Args:
+        points: Of each class, float64 ``(images, k)`` of what the provider made by words alone.
+
+    Returns:
+        In [-1, 1], 0 being what chance gives and 1 all; None where there is one class, or nothing was made. And by how
+        much another machine may differ, because images lie between two classes.
+    """
+    classes, rows = len(points), np.concatenate(points)
+    usable = np.isfinite(rows).all(axis=1)
+    if classes < 2 or not usable.any():
+        return None, 0.0
+    own = np.repeat(np.arange(classes), [len(each) for each in points])[usable]
+    far = np.sqrt(squared_distances(rows[usable], means_of(measured)))
+    least, most = ruler.bound_steps(far)
+    share = float(np.mean(ruler.count_steps(far).argmin(axis=1) == own))
+    others = np.arange(classes) != own[:, None]
+    places = np.arange(len(own))
+    sure = most[places, own] < np.where(others, least, np.inf).min(axis=1)
+    lost = least[places, own] > np.where(others, most, np.inf).min(axis=1)
+    between = len(own) - int(np.count_nonzero(sure) + np.count_nonzero(lost))
+    return (share * classes - 1) / (classes - 1), between / len(own) * classes / (classes - 1)
+
+
+def separability(points: Sequence[FloatArray]) -> float | None:
+    """How well images of classes are told apart, each by the mean of all others of its class.
+
+    Args:
+        points: Of each class, float64 ``(images, d)``; rows that are not finite are no images.
+
+    Returns:
+        The share of images that lie nearest to their own class, with chance at 0 and all at 1; None where fewer than
+        two classes have two images.
+    """
+    kept = [rows[np.isfinite(rows).all(axis=1)] for rows in points]
+    kept = [rows for rows in kept if len(rows) > 1]
+    if len(kept) < 2:
+        return None
+    means, right = np.stack([rows.mean(axis=0) for rows in kept]), []
+    for own, rows in enumerate(kept):
+        far = np.sqrt(squared_distances(rows, means))
+        # The mean without an image lies farther from it than the mean with it, by the size of the class.
+        far[:, own] *= len(rows) / (len(rows) - 1)
+        right.append(far.argmin(axis=1) == own)
+    classes = len(kept)
+    return float((np.mean(np.concatenate(right)) * classes - 1) / (classes - 1))
+
+
+def _list_near(name: str, value: float | None) -> list[float | None]:
+    """A figure, and the least and the most that another machine may find for it."""
+    if value is None:
+        return [None]
+    reach = UNSURE * max(1.0, abs(value))
+    if name != "distance":
+        return [value, value - reach, value + reach]
+    # What is taken off is the same on all machines, and of squares: near 0 the root is as unsure as it is steep.
+    return [value, *(math.sqrt(max(value**2 + each * 4 * reach, 0.0)) for each in (-1, 1))]
 
 
 def _round(name: str, number: float | None) -> float | None:

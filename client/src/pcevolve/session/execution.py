@@ -198,6 +198,9 @@ class Session:
         console.print(lay_out([("preview", f"{page}    drawn from {made_of}; {spent}{bill}")]))
         for note in note_answers(plan, record, self.spoken):
             console.print(f"WARNING: {note}")
+        if self.keeper is not None:
+            made_of_class = (tuple(each.digest for each in shown[label]) for label in plan.labels)
+            self.keeper.compare(protocol.Compare(classes=tuple(made_of_class)))
         self._require_usable(pool)
         return doubt
 

@@ -20,12 +20,13 @@ from pcevolve.keeper.padding import Padding, choose_tick
 from pcevolve.ledger.ledger import Account, Ledger
 from pcevolve.providers import dialect
 from pcevolve.public.calls import Call
+from pcevolve.public.modality import reword_for
 from pcevolve.public.parts import Earlier
 from pcevolve.public.plan import PublicPlan
-from pcevolve.public.release import Candidate, Query, Receipt
+from pcevolve.public.release import Candidate, Chosen, Query, Receipt
 from pcevolve.screen import Fact, lay_out_facts
 from pcevolve.selectors.choosing import Chooser
-from pcevolve.selectors.usefulness import assess
+from pcevolve.selectors.usefulness import assess, separability
 from pcevolve.session.components import Components
 from pcevolve.session.continuity import compare_with_ledger
 from pcevolve.session.notes import note_private
@@ -45,6 +46,13 @@ from pcevolve.transcript import Bodies
 from pcevolve.transcript.records import GENESIS
 from pcevolve.transcript.records import Released as Recorded
 from pcevolve.usability import Usability
+
+LEAST_SEPARABLE = 0.1
+"""Share of a prompt's images that are told apart, beyond chance: below it words alone were worth it in 2 of 100."""
+ALIKE = (
+    "images of different classes cannot be told apart here, so words alone will not do; whether the choice that is "
+    "paid for finds your classes among such images is known after it"
+)
 
 
 @dataclass(repr=False)
@@ -169,6 +177,16 @@ class Keeper:
             {each.iteration: each for each in receipts},
         )
         return protocol.Begun(receipts=receipts)
+
+    def compare(self, asked: protocol.Compare) -> protocol.Compared:
+        """Tell the owner where words alone will not do, because what they draw of different classes is alike."""
+        chooser = self._require_selection().chooser
+        if chooser is not None:
+            found = separability([chooser.embed([Chosen("", each) for each in own]) for own in asked.classes])
+            if found is not None and found < LEAST_SEPARABLE:
+                note = reword_for(ALIKE, self.components.dialect.makes)
+                self._audience.console.print(f"NOTE: {note}")
+        return protocol.Compared()
 
     def made(self, told: protocol.Made) -> None:
         """Take in what a call brought, and embed it if a release will compare it."""
