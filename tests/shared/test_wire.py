@@ -115,7 +115,15 @@ def test_what_a_request_leaves_out_is_asked_for_as_getimg_does():
 
 def test_a_description_leaves_out_what_older_servers_do_not_have():
     said = json.loads(wire.ModelInfo.model_validate_json(json.dumps(INFO)).model_dump_json())
-    assert not {"exact", "library", "recommended", "negative_prompts", "strengths", "max_pixels"} & set(said)
+    assert not {
+        "exact",
+        "library",
+        "recommended",
+        "negative_prompts",
+        "strengths",
+        "max_pixels",
+        "domains",
+    } & set(said)
     assert (said["created"], said["max_images"], said["size_multiple"]) == (0, 1, 8)
     text = wire.ModelInfo.model_validate_json(
         json.dumps({**INFO, "base_resolution": None, "strengths": False})

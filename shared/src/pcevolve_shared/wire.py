@@ -195,6 +195,10 @@ def _absent(value: object) -> bool:
     return value is None
 
 
+def _is_empty(value: object) -> bool:
+    return value == ()
+
+
 def _usual(value: object) -> bool:
     """True if a field that older servers do not have says what holds of them."""
     return value is True
@@ -269,6 +273,14 @@ class ModelInfo(WireModel):
         bool,
         Field(description="False: variations are to a degree of the model's own.", exclude_if=_usual),
     ] = True
+    domains: Annotated[
+        tuple[Name, ...],
+        Field(
+            max_length=limits.MAX_LIST,
+            description="What it draws, in words; it draws nothing else. Absent where nothing is known.",
+            exclude_if=_is_empty,
+        ),
+    ] = ()
     recommended: Annotated[
         Recommended | None,
         Field(

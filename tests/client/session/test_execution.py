@@ -189,3 +189,26 @@ def paint(seed: int, light: int) -> str:
     stream = io.BytesIO()
     Image.fromarray(pixels).save(stream, "PNG")
     return base64.b64encode(stream.getvalue()).decode()
+
+
+@pytest.mark.parametrize(("domain", "is_known"), [("histology", False), ("blood smear", True)])
+def test_a_model_that_does_not_draw_the_domain_says_what_it_draws(
+    words, command, server, monkeypatch, domain, is_known
+):
+    monkeypatch.setenv("PCEVOLVE_API_KEY", online.KEY)
+    best = {"steps": 4, "guidance": 1.0, "strength_low": 0.3, "strength_high": 0.9}
+    told = {"recommended": best, "domains": ["blood smear", "chest x-ray"]}
+
+    def speak(heard: Heard) -> Reply:
+        reply = online.getimg(heard)
+        if heard.path != "/v1/models":
+            return reply
+        return online.answer_json(200, [{**json.loads(reply.body)[0], **told}])
+
+    server.speak = speak
+    asked = {"dialect": None, "model": "bundled", "size": None, "batch": 1, "domain": domain}
+    shown = command("preview", "--yes", *words(**asked)[1:])
+    assert shown.code == 0, shown.said
+    warned = f"WARNING this model does not draw '{domain}': it knows blood smear, chest x-ray" in shown.said
+    assert warned != is_known
+    assert ("docs/public-images.md" in shown.said) != is_known

@@ -24,6 +24,7 @@ from pcevolve_server.model_settings import ModelSettings
 from pcevolve_server.networks import weight
 from pcevolve_server.sources import BUNDLED
 from pcevolve_shared import limits
+from pcevolve_shared.bundled import DOMAINS
 from pcevolve_shared.wire import ModelInfo, Pipeline, Recommended, Resolution
 
 _SECOND_ORDER: Final = "dpmpp_2m_karras"
@@ -269,6 +270,7 @@ def describe(
         max_images=limits.MAX_BATCH,
         negative_prompts=has_negative_prompts(pipeline),
         strengths=not is_edit(pipeline),
+        domains=DOMAINS if settings.model == BUNDLED else (),
         recommended=best.model_copy(update={"scheduler": solver}),
     )
 

@@ -16,8 +16,10 @@ from pcevolve.config.table import run_options
 from pcevolve.encoders import FETCHED
 from pcevolve.errors import DataError, UsageError, printable
 from pcevolve.public.words import USUAL
+from pcevolve_shared.bundled import BUNDLED, DOMAINS, draws
 
 if TYPE_CHECKING:
+    from pcevolve.config.config import RunConfig
     from pcevolve.config.owner import DataSettings
     from pcevolve.session.first.check import Checkup
     from pcevolve.session.first.prompts import Writer
@@ -104,9 +106,22 @@ def check(
             left = {**LEFT_OF_TEXTS, **LEFT} if are_texts else LEFT
             rest = "".join(f" {option}" for name, option in left.items() if name not in asked)
             private = shlex.quote(spell_source(folder))
+            _note_domain(settings, asked, are_texts)
             typer.echo(f"next: pcevolve preview --private {private}{spoken} {given}{rest}")
     if not found.fit:
         raise typer.Exit(DataError.exit_code)
+
+
+def _note_domain(settings: RunConfig, asked: Mapping[str, object], are_texts: bool) -> None:
+    """Say what the bundled model draws, where a run would ask it for images of something else."""
+    from pcevolve.session.console import PUBLIC_IMAGES, warn_of_domain
+
+    if are_texts or settings.provider.model != BUNDLED or settings.data.from_run is not None:
+        return
+    if "domain" not in asked:
+        typer.echo(f"to know: the bundled model draws {', '.join(DOMAINS)}; for others see {PUBLIC_IMAGES}")
+    elif not draws(settings.data.domain):
+        typer.echo(f"to know: {warn_of_domain(settings.data.domain, DOMAINS)}")
 
 
 def _show(folder: Path, found: Checkup, are_texts: bool) -> None:

@@ -44,12 +44,16 @@ class Advice:
     """A provider's advice on how its model is best asked; a wrong word costs quality and nothing more.
 
     Below strength ``low`` a variation hardly differs, and above ``high`` it keeps hardly anything.
+
+    Attributes:
+        domains: What the model draws, in words, and nothing else; empty where nothing is known.
     """
 
     steps: int
     guidance: float
     low: float
     high: float
+    domains: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         """For people."""

@@ -77,6 +77,7 @@ class _Recommended(Reply):
 class _Model(Reply):
     id: wire.Name
     recommended: _Recommended | None = None
+    domains: Annotated[tuple[wire.Name, ...], Field(max_length=limits.MAX_LIST)] = ()
     pipelines: Annotated[tuple[wire.Name, ...], Field(max_length=limits.MAX_LIST)] = ()
     base_resolution: wire.Resolution | None = None
     adapters: Annotated[tuple[wire.Name, ...], Field(max_length=limits.MAX_LIST)] = ()
@@ -183,10 +184,10 @@ class GetimgDialect(Dialect):
         """Read it from the list of models; see ``Dialect.advice``."""
         listed = _find_model(model, body)
         told = None if listed is None else listed.recommended
-        if told is None:
+        if listed is None or told is None:
             return None
         low, high = sorted((told.strength_low, told.strength_high))
-        return Advice(told.steps, told.guidance, low, high)
+        return Advice(told.steps, told.guidance, low, high, listed.domains)
 
     def library(self, model: str, body: bytes) -> Library | None:
         """Read it from the list of models, its text cut and made readable; see ``Dialect.library``."""

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from pcevolve.egress.allowance import Meter
-from pcevolve.errors import StoppedError
+from pcevolve.errors import StoppedError, printable
 from pcevolve.keeper.protocol import Prepared
 from pcevolve.pages.rendering import spell_size
 from pcevolve.pages.report.page import list_settings
@@ -32,7 +32,9 @@ from pcevolve.session.approval import detail_run, forecast_costs
 from pcevolve.session.folder import RunFolder
 from pcevolve.transcript import RunReader
 from pcevolve.transcript.layout import CLASSIFIER, RELEASE
+from pcevolve_shared.bundled import draws
 
+PUBLIC_IMAGES = "docs/public-images.md"
 NAMED = 4
 """Classes that are told by name."""
 SCORED = ("initial", "final", "random")
@@ -58,6 +60,16 @@ def introduce(plan: PublicPlan, prepared: Prepared, meter: Meter, advice: Advice
     yield Fact("cost", said, None if is_paid(meter) else "")
     yield from detail_run(plan, prepared.encoder_reason, advice)
     yield from (Fact("WARNING", mark) for mark in list_marks(plan))
+    if advice is not None and advice.domains and not draws(plan.domain, advice.domains):
+        yield Fact("WARNING", warn_of_domain(plan.domain, advice.domains))
+
+
+def warn_of_domain(domain: str, domains: Sequence[str]) -> str:
+    """Say that a model does not draw a domain, what it draws, and what else there is."""
+    return (
+        f"this model does not draw {domain!r}: it knows {printable(', '.join(domains))}, and draws one of these for "
+        f"any other words. A model that knows your domain, or public images of it, may do: {PUBLIC_IMAGES}"
+    )
 
 
 def is_paid(meter: Meter) -> bool:

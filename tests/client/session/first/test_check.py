@@ -69,6 +69,19 @@ def test_a_folder_that_a_run_would_take_is_told_so_with_the_next_command(check, 
     assert (found["fit"], found["faults"], found["found"]["images"]) == (True, [], "8: 8 PNG")
 
 
+def test_what_the_bundled_model_draws_is_told_before_it_is_asked_for_anything_else(check, folder):
+    known = "to know: the bundled model draws blood smear, blood cell, chest x-ray"
+    assert known in check()[1]
+    assert (
+        "this model does not draw 'histology'"
+        in check(folder, "--shots", 4, "--set", "data.domain=histology")[1]
+    )
+    for fine in ("data.domain=blood smear", "provider.model=other"):
+        told = check(folder, "--shots", 4, "--set", fine)[1]
+        assert "to know: the bundled model" not in told
+        assert "does not draw" not in told
+
+
 def test_an_outlook_is_for_several_classes_whose_means_are_released(check, folder):
     assert "yours may be more alike" in check()[1]
     alone = (folder / "cut", "--shots", 4, "--set", "data.unlabelled=true")
