@@ -140,7 +140,15 @@ def test_accuracies_are_those_of_a_judge_that_did_not_vote_if_there_is_one(voted
     assert "sent 1 request, 1 B; 2.5 MB came back" in lines
 
 
-ASSESSED = {"usefulness": {"word": "doubtful", "classes_apart": 9.0, "distance": 0.8, "agreement": 0.9}}
+ASSESSED = {
+    "usefulness": {
+        "word": "doubtful",
+        "classes_apart": 9.0,
+        "distance": 0.8,
+        "agreement": 0.9,
+        "words_agree": 0.1,
+    }
+}
 MEASURED = {
     "word": "not useful",
     "sentence": "it goes 12 % (3 to 20) of the way",
