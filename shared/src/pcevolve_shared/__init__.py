@@ -2,9 +2,3 @@
 
 Imports neither side, and no framework of either; both sides import its modules.
 """
-
-from __future__ import annotations
-
-from importlib.metadata import version
-
-__version__ = version("pcevolve-shared")

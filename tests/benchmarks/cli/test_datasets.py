@@ -6,8 +6,8 @@ import shlex
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from PIL import Image
-from typer.testing import CliRunner
 
 from pcevolve_benchmarks.cli.main import app, main
 

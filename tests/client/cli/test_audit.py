@@ -7,10 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-import typer
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 from pcevolve.cli.audit import audit_dp
+from pcevolve.cli.help import make_command
 from pcevolve.errors import UsageError
 from pcevolve.selectors import METHODS
 from support import toy
@@ -22,8 +22,7 @@ FAST = ("--seed", "1", "--runs", "400")
 
 @pytest.fixture
 def invoke():
-    app = typer.Typer()
-    app.command()(audit_dp)
+    app = make_command("audit-dp", audit_dp)
 
     def call(*arguments: str):
         return CliRunner().invoke(app, arguments)

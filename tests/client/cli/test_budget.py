@@ -24,7 +24,7 @@ def answer(monkeypatch):
 
     def sit(says: bool) -> list[str]:
         monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
-        monkeypatch.setattr("typer.confirm", lambda question, err: asked.append(question) or says)
+        monkeypatch.setattr("click.confirm", lambda question, err: asked.append(question) or says)
         return asked
 
     return sit

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 from pcevolve.cli.audit import AuditedClaim
 from pcevolve.cli.commands import COMMANDS, app
@@ -41,11 +41,11 @@ def test_the_page_about_options_is_what_their_declarations_say():
     ],
 )
 def test_a_shell_can_complete_commands_options_and_their_words(typed, offered):
-    environment = {**os.environ, "_PCEVOLVE_COMPLETE": "complete_bash", "COMP_WORDS": typed}
+    environment = {**os.environ, "_PCEVOLVE_COMPLETE": "bash_complete", "COMP_WORDS": typed}
     environment["COMP_CWORD"] = str(len(typed.split()) - 1)
     command = [Path(sys.executable).parent / "pcevolve"]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
-    assert done.stdout.split() == offered
+    assert done.stdout.split() == [f"plain,{each}" for each in offered]
 
 
 def test_a_required_option_that_is_missing_is_told_in_a_line(command):
@@ -91,8 +91,8 @@ def test_a_wrong_key_is_told_with_the_one_that_may_be_meant(command, said, told)
 
 
 def test_help_tells_of_every_option_what_it_is_for_its_default_and_its_bounds():
-    shown = CliRunner().invoke(app, ["run", "--help"], env={"COLUMNS": "120"}).output
-    page = " ".join(shown.replace("│", " ").split())
+    shown = CliRunner().invoke(app, ["run", "--help"], terminal_width=120).output
+    page = " ".join(shown.split())
     for option in list_options(RunConfig):
         if option.name in RunConfig.MOST_USED:
             assert f"{option.flag} " in page

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 from pcevolve.cli import commands as cli
 from pcevolve.ledger.ledger import Ledger

@@ -5,11 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
+import click
 from rich.console import Console
 from rich.table import Table
 
 from pcevolve.cli.options import drop_unset, takes
+from pcevolve.cli.parameters import Argument, Flag
 from pcevolve.config.table import run_options
 from pcevolve.errors import UsageError
 
@@ -47,23 +48,19 @@ ASKED = frozenset(
 
 @takes(each for each in run_options() if each.name in ASKED)
 def baseline(
-    name: Annotated[
-        str, typer.Argument(metavar="NAME", help="A baseline; without one, all are listed.")
-    ] = "",
+    name: Annotated[str, Argument(metavar="NAME", help="A baseline; without one, all are listed.")] = "",
     data: Annotated[
         Path | None,
-        typer.Option(help="Folder of PUBLIC images, one subfolder per class; or a table of PUBLIC texts."),
+        Flag(help="Folder of PUBLIC images, one subfolder per class; or a table of PUBLIC texts."),
     ] = None,
     public_data: Annotated[
         bool,
-        typer.Option("--public-data", help="The images are public: nothing here protects them."),
+        Flag(("--public-data",), help="The images are public: nothing here protects them."),
     ] = False,
-    out: Annotated[
-        Path | None, typer.Option(help="Folder to make: run.json, and the dataset by class.")
-    ] = None,
+    out: Annotated[Path | None, Flag(help="Folder to make: run.json, and the dataset by class.")] = None,
     captioner: Annotated[
         str | None,
-        typer.Option(help="For gcap: attributes, or an image-to-text model's directory or hub id."),
+        Flag(help="For gcap: attributes, or an image-to-text model's directory or hub id."),
     ] = None,
     **options: object,
 ) -> None:
@@ -87,9 +84,9 @@ def baseline(
         )
     asked = {**drop_unset(options), "method": name, "private": str(data), "captioner": captioner}
     found = run(asked, out)
-    typer.echo(f"{name}: {NO_GATE}")
-    typer.echo(f"it protects {found.facts['protects']}")
-    typer.echo(f"dataset: {found.root / 'dataset'}")
+    click.echo(f"{name}: {NO_GATE}")
+    click.echo(f"it protects {found.facts['protects']}")
+    click.echo(f"dataset: {found.root / 'dataset'}")
 
 
 def _list() -> None:

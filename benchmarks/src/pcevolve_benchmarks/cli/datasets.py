@@ -6,10 +6,11 @@ import shlex
 from pathlib import Path
 from typing import Annotated
 
-import typer
+import click
 from rich.console import Console
 from rich.table import Table
 
+from pcevolve.cli.parameters import Argument, Flag
 from pcevolve.errors import UsageError
 from pcevolve_benchmarks.datasets.catalogue import DATASETS, dataset
 from pcevolve_benchmarks.datasets.items import Dataset
@@ -19,30 +20,30 @@ SHOTS = 10
 
 
 def datasets(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="A dataset; without one, all are listed.")] = "",
+    name: Annotated[str, Argument(metavar="NAME", help="A dataset; without one, all are listed.")] = "",
     source: Annotated[
         Path | None,
-        typer.Option("--from", metavar="PATH", help="Where it lies, as it was downloaded and unpacked."),
+        Flag(("--from",), metavar="PATH", help="Where it lies, as it was downloaded and unpacked."),
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option(help="Folder to make, with train and test, each with one subfolder per class."),
+        Flag(help="Folder to make, with train and test, each with one subfolder per class."),
     ] = None,
     labels: Annotated[
         str,
-        typer.Option(help="Names of the classes, separated by commas, in the order of the dataset's own."),
+        Flag(help="Names of the classes, separated by commas, in the order of the dataset's own."),
     ] = "",
     held_out: Annotated[
         int | None,
-        typer.Option(
+        Flag(
             min=0,
             help="Images per class for the test, of a dataset without a split of its own; 0: all are for train.",
         ),
     ] = None,
     most: Annotated[
-        int | None, typer.Option(min=1, help="Most images per class of train and of test, drawn at random.")
+        int | None, Flag(min=1, help="Most images per class of train and of test, drawn at random.")
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Of the draws.")] = 0,
+    seed: Annotated[int, Flag(min=0, help="Of the draws.")] = 0,
 ) -> None:
     """List public datasets of the papers, say where one comes from, or make folders of one; nothing is downloaded."""
     if not name:
@@ -71,11 +72,11 @@ def datasets(
     test = f" --test {shlex.quote(str(out / 'test'))}" if made.counts["test"] else ""
     shots = min(SHOTS, count_drawable(out / "train", made.units))
     drawn = f" --set data.subsample={shots}" if shots else ""
-    typer.echo(f"pcevolve run --private {train}{test}{units}{drawn} --domain {words} --out runs/{name}")
+    click.echo(f"pcevolve run --private {train}{test}{units}{drawn} --domain {words} --out runs/{name}")
     if not test:
         return  # a table needs held-out images
     data = shlex.quote(f"{chosen.words or 'WORDS'}={out}")
-    typer.echo(f"pcevolve-bench table table1 --public-data --data {data}")
+    click.echo(f"pcevolve-bench table table1 --public-data --data {data}")
 
 
 def _list() -> None:
@@ -83,7 +84,7 @@ def _list() -> None:
     for each in DATASETS.values():
         shown.add_row(each.name, each.title, each.terms)
     Console().print(shown)
-    typer.echo(
+    click.echo(
         "pcevolve-bench datasets NAME says where one comes from and what it has to look like", err=True
     )
 

@@ -6,18 +6,18 @@ import json
 from pathlib import Path
 from typing import Annotated
 
-import typer
+import click
+
+from pcevolve.cli.parameters import Flag
 
 FOLDER = Path("docs/results")
 
 
 def limits(
     measured: Annotated[
-        Path, typer.Option(help="Folder with selectors.json and figure7.json, which the page compares with.")
+        Path, Flag(help="Folder with selectors.json and figure7.json, which the page compares with.")
     ] = FOLDER,
-    out: Annotated[
-        Path, typer.Option(help="Folder for pcevolve.json, pcevolve.md and pcevolve.svg.")
-    ] = FOLDER,
+    out: Annotated[Path, Flag(help="Folder for pcevolve.json, pcevolve.md and pcevolve.svg.")] = FOLDER,
 ) -> None:
     """Work out what PCEvolve can do at epsilon 10, and write it as a page: seconds, without a server."""
     from pcevolve_benchmarks.limits.measured import read_measured
@@ -29,4 +29,4 @@ def limits(
     (out / "pcevolve.json").write_text(kept + "\n")
     (out / "pcevolve.md").write_text(page(json.loads(kept)))
     (out / "pcevolve.svg").write_bytes(picture(found))
-    typer.echo(json.dumps({"page": str(out / "pcevolve.md"), "best_tenth": found["best_case"]}))
+    click.echo(json.dumps({"page": str(out / "pcevolve.md"), "best_tenth": found["best_case"]}))

@@ -7,12 +7,13 @@ import os
 from pathlib import Path
 from typing import Annotated
 
-import typer
+import click
 from rich.console import Console
 from rich.table import Column
 from rich.table import Table as Shown
 
 from pcevolve.cli.options import drop_unset, takes
+from pcevolve.cli.parameters import Argument, Flag
 from pcevolve.errors import UsageError
 from pcevolve.public.declared import list_options, validate
 from pcevolve_benchmarks.tables.catalogue import TABLES
@@ -26,61 +27,61 @@ OF_TEXTS = frozenset({"name", "smoke", "full", "seeds", "model", "out"})
 
 @takes(list_options(Sizes))
 def table(
-    context: typer.Context,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="A table or figure; --list names them.")] = "",
+    context: click.Context,
+    name: Annotated[str, Argument(metavar="NAME", help="A table or figure; --list names them.")] = "",
     listed: Annotated[
         bool,
-        typer.Option(
-            "--list", help="Say of all tables and figures what they show, and how to see them in minutes."
+        Flag(
+            ("--list",), help="Say of all tables and figures what they show, and how to see them in minutes."
         ),
     ] = False,
     smoke: Annotated[
-        bool, typer.Option("--smoke", help="Small runs, one seed: minutes, to see that everything works.")
+        bool, Flag(("--smoke",), help="Small runs, one seed: minutes, to see that everything works.")
     ] = False,
     full: Annotated[
         bool,
-        typer.Option(
-            "--full",
+        Flag(
+            ("--full",),
             help="100 images and 10 shots per class, PCEvolve's size, three seeds: hours (the default).",
         ),
     ] = False,
     paper: Annotated[
         bool,
-        typer.Option(
-            "--paper",
+        Flag(
+            ("--paper",),
             help="The sizes of the table's own paper, its encoder, and all held-out images; for pe-* 5,000 images "
             "and shots per class.",
         ),
     ] = False,
     data: Annotated[
         list[str] | None,
-        typer.Option(
+        Flag(
             help="WORDS=DIR: public words for the images, and a folder with train and test, each with one subfolder "
             "per class; once for each data set. Default: scikit-learn's digits 3, 5 and 8."
         ),
     ] = None,
     public_data: Annotated[
         bool,
-        typer.Option(
-            "--public-data",
+        Flag(
+            ("--public-data",),
             help="The images of --data are public: dozens of runs on them have no guarantee in common.",
         ),
     ] = False,
     api: Annotated[
-        str | None, typer.Option(help="Address of the image API; a server on this machine if not given.")
+        str | None, Flag(help="Address of the image API; a server on this machine if not given.")
     ] = None,
     model: Annotated[
         list[str] | None,
-        typer.Option(
+        Flag(
             help="Model of the API; table2 takes several. For tables of texts language models by directory or hub id, "
             "once for each. Default: bundled."
         ),
     ] = None,
-    dialect: Annotated[str, typer.Option(help="How the API speaks.")] = "getimg",
-    api_key_file: Annotated[Path | None, typer.Option(help="File with the API key (mode 600).")] = None,
+    dialect: Annotated[str, Flag(help="How the API speaks.")] = "getimg",
+    api_key_file: Annotated[Path | None, Flag(help="File with the API key (mode 600).")] = None,
     providers: Annotated[
         Path | None,
-        typer.Option(
+        Flag(
             help="In place of --api, --model, --dialect and --api-key-file: a TOML file with a table [NAME] for each "
             "provider, of options of a run's section provider; table2 has a column for each. Without api: a server on "
             "this machine."
@@ -88,33 +89,33 @@ def table(
     ] = None,
     encoder: Annotated[
         list[str] | None,
-        typer.Option(
+        Flag(
             help="The encoder that selects; figure8 and pe-encoder take several. Default: bundled, or the paper's with "
             "--paper."
         ),
     ] = None,
     judge: Annotated[
         list[str] | None,
-        typer.Option(
+        Flag(
             help="As for evaluate; once for each. Default: cnn, and the encoder that selects. pcevolve:NAME: as in "
             "PCEvolve's published code, on raw pixels, with features as they are."
         ),
     ] = None,
     le_prompts: Annotated[
         Path | None,
-        typer.Option(
+        Flag(
             help="File with prompts for the row LE, as pcevolve prompts writes it; for tables of one data set. "
             "Default: the built-in grammar's."
         ),
     ] = None,
     seeds: Annotated[
-        int | None, typer.Option(min=1, max=100, help="Draws of shots, prompts' seeds and noise.")
+        int | None, Flag(min=1, max=100, help="Draws of shots, prompts' seeds and noise.")
     ] = None,
     processes: Annotated[
         int | None,
-        typer.Option(min=1, max=256, help="Runs at a time; as many as there are processors if not given."),
+        Flag(min=1, max=256, help="Runs at a time; as many as there are processors if not given."),
     ] = None,
-    out: Annotated[Path, typer.Option(help="Folder of figures, runs and pages; all tables share it.")] = Path(
+    out: Annotated[Path, Flag(help="Folder of figures, runs and pages; all tables share it.")] = Path(
         "bench"
     ),
     **options: object,
@@ -167,12 +168,12 @@ def table(
     console.print(found.page.read_text())
     for fault in found.faults:
         console.print(f"not done: {fault}")
-    typer.echo(json.dumps(found.as_json()))
+    click.echo(json.dumps(found.as_json()))
     if found.faults:
-        raise typer.Exit(1)
+        raise click.exceptions.Exit(1)
 
 
-def _require_of_texts(name: str, context: typer.Context) -> None:
+def _require_of_texts(name: str, context: click.Context) -> None:
     """Refuse an option that a table of texts would not look at.
 
     Raises:
@@ -200,7 +201,7 @@ def _texts(name: str, out: Path, smoke: bool, seeds: int | None, writers: tuple[
     with show_work(console, name) as told:
         rows = TextBench(study, out / name, smoke, seeds, writers or (BUNDLED,)).make(told)
     console.print(tables(study, rows))
-    typer.echo(json.dumps(as_json(study, rows)))
+    click.echo(json.dumps(as_json(study, rows)))
 
 
 def print_list() -> None:

@@ -11,11 +11,12 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+import click
 from pydantic import BaseModel, ConfigDict, Field
 from rich.console import Console
 
 from pcevolve.cli.options import Json, RunPath, Verbose, drop_unset, leave_files, require_run, takes
+from pcevolve.cli.parameters import Argument, Flag
 from pcevolve.dp_audit.claim import Claim
 from pcevolve.errors import ModelError, printable
 from pcevolve.privacy import Budget
@@ -46,12 +47,12 @@ def audit(
     folder: RunPath,
     capture: Annotated[
         Path | None,
-        typer.Option(help="What an independent recorder between client and API saw; compared byte for byte."),
+        Flag(help="What an independent recorder between client and API saw; compared byte for byte."),
     ] = None,
     sources: Annotated[
         list[Path] | None,
-        typer.Option(
-            "--from",
+        Flag(
+            ("--from",),
             metavar="RUN",
             help="The run whose release this one starts from, if it starts from one; audited too. For a chain of such "
             "runs once for each.",
@@ -59,22 +60,22 @@ def audit(
     ] = None,
     html: Annotated[
         bool,
-        typer.Option(
-            "--html",
+        Flag(
+            ("--html",),
             help="Also write this audit's own pages into RUN/audit: wire.html, with everything that left; and, where "
             "nothing is broken, card, report and summary.",
         ),
     ] = False,
     allow_insecure: Annotated[
         bool,
-        typer.Option(
-            "--allow-insecure",
+        Flag(
+            ("--allow-insecure",),
             help="Let a run pass whose noise came from a seed (INSECURE).",
         ),
     ] = False,
     encoder_weights: Annotated[
         str | None,
-        typer.Option(help="The file that the run was given by --set encoder.weights=FILE, if it was."),
+        Flag(help="The file that the run was given by --set encoder.weights=FILE, if it was."),
     ] = None,
     verbose: Verbose = False,
     as_json: Json = False,
@@ -97,7 +98,7 @@ def audit(
                 folder, lambda plan: find_encoder(plan, encoder_weights), capture, sources or ()
             )
         if html:
-            typer.echo(f"page: {audited.write_pages()}", err=True)
+            click.echo(f"page: {audited.write_pages()}", err=True)
     files = {"--capture": capture, "--encoder-weights": encoder_weights}
     again = [word for name, path in files.items() if path is not None for word in (name, str(path))]
     again += [word for each in sources or () for word in ("--from", str(each))]
@@ -117,7 +118,7 @@ def _verdict(folder: Path, audited: Audit, allowed: bool, as_json: bool, verbose
         findings = [asdict(each) for each in audited.findings]
         facts = {"findings": findings, "claims": audited.claims, "unverified": audited.unverified}
         said = {"marks": audited.marks, "holds": holds, **facts, "summary": audited.summary}
-        typer.echo(json.dumps(said, indent=1))
+        click.echo(json.dumps(said, indent=1))
     elif verbose:
         rows = [(each.claim, str(each.checked), each.verdict) for each in audited.findings]
         print_table(f"Audit of {folder}", ("claim", "checked", "verdict"), rows)
@@ -127,20 +128,20 @@ def _verdict(folder: Path, audited: Audit, allowed: bool, as_json: bool, verbose
         print_table("On the owner's word", ("of the plan", "what it says"), claims)
     if not as_json:
         for mark in audited.marks:
-            typer.echo(mark)
+            click.echo(mark)
     for each in audited.findings:
         for fault in each.faults[:20]:
-            typer.echo(f"{each.claim}: NO, {printable(fault)}", err=True)
+            click.echo(f"{each.claim}: NO, {printable(fault)}", err=True)
         if each.pending:
-            typer.echo(f"{each.claim}: UNFINISHED, {printable(each.pending)}", err=True)
+            click.echo(f"{each.claim}: UNFINISHED, {printable(each.pending)}", err=True)
         if each.unchecked:
-            typer.echo(f"{each.claim}: NOT CHECKED, {printable(each.unchecked)}", err=True)
+            click.echo(f"{each.claim}: NOT CHECKED, {printable(each.unchecked)}", err=True)
     if not (as_json or verbose):
         Console(highlight=False).print(lay_out([*_lines(audited, holds), ("more", more)]))
     if not allowed:
-        typer.echo("an INSECURE run passes only with --allow-insecure", err=True)
+        click.echo("an INSECURE run passes only with --allow-insecure", err=True)
     if not holds:
-        raise typer.Exit(_exit_code(audited, allowed))
+        raise click.exceptions.Exit(_exit_code(audited, allowed))
 
 
 def _lines(audited: Audit, holds: bool) -> Iterator[tuple[str, str]]:
@@ -219,7 +220,7 @@ class AuditedClaim(BaseModel):
 
 @takes(list_options(AuditedClaim))
 def audit_dp(
-    method: Annotated[str, typer.Argument(metavar="METHOD", help="Whose claim to test: pcevolve, pe, ...")],
+    method: Annotated[str, Argument(metavar="METHOD", help="Whose claim to test: pcevolve, pe, ...")],
     *,
     as_json: Json = False,
     **options: object,
@@ -237,10 +238,10 @@ def audit_dp(
     with show_work(error_console(), f"Audit of {method}") as told:
         verdict = audit_method(claim, asked.seed, lambda: told(next(done), 2 * claim.runs))
     if as_json:
-        typer.echo(json.dumps(verdict.as_dict(), indent=1))
+        click.echo(json.dumps(verdict.as_dict(), indent=1))
     else:
         rows = ((name, str(value)) for name, value in verdict.as_dict().items())
         Console().print(lay_out(rows, "Privacy audit"))
-    typer.echo(verdict.sentence, err=True)
+    click.echo(verdict.sentence, err=True)
     if not verdict.holds:
-        raise typer.Exit(1)
+        raise click.exceptions.Exit(1)

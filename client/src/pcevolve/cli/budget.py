@@ -14,10 +14,11 @@ from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+import click
 
-from pcevolve.cli.help import HELP, CommandWithHeadings, GroupWithHeadings
+from pcevolve.cli.help import HELP, GroupWithHeadings
 from pcevolve.cli.options import Json, LedgerFile, drop_unset, takes
+from pcevolve.cli.parameters import Argument, Flag
 from pcevolve.config.files import find_ledger, find_ledger_volume
 from pcevolve.errors import DeclinedError, UsageError
 from pcevolve.privacy import Budget
@@ -31,53 +32,52 @@ if TYPE_CHECKING:
     from pcevolve.ledger.entries import Cap
     from pcevolve.ledger.ledger import HistoryRow, Ledger, RunRow
 
-budget = typer.Typer(
-    cls=GroupWithHeadings,
+budget = GroupWithHeadings(
+    "budget",
     help="What a run would cost, what was spent, and on which data.",
     no_args_is_help=True,
-    rich_markup_mode=None,
     context_settings=HELP,
 )
 
 NO_RUN = "no run has begun with this ledger (pcevolve demo keeps one of its own)"
 
 
-@budget.command("plan", cls=CommandWithHeadings)
+@budget.takes_command("plan")
 @takes(list_options(PlannedRun))
 def budget_plan(*, as_json: Json = False, **options: object) -> None:
     """Print what a run would cost and how much better than luck it would choose; nothing is spent."""
     planned = price(validate(PlannedRun, drop_unset(options)))
     if as_json:
-        typer.echo(json.dumps(planned.as_dict(), indent=1))
+        click.echo(json.dumps(planned.as_dict(), indent=1))
     else:
         print_table(f"Plan of {planned.method}", ("what", "value"), tabulate_plan(planned), NARROW)
-        typer.echo(f"Selection against noise: {planned.verdict}.")
-        typer.echo("What the provider can draw is another question: pcevolve preview shows it.")
+        click.echo(f"Selection against noise: {planned.verdict}.")
+        click.echo("What the provider can draw is another question: pcevolve preview shows it.")
 
 
-@budget.command("show", cls=CommandWithHeadings)
+@budget.takes_command("show")
 def budget_show(ledger: LedgerFile = None, as_json: Json = False) -> None:
     """List all runs in the ledger, by folder, domain and date, and what each has spent at its own delta."""
     with open_ledger(ledger) as known:
         rows, cap = known.runs(), known.cap()
     if as_json:
-        typer.echo(json.dumps([_as_json(row) for row in rows], indent=1))
+        click.echo(json.dumps([_as_json(row) for row in rows], indent=1))
         return
     if not rows:
-        typer.echo(NO_RUN)
+        click.echo(NO_RUN)
         return
     print_table("Privacy ledger", ("began", "run", "units", "spent"), map(_cells, rows), NARROW, lines=True)
-    typer.echo(_spell_cap(cap))
+    click.echo(_spell_cap(cap))
 
 
-@budget.command("cap", cls=CommandWithHeadings)
+@budget.takes_command("cap")
 def budget_cap(
     epsilon: Annotated[
-        str | None, typer.Argument(metavar="EPSILON", help="The cap; without it, what the cap is.")
+        str | None, Argument(metavar="EPSILON", help="The cap; without it, what the cap is.")
     ] = None,
-    delta: Annotated[float, typer.Option(help="Delta at which the cap holds.")] = USUAL_DELTA,
+    delta: Annotated[float, Flag(help="Delta at which the cap holds.")] = USUAL_DELTA,
     ledger: LedgerFile = None,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask whether more may be spent.")] = False,
+    yes: Annotated[bool, Flag(("--yes",), help="Do not ask whether more may be spent.")] = False,
 ) -> None:
     """Cap what all runs in the ledger may spend together on any one image, text or patient.
 
@@ -87,7 +87,7 @@ def budget_cap(
     """
     if epsilon is None:
         with open_ledger(ledger) as known:
-            typer.echo(_spell_cap(known.cap()))
+            click.echo(_spell_cap(known.cap()))
         return
     wanted = Budget(parse_cap(epsilon), parse_delta(delta))
     from pcevolve.ledger.creation import require_volume
@@ -102,7 +102,7 @@ def budget_cap(
                 f"{path}: {_spell_cap(before)}; a cap of {_spell_budget(wanted)} lets them spend more"
             )
         known.set_cap(wanted)
-    typer.echo(f"{path}: {_spell_cap(wanted)}")
+    click.echo(f"{path}: {_spell_cap(wanted)}")
 
 
 def _allows_more(before: Budget | None, wanted: Budget, used: bool) -> bool:
@@ -116,7 +116,7 @@ def _require_agreement(change: str) -> None:
     """Ask at a terminal whether more may be spent; elsewhere nobody can answer, and it stays as it is."""
     if not sys.stdin.isatty():
         raise UsageError(f"{change}: somebody has to agree, so type it at a terminal")
-    if not typer.confirm(f"{change}. Let runs reveal more about the same people?", err=True):
+    if not click.confirm(f"{change}. Let runs reveal more about the same people?", err=True):
         raise DeclinedError("the cap stays as it is")
 
 
@@ -130,10 +130,10 @@ def _spell_budget(budget: Budget) -> str:
     return f"epsilon {float(budget.epsilon):g} at delta {in_full(budget.delta)}"
 
 
-@budget.command("history", cls=CommandWithHeadings)
+@budget.takes_command("history")
 def budget_history(
     run: Annotated[
-        str | None, typer.Option(help="Only this run, by its id; 'pcevolve budget show' lists them.")
+        str | None, Flag(help="Only this run, by its id; 'pcevolve budget show' lists them.")
     ] = None,
     ledger: LedgerFile = None,
     as_json: Json = False,
@@ -143,29 +143,29 @@ def budget_history(
         rows: list[HistoryRow | Cap] = [*known.history(run), *(known.caps() if run is None else ())]
     rows.sort(key=attrgetter("number"))
     if as_json:
-        typer.echo(json.dumps([_as_json(row) for row in rows], indent=1))
+        click.echo(json.dumps([_as_json(row) for row in rows], indent=1))
         return
     headings = ("no.", "time", "run", "round", "mechanism", "parameter", "count", "noise", "epsilon so far")
     print_table("Accesses to private data", headings, map(_list_cells, rows))
 
 
-@budget.command("export", cls=CommandWithHeadings)
+@budget.takes_command("export")
 def budget_export(
-    out: Annotated[Path | None, typer.Option(help="File to write; stdout if not given.")] = None,
+    out: Annotated[Path | None, Flag(help="File to write; stdout if not given.")] = None,
     ledger: LedgerFile = None,
 ) -> None:
     """Write all events and receipts as JSON, for an accountant elsewhere; nothing in it is private."""
     with open_ledger(ledger) as known:
         text = json.dumps(known.export(), indent=1)
     if out is None:
-        typer.echo(text)
+        click.echo(text)
         return
     try:
         with out.open("x", encoding="utf-8") as file:
             file.write(text + "\n")
     except OSError as error:
         raise UsageError(f"cannot write {out}: {error.strerror}: choose another --out") from error
-    typer.echo(f"written: {out}")
+    click.echo(f"written: {out}")
 
 
 @contextmanager
@@ -194,7 +194,7 @@ def _list_cells(row: HistoryRow | Cap) -> tuple[str, ...]:
 
 
 def _tell_waiting(said: str) -> None:
-    typer.echo(said, err=True)
+    click.echo(said, err=True)
 
 
 def _as_json(row: RunRow | HistoryRow | Cap) -> dict[str, Any]:

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from importlib import import_module
-from typing import Annotated, Any, TypeAlias
 
-import typer
+import click
 
-from pcevolve.cli.help import HELP, CommandWithHeadings, Context, GroupWithHeadings, Rows
+from pcevolve.cli.help import HELP, GroupWithHeadings, Rows, make_command, make_flag
 from pcevolve.errors import ClientError, StoppedError, printable
 from pcevolve_shared.quiet import keep_quiet
 
-CommandLike: TypeAlias = Any
-"""A command or a group of them; typer does not export their common class."""
 SUMMARY = (
     "Turn a few private images per class into a synthetic dataset with somebody else's generative model, without "
     "sending a private image."
@@ -98,68 +95,46 @@ COMMANDS = {
 class Commands(GroupWithHeadings):
     """All commands; the list of them needs none of their modules, of which some take seconds to import."""
 
-    def invoke(self, ctx: Context) -> object:
+    def invoke(self, ctx: click.Context) -> object:
         """Carry out a command. ``StoppedError``: a person stopped it."""
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt:
             raise StoppedError("stopped") from None
 
-    def list_commands(self, ctx: Context) -> list[str]:
+    def list_commands(self, ctx: click.Context) -> list[str]:
         """The names of all commands, in the order in which the help lists them."""
         return list(COMMANDS)
 
-    def get_command(self, ctx: Context, cmd_name: str) -> CommandLike | None:
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import a command; None if there is none of that name."""
         if cmd_name not in COMMANDS:
             return None
         module, _, function = COMMANDS[cmd_name][0].partition(":")
-        return make_command(cmd_name, getattr(import_module(module), function))
+        found = getattr(import_module(module), function)
+        return found if isinstance(found, click.Command) else make_command(cmd_name, found)
 
-    def summaries(self, ctx: Context) -> Rows:
+    def summaries(self, ctx: click.Context) -> Rows:
         """Each command's name and what it does, in a line."""
         return [(name, summary) for name, (_, summary) in COMMANDS.items()]
 
 
-def make_command(name: str, function: typer.Typer | Callable[..., None]) -> CommandLike:
-    """Return typer's command for a function, or for a group of them."""
-    if isinstance(function, typer.Typer):
-        return typer.main.get_command(function)
-    single = typer.Typer(
-        add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False, context_settings=HELP
-    )
-    single.command(name, cls=CommandWithHeadings)(function)
-    return typer.main.get_command(single)
+def _print_version() -> None:
+    from pcevolve import __version__
+
+    click.echo(__version__)
 
 
-app = typer.Typer(
-    name="pcevolve",
-    cls=Commands,
+app = Commands(
+    "pcevolve",
+    help=SUMMARY,
+    params=[make_flag("--version", "Print the version.", _print_version)],
     no_args_is_help=True,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
     context_settings=HELP,
 )
 
 
-def _print_version(wanted: bool) -> None:
-    if wanted:
-        from pcevolve import __version__
-
-        typer.echo(__version__)
-        raise typer.Exit
-
-
-@app.callback(help=SUMMARY)
-def pcevolve(
-    _version: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
-    ] = False,
-) -> None:
-    """Make a group of the commands, which typer does where something stands before them."""
-
-
-def carry_out(command: typer.Typer, arguments: Sequence[str] | None = None) -> None:
+def carry_out(command: click.Command, arguments: Sequence[str] | None = None) -> None:
     """Run a command; every expected error is one line on stderr and an exit code."""
     # Torch's threads would spin while they wait for each other, and on a shared machine that costs more than the work.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")

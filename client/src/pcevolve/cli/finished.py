@@ -8,18 +8,19 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
+import click
 from rich.console import Console
 from rich.table import Table
 
 from pcevolve.cli.options import Json, RunPath, leave_files, require_run
+from pcevolve.cli.parameters import Argument, Flag
 from pcevolve.errors import UsageError, printable
 from pcevolve.public.modality import MODALITIES
 from pcevolve.screen import NARROW, print_table
 
 EncoderWeights = Annotated[
     str | None,
-    typer.Option("--encoder-weights", help="The encoder's weights, where the run was given a file of them."),
+    Flag(("--encoder-weights",), help="The encoder's weights, where the run was given a file of them."),
 ]
 
 
@@ -31,7 +32,7 @@ def report(folder: RunPath) -> None:
     from pcevolve.session.folder import RunFolder
 
     with RunFolder(folder).hold():
-        typer.echo(write_report(RunFolder(folder).read()))
+        click.echo(write_report(RunFolder(folder).read()))
 
 
 def plan(folder: RunPath) -> None:
@@ -46,7 +47,7 @@ def plan(folder: RunPath) -> None:
 
 def export(
     folder: RunPath,
-    form: Annotated[list[str], typer.Option("--format", help="parquet or webdataset; once for each.")],
+    form: Annotated[list[str], Flag(("--format",), help="parquet or webdataset; once for each.")],
 ) -> None:
     """Write the dataset of a finished run as Parquet or WebDataset beside its images."""
     require_run(folder)
@@ -56,16 +57,14 @@ def export(
 
     with RunFolder(folder).hold():
         for path in export_run(folder, form):
-            typer.echo(path)
+            click.echo(path)
 
 
 def classify(
     folder: RunPath,
     images: Annotated[
         list[Path],
-        typer.Argument(
-            metavar="FILES", help="Images, or files of one text each; a folder stands for all in it."
-        ),
+        Argument(metavar="FILES", help="Images, or files of one text each; a folder stands for all in it."),
     ],
     weights: EncoderWeights = None,
 ) -> None:
@@ -80,10 +79,10 @@ def classify(
     for path in images:
         for file in nearest.list_files(path) if path.is_dir() else [path]:
             label, digest = nearest.label(file)
-            typer.echo(f"{file}\t{label}")
+            click.echo(f"{file}\t{label}")
             digests.append(digest)
     if seen := find_private(RunFolder(folder), nearest.plan, digests):
-        typer.echo(
+        click.echo(
             f"{len(seen)} of {len(digests)} are private data of this run, from which its means come: how they are "
             "classified says nothing about others",
             err=True,
@@ -91,14 +90,14 @@ def classify(
 
 
 def compare(
-    folders: Annotated[list[Path], typer.Argument(metavar="RUN", help="Folders of finished runs.")],
+    folders: Annotated[list[Path], Argument(metavar="RUN", help="Folders of finished runs.")],
     sheet: Annotated[
         Path | None,
-        typer.Option(help="Also draw some images of each dataset, a row for each run, into this PNG."),
+        Flag(help="Also draw some images of each dataset, a row for each run, into this PNG."),
     ] = None,
     html: Annotated[
         Path | None,
-        typer.Option(
+        Flag(
             help="Also write a page: facts, accuracies as bars and curves, and pictures of each run, class by class."
         ),
     ] = None,
@@ -119,12 +118,12 @@ def compare(
     found = read_runs(folders)
     if sheet is not None:
         write_sheet(folders, sheet)
-        typer.echo(f"{sheet}: some images of each dataset", err=True)
+        click.echo(f"{sheet}: some images of each dataset", err=True)
     if html is not None:
         write_page(found, folders, html)
-        typer.echo(f"{html}: the runs beside each other", err=True)
+        click.echo(f"{html}: the runs beside each other", err=True)
     if as_json:
-        typer.echo(json.dumps([each.to_json() for each in found]))
+        click.echo(json.dumps([each.to_json() for each in found]))
         return
     rows = []
     for each in found:
@@ -135,14 +134,14 @@ def compare(
     print_table("Runs", ("run", "facts", "useful?", "accuracy, %"), rows, NARROW, lines=True)
     if any(each.judges for each in found):
         if len({each.test for each in found if each.judges}) > 1:
-            typer.echo(OTHER_TESTS, err=True)
-        typer.echo(
+            click.echo(OTHER_TESTS, err=True)
+        click.echo(
             "accuracy, % (s.e. over seeds of the head), for you alone; (v): the judge's encoder voted, which flatters "
             "what it selected",
             err=True,
         )
     else:
-        typer.echo("pcevolve evaluate RUN --test DIR measures what a dataset is worth", err=True)
+        click.echo("pcevolve evaluate RUN --test DIR measures what a dataset is worth", err=True)
 
 
 def _accuracy(found: dict[str, Any]) -> str:
@@ -155,36 +154,34 @@ def evaluate(
     folder: RunPath,
     test: Annotated[
         str,
-        typer.Option(
+        Flag(
             help="Held-out images or texts: a folder with one subfolder per class, a table of texts, or digits:... "
             "or terms:... as for run."
         ),
     ],
     private: Annotated[
         str | None,
-        typer.Option(
+        Flag(
             help="The private images: how much of what they teach the dataset teaches, and copies of them in it."
         ),
     ] = None,
     mix: Annotated[
-        bool, typer.Option("--mix", help="Also train on the private images and the dataset together.")
+        bool, Flag(("--mix",), help="Also train on the private images and the dataset together.")
     ] = False,
     judge: Annotated[
         list[str] | None,
-        typer.Option(
+        Flag(
             help="cnn (from scratch), or an encoder with a new linear head: NAME or NAME=WEIGHTS; may be repeated. "
             "Default: cnn, bundled, and resnet18 and clip where they were fetched. For texts ngrams and words.",
         ),
     ] = None,
     control: Annotated[
         Path | None,
-        typer.Option(
-            help="A run of method random with the same classes. Default: RUN-random, if it is there."
-        ),
+        Flag(help="A run of method random with the same classes. Default: RUN-random, if it is there."),
     ] = None,
-    device: Annotated[str, typer.Option(help="Where encoders run: auto, cpu or cuda.")] = "auto",
+    device: Annotated[str, Flag(help="Where encoders run: auto, cpu or cuda.")] = "auto",
     weights: EncoderWeights = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
+    as_json: Annotated[bool, Flag(("--json",), help="Print JSON instead of tables.")] = False,
 ) -> None:
     """Train classifiers on a finished run's dataset and test them on data of your own; nothing is sent or spent.
 
@@ -204,7 +201,7 @@ def evaluate(
     with show_work(error_console(), "training classifiers") as told:
         found = evaluate(folder, question, told, find_encoder)
     if as_json:
-        typer.echo(json.dumps(found))
+        click.echo(json.dumps(found))
     else:
         _show(found)
 

@@ -9,9 +9,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+import click
 
 from pcevolve.cli.options import ConfigFile, Json, Said, gather, leave_files, takes
+from pcevolve.cli.parameters import Argument, Flag
 from pcevolve.config.table import run_options
 from pcevolve.encoders import FETCHED
 from pcevolve.errors import DataError, UsageError, printable
@@ -26,10 +27,10 @@ if TYPE_CHECKING:
 
 
 def init(
-    folder: Annotated[Path, typer.Argument(metavar="[DIR]", help="Where to write it.")] = Path(),
-    force: Annotated[bool, typer.Option("--force", help="Overwrite the file that is there.")] = False,
+    folder: Annotated[Path, Argument(metavar="DIR", help="Where to write it.")] = Path(),
+    force: Annotated[bool, Flag(("--force",), help="Overwrite the file that is there.")] = False,
     whole: Annotated[
-        bool, typer.Option("--all", help="With every option, those behind # that have a default.")
+        bool, Flag(("--all",), help="With every option, those behind # that have a default.")
     ] = False,
 ) -> None:
     """Write pcevolve.toml, with the options of a run that people touch first, and what they are for."""
@@ -37,7 +38,7 @@ def init(
 
     required = name_required()
     path = write_template(folder, force, whole)
-    typer.echo(
+    click.echo(
         f"written: {path}; set {', '.join(required[:-1])} and {required[-1]} in it, then: "
         f"pcevolve run --config {shlex.quote(str(path))}"
     )
@@ -50,10 +51,10 @@ STAYS = "Nothing was sent or spent. These counts are private: they stay on this 
 
 @takes(each for each in run_options() if each.name in {"shots", "unit_map", "method", "dialect"})
 def check(
-    context: typer.Context,
+    context: click.Context,
     folder: Annotated[
         Path,
-        typer.Argument(
+        Argument(
             metavar="DIR",
             help="Folder of class folders of private images or, with --dialect chat, texts; or a table of texts.",
         ),
@@ -61,7 +62,7 @@ def check(
     *,
     write_unit_map: Annotated[
         Path | None,
-        typer.Option(help="Write such a file, by the folders within class folders; for --unit-map."),
+        Flag(help="Write such a file, by the folders within class folders; for --unit-map."),
     ] = None,
     config: ConfigFile = None,
     said: Said = None,
@@ -90,7 +91,7 @@ def check(
         with show_work(error_console(), "reading") as told:
             found = check_folder(folder, settings, told, write_unit_map)
     if as_json:
-        typer.echo(json.dumps(found.as_dict(), indent=1))
+        click.echo(json.dumps(found.as_dict(), indent=1))
     else:
         _show(folder, found, are_texts)
         # One class is told from nothing, and other methods release no means.
@@ -107,9 +108,9 @@ def check(
             rest = "".join(f" {option}" for name, option in left.items() if name not in asked)
             private = shlex.quote(spell_source(folder))
             _note_domain(settings, asked, are_texts)
-            typer.echo(f"next: pcevolve preview --private {private}{spoken} {given}{rest}")
+            click.echo(f"next: pcevolve preview --private {private}{spoken} {given}{rest}")
     if not found.fit:
-        raise typer.Exit(DataError.exit_code)
+        raise click.exceptions.Exit(DataError.exit_code)
 
 
 def _note_domain(settings: RunConfig, asked: Mapping[str, object], are_texts: bool) -> None:
@@ -119,9 +120,9 @@ def _note_domain(settings: RunConfig, asked: Mapping[str, object], are_texts: bo
     if are_texts or settings.provider.model != BUNDLED or settings.data.from_run is not None:
         return
     if "domain" not in asked:
-        typer.echo(f"to know: the bundled model draws {', '.join(DOMAINS)}; for others see {PUBLIC_IMAGES}")
+        click.echo(f"to know: the bundled model draws {', '.join(DOMAINS)}; for others see {PUBLIC_IMAGES}")
     elif not draws(settings.data.domain):
-        typer.echo(f"to know: {warn_of_domain(settings.data.domain, DOMAINS)}")
+        click.echo(f"to know: {warn_of_domain(settings.data.domain, DOMAINS)}")
 
 
 def _show(folder: Path, found: Checkup, are_texts: bool) -> None:
@@ -139,8 +140,8 @@ def _show(folder: Path, found: Checkup, are_texts: bool) -> None:
             # Between words at a terminal's edge; whole into a file or a pipe.
             console.print(f"{word}: {printable(line)}", soft_wrap=not console.is_terminal)
         if len(lines) > MOST_LINES:
-            typer.echo(f"{word}: and {len(lines) - MOST_LINES} more")
-    typer.echo(STAYS)
+            click.echo(f"{word}: and {len(lines) - MOST_LINES} more")
+    click.echo(STAYS)
 
 
 def _show_outlook(classes: int, meant: DataSettings) -> None:
@@ -179,39 +180,39 @@ def _spell_options(
 
 
 def prompts(
-    domain: Annotated[str, typer.Option(help="Public words for what the images show.")],
-    out: Annotated[Path, typer.Option(help="File to write (JSON).")] = Path("prompts.json"),
-    labels: Annotated[str, typer.Option(help="Names of the classes, separated by commas.")] = "",
+    domain: Annotated[str, Flag(help="Public words for what the images show.")],
+    out: Annotated[Path, Flag(help="File to write (JSON).")] = Path("prompts.json"),
+    labels: Annotated[str, Flag(help="Names of the classes, separated by commas.")] = "",
     private: Annotated[
         Path | None,
-        typer.Option(help="Folder of class folders, of which only the names are read; for --labels."),
+        Flag(help="Folder of class folders, of which only the names are read; for --labels."),
     ] = None,
-    count: Annotated[int, typer.Option(min=1, max=1000, help="Prompts of each class.")] = USUAL,
+    count: Annotated[int, Flag(min=1, max=1000, help="Prompts of each class.")] = USUAL,
     api: Annotated[
         str | None,
-        typer.Option(
+        Flag(
             help="An OpenAI-compatible chat API, as https://HOST/v1, that writes them. It gets the domain's words and "
             "the names of the classes, nothing else. Without one, a grammar writes them and nothing is sent."
         ),
     ] = None,
     local: Annotated[
         str | None,
-        typer.Option(
+        Flag(
             help="A language model of the transformers library that writes them on this machine, by directory or by "
             "the hub's id of one that was fetched before (pcevolve[text])."
         ),
     ] = None,
     refine: Annotated[
         bool,
-        typer.Option(
-            "--refine",
+        Flag(
+            ("--refine",),
             help="As the PCEvolve paper's LE: the model is asked once for each prompt to refine the public one. With "
             "--count N, a prompt for each of a run's N images.",
         ),
     ] = False,
-    model: Annotated[str | None, typer.Option(help="The language model's name; needed with --api.")] = None,
-    api_key_file: Annotated[Path | None, typer.Option(help="File with the API's key (mode 600).")] = None,
-    force: Annotated[bool, typer.Option("--force", help="Write over a file that is there.")] = False,
+    model: Annotated[str | None, Flag(help="The language model's name; needed with --api.")] = None,
+    api_key_file: Annotated[Path | None, Flag(help="File with the API's key (mode 600).")] = None,
+    force: Annotated[bool, Flag(("--force",), help="Write over a file that is there.")] = False,
 ) -> None:
     """Write several prompts for each class, for a run's provider.prompts: by a grammar, or by a language model."""
     from pcevolve.config.files import spell_prompts
@@ -234,7 +235,7 @@ def prompts(
             made = write(writer, domain, names, count, told)
     write_durably(out, spell_prompts(made).encode())
     _show_prompts(made, count, prompt_writing.count_unnamed(made))
-    typer.echo(
+    click.echo(
         f"pcevolve run --set provider.prompts={shlex.quote(str(out))} --domain {shlex.quote(domain)} ..."
     )
 
@@ -273,15 +274,13 @@ def _writer(
 
 
 def fetch_encoder(
-    encoder: Annotated[
-        str, typer.Argument(metavar="ENCODER", help=f"{', '.join(FETCHED)} or clip:MODEL:TAG.")
-    ],
+    encoder: Annotated[str, Argument(metavar="ENCODER", help=f"{', '.join(FETCHED)} or clip:MODEL:TAG.")],
 ) -> None:
     """Download an encoder's published weights; a run itself talks to the configured API and to nobody else."""
     from pcevolve.encoders.published import fetch_encoder as fetch
 
     fetch(encoder)
-    typer.echo(f"encoder {encoder} is ready: pcevolve run --encoder {encoder}")
+    click.echo(f"encoder {encoder} is ready: pcevolve run --encoder {encoder}")
 
 
 NEEDED = {"private": "digits", "domain": "anything", "out": "."}
@@ -298,7 +297,7 @@ ASKED = [
 
 @takes(ASKED)
 def doctor(
-    context: typer.Context,
+    context: click.Context,
     *,
     config: ConfigFile = None,
     said: Said = None,
@@ -318,11 +317,11 @@ def doctor(
 
     found = [*examine(RunConfig.of({**NEEDED, **asked}))]
     if as_json:
-        typer.echo(json.dumps([asdict(each) for each in found], indent=1))
+        click.echo(json.dumps([asdict(each) for each in found], indent=1))
     else:
         marks = {True: "ok", False: "TO MEND"}
         Console(highlight=False).print(
             lay_out((each.what, f"{marks[each.fit]}: {printable(each.found)}") for each in found)
         )
     if not all(each.fit for each in found):
-        raise typer.Exit(1)
+        raise click.exceptions.Exit(1)

@@ -1,40 +1,34 @@
-"""Help pages: usage, what a command does, and its options under their headings."""
+"""Commands and groups of them, with their help: usage, what they do, and their options under headings."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any, TypeAlias
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from typing import TypeAlias
 
-from typer.core import TyperCommand, TyperGroup
+import click
 
+from pcevolve.cli.parameters import (
+    ARGUMENTS,
+    OPTIONS,
+    Function,
+    HeadedOption,
+    HelpedArgument,
+    list_parameters,
+    make_callback,
+)
 from pcevolve.config.table import run_options
 from pcevolve.errors import UsageError
 
 HELP = {"help_option_names": ["-h", "--help"], "max_content_width": 120}
 """Settings of a command that can be asked for help in both ways, and shows it as wide as can be read."""
-OPTIONS = "Options"
-ARGUMENTS = "Arguments"
-COMMANDS = "Commands"
-VALUES = {
-    "<list[str]>": "TEXT",
-    "<list[Path]>": "PATH",
-    "<str>": "TEXT",
-    "<path>": "PATH",
-    "<int>": "INT",
-    "<int range>": "INT",
-    "<float>": "NUMBER",
-    "<float range>": "NUMBER",
-}
-"""What an option takes, by typer's name for it; as those of a run are shown."""
 Rows: TypeAlias = Iterable[tuple[str, str]]
-Context: TypeAlias = Any
-"""Typer's, with the classes that it does not export."""
 
 
-class CommandWithHeadings(TyperCommand):
+class CommandWithHeadings(click.Command):
     """A command whose options stand under their headings."""
 
-    def parse_args(self, ctx: Context, args: list[str]) -> list[str]:
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Read the words of a command line; an option that has no flag is told how it is given (``UsageError``)."""
         known = {flag for each in self.params for flag in each.opts}
         strange = [
@@ -50,58 +44,77 @@ class CommandWithHeadings(TyperCommand):
                 raise UsageError(f"{word} has no flag here: give it as --set {typed[word]}, or in a file")
         return super().parse_args(ctx, args)
 
-    def get_usage(self, ctx: Context) -> str:
-        """Return how it is typed, in a line."""
-        return _spell_usage(super().get_usage(ctx))
-
-    def format_help(self, ctx: Context, formatter: Context) -> None:
+    def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the page: usage, what the command does, its options by heading."""
         _write_page(formatter, self.get_usage(ctx), self.help, _list_rows(self, ctx))
 
 
-class GroupWithHeadings(TyperGroup):
+class GroupWithHeadings(click.Group):
     """A group of commands with a line for each."""
 
-    def format_help(self, ctx: Context, formatter: Context) -> None:
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The names of all commands, in the order in which they were added."""
+        return list(self.commands)
+
+    def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the page: usage, what the group is, its options, its commands."""
-        headings = {**_list_rows(self, ctx), COMMANDS: [*self.summaries(ctx)]}
+        headings = {**_list_rows(self, ctx), "Commands": [*self.summaries(ctx)]}
         _write_page(formatter, self.get_usage(ctx), self.help, headings)
 
-    def summaries(self, ctx: Context) -> Rows:
+    def summaries(self, ctx: click.Context) -> Rows:
         """Each command's name and what it does, in a line."""
         for name in self.list_commands(ctx):
             command = self.get_command(ctx, name)
             if command is not None:
                 yield name, (command.help or "").split("\n\n")[0]
 
+    def takes_command(self, name: str) -> Callable[[Function], Function]:
+        """Add a function as a command of this name; it stays what it was."""
 
-def _list_rows(command: TyperCommand | TyperGroup, ctx: Context) -> dict[str, list[tuple[str, str]]]:
+        def add(function: Function) -> Function:
+            self.add_command(make_command(name, function))
+            return function
+
+        return add
+
+
+def make_command(name: str, function: Function) -> click.Command:
+    """Return the command that a function is, by its signature and its docstring."""
+    return CommandWithHeadings(
+        name,
+        callback=make_callback(function),
+        params=list_parameters(function),
+        help=function.__doc__,
+        context_settings=HELP,
+    )
+
+
+def make_flag(flag: str, words: str, show: Callable[[], None]) -> click.Option:
+    """Return an option that shows something in place of any command."""
+
+    def act(context: click.Context, _parameter: click.Parameter, wanted: bool) -> None:
+        if wanted and not context.resilient_parsing:
+            show()
+            context.exit()
+
+    return click.Option([flag], is_flag=True, is_eager=True, expose_value=False, help=words, callback=act)
+
+
+def _list_rows(command: click.Command, ctx: click.Context) -> dict[str, list[tuple[str, str]]]:
     found: dict[str, list[tuple[str, str]]] = {}
     for parameter in command.get_params(ctx):
-        row = parameter.get_help_record(ctx)
-        usual = ARGUMENTS if parameter.param_type_name == "argument" else OPTIONS
-        if row is not None:
-            heading = getattr(parameter, "rich_help_panel", None) or usual
-            found.setdefault(heading, []).append((_name_values(row[0]), row[1]))
+        if isinstance(parameter, HelpedArgument):
+            found.setdefault(ARGUMENTS, []).append((parameter.make_metavar(ctx), parameter.help))
+        elif (row := parameter.get_help_record(ctx)) is not None:
+            heading = parameter.heading if isinstance(parameter, HeadedOption) else OPTIONS
+            found.setdefault(heading, []).append(row)
     return found
 
 
-def _name_values(words: str) -> str:
-    """Words of an option or argument with what it takes in capitals."""
-    for name, shown in VALUES.items():
-        words = words.replace(name, shown)
-    return words
-
-
-def _spell_usage(usage: str) -> str:
-    """Typer's usage line with brackets for what may be left out alone."""
-    return usage.translate({ord("{"): None, ord("}"): None}).replace("[[", "[").replace("]]", "]")
-
-
-def _write_page(formatter: Context, usage: str, text: str | None, headings: Mapping[str, Rows]) -> None:
-    for paragraph in (usage, *(text or "").split("\n\n")):
-        formatter.write_text(" ".join(paragraph.split()))
-        formatter.write_paragraph()
+def _write_page(
+    formatter: click.HelpFormatter, usage: str, text: str | None, headings: Mapping[str, Rows]
+) -> None:
+    formatter.write_text("\n\n".join([usage, *inspect.cleandoc(text or "").split("\n\n")]))
     for heading, rows in headings.items():
         with formatter.section(heading):
             formatter.write_dl([(name, " ".join(words.split())) for name, words in rows])

@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
-import typer
+import click
 
+from pcevolve.cli.parameters import OPTIONS, Argument, Flag
 from pcevolve.config.sources import complete
 from pcevolve.config.sources import gather as gather_sources
 from pcevolve.config.table import require_sound, run_options
@@ -18,16 +19,23 @@ from pcevolve.public.options import Option
 
 Command = TypeVar("Command", bound=Callable[..., None])
 Verbose = Annotated[
-    bool, typer.Option("--verbose", "-v", help="Tell every fact of the run, not only what has to be read.")
+    bool,
+    Flag(
+        (
+            "--verbose",
+            "-v",
+        ),
+        help="Tell every fact of the run, not only what has to be read.",
+    ),
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON to stdout instead of a table.")]
-LedgerFile = Annotated[Path | None, typer.Option(help="Privacy ledger; the default one if not given.")]
-RunPath = Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run.")]
+Json = Annotated[bool, Flag(("--json",), help="Print JSON to stdout instead of a table.")]
+LedgerFile = Annotated[Path | None, Flag(help="Privacy ledger; the default one if not given.")]
+RunPath = Annotated[Path, Argument(metavar="RUN", help="Folder of a run.")]
 
 
 ConfigFile = Annotated[
     Path | None,
-    typer.Option("--config", help="TOML file of options, as pcevolve init writes it; --set and flags win."),
+    Flag(("--config",), help="TOML file of options, as pcevolve init writes it; --set and flags win."),
 ]
 
 
@@ -56,11 +64,11 @@ def _complete(incomplete: str) -> list[str]:
 
 Said = Annotated[
     list[str] | None,
-    typer.Option(
-        "--set",
+    Flag(
+        ("--set",),
         metavar="SECTION.KEY=VALUE",
         help="Any other option, such as privacy.delta=1e-6; once for each. docs/options.md lists them.",
-        autocompletion=_complete,
+        complete=_complete,
     ),
 ]
 
@@ -79,14 +87,14 @@ def takes(options: Iterable[Option]) -> Callable[[Command], Command]:
         positional = [each for each in own if each.kind is not each.KEYWORD_ONLY]
         rest = [each for each in own if each.kind is each.KEYWORD_ONLY]
         signature = declared.replace(parameters=[*positional, *keywords, *rest])
-        command.__signature__ = signature  # type: ignore[attr-defined]  # what typer reads a command's options from
+        command.__signature__ = signature  # type: ignore[attr-defined]  # what a command's parameters are read from
         return command
 
     return extend
 
 
 def gather(
-    context: typer.Context, flags: dict[str, object], said: list[str] | None, file: Path | None = None
+    context: click.Context, flags: dict[str, object], said: list[str] | None, file: Path | None = None
 ) -> Mapping[str, Any]:
     """The options of a run by name, from flags, ``--set``, the environment and a file; messages name them so.
 
@@ -115,17 +123,17 @@ def describe(option: Option) -> str:
 def _parameter(option: Option) -> inspect.Parameter:
     kind: Any = bool if option.is_switch else list[str] if option.is_repeated else str
     choices = option.choices
-    declaration = typer.Option(
-        option.flag,
+    declaration = Flag(
+        (option.flag,),
         help=describe(option),
         metavar=option.kind.upper()
         if option.kind in {"int", "number", "path", "text"}
         else option.kind or None,
-        rich_help_panel=option.section.capitalize() or None,
-        autocompletion=(lambda incomplete: [each for each in choices if each.startswith(incomplete)])
+        heading=option.section.capitalize() or OPTIONS,
+        complete=(lambda incomplete: [each for each in choices if each.startswith(incomplete)])
         if choices
         else None,
-        show_default=False,
+        tells=False,
     )
     return inspect.Parameter(
         option.name,

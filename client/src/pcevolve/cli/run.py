@@ -6,16 +6,17 @@ import json
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
+import click
 
 from pcevolve.cli.options import ConfigFile, Json, Said, Verbose, gather, takes
+from pcevolve.cli.parameters import Flag
 from pcevolve.config.table import require_given, run_options
 
 MOST_USED = [each for each in run_options() if each.has_flag]
 StartingFrom = Annotated[
     Path | None,
-    typer.Option(
-        "--from",
+    Flag(
+        ("--from",),
         metavar="RUN",
         help="Vary what the finished run in this folder released, --candidates images of each class: no private data "
         "are read and no privacy budget is spent.",
@@ -25,12 +26,12 @@ StartingFrom = Annotated[
 
 @takes(MOST_USED)
 def run(
-    context: typer.Context,
+    context: click.Context,
     *,
     resume: Annotated[
         Path | None,
-        typer.Option(
-            "--resume",
+        Flag(
+            ("--resume",),
             metavar="RUN",
             help="Continue the run in this folder where it was cut off, with the options that it began with; nothing "
             "else is needed. Where no run has begun there yet, begin one.",
@@ -41,8 +42,8 @@ def run(
     said: Said = None,
     dashboard: Annotated[
         bool,
-        typer.Option(
-            "--dashboard",
+        Flag(
+            ("--dashboard",),
             help="Say where RUN/live.html lies, which shows the run while it goes on, and open it in the browser.",
         ),
     ] = False,
@@ -67,7 +68,7 @@ def run(
 
 @takes(MOST_USED)
 def preview(
-    context: typer.Context,
+    context: click.Context,
     *,
     start: StartingFrom = None,
     config: ConfigFile = None,
@@ -88,16 +89,16 @@ def preview(
     from pcevolve.session.finished.whole import look
     from pcevolve.session.progress import Audience
 
-    typer.echo(look(request, Audience(verbose=verbose)))
-    typer.echo(f"if that looks like your domain: {request.folder.resume_command}", err=True)
+    click.echo(look(request, Audience(verbose=verbose)))
+    click.echo(f"if that looks like your domain: {request.folder.resume_command}", err=True)
 
 
 def demo(
     out: Annotated[
-        Path | None, typer.Option(help="Folder of the run; runs/demo, or runs/demo-text, if not given.")
+        Path | None, Flag(help="Folder of the run; runs/demo, or runs/demo-text, if not given.")
     ] = None,
     text: Annotated[
-        bool, typer.Option("--text", help="With texts and the bundled language model, not with images.")
+        bool, Flag(("--text",), help="With texts and the bundled language model, not with images.")
     ] = False,
     verbose: Verbose = False,
     as_json: Json = False,
@@ -115,7 +116,7 @@ def demo(
 def show(summary: dict[str, Any], as_json: bool, verbose: bool = False) -> None:
     """Print a summary: few lines, or every figure."""
     if as_json:
-        typer.echo(json.dumps(summary, indent=1))
+        click.echo(json.dumps(summary, indent=1))
         return
     from rich.console import Console
 

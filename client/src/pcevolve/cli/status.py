@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import typer
+import click
 from rich.console import Console
 
 from pcevolve.cli.budget import NO_RUN, format_time, open_ledger
@@ -23,10 +23,10 @@ def status(ledger: LedgerFile = None, as_json: Json = False) -> None:
     with open_ledger(ledger) as known:
         rows = [_describe(each, known) for each in known.runs()]
     if as_json:
-        typer.echo(json.dumps(rows, indent=1))
+        click.echo(json.dumps(rows, indent=1))
         return
     if not rows:
-        typer.echo(NO_RUN)
+        click.echo(NO_RUN)
         return
     lines = []
     for row in rows:
@@ -36,7 +36,7 @@ def status(ledger: LedgerFile = None, as_json: Json = False) -> None:
     Console(highlight=False).print(lay_out(lines))
     for row in rows:
         if "goes_on" in row:
-            typer.echo(f"to go on: {row['goes_on']}")
+            click.echo(f"to go on: {row['goes_on']}")
 
 
 def _describe(row: RunRow, ledger: Ledger) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """Places that options come from: a TOML file, the environment, ``--set`` and flags; each wins over those before it.
 
-The standard library alone: pydantic-settings imports for longer than a refusal may take (decision 59).
+The standard library alone: pydantic-settings imports for longer than a refusal may take (decision 60).
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Final, Protocol, TypeAlias
 
-import typer
+import click
 from rich.console import Console
 from rich.progress import (
     BarColumn,
@@ -102,7 +102,7 @@ class AtTerminal:
 
     def agrees(self, question: str) -> bool:
         """Ask on stderr; results go to stdout."""
-        return typer.confirm(question, err=True)
+        return click.confirm(question, err=True)
 
 
 AT_TERMINAL: Final = AtTerminal()

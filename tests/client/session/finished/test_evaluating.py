@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from PIL import Image
-from typer.testing import CliRunner
 
 from pcevolve.auditing import audit, find_encoder
 from pcevolve.cli.commands import app
