@@ -18,6 +18,7 @@ import pytest
 from pcevolve.cli import audit, finished
 from pcevolve.cli import main as entry
 from pcevolve.cli.commands import COMMANDS
+from pcevolve.processes.confinement import confine_keeper
 from support.confined import confines, in_a_process, lay_out
 
 NETWORKED = {"demo", "doctor", "fetch-encoder", "preview", "prompts", "run"}
@@ -27,7 +28,7 @@ def begin_and_end_a_child() -> None:
     os.waitpid(os.fork() or os._exit(0), 0)
 
 
-def carry_out_a_probe(command: str) -> list[str]:
+def carry_out_a_probe(*words: str) -> list[str]:
     """Call the entry as a process does, and at the place of the command try a socket, a program and a fork."""
     said: list[str] = []
 
@@ -42,7 +43,7 @@ def carry_out_a_probe(command: str) -> list[str]:
     commands = ModuleType("pcevolve.cli.commands")
     commands.app, commands.carry_out = None, probe  # type: ignore[attr-defined]
     sys.modules["pcevolve.cli.commands"] = commands
-    sys.argv = ["pcevolve", command]
+    sys.argv = ["pcevolve", *words]
     entry.main()
     return said
 
@@ -59,6 +60,39 @@ def test_a_command_without_a_network_has_no_socket_no_program_and_no_child(comma
 def folder() -> Iterator[Path]:
     with tempfile.TemporaryDirectory(dir="/tmp") as made:
         yield lay_out(Path(made))
+
+
+@confines
+@pytest.mark.parametrize("words", [["--require-confinement", "status"], ["status", "--require-confinement"]])
+@pytest.mark.parametrize("demanded", [False, True])
+def test_a_command_goes_on_where_the_kernel_confines_it_as_demanded(words: list[str], demanded: bool) -> None:
+    def work() -> list[str]:
+        if demanded:
+            os.environ["PCEVOLVE_REQUIRE_CONFINEMENT"] = "1"
+        return carry_out_a_probe(*words)
+
+    assert in_a_process(work) == ["PermissionError"] * 3
+
+
+@confines
+@pytest.mark.parametrize("words", [["run"], ["status"], ["doctor"]])
+@pytest.mark.parametrize("by_variable", [False, True])
+def test_a_command_that_the_kernel_does_not_confine_is_refused_on_demand(
+    words: list[str], by_variable: bool, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def work() -> object:
+        confine_keeper(["/"], [])  # the filter hides from this process that the kernel has either
+        if by_variable:
+            os.environ["PCEVOLVE_REQUIRE_CONFINEMENT"] = "1"
+        with pytest.raises(SystemExit) as left:
+            carry_out_a_probe(*words, *[] if by_variable else ["--require-confinement"])
+        return left.value.code
+
+    assert in_a_process(work) == 2
+    assert capfd.readouterr().err == (
+        "error: confinement is required, and not enforced on this system (no Landlock and no seccomp): nothing was "
+        "read or sent\n"
+    )
 
 
 PLANTED = {

@@ -11,6 +11,7 @@ import click
 
 from pcevolve.cli.help import HELP, GroupWithHeadings, Rows, make_command, make_flag
 from pcevolve.errors import ClientError, StoppedError, printable
+from pcevolve.processes.confinement import REQUIRE, REQUIRE_VARIABLE
 from pcevolve_shared.quiet import keep_quiet
 
 SUMMARY = (
@@ -125,10 +126,17 @@ def _print_version() -> None:
     click.echo(__version__)
 
 
+_REQUIRE_CONFINEMENT = click.Option(
+    [REQUIRE],
+    is_flag=True,
+    expose_value=False,  # the entry has read it
+    help="Refuse what the kernel does not confine: a command that needs no network has none, and of a run no process "
+    f"has both private files and the network. It may stand anywhere; {REQUIRE_VARIABLE}=1 demands it of every command.",
+)
 app = Commands(
     "pcevolve",
     help=SUMMARY,
-    params=[make_flag("--version", "Print the version.", _print_version)],
+    params=[make_flag("--version", "Print the version.", _print_version), _REQUIRE_CONFINEMENT],
     no_args_is_help=True,
     context_settings=HELP,
 )

@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from pcevolve.processes.confinement import ConfinementError, confine_offline
+from pcevolve.processes.confinement import ConfinementError, confine_offline, require_confinement
 
 OFFLINE = frozenset(
     "audit audit-dp budget check classify compare evaluate export init plan report status".split(" ")  # noqa: SIM905
@@ -22,6 +22,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             free as it is.
     """
     if arguments is None:
+        _require_confinement()
         if sys.getfilesystemencoding() != "utf-8":
             again = [sys.executable, "-X", "utf8", *sys.orig_argv[1:]]  # for itself, also with -I
             os.execve(sys.executable, again, {**os.environ, "PYTHONUTF8": "1"})  # noqa: S606 - and what it starts
@@ -33,3 +34,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     from pcevolve.cli.commands import app, carry_out
 
     carry_out(app, arguments)
+
+
+def _require_confinement() -> None:
+    try:
+        require_confinement(sys.argv)
+    except ConfinementError as error:
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(2)

@@ -25,6 +25,8 @@ from pcevolve.processes.system_calls import KEEPER, OFFLINE, RUNNER, Profile, ma
 
 LATEST = 7
 """The version of Landlock whose rights are known here; a newer kernel is asked for these."""
+REQUIRE = "--require-confinement"
+REQUIRE_VARIABLE = "PCEVOLVE_REQUIRE_CONFINEMENT"
 _offline: list[Enforcement] = []
 """That of this process, once it has given up its network."""
 _PR_SET_DUMPABLE, _PR_SET_NO_NEW_PRIVS = 4, 38
@@ -61,6 +63,21 @@ def find_enforcement() -> Enforcement:
     if sys.platform != "linux":
         return Enforcement(0, seccomp=False)
     return Enforcement(min(find_version(), LATEST), has_seccomp())
+
+
+def require_confinement(words: list[str]) -> None:
+    """Refuse to go on where confinement is demanded and the kernel cannot enforce all of it.
+
+    Args:
+        words: Of the command line; the demand is taken out. The environment may demand it too, for every command.
+
+    Raises:
+        ConfinementError: What is missing.
+    """
+    demanded = REQUIRE in words or os.environ.get(REQUIRE_VARIABLE, "").lower() in ("1", "true", "yes")
+    words[:] = [each for each in words if each != REQUIRE]
+    if demanded and not (found := find_enforcement()).is_whole:
+        raise ConfinementError(f"confinement is required, and {found}: nothing was read or sent")
 
 
 def list_system_paths() -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pcevolve.config.config import RunConfig
-from pcevolve.processes.confinement import confine_offline
+from pcevolve.processes.confinement import confine_keeper
 from pcevolve.session.first.doctor import examine
 from support.confined import KERNEL, confines, in_a_process
 
@@ -22,7 +22,7 @@ def test_it_says_what_the_kernel_enforces() -> None:
 @confines
 def test_it_says_what_a_system_does_not_enforce_and_what_would() -> None:
     def work() -> str:
-        confine_offline()  # the filter hides from this process that the kernel has either
+        confine_keeper(["/"], [])  # the filter hides from this process that the kernel has either
         return describe_confinement()
 
     assert in_a_process(work) == (
