@@ -24,6 +24,7 @@ from pcevolve.modality import find_medium
 from pcevolve.public.release import Candidate
 from pcevolve.publish.dataset import publish, write_summary
 from pcevolve.publish.release import Release
+from pcevolve.selectors import METHODS
 from pcevolve.session.first.demo import OF_CONTROL
 from pcevolve.transcript import RunReader
 from pcevolve.usability import ClassUsability, Usability
@@ -317,7 +318,7 @@ def repeating(share: float, native: LocalServer) -> None:
     native.speak = speak
 
 
-EVERY = ["auto", "dp-means", "jvem", "pcevolve", "pe", "pe-em", "random", "t2i"]
+EVERY = ["auto", *(name for name, each in METHODS.items() if "secret_prior" not in each.own_options)]
 
 
 @pytest.mark.parametrize(

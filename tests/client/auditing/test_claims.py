@@ -69,7 +69,7 @@ def plan_of(method: str, spoken: str, **changes: object) -> PublicPlan:
     }  # fmt: skip
     if not chosen.varies:
         shape |= {"iterations": 0, "strengths": (), "prototypes": 1, "candidates": 8}
-    if method == "secpe":
+    if "secret_prior" in chosen.own_options:
         shape |= {"cells": 4, "secrecy": {"prior": 1e-4, "bound": 1e-3, "most": 10}}
     if chosen.centre_first and DIALECTS[spoken].makes == "image":
         shape["frame"] = frame_digest("bundled", None)
@@ -158,7 +158,10 @@ def is_at_hand(plan: PublicPlan) -> bool:
 
 
 CASES = [
-    (method, spoken) for method in METHODS for spoken in DIALECTS if method != "secpe" or spoken == "chat"
+    (method.name, spoken)
+    for method in METHODS.values()
+    for spoken in DIALECTS
+    if spoken == "chat" or "secret_prior" not in method.own_options
 ]
 
 

@@ -21,7 +21,7 @@ from pcevolve.privacy import FREE, Budget, Event
 from pcevolve.private.dataset import PrivateDataset
 from pcevolve.private.judge import PrivateJudge, PrivateViews, UniformJudge
 from pcevolve.public.release import Candidate, Query
-from pcevolve.selectors import find_method
+from pcevolve.selectors import METHODS, find_method
 from pcevolve.selectors.choosing import Chooser, choose_renditions
 from pcevolve_shared import images
 from support.neighbours import Observer
@@ -103,7 +103,7 @@ def chosen(receipt, label: str) -> list[str]:
     return [each.id for each in receipt.of(label)]
 
 
-@pytest.mark.parametrize("name", ["pcevolve", "pe", "pe-em", "aug-pe", "secpe", "jvem", "dp-means"])
+@pytest.mark.parametrize("name", [name for name, method in METHODS.items() if method.queries_data])
 def test_with_a_large_budget_every_method_chooses_the_most_similar_candidate_of_each_class(tmp_path, name):
     receipt = judge(tmp_path, 8000, name).release(Query(RUN, 1), POOL)
     assert (chosen(receipt, "red"), chosen(receipt, "green")) == (["red"], ["green"])

@@ -78,6 +78,7 @@ def check(
     leave_files(["/"], [] if write_unit_map is None else [write_unit_map.absolute().parent])
     from pcevolve.config.config import RunConfig
     from pcevolve.session.first.check import check_folder, check_texts, spell_source
+    from pcevolve.session.first.pricing import releases_means
     from pcevolve.session.preflight import makes_texts
     from pcevolve.session.progress import error_console, show_work
 
@@ -95,8 +96,7 @@ def check(
     else:
         _show(folder, found, are_texts)
         # One class is told from nothing, and other methods release no means.
-        releases_means = settings.method.name in ("auto", "dp-means")
-        if found.fit and found.classes > 1 and releases_means and not are_texts:
+        if found.fit and found.classes > 1 and not are_texts and releases_means(settings.method.name):
             _show_outlook(found.classes, settings.data)
         if found.fit:
             spoken = " --dialect chat" if are_texts and not makes_texts(settings) else ""

@@ -12,7 +12,7 @@ from typing import Any, Final
 from pcevolve.public.fields import PlanFields
 from pcevolve.public.methods import METHOD_TABLE
 
-CONTROLS: Final = frozenset({"random", "t2i"})
+CONTROLS: Final = frozenset(name for name, entry in METHOD_TABLE.items() if entry.is_control)
 """Methods that never look at private data."""
 _PARAMETERS: Final = {
     "threshold": "threshold",

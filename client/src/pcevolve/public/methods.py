@@ -71,10 +71,17 @@ class SecretEvolution(MethodSettings):
 
 @dataclass(frozen=True)
 class MethodEntry:
-    """A method's line in the table: where it is in ``selectors``, and the parameters that it has."""
+    """A method's line in the table.
+
+    Attributes:
+        place: Where it is in ``selectors``: module and name.
+        parameters: The options that it has.
+        is_control: Whether it never looks at private data.
+    """
 
     place: str
     parameters: type[MethodSettings] = MethodSettings
+    is_control: bool = False
 
 
 METHOD_TABLE: Final = {
@@ -84,8 +91,8 @@ METHOD_TABLE: Final = {
     "pcevolve": MethodEntry("contrastive:METHOD", Calibrated),
     "pe": MethodEntry("votes:PE", PrivateEvolution),
     "pe-em": MethodEntry("votes:PE_EM"),
-    "random": MethodEntry("control:RANDOM"),
+    "random": MethodEntry("control:RANDOM", is_control=True),
     "secpe": MethodEntry("cells:METHOD", SecretEvolution),
-    "t2i": MethodEntry("control:TEXT_TO_IMAGE"),
+    "t2i": MethodEntry("control:TEXT_TO_IMAGE", is_control=True),
 }
 """Every method that makes a dataset, by its name; a new one has its line here, and nowhere else."""

@@ -359,8 +359,7 @@ class MethodSettings(Section):
     name: Annotated[
         str,
         Field(
-            description="auto (chosen from public sizes), dp-means, jvem, pe, pe-em, aug-pe, secpe, pcevolve, or a "
-            "control: random, t2i (no evolution)."
+            description="How candidates are chosen; auto takes a method by public sizes. docs/methods.md compares them."
         ),
         Setting(public=True, keyword="method"),
     ] = "auto"
