@@ -1,4 +1,4 @@
-"""What shows the same is one candidate: by a public rule, in whichever class and round it came."""
+"""What shows the same is one candidate of its class, and is in a dataset once: by a public rule."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pcevolve.evolution import Population, find_repeats, make_pool
+from pcevolve.evolution import Population, make_pool, share_out
 from pcevolve.public.release import Candidate
 
 
@@ -39,15 +39,12 @@ def letters(of: Population) -> dict[str, str]:
     [
         ([population(a="xyz", b="uvw")], {"a": "xyz", "b": "uvw"}),
         ([population(a="xyx", b="uuu")], {"a": "xy", "b": "u"}),
-        # Across classes: the class for which it came first keeps it, the first of each class before the second.
-        ([population(a="xy", b="yz")], {"a": "x", "b": "yz"}),
-        ([population(a="xy", b="zx")], {"a": "xy", "b": "z"}),
+        # Classes that show the same keep it both: none takes the other's choice away.
+        ([population(a="xy", b="yxy")], {"a": "xy", "b": "yx"}),
         # Across rounds the older one stays.
-        ([population(a="xy", b="uv"), population(1, a="yz", b="xw")], {"a": "xyz", "b": "uvw"}),
+        ([population(a="xy", b="uv"), population(1, a="yz", b="xw")], {"a": "xyz", "b": "uvxw"}),
         # What cannot be used is nobody's repeat.
         ([population(a="..x", b=".y")], {"a": "..x", "b": ".y"}),
-        # A class is never left without a candidate.
-        ([population(a="x", b="xx")], {"a": "x", "b": "x"}),
     ],
 )
 def test_of_what_shows_the_same_the_first_stays(populations: list[Population], kept: dict[str, str]):
@@ -61,20 +58,40 @@ shown = st.lists(st.sampled_from("pqrst."), min_size=1, max_size=6).map("".join)
 
 
 @given(st.lists(st.tuples(shown, shown), min_size=1, max_size=3))
-def test_a_pool_holds_everything_that_is_shown_once_and_grows_at_its_end(rounds: list[tuple[str, str]]):
+def test_a_class_pools_everything_that_its_own_show_once_and_grows_at_its_end(rounds: list[tuple[str, str]]):
     populations = [population(number, a=a, b=b) for number, (a, b) in enumerate(rounds)]
     pool = make_pool(populations, show)
-    there = [each.digest[0] for each in chain(*pool.candidates.values()) if show(each.digest)]
-    assert {*there} == {letter for a, b in rounds for letter in a + b} - {"."}
-    saved = [
-        label
-        for label, of_class in pool.candidates.items()
-        if of_class[0].id in find_repeats(populations, show)
-    ]
-    assert len(there) - len({*there}) == len(saved)
+    for place, label in enumerate("ab"):
+        there = [each.digest[0] for each in pool.candidates[label] if show(each.digest)]
+        assert there == list(dict.fromkeys("".join(each[place] for each in rounds).replace(".", "")))
     for number in range(1, len(populations)):
         for label, of_class in make_pool(populations[:number], show).candidates.items():
             assert pool.candidates[label][: len(of_class)] == of_class
+
+
+@given(shown, shown, shown, st.sampled_from(["", "p", "pq"]))
+def test_a_dataset_shows_nothing_twice_and_whatever_it_leaves_out_is_there(a: str, b: str, c: str, gone: str):
+    dataset = population(a=a, b=b, c=c)
+    kept = share_out(dataset, population(9, s=gone)["s"], show)
+    there = [each.digest[0] for each in chain(*kept.values()) if show(each.digest)]
+    assert len(there) == len({*there})
+    assert {*there} == {*(a + b + c)} - {*gone, "."}
+    assert all(
+        [each for each in dataset[label] if each in kept[label]] == [*kept[label]] for label in dataset
+    )
+
+
+@pytest.mark.parametrize(
+    ("made", "kept"),
+    [
+        (population(a="wxyz", b="wxyz"), {"a": "wy", "b": "xz"}),
+        (population(a="xy", b="yx", c="xy"), {"a": "x", "b": "y", "c": ""}),
+        (population(a="x", b="xxy"), {"a": "x", "b": "y"}),
+        (population(a="..", b="."), {"a": "..", "b": "."}),
+    ],
+)
+def test_classes_that_show_the_same_get_their_share_of_it(made: Population, kept: dict[str, str]):
+    assert letters(share_out(made, (), show)) == kept
 
 
 @given(st.integers(1, 4), st.integers(1, 4))

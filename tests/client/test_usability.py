@@ -18,7 +18,7 @@ import pcevolve
 from pcevolve.auditing import audit
 from pcevolve.egress.gate import RecordingJudge
 from pcevolve.egress.transport import Incoming, Outgoing
-from pcevolve.errors import UnusableError
+from pcevolve.errors import EgressError, UnusableError
 from pcevolve.evolution import Pool, evolve, make_pool
 from pcevolve.modality import find_medium
 from pcevolve.public.release import Candidate
@@ -225,11 +225,22 @@ def test_nothing_is_released_where_nothing_that_came_can_be_chosen(tmp_path: Pat
     ],
     ids=["black", "unchanged"],
 )
-def test_nothing_more_is_released_where_a_later_round_brings_nothing_new(tmp_path: Path, provider, told):
+def test_where_a_later_round_brings_nothing_new_no_more_is_paid_and_what_was_chosen_is_released(
+    tmp_path: Path, provider, told
+):
     run = SmallRun.open(tmp_path, provider=provider)
-    with pytest.raises(UnusableError, match=told):
-        run.evolve()
-    assert len(run.account.receipts()) == 1
+    evolved = run.finish()
+    (receipt,) = run.account.receipts()
+    released = {each.id for label in evolved.dataset for each in evolved.dataset[label]}
+    assert released >= {each.id for label in run.plan.labels for each in receipt.of(label)}
+    assert re.search(told, Usability(run.plan, run.transcript.bodies.file).fault(evolved.ended_by))
+    record = RunReader.strict(tmp_path)
+    assert record.manifest().files
+    assert (
+        "what the last release chose, and variations of it; 1 of 2 rounds were made"
+        in record.manifest().how_made
+    )
+    assert [fault for each in audit(tmp_path) for fault in each.faults] == []
 
 
 def finish_regardless(root: Path, provider: FakeProvider, **changes: object) -> Path:
@@ -245,6 +256,20 @@ def finish_regardless(root: Path, provider: FakeProvider, **changes: object) -> 
     return root
 
 
+def test_a_run_that_ends_though_it_has_enough_to_choose_from_is_refused_and_found_by_an_auditor(
+    tmp_path: Path,
+):
+    run = SmallRun.open(tmp_path, small_plan(), FakeProvider())
+    judge = RecordingJudge(run.judge, run.gate, lambda pool: None)
+    evolve(run.plan, run.gate, judge, Silent(), str, lambda pool: False)
+    with pytest.raises(EgressError, match="not all of the plan was carried out"):
+        run.gate.finish()
+    run.gate._lineage.is_enough = lambda pool: False
+    run.gate.finish()
+    found = [fault for each in audit(tmp_path) for fault in each.faults]
+    assert any("'finished' stands where the receipt for iteration 2 is due" in each for each in found), found
+
+
 def unusable(root: Path) -> list[str]:
     claim = "no release chose where too few candidates could be used, as the plan counts them"
     return [fault for each in audit(root) for fault in each.faults if each.claim == claim]
@@ -254,7 +279,7 @@ def test_an_auditor_finds_a_release_that_chose_among_nothing(tmp_path: Path):
     root = finish_regardless(tmp_path / "black", meddling(lambda seed: flat(0)))
     faults = unusable(root)
     places = [fault.partition(":")[0] for fault in faults]
-    assert places == ["receipt for iteration 1", "receipt for iteration 2", "the dataset"]
+    assert places == ["receipt for iteration 1", "receipt for iteration 2"]
     assert "0 of 3 images can be used (3 are all of one colour), 2 different ones are needed" in faults[0]
     assert unusable(finish_regardless(tmp_path / "honest", FakeProvider())) == []
 
@@ -341,7 +366,10 @@ def test_a_placeholder_in_half_of_the_answers_is_one_candidate_and_told_of_befor
     assert len(pixels) == len({*pixels})
     assert len(pixels) > 4
     card = (done.dataset / "README.md").read_text()
-    assert f"{len(pixels)} synthetic images in 2 classes, {len(pixels)} of them different, made by" in card
+    planned = 80 if "more" in options else 40
+    fewer = f" ({planned} were planned: what repeats another one or cannot be used is left out)"
+    different = f"{len(pixels)} synthetic images in 2 classes, {len(pixels)} of them different"
+    assert f"{different}{fewer if len(pixels) < planned else ''}, made by" in card
     told = " ".join(capsys.readouterr().err.split())
     warned = r"WARNING: \d+ of 8 of class 'type A', \d+ of 8 of class 'type B' repeat another image exactly"
     assert re.search(warned, told), told

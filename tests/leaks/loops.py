@@ -15,7 +15,7 @@ from leaks.world import InTurn, ask_gate, make_unchecked_prototype
 from pcevolve.egress.gate import Gate, RecordingJudge
 from pcevolve.egress.policy import Source
 from pcevolve.egress.transport import Outgoing
-from pcevolve.evolution import Evolved, Identify, Watcher, evolve
+from pcevolve.evolution import Evolved, Watcher, evolve
 from pcevolve.private.dataset import PrivateDataset
 from pcevolve.public.calls import Call
 from pcevolve.public.plan import PublicPlan
@@ -204,7 +204,11 @@ def replace(name: str) -> None:
     loop = LOOPS[name]
 
     def evolve_by(
-        plan: PublicPlan, generator: Any, judge: RecordingJudge, watcher: Watcher, identify: Identify
+        plan: PublicPlan,
+        generator: Any,
+        judge: RecordingJudge,
+        watcher: Watcher,
+        *rules: Callable[..., object],
     ) -> Evolved:
         # What embeds answers as they come stands before the gate, and keeps nobody from it.
         return loop(plan, generator.generator, judge, watcher)

@@ -18,7 +18,7 @@ from pcevolve.egress.pace import Pace
 from pcevolve.egress.retry import Notice, RetryPolicy
 from pcevolve.egress.transport import Transport
 from pcevolve.encoders import named_weights
-from pcevolve.evolution import Evolved, Judge, Pool, evolve
+from pcevolve.evolution import Evolved, Judge, Lineage, Pool, evolve
 from pcevolve.keeper.padding import Padding
 from pcevolve.ledger.ledger import Account, Ledger, Limits, PrivateUnit, Terms
 from pcevolve.pages.report.page import write_report
@@ -175,16 +175,21 @@ class SmallRun:
         gate.hello(plan.run_id)
         for data in () if plan.start is None else RELEASED:
             transcript.bodies.keep(data)
-        gate.begin(plan, account.is_committed, account.read_measured)
+        rule = Usability(plan, transcript.bodies.file)
+        lineage = Lineage(plan, rule.identify, rule.is_enough)
+        gate.begin(plan, account.is_committed, account.read_measured, lineage)
         return cls(root, plan, ledger, account, transcript, gate, UniformJudge(account, SecureNoise(), plan))
 
     def evolve(self) -> Evolved:
         """The whole loop; with the blind judge, unless it was given another."""
         usability = Usability(self.plan, self.transcript.bodies.file)
-        judge = RecordingJudge(
-            self.judge, self.gate, lambda pool: usability.require(pool, lambda: "nothing was spent")
-        )
-        return evolve(self.plan, self.gate, judge, Silent(), usability.identify)
+
+        def require(pool: Pool) -> None:
+            if not self.account.receipts():
+                usability.require(pool, lambda: "nothing was spent")
+
+        judge = RecordingJudge(self.judge, self.gate, require)
+        return evolve(self.plan, self.gate, judge, Silent(), usability.identify, usability.is_enough)
 
     def finish(self) -> Evolved:
         """The whole run, down to the release folder."""

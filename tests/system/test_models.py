@@ -26,7 +26,7 @@ def served(tmp_path_factory: pytest.TempPathFactory, forks: ForkServer) -> Itera
     folder = tmp_path_factory.mktemp("served")
     tiny_pipeline().save_pretrained(folder / "tiny-turbo", safe_serialization=True)
     latent_consistency().save_pretrained(folder / "tiny-lcm", safe_serialization=True)
-    tiles = library(folder / "tiles", images=40)
+    tiles = library(folder / "tiles", images=8)
     cache = ("--library-cache", folder / "cache")
     arguments = ("--model-id", "library:tiles", *cache, "--offline", "--threads", 1)
     models = (f"library:{tiles}", folder / "tiny-turbo", folder / "tiny-lcm")
@@ -46,9 +46,7 @@ def test_each_run_gets_the_model_that_it_asks_for_and_what_that_is_best_asked_wi
     plans, said = {}, {}
     for name in ("tiny-turbo", "library:tiles"):
         out = tmp_path / name.removeprefix("library:")
-        done = client.succeed(
-            *client.run_options(private, out, model=name, steps=None, method="t2i", iterations=None)
-        )
+        done = client.succeed(*client.run_options(private, out, model=name, steps=None))
         assert json.loads(client("audit", out, "--json").stdout)["holds"]
         plans[name] = json.loads((out / "release" / "manifest.json").read_text())["plan"]
         said[name] = " ".join(done.stderr.split())

@@ -19,6 +19,8 @@ Population = Mapping[str, tuple[Candidate, ...]]
 Identify: TypeAlias = Callable[[str], str]
 """What an output shows, by the digest of its bytes: the same for equal pixels, or words; empty if it cannot be used."""
 
+NOTHING: Final[Mapping[str, Any]] = {}
+
 
 @dataclass(frozen=True)
 class Pool:
@@ -27,7 +29,7 @@ class Pool:
     Attributes:
         views: Lookahead: the variations by which a candidate is judged, by its id; empty without lookahead.
         sources: Digest of what one of the newest candidates varies, by its id; nothing for what varies nothing.
-        repeats: What is left out, for it shows what a candidate shows that came before it.
+        repeats: What is left out, for it shows what a candidate of its class shows that came before it.
     """
 
     candidates: Population
@@ -42,16 +44,20 @@ class Evolved:
 
     Attributes:
         populations: Of every iteration, the initial one first.
-        dataset: The synthetic dataset; no two of it show the same.
+        dataset: The synthetic dataset; no two of it show the same, in whichever class.
         pools: What each release chose from, by its iteration.
+        ended_by: The candidates after which the run went on no more; see ``Lineage.find_end``.
     """
 
     populations: tuple[Population, ...]
     dataset: Population
     receipts: tuple[Receipt, ...]
     pools: Mapping[int, Pool]
+    ended_by: Pool | None = None
 
 
+IsEnough: TypeAlias = Callable[[Pool], bool]
+"""Whether the newest candidates of a pool leave something to choose."""
 Ask: TypeAlias = tuple[Call, Prototype | PublicEcho | None]
 """A call of the plan, and what it varies, with the reason why that may be sent back: a receipt chose it, or the plan
 itself names it; nothing for text-to-image."""
@@ -100,10 +106,20 @@ class Watcher(Protocol):
 
 
 def evolve(
-    plan: PublicPlan, generator: Generator, judge: Judge, watcher: Watcher, identify: Identify
+    plan: PublicPlan,
+    generator: Generator,
+    judge: Judge,
+    watcher: Watcher,
+    identify: Identify,
+    is_enough: IsEnough = lambda pool: True,
 ) -> Evolved:
-    """Run the whole plan; outputs that ``identify`` finds equal are one candidate."""
-    return _Evolution(plan, generator, judge, watcher, Lineage(plan, identify)).run()
+    """Run the plan; what was paid for ends in a dataset, whatever the provider sends afterwards.
+
+    Args:
+        identify: Outputs of a class that it finds equal are one candidate, and none is in the dataset twice.
+        is_enough: After the first release the rounds end where too little came; see ``Lineage.find_end``.
+    """
+    return _Evolution(plan, generator, judge, watcher, Lineage(plan, identify, is_enough)).run()
 
 
 @dataclass
@@ -118,6 +134,7 @@ class Lineage:
 
     plan: PublicPlan
     identify: Identify
+    is_enough: IsEnough = lambda pool: True
     answers: dict[str, tuple[Candidate, ...]] = field(default_factory=dict)
     receipts: list[Receipt] = field(default_factory=list)
     pools: dict[int, Pool] = field(default_factory=dict)
@@ -136,7 +153,7 @@ class Lineage:
         """What calls brought, class by class."""
         made: dict[str, list[Candidate]] = {label: [] for label in self.plan.labels}
         for call in calls:
-            made[call.label] += self.answers[call.slot]
+            made[call.label] += self.answers.get(call.slot, ())
         return {label: tuple(each) for label, each in made.items()}
 
     def populations(self) -> tuple[Population, ...]:
@@ -162,30 +179,60 @@ class Lineage:
         An audit runs the loop again, so a run and its audit have this one rule.
         """
         if iteration not in self.pools:
-            *earlier, newest = (self.population(self.plan.round(each)) for each in range(max(iteration, 1)))
+            *earlier, newest = self.populations()[: max(iteration, 1)]
             if self.plan.pool != "all":
                 earlier = [self._survivors()] if self.plan.pool == "survivors" else []
-            each_new = chain(*newest.values())
-            sources = {
-                each.id: self.known[each.parent].digest for each in each_new if each.parent in self.known
-            }
-            views = self._views(max(iteration, 1))
-            self.pools[iteration] = make_pool([*earlier, newest], self.identify, views, sources)
+            self.pools[iteration] = self._pool_of([*earlier, newest], self._views(max(iteration, 1)))
         return self.pools[iteration]
+
+    def _pool_of(self, populations: Sequence[Population], views: Population = NOTHING) -> Pool:
+        newest = chain(*populations[-1].values())
+        sources = {each.id: self.known[each.parent].digest for each in newest if each.parent in self.known}
+        return make_pool(populations, self.identify, views, sources)
+
+    def find_due(self) -> int | None:
+        """The first release of the plan that was not made; None where all were."""
+        made = {each.iteration for each in self.receipts}
+        return next((each for each in self.plan.releases if each not in made), None)
+
+    def find_next(self) -> int | None:
+        """The release that comes next: the one that is due, or the selection with which a run ends early."""
+        plan, due = self.plan, self.find_due()
+        if due is None or self.find_end() is None:
+            return due
+        is_chosen = self.receipts[-1].iteration == plan.releases[-1]
+        return plan.releases[-1] if plan.selects and plan.pool == "all" and not is_chosen else None
+
+    def find_end(self) -> Pool | None:
+        """The candidates after which a run goes on no more, for they leave too little to choose; None while it goes on.
+
+        Before the first release there is none: the judge refuses, and nothing is lost by a run without a dataset. After
+        it no ``--resume`` could bring other answers than those on record, so nothing more is paid for, and the dataset
+        is what the last release chose, with the newest; from a pool of all rounds it is selected as planned.
+        """
+        due = self.find_due()
+        if not self.receipts or (due is None and self.plan.selects) or self.list_missing(due):
+            return None
+        pool = self._pool_of(self.populations()[-1:]) if due is None else self.pool(due)
+        return None if self.is_enough(pool) else pool
+
+    def list_missing(self, due: int | None) -> list[str]:
+        """List slots of the calls that a release waits for, or the end of all rounds."""
+        rounds = range(self.plan.iterations + 1 if due is None else max(due, 1))
+        calls = ((*self.plan.round(each), *self.plan.lookaheads(each)) for each in rounds)
+        return [call.slot for call in chain(*calls) if call.slot not in self.answers]
 
     def dataset(self) -> Population:
         """The last population with its variations, or what a last release keeps of all rounds; no two show the same."""
-        plan = self.plan
-        if plan.selects:
-            chosen = {label: self.receipts[-1].of(label) for label in plan.labels}
-            made: list[Population] = [
-                {label: tuple(self.known[each.id] for each in chosen[label]) for label in chosen}
-            ]
+        plan, last = self.plan, self.populations()[-1]
+        if plan.selects and self.receipts[-1].iteration == plan.releases[-1]:
+            made = [self._survivors()]
+        elif self.find_end() is not None:
+            made = [self._survivors(), last]
         else:
-            made = [self.population(plan.round(plan.iterations)), self.population(plan.extensions())]
-        repeats = find_repeats([list_start(plan), *made], self.identify)
+            made = [last, self.population(plan.extensions())]
         whole = join_populations(plan.labels, made)
-        kept = {label: tuple(each for each in whole[label] if each.id not in repeats) for label in whole}
+        kept = share_out(whole, chain(*list_start(plan).values()), self.identify)
         return cut_to_proportion(plan, self.receipts, kept)
 
     def _survivors(self) -> Population:
@@ -202,7 +249,7 @@ class Lineage:
         views: dict[str, tuple[Candidate, ...]] = {}
         for call in chain(*map(self.plan.lookaheads, range(rounds))):
             source = call.source or ""
-            views[source] = views.get(source, ()) + self.answers[call.slot]
+            views[source] = views.get(source, ()) + self.answers.get(call.slot, ())
         return views
 
 
@@ -220,16 +267,15 @@ class _Evolution:
         """Every round, then the dataset."""
         plan, lineage = self.plan, self.lineage
         self._populate(0)
-        if 0 in plan.releases:
-            self._release(0)
-        for iteration in range(1, plan.iterations + 1):
+        while (iteration := lineage.find_next()) is not None:
             self._release(iteration)
-            self._populate(iteration)
-        if plan.selects:
-            self._release(plan.releases[-1])
-        else:
+            if 0 < iteration <= plan.iterations:
+                self._populate(iteration)
+        ended = lineage.find_end()
+        if ended is None and not plan.selects:
             self._answer(plan.extensions())
-        return Evolved(lineage.populations(), lineage.dataset(), tuple(lineage.receipts), lineage.pools)
+        receipts = tuple(lineage.receipts)
+        return Evolved(lineage.populations(), lineage.dataset(), receipts, lineage.pools, ended)
 
     def _populate(self, iteration: int) -> None:
         """Make a population, and look ahead on it."""
@@ -259,44 +305,57 @@ def pool_last(plan: PublicPlan, evolved: Evolved, identify: Identify) -> Pool:
     return make_pool([last], identify, sources=sources)
 
 
-NOTHING: Final[Mapping[str, Any]] = {}
-
-
 def make_pool(
     populations: Sequence[Population],
     identify: Identify,
     views: Population = NOTHING,
     sources: Mapping[str, str] = NOTHING,
 ) -> Pool:
-    """Pool candidates, the oldest first, so that what shows the same stands in it once; see ``find_repeats``.
+    """Pool candidates, the oldest first, so that what shows the same stands once in a class; see ``find_repeats``.
 
-    Public preprocessing: it looks at nothing but what the provider sent. The first candidate stays of a class that
-    began with repeats of other classes alone, so that none is without a candidate and a pool grows at its end.
+    Public preprocessing: it looks at nothing but what the provider sent. A class's pool is a function of its own
+    candidates alone, so a picture that several classes show takes no class's choice away, and a pool grows at its end.
     """
     repeats, labels = find_repeats(populations, identify), populations[0]
-    for label in labels:
-        first = next((one[label] for one in populations if one[label]), ())
-        repeats -= set() if any(each.id not in repeats for each in first) else {each.id for each in first[:1]}
     whole = join_populations(labels, populations)
     kept = {label: tuple(each for each in whole[label] if each.id not in repeats) for label in labels}
-    there = {each.id for of_class in kept.values() for each in of_class}
-    left_out = {label: tuple(each for each in whole[label] if each.id not in there) for label in labels}
-    shown = there & views.keys()
+    left_out = {label: tuple(each for each in whole[label] if each.id in repeats) for label in labels}
+    shown = views.keys() - repeats
     seen = {each.id: views[each.id] for each in _in_order(populations) if each.id in shown}
     return Pool(kept, _part_views(seen, identify), sources, left_out)
 
 
 def find_repeats(populations: Iterable[Population], identify: Identify) -> frozenset[str]:
-    """Ids of the candidates that show what one that came before shows, in whichever class.
-
-    In the order in which they were asked for: round by round, and of a round the first of every class, then the second.
-    """
-    first: dict[str, str] = {}
+    """Ids of the candidates that show what one of their class shows that came before, round by round."""
+    first: dict[tuple[str, str], str] = {}
     return frozenset(
         each.id
         for each in _in_order(populations)
-        if (shown := identify(each.digest)) and first.setdefault(shown, each.id) != each.id
+        if (shown := identify(each.digest)) and first.setdefault((each.label, shown), each.id) != each.id
     )
+
+
+def share_out(dataset: Population, taken: Iterable[Candidate], identify: Identify) -> Population:
+    """Leave out what is in the dataset already, in whichever class: nothing is released twice.
+
+    In turns each class takes the next of its candidates that shows what nobody has, so classes that show the same few
+    pictures get their share of them.
+
+    Args:
+        taken: What nobody gets.
+    """
+    gone = {identify(each.digest) for each in taken} - {""}
+    kept: dict[str, list[Candidate]] = {label: [] for label in dataset}
+    left = {label: iter(of_class) for label, of_class in dataset.items()}
+    while left:
+        for label in tuple(left):
+            each = next((each for each in left[label] if identify(each.digest) not in gone), None)
+            if each is None:
+                del left[label]
+                continue
+            kept[label].append(each)
+            gone |= {identify(each.digest)} - {""}
+    return {label: tuple(of_class) for label, of_class in kept.items()}
 
 
 def _in_order(populations: Iterable[Population]) -> Iterator[Candidate]:

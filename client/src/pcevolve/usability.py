@@ -34,7 +34,8 @@ class ClassUsability:
     Attributes:
         different: How many of them can be used and differ; counted up to ``needed``, and ``MOST_COMPARED``.
         needed: How many there must be that can be used.
-        repeats: How many are left out of the pool, for they show what a candidate shows that came before.
+        repeats: How many are left out of the pool, for they show what a candidate of the class shows that came before.
+        shared: How many of those in the pool show what a candidate of another class in it shows.
         alike: How many of the first ``MOST_COMPARED`` that vary nothing look like another one, and are not left out.
     """
 
@@ -43,6 +44,7 @@ class ClassUsability:
     different: int
     needed: int
     repeats: int
+    shared: int
     alike: int
     faults: Mapping[str, int]
     unchanged: int
@@ -63,9 +65,13 @@ class ClassUsability:
         reasons = [f"{count} {'is' if count == 1 else 'are'} {fault}" for fault, count in self.faults.items()]
         if self.unchanged:
             reasons.append(f"{self.unchanged} came back unchanged")
-        elif self.usable >= self.needed and not self.enough:
+        if self.repeats and not self.enough:
+            one = "repeats an earlier one" if self.repeats == 1 else "repeat earlier ones"
+            reasons.append(f"{self.repeats} {one}")
+        others = self.usable - self.unchanged - self.repeats
+        if self.different < min(others, self.needed, MOST_COMPARED):
             alike = "the same" if self.different == 1 else f"only {self.different} different ones"
-            reasons.append(f"the {self.usable} others are {alike}" if reasons else f"they are {alike}")
+            reasons.append(f"the {others} others are {alike}" if reasons else f"they are {alike}")
         why = f" ({', '.join(reasons)})" if reasons else ""
         return reword_for(
             f"of class {self.label!r} {self.usable} of {self.sent} images can be used{why}", kind
@@ -84,7 +90,16 @@ class Usability:
         """Assess the newest candidates of each class; those of earlier rounds were looked at then."""
         shown = chain(*pool.candidates.values(), *pool.repeats.values())
         newest = max((each.iteration for each in shown), default=0)
-        return tuple(self._of_class(label, newest, pool) for label in pool.candidates)
+        showing = Counter(
+            shows
+            for of_class in pool.candidates.values()
+            for shows in {self.identify(each.digest) for each in of_class} - {""}
+        )
+        return tuple(self._of_class(label, newest, pool, showing) for label in pool.candidates)
+
+    def is_enough(self, pool: Pool) -> bool:
+        """True if the newest candidates of every class leave something to choose."""
+        return all(each.enough for each in self.of(pool))
 
     def identify(self, digest: str) -> str:
         """What an output shows, by its digest: see ``evolution.Identify``."""
@@ -139,7 +154,8 @@ class Usability:
             "method.min_usable lowers what is needed"
         )
 
-    def _of_class(self, label: str, newest: int, pool: Pool) -> ClassUsability:
+    def _of_class(self, label: str, newest: int, pool: Pool, showing: Counter[str]) -> ClassUsability:
+        """Assess a class; ``showing``: in how many classes a candidate shows something."""
         kept = [each for each in pool.candidates[label] if each.iteration == newest]
         left_out = [each for each in pool.repeats.get(label, ()) if each.iteration == newest]
         looks = [self._look(each, pool) for each in (*kept, *left_out)]
@@ -157,6 +173,7 @@ class Usability:
             self._different([each for each, _ in changed], min(needed, MOST_COMPARED)),
             needed,
             repeats,
+            sum(showing[self.identify(each.digest)] > 1 for each in kept),
             len(new) - self._different(new, len(new)),
             faults,
             len(checks) - faults.total() - len(changed) - repeats,
@@ -190,11 +207,11 @@ class Usability:
 
 def _describe_repeats(found: Sequence[ClassUsability], kind: Kind) -> Iterator[str]:
     """Yield what to think of repeats, and of what only looks alike, where a class has many."""
-    repeats = [(each, each.repeats, each.sent) for each in found]
+    repeats = [(each, each.repeats + each.shared, each.sent) for each in found]
     if told := _list_many(repeats):
         yield (
             f"{told} repeat another {kind} exactly, as a cache or a placeholder for what is not made does: equal "
-            f"{kind}s are one, counted, chosen and released once"
+            f"{kind}s of a class are one, counted and chosen once, and none is released for two classes"
         )
     alike = [(each, each.alike, min(each.sent, MOST_COMPARED)) for each in found]
     if told := _list_many(alike):

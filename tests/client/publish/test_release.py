@@ -53,7 +53,8 @@ def test_the_card_states_guarantee_and_assumptions():
     text = write_card(release(), FILES)
     assert "epsilon = 5, delta = 0, neighbour relation `replace-one`, privacy unit: one image" in text
     assert "class names: cut, good" in text
-    assert "2 synthetic images in 2 classes, 2 of them different, made by" in text
+    fewer = "(6 were planned: what repeats another one or cannot be used is left out)"
+    assert f"2 synthetic images in 2 classes, 2 of them different {fewer}, made by" in text
     assert "selected by private images under differential privacy. No private image is in here" in text
     assert "names the transcript that proves what was sent" in text
     assert not any(each in text for each in ("INSECURE", "asked for later", "None"))

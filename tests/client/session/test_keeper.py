@@ -210,6 +210,17 @@ def test_a_runner_that_says_what_cannot_be_is_refused(begun, name):
         ask(begun)
 
 
+def test_nothing_more_is_paid_for_where_a_round_brought_one_picture_alone(begun, tmp_path):
+    begun.release(protocol.Release(iteration=1, head=HEAD))
+    digest = Bodies(tmp_path / "run" / "transcript" / "bodies").keep(png(7))
+    for call in begun._plan.round(1):
+        begun.made(protocol.Made(slot=call.slot, digests=(digest,) * call.count))
+    for iteration in (1, 2):
+        with pytest.raises(ProtocolError, match=f"release {iteration} is not the next one"):
+            begun.release(protocol.Release(iteration=iteration, head=HEAD))
+    assert len(begun._account.receipts()) == 1
+
+
 def test_a_release_waits_for_all_candidates(keeper, tmp_path):
     keeper.begin(settled(keeper))
     *others, last = keeper._plan.round(0)

@@ -34,6 +34,7 @@ from pcevolve.selectors.choosing import Chooser, choose_renditions, find_frame
 from pcevolve.selectors.scene import join_scenes
 from pcevolve.selectors.usefulness import Figures, find_figures
 from pcevolve.transcript import RunReader
+from pcevolve.transcript.records import Released
 from pcevolve.usability import Usability
 
 
@@ -115,10 +116,14 @@ class Rerun:
         if plan is None:
             return
         usability = Usability(plan, run.bodies.file)
-        evolved = evolve(plan, gate, _RecordedReceipts(gate, plan, usability, self), self, usability.identify)
+        judge = _RecordedReceipts(gate, plan, usability, self)
+        evolved = evolve(plan, gate, judge, self, usability.identify, usability.is_enough)
+        if evolved.ended_by is not None and isinstance(more := gate.lines.next(), Released):
+            where = f"receipt for iteration {more.receipt.iteration}"
+            self.unusable.append(f"{where}: {usability.fault(evolved.ended_by)}")
         gate.finish()
         last = pool_last(plan, evolved, usability.identify)
-        if not plan.selects and (fault := usability.fault(last, is_dataset=True)):
+        if not plan.releases and (fault := usability.fault(last, is_dataset=True)):
             self.unusable.append(f"the dataset: {fault}")
         if not within(run.events, plan.budget):
             self.receipts.append(
@@ -152,7 +157,9 @@ class _RecordedReceipts:
         unknown = list(_unknown(receipt, pool))
         faults = [*find_receipt_faults(receipt, self.plan), *unknown]
         self.told.receipts.extend(f"{where}: {each}" for each in faults)
-        if fault := self.usability.fault(pool):
+        # Of all rounds a last release selects whatever the newest brought.
+        ends = query.iteration > self.plan.iterations > 0 and self.plan.pool == "all"
+        if not ends and (fault := self.usability.fault(pool)):
             self.told.unusable.append(f"{where}: {fault}")
         if unknown or not names_as_planned(receipt, self.plan):
             raise RecordEndsError

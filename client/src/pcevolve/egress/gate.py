@@ -28,7 +28,7 @@ from pcevolve.errors import (
     ProviderReplyError,
     ProviderUnreachableError,
 )
-from pcevolve.evolution import Judge, Pool
+from pcevolve.evolution import Judge, Lineage, Pool
 from pcevolve.providers.dialect import Dialect
 from pcevolve.public.calls import Call
 from pcevolve.public.plan import PublicPlan
@@ -73,6 +73,7 @@ class Gate:
         self._held: dict[str, tuple[Call, Source]] = {}
         self._recorded: dict[int, Receipt] = {}
         self._measured: Callable[[int], bytes] = lambda iteration: b""
+        self._lineage: Lineage | None = None
         self._window = RequestWindow(1, self._abandon)
 
     def hello(self, run_id: str) -> bytes:
@@ -154,12 +155,15 @@ class Gate:
         plan: PublicPlan,
         committed: Callable[[Receipt], bool],
         measured: Callable[[int], bytes],
+        lineage: Lineage | None = None,
     ) -> None:
         """Fix the plan; a resumed run must have the one on record.
 
         Args:
             committed: Asks the ledger whether it has committed exactly this receipt.
             measured: What the paid measurement of a round released; goes on record with its receipt.
+            lineage: An empty one, that says by what came whether the run ends before its plan does. The loop cannot
+                say so: its provider sees when a run ends.
 
         Raises:
             EgressError: Another plan is on record, or a receipt that the ledger does not know, or this gate has begun:
@@ -171,7 +175,7 @@ class Gate:
         self._require_beginning()
         if known is None:
             self._transcript.append(Planned(plan=plan))
-        self._measured = measured
+        self._measured, self._lineage = measured, lineage
         self._fix(plan, committed)
 
     def _fix(self, plan: PublicPlan, committed: Callable[[Receipt], bool]) -> None:
@@ -267,12 +271,27 @@ class Gate:
             self._transcript.append(Released(receipt=receipt))
 
     def finish(self, assessment: Assessment | None = None) -> None:
-        """Close the record, with what was found of the dataset's use; ``EgressError`` before the plan's end."""
-        if not self._policy.complete:
+        """Close the record, with what was found of the dataset's use, and all connections.
+
+        Raises:
+            EgressError: Not all of the plan was carried out, and what came is no reason to end before.
+        """
+        if not (self._policy.complete or self._is_over()):
             raise EgressError("the record cannot be closed: not all of the plan was carried out")
+        self._exchange.close()
         if not isinstance(self._transcript.entries[-1].record, Finished):
             self._transcript.prune()
             self._transcript.append(Finished(sent=len(self._transcript.list_sent()), assessment=assessment))
+
+    def _is_over(self) -> bool:
+        """True if a run goes on no more after the answers and receipts on record, as its plan's rule says."""
+        lineage = self._lineage
+        if lineage is None:
+            return False
+        for slot, made in self._answers.items():
+            lineage.note(lineage.plan.calls[slot], made)
+        lineage.receipts[:] = self._recorded.values()
+        return lineage.find_end() is not None
 
     def _begin(self, ask: tuple[Call, Source]) -> Ready[tuple[Candidate, ...]] | Wait[Brought]:
         """Answer a call out of memory or from the record, or announce what the policy builds for it."""
@@ -367,7 +386,7 @@ class Gate:
 class RecordingJudge:
     """Asks any judge, and puts its receipts on record.
 
-    ``require_usable`` raises where the provider sent too little for a choice; it comes before every payment.
+    ``require_usable`` raises where the provider sent too little for a choice; it comes before every new release.
     """
 
     judge: Judge

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any, Final, Self
@@ -62,6 +63,11 @@ def list_start(plan: PublicPlan) -> dict[str, tuple[Candidate, ...]]:
         )
         for place, label in enumerate(plan.labels)
     }
+
+
+def count_rounds(plan: PublicPlan, released: Iterable[int]) -> int:
+    """Count the rounds of variation that a run made, which may be fewer than planned, by its receipts' iterations."""
+    return max((each for each in released if each <= plan.iterations), default=0)
 
 
 @dataclass(frozen=True)
@@ -133,6 +139,10 @@ class Receipt:
     @cached_property
     def _by_label(self) -> dict[str, frozenset[Chosen]]:
         return {each.label: frozenset(each.chosen) for each in reversed(self.choices)}
+
+    def is_among(self, released: Iterable[str]) -> bool:
+        """True if any of these ids of a dataset's candidates is one that it chose."""
+        return not {one.id for each in self.choices for one in each.chosen}.isdisjoint(released)
 
     @property
     def id(self) -> str:

@@ -23,6 +23,7 @@ from pcevolve.errors import UsageError
 from pcevolve.modality import UnreadableError, find_medium
 from pcevolve.modality.images.appearance import find_released_appearance
 from pcevolve.public.plan import PublicPlan
+from pcevolve.public.release import count_rounds
 from pcevolve.public.settings import Form
 from pcevolve.publish.promises import list_marks, state_guarantee
 from pcevolve.publish.release import Release, describe_file, make_classifier, name_files, write_card
@@ -84,7 +85,7 @@ def summarise(run: RunReader, plan: PublicPlan, released: int) -> dict[str, Any]
             include={"epsilon_budget", "epsilon_spent", "epsilon_drawn", "delta", "relation", "unit"}
         ),
         **({} if plan.promised_secrecy is None else {"listed_secrets": plan.promised_secrecy.model_dump()}),
-        "iterations": plan.iterations,
+        "iterations": count_rounds(plan, (each.iteration for each in run.receipts)),
         **({} if plan.start is None else {"starts_from": plan.start.manifest}),
         "classes": len(plan.labels),
         "images_released": released,

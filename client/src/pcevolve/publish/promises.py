@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from math import isfinite
 
 from pcevolve.dp.accountants import epsilon
@@ -14,10 +14,10 @@ from pcevolve.public.figures import format_loss, in_full
 from pcevolve.public.modality import OWN_DEGREE, reword_for
 from pcevolve.public.parts import Library, LicenceFile, Start
 from pcevolve.public.plan import PublicPlan
-from pcevolve.public.release import Receipt
+from pcevolve.public.release import Receipt, count_rounds
 from pcevolve.publish.loss import Loss, find_folder_events
 from pcevolve.selectors.method import Method
-from pcevolve.transcript.records import Guarantee
+from pcevolve.transcript.records import Guarantee, ReleasedImage
 
 _MOST_NAMED = 3  # licences in one sentence
 
@@ -99,24 +99,45 @@ def state_promise(plan: PublicPlan) -> str:
     return PROMISE.format(kind=plan.modality.kind) if plan.secure else ""
 
 
-def describe_making(plan: PublicPlan, receipts: Iterable[Receipt]) -> str:
+def describe_making(plan: PublicPlan, receipts: Sequence[Receipt], files: Sequence[ReleasedImage]) -> str:
     """Say how the dataset came out of the provider's answers."""
     if plan.start is not None:
         return reword_for(_describe_start(plan, plan.start), plan.modality.kind)
-    parts = {
-        "selected": "selected from all rounds by what was released",
-        "last": "the last round"
-        + (f" and {plan.more} more variations of each of its images" if plan.more else ""),
-    }
     asked = "; rounds asked anew with the prompts of what was chosen" if plan.varies_prompts else ""
     made = (
-        parts[plan.keep]
+        _describe_choice(plan, receipts, files)
         + asked
         + _degree(plan)
         + _sizes(plan)
         + _appearance(plan, find_released_appearance(receipts))
     )
     return reword_for(made, plan.modality.kind)
+
+
+def _describe_choice(plan: PublicPlan, receipts: Sequence[Receipt], files: Sequence[ReleasedImage]) -> str:
+    """Say which candidates the dataset is, and why a run ended before its plan did."""
+    done = count_rounds(plan, (each.iteration for each in receipts))
+    short = (
+        f"; {done} of {plan.iterations} rounds were made, for then {TOO_LITTLE}"
+        if done < plan.iterations
+        else ""
+    )
+    if plan.selects and receipts[-1].iteration == plan.releases[-1]:
+        return f"selected from all rounds by what was released{short}"
+    if receipts and receipts[-1].is_among(each.candidate for each in files):
+        return f"what the last release chose, and variations of it{short or f'; of these {TOO_LITTLE}'}"
+    return "the last round" + (f" and {plan.more} more variations of each of its images" if plan.more else "")
+
+
+TOO_LITTLE = "the API sent too little that can be used and differs"
+
+
+def say_shortfall(plan: PublicPlan, files: int) -> str:
+    """Say that a dataset is smaller than planned, where no released class counts made it so; empty where it is not."""
+    planned = plan.candidates * (1 + plan.more) * len(plan.labels)
+    if plan.class_counts or files >= planned:
+        return ""
+    return f"{planned} were planned: what repeats another one or cannot be used is left out"
 
 
 def _describe_start(plan: PublicPlan, start: Start) -> str:

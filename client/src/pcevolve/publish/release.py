@@ -36,6 +36,7 @@ from pcevolve.publish.promises import (
     list_marks,
     make_title,
     quote_code,
+    say_shortfall,
     state_cumulative_loss,
     state_guarantee,
     state_promise,
@@ -85,7 +86,7 @@ class Release:
             marks=tuple(list_marks(self.plan)),
             plan=self.plan,
             guarantee=self.guarantee,
-            how_made=describe_making(self.plan, self.receipts),
+            how_made=describe_making(self.plan, self.receipts, files),
             receipts=len(self.receipts),
             transcript=TranscriptEnd(head=self.transcript_head, lines=self.transcript_lines),
             files=tuple(files),
@@ -202,7 +203,7 @@ def write_card(release: Release, files: Sequence[ReleasedImage], form: Form | No
     return (
         f"{write_front_matter(plan, release.guarantee, len(files), form)}"
         f"# {make_title(plan)}\n\n{warning}{_what(release, files)}\n\n"
-        f"The dataset is {describe_making(plan, release.receipts)}.\n\n"
+        f"The dataset is {describe_making(plan, release.receipts, files)}.\n\n"
         f"{_usefulness(release.assessment, plan.modality.kind)}"
         f"## Guarantee\n\n{_state_promise(release)}\n\n"
         f"{write_library_section(plan.library)}"
@@ -225,7 +226,8 @@ def _what(release: Release, files: Sequence[ReleasedImage]) -> str:
     plan, kind = release.plan, release.plan.modality.kind
     differ = len({each.sha256 for each in files})
     what = "images" if plan.library else f"synthetic {kind}s"
-    count = f"{len(files)} {what} in {len(plan.labels)} classes, {differ} of them different"
+    short = f" ({short})" if (short := say_shortfall(plan, len(files))) else ""
+    count = f"{len(files)} {what} in {len(plan.labels)} classes, {differ} of them different{short}"
     looked = release.method.selector is not None
     under = " under differential privacy" if plan.secure else ""
     selected = (

@@ -14,15 +14,27 @@ from rich.console import Console
 
 from pcevolve.config.runner import PublicConfig
 from pcevolve.egress.gate import Gate, RecordingJudge
-from pcevolve.evolution import Evolved, Generator, Judge, Pool, Population, evolve, make_pool, pool_last
+from pcevolve.evolution import (
+    Evolved,
+    Generator,
+    Judge,
+    Lineage,
+    Pool,
+    Population,
+    evolve,
+    make_pool,
+    pool_last,
+)
 from pcevolve.keeper import protocol
 from pcevolve.pages.live import write_preview
 from pcevolve.pages.report.page import write_report
 from pcevolve.providers import dialect
 from pcevolve.providers.dialect import Advice, Dialect
 from pcevolve.public.plan import PublicPlan
+from pcevolve.public.release import count_rounds
 from pcevolve.public.usefulness import Assessment
 from pcevolve.publish.dataset import export_run, publish, write_summary
+from pcevolve.publish.promises import say_shortfall
 from pcevolve.publish.release import Release
 from pcevolve.screen import lay_out, lay_out_facts
 from pcevolve.session.approval import approve, list_doubts, require_liking
@@ -211,8 +223,10 @@ class Session:
         progress = RunProgress(plan, self.title, self.audience, self.connection.bill, recorded)
         judge = RecordingJudge(self.judge, self.connection.gate, self._require_usable)
         with progress.show():
-            evolved = evolve(plan, self.generator, judge, progress, usability.identify)
-        if not plan.selects:  # what a release selects from was looked at before
+            evolved = evolve(plan, self.generator, judge, progress, usability.identify, usability.is_enough)
+        if evolved.ended_by is not None:
+            self.audience.console.print(f"WARNING: {self._say_end(evolved, evolved.ended_by)}")
+        elif not plan.selects:  # what a release selects from was looked at before
             self._require_usable(pool_last(plan, evolved, usability.identify), is_dataset=True)
         return evolved
 
@@ -233,20 +247,36 @@ class Session:
             "dataset": str(folder.release),
             "report": str(folder.report),
         }
+        if short := say_shortfall(self.plan, result["images_released"]):
+            kind = self.plan.modality.kind
+            self.audience.console.print(f"WARNING: {result['images_released']} {kind}s are released; {short}")
         export_run(folder.root, self.settings.output.formats)
         if self.keeper is not None:
             self.keeper.finish(protocol.Finish(figures=result))
         return result
 
     def _require_usable(self, pool: Pool, *, is_dataset: bool = False) -> None:
-        """Refuse to go on where too few of the newest candidates can be used; tell the owner what is left out."""
+        """Refuse to go on where too few of the newest candidates can be used; tell the owner what is left out.
+
+        From the first release on nothing is refused: a run that has paid ends with what it has.
+        """
 
         def spent() -> str:
             return f"{self.say_spent()}; {self.connection.bill()}"
 
-        self.usability.require(pool, spent, is_dataset=is_dataset)
+        if not any(map(self.connection.gate.has_receipt, self.plan.releases)):
+            self.usability.require(pool, spent, is_dataset=is_dataset)
         for note in self.usability.notes(pool):
             self.audience.console.print(f"WARNING: {note}")
+
+    def _say_end(self, evolved: Evolved, pool: Pool) -> str:
+        """Say why a run ends before its plan does, and with what."""
+        plan = self.plan
+        done = count_rounds(plan, (each.iteration for each in evolved.receipts))
+        rest = f"round {done} of {plan.iterations} was the last, and n" if done < plan.iterations else "N"
+        return (
+            f"{self.usability.fault(pool)}. {rest}othing more is paid for: what was chosen so far is released"
+        )
 
     def _assess(self) -> Assessment | None:
         return None if self.keeper is None else self.keeper.assess(protocol.Assess()).assessment
@@ -288,10 +318,12 @@ def _open_session(
                 plan = _settle_batch(keeper, said, settings, connection, plan, console)
             judge = AskingJudge(keeper, lambda: transcript.head)
             judge.begin(plan)
-            connection.gate.begin(plan, judge.is_committed, judge.read_measured)
+            usability = Usability(plan, transcript.bodies.file)
+            rule = Lineage(plan, usability.identify, usability.is_enough)
+            connection.gate.begin(plan, judge.is_committed, judge.read_measured, rule)
             session = Session(
                 *(settings, folder, plan, spoken, transcript, connection),
-                *(Usability(plan, transcript.bodies.file), audience, begun),
+                *(usability, audience, begun),
                 title=plan.method,
                 judge=judge,
                 say_spent=lambda: say_spent(plan, judge.receipts),

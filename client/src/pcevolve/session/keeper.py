@@ -170,8 +170,9 @@ class Keeper:
             account.enrol()
             receipts = account.receipts()
         chooser = self.components.chooser(plan, self._bodies.file)
+        rule = Usability(plan, self._bodies.file)
         self._selection = _Selection(
-            Lineage(plan, Usability(plan, self._bodies.file).identify),
+            Lineage(plan, rule.identify, rule.is_enough),
             chooser,
             self.components.judge(plan, account, chooser),
             {each.iteration: each for each in receipts},
@@ -285,16 +286,8 @@ class Keeper:
     def _query(self, iteration: int) -> Query:
         """The next release of the plan, whose candidates are all there."""
         lineage = self._require_selection().lineage
-        plan, released = lineage.plan, len(lineage.receipts)
-        if released >= len(plan.releases) or iteration != plan.releases[released]:
+        if iteration != lineage.find_next():
             raise ProtocolError(f"release {iteration} is not the next one of the plan")
-        rounds = range(max(iteration, 1))
-        missing = [
-            call.slot
-            for each in rounds
-            for call in (*plan.round(each), *plan.lookaheads(each))
-            if call.slot not in lineage.answers
-        ]
-        if missing:
+        if missing := lineage.list_missing(lineage.find_due()):
             raise ProtocolError(f"release {iteration} waits for call {missing[0]}")
-        return Query(plan.run_id, iteration)
+        return Query(lineage.plan.run_id, iteration)

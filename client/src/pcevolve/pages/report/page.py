@@ -30,6 +30,7 @@ from pcevolve.pages.report.sheets import (
 from pcevolve.public.figures import format_factor, format_loss
 from pcevolve.public.modality import Kind, Said, reword_for
 from pcevolve.public.plan import PublicPlan
+from pcevolve.public.release import count_rounds
 from pcevolve.publish.loss import Loss
 from pcevolve.publish.promises import (
     describe_library,
@@ -167,7 +168,8 @@ def _content(run: FinishedRun, accuracy: Sequence[AccuracyPoint]) -> dict[str, A
         "best": math.ceil(plan.candidates / 10),
         "lift": chosen_by.lift(first, scope_of(plan)) if first else uniform_lift((), scope_of(plan)),
         "luck": uniform_lift((), scope_of(plan)),
-        "shown_populations": len(spread_evenly(plan.iterations + 1, ROWS)),
+        "populations": (made := count_rounds(plan, run.receipts) + 1),
+        "shown_populations": len(spread_evenly(made, ROWS)),
         "sheets": sheets,
         "brief": Brief.of(plan, events, traffic, run.record.traffic.attempts),
         "version": pcevolve.__version__,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import zip_longest
 
 from pcevolve.modality.images.appearance import Appearance, find_released_appearance
@@ -12,7 +12,7 @@ from pcevolve.pages.rendering import PagePicture, make_picture
 from pcevolve.public.calls import Call
 from pcevolve.public.modality import OWN_DEGREE
 from pcevolve.public.plan import PublicPlan
-from pcevolve.public.release import Chosen, Receipt
+from pcevolve.public.release import Chosen, Receipt, count_rounds
 from pcevolve.rules import RunState
 from pcevolve.transcript.reader import FinishedRun
 from pcevolve.transcript.records import Received, Released
@@ -83,7 +83,7 @@ def draw_sheets(run: FinishedRun) -> list[Sheet]:
         TranscriptError: A stored answer is missing or was changed.
     """
     plan = run.plan
-    iterations = spread_evenly(plan.iterations + 1, ROWS)
+    iterations = spread_evenly(count_rounds(plan, run.receipts) + 1, ROWS)
     per_row = max(4, min(TILES_PER_ROW, TILES // (len(iterations) * len(plan.labels))))
     labels, prompts = plan.labels[: TILES // (len(iterations) * per_row)], count_prompts(run)
     return [
@@ -137,20 +137,18 @@ def _rows(run: FinishedRun, iterations: Sequence[int], label: str, per_row: int)
     chosen = _list_sent_back(run, label)
     wanted = find_released_appearance(run.receipts.values())
     matched = ", appearance matched" if wanted else ""
+    ids = [each.candidate for each in run.manifest.files]
+    chosen_last = any(run.receipts[each].is_among(ids) for each in sorted(run.receipts)[-1:])
     for t in iterations:
         named = _outputs(run, [call for call in plan.round(t) if call.label == label])
         title = f"Iteration {t}" if t else "Initial"
-        last = " (the dataset)" if t == plan.iterations and plan.keep == "last" else ""
+        last = " (the dataset)" if t == plan.iterations and not chosen_last else ""
         shown = wanted if last else None
         how = _how(plan, t)
         yield Row(title + last, how + (matched if last else ""), _tiles(run, named, chosen, per_row, shown))
-    if plan.selects:
-        selected = run.receipts[plan.releases[-1]].of(label)
-        yield Row(
-            "The dataset",
-            "selected from all rounds" + matched,
-            _tiles(run, selected, {}, per_row, wanted),
-        )
+    if chosen_last:
+        how = "selected from all rounds" if plan.selects else "what was chosen last, and variations of it"
+        yield replace(show_dataset(run, label, "The dataset", per_row), how=how + matched)
     elif plan.more:
         extended = _outputs(run, [call for call in plan.extensions() if call.label == label])
         yield Row(
