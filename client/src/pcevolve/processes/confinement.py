@@ -100,9 +100,17 @@ def list_system_paths() -> list[str]:
 
 
 def list_network_paths() -> list[str]:
-    """Return what is read to find a host by its name and to know it by its certificate."""
-    wanted = ("/etc", "/run/systemd/resolve", os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR"))
-    return [path for path in wanted if path and os.path.exists(path)]  # noqa: PTH110
+    """Return what is read to find a host by its name and to know it by its certificate, as far as it is there."""
+    names = "resolv.conf hosts host.conf gai.conf nsswitch.conf services protocols"
+    trust = "ssl pki ca-certificates crypto-policies"
+    wanted = [f"/etc/{name}" for name in (*names.split(), *trust.split())]
+    wanted += [
+        "/run/systemd/resolve",
+        "/run/NetworkManager",
+        "/run/resolvconf",
+    ]  # what resolv.conf is a link to
+    wanted += [os.environ[name] for name in ("SSL_CERT_FILE", "SSL_CERT_DIR") if name in os.environ]
+    return [path for path in wanted if os.path.exists(path)]  # noqa: PTH110
 
 
 def confine_keeper(
