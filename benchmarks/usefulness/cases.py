@@ -96,7 +96,7 @@ def verdict(case: Case, study: Study) -> Verdict:
     private = PrivateEmbeddings(
         here.real[case.voter][rows.shots], here.targets[rows.shots], np.arange(len(rows.shots))
     )
-    events = _events(case.epsilon)
+    events = spend(case.epsilon)
     measured = Means().measure(private, scene, events, SeededNoise(case.seed))
     picked = Means().pick(measured, scene)
     points = [
@@ -150,7 +150,8 @@ def _frame(voter: str, pools: Sequence[np.ndarray]) -> Frame:
 
 
 @cache
-def _events(epsilon: int) -> Events:
+def spend(epsilon: int) -> Events:
+    """The events of a centre and of deviations that cost so much together."""
     noise = smallest_noise_multiplier(Budget(Fraction(epsilon), 1e-5), 1)
     return pay_for_centre(((Event("gaussian", str(noise)),),))[0]
 
@@ -160,8 +161,12 @@ def _share_closed(case: Case, study: Study, picked: Sequence[np.ndarray]) -> flo
     judges = [each for each in study.judges if each != case.voter]
     found = float(np.mean([_accuracy(case, study, picked, judge) for judge in judges]))
     shots = float(np.mean([_shots(study, case.set, case.seed, judge) for judge in judges]))
-    chance = 1 / len(picked)
-    return (found - chance) / max(shots - chance, LEAST_GAP)
+    return share_of_way(found, shots, len(picked))
+
+
+def share_of_way(found: float, shots: float, classes: int) -> float:
+    """Share of the way from chance to the shots' accuracy that another one is."""
+    return (found - 1 / classes) / max(shots - 1 / classes, LEAST_GAP)
 
 
 def _accuracy(case: Case, study: Study, picked: Sequence[np.ndarray], judge: str) -> float:

@@ -25,6 +25,7 @@ from pcevolve.geometry.frame import (
 from pcevolve.privacy import Event
 from pcevolve.selectors import PrivateEmbeddings, Scene
 from pcevolve.selectors.means import Means
+from pcevolve.selectors.sums import class_sums
 
 WIDTH, KNOWN = 40, 24
 EVENTS = (Event("gaussian", "2"), Event("gaussian", "1"))
@@ -241,3 +242,64 @@ def test_where_one_driver_of_lapack_gives_up_another_finds_the_same_frame(monkey
 def test_noise_that_is_kept_of_a_coordinate_is_a_step_of_the_radius_where_candidates_do_not_differ():
     frame = Frame(np.zeros(2), np.eye(2), 4.0, np.array([0.0, 3.0]), 2**-9)
     assert frame.kept_noise(1.0).tolist() == [4 / 512, 0.75]
+
+
+def two_parts(seed: int) -> tuple[PublicFrame, np.ndarray]:
+    """A frame of two parts, of 24 and 40 numbers, and candidates that differ in both."""
+    random = np.random.default_rng(seed)
+    parts = []
+    for width, size in ((24, 1.0), (40, 2.0)):
+        own = Frame.of(size * random.normal(size=(300, width)) * np.linspace(3, 1, width), 20)
+        norms = np.sqrt((own.points(random.normal(size=(50, width))) ** 2).cumsum(axis=1))
+        parts.append(PublicFrame("0" * 64, own.centre, own.axes, own.variances, np.median(norms, axis=0)))
+    return PublicFrame.join("1" * 64, tuple(parts)), random.normal(size=(60, 64)) * 2
+
+
+def test_the_frame_of_parts_on_record_is_believed_and_a_number_between_the_parts_is_not():
+    public, candidates = two_parts(0)
+    frame = Frame.join(public, candidates)
+    assert frame.axes.shape == (64, 32)
+    assert not frame.axes[:24, 16:].any()
+    assert not frame.axes[24:, :16].any()
+    again = Frame.join(public, candidates, recorded=(frame.centre, frame.axes))
+    assert again.equals(frame.centre, frame.axes)
+    assert again.radius == frame.radius
+    assert frame.resembles(frame.centre, frame.axes)
+    said = frame.axes.copy()
+    said[30, 2] = STEP
+    assert not frame.resembles(frame.centre, said)
+    other = Frame.join(public, candidates + 1e-9)
+    assert frame.resembles(other.centre, other.axes)
+
+
+@pytest.mark.parametrize("relation", ["replace-one", "add-remove"])
+@pytest.mark.parametrize("seed", range(4))
+def test_one_unit_moves_the_joined_sums_by_its_clip_radius_and_no_further(relation: str, seed: int):
+    """All pairs of neighbours out of points near and far, in both parts, in one, and in none."""
+    public, candidates = two_parts(seed)
+    frame = Frame.join(public, candidates)
+    random = np.random.default_rng([seed, 3])
+    far = 1e3 * np.eye(64)[[2, 40]]
+    places = np.concatenate([far, -far, far[:1] + far[1:], random.normal(size=(4, 64)), frame.centre[None]])
+    bound = frame.radius * (2 if relation == "replace-one" else 1)
+    moved = []
+    for mine in range(len(places)):
+        others = range(len(places)) if relation == "replace-one" else [None]
+        for theirs in others:
+            for target in (0, 1):
+                first, second = sums_with(frame, places, mine, 0), sums_with(frame, places, theirs, target)
+                moved.append(np.linalg.norm(first - second))
+    assert max(moved) <= bound
+    assert max(moved) > 0.99 * bound, "two far ones lie at two ends of the ball"
+    # A clip of each part by itself, at the joined radius, would let both move at once.
+    parts = [frame.points(places)[4][:16], frame.points(places)[4][16:]]
+    apart = [part * min(1, frame.radius / np.linalg.norm(part)) for part in parts]
+    assert np.linalg.norm(np.concatenate(apart)) > 1.3 * frame.radius
+
+
+def sums_with(frame: Frame, places: np.ndarray, place: int | None, target: int) -> np.ndarray:
+    """Sums of two classes that have one unit each in common, and one more, at a place, or none."""
+    rows = [places[-1], places[-1], *([] if place is None else [places[place]])]
+    targets = [0, 1, *([] if place is None else [target])]
+    private = PrivateEmbeddings(np.array(rows), np.array(targets), np.arange(len(rows)))
+    return class_sums(frame.points(private.embeddings), private, 2, frame.radius)

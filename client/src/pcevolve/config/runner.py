@@ -17,7 +17,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, create_model,
 from pcevolve.config.files import read_key
 from pcevolve.config.providers import PublicProvider, Seconds
 from pcevolve.config.table import spell_option
-from pcevolve.encoders import AUTO, ENCODERS, SPECTRAL, TRANSFORMER, WORDS
+from pcevolve.encoders import AUTO, ENCODERS, JOINED, SPECTRAL, TRANSFORMER, WORDS
 from pcevolve.public import settings as public
 from pcevolve.public.declared import EXACT, list_options, validate
 from pcevolve.public.method_names import require_method
@@ -107,7 +107,7 @@ class PublicEncoder(public.Section):
         str,
         Field(
             description=f"auto (clip or resnet18 where fetched, else bundled), {', '.join(ENCODERS)}, clip:MODEL:TAG; "
-            f"{SPECTRAL} is for surfaces and textures; for texts {WORDS} (bundled) or {TRANSFORMER}HUB_ID."
+            f"{JOINED} knows photographs, too; {SPECTRAL} is for surfaces and textures; for texts {WORDS} (bundled) or {TRANSFORMER}HUB_ID."
         ),
         Setting(public=True, keyword="encoder"),
     ] = AUTO

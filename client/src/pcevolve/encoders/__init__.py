@@ -32,7 +32,11 @@ __all__ = [
     "CLIP_REPOSITORY",
     "ENCODERS",
     "FETCHED",
+    "JOINED",
+    "MOBILENET",
+    "OF_SEVERAL",
     "RESNET18_FILE",
+    "SHIPPED",
     "SPECTRAL",
     "TRANSFORMER",
     "VISION",
@@ -40,6 +44,7 @@ __all__ = [
     "WORD_VECTORS",
     "Encoder",
     "bundled_digest",
+    "digest_files",
     "embeds_texts",
     "frame_digest",
     "has_torch",
@@ -58,6 +63,11 @@ BUNDLED_WEIGHTS = Path(__file__).with_name("bundled.safetensors")
 WORDS = "words"
 """The bundled encoder of texts: see ``words``."""
 WORD_VECTORS = Path(__file__).with_name("words.safetensors")
+JOINED = "joined"
+"""The bundled encoder and a MobileNet that knows photographs, in one embedding: see ``joined``."""
+MOBILENET = "mobilenet"
+"""The MobileNet alone: see ``mobilenet``."""
+MOBILENET_WEIGHTS = Path(__file__).with_name("mobilenet.safetensors")
 SPECTRAL = "bundled+spectrum"
 """The bundled encoder and the power spectrum beside it: see ``bundled.WithSpectrum``."""
 CLIP_FILES = ("open_clip_model.safetensors", "open_clip_pytorch_model.bin")
@@ -69,15 +79,20 @@ RESNET18_FILE = "resnet18-f37072fd.pth"
 BUNDLED_FRAMES = {
     BUNDLED: Path(__file__).with_name("bundled_frame.safetensors"),
     SPECTRAL: Path(__file__).with_name("bundled_spectrum_frame.safetensors"),
+    MOBILENET: Path(__file__).with_name("mobilenet_frame.safetensors"),
 }
-"""What encoders with the bundled weights make of public photographs and renderings; made by ``client/training``."""
+"""What encoders that come with the client make of public photographs and renderings; made by ``client/training``."""
+OF_SEVERAL = {JOINED: (BUNDLED, MOBILENET)}
+"""Encoders that are several behind each other."""
+SHIPPED = (*BUNDLED_FRAMES, *OF_SEVERAL)
+"""Encoders of images that come with the client."""
 VISION = (
     "resnet18", "resnet34", "resnet50", "resnet101", "resnet152", "inception", "vit", "vit-b32", "vit-l16", "vit-l32"
 )  # fmt: skip
 """Names of encoders that torchvision has."""
 FETCHED = ("clip", *VISION)
 """Names of encoders whose weights are fetched."""
-ENCODERS = (BUNDLED, SPECTRAL, *FETCHED)
+ENCODERS = (*SHIPPED, *FETCHED)
 DEVICES = frozenset({"auto", "cpu", "cuda", "mps"})
 TRANSFORMER = "transformer:"
 """What comes before a hub's id of a published encoder of texts: see ``loading.TransformerEncoder``."""
@@ -127,6 +142,10 @@ def load_encoder(name: str, weights: str | None = None, device: str = "cpu") -> 
         from pcevolve.encoders.words import load_words
 
         return load_words(name)
+    if name in (JOINED, MOBILENET):
+        from pcevolve.encoders.joined import load_joined, load_mobilenet
+
+        return load_joined() if name == JOINED else load_mobilenet()
     if name in BUNDLED_FRAMES:
         from pcevolve.encoders.bundled import load_bundled
 
@@ -196,7 +215,17 @@ def shipped_digest(name: str) -> str | None:
     """SHA-256 of the weights of an encoder that comes with the client, hex, else None; errors as ``frame_digest``."""
     if name == WORDS:
         return _digest_of(WORD_VECTORS, "vectors are")
+    if name in (JOINED, MOBILENET):
+        return digest_files([BUNDLED_WEIGHTS, MOBILENET_WEIGHTS] if name == JOINED else [MOBILENET_WEIGHTS])
     return bundled_digest() if name in BUNDLED_FRAMES else None
+
+
+def digest_files(paths: Sequence[Path]) -> str:
+    """SHA-256, hex, of a file that comes with the client; of several, that of their digests, a line for each."""
+    digests = [_digest_of(path, f"file {path.name} is") for path in paths]
+    if len(digests) == 1:
+        return digests[0]
+    return hashlib.sha256("".join(f"{each}\n" for each in digests).encode()).hexdigest()
 
 
 def frame_digest(name: str, weights: str | None) -> str | None:
@@ -208,9 +237,9 @@ def frame_digest(name: str, weights: str | None) -> str | None:
     Raises:
         ModelError: The package was installed without it.
     """
-    if name not in BUNDLED_FRAMES or weights is not None:
+    if name not in SHIPPED or weights is not None:
         return None
-    return _digest_of(BUNDLED_FRAMES[name], "public frame is")
+    return digest_files([BUNDLED_FRAMES[each] for each in OF_SEVERAL.get(name, (name,))])
 
 
 def _digest_of(path: Path, what: str) -> str:
@@ -226,6 +255,8 @@ def require_encoder(name: str, weights: str | None = None) -> None:
     """Refuse a name that no encoder has (``UsageError``: which names there are), or weights that it would not take."""
     if name == WORDS and weights is not None:
         raise UsageError(f"encoder {WORDS} has vectors of its own and takes no others: leave weights out")
+    if name in (JOINED, MOBILENET) and weights is not None:
+        raise UsageError(f"encoder {name} has weights of its own and takes no others: leave weights out")
     if embeds_texts(name):
         return
     if name.partition(":")[0] not in ENCODERS or (":" in name and not name.startswith("clip:")):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import pickle
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 from zipfile import BadZipFile
@@ -124,6 +124,8 @@ class PublicFrame:
         axes: float64 ``(d, k)``, orthonormal columns but for rounding, in falling order of variance.
         variances: float64 ``(k,)`` > 0, along the axes.
         radii: float64 ``(k,)`` > 0: at place j - 1 the median norm of coordinates on the first j axes.
+        parts: Frames of embeddings that stand behind each other in one, in their order. Then all else is empty but the
+            digest and the centre.
     """
 
     digest: str
@@ -131,6 +133,20 @@ class PublicFrame:
     axes: NDArray[np.float64]
     variances: NDArray[np.float64]
     radii: NDArray[np.float64]
+    parts: tuple[PublicFrame, ...] = ()
+
+    def scale(self, unit: float) -> PublicFrame:
+        """The frame of embeddings that are multiplied by a power of two."""
+        return replace(
+            self, centre=self.centre * unit, variances=self.variances * unit**2, radii=self.radii * unit
+        )
+
+    @classmethod
+    def join(cls, digest: str, parts: tuple[PublicFrame, ...]) -> Self:
+        """The frame of embeddings behind each other."""
+        nothing: NDArray[np.float64] = np.zeros(0)
+        centre = np.concatenate([each.centre for each in parts])
+        return cls(digest, centre, np.zeros((len(centre), 0)), nothing, nothing, parts)
 
     @classmethod
     def read(cls, path: Path, dimension: int) -> Self:
@@ -142,7 +158,8 @@ class PublicFrame:
             raise ModelError(f"the public frame {path.name} cannot be read: reinstall the client") from None
         if not _is_frame(arrays, dimension):
             raise ModelError(f"{path.name} is no public frame of embeddings of length {dimension}")
-        return cls(hashlib.sha256(data).hexdigest(), **arrays)
+        digest = hashlib.sha256(data).hexdigest()
+        return cls(digest, arrays["centre"], arrays["axes"], arrays["variances"], arrays["radii"])
 
 
 def _is_frame(arrays: dict[str, NDArray[np.float64]], dimension: int) -> bool:

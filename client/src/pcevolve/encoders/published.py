@@ -16,10 +16,10 @@ from typing import Final, Literal
 from pcevolve.encoders import (
     AUTO,
     BUNDLED,
-    BUNDLED_FRAMES,
     CLIP_FILES,
     CLIP_REPOSITORY,
     RESNET18_FILE,
+    SHIPPED,
     TRANSFORMER,
     VISION,
     WORDS,
@@ -110,7 +110,7 @@ def fetch_encoder(name: str) -> None:
         ModelError: The origin cannot be reached, or the download failed.
     """
     require_encoder(name)
-    if name in BUNDLED_FRAMES or name == WORDS:
+    if name in SHIPPED or name == WORDS:
         raise UsageError(f"encoder {name} comes with the client: there is nothing to fetch")
     if embeds_texts(name):
         raise UsageError(

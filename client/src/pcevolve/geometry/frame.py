@@ -9,7 +9,9 @@ is rounded to what noise lets it say, so that no digit can say more.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Self, TypeAlias
 
 import numpy as np
@@ -44,7 +46,7 @@ class Frame:
             not differ.
         radius: R > 0: the ball that private points are clipped to.
         variances: float64 ``(k,)`` of what the frame was made of, by axis.
-        step: To multiples of which the centre is rounded.
+        step: To multiples of which the centre is rounded, all of it or each number.
         doubt: Within what another machine may have rounded centre and axes otherwise; None for a frame from a file.
     """
 
@@ -52,7 +54,7 @@ class Frame:
     axes: FloatArray
     radius: float
     variances: FloatArray
-    step: float
+    step: Step
     doubt: FrameDoubt | None = None
 
     @classmethod
@@ -100,6 +102,8 @@ class Frame:
             candidates: float64 ``(n, d)``; where all are alike, or none can be used, the public frame is all there is.
             recorded: Centre and axes as another machine rounded them, in place of this machine's.
         """
+        if public.parts:
+            return cls.of_parts(public.parts, candidates, most, recorded)
         rows = candidates[np.isfinite(candidates).all(axis=1)]
         middle = rows.mean(axis=0) if len(rows) else public.centre
         spread, total = float(np.square(rows - middle).sum()), float(public.variances.sum())
@@ -118,6 +122,37 @@ class Frame:
         scale = np.average([total, spread / len(rows)], weights=shares)
         doubt = FrameDoubt.of(rows, scaled, exact, found, weights)
         return cls(centre, axes, float(radius), scale * np.square(both @ axes).sum(axis=0), step, doubt)
+
+    @classmethod
+    def of_parts(
+        cls,
+        parts: tuple[PublicFrame, ...],
+        candidates: FloatArray,
+        most: int,
+        recorded: tuple[FloatArray, FloatArray] | None,
+    ) -> Self:
+        """The frames of embeddings that stand behind each other, as one, whose ball holds those of all of them.
+
+        A unit has one point in it, clipped once, so all that is proved of a frame holds of this one.
+        """
+        ends = np.cumsum([0, *(len(each.centre) for each in parts)])
+        slots = [slice(int(low), int(high)) for low, high in pairwise(ends)]
+        # A row of which one part is no number is no candidate for any.
+        is_usable = np.asarray(np.isfinite(candidates).all(axis=1))
+        usable = np.where(is_usable[:, None], candidates, np.nan)
+        given = [None] * len(parts) if recorded is None else _cut(recorded, slots, most)
+        made = [
+            cls.join(part, usable[:, slot], most, cut)
+            for part, slot, cut in zip(parts, slots, given, strict=True)
+        ]
+        return cls(
+            np.concatenate([each.centre for each in made]),
+            _stack([each.axes for each in made]),
+            math.sqrt(sum(each.radius**2 for each in made)),
+            np.concatenate([each.variances for each in made]),
+            np.concatenate([np.full(len(each.centre), each.step) for each in made]),
+            FrameDoubt.of_parts([each.doubt or FrameDoubt.none(each.centre, each.axes) for each in made]),
+        )
 
     def equals(self, centre: FloatArray, axes: FloatArray) -> bool:
         """True if these are this frame's, bit for bit."""
@@ -157,14 +192,29 @@ class FrameDoubt:
 
     Attributes:
         reach: Of each number of the centre.
-        reaches: float64 ``(k,)``: of each number of an axis. Between two axes along which candidates differ equally any
-            direction is one, so the less they differ in length, the farther both may turn.
+        reaches: float64 ``(k,)``, or ``(d, k)``: of each number of an axis. Between two axes along which candidates
+            differ equally any direction is one, so the less they differ in length, the farther both may turn.
     """
 
     centre: FloatArray
     axes: FloatArray
-    reach: float
+    reach: Step
     reaches: FloatArray
+
+    @classmethod
+    def none(cls, centre: FloatArray, axes: FloatArray) -> Self:
+        """No doubt about a frame from a file."""
+        return cls(centre, axes, 0.0, np.zeros(axes.shape[1]))
+
+    @classmethod
+    def of_parts(cls, parts: Sequence[FrameDoubt]) -> Self:
+        """The doubt about frames behind each other; about the zeros between them is none."""
+        return cls(
+            np.concatenate([each.centre for each in parts]),
+            _stack([each.axes for each in parts]),
+            np.concatenate([np.full(len(each.centre), each.reach) for each in parts]),
+            _stack([np.broadcast_to(each.reaches, each.axes.shape) for each in parts]),
+        )
 
     @classmethod
     def of(
@@ -206,6 +256,27 @@ def _principal(offsets: FloatArray, most: int) -> tuple[FloatArray, FloatArray]:
     # Axes along which hardly anything differs turn with the last digits of embeddings, so that no two machines agree.
     telling = weights[:most] > STEP * weights.max(initial=0.0)
     return np.asarray(axes * np.where(largest < 0, -1.0, 1.0) * telling), weights
+
+
+def _stack(blocks: Sequence[FloatArray]) -> FloatArray:
+    """Blocks along the diagonal of a matrix, zeros elsewhere."""
+    made = np.zeros(np.sum([each.shape for each in blocks], axis=0))
+    down = across = 0
+    for block in blocks:
+        made[down : down + len(block), across : across + block.shape[1]] = block
+        down, across = down + len(block), across + block.shape[1]
+    return made
+
+
+def _cut(
+    recorded: tuple[FloatArray, FloatArray], slots: Sequence[slice], most: int
+) -> list[tuple[FloatArray, FloatArray]]:
+    """Centre and axes of each part, ``most`` axes each."""
+    centre, axes = recorded
+    return [
+        (centre[slot], np.ascontiguousarray(axes[slot, place * most : (place + 1) * most]))
+        for place, slot in enumerate(slots)
+    ]
 
 
 def _decompose(offsets: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from pcevolve.durable import write_private
-from pcevolve.encoders import Encoder, load_encoder, named_weights
+from pcevolve.encoders import OF_SEVERAL, Encoder, load_encoder, named_weights
 from pcevolve.encoders.published import resolve
 from pcevolve.evaluation.heads import train_linear
 from pcevolve.evaluation.judge import Accuracy, AccuracyTest, Judge, LabelledSet
@@ -88,12 +88,13 @@ def _judge(name: str, voter: str | None, voting: str | None, device: str, kind: 
 
 
 def _same(first: str, second: str) -> bool:
-    """True if two names are of one encoder, with or without its views, and however much of a CLIP's is written out."""
+    """True if two names share an encoder, with or without its views, and however much of a CLIP's is written out."""
     if first.partition(":")[0] == second.partition(":")[0] == "clip":
         from pcevolve.encoders.loading import parse_clip_name
 
         return parse_clip_name(first) == parse_clip_name(second)
-    return first.partition("+")[0] == second.partition("+")[0]
+    parts = ({*OF_SEVERAL.get(each, (each.partition("+")[0],))} for each in (first, second))
+    return bool(set.intersection(*parts))
 
 
 def digest_subject(test: bytes, runs: Iterable[Path]) -> str:
