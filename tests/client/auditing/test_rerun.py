@@ -18,7 +18,15 @@ from pcevolve.auditing import audit
 from pcevolve.cli.main import main
 from pcevolve.dp.mechanisms import SecureNoise
 from pcevolve.egress.transport import Incoming, Outgoing, Transport
-from pcevolve.encoders import BUNDLED, SPECTRAL, bundled_digest, frame_digest, load_encoder
+from pcevolve.encoders import (
+    BUNDLED,
+    JOINED,
+    SPECTRAL,
+    bundled_digest,
+    frame_digest,
+    load_encoder,
+    named_weights,
+)
 from pcevolve.errors import ModelError, UnusableError
 from pcevolve.private.dataset import PrivateDataset
 from pcevolve.private.judge import PrivateJudge, PrivateViews
@@ -47,6 +55,10 @@ RUNS = {
     "dp-means in the look that fits": {**MEANS, "appearance": "auto"},
     "dp-means in the encoder's frame": {**MEANS, "frame": frame_digest("bundled", None)},
     "dp-means through two views": {**MEANS, "encoder": SPECTRAL, "frame": frame_digest(SPECTRAL, None)},
+    "dp-means by two encoders in one": {
+        **{**MEANS, "encoder": JOINED, "frame": frame_digest(JOINED, None)},
+        "weights": named_weights(JOINED, None),
+    },
     "dp-means, matched": {**MEANS, "appearance": "matched"},
     "dp-means, as they come": MEANS,
     "dp-means, all sums at once": {**MEANS, "centre_first": False},

@@ -107,7 +107,8 @@ class PublicEncoder(public.Section):
         str,
         Field(
             description=f"auto (clip or resnet18 where fetched, else bundled), {', '.join(ENCODERS)}, clip:MODEL:TAG; "
-            f"{JOINED} knows photographs, too; {SPECTRAL} is for surfaces and textures; for texts {WORDS} (bundled) or {TRANSFORMER}HUB_ID."
+            f"{JOINED} knows photographs, too; {SPECTRAL} is for surfaces and textures; "
+            f"for texts {WORDS} (bundled) or {TRANSFORMER}HUB_ID."
         ),
         Setting(public=True, keyword="encoder"),
     ] = AUTO
