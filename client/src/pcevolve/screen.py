@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
-
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
+from typing import TYPE_CHECKING, TypeAlias
 
 from pcevolve.errors import blank_out
+
+if TYPE_CHECKING:
+    from rich.table import Table
 
 Line: TypeAlias = tuple[str, str]
 """A title and what is told under it."""
@@ -44,6 +43,9 @@ def lay_out_facts(
 
 def lay_out(lines: Iterable[Line], heading: str | None = None) -> Table:
     """Lines as a terminal shows them: titles at the left, and what is long beneath itself."""
+    from rich.table import Table
+    from rich.text import Text
+
     table = Table.grid(padding=(0, 1))
     table.title, table.title_justify = heading, "left"
     table.add_column(min_width=TITLE_WIDTH, no_wrap=True)
@@ -67,6 +69,10 @@ def print_table(
     lines: bool = False,
 ) -> None:
     """Print rows of text under their headings; what is too long for a terminal is folded, and nothing is left out."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
     table = Table(title=title, title_justify="left", show_lines=lines)
     for heading in headings:
         table.add_column(heading, overflow="fold")

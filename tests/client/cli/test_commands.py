@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from pcevolve.cli.commands import COMMANDS
 from pcevolve.ledger.ledger import Ledger
 from support.paid import make_paid_run
 from support.runs import small_plan
@@ -74,9 +75,9 @@ def options(tmp_path: Path) -> dict[str, object]:
     return {"--private": tmp_path / "private", "--domain": "scratch", "--out": tmp_path / "out"}
 
 
-def run_to_end(*commands: Sequence[object]) -> list[Ended]:
+def run_to_end(*commands: Sequence[object], heavy: Sequence[str] = HEAVY) -> list[Ended]:
     """Run commands one after the other in a new process."""
-    given = json.dumps((HEAVY, [list(map(str, command)) for command in commands]))
+    given = json.dumps((heavy, [list(map(str, command)) for command in commands]))
     process = subprocess.run(
         [sys.executable, "-c", PROBE, given], capture_output=True, text=True, timeout=300
     )
@@ -88,10 +89,37 @@ def a_run(options: dict[str, object]) -> list[object]:
     return ["run", *(each for pair in options.items() for each in pair)]
 
 
-def test_help_loads_nothing_heavy():
-    commands = [(), ("run",), ("budget",), ("budget", "plan"), ("audit",), ("audit-dp",), ("report",)]
-    pages = run_to_end(*((*command, "--help") for command in commands))
+SLOW = ("pydantic", "rich", "numpy", "typer")
+"""Libraries that take longer to load than help and a refusal may."""
+
+
+def test_help_of_every_command_loads_no_library_but_click():
+    commands = [(), ("budget", "plan"), *((name,) for name in COMMANDS)]
+    pages = run_to_end(*((*command, "--help") for command in commands), heavy=SLOW + HEAVY)
     assert pages == [[0, "", []]] * len(commands)
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        ("--epsilon", "Option '--epsilon' requires an argument"),
+        ("--colour red", "No such option '--colour'"),
+        ("--epsilon 3", "--private, --domain and --out must be given"),
+        ("--epsilon 0", "--epsilon must be a finite number above 0"),
+        ("--shots few", "--shots: Input should be a valid integer"),
+        ("--candidates 1000001", "--candidates: Input should be less than or equal to 1000000"),
+        ("--delta 1", "--delta: delta must be at least 0 and below 1"),
+        ("--method luck", "unknown method 'luck'"),
+        ("--set privacy.relation=sideways", "privacy.relation: Input should be"),
+        ("--set privacy.dleta=1", "there is no option 'privacy.dleta'; did you mean privacy.delta?"),
+        ("--votes 3", "--votes has no flag here: give it as --set method.votes=VALUE"),
+        ("--config nowhere.toml", "configuration nowhere.toml cannot be read"),
+    ],
+)
+def test_a_wrong_option_is_told_before_any_library_but_click_is_loaded(words, complaint):
+    ((code, said, loaded),) = run_to_end(["run", *words.split()], heavy=SLOW + HEAVY)
+    assert (code, loaded) == (2, [])
+    assert complaint in said
 
 
 def test_a_run_that_cannot_be_is_refused_before_anything_heavy_is_loaded(options, tmp_path):

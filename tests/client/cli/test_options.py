@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from pcevolve.cli.audit import AuditedClaim
+from pcevolve.cli.claim import AuditedClaim
 from pcevolve.cli.commands import COMMANDS, app
 from pcevolve.cli.reference import write_keywords, write_reference
 from pcevolve.config.config import RunConfig

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from pcevolve.public import settings
+from pcevolve.public import figures, settings
 from pcevolve.public.settings import MethodSettings, window_ends
 
 
 def test_usual_values_are_those_of_the_papers_and_of_the_documentation():
-    assert (settings.TAU, settings.VOTES, settings.USUAL_DELTA) == (10.0, 1, 1e-5)
+    assert (settings.TAU, settings.VOTES, figures.USUAL_DELTA) == (10.0, 1, 1e-5)
     assert (settings.USUAL_PRIOR, settings.USUAL_BOUND, settings.USUAL_SIZE) == (1e-4, 1e-3, 10)
     usual = MethodSettings()
     assert (usual.name, usual.candidates, usual.min_usable, usual.lookahead, usual.more) == (

@@ -17,8 +17,8 @@ from pcevolve.dp.mechanisms import clamp
 from pcevolve.errors import UsageError
 from pcevolve.evolution import Population
 from pcevolve.privacy import Budget, Event
+from pcevolve.public.figures import USUAL_DELTA
 from pcevolve.public.release import Choice, Chosen
-from pcevolve.public.settings import USUAL_DELTA
 from pcevolve.selectors import Scope
 from pcevolve.selectors.scene import deviation
 from pcevolve_benchmarks.baselines.places import draw_places, one_round, place_id

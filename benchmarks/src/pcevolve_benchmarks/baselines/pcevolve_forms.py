@@ -20,7 +20,7 @@ from pcevolve.dp.mechanisms import FloatArray, Noise, clamp
 from pcevolve.errors import UsageError
 from pcevolve.geometry.distances import IntArray, distances
 from pcevolve.privacy import Budget, Event
-from pcevolve.public.settings import USUAL_DELTA
+from pcevolve.public.figures import USUAL_DELTA
 from pcevolve.selectors import METHODS, Measurement, PrivateEmbeddings, Scene, Scope
 from pcevolve.selectors.consistency import Drawn
 from pcevolve.selectors.contrastive import calibrate, class_centres, mark_passing, similarity

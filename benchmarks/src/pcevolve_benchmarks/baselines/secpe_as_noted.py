@@ -20,8 +20,9 @@ from pcevolve.errors import DataError
 from pcevolve.geometry.distances import IntArray, nearest_of_some
 from pcevolve.geometry.frame import round_to_noise_scale
 from pcevolve.privacy import Budget
+from pcevolve.public.figures import USUAL_DELTA
 from pcevolve.public.parts import Secrecy
-from pcevolve.public.settings import MOST_CELLS, USUAL_DELTA
+from pcevolve.public.settings import MOST_CELLS
 from pcevolve.selectors import METHODS, Measurement, PrivateEmbeddings, Scene, Scope
 from pcevolve.selectors.cells import find_anchors
 from pcevolve.selectors.scene import GRID

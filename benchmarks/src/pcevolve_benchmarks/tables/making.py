@@ -10,8 +10,7 @@ from typing import Any, Literal
 
 from pcevolve.errors import UsageError
 from pcevolve.privacy import Budget
-from pcevolve.public.figures import parse_epsilon
-from pcevolve.public.settings import USUAL_DELTA
+from pcevolve.public.figures import USUAL_DELTA, parse_epsilon
 from pcevolve.selectors import Scope
 from pcevolve_benchmarks.providers import Provider
 from pcevolve_benchmarks.tables.catalogue import TABLES, table

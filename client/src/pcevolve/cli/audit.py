@@ -1,4 +1,4 @@
-"""``pcevolve audit`` and ``audit-dp``: of a finished run and of a mechanism, an independent reading and its verdict."""
+"""``pcevolve audit``: an independent reading of a finished run, and its verdict."""
 
 from __future__ import annotations
 
@@ -7,23 +7,14 @@ import shlex
 from collections.abc import Iterator
 from contextlib import nullcontext
 from dataclasses import asdict
-from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import click
-from pydantic import BaseModel, ConfigDict, Field
-from rich.console import Console
 
-from pcevolve.cli.options import Json, RunPath, Verbose, drop_unset, leave_files, require_run, takes
-from pcevolve.cli.parameters import Argument, Flag
-from pcevolve.dp_audit.claim import Claim
+from pcevolve.cli.options import Json, RunPath, Verbose, leave_files, require_run
+from pcevolve.cli.parameters import Flag
 from pcevolve.errors import ModelError, printable
-from pcevolve.privacy import Budget
-from pcevolve.public import settings
-from pcevolve.public.declared import EXACT, list_options, validate
-from pcevolve.public.figures import parse_epsilon
-from pcevolve.public.options import Setting
 from pcevolve.screen import lay_out, print_table
 
 if TYPE_CHECKING:
@@ -137,6 +128,8 @@ def _verdict(folder: Path, audited: Audit, allowed: bool, as_json: bool, verbose
         if each.unchecked:
             click.echo(f"{each.claim}: NOT CHECKED, {printable(each.unchecked)}", err=True)
     if not (as_json or verbose):
+        from rich.console import Console
+
         Console(highlight=False).print(lay_out([*_lines(audited, holds), ("more", more)]))
     if not allowed:
         click.echo("an INSECURE run passes only with --allow-insecure", err=True)
@@ -176,72 +169,3 @@ def _exit_code(audited: Audit, allowed: bool) -> int:
     if audited.unfinished:
         return UNFINISHED
     return ModelError.exit_code
-
-
-DECLARED = Setting()
-
-
-class AuditedClaim(BaseModel):
-    """The claim that ``audit-dp`` puts to the test, and how hard it tries; δ and relation are declared as a run's."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    epsilon: Annotated[str, EXACT, Field(description="What a whole run claims, > 0."), DECLARED]
-    delta: settings.Delta | None = None
-    relation: settings.Relation = "replace-one"
-    images_per_unit: Annotated[
-        int, Field(ge=1, description="Images in the privacy unit that changes (--unit-map)."), DECLARED
-    ] = 1
-    rounds: Annotated[int, Field(ge=1, le=100, description="Rounds of the run, T."), DECLARED] = 1
-    runs: Annotated[
-        int,
-        Field(ge=100, description="Simulated runs on each of two datasets: half a minute for 20000."),
-        DECLARED,
-    ] = 20_000
-    confidence: Annotated[
-        float, Field(description="Probability that the bound is right, at least 0.95 and below 1."), DECLARED
-    ] = 0.95
-    seed: Annotated[
-        int | None,
-        Field(ge=0, description="Repeatable, with seeded noise in place of a real run's."),
-        DECLARED,
-    ] = None
-
-    def of(self, method: str) -> Claim:
-        """The claim, about a method."""
-        from pcevolve.selectors import choose_delta
-
-        delta = choose_delta(method) if self.delta is None else self.delta
-        budget = Budget(parse_epsilon(self.epsilon), delta)
-        return Claim(
-            method, budget, self.relation, self.images_per_unit, self.rounds, self.runs, self.confidence
-        )
-
-
-@takes(list_options(AuditedClaim))
-def audit_dp(
-    method: Annotated[str, Argument(metavar="METHOD", help="Whose claim to test: pcevolve, pe, ...")],
-    *,
-    as_json: Json = False,
-    **options: object,
-) -> None:
-    """Try to tell two neighbouring datasets apart by what a method releases; exit 1 if it leaks more than it claims.
-
-    Reads no private data and spends no budget: the datasets are made up, the mechanisms are those of a real run.
-    """
-    from pcevolve.dp_audit.audit import audit_method  # SciPy takes a second to load; --help should not
-    from pcevolve.session.progress import error_console, show_work
-
-    asked = validate(AuditedClaim, drop_unset(options))
-    claim = asked.of(method)
-    done = count(1)
-    with show_work(error_console(), f"Audit of {method}") as told:
-        verdict = audit_method(claim, asked.seed, lambda: told(next(done), 2 * claim.runs))
-    if as_json:
-        click.echo(json.dumps(verdict.as_dict(), indent=1))
-    else:
-        rows = ((name, str(value)) for name, value in verdict.as_dict().items())
-        Console().print(lay_out(rows, "Privacy audit"))
-    click.echo(verdict.sentence, err=True)
-    if not verdict.holds:
-        raise click.exceptions.Exit(1)

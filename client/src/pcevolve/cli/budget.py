@@ -19,18 +19,15 @@ import click
 from pcevolve.cli.help import HELP, GroupWithHeadings
 from pcevolve.cli.options import Json, LedgerFile, drop_unset, takes
 from pcevolve.cli.parameters import Argument, Flag
-from pcevolve.config.files import find_ledger, find_ledger_volume
+from pcevolve.config.table import list_command_options
 from pcevolve.errors import DeclinedError, UsageError
-from pcevolve.privacy import Budget
-from pcevolve.public.declared import list_options, validate
-from pcevolve.public.figures import format_loss, in_full, parse_cap, parse_delta
-from pcevolve.public.settings import USUAL_DELTA
+from pcevolve.public.figures import USUAL_DELTA, format_loss, in_full, parse_cap, parse_delta
 from pcevolve.screen import NARROW, print_table
-from pcevolve.session.first.pricing import PlannedRun, price, tabulate_plan
 
 if TYPE_CHECKING:
     from pcevolve.ledger.entries import Cap
     from pcevolve.ledger.ledger import HistoryRow, Ledger, RunRow
+    from pcevolve.privacy import Budget
 
 budget = GroupWithHeadings(
     "budget",
@@ -43,9 +40,12 @@ NO_RUN = "no run has begun with this ledger (pcevolve demo keeps one of its own)
 
 
 @budget.takes_command("plan")
-@takes(list_options(PlannedRun))
+@takes(list_command_options("budget plan"))
 def budget_plan(*, as_json: Json = False, **options: object) -> None:
     """Print what a run would cost and how much better than luck it would choose; nothing is spent."""
+    from pcevolve.public.declared import validate
+    from pcevolve.session.first.pricing import PlannedRun, price, tabulate_plan
+
     planned = price(validate(PlannedRun, drop_unset(options)))
     if as_json:
         click.echo(json.dumps(planned.as_dict(), indent=1))
@@ -89,6 +89,9 @@ def budget_cap(
         with open_ledger(ledger) as known:
             click.echo(_spell_cap(known.cap()))
         return
+    from pcevolve.config.files import find_ledger, find_ledger_volume
+    from pcevolve.privacy import Budget
+
     wanted = Budget(parse_cap(epsilon), parse_delta(delta))
     from pcevolve.ledger.creation import require_volume
     from pcevolve.ledger.ledger import Ledger  # SciPy takes a second to load
@@ -171,6 +174,7 @@ def budget_export(
 @contextmanager
 def open_ledger(path: Path | None) -> Iterator[Ledger]:
     """A ledger that is there, the default one if None; else ``LedgerError``."""
+    from pcevolve.config.files import find_ledger
     from pcevolve.ledger.creation import require_there
 
     require_there(path or find_ledger())

@@ -48,7 +48,7 @@ COMMANDS = {
         "Check from the record alone that nothing left without a reason, and that the dataset follows from it.",
     ),
     "audit-dp": (
-        "pcevolve.cli.audit:audit_dp",
+        "pcevolve.cli.audit_dp:audit_dp",
         "Try to tell two neighbouring datasets apart by what a method releases; exit 1 if it leaks more than it "
         "claims.",
     ),

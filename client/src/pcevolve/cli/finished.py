@@ -6,17 +6,17 @@ import json
 import math
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import click
-from rich.console import Console
-from rich.table import Table
 
 from pcevolve.cli.options import Json, RunPath, leave_files, require_run
 from pcevolve.cli.parameters import Argument, Flag
 from pcevolve.errors import UsageError, printable
-from pcevolve.public.modality import MODALITIES
 from pcevolve.screen import NARROW, print_table
+
+if TYPE_CHECKING:
+    from rich.table import Table
 
 EncoderWeights = Annotated[
     str | None,
@@ -207,6 +207,10 @@ def evaluate(
 
 
 def _show(found: dict[str, Any]) -> None:
+    from rich.console import Console
+
+    from pcevolve.public.modality import MODALITIES
+
     console = Console()
     console.print(_accuracies(found))
     if measured := found.get("measured"):
@@ -252,6 +256,8 @@ def _compare_classifier(classifier: dict[str, Any], found: dict[str, Any], kind:
 
 def _accuracies(found: dict[str, Any]) -> Table:
     """A row for each set that a judge was trained on, so that any number of classes fits a terminal."""
+    from rich.table import Table
+
     table = Table("judge", "trained on", "accuracy", title="Accuracy, % (s.e. over seeds of the head)")
     columns = [
         name

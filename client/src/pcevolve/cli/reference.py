@@ -7,6 +7,7 @@ from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
 
+from pcevolve.cli.claim import AuditedClaim
 from pcevolve.config.config import RunConfig
 from pcevolve.config.runner import PublicConfig
 from pcevolve.config.table import FILE, write_table
@@ -142,7 +143,10 @@ KEYWORDS = Path(__file__).parents[1] / "interface" / "options.py"
 def make_table() -> str:
     """The text of ``config/options.json``."""
     public = {each.path for each in list_options(PublicConfig)}
-    return write_table(replace(each, private=each.path not in public) for each in list_options(RunConfig))
+    run = [replace(each, private=each.path not in public) for each in list_options(RunConfig)]
+    return write_table(
+        {"run": run, "budget plan": list_options(PlannedRun), "audit-dp": list_options(AuditedClaim)}
+    )
 
 
 if __name__ == "__main__":

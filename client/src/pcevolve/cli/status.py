@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from rich.console import Console
 
 from pcevolve.cli.budget import NO_RUN, format_time, open_ledger
 from pcevolve.cli.options import Json, LedgerFile
@@ -33,6 +32,8 @@ def status(ledger: LedgerFile = None, as_json: Json = False) -> None:
         fault = f"; {row['fault']}" if "fault" in row else ""
         told = f"{row['folder'] or 'unknown'}: {row['domain']}, {row['spent']}, {row['began'][:10]}{fault}"
         lines.append((row["state"], told))
+    from rich.console import Console
+
     Console(highlight=False).print(lay_out(lines))
     for row in rows:
         if "goes_on" in row:

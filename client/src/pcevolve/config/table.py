@@ -1,4 +1,4 @@
-"""The table of a run's options, which the command line reads in place of their declarations; standard library alone.
+"""The table of options, which the command line reads in place of their declarations; standard library alone.
 
 ``options.json`` is written of the declarations by ``make docs-options``: pydantic takes longer to import than help or a
 refusal may. What is refused here is refused by the models too, in the same words; they check all the rest.
@@ -39,10 +39,15 @@ _LONGEST: Final = 40
 """Characters of a number that is looked at here."""
 
 
-@cache
 def run_options() -> tuple[Option, ...]:
     """All options of a run, as ``list_options(RunConfig)``."""
-    return tuple(_read(row) for row in json.loads(FILE.read_text("utf-8")))
+    return list_command_options("run")
+
+
+@cache
+def list_command_options(command: str) -> tuple[Option, ...]:
+    """The options of ``run``, ``budget plan`` or ``audit-dp``, as ``list_options`` has them of their models."""
+    return tuple(_read(row) for row in json.loads(FILE.read_text("utf-8"))[command])
 
 
 def spell_option(name: str) -> str:
@@ -54,9 +59,10 @@ def _read(row: dict[str, Any]) -> Option:
     return Option(**{**row, "setting": Setting(**row["setting"]), "methods": tuple(row["methods"])})
 
 
-def write_table(options: Iterable[Option]) -> str:
-    """The text of ``options.json``."""
-    return json.dumps([asdict(each) for each in options], indent=1, ensure_ascii=False) + "\n"
+def write_table(commands: Mapping[str, Iterable[Option]]) -> str:
+    """The text of ``options.json``, of each command's options."""
+    rows = {command: [asdict(each) for each in options] for command, options in commands.items()}
+    return json.dumps(rows, indent=1, ensure_ascii=False) + "\n"
 
 
 def split_values(values: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -16,6 +16,8 @@ from pcevolve.public.options import advise, spell_flag
 
 LARGEST = 10**9
 """Most that a user can ask for as ε or noise, and one over the least."""
+USUAL_DELTA = 1e-5
+"""δ of methods that cannot do without one, or gain by it, where nobody says how large."""
 ROUNDING_SHARE = 1e-12
 """Share of an ε that is rounding in float64, and no loss of privacy: what is exactly 10 is not loss as 10.0001."""
 

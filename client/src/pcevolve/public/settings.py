@@ -23,8 +23,6 @@ TAU = 10.0
 """Of PCEvolve's similarity calibrator, as published."""
 VOTES = 1
 """Nearest candidates that each image votes for, where nobody says how many."""
-USUAL_DELTA = 1e-5
-"""δ of methods that cannot do without one, or gain by it, where nobody says how large."""
 USUAL_PRIOR, USUAL_BOUND, USUAL_SIZE = 1e-4, 1e-3, 10
 """Of declared secrets, where nobody says otherwise."""
 

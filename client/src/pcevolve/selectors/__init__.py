@@ -13,10 +13,10 @@ from __future__ import annotations
 from importlib import import_module
 
 from pcevolve.privacy import Budget, Event
+from pcevolve.public.figures import USUAL_DELTA
 from pcevolve.public.method_names import AUTO, require_method
 from pcevolve.public.methods import METHOD_TABLE
 from pcevolve.public.plan import PublicPlan
-from pcevolve.public.settings import USUAL_DELTA
 from pcevolve.selectors import control, means
 from pcevolve.selectors.method import Method, first_selection
 from pcevolve.selectors.rounds import Scope

@@ -27,7 +27,7 @@ from pcevolve.geometry.distances import (
 )
 from pcevolve.geometry.frame import idle_step, is_rounded_to, round_to_noise_scale
 from pcevolve.privacy import Event, Events
-from pcevolve.public import settings
+from pcevolve.public import figures
 from pcevolve.selectors.consistency import has_shape
 from pcevolve.selectors.method import Method, Schedule, always
 from pcevolve.selectors.rounds import Scope, gaussian_once
@@ -175,7 +175,7 @@ METHOD = Method(
     sensitivity=HISTOGRAM,
     worst_case=moving_vote,
     rounds=always(4),
-    delta=settings.USUAL_DELTA,
+    delta=figures.USUAL_DELTA,
     prototypes=None,
     schedule=Schedule(0.98, 0.6),
     initial=4,

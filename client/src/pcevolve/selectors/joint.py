@@ -18,7 +18,7 @@ from pcevolve.dp.calibration import draw_rate
 from pcevolve.dp.mechanisms import FloatArray, Noise
 from pcevolve.geometry.distances import IntArray, distances
 from pcevolve.privacy import Budget, Event, Events
-from pcevolve.public.settings import USUAL_DELTA
+from pcevolve.public.figures import USUAL_DELTA
 from pcevolve.selectors.consistency import Drawn
 from pcevolve.selectors.control import best_tenth, drawn_lift
 from pcevolve.selectors.method import Method, Schedule

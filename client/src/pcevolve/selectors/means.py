@@ -21,7 +21,7 @@ from pcevolve.geometry.distances import IntArray, find_firsts_of_equals, squared
 from pcevolve.geometry.frame import idle_step, is_rounded_to, project
 from pcevolve.geometry.ruler import Ruler
 from pcevolve.privacy import Event, Events
-from pcevolve.public.settings import USUAL_DELTA
+from pcevolve.public.figures import USUAL_DELTA
 from pcevolve.selectors.consistency import Order, has_shape, repeats
 from pcevolve.selectors.control import best_tenth
 from pcevolve.selectors.method import Method, Schedule, Sensitivity, always

@@ -20,7 +20,7 @@ from pcevolve.dp.mechanisms import FloatArray, Noise
 from pcevolve.geometry.distances import IntArray, nearest_of_some
 from pcevolve.geometry.frame import idle_step, is_rounded_to, round_to_noise_scale
 from pcevolve.privacy import Budget, Event, Events, Relation
-from pcevolve.public import settings
+from pcevolve.public import figures
 from pcevolve.selectors.consistency import are_entrants, has_shape
 from pcevolve.selectors.control import best_tenth, drawn_lift
 from pcevolve.selectors.method import Method, Schedule, Sensitivity, always
@@ -266,7 +266,7 @@ PE = Method(
     worst_case=moving_vote,
     published=published_gaussian_per_round,
     rounds=always(3),
-    delta=settings.USUAL_DELTA,
+    delta=figures.USUAL_DELTA,
     prototypes=None,
     schedule=Schedule(0.98, 0.6),
 )
@@ -311,7 +311,7 @@ AUG_PE = Method(
     sensitivity=HISTOGRAM,
     worst_case=moving_vote,
     rounds=always(9),
-    delta=settings.USUAL_DELTA,
+    delta=figures.USUAL_DELTA,
     prototypes=None,
     schedule=Schedule(0.98, 0.6),
     blanks=Schedule(0.5, 0.5),

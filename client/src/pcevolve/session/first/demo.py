@@ -34,8 +34,8 @@ from pcevolve.privacy import Budget
 from pcevolve.private import ProgressCallback
 from pcevolve.private.dataset import PrivateDataset
 from pcevolve.private.sources import CELLS
+from pcevolve.public.figures import USUAL_DELTA
 from pcevolve.public.modality import Kind
-from pcevolve.public.settings import USUAL_DELTA
 from pcevolve.screen import lay_out
 from pcevolve.selectors import list_paid_events
 from pcevolve.session.console import describe_plan

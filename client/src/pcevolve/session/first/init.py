@@ -12,8 +12,9 @@ import tomli_w
 from pcevolve.config.config import RunConfig
 from pcevolve.errors import UsageError
 from pcevolve.public.declared import list_options
+from pcevolve.public.figures import USUAL_DELTA
 from pcevolve.public.options import Option
-from pcevolve.public.settings import USUAL_BOUND, USUAL_DELTA, USUAL_PRIOR
+from pcevolve.public.settings import USUAL_BOUND, USUAL_PRIOR
 
 NAME = "pcevolve.toml"
 WIDTH = 100
