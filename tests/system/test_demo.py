@@ -16,6 +16,7 @@ from pcevolve.session.first import demo
 from pcevolve.session.folder import RunFolder
 from pcevolve.session.owner import OwnerFolder
 from pcevolve.transcript import RunReader
+from support.traces import find_traces
 
 SMALLEST = 10
 USUAL = demo.OF_IMAGES
@@ -60,6 +61,7 @@ def test_the_demonstration_makes_a_dataset_measures_it_beside_its_control_and_ho
     assert "held-out data" not in page[: page.index("What left")], "it was tested"
     assert measured["sentence"] not in RunFolder(shown).report.read_text("utf-8"), "a page that may be shared"
     assert audit(shown).holds
+    assert find_traces(shown, (str(shown.parent), "demo-private")) == []
     assert RunReader.strict(shown).require_plan().frame
 
 

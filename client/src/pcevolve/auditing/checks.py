@@ -33,7 +33,6 @@ from pcevolve.public.parts import Exact, Library
 from pcevolve.public.plan import PublicPlan
 from pcevolve.publish.dataset import encode, summarise
 from pcevolve.publish.promises import list_marks
-from pcevolve.publish.release import write_card
 from pcevolve.publish.source import Source
 from pcevolve.transcript import RunLayout, RunReader
 from pcevolve.transcript.layout import (
@@ -220,7 +219,7 @@ class Audit:
             return {TRANSCRIPT}
         root, compared = self.run.layout.root, {each.claim for each in self.findings if not each.unchecked}
         exported = {name for form, name in EXPORTS.items() if export_claim(form) in compared}
-        views = self._render_views("")
+        views = self.render_views()
         return (
             {TRANSCRIPT, RELEASE}
             | exported
@@ -242,12 +241,12 @@ class Audit:
 
     def _pages(self) -> dict[str, bytes]:
         """Content by name."""
-        pages = {WIRE_PAGE: render_viewer(self.run, self.findings), **self._render_views(WIRE_PAGE)}
+        pages = {WIRE_PAGE: render_viewer(self.run, self.findings), **self.render_views(WIRE_PAGE)}
         if self.released is not None and self.summary is not None:
-            pages[CARD] = write_card(self.released.release, self.released.files).encode()
+            pages[CARD] = self.released.render_card()
         return pages
 
-    def _render_views(self, wire_page: str) -> dict[str, bytes]:
+    def render_views(self, wire_page: str = "") -> dict[str, bytes]:
         """Report and summary of a run of which nothing is broken, else nothing; ``wire_page`` is linked, if any."""
         if self.released is None or self.summary is None:
             return {}

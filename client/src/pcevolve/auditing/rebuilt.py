@@ -78,6 +78,10 @@ class RebuiltRelease:
         """The release as the record states it."""
         return Release.of(self.run, self.dataset)
 
+    def render_card(self) -> bytes:
+        """The release's card; of all images once ``faults`` was asked for."""
+        return write_card(self.release, self.files).encode()
+
     @property
     def cards(self) -> dict[str, Form | None]:
         """Paths of the cards that are there, and the form that each lies beside; None for the release."""

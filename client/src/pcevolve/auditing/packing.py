@@ -1,0 +1,77 @@
+"""Packs what of a run may be shared into one zip, which is the same whenever and wherever it is made.
+
+Of the release what the record gives, of the record what its lines name, and pages rendered of both here: nothing is
+taken because it lies in the folder. Nothing is compressed, for what compression makes of bytes hangs on versions.
+"""
+
+from __future__ import annotations
+
+import os
+import zipfile
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+from pcevolve.auditing.checks import Audit
+from pcevolve.auditing.rebuilt import RebuiltRelease
+from pcevolve.durable import NO_TIME
+from pcevolve.errors import TranscriptError, UsageError
+from pcevolve.publish.release import make_classifier
+from pcevolve.transcript.layout import BODIES, CARD, CLASSIFIER, LOG, MANIFEST, RELEASE, TRANSCRIPT
+
+EPOCH = (1980, 1, 1, 0, 0, 0)
+"""The earliest time that a zip can state; the files have none of their own."""
+
+
+def pack(audited: Audit, path: Path) -> Path:
+    """Write a run that was audited as a zip with one folder, which audits as the run does once it is unzipped.
+
+    Raises:
+        UsageError: The run is unfinished, or something is there already.
+        TranscriptError: A claim of the audit is broken.
+    """
+    if path.exists() or path.is_symlink():
+        raise UsageError(f"{path} is there: give another --out; nothing was overwritten")
+    if path.resolve().is_relative_to(audited.run.layout.root.resolve()):
+        raise UsageError(
+            f"{path} lies in the run's folder, where it would belong to no run: give another --out"
+        )
+    if audited.broken:
+        raise TranscriptError(
+            f"{audited.run.layout.root} is not packed, for its audit is broken: {audited.faults[0]}"
+        )
+    if audited.released is None:
+        raise audited.run.make_unfinished_error()
+    files, folder = _list_files(audited, audited.released), f"pcevolve-{audited.run.opened.run_id[:8]}"
+    unfinished = path.with_name(f".{path.name}.partial")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        with zipfile.ZipFile(unfinished, "w", zipfile.ZIP_STORED) as archive:
+            for name in sorted(files):
+                entry = zipfile.ZipInfo(f"{folder}/{name}", EPOCH)
+                entry.create_system, entry.external_attr = 3, 0o644 << 16  # as on any UNIX
+                archive.writestr(entry, files[name]())
+        os.utime(unfinished, (NO_TIME, NO_TIME))
+        unfinished.replace(path)
+    finally:
+        unfinished.unlink(missing_ok=True)
+    return path
+
+
+def _list_files(audited: Audit, released: RebuiltRelease) -> dict[str, Callable[[], bytes]]:
+    """What gives the content of all that is packed, by its path below the run's folder."""
+    run = audited.run
+    made = {
+        **audited.render_views(),
+        f"{RELEASE}/{MANIFEST}": released.manifest().encode(),
+        f"{RELEASE}/{CARD}": released.render_card(),
+    }
+    means = make_classifier(released.plan, run.receipts, run.bodies.file)
+    if means is not None:
+        made[f"{RELEASE}/{CLASSIFIER}"] = means
+    verified = [*(f"{RELEASE}/{each.path}" for each in released.files), f"{TRANSCRIPT}/{LOG}"]
+    return {
+        **{name: partial(bytes, data) for name, data in made.items()},
+        **{name: (run.layout.root / name).read_bytes for name in verified},
+        **{f"{TRANSCRIPT}/{BODIES}/{name}": partial(run.bodies.file, name) for name in run.stored},
+    }
