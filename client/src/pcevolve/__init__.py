@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         audit,
         evolve,
         load,
+        pack,
         plan,
         vary,
     )
@@ -58,6 +59,7 @@ __all__ = [
     "audit",
     "evolve",
     "load",
+    "pack",
     "plan",
     "vary",
 ]

@@ -56,6 +56,7 @@ def test_what_somebody_wrote_into_a_page_is_not_packed(finished: Callable[..., P
     root = finished()
     (root / name).parent.mkdir(exist_ok=True)
     (root / name).write_text(WORD)
+    (tmp_path / "packed").mkdir()
     packed = pack(Audit.of(root), tmp_path / "packed" / "run.zip")
     assert find_traces(packed.parent, [WORD, str(tmp_path)]) == []
 

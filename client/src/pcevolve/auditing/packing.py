@@ -32,6 +32,8 @@ def pack(audited: Audit, path: Path) -> Path:
     """
     if path.exists() or path.is_symlink():
         raise UsageError(f"{path} is there: give another --out; nothing was overwritten")
+    if not path.parent.is_dir():
+        raise UsageError(f"{path.parent}: there is no such folder to write {path.name} in")
     if path.resolve().is_relative_to(audited.run.layout.root.resolve()):
         raise UsageError(
             f"{path} lies in the run's folder, where it would belong to no run: give another --out"
@@ -44,7 +46,6 @@ def pack(audited: Audit, path: Path) -> Path:
         raise audited.run.make_unfinished_error()
     files, folder = _list_files(audited, audited.released), f"pcevolve-{audited.run.opened.run_id[:8]}"
     unfinished = path.with_name(f".{path.name}.partial")
-    path.parent.mkdir(parents=True, exist_ok=True)
     try:
         with zipfile.ZipFile(unfinished, "w", zipfile.ZIP_STORED) as archive:
             for name in sorted(files):

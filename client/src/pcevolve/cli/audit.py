@@ -32,6 +32,13 @@ UNVERIFIED = {
     "live.html": "the run as it went on, for the owner to look at meanwhile",
 }
 """Entries of a run's folder that do not follow from its record, or are views of it."""
+EncoderWeights = Annotated[
+    str | None,
+    Flag(
+        ("--encoder-weights",),
+        help="The file that the run was given by --set encoder.weights=FILE, if it was.",
+    ),
+]
 
 
 def audit(
@@ -64,10 +71,7 @@ def audit(
             help="Let a run pass whose noise came from a seed (INSECURE).",
         ),
     ] = False,
-    encoder_weights: Annotated[
-        str | None,
-        Flag(help="The file that the run was given by --set encoder.weights=FILE, if it was."),
-    ] = None,
+    encoder_weights: EncoderWeights = None,
     verbose: Verbose = False,
     as_json: Json = False,
 ) -> None:
@@ -97,6 +101,26 @@ def audit(
     more = shlex.join(["pcevolve", "audit", str(folder), *again, "--verbose"])
     more += "" if html else ", or --html for pages"
     _verdict(folder, audited, audited.secure or allow_insecure, as_json, verbose, more)
+
+
+def pack(
+    folder: RunPath,
+    out: Annotated[Path | None, Flag(help="The zip; RUN.zip if not given.")] = None,
+    encoder_weights: EncoderWeights = None,
+) -> None:
+    """Write what may be shared of a finished run as one zip, and nothing else; it audits once it is unzipped.
+
+    The run is audited first. The zip has its release and its record, and the pages that the audit renders of both.
+    """
+    require_run(folder)
+    path = folder.absolute().with_name(f"{folder.absolute().name}.zip") if out is None else out
+    leave_files([folder, encoder_weights], [path.parent])
+    from pcevolve import auditing
+    from pcevolve.session.progress import error_console
+
+    with error_console().status("making everything again from the record ..."):
+        audited = auditing.Audit.of(folder, lambda plan: auditing.find_encoder(plan, encoder_weights))
+    click.echo(auditing.pack(audited, path))
 
 
 def _verdict(folder: Path, audited: Audit, allowed: bool, as_json: bool, verbose: bool, more: str) -> None:

@@ -73,6 +73,10 @@ COMMANDS = {
         "pcevolve.cli.first:fetch_encoder",
         "Download an encoder's published weights; a run itself talks to the configured API and to nobody else.",
     ),
+    "pack": (
+        "pcevolve.cli.audit:pack",
+        "Write what may be shared of a finished run as one zip, and nothing else; it audits once it is unzipped.",
+    ),
     "plan": (
         "pcevolve.cli.finished:plan",
         "Show all that is public of a run: what it sends and promises, its prompts and settings.",

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pcevolve.processes.confinement import ConfinementError, confine_offline, require_confinement
 
 OFFLINE = frozenset(
-    "audit audit-dp budget check classify compare evaluate export init plan report status".split(" ")  # noqa: SIM905
+    "audit audit-dp budget check classify compare evaluate export init pack plan report status".split(" ")  # noqa: SIM905
 )
 """Commands that open no socket and start no program: the kernel sees to it, where it can."""
 

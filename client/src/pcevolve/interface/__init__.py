@@ -20,6 +20,7 @@ from rich.console import Console
 
 from pcevolve.auditing import Audit as AuditResult
 from pcevolve.auditing import find_encoder
+from pcevolve.auditing import pack as write_pack
 from pcevolve.config.config import RunConfig
 from pcevolve.errors import TranscriptError, UsageError
 from pcevolve.interface.options import PlanOptions, RunOptions
@@ -50,6 +51,7 @@ __all__ = [
     "audit",
     "evolve",
     "load",
+    "pack",
     "plan",
     "vary",
 ]
@@ -392,3 +394,28 @@ def audit(
         if html:
             audited.write_pages()
     return audited
+
+
+def pack(
+    run: str | os.PathLike[str],
+    out: str | os.PathLike[str] | None = None,
+    *,
+    encoder_weights: str | None = None,
+) -> Path:
+    """Write what may be shared of a finished run as one zip, and nothing else: ``pcevolve pack`` as a function.
+
+    Args:
+        run: The run's folder, which is audited first.
+        out: The zip; beside the run's folder, under its name, if None.
+        encoder_weights: The file that the run was given as ``encoder_weights``, if it was.
+
+    Returns:
+        The zip. It audits once it is unzipped, and is the same whenever and wherever it is made.
+
+    Raises:
+        UsageError: The run is unfinished or none, or the zip is there already.
+        TranscriptError: The run's audit is broken.
+    """
+    root = Path(run).absolute()
+    path = root.with_name(f"{root.name}.zip") if out is None else Path(out)
+    return write_pack(audit(run, encoder_weights=encoder_weights), path)
