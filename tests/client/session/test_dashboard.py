@@ -135,7 +135,7 @@ def test_without_a_screen_the_path_is_said_and_no_browser_of_a_terminal_takes_it
     for name in SCREENS:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(dashboard.sys, "platform", "linux")
-    monkeypatch.setattr(dashboard.webbrowser, "open", opened.append)
+    monkeypatch.setattr(dashboard, "open_in_browser", opened.append)
     with kept(run, open_it=True) as (_, said):
         assert said.getvalue() == f"this page shows the run: {run}/live.html\n"
     with kept(run) as (_, said):
@@ -147,14 +147,14 @@ def test_without_a_screen_the_path_is_said_and_no_browser_of_a_terminal_takes_it
 def test_with_a_screen_the_page_is_opened_by_its_file_s_address_and_a_browser_that_stays_does_not_hold_the_run(
     name: str, run: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    opened: list[str] = []
+    script, opened = run.parent / "browser", run.parent / "opened"
+    script.write_text(f'#!/bin/sh\necho "$1" > {opened}\nexec sleep 60 0<&- 1>&- 2>&-\n')
+    script.chmod(0o755)
     monkeypatch.setenv(name, "x")
-    monkeypatch.setattr(
-        dashboard.webbrowser, "open", lambda address: opened.append(address) or time.sleep(60)
-    )
+    monkeypatch.setenv("BROWSER", f"{script} %s")
     began = time.monotonic()
     with kept(run, open_it=True) as (_, said):
-        wait_until(lambda: opened == [f"file://{run}/live.html"])
+        wait_until(lambda: opened.exists() and opened.read_text() == f"file://{run}/live.html\n")
         assert said.getvalue() == f"this page shows the run: {run}/live.html\n"
     assert time.monotonic() - began < 30
 

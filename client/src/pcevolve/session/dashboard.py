@@ -11,7 +11,6 @@ import os
 import sys
 import threading
 import time
-import webbrowser
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
@@ -21,6 +20,7 @@ from rich.console import Console
 
 from pcevolve.durable import write_files_durably
 from pcevolve.pages.live import Standing, render_live
+from pcevolve.processes.browser import open_in_browser
 from pcevolve.session.progress import Audience, Progress
 from pcevolve.transcript import RunReader
 from pcevolve.transcript.layout import RunLayout
@@ -105,6 +105,6 @@ def keep_live_page(layout: RunLayout, audience: Audience, open_it: bool) -> Iter
 def show_page(page: Path, console: Console) -> None:
     """Say where a page lies, and open it in the browser if there is a screen."""
     console.print(f"this page shows the run: {page}")
-    # Without a screen the standard library would find a browser for terminals. A thread, for some commands wait.
+    # Without a screen the standard library would find a browser for terminals.
     if sys.platform in ("darwin", "win32") or not SCREENS.isdisjoint(os.environ):
-        threading.Thread(target=webbrowser.open, args=[page.absolute().as_uri()], daemon=True).start()
+        open_in_browser(page.absolute().as_uri())
