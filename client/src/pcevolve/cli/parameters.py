@@ -95,7 +95,8 @@ def _make_parameter(declared: inspect.Parameter) -> click.Parameter:
     is_list = get_origin(annotation) is list
     kind = get_args(annotation)[0] if is_list else annotation
     required = declared.default is declared.empty
-    default = None if required else declared.default
+    # Not given where there is none: click takes None for the value of what is required.
+    usual = {} if required or is_list else {"default": declared.default}
     if isinstance(note, Argument):
         ending = f"{note.metavar}{'...' * is_list}"
         argument = HelpedArgument(
@@ -103,9 +104,9 @@ def _make_parameter(declared: inspect.Parameter) -> click.Parameter:
             type=_type(kind),
             nargs=-1 if is_list else 1,
             required=required,
-            default=None if is_list else default,
             metavar=ending if required else f"[{ending}]",
             callback=(lambda _context, _parameter, value: [*value]) if is_list else None,
+            **usual,
         )
         argument.help = note.help
         return argument
@@ -115,12 +116,12 @@ def _make_parameter(declared: inspect.Parameter) -> click.Parameter:
         is_flag=kind is bool,
         multiple=is_list,
         required=required,
-        default=None if is_list else default,
-        show_default=note.tells and default not in (None, False, ""),
+        show_default=note.tells and usual.get("default") not in (None, False, ""),
         help=note.help,
         metavar=None if kind is bool else note.metavar or _METAVARS[kind],
-        callback=(lambda _context, _parameter, value: [*value] or default) if is_list else None,
+        callback=(lambda _context, _parameter, value: [*value]) if is_list else None,
         shell_complete=_offer(note.complete) if note.complete else None,
+        **usual,
     )
     option.heading = note.heading
     return option
