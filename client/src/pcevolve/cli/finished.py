@@ -218,6 +218,7 @@ def _show(found: dict[str, Any]) -> None:
         console.print(
             f"{measured['word'].upper()}, measured: {measured['sentence']}{advice}", highlight=False
         )
+        console.print(f"on a page, with pictures: {found['use_page']}", highlight=False, soft_wrap=True)
     else:
         console.print("--private IMAGES tells how much of what they teach the dataset teaches, in a word")
     kind = next(each for each in MODALITIES if f"test_{each}s" in found)

@@ -48,6 +48,7 @@ class Worth(PrivateFigures):
         share: Of the way from chance to the private images, what the dataset goes; None where these teach too little.
         shots: Accuracy of the private images themselves, less chance.
         ahead: How much more accurate than what costs no privacy, by its name.
+        accuracies: Of each set, the mean of the judges.
     """
 
     judges: tuple[str, ...]
@@ -55,6 +56,7 @@ class Worth(PrivateFigures):
     share: Interval | None
     shots: Interval
     ahead: Mapping[str, Interval]
+    accuracies: Mapping[str, Interval]
 
     @classmethod
     def of(cls, answers: Mapping[str, Mapping[str, Right]], classes: int) -> Worth:
@@ -84,7 +86,8 @@ class Worth(PrivateFigures):
         ahead = {
             name: Interval.of(means[DATASET] - means[name], drawn[DATASET] - drawn[name]) for name in others
         }
-        return cls(tuple(answers), items, share, shots, ahead)
+        accuracies = {name: Interval.of(means[name], drawn[name]) for name in (*others, DATASET, SHOTS)}
+        return cls(tuple(answers), items, share, shots, ahead, accuracies)
 
     @property
     def word(self) -> Literal["useful", "doubtful", "not useful"]:

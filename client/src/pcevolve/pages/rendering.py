@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import io
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,7 +19,7 @@ from jinja2 import Environment, FunctionLoader, StrictUndefined, Template
 from markupsafe import Markup
 
 from pcevolve.errors import spell_out
-from pcevolve.modality import Look, find_medium
+from pcevolve.modality import Item, Look, find_medium
 from pcevolve.public.figures import in_full
 from pcevolve.public.modality import Kind, reword_for
 
@@ -48,6 +49,15 @@ def make_picture(kind: Kind, data: bytes, wanted: Look | None = None) -> PagePic
     """A small picture of received bytes, or the text that they are."""
     found = find_medium(kind).show(data, wanted)
     return PagePicture(kind, image=encode_uri(found.jpeg) if found.jpeg else "", text=shorten(found.text))
+
+
+def picture_item(kind: Kind, item: Item | None) -> PagePicture:
+    """A small picture of a decoded image, or the text that an item is; for the owner alone where it is private."""
+    if item is None or isinstance(item, str):
+        return PagePicture(kind, text=shorten(item or ""))
+    stream = io.BytesIO()
+    item.convert("RGB").save(stream, "PNG")
+    return make_picture(kind, stream.getvalue())
 
 
 def shorten(text: str) -> str:

@@ -246,6 +246,8 @@ def _next(summary: Mapping[str, Any]) -> Iterator[Line]:
     run = Path(summary["dataset"]).parent
     name = shlex.quote(str(run))
     yield "next", f"open {shlex.quote(str(summary['report']))}"
+    if "use_page" in summary:
+        yield "", f"open {shlex.quote(str(summary['use_page']))}   (is it useful? for you alone)"
     yield "", f"pcevolve audit {name}   (what left, and why)"
     if not summary.get("accuracy"):
         yield "", f"pcevolve evaluate {name} --test FOLDER   (on data of your own)"

@@ -88,6 +88,11 @@ class OwnerFolder:
         return self.root / "evaluation.json"
 
     @property
+    def use_page(self) -> Path:
+        """The page about whether the dataset is useful, where judges measured it."""
+        return self.root / "useful.html"
+
+    @property
     def judgement(self) -> Path:
         """Measurements of ``pcevolve evaluate`` on the owner's data."""
         return self.root / "judgement.json"

@@ -118,6 +118,19 @@ def test_a_run_that_selected_is_compared_with_words_alone(tmp_path: Path, world)
     assert read_runs([root])[0].measured
 
 
+@pytest.mark.models
+def test_the_owner_has_a_page_that_says_if_it_is_useful_and_nobody_else_has(found, world):
+    page = Path(found["use_page"])
+    assert page.stat().st_mode & 0o777 == 0o600
+    assert (world / "run") not in page.parents, "the run's folder may be given away"
+    text = page.read_text("utf-8")
+    assert "Is it useful? Doubtful." in text
+    for name in ("chance", "a random choice", "dataset", "private images"):
+        assert f">{name}</text>" in text
+    assert text.count('alt="private"') == text.count('alt="of the dataset"') == 12, "six images of each class"
+    assert "By cnn, trained on the dataset" in text
+
+
 def test_without_private_images_nothing_says_how_far_a_dataset_goes(tmp_path: Path, world):
     shutil.copytree(world / "run", tmp_path / "run")
     assert "measured" not in judge(tmp_path / "run", world)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +23,8 @@ from pcevolve.evaluation.judge import SEEDS, Features, Judge, Verdict, find_usab
 from pcevolve.evaluation.labelled import RANDOM_CONTROL, SHUFFLED, Labelled, find_control
 from pcevolve.evaluation.worth import DATASET, SHOTS, Right, Worth
 from pcevolve.modality.images.sheet import draw_confusion
+from pcevolve.pages.rendering import picture_item
+from pcevolve.pages.useful import Confusion, Pair, write_use_page
 from pcevolve.private import ProgressCallback, no_progress
 from pcevolve.private.dataset import PrivateDataset
 from pcevolve.public.modality import Kind
@@ -45,6 +48,8 @@ CLASSIFIER = "dp-means-classifier"
 """The name of a run's released class means among the judges."""
 COMPARED = {"dataset": DATASET, "private": SHOTS, "words": FREE["initial"], RANDOM_CONTROL: FREE["random"]}
 """Names in ``Worth`` of the sets that a dataset is compared with."""
+SHOWN = 8
+"""Images of each class on the owner's page."""
 PERMUTATIONS = 10
 """Shuffled controls, each by a permutation of its own: one, or three that agree by luck, say 83 % and chance is 50."""
 
@@ -169,6 +174,8 @@ class Evaluation:
             **self.judge(),
         }
         keep_judgement(self.root, found)
+        if "measured" in found:
+            found["use_page"] = str(self._write_page(found))
         return found
 
     def judge(self) -> dict[str, object]:
@@ -184,6 +191,36 @@ class Evaluation:
             **self._score_classifier(),
             **self._judge_all(sets),
         }
+
+    def _write_page(self, found: Mapping[str, Any]) -> Path:
+        """Write the owner's page about the dataset's use, with examples by the first judge."""
+        row, page = found["judges"][0], OwnerFolder.of(self.root).use_page
+        confusion = Confusion(row["judge"], self.labels, row["dataset"]["confusion"])
+        name = self.root.absolute().name
+        return write_use_page(
+            page, name, self.kind, found["measured"], 1 / len(self.labels), confusion, self._pair_images()
+        )
+
+    def _pair_images(self) -> dict[str, list[Pair]]:
+        """Some images of each class of the dataset, each beside the nearest private one by the first judge."""
+        assert self.private is not None
+        judge, own = self.judges[0], self.private
+        private = judge.look(own.images).reshape(len(own.images), -1)
+        usable = np.flatnonzero(find_usable(private))
+        pairs: dict[str, list[Pair]] = {}
+        for target, label in enumerate(self.labels):
+            shown = [
+                self.dataset.images[place] for place in np.flatnonzero(self.dataset.targets == target)[:SHOWN]
+            ]
+            seen = judge.look(shown).reshape(len(shown), -1)
+            near = [
+                usable[np.square(private[usable] - each).sum(axis=1).argmin()] for each in np.nan_to_num(seen)
+            ]
+            pairs[label] = [
+                Pair(picture_item(self.kind, made), picture_item(self.kind, own.images[place]))
+                for made, place in zip(shown, near, strict=True)
+            ]
+        return pairs
 
     def _judge_all(self, sets: Mapping[str, Labelled]) -> dict[str, object]:
         """Each judge's row, and what those that did not vote say of the dataset's use, where shots say what is due."""

@@ -25,6 +25,7 @@ from pcevolve.evaluation.worth import DATASET, LEAST_ITEMS, SHOTS, WORTHY, Inter
 from pcevolve.evolution import Population
 from pcevolve.modality import find_medium
 from pcevolve.modality.images.appearance import Appearance, find_released_appearance
+from pcevolve.pages.useful import write_use_page
 from pcevolve.private import ProgressCallback, no_progress
 from pcevolve.private.dataset import PrivateDataset
 from pcevolve.public.modality import MODALITIES, Kind, join, reword_for
@@ -161,7 +162,10 @@ def score(outcome: Outcome, told: ProgressCallback = no_progress) -> dict[str, A
         chosen = Labelled.released(control, held_out.labels)
         sets["random"] = chosen.images, chosen.targets.tolist()
     sets["shots"] = label_shots(outcome.components.data)
-    return keep_accuracy(outcome, ask_judges(outcome, held_out, sets, told))
+    kept = keep_accuracy(outcome, ask_judges(outcome, held_out, sets, told))
+    plan, name = outcome.plan, outcome.folder.root.absolute().name
+    write_use_page(outcome.owner.use_page, name, plan.modality.kind, kept["measured"], 1 / len(plan.labels))
+    return {**kept, "use_page": str(outcome.owner.use_page)}
 
 
 def label_shots(private: PrivateDataset) -> LabelledSet:
@@ -194,6 +198,7 @@ def describe_worth(found: Worth, kind: Kind) -> dict[str, Any]:
         "judges": list(found.judges),
         "share": found.share,
         "ahead": dict(found.ahead),
+        "accuracies": dict(found.accuracies),
     }
 
 
