@@ -9,24 +9,13 @@ import sys
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
-from pcevolve.cli.claim import AuditedClaim
-from pcevolve.cli.commands import COMMANDS, app
-from pcevolve.cli.reference import write_keywords, write_reference
 from pcevolve.config.config import RunConfig
 from pcevolve.config.sources import gather
 from pcevolve.config.table import run_options
 from pcevolve.public.declared import list_options
-from pcevolve.session.first.pricing import PlannedRun
 
 ROOT = Path(__file__).parents[3]
-
-
-def test_the_page_about_options_is_what_their_declarations_say():
-    assert (ROOT / "docs" / "options.md").read_text() == write_reference(), "make docs-options writes it"
-    of_python = ROOT / "client" / "src" / "pcevolve" / "interface" / "options.py"
-    assert of_python.read_text() == write_keywords(), "make docs-options writes it"
 
 
 @pytest.mark.parametrize(
@@ -88,36 +77,6 @@ def test_a_wrong_key_is_told_with_the_one_that_may_be_meant(command, said, told)
     refused = command("run", "--private", "digits", "--domain", "x", "--out", "nowhere", "--set", said)
     assert refused.code == 2
     assert refused.said.startswith(f"error: {told}")
-
-
-def test_help_tells_of_every_option_what_it_is_for_its_default_and_its_bounds():
-    shown = CliRunner().invoke(app, ["run", "--help"], terminal_width=120).output
-    page = " ".join(shown.split())
-    for option in list_options(RunConfig):
-        if option.name in RunConfig.MOST_USED:
-            assert f"{option.flag} " in page
-            assert " ".join(option.help.split()[:5]) in page
-    assert "Synthetic images per class, N. [default: 100; 1<=x<=1000000]" in page
-
-
-@pytest.mark.parametrize("model", [PlannedRun, AuditedClaim])
-def test_what_other_commands_share_with_a_run_is_declared_once(model):
-    of_runs = {option.name: option for option in list_options(RunConfig)}
-    shared = [option for option in list_options(model) if option.name in of_runs]
-    own = {"method", "epsilon", "seed"}  # to ask about, and a seed of noise: not those of a run
-    assert {option.name for option in shared} >= {"delta", "relation"}
-    for option in shared:
-        if option.name not in own:
-            run = of_runs[option.name]
-            assert (option.help, option.bounds, option.kind) == (run.help, run.bounds, run.kind)
-
-
-def test_every_command_and_group_answers_to_both_ways_of_asking_for_help():
-    for arguments in ((), *((name,) for name in COMMANDS), ("budget", "show")):
-        pages = [CliRunner().invoke(app, [*arguments, flag]).output for flag in ("-h", "--help")]
-        assert pages[0] == pages[1]
-        assert "Usage: " in pages[0]
-        assert not re.search(r"<[a-z]|\{|\[\[", pages[0]), "what an option takes is in capitals"
 
 
 # -- pcevolve init: a file that a run reads, with what people touch first -----------------------------------------

@@ -1,59 +1,12 @@
-"""A declaration says all of an option, and the public plan repeats it."""
+"""What messages call options, and which of them a plan repeats."""
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
-
-import pytest
-from pydantic import BaseModel, Field
-
 from pcevolve.config.config import RunConfig
-from pcevolve.errors import UsageError
-from pcevolve.public.declared import list_options, spell, validate
+from pcevolve.public.declared import list_options
 from pcevolve.public.modality import Images
-from pcevolve.public.options import Setting
+from pcevolve.public.options import AS_KEYWORDS, advise, say_missing, spell_as, spell_before, suggest
 from pcevolve.public.plan import PublicPlan
-
-SHOWN = Setting()
-Count = Annotated[int, Field(ge=0, le=9, description="How many."), SHOWN]
-
-
-class Declared(BaseModel):
-    """One option of every kind."""
-
-    name: Annotated[str, Field(description="Name."), SHOWN]
-    count: Count | None = None
-    fewer: Annotated[Count, Field(gt=1, lt=5)] = 2
-    share: Annotated[float, Field(ge=0.5, description="Share."), SHOWN] = 0.75
-    kind: Annotated[Literal["a", "b"], Field(description="Kind."), SHOWN] = "a"
-    quiet: Annotated[bool, Field(description="Say nothing."), SHOWN] = False
-    hosts: Annotated[tuple[str, ...], Field(description="Host."), Setting(keyword="host")] = ()
-
-
-def test_an_option_is_all_that_its_declaration_says():
-    options = {option.name: option for option in list_options(Declared)}
-    told = {name: (each.flag, each.kind, each.bounds, each.default) for name, each in options.items()}
-    assert told == {
-        "kind": ("--kind", "a|b", "", "a"),
-        "name": ("--name", "text", "", ""),
-        "count": ("--count", "int", "0<=x<=9", ""),
-        "fewer": ("--fewer", "int", "1<x<5", "2"),
-        "share": ("--share", "number", "x>=0.5", "0.75"),
-        "quiet": ("--quiet", "", "", ""),
-        "host": ("--host", "text", "", ""),
-    }
-    assert options["count"].help == options["fewer"].help == "How many."
-    assert [name for name, each in options.items() if each.required] == ["name"]
-    assert [name for name, each in options.items() if each.is_switch] == ["quiet"]
-    assert [name for name, each in options.items() if each.is_repeated] == ["host"]
-
-
-def test_what_is_wrong_is_told_by_the_name_that_the_command_line_uses():
-    with pytest.raises(UsageError, match=r"^--count: Input should be a valid integer"):
-        validate(Declared, {"name": "x", "count": "many"})
-    assert spell("not_an_option", Declared) == "--not-an-option"
-    assert spell("epsilon", RunConfig) == "--epsilon"
-    assert spell("votes", RunConfig) == "method.votes"
 
 
 def test_what_a_plan_repeats_of_a_run_is_public():
@@ -63,6 +16,23 @@ def test_what_a_plan_repeats_of_a_run_is_public():
     assert all(of_runs[name].setting.public for name in repeated)
 
 
-def test_nothing_of_the_private_side_is_public():
-    private = {"private", "test", "unit_map", "ledger", "api_key_file", "out", "lifetime_epsilon"}
-    assert not [each.name for each in list_options(RunConfig) if each.name in private and each.setting.public]
+def test_an_option_is_called_as_it_was_typed_and_else_by_its_flag_or_its_key():
+    options = {option.name: option for option in list_options(RunConfig)}
+    epsilon, votes = options["epsilon"], options["votes"]
+    assert (epsilon.spelled, votes.spelled) == ("--epsilon", "method.votes")
+    with spell_as({"epsilon": "privacy.epsilon in run.toml"}.get):
+        assert (epsilon.spelled, spell_before("epsilon")) == (
+            "privacy.epsilon in run.toml",
+            "privacy.epsilon in run.toml: ",
+        )
+        assert votes.spelled == "method.votes"
+    with spell_as(AS_KEYWORDS):
+        assert (epsilon.spelled, votes.spelled, advise("epsilon", 10)) == ("epsilon", "votes", "epsilon=10")
+
+
+def test_what_is_missing_is_asked_for_in_one_line():
+    options = {option.name: option for option in list_options(RunConfig)}
+    assert say_missing([options["out"]]) == "--out must be given: --help says more"
+    three = [options[name] for name in ("private", "domain", "out")]
+    assert say_missing(three) == "--private, --domain and --out must be given: --help says more"
+    assert suggest("dleta", options) == "; did you mean delta?"

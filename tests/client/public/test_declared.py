@@ -1,0 +1,54 @@
+"""A declaration says all of an option."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import pytest
+from pydantic import BaseModel, Field
+
+from pcevolve.config.config import RunConfig
+from pcevolve.errors import UsageError
+from pcevolve.public.declared import list_options, spell, validate
+from pcevolve.public.options import Setting
+
+SHOWN = Setting()
+Count = Annotated[int, Field(ge=0, le=9, description="How many."), SHOWN]
+
+
+class Declared(BaseModel):
+    """One option of every kind."""
+
+    name: Annotated[str, Field(description="Name."), SHOWN]
+    count: Count | None = None
+    fewer: Annotated[Count, Field(gt=1, lt=5)] = 2
+    share: Annotated[float, Field(ge=0.5, description="Share."), SHOWN] = 0.75
+    kind: Annotated[Literal["a", "b"], Field(description="Kind."), SHOWN] = "a"
+    quiet: Annotated[bool, Field(description="Say nothing."), SHOWN] = False
+    hosts: Annotated[tuple[str, ...], Field(description="Host."), Setting(keyword="host")] = ()
+
+
+def test_an_option_is_all_that_its_declaration_says():
+    options = {option.name: option for option in list_options(Declared)}
+    told = {name: (each.flag, each.kind, each.bounds, each.default) for name, each in options.items()}
+    assert told == {
+        "kind": ("--kind", "a|b", "", "a"),
+        "name": ("--name", "text", "", ""),
+        "count": ("--count", "int", "0<=x<=9", ""),
+        "fewer": ("--fewer", "int", "1<x<5", "2"),
+        "share": ("--share", "number", "x>=0.5", "0.75"),
+        "quiet": ("--quiet", "", "", ""),
+        "host": ("--host", "text", "", ""),
+    }
+    assert options["count"].help == options["fewer"].help == "How many."
+    assert [name for name, each in options.items() if each.required] == ["name"]
+    assert [name for name, each in options.items() if each.is_switch] == ["quiet"]
+    assert [name for name, each in options.items() if each.is_repeated] == ["host"]
+
+
+def test_what_is_wrong_is_told_by_the_name_that_the_command_line_uses():
+    with pytest.raises(UsageError, match=r"^--count: Input should be a valid integer"):
+        validate(Declared, {"name": "x", "count": "many"})
+    assert spell("not_an_option", Declared) == "--not-an-option"
+    assert spell("epsilon", RunConfig) == "--epsilon"
+    assert spell("votes", RunConfig) == "method.votes"
