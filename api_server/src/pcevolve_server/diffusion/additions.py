@@ -44,14 +44,6 @@ logger = logging.getLogger(__name__)
 _SAFE = ".safetensors"
 _USUAL_NAME = "pytorch_lora_weights.safetensors"
 _ADAPTER = "lora"
-_OTHER_KIND: Final = "it is a LoHa, a LoKr or a DoRA, which diffusers does not read: convert it into a LoRA"
-_MISFITS: Final = {
-    "size mismatch": "its weights have other shapes",
-    "not found in the base model": "it changes layers that the model has not",
-    ".hada_": _OTHER_KIND,
-    ".lokr_": _OTHER_KIND,
-}
-"""What the library says of a LoRA that does not fit, and what that means."""
 
 
 def add_lora(lora: Lora, pipeline: DiffusionPipeline, settings: ModelSettings) -> None:
@@ -77,11 +69,11 @@ def add_lora(lora: Lora, pipeline: DiffusionPipeline, settings: ModelSettings) -
             found = pipeline.lora_state_dict(folder, **where)
             pipeline.load_lora_weights(folder, adapter_name=_ADAPTER, **where)
     except LOAD_ERRORS as error:
-        if reason := next((why for said, why in _MISFITS.items() if said in str(error)), None):
-            raise ModelLoadError(f"{misfit}: {reason}") from error
         raise ModelLoadError(sources.explain_failure(lora.source, "LoRA", error)) from error
     if any("dora_scale" in each for each in said):  # which the library leaves out, and goes on
-        raise ModelLoadError(f"the LoRA {lora.source}: {_OTHER_KIND}")
+        raise ModelLoadError(
+            f"the LoRA {lora.source} is a DoRA, which diffusers reads in part: convert it into a LoRA"
+        )
     changed = _list_changed_parts(pipeline)
     if not changed:
         raise ModelLoadError(f"{misfit}: it has no weights for it")
@@ -177,7 +169,7 @@ def add_textual_inversion(embedding: Embedding, pipeline: DiffusionPipeline, set
 
 
 def _require_fit(found: dict[str, Tensor], pipeline: DiffusionPipeline) -> None:
-    """Refuse vectors that a model's text encoders cannot read, or one of them would not.
+    """Refuse vectors that one of a model's text encoders would not read, or that are no numbers.
 
     Raises:
         ValueError: They are of another family of models, or damaged.
@@ -188,13 +180,7 @@ def _require_fit(found: dict[str, Tensor], pipeline: DiffusionPipeline) -> None:
             f"it has vectors for {len(found)} text encoder(s) and not for the {len(has)} of the model, so it was made"
             f" for {'another' if len(has) > 1 else 'SDXL or another'} family of models"
         )
-    for end, vectors in found.items():
-        width = getattr(pipeline, f"text_encoder{end}").get_input_embeddings().weight.shape[-1]
-        if vectors.shape[-1] != width:
-            raise ValueError(
-                f"its vectors are of incorrect shape: they have {vectors.shape[-1]} numbers, and those of the model's"
-                f" text encoder {width}, so it was made for another family of models"
-            )
+    for vectors in found.values():
         if not torch.isfinite(vectors).all():
             raise ValueError("its vectors have values that are no numbers: it is damaged")
 
@@ -307,17 +293,7 @@ def load_adapter(settings: ModelSettings, pipeline: DiffusionPipeline) -> Adapte
             source, subfolder=subfolder, weight_name=weights, local_files_only=settings.offline
         )
     except LOAD_ERRORS as error:
-        if "expected shape" in str(error):
-            raise ModelLoadError(
-                f"the IP-Adapter {settings.adapter} is not for {settings.model}: its weights have other shapes"
-            ) from error
-        if (local := Path(source)).is_dir() and not (local / subfolder / "image_encoder").is_dir():
-            raise ModelLoadError(
-                f"the IP-Adapter {settings.adapter}: there is no folder image_encoder beside its weights, which shows"
-                " images to it; download it, too"
-            ) from error
         raise ModelLoadError(sources.explain_failure(settings.adapter, "IP-Adapter", error)) from error
-    _require_fitting_image_encoder(settings.adapter, pipeline)
     local = Path(settings.adapter).expanduser()
     return Adapter(local.resolve().stem if local.exists() else settings.adapter, settings.adapter_scale)
 
@@ -340,23 +316,6 @@ def _load_image_encoder(source: str, subfolder: str, dtype: torch.dtype, setting
     if lacking := sorted(found["missing_keys"]):
         raise ValueError(f"its image_encoder has no weights for {lacking[0]}: download it again, whole")
     return encoder
-
-
-def _require_fitting_image_encoder(name: str, pipeline: DiffusionPipeline) -> None:
-    """Refuse an image encoder that sees in other numbers than an adapter reads; of SDXL there are two kinds."""
-    for projection in pipeline.unet.encoder_hid_proj.image_projection_layers:
-        plain = isinstance(projection, ImageProjection)
-        reads = getattr(
-            projection.image_embeds if plain else getattr(projection, "proj_in", None), "in_features", None
-        )
-        config = pipeline.image_encoder.config
-        sees = config.projection_dim if plain else config.hidden_size
-        if reads not in (None, sees):
-            raise ModelLoadError(
-                f"the IP-Adapter {name} reads {reads} numbers of an image, and the image_encoder beside it gives"
-                f" {sees}: put the one there that it was trained with (of adapters called vit-h, also of SDXL's, that"
-                " of models/image_encoder)"
-            )
 
 
 def _place(settings: ModelSettings, xl: bool) -> tuple[str, str, str]:

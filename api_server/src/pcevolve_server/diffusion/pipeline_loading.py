@@ -61,7 +61,10 @@ def find(settings: ModelSettings) -> Source:
     folder = place if file is None else _configuration(file, settings)
     local = Path(folder) if file is None and Path(folder).is_dir() else None
     if local and not (local / parts.INDEX).is_file():
-        raise ModelLoadError(f"cannot serve {settings.model}: {parts.NO_MODEL}")
+        raise ModelLoadError(
+            f"cannot serve {settings.model}: it has no {parts.INDEX}: give a folder in the layout of diffusers, or one"
+            " file with all weights of a model"
+        )
     try:
         index = DiffusionPipeline.load_config(folder, local_files_only=settings.offline)
     except LOAD_ERRORS as error:
@@ -69,9 +72,6 @@ def find(settings: ModelSettings) -> Source:
     found = Source(folder, file, dict(index))
     if reason := _unfit(found):
         raise ModelLoadError(f"cannot serve {settings.model}: {reason}")
-    fault = parts.find_fault(local, found.index) if local else parts.find_wordless(Path(folder), found.index)
-    if fault:
-        raise ModelLoadError(f"cannot load the model {settings.model}: {fault}")
     return found
 
 
@@ -98,23 +98,11 @@ def load(source: Source, settings: ModelSettings, device: torch.device) -> Diffu
     try:
         with parts.hear("transformers.modeling_utils") as said:
             pipeline = _read(source, settings, dtype)
-    except SingleFileComponentError as error:
-        raise ModelLoadError(
-            f"cannot load the model {settings.model}: the file has not all of the model's networks; serve a folder"
-            f" with all of them. Cause: {_first_line(error)}"
-        ) from error
-    except LOAD_ERRORS as error:
-        if package := _QUANTISED.search(str(error)):
-            raise ModelLoadError(
-                f"cannot load the model {settings.model}: its weights are packed by {package[1]}, which is not"
-                " installed: serve the model as it was before"
-            ) from error
+    except (*LOAD_ERRORS, SingleFileComponentError) as error:
         if "meta tensor" in str(error):  # what was not in the file has no memory
             raise ModelLoadError(f"cannot load the model {settings.model}: {parts.LACKS_SOME}") from error
         raise ModelLoadError(sources.explain_failure(settings.model, "model", error)) from error
-    # Again, for only now all of a model of the hub is there, or what is cached of it.
-    wordless = parts.find_wordless(_on_disk(source.folder), source.index)
-    if fault := parts.find_lacking(said) or parts.find_unfilled(pipeline) or wordless:
+    if fault := parts.find_fault(_on_disk(source.folder), pipeline, said):
         raise ModelLoadError(f"cannot load the model {settings.model}: {fault}")
     if source.file is not None:
         _set_prediction_type(pipeline, source.file, settings.model)
@@ -123,7 +111,6 @@ def load(source: Source, settings: ModelSettings, device: torch.device) -> Diffu
 
 
 _SCALED: Final = re.compile(r"scaled_fp8$|scale_weight$|weight_scale$|comfy_quant$")
-_QUANTISED: Final = re.compile(r"No package metadata was found for ([\w-]+)")
 
 
 def _set_prediction_type(pipeline: DiffusionPipeline, file: Path, name: str) -> None:

@@ -142,20 +142,6 @@ def check(text_to_image: DiffusionPipeline, image_to_image: DiffusionPipeline) -
         raise ModelLoadError(f"{type(text_to_image).__name__} is no latent diffusion model")
     if not hasattr(text_to_image, "unet") or is_edit(image_to_image):
         return
-    two = family_of(type(text_to_image).__name__).encoders > 1
-    built = text_to_image.unet.config.addition_embed_type
-    if two != (built == "text_time") and family(text_to_image).startswith("stable-diffusion"):
-        raise ModelLoadError(
-            f"its index names {type(text_to_image).__name__}, and its UNet is {'none' if two else 'one'} of SDXL:"
-            " the folder has parts of two models"
-        )
-    if is_classic(text_to_image) and isinstance(reads := text_to_image.unet.config.cross_attention_dim, int):
-        told = text_to_image.text_encoder.config.hidden_size
-        if told != reads:
-            raise ModelLoadError(
-                f"its text encoder makes {told} numbers for a word, and its UNet reads {reads}: the folder has parts of"
-                " two models"
-            )
     taken, made = text_to_image.unet.config.in_channels, text_to_image.vae.config.latent_channels
     if taken != made:
         raise ModelLoadError(
