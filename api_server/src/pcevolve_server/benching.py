@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
-import sys
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 import typer
 from PIL import Image
@@ -43,15 +42,10 @@ async def _measure(settings: Settings) -> Capacity:
         return await measure(engine, settings, _tell)
     finally:
         await engine.close()
-        if sys.stderr.isatty():
-            _tell("")
 
 
 def _tell(what: str) -> None:
-    if sys.stderr.isatty():
-        typer.echo(f"\r\033[K{what}", nl=False, err=True)
-    else:
-        typer.echo(what, err=True)
+    typer.echo(what, err=True)
 
 
 @dataclass(frozen=True)
@@ -70,10 +64,6 @@ class Figure:
     seconds: float
     images_per_second: float
 
-    def as_text(self) -> str:
-        """A line of the table."""
-        return f"{self.verb:16}{self.images:14}{self.seconds:10.3g}{self.images_per_second:10.3g}"
-
 
 @dataclass(frozen=True)
 class Capacity:
@@ -87,51 +77,30 @@ class Capacity:
     replicas: int
     figures: tuple[Figure, ...]
 
-    @property
-    def subject(self) -> str:
-        """A line about the model and the images that it drew."""
-        varied = "to its own degree" if self.strength is None else f"at strength {self.strength:g}"
-        return f"{self.model}: {self.size} pixels, {self.steps} steps, guidance {self.guidance:g}, variations {varied}"
-
-    @property
-    def lone_seconds(self) -> float:
-        """Seconds of an image that nobody shares a run with."""
-        return self.figures[0].seconds
-
-    @property
-    def best(self) -> dict[str, Figure]:
-        """Of each verb the figure with most images per second."""
-        verbs = dict.fromkeys(figure.verb for figure in self.figures)
-        return {
-            verb: max(
-                (each for each in self.figures if each.verb == verb), key=lambda each: each.images_per_second
-            )
-            for verb in verbs
-        }
-
     def as_json(self) -> dict[str, object]:
         """The figures for a program, with what they imply."""
-        made = self.best["text-to-image"].images_per_second
+        made = max(each.images_per_second for each in self.figures if each.verb == "text-to-image")
         return asdict(self) | {
-            "lone_image_seconds": self.lone_seconds,
+            "lone_image_seconds": self.figures[0].seconds,
             "images_per_hour": round(3600 * made),
             "seconds_for_1500_candidates": round(_RUN_IMAGES / made, 1),
         }
 
     def as_text(self) -> str:
         """A table, and what it implies."""
-        lines = [
-            f"{self.subject}; {self.replicas} at once",
-            f"{'':16}{'images a run':>14}{'seconds':>10}{'images/s':>10}",
-            *(figure.as_text() for figure in self.figures),
-        ]
+        varied = "to its own degree" if self.strength is None else f"at strength {self.strength:g}"
         implied = self.as_json()
         return "\n".join([
-            *lines,
+            f"{self.model}: {self.size} pixels, {self.steps} steps, guidance {self.guidance:g}, variations {varied};"
+            f" {self.replicas} at once",
+            f"{'':16}{'images a run':>14}{'seconds':>10}{'images/s':>10}",
+            *(
+                f"{each.verb:16}{each.images:14}{each.seconds:10.3g}{each.images_per_second:10.3g}"
+                for each in self.figures
+            ),
             f"That is {implied['images_per_hour']} images an hour for those who ask for many; a lone one takes"
-            f" {implied['lone_image_seconds']:.2g} s.",
-            "A run of pcevolve with three classes of 500 candidates waits"
-            f" {_spell_seconds(float(str(implied['seconds_for_1500_candidates'])))} for its images.",
+            f" {implied['lone_image_seconds']:.2g} s. A run of pcevolve with three classes of 500 candidates waits"
+            f" {implied['seconds_for_1500_candidates']} seconds for its images.",
         ])  # fmt: skip
 
 
@@ -144,39 +113,26 @@ async def measure(engine: Engine, settings: Settings, tell: Progress) -> Capacit
     info = engine.descriptions[0].info
     if info.base_resolution is None:
         raise SettingsError(f"{info.id} writes text: bench measures models that make images")
-    recipes = _recipes(info)
-    asked_for = [(verb, images) for verb in recipes for images in _sizes(engine, settings)]
-    figures = []
-    for number, (verb, images) in enumerate(asked_for, start=1):
-        tell(f"{number} of {len(asked_for)}: {verb}, {images} images a run")
-        figures.append(await _figure(engine, verb, recipes[verb], images))
-    asked = recipes["text-to-image"]
-    return Capacity(
-        info.id,
-        f"{asked.width} x {asked.height}",
-        asked.steps,
-        asked.guidance,
-        recipes["image-to-image"].strength if info.strengths else None,
-        engine.replicas,
-        tuple(figures),
-    )
-
-
-def _recipes(info: ModelInfo) -> dict[str, Recipe]:
-    size, found = info.size, info.recommended
-    steps = found.steps if found else 50
-    guidance = found.guidance if found else 7.5
-    strength = round((found.strength_low + found.strength_high) / 2, 2) if found else 0.6
-    return {
-        "text-to-image": Recipe(size.width, size.height, steps, guidance),
-        "image-to-image": Recipe(size.width, size.height, steps, guidance, strength=strength),
-    }
-
-
-def _sizes(engine: Engine, settings: Settings) -> Sequence[int]:
-    """Powers of two up to the largest run that the queue would make."""
+    asked, varied = _recipes(info)
     most = settings.model.largest_batch(engine.descriptions[0].bit_exact_batch_size)
-    return [*(2**power for power in range(most.bit_length()) if 2**power < most), most]
+    # Powers of two up to the largest run that the queue would make.
+    sizes = [*(2**power for power in range(most.bit_length()) if 2**power < most), most]
+    figures = []
+    for verb, recipe in (("text-to-image", asked), ("image-to-image", varied)):
+        for images in sizes:
+            tell(f"{verb}, {images} images a run, of {most} at most")
+            figures.append(await _figure(engine, verb, recipe, images))
+    size, strength = f"{asked.width} x {asked.height}", varied.strength if info.strengths else None
+    return Capacity(info.id, size, asked.steps, asked.guidance, strength, engine.replicas, tuple(figures))
+
+
+def _recipes(info: ModelInfo) -> tuple[Recipe, Recipe]:
+    """Settings of an image from a prompt, and of a variation."""
+    size, found = info.size, info.recommended
+    steps, guidance = (found.steps, found.guidance) if found else (50, 7.5)
+    strength = round((found.strength_low + found.strength_high) / 2, 2) if found else 0.6
+    drawn = Recipe(size.width, size.height, steps, guidance)
+    return drawn, replace(drawn, strength=strength)
 
 
 async def _figure(engine: Engine, verb: str, recipe: Recipe, images: int) -> Figure:
@@ -195,7 +151,3 @@ async def _figure(engine: Engine, verb: str, recipe: Recipe, images: int) -> Fig
 
 async def _all(engine: Engine, tasks: Sequence[Task]) -> None:
     await asyncio.gather(*(engine.run(tasks) for _ in range(engine.replicas)))
-
-
-def _spell_seconds(seconds: float) -> str:
-    return f"{seconds:.0f} seconds" if seconds < 120 else f"{seconds / 60:.0f} minutes"

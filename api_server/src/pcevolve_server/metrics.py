@@ -1,45 +1,56 @@
 """Prometheus metrics of one app; a registry of its own, so that two apps can live in one process."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import TypeVar
 
-from prometheus_client import (
-    CollectorRegistry,
-    Counter,
-    Gauge,
-    Histogram,
-    ProcessCollector,
-    generate_latest,
-)
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from pcevolve_server import models
 from pcevolve_server.engines import Engine
 
+_Family = TypeVar("_Family", CounterMetricFamily, GaugeMetricFamily)
 _BATCH_BUCKETS = (1, 2, 4, 8, 16, 32, 64)
 _STAGE_BUCKETS = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 100, 300)
 _SECONDS_BUCKETS = (0.01, 0.1, 0.5, 1, 2, 5, 10, 30, 60, 120, 300)
 
 
-class _DeviceMemory(Collector):
-    """Bytes that PyTorch holds on GPUs for the models, in this process and in those of its engine."""
+class _EngineCollector(Collector):
+    """What an engine knows when it is asked: memory of GPUs, and how often which models came and went."""
 
     def __init__(self) -> None:
         self.engine: Engine | None = None
 
-    def collect(self) -> Iterator[GaugeMetricFamily]:
-        """One sample for each GPU that anything is held on, or that this process uses."""
-        bytes_by_device = models.gpu_memory()
+    def collect(self) -> Iterator[CounterMetricFamily | GaugeMetricFamily]:
+        """One sample for each GPU that anything is held on, or that this process uses, and for each model."""
+        held = models.gpu_memory()
         if self.engine is not None:
-            bytes_by_device.update(self.engine.device_memory)
-        if not bytes_by_device:
-            return
-        found = GaugeMetricFamily(
-            "pcevolve_device_memory_bytes", "Memory in use on a GPU.", labels=["device"]
-        )
-        for device, held in sorted(bytes_by_device.items()):
-            found.add_metric([device], held)
-        yield found
+            held.update(self.engine.device_memory)
+            for name, told, counts in (
+                (
+                    "pcevolve_model_loads",
+                    "Times that a model was brought into memory.",
+                    self.engine.traffic.loads,
+                ),
+                (
+                    "pcevolve_model_evictions",
+                    "Times that a model was dropped for others.",
+                    self.engine.traffic.evictions,
+                ),
+            ):
+                yield _fill(CounterMetricFamily(name, told, labels=["model"]), counts.copy())
+        if held:
+            gauge = GaugeMetricFamily(
+                "pcevolve_device_memory_bytes", "Memory in use on a GPU.", labels=["device"]
+            )
+            yield _fill(gauge, held)
+
+
+def _fill(family: _Family, counts: Mapping[str, int]) -> _Family:
+    for name, count in sorted(counts.items()):
+        family.add_metric([name], count)
+    return family
 
 
 class Metrics:
@@ -49,8 +60,8 @@ class Metrics:
         """Register every metric at zero."""
         registry = self.registry = CollectorRegistry()
         ProcessCollector(registry=registry)
-        self._device_memory = _DeviceMemory()
-        registry.register(self._device_memory)
+        self._engine = _EngineCollector()
+        registry.register(self._engine)
         self.requests = Counter(
             "pcevolve_requests", "Requests answered.", ["route", "status"], registry=registry
         )
@@ -92,29 +103,10 @@ class Metrics:
 
     def watch(self, engine: Engine) -> None:
         """Tell from now on how often an engine's models come and go, and what they hold on GPUs."""
-        self._device_memory.engine = engine
+        self._engine.engine = engine
         for each in engine.descriptions:
             self.exact.labels(each.info.id, each.info.exact or "not said").set(1)
-        self.registry.register(_TrafficCollector(engine))
 
     def text(self) -> bytes:
         """Return the exposition format."""
         return generate_latest(self.registry)
-
-
-class _TrafficCollector(Collector):
-    """Reads how often models came and went when it is asked; their names are those that the server was started with."""
-
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
-
-    def collect(self) -> Iterator[CounterMetricFamily]:
-        traffic = self._engine.traffic
-        for name, told, counts in (
-            ("pcevolve_model_loads", "Times that a model was brought into memory.", traffic.loads),
-            ("pcevolve_model_evictions", "Times that a model was dropped for others.", traffic.evictions),
-        ):
-            family = CounterMetricFamily(name, told, labels=["model"])
-            for model, count in sorted(counts.copy().items()):
-                family.add_metric([model], count)
-            yield family

@@ -83,9 +83,8 @@ def without_merges(folder: Path) -> None:
 
 
 LACKING: dict[str, tuple[Callable[[Path], object], str]] = {
-    "no network": (without("unet"), "cannot load the model .*unet"),
-    "no tokenizer": (without("tokenizer"), "cannot load the model"),
-    "no scheduler": (without("scheduler"), "cannot load the model .*scheduler"),
+    "no network": (without("unet"), "its folder has no unet: download the model again"),
+    "no tokenizer": (without("tokenizer"), "its folder has no tokenizer"),
     "a pointer": (pointer, "cannot load the model"),
     "an empty file": (lambda folder: (folder / UNET).write_bytes(b""), "cannot load the model"),
     "a file that was cut off": (cut, "cannot load the model"),
@@ -94,8 +93,8 @@ LACKING: dict[str, tuple[Callable[[Path], object], str]] = {
     "no weights for some layers": (without_weights, "unet lacks weights of some layers: download the model"),
     "no weights for some words": (without_words, "text_encoder lacks weights of some layers: download"),
     "an encoder, as of a refiner": (without_first_encoder, "it is a refiner"),
-    "words of its tokenizer": (without_a_vocabulary, "tokenizer has no words, or no rules to cut them by"),
-    "rules of its tokenizer": (without_merges, "tokenizer has no words, or no rules to cut them by"),
+    "words of its tokenizer": (without_a_vocabulary, "tokenizer has no words: download"),
+    "rules of its tokenizer": (without_merges, "cannot load the model .*merges"),
     "networks for PyTorch": (of_another_library, "its networks are for ONNX Runtime"),
 }
 

@@ -293,7 +293,8 @@ def load_adapter(settings: ModelSettings, pipeline: DiffusionPipeline) -> Adapte
             source, subfolder=subfolder, weight_name=weights, local_files_only=settings.offline
         )
     except LOAD_ERRORS as error:
-        raise ModelLoadError(sources.explain_failure(settings.adapter, "IP-Adapter", error)) from error
+        said = sources.explain_failure(settings.adapter, "IP-Adapter", error)
+        raise ModelLoadError(f"{said} (beside its weights it needs its folder image_encoder)") from error
     local = Path(settings.adapter).expanduser()
     return Adapter(local.resolve().stem if local.exists() else settings.adapter, settings.adapter_scale)
 

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from diffusers import DiffusionPipeline
 from safetensors import SafetensorError, safe_open
 from torch import nn
 
 INDEX: Final = "model_index.json"
-LACKS_SOME: Final = "it lacks weights of some layers: download the model again, whole"
+_AGAIN: Final = "download the model again, whole"
+LACKS_SOME: Final = f"it lacks weights of some layers: {_AGAIN}"
 _MISSING: Final = re.compile(r"LOAD REPORT from: (\S+).*\| *MISSING\b", re.DOTALL)
 _COLOURS: Final = re.compile(r"\x1b\[[0-9;]*m")
 _WORDS: Final = {
@@ -36,6 +37,15 @@ def names_in(file: Path) -> Collection[str]:
         return ()
 
 
+def find_missing(folder: Path, index: Mapping[str, Any]) -> str | None:
+    """Say which part that an index names has no folder; None where all have."""
+    for name, kind in index.items():
+        is_part = not name.startswith("_") and isinstance(kind, list | tuple) and kind[-1] is not None
+        if is_part and not any((folder / name).glob("*")):
+            return f"its folder has no {name}: {_AGAIN}"
+    return None
+
+
 def find_fault(folder: Path, pipeline: DiffusionPipeline, said: Iterable[str]) -> str | None:
     """Say which part of a model that was read is not whole; None where all are.
 
@@ -45,15 +55,13 @@ def find_fault(folder: Path, pipeline: DiffusionPipeline, said: Iterable[str]) -
     """
     for told in said:
         if lacking := _MISSING.search(told):
-            return f"{Path(lacking[1]).name} lacks weights of some layers: download the model again, whole"
+            return f"{Path(lacking[1]).name} lacks weights of some layers: {_AGAIN}"
     for name, network in pipeline.components.items():
         if isinstance(network, nn.Module) and any(each.is_meta for each in network.state_dict().values()):
-            return f"{name} lacks weights of some layers: download the model again, whole"
+            return f"{name} lacks weights of some layers: {_AGAIN}"
     for place in folder.glob("tokenizer*"):
-        there = {each.name for each in place.glob("*")}
-        # A tokenizer without words is made up empty; without rules it cuts words into letters.
-        if not there & _WORDS or ("vocab.json" in there and not there & {"merges.txt", "tokenizer.json"}):
-            return f"{place.name} has no words, or no rules to cut them by: download the model again, whole"
+        if not _WORDS & {each.name for each in place.glob("*")}:
+            return f"{place.name} has no words: {_AGAIN}"
     return None
 
 

@@ -72,6 +72,8 @@ def find(settings: ModelSettings) -> Source:
     found = Source(folder, file, dict(index))
     if reason := _unfit(found):
         raise ModelLoadError(f"cannot serve {settings.model}: {reason}")
+    if local and (missing := parts.find_missing(local, found.index)):
+        raise ModelLoadError(f"cannot load the model {settings.model}: {missing}")
     return found
 
 

@@ -25,7 +25,7 @@ from transformers import (
 )
 
 from pcevolve_server import networks, sources
-from pcevolve_server.errors import AbandonedError, InvalidRequestError, ModelLoadError
+from pcevolve_server.errors import InvalidRequestError, ModelLoadError
 from pcevolve_server.model_settings import Batching, ModelSettings, Precision
 from pcevolve_server.networks import LOAD_ERRORS, weight
 from pcevolve_server.work import Completion, IsCancelled, TextRecipe, TextTask, never_cancelled
@@ -101,11 +101,8 @@ class LanguageModel:
         """
         started, recipe = time.monotonic(), tasks[0].recipe
         prompts = [self._prompt(task) for task in tasks]
-        watch = Watch(is_cancelled)
         with self._interrupter.listening(is_cancelled):
-            written = self._continue(prompts, recipe, [task.seed for task in tasks], watch)
-        if watch.gave_up:
-            raise AbandonedError("nobody waits for it any more")
+            written = self._continue(prompts, recipe, [task.seed for task in tasks])
         seconds = {"write_text": (time.monotonic() - started) / len(tasks)}
         return [
             self._completion(prompt, tokens, recipe, seconds)
@@ -122,7 +119,7 @@ class LanguageModel:
         return min(recipe.tokens, self._context // 2)
 
     def _continue(
-        self, prompts: Sequence[_Prompt], recipe: TextRecipe, seeds: Sequence[int], watch: Watch
+        self, prompts: Sequence[_Prompt], recipe: TextRecipe, seeds: Sequence[int]
     ) -> list[list[int]]:
         """The new tokens of each row; after its end a row is padded."""
         longest = max(len(each.tokens) for each in prompts)
@@ -135,7 +132,7 @@ class LanguageModel:
             attention_mask=torch.tensor(seen, device=device),
             generation_config=self._plan(recipe),
             logits_processor=LogitsProcessorList([Drawn(seeds, recipe.temperature, recipe.top_p)]),
-            stopping_criteria=StoppingCriteriaList([watch, *stops]),
+            stopping_criteria=StoppingCriteriaList(stops),
         )
         return [[int(token) for token in row[longest:]] for row in found]
 
@@ -287,22 +284,6 @@ class Drawn(LogitsProcessor):  # type: ignore[misc] # the library has no types h
 
 _TAIL = 4 * limits.MAX_STOP_CHARS
 """Tokens, of a byte or more, that the longest stop fits into, wherever it ends."""
-
-
-class Watch(StoppingCriteria):  # type: ignore[misc] # the library has no types here
-    """Ends a run that nobody wants any more, after the token that it is at.
-
-    Attributes:
-        gave_up: Whether it did.
-    """
-
-    def __init__(self, is_cancelled: IsCancelled) -> None:
-        self._is_cancelled, self.gave_up = is_cancelled, False
-
-    def __call__(self, input_ids: Tensor, scores: Tensor, **_: Any) -> Tensor:  # noqa: ANN401 - the library's own
-        """Return which rows end: none, or all."""
-        self.gave_up = self.gave_up or self._is_cancelled()
-        return torch.full((len(input_ids),), self.gave_up, device=input_ids.device)
 
 
 class Stops(StoppingCriteria):  # type: ignore[misc] # the library has no types here

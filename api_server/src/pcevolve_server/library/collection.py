@@ -13,6 +13,7 @@ from itertools import compress
 from pathlib import Path
 
 import numpy as np
+import typer
 from numpy.typing import NDArray
 from PIL import Image
 
@@ -24,49 +25,7 @@ from pcevolve_shared import images, limits
 
 logger = logging.getLogger(__name__)
 
-_LOG_SECONDS, _BAR_SECONDS = 10, 0.2
-_WIDTH = 30  # characters
-
-
-class Progress:
-    """Tells about a number of equal steps."""
-
-    def __init__(self, total: int, done: int) -> None:
-        """Begin.
-
-        Args:
-            done: Steps that an earlier start has left behind; they say nothing about the pace.
-        """
-        self._total, self._begun_with, self._done = total, done, done
-        self._started = self._told = time.monotonic()
-        self._terminal = sys.stderr.isatty()
-
-    def advance(self, steps: int) -> None:
-        """Note that so many steps were made; says so from time to time."""
-        self._done += steps
-        now = time.monotonic()
-        if now - self._told >= (_BAR_SECONDS if self._terminal else _LOG_SECONDS):
-            self._told = now
-            self._tell(now)
-
-    def finish(self) -> None:
-        """End the bar's line."""
-        if self._terminal and self._done > self._begun_with:
-            self._tell(time.monotonic())
-            sys.stderr.write("\n")
-
-    def _tell(self, now: float) -> None:
-        made = self._done - self._begun_with
-        left = round((now - self._started) / made * (self._total - self._done)) if made else None
-        if self._terminal:
-            filled = _WIDTH * self._done // self._total
-            until = "" if left is None else f", {left // 60}:{left % 60:02d} left"
-            bar = "█" * filled + " " * (_WIDTH - filled)
-            sys.stderr.write(f"\rindexing |{bar}| {self._done}/{self._total}{until}  ")
-            sys.stderr.flush()
-        else:
-            facts = {"images": self._done, "images_in_all": self._total, "seconds_left": left}
-            logger.info("indexing the library", extra=facts)
+_LOG_SECONDS = 10
 
 
 _NAMED = 5  # files named in one message
@@ -147,9 +106,12 @@ def _complete(
     known: NDArray[np.bool_],
 ) -> None:
     """Add what was missing, which is kept, too."""
-    progress = Progress(len(listing.images), int(known.sum()))
-    missing = np.flatnonzero(~known)
-    with ThreadPoolExecutor(threads, thread_name_prefix="library") as pool:
+    missing, told = np.flatnonzero(~known), time.monotonic()
+    hidden = not sys.stderr.isatty()
+    bar = typer.progressbar(
+        length=len(missing), label="indexing", show_pos=True, file=sys.stderr, hidden=hidden
+    )
+    with ThreadPoolExecutor(threads, thread_name_prefix="library") as pool, bar:
         for places in np.split(missing, range(_KEPT_AT_ONCE, len(missing), _KEPT_AT_ONCE)):
             images = [listing.images[place] for place in places]
             found = _measure(listing.root, images, embedder, pool, stopping)
@@ -159,8 +121,10 @@ def _complete(
                 found.digests,
                 found.codes,
             )
-            progress.advance(len(places))
-    progress.finish()
+            bar.update(len(places))
+            if time.monotonic() - told >= _LOG_SECONDS:
+                told = time.monotonic()
+                logger.info("indexing the library", extra={"images": bar.pos, "images_in_all": len(missing)})
 
 
 def _require_wanted(stopping: Callable[[], bool]) -> None:
