@@ -191,7 +191,7 @@ class DiffusionGenerator:
         arguments: dict[str, Any],
         is_cancelled: IsCancelled,
     ) -> np.ndarray:
-        """Return float ``(tasks, height, width, 3)`` in [0, 1]."""
+        """Return uint8 ``(tasks, height, width, 3)``; floats become bytes on the device, before they are copied."""
         recipe = tasks[0].recipe
         pipeline.scheduler = schedulers.begin_at_first_level(scheduler)
         self.stages.begin()
@@ -208,16 +208,17 @@ class DiffusionGenerator:
                 **traits.sides(pipeline, recipe.width, recipe.height),
                 **traits.spell_guidance(pipeline, recipe.guidance),
                 generator=generators,
-                output_type="np",
+                output_type="pt",
                 callback_on_step_end=_ends_when(is_cancelled),
                 **adapted,
                 **arguments,
             )
-        arrays: np.ndarray = output.images
-        # In half precision a large model may overflow; such an image is black, and nobody would be told.
-        if not (self.stages.finite and np.isfinite(arrays).all()):
-            raise NotFiniteError
-        return arrays
+            made = output.images.float()
+            # In half precision a large model may overflow; such an image is black, and nobody would be told.
+            if not (self.stages.finite and torch.isfinite(made).all()):
+                raise NotFiniteError
+            # Rounded: to cut off would make every image half a level darker.
+            return np.asarray((made * 255).round().to(torch.uint8).permute(0, 2, 3, 1).cpu())
 
     def _prompts(self, tasks: Sequence[Task]) -> dict[str, Any]:
         """Embeddings, or the texts for pipelines that have to make them."""
@@ -229,11 +230,9 @@ class DiffusionGenerator:
 
     def _pictures(self, tasks: Sequence[Task], arrays: np.ndarray) -> list[Picture]:
         share = {stage: seconds / len(tasks) for stage, seconds in self.stages.seconds().items()}
-        # Rounded: to cut off would make every image half a level darker.
-        pixels = (arrays * 255).round().astype(np.uint8)
         return [
             replace(self._picture(task, Image.fromarray(array)), seconds=share)
-            for task, array in zip(tasks, pixels, strict=True)
+            for task, array in zip(tasks, arrays, strict=True)
         ]
 
     def _picture(self, task: Task, image: Image.Image) -> Picture:

@@ -14,12 +14,12 @@ from PIL import Image
 
 from pcevolve_server import networks, sources
 from pcevolve_server.diffusion import (
+    class_conditional,
     distilled,
     families,
     numerics,
     pipeline_loading,
     schedulers,
-    textless,
     traits,
 )
 from pcevolve_server.diffusion.additions import Adapter, add_lora, add_textual_inversion, load_adapter
@@ -112,8 +112,8 @@ def load(settings: ModelSettings) -> Generator:
     if settings.batching is Batching.EXACT:
         networks.compute_alike(device)
     source = pipeline_loading.find(settings)
-    if textless.is_textless(source.index):
-        return _textless(source, settings, device)
+    if class_conditional.is_served(source.index):
+        return _load_class_conditional(source, settings, device)
     pipeline = pipeline_loading.load(source, settings, device)
     if threads := settings.threads or (_THREADS_OF_SMALL if is_small(traits.denoiser(pipeline)) else 0):
         torch.set_num_threads(threads)
@@ -136,7 +136,7 @@ def load(settings: ModelSettings) -> Generator:
     return generator if checker is None else SafeGenerator(generator, checker, settings.safety_retries)
 
 
-def _textless(source: Source, settings: ModelSettings, device: torch.device) -> Generator:
+def _load_class_conditional(source: Source, settings: ModelSettings, device: torch.device) -> Generator:
     """A model of classes, or of one kind of image, which has no text encoder and few options."""
     unknown = {
         "--lora": settings.loras,
@@ -155,7 +155,7 @@ def _textless(source: Source, settings: ModelSettings, device: torch.device) -> 
     pipeline = pipeline_loading.load(source, settings, device)
     pipeline_loading.place(pipeline, replace(settings, offload=Offload.OFF), device)
     try:
-        found = textless.generator_of(pipeline, sources.identify(settings))
+        found = class_conditional.make_generator(pipeline, sources.identify(settings))
     except ModelLoadError as error:
         raise ModelLoadError(f"cannot serve {settings.model}: {error}") from error
     logger.info("model loaded", extra={"model": found.info.id, "device": str(device)})

@@ -21,7 +21,7 @@ from diffusers.pipelines.auto_pipeline import AUTO_TEXT2IMAGE_PIPELINES_MAPPING,
 from huggingface_hub import list_repo_files, snapshot_download, try_to_load_from_cache
 
 from pcevolve_server import networks, sources
-from pcevolve_server.diffusion import families, parts, prediction, textless, traits
+from pcevolve_server.diffusion import class_conditional, families, parts, prediction, traits
 from pcevolve_server.diffusion.families import family_of
 from pcevolve_server.errors import ModelLoadError
 from pcevolve_server.model_settings import ModelSettings, Offload, WeightFormat
@@ -127,7 +127,7 @@ def _read(source: Source, settings: ModelSettings, dtype: torch.dtype) -> Diffus
         return _class_of(source).from_single_file(
             str(source.file), config=source.folder, dtype=dtype, local_files_only=True
         )
-    kind = DiffusionPipeline if textless.is_textless(source.index) else _class_of(source)
+    kind = DiffusionPipeline if class_conditional.is_served(source.index) else _class_of(source)
     return kind.from_pretrained(
         source.folder,
         dtype=dtype,

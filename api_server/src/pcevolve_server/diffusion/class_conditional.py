@@ -1,4 +1,4 @@
-"""Models without a text encoder: of numbered classes (DiT), or of whatever they were trained on (DDPM).
+"""Class-conditional models (DiT), and unconditional ones (DDPM), which are served as models of no class.
 
 diffusers has no image-to-image for them, so the loop of denoising is here: a variation begins at the posted image under
 noise of its strength (Meng et al. 2022, "SDEdit", arXiv 2108.01073), as Private Evolution's variations do.
@@ -46,7 +46,7 @@ class Denoiser(Protocol):
 
 
 @dataclass(frozen=True)
-class TextlessGenerator:
+class ClassConditionalGenerator:
     """Draws by class, if the prompt names one that the model knows, and else without regard to the prompt.
 
     A creation without a known class has one that its seed draws, as Private Evolution has random classes of ImageNet;
@@ -84,7 +84,7 @@ class TextlessGenerator:
         self._require_own_size(tasks)
         scheduler = schedulers.scheduler_named(tasks[0].recipe.scheduler, self.scheduler)
         scheduler.set_timesteps(tasks[0].recipe.steps)
-        generators = _generators(tasks)
+        generators = _seed_generators(tasks)
         noisy = self._noise(generators) * scheduler.init_noise_sigma
         classes = [self._find_class(task.prompt, task.seed) for task in tasks]
         return self._denoise(tasks, scheduler, noisy, classes, generators, is_cancelled)
@@ -103,7 +103,7 @@ class TextlessGenerator:
         whole = schedulers.scheduler_named(recipe.scheduler, self.scheduler)
         scheduler = schedulers.begin_at(whole, kept)
         scheduler.set_timesteps(schedulers.run_steps(kept / levels, recipe.steps))
-        generators = _generators(tasks)
+        generators = _seed_generators(tasks)
         with torch.inference_mode():
             start = self.denoiser.start(images, generators)
         first = scheduler.timesteps[:1].expand(len(tasks))
@@ -156,7 +156,7 @@ class TextlessGenerator:
 
 
 @dataclass(frozen=True)
-class OfClasses:
+class LatentDenoiser:
     """A diffusion transformer of latents (Peebles and Xie 2023, arXiv 2212.09748), with a class that stands for any."""
 
     transformer: Any
@@ -164,7 +164,7 @@ class OfClasses:
 
     def start(self, images: Sequence[Image.Image], generators: Sequence[torch.Generator]) -> Tensor:
         """See ``Denoiser``."""
-        pixels = _pixels(images).to(self.autoencoder.device, self.autoencoder.dtype)
+        pixels = _to_tensor(images).to(self.autoencoder.device, self.autoencoder.dtype)
         rows = [
             self.autoencoder.encode(each[None]).latent_dist.sample(generator)
             for each, generator in zip(pixels, generators, strict=True)
@@ -199,7 +199,7 @@ class OfClasses:
 
 
 @dataclass(frozen=True)
-class OfPixels:
+class PixelDenoiser:
     """A UNet of pixels that takes nothing besides (Ho et al. 2020, arXiv 2006.11239).
 
     Attributes:
@@ -212,8 +212,8 @@ class OfPixels:
     def start(self, images: Sequence[Image.Image], generators: Sequence[torch.Generator]) -> Tensor:
         """See ``Denoiser``."""
         if self.grey:
-            return _pixels([each.convert("L") for each in images])[:, :1].to(self.unet.device)
-        return _pixels(images).to(self.unet.device)
+            return _to_tensor([each.convert("L") for each in images])[:, :1].to(self.unet.device)
+        return _to_tensor(images).to(self.unet.device)
 
     def predict(
         self, noisy: Tensor, timestep: Tensor, classes: Sequence[int | None], guidance: float
@@ -227,7 +227,7 @@ class OfPixels:
         return values.expand(-1, 3, -1, -1)
 
 
-def generator_of(pipeline: DiffusionPipeline, identity: str) -> TextlessGenerator:
+def make_generator(pipeline: DiffusionPipeline, identity: str) -> ClassConditionalGenerator:
     """Serve a pipeline of ``PIPELINES`` under a name.
 
     Raises:
@@ -251,10 +251,12 @@ def generator_of(pipeline: DiffusionPipeline, identity: str) -> TextlessGenerato
     if isinstance(scheduler, DDPMScheduler):
         # It solves for all of its thousand steps; in a request's few it makes noise.
         scheduler = DDIMScheduler.from_config(scheduler.config)
-    return TextlessGenerator(
+    return ClassConditionalGenerator(
         info=_info(identity, type(pipeline).__name__, side * factor, guided=autoencoder is not None),
         scheduler=scheduler,
-        denoiser=OfPixels(network, channels == 1) if autoencoder is None else OfClasses(network, autoencoder),
+        denoiser=PixelDenoiser(network, channels == 1)
+        if autoencoder is None
+        else LatentDenoiser(network, autoencoder),
         labels=labels,
         classes=0 if autoencoder is None else int(network.config.num_embeds_ada_norm),
         shape=(channels, side, side),
@@ -273,7 +275,7 @@ def _side(sample_size: object) -> int:
     )
 
 
-def is_textless(index: Mapping[str, Any]) -> bool:
+def is_served(index: Mapping[str, Any]) -> bool:
     """Return whether the contents of a ``model_index.json`` are those of a pipeline that is served here."""
     return index.get("_class_name") in PIPELINES
 
@@ -294,12 +296,12 @@ def _info(identity: str, kind: str, side: int, guided: bool) -> ModelInfo:
     )
 
 
-def _generators(tasks: Sequence[Task]) -> list[torch.Generator]:
+def _seed_generators(tasks: Sequence[Task]) -> list[torch.Generator]:
     """Noise of each task's seed alone, whatever the device and the batch."""
     return [torch.Generator("cpu").manual_seed(task.seed) for task in tasks]
 
 
-def _pixels(images: Sequence[Image.Image]) -> Tensor:
+def _to_tensor(images: Sequence[Image.Image]) -> Tensor:
     """Images of one size as float32 ``(images, 3, height, width)`` in [-1, 1]."""
     arrays = np.stack([np.asarray(each.convert("RGB"), dtype=np.float32) for each in images])
     return torch.from_numpy(arrays).permute(0, 3, 1, 2) / 127.5 - 1

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from pcevolve_server.diffusion import generator_loading, textless
+from pcevolve_server.diffusion import class_conditional, generator_loading
 from pcevolve_server.errors import ModelLoadError
 from pcevolve_server.model_settings import ModelSettings
 from pcevolve_server.work import Recipe
@@ -25,7 +25,7 @@ CLASSES = {0: "tench, Tinca tinca", 1: "goldfish, Carassius auratus", 2: "fish"}
 DIT, DDPM = "dit", "ddpm"
 
 
-def of_classes():
+def dit_pipeline():
     """DiT: a transformer of latents that takes a class, predicts a variance too, and knows a class for any."""
     transformer = diffusers.DiTTransformer2DModel(
         num_attention_heads=2,
@@ -43,7 +43,7 @@ def of_classes():
     )
 
 
-def of_pixels(channels=3, size=16):
+def ddpm_pipeline(channels=3, size=16):
     """DDPM: a UNet of pixels that takes nothing besides."""
     unet = diffusers.UNet2DModel(
         sample_size=size,
@@ -62,7 +62,7 @@ def of_pixels(channels=3, size=16):
 def saved(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     torch.manual_seed(0)
     root = tmp_path_factory.mktemp("models")
-    for name, pipeline in ((DIT, of_classes()), (DDPM, of_pixels())):
+    for name, pipeline in ((DIT, dit_pipeline()), (DDPM, ddpm_pipeline())):
         pipeline.save_pretrained(root / name)
     index = root / DIT / "model_index.json"  # where DiT's release names its classes, and diffusers forgets to
     index.write_text(json.dumps({**json.loads(index.read_text()), "id2label": CLASSES}))
@@ -126,7 +126,7 @@ def test_guidance_is_for_classes_alone(loaded):
 
 
 def test_pixels_of_one_channel_are_served_as_grey():
-    generator = textless.generator_of(of_pixels(1), "grey")
+    generator = class_conditional.make_generator(ddpm_pipeline(1), "grey")
     (made,) = pixels(generator.create(tasks(generator, 1)))
     (kept,) = pixels(generator.vary(tasks(generator, 1, strength=0.01, image=noise_image(16, 16))))
     for each in (made, kept):
@@ -138,4 +138,4 @@ def test_pixels_of_one_channel_are_served_as_grey():
 )
 def test_pixels_of_other_channels_and_oblong_images_are_refused_in_words(channels, size, words):
     with pytest.raises(ModelLoadError, match=words):
-        textless.generator_of(of_pixels(channels, size), "odd")
+        class_conditional.make_generator(ddpm_pipeline(channels, size), "odd")
