@@ -81,6 +81,12 @@ async def creation(site: Site) -> int:
     return await site.post(wire.TEXT_TO_IMAGE, _request_body(n=random.choice((1, 1, 1, 4, 16))), KEY)
 
 
+async def sized(site: Site) -> int:
+    """An image of another size, up to sixteen times the model's own pixels."""
+    width, height = random.choice((64, 128, 256)), random.choice((64, 128, 256))
+    return await site.post(wire.TEXT_TO_IMAGE, _request_body(width=width, height=height), KEY)
+
+
 async def variation(site: Site) -> int:
     """Variations of an image."""
     return await site.post(
@@ -176,7 +182,7 @@ def _head(length: int) -> bytes:
     ).encode()
 
 
-VALID: tuple[Caller, ...] = (creation, variation, openai, list_models)
+VALID: tuple[Caller, ...] = (creation, sized, variation, openai, list_models)
 HOSTILE: tuple[Caller, ...] = (
     burst, nonsense, impossible, broken_image, stranger, ask_nowhere, giant, hang_up, dawdler, impatient,
 )  # fmt: skip

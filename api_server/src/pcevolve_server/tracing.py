@@ -5,16 +5,15 @@ They hold names, numbers and ids: no prompt, no image, no key, and no path or qu
 
 import os
 import time
-from collections.abc import Iterable, Mapping
-from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from typing import Final
 
 from opentelemetry import trace
 from opentelemetry.trace import Span, SpanKind, StatusCode
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 from starlette.datastructures import Headers
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import Scope
 
 from pcevolve_server.errors import SettingsError
 from pcevolve_shared import wire
@@ -84,44 +83,31 @@ def record_run(
         _tracer.start_span("run", context, start_time=started_ns, attributes=facts).end(now)
 
 
-@dataclass(frozen=True)
-class Traced:
-    """Gives every request a span, within the trace that its caller has begun, if any."""
-
-    app: ASGIApp
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Let the app serve the request, and tell by which route and with which status it did."""
-        if scope["type"] != "http" or scope["path"] in _UNTRACED:
-            await self.app(scope, receive, send)
-            return
-        with _request(scope) as span:
-            try:
-                await self.app(scope, receive, send)
-            finally:
-                _finish(span, scope, scope["state"].get("status", _FAILED))
-
-
-def _request(scope: Scope) -> AbstractContextManager[Span]:
+@contextmanager
+def trace_request(scope: Scope) -> Iterator[None]:
+    """Give a request a span, within the trace that its caller has begun; it tells route and status in the end."""
+    if scope["path"] in _UNTRACED:
+        yield
+        return
     # Of the caller's headers this one alone, which is a version, two random numbers and flags.
-    begun = {"traceparent": Headers(scope=scope).get("traceparent", "")}
-    return _tracer.start_as_current_span(
-        "request",
-        TraceContextTextMapPropagator().extract(begun),
-        SpanKind.SERVER,
-        {"pcevolve.request_id": scope["state"]["request_id"]},
-        record_exception=False,
-        set_status_on_exception=False,
+    begun = TraceContextTextMapPropagator().extract(
+        {"traceparent": Headers(scope=scope).get("traceparent", "")}
     )
-
-
-def _finish(span: Span, scope: Scope, status: int) -> None:
-    method = scope["method"] if scope["method"] in _METHODS else "_OTHER"
-    # The template, never the path itself: a path is text that a caller wrote.
-    route = getattr(scope.get("route"), "path", "unmatched")
-    span.update_name(f"{method} {route}")
-    span.set_attributes(
-        {"http.request.method": method, "http.route": route, "http.response.status_code": status}
-    )
-    if status >= _FAILED:
-        span.set_status(StatusCode.ERROR)
+    facts = {"pcevolve.request_id": scope["state"]["request_id"]}
+    with _tracer.start_as_current_span(
+        "request", begun, SpanKind.SERVER, facts, record_exception=False, set_status_on_exception=False
+    ) as span:
+        try:
+            yield
+        finally:
+            method = scope["method"] if scope["method"] in _METHODS else "_OTHER"
+            # The template, never the path itself: a path is text that a caller wrote.
+            route, status = (
+                getattr(scope.get("route"), "path", "unmatched"),
+                scope["state"].get("status", _FAILED),
+            )
+            span.update_name(f"{method} {route}")
+            told = {"http.request.method": method, "http.route": route, "http.response.status_code": status}
+            span.set_attributes(told)
+            if status >= _FAILED:
+                span.set_status(StatusCode.ERROR)

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from pcevolve_server.diffusion.distilled import is_few_step, steps_in
 from pcevolve_server.model_settings import Batching, Lora
 from support.model_zoo import ZOO
 from support.tiny_model import load, save_lora, tiny_pipeline
@@ -89,3 +90,23 @@ def test_a_model_in_the_hubs_cache_is_called_by_its_id_and_not_by_its_revision(t
     ZOO["sdxl-turbo"]().save_pretrained(folder)
     assert load_plain(folder).info.id == "stabilityai/sdxl-turbo"
     assert find_advice(folder) == (4, 0.0, None)
+
+
+@pytest.mark.parametrize(
+    ("name", "few", "steps"),
+    [
+        ("sdxl_lightning_8step", True, 8),
+        ("hyper-sd15-1step-lora", True, 1),
+        ("hyper_flux", True, None),
+        ("qwen-image-lightning-16steps", True, 16),
+        ("sd-turbo", True, None),
+        ("dmd2_sdxl_4step_lora", True, 4),
+        ("admd", False, None),
+        ("stable-diffusion-v1-5", False, None),
+        ("trained-for-17-steps", False, None),
+        ("0step", False, None),
+        ("checkpoint-1000-steps", False, None),
+    ],
+)
+def test_names_tell_models_of_few_steps(name, few, steps):
+    assert (is_few_step(name), steps_in(name)) == (few, steps)

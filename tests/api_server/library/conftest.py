@@ -2,6 +2,10 @@
 
 import pytest
 
+from pcevolve_server.library import collection
+from pcevolve_server.library.embedding import Appearance
+from pcevolve_server.library.facts import FactStore
+from pcevolve_server.library.folder import list_images
 from pcevolve_server.library.loading import load
 from pcevolve_server.model_settings import ModelSettings
 from support.collections import library
@@ -21,3 +25,24 @@ def loaded(tmp_path):
         return load(ModelSettings(**settings | changes), stopping)
 
     return load_it
+
+
+class Counting(Appearance):
+    """Counts what it embeds."""
+
+    def __init__(self):
+        self.seen = 0
+
+    def embed(self, image):
+        self.seen += 1
+        return super().embed(image)
+
+
+@pytest.fixture
+def collect(tmp_path):
+    def collect(root, stopping=lambda: False):
+        embedder = Counting()
+        shelf = FactStore(tmp_path / "shelf", embedder.size)
+        return collection.collect(list_images(root), embedder, shelf, 2, stopping), embedder.seen
+
+    return collect

@@ -5,31 +5,6 @@ from __future__ import annotations
 import pytest
 
 from pcevolve_server.errors import ModelLoadError
-from pcevolve_server.library import collection
-from pcevolve_server.library.embedding import Appearance
-from pcevolve_server.library.facts import FactStore
-from pcevolve_server.library.folder import list_images
-
-
-class Counting(Appearance):
-    """Counts what it embeds."""
-
-    def __init__(self):
-        self.seen = 0
-
-    def embed(self, image):
-        self.seen += 1
-        return super().embed(image)
-
-
-@pytest.fixture
-def collect(tmp_path):
-    def collect(root, stopping=lambda: False):
-        embedder = Counting()
-        shelf = FactStore(tmp_path / "shelf", embedder.size)
-        return collection.collect(list_images(root), embedder, shelf, 2, stopping), embedder.seen
-
-    return collect
 
 
 @pytest.mark.parametrize(

@@ -14,14 +14,27 @@ from typing import Final
 from diffusers import EulerDiscreteScheduler, SchedulerMixin
 
 from pcevolve_server import sources
-from pcevolve_server.diffusion.few_steps import is_few_step
 from pcevolve_server.model_settings import ModelSettings
 
+_FEW: Final = re.compile(r"turbo|lightning|hyper[-_ ]?(?:sd|flux)|(?<![a-z])dmd2?(?![a-z])")
+_STEPS: Final = re.compile(r"(?<!\d)(\d{1,2})[-_ ]?steps?(?![a-z])")
+_MOST_STEPS: Final = 16
 _MATCHED: Final = re.compile(r"(?<![a-z])dmd2?(?![a-z])")
 """Those that are run with the scheduler of consistency models."""
 _CONSISTENT: Final = re.compile("lcm")
 _NAMELESS: Final = frozenset({"pytorch_lora_weights", "adapter_model", "diffusion_pytorch_model"})
 """Files that are called as all of their kind."""
+
+
+def is_few_step(name: str) -> bool:
+    """True if a name, in small letters, is that of a model, or a LoRA, for few steps without guidance."""
+    return _FEW.search(name) is not None
+
+
+def steps_in(name: str) -> int | None:
+    """Steps that a name says the model is for, as in ``sdxl_lightning_8step``."""
+    found = _STEPS.search(name)
+    return int(found[1]) if found and 1 <= int(found[1]) <= _MOST_STEPS else None
 
 
 def is_consistent(name: str) -> bool:

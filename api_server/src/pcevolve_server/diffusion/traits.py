@@ -18,7 +18,6 @@ from torch import nn
 from pcevolve_server import sources
 from pcevolve_server.diffusion import distilled, families, schedulers
 from pcevolve_server.diffusion.families import family_of
-from pcevolve_server.diffusion.few_steps import is_few_step, steps_in
 from pcevolve_server.errors import ModelLoadError
 from pcevolve_server.model_settings import ModelSettings
 from pcevolve_server.networks import weight
@@ -56,10 +55,10 @@ def recommend(settings: ModelSettings, pipeline: DiffusionPipeline, scheduler: S
     for name in names:
         if distilled.is_consistent(name) and embeds is None and not _takes_guidance(unet):
             return families.CONSISTENCY_LORA
-        if is_few_step(name):
+        if distilled.is_few_step(name):
             usual = families.TURBO if transformer is None else families.SHORT_FLOW
             best = own.few_steps or (families.HELD_FLOW if embeds else usual)
-            return best.model_copy(update={"steps": steps_in(name) or best.steps})
+            return best.model_copy(update={"steps": distilled.steps_in(name) or best.steps})
     if _takes_guidance(unet):
         return families.CONSISTENCY
     if type(scheduler).__name__ in _CONSISTENT_SCHEDULERS:

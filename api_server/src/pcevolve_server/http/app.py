@@ -36,7 +36,6 @@ from pcevolve_server.http.routes import Parts, router
 from pcevolve_server.http.service import Chats, Service
 from pcevolve_server.metrics import Metrics
 from pcevolve_server.settings import Settings
-from pcevolve_server.tracing import Traced
 from pcevolve_shared.wire import ModelInfo
 
 _MAX_REPORTED_ERRORS = 8
@@ -73,10 +72,9 @@ def create_app(
         telemetry=_NO_TELEMETRY,
         exception_handlers=dict.fromkeys(_HANDLED, _on_error),
         middleware=[
-            # In this order from outside: every request is named and counted, then
-            # traced, then let in; only then is a body read.
+            # In this order from outside: every request is named, counted and traced, then let in; only then is a body
+            # read.
             Middleware(Observed, metrics=metrics),
-            Middleware(Traced),
             *_callers(settings),
             Middleware(Bounded, room=Room(settings.max_buffered_mib * 2**20), seconds=settings.body_seconds),
         ],

@@ -22,6 +22,7 @@ from pcevolve_server.http import reference
 from pcevolve_server.http.browsers import is_foreign
 from pcevolve_server.metrics import Metrics
 from pcevolve_server.settings import Key, is_loopback
+from pcevolve_server.tracing import trace_request
 from pcevolve_shared import limits, wire
 
 logger = logging.getLogger(__name__)
@@ -116,7 +117,8 @@ class Observed:
 
         started = time.monotonic()
         try:
-            await self.app(scope, read_watched, watch)
+            with trace_request(scope):
+                await self.app(scope, read_watched, watch)
         finally:
             self._record(scope, identity, bytes_out, time.monotonic() - started)
 
