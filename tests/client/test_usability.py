@@ -21,7 +21,6 @@ from pcevolve.egress.transport import Incoming, Outgoing
 from pcevolve.errors import EgressError, UnusableError
 from pcevolve.evolution import Pool, evolve, make_pool
 from pcevolve.modality import find_medium
-from pcevolve.public.release import Candidate
 from pcevolve.publish.dataset import publish, write_summary
 from pcevolve.publish.release import Release
 from pcevolve.selectors import METHODS
@@ -30,53 +29,17 @@ from pcevolve.transcript import RunReader
 from pcevolve.usability import ClassUsability, Usability
 from pcevolve_shared import images
 from support.online import Heard, LocalServer, Reply, answer_json
+from support.pools import look_at, pool_of, population_of, save
 from support.provider import FakeProvider, answer_chat, ok, png
 from support.runs import Silent, SmallRun, small_plan
 
 Make = Callable[[int], bytes]
 
 
-def save(pixels: np.ndarray) -> bytes:
-    buffer = io.BytesIO()
-    Image.fromarray(pixels.astype(np.uint8)).save(buffer, "PNG")
-    return buffer.getvalue()
-
-
 def flat(level: int, spread: int = 0) -> bytes:
     pixels = np.full((16, 16, 3), level)
     pixels[0, 0] += spread
     return save(pixels)
-
-
-def population_of(
-    *made: bytes, label: str = "cut", iteration: int = 0
-) -> tuple[tuple[Candidate, ...], dict[str, bytes]]:
-    """Candidates of a class, each in its own place, and what is stored of them."""
-    name = f"{label}{iteration}-"
-    stored = {f"{name}{place:058d}": data for place, data in enumerate(made)}
-    candidates = (
-        Candidate(f"{name}{place}", label, iteration, None, digest) for place, digest in enumerate(stored)
-    )
-    return tuple(candidates), stored
-
-
-def pool_of(
-    *made: bytes, iteration: int = 0, views: dict[int, list[bytes]] | None = None
-) -> tuple[Pool, dict]:
-    """One class with such candidates."""
-    candidates, stored = population_of(*made, iteration=iteration)
-    seen = {}
-    for place, several in (views or {}).items():
-        named = {f"v{place}{number:062d}": data for number, data in enumerate(several, 1)}
-        stored |= named
-        seen[candidates[place].id] = tuple(Candidate(f"v{each}", "cut", 0, None, each) for each in named)
-    return Pool({"cut": candidates}, seen), stored
-
-
-def look_at(*made: bytes, share: float = 0.25, **more: object) -> ClassUsability:
-    pool, stored = pool_of(*made, **more)
-    (found,) = Usability(small_plan(labels=("cut",), min_usable=share), stored.__getitem__).of(pool)
-    return found
 
 
 @pytest.mark.parametrize(

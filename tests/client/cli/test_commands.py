@@ -2,40 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from pcevolve.cli.commands import COMMANDS
-from pcevolve.ledger.ledger import Ledger
 from support.paid import make_paid_run
+from support.probing import HEAVY, run_to_end, run_without_torch
 from support.runs import small_plan
 
 pytestmark = pytest.mark.system
-
-HEAVY = ("torch", "open_clip", "torchvision", "scipy", "sklearn", "httpx", "opendp")
-"""Libraries that only a run under way needs."""
-PROBE = """
-import contextlib, io, json, sys
-from pcevolve.cli.main import main
-
-heavy, commands = json.loads(sys.argv[1])
-found = []
-for command in commands:
-    code, said = 0, io.StringIO()
-    with contextlib.redirect_stderr(said), contextlib.redirect_stdout(io.StringIO()):
-        try:
-            main(command)
-        except SystemExit as stop:
-            code = stop.code or 0
-    found.append((code, said.getvalue(), [name for name in heavy if name in sys.modules]))
-print(json.dumps(found))
-"""
 REFUSED = (
     ("--private nowhere", 3, "nowhere: no such folder"),
     ("--test nowhere", 3, "nowhere: no such folder"),
@@ -61,9 +40,6 @@ REFUSED = (
 """Changes to a run that would begin otherwise, with the exit code and the complaint."""
 PATHS = {"--private", "--test", "--out"}
 
-Ended = tuple[int, str, list[str]]
-"""Exit code, complaint, and which of the heavy libraries are loaded by then."""
-
 
 @pytest.fixture
 def options(tmp_path: Path) -> dict[str, object]:
@@ -73,16 +49,6 @@ def options(tmp_path: Path) -> dict[str, object]:
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "thesis.txt").touch()
     return {"--private": tmp_path / "private", "--domain": "scratch", "--out": tmp_path / "out"}
-
-
-def run_to_end(*commands: Sequence[object], heavy: Sequence[str] = HEAVY) -> list[Ended]:
-    """Run commands one after the other in a new process."""
-    given = json.dumps((heavy, [list(map(str, command)) for command in commands]))
-    process = subprocess.run(
-        [sys.executable, "-c", PROBE, given], capture_output=True, text=True, timeout=300
-    )
-    assert process.returncode == 0, process.stderr
-    return json.loads(process.stdout)
 
 
 def a_run(options: dict[str, object]) -> list[object]:
@@ -152,13 +118,6 @@ def test_a_folder_that_is_no_run_and_a_ledger_that_is_not_there_are_refused_as_s
     assert [(code, loaded) for code, _, loaded in found] == [(code, []) for code in commands.values()]
 
 
-def test_what_a_ledger_knows_is_told_without_what_only_a_run_needs(tmp_path):
-    made = str(tmp_path / "ledger.sqlite")
-    Ledger(Path(made)).close()
-    found = run_to_end(["status", "--ledger", made], ["budget", "show", "--ledger", made])
-    assert [(code, loaded) for code, _, loaded in found] == [(0, [])] * 2
-
-
 def test_names_of_classes_are_read_in_utf_8_in_every_locale(tmp_path):
     """In another encoding an honest run of another machine was called broken."""
     run = make_paid_run(tmp_path / "run", small_plan(labels=("größe", "日本")))
@@ -166,27 +125,6 @@ def test_names_of_classes_are_read_in_utf_8_in_every_locale(tmp_path):
     command = [sys.executable, "-I", Path(sys.executable).with_name("pcevolve"), "audit", run, "--verbose"]
     told = subprocess.run(command, env=other, capture_output=True, timeout=300)
     assert (told.returncode, told.stderr) == (0, b"")
-
-
-WITHOUT_TORCH = """
-import sys
-from importlib.machinery import PathFinder
-
-class Finder(PathFinder):
-    @classmethod
-    def find_spec(cls, name, path=None, target=None):
-        return None if name.partition(".")[0] == "torch" else super().find_spec(name, path, target)
-
-sys.meta_path[sys.meta_path.index(PathFinder)] = Finder
-from pcevolve.cli.main import main
-sys.argv[0] = "pcevolve"
-main()
-"""
-
-
-def run_without_torch(*command: object) -> subprocess.CompletedProcess[str]:
-    words = [sys.executable, "-c", WITHOUT_TORCH, *map(str, command)]
-    return subprocess.run(words, capture_output=True, text=True, timeout=120)
 
 
 def test_what_needs_torch_says_how_to_install_it_where_it_is_not(options):
@@ -201,11 +139,6 @@ def test_what_needs_torch_says_how_to_install_it_where_it_is_not(options):
         assert done.returncode == 8, done.stderr
         assert done.stderr.startswith(f"error: {what}")
         assert "needs torch, which is not installed: pip install 'pcevolve[torch]'" in done.stderr
-
-
-def test_the_doctor_finds_an_encoder_that_needs_torch_where_it_is_not():
-    said = " ".join(run_without_torch("doctor", "--encoder", "resnet18").stdout.split())
-    assert "TO MEND: encoder resnet18 needs torch" in said
 
 
 def test_runs_are_compared_without_torch(tmp_path):

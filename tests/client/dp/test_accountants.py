@@ -247,3 +247,8 @@ def test_a_budget_is_met_by_the_pure_route_or_by_another():
     assert within(draws, Budget(Fraction(10)))
     assert not within(draws, Budget(Fraction(5)))
     assert within(draws, Budget(Fraction(5), 1e-5))
+
+
+def test_a_pure_loss_of_1_costs_as_much_zcdp_as_noise_of_one_sensitivity():
+    pure, noisy, bounded = Event("permute-and-flip", "1"), Event("gaussian", "1"), Event("exponential", "2")
+    assert ZCDP.epsilon([pure], 1e-5) == ZCDP.epsilon([noisy], 1e-5) == ZCDP.epsilon([bounded], 1e-5)

@@ -14,9 +14,11 @@ from pcevolve.dp.calibration import (
     bounded_sum_sensitivity,
     classical_deviation,
     deviation_sum_sensitivity,
+    draw_rate,
     histogram_sensitivity,
     largest_bounded_range,
     round_up,
+    scale_to_folder,
     smallest_noise_multiplier,
 )
 from pcevolve.privacy import Budget, Event
@@ -66,3 +68,20 @@ def test_a_unit_moves_a_sum_in_a_ball_by_its_sensitivity(relation):
 
 def test_a_unit_moves_deviations_by_half_a_radius_and_a_replaced_one_by_a_whole():
     assert [deviation_sum_sensitivity(each) for each in ("add-remove", "replace-one")] == [0.5, 1.0]
+
+
+def test_a_vote_that_may_move_is_drawn_at_half_the_rate_of_one_that_may_only_go():
+    event = Event("exponential", "3")
+    assert [draw_rate(event, each) for each in ("add-remove", "replace-one")] == [3, Fraction(3, 2)]
+
+
+def test_a_unit_of_the_folder_bears_twice_what_is_drawn_of_it():
+    events = (Event("exponential", "1/2", 4), Event("gaussian", "6"))
+    assert scale_to_folder(events, subsampled=True) == (Event("exponential", "1", 4), Event("gaussian", "3"))
+    assert scale_to_folder(events, subsampled=False) == events
+
+
+def test_a_calibrated_parameter_is_the_same_on_every_machine_and_can_be_read():
+    budget = Budget(Fraction(1), 1e-5)
+    assert smallest_noise_multiplier(budget, 1) == Fraction("3.7306316357")
+    assert largest_bounded_range(budget, 100) == Fraction("0.049697098583")

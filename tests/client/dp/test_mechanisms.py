@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+from pcevolve.dp import mechanisms
 from pcevolve.dp.mechanisms import (
     FloatArray,
     Noise,
@@ -158,3 +159,18 @@ def transcript(noise: Noise, key: str) -> tuple[object, ...]:
 def test_seeded_noise_differs_by_seed_and_by_key(seed, key):
     pairs = zip(transcript(SeededNoise(1), "a"), transcript(SeededNoise(seed), key), strict=True)
     assert all(first != second for first, second in pairs)
+
+
+def test_scores_are_forced_between_0_and_1_if_nothing_else_is_said():
+    scores = np.array([math.nan, -math.inf, math.inf, 0.5, -1.0, 2.0])
+    assert clamp(scores).tolist() == [0, 0, 1, 0.5, 0, 1]
+    assert clamp(scores, -1, 3).tolist() == [-1, -1, 3, 0.5, -1, 2]
+
+
+def test_a_machine_without_opendp_finds_out_before_anything_is_paid_for(monkeypatch):
+    def fail():
+        raise ImportError("no OpenDP")
+
+    monkeypatch.setattr(mechanisms, "_vectors", fail)
+    with pytest.raises(ImportError, match="no OpenDP"):
+        SecureNoise()

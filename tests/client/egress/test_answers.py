@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from pcevolve.egress.answers import check_size, follow, is_same_model
+from pcevolve.egress.answers import _parse, check_size, follow, is_same_model
 from pcevolve.errors import ProviderReplyError
 from pcevolve_shared import images
 from support.provider import png
@@ -87,3 +87,9 @@ def test_a_name_that_is_longer_than_any_takes_no_time(name: str):
     began = time.process_time()
     assert not is_same_model("bundled", name)
     assert time.process_time() - began < 1
+
+
+@pytest.mark.parametrize("link", ["https://cdn.example:x/a", "https://[::1/a", "https://cdn.example:99999/a"])
+def test_a_link_that_no_library_can_read_is_refused(link):
+    with pytest.raises(ProviderReplyError, match="link"):
+        _parse(link)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +9,7 @@ import pytest
 
 from pcevolve.encoders import WORDS, load_encoder, named_weights, shipped_digest, weights_digest
 from pcevolve.encoders.published import AUTO, resolve
-from pcevolve.errors import ModelError, UsageError
+from pcevolve.errors import UsageError
 from support.tiny_writer import save_encoder
 
 ENCODER = load_encoder(WORDS)
@@ -71,38 +70,6 @@ def test_texts_are_embedded_one_by_one_at_length_one(folder):
     assert all(
         encoder.embed([text])[0].tobytes() == row.tobytes() for text, row in zip(texts, rows, strict=True)
     )
-
-
-@pytest.mark.models
-@pytest.mark.parametrize("part", ["query", "pooler"])
-def test_weights_that_lack_are_told_unless_nobody_reads_what_they_make(folder, tmp_path, part):
-    from safetensors.numpy import load_file, save_file
-
-    lacking = Path(shutil.copytree(folder, tmp_path / "lacking"))
-    weights = {
-        name: each for name, each in load_file(lacking / "model.safetensors").items() if part not in name
-    }
-    save_file(weights, lacking / "model.safetensors", metadata={"format": "pt"})
-    if part == "pooler":
-        assert load_encoder(PUBLISHED, str(lacking)).embed(["a bird"]).shape == (1, 16)
-        return
-    with pytest.raises(
-        ModelError, match=r"has no weights for \S*query\S*, and 2 such in all: fetch it again"
-    ):
-        load_encoder(PUBLISHED, str(lacking))
-
-
-@pytest.mark.models
-def test_nobody_is_asked_for_anything_while_it_is_loaded_and_used(folder, monkeypatch):
-    def fail_if_reached(*where: object) -> None:
-        raise AssertionError(f"somebody was asked: {where}")
-
-    monkeypatch.setattr("socket.socket.connect", fail_if_reached)
-    monkeypatch.setattr("socket.getaddrinfo", fail_if_reached)
-    monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
-    assert np.isfinite(load_encoder(PUBLISHED, str(folder)).embed(["a bird"])).all()
-    with pytest.raises(ModelError, match=r"--set encoder.weights=DIR"):
-        load_encoder(PUBLISHED)
 
 
 @pytest.mark.models

@@ -102,21 +102,6 @@ def test_an_option_that_there_is_not_is_refused_by_name(evolved, tmp_path):
     assert not (tmp_path / "run").exists()
 
 
-def test_a_notebook_shows_marks_promise_and_pictures(evolved, tmp_path):
-    page = evolved(domain="<scan>")._repr_html_()
-    assert "&lt;scan&gt;" in page
-    assert "<scan>" not in page
-    assert page.count("<img ") == 4
-    assert "ε = " in page
-    assert 'role="alert"' not in page
-    apart = {"out": tmp_path / "marked", "ledger": tmp_path / "other" / "ledger.sqlite"}
-    marked = evolved(insecure_noise_seed=1, **apart)
-    assert 'role="alert"' in marked._repr_html_()
-    assert "No guarantee" in marked._repr_html_()
-    assert repr(marked).startswith("<Result: INSECURE: noise came from a seed")
-    assert not marked.audit().holds
-
-
 def test_an_audit_that_finds_something_is_false_and_says_what(evolved):
     result = evolved(method="t2i")
     (result.dataset / "note.txt").write_text("patient 17")

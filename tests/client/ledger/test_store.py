@@ -16,6 +16,7 @@ from pcevolve.ledger.ledger import Ledger
 from pcevolve.ledger.store import APPLICATION_ID
 from pcevolve.privacy import Event
 from support.accounts import ONE, UNITS, budget, outcome, query
+from support.damage import assert_refused, contents
 from support.examples import examples, is_nightly
 
 PAGE = 4096
@@ -40,16 +41,6 @@ def path(original, tmp_path) -> Path:
     return tmp_path / "copy" / "ledger.sqlite"
 
 
-def contents(path: Path) -> list[Any]:
-    """All that a ledger says."""
-    with closing(Ledger(path)) as ledger:
-        mine = ledger.account("a", UNITS, "replace-one", budget(6)).enrol()
-        other = ledger.account("b", UNITS[1:], "replace-one", budget(6)).enrol()
-        spent = [each.compute_spent_before() for each in (mine, other)]
-        kept = [each.read_measured(number) for each in (mine, other) for number in (1, 2)]
-        return [ledger.runs(), ledger.history(), ledger.export(), spent, kept]
-
-
 def is_refused(path: Path, expected: list[Any]) -> bool:
     """True if a ledger is refused, in which case it is untouched; otherwise it says what it always said."""
     before = path.read_bytes()
@@ -59,13 +50,6 @@ def is_refused(path: Path, expected: list[Any]) -> bool:
         assert path.read_bytes() == before
         return True
     return False
-
-
-def assert_refused(path: Path, match: str) -> None:
-    before = path.read_bytes()
-    with pytest.raises(LedgerError, match=match):
-        contents(path)
-    assert path.read_bytes() == before
 
 
 def test_a_flipped_byte_anywhere_is_refused_or_changes_nothing(original, path):

@@ -8,6 +8,7 @@ from itertools import count
 
 import pytest
 
+from pcevolve.modality.answering import _drop_thinking
 from pcevolve.modality.answering import read_answer as said_in
 from pcevolve.providers import dialect
 from pcevolve.public.calls import Call
@@ -94,3 +95,18 @@ def thinking(heard: Heard) -> Reply:
         {"type": "text", "text": f"<think>x</think> {written}"},
     ]
     return answer_json(200, {"model": "bundled", "choices": [choice(parts)]})
+
+
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        ("before <think>a</think> after", "before  after"),
+        ("lost </think> after", "after"),
+        ("<think>a</think> b <think>c</think> d", "b  d"),
+        ("kept <think>cut off", "kept"),
+        ("<think>a <think>b</think> c", "c"),
+        ("no marks ", "no marks "),
+    ],
+)
+def test_what_stands_around_a_thought_is_said_and_what_comes_before_its_bare_end_is_none(written, read):
+    assert _drop_thinking(written) == read

@@ -9,15 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pcevolve.evolution import Pool
 from pcevolve.modality import UnreadableError, find_medium
 from pcevolve.modality.texts import MOST_BYTES, blank_out, normalise, read_text
 from pcevolve.public.modality import Kind
 from pcevolve.public.plan import PublicPlan
-from pcevolve.public.release import Candidate
 from pcevolve.usability import Usability
 from pcevolve_shared import images
 from pcevolve_shared.blanks import BLANK
+from support.pools import pool_of
 from support.provider import png
 from support.runs import small_plan
 
@@ -136,31 +135,6 @@ def test_a_row_of_a_table_is_of_its_column_s_type(kind: Kind):
 
     cell = find_medium(kind).make_cell("1", b"held\n")
     assert pa.array([cell], type=find_medium(kind).arrow_type()).to_pylist() == [cell]
-
-
-def population_of(
-    *made: bytes, label: str = "cut", iteration: int = 0
-) -> tuple[tuple[Candidate, ...], dict[str, bytes]]:
-    """Candidates of a class, each in its own place, and what is stored of them."""
-    name = f"{label}{iteration}-"
-    stored = {f"{name}{place:058d}": data for place, data in enumerate(made)}
-    candidates = (
-        Candidate(f"{name}{place}", label, iteration, None, digest) for place, digest in enumerate(stored)
-    )
-    return tuple(candidates), stored
-
-
-def pool_of(
-    *made: bytes, iteration: int = 0, views: dict[int, list[bytes]] | None = None
-) -> tuple[Pool, dict]:
-    """One class with such candidates."""
-    candidates, stored = population_of(*made, iteration=iteration)
-    seen = {}
-    for place, several in (views or {}).items():
-        named = {f"v{place}{number:062d}": data for number, data in enumerate(several, 1)}
-        stored |= named
-        seen[candidates[place].id] = tuple(Candidate(f"v{each}", "cut", 0, None, each) for each in named)
-    return Pool({"cut": candidates}, seen), stored
 
 
 @pytest.mark.parametrize(

@@ -2,39 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from pathlib import Path
 
-import numpy as np
-from PIL import Image
-
-from pcevolve.auditing import audit
-from pcevolve.pages.notebook import render_notebook
-from pcevolve.pages.report.charts import AccuracyPoint
-from pcevolve.pages.report.page import write_report
-from pcevolve.pages.wire.page import render_viewer
-from pcevolve.transcript import RunReader
-from pcevolve.transcript.reader import FinishedRun
-from support.viewer import Page
-
-Make = Callable[..., Path]
-
-
-def page(root: Path, accuracy: Sequence[AccuracyPoint] = ()) -> Page:
-    return Page(write_report(RunReader.strict(root), accuracy).read_text())
-
-
-def test_a_dataset_that_was_selected_is_shown_apart_and_in_its_appearance(finished: Make):
-    selected = {"method": "dp-means", "delta": 1.2345678e-5, "pool": "all", "keep": "selected", "initial": 5}
-    root = finished(**selected, appearance="matched")
-    shown, record = page(root), RunReader.strict(root)
-    for said in (shown.text, render_viewer(record, []).decode(), render_notebook(FinishedRun.of(record))):
-        assert "1.2345678e-05" in said, "less would promise more"
-    assert "selected from all rounds, appearance matched" in shown.text
-    assert "accessed 2 times (gaussian mechanism)" in shown.text
-    assert "At that price" not in shown.text, "a bound of 100 % is none"
-    released = sorted((root / "release" / "cut").iterdir())
-    assert len(released) == 3
-    assert np.asarray(Image.open(released[0])).std(axis=2).max() == 0  # its colour is gone, as was asked
-    assert shown.of_class("chart")
-    assert [fault for finding in audit(root) for fault in finding.faults] == []
+def test_a_notebook_shows_marks_promise_and_pictures(evolved, tmp_path):
+    page = evolved(domain="<scan>")._repr_html_()
+    assert "&lt;scan&gt;" in page
+    assert "<scan>" not in page
+    assert page.count("<img ") == 4
+    assert "ε = " in page
+    assert 'role="alert"' not in page
+    apart = {"out": tmp_path / "marked", "ledger": tmp_path / "other" / "ledger.sqlite"}
+    marked = evolved(insecure_noise_seed=1, **apart)
+    assert 'role="alert"' in marked._repr_html_()
+    assert "No guarantee" in marked._repr_html_()
+    assert repr(marked).startswith("<Result: INSECURE: noise came from a seed")
+    assert not marked.audit().holds

@@ -8,7 +8,7 @@ import pytest
 
 from pcevolve.errors import UsageError
 from pcevolve.providers import dialect
-from pcevolve.providers.dialect import require
+from pcevolve.providers.dialect import Dialect, require
 from pcevolve.providers.openai import PlainOpenAIDialect
 from pcevolve.selectors import find_method
 from support.forge import faults_of
@@ -54,3 +54,26 @@ def test_a_page_says_that_steps_guidance_and_degree_are_the_apis_own():
     own = "steps, guidance and degrees of variation are left to the API (the API recommends nothing)"
     assert small_plan(dialect="openai-plain").modality.describe_asking("", "") == own
     assert "strength 0.8" in small_plan().modality.describe_asking("0.8", "")
+
+
+@pytest.mark.parametrize(
+    ("name", "makes", "most", "scheme", "links", "costs", "currency"),
+    [
+        ("getimg", "image", 64, "Bearer", False, True, "USD"),
+        ("openai", "image", 10, "Bearer", False, False, None),
+        ("openai-plain", "image", 10, "Bearer", False, False, "USD"),
+        ("siliconflow", "image", 4, "Bearer", True, False, None),
+        ("stability", "image", 1, "Bearer", False, False, "credits"),
+        ("a1111", "image", 8, "Basic", False, True, None),
+        ("chat", "text", 64, "Bearer", False, False, None),
+    ],
+)
+def test_what_an_api_takes_tells_and_bills_is_as_documented(
+    name, makes, most, scheme, links, costs, currency
+):
+    spoken = dialect(name)
+    assert (spoken.makes, spoken.most, spoken.scheme) == (makes, most, scheme)
+    assert (spoken.links_images, spoken.reports_cost) == (links, costs)
+    assert spoken.currency == (currency or Dialect.currency)
+    if name != "chat":
+        assert (spoken.trial("m"), spoken.takes_several(b"")) == (None, True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -73,3 +74,9 @@ def test_what_is_left_is_asked_for_first_and_told_in_credits():
     assert (STABILITY.hello().method, STABILITY.hello().path) == ("GET", "/v1/user/balance")
     assert (STABILITY.balance(b'{"credits": 2.5}'), STABILITY.currency) == (2.5, "credits")
     assert STABILITY.native_size("any", b"") == ModelSize(1024, 1024)
+
+
+def test_the_largest_seed_that_the_api_takes_is_two_below_the_end_of_32_bits():
+    call = next(iter(PLAN.round(0)))
+    seeds = [form_of(PLAN, replace(call, seed=seed))["seed"] for seed in (0, 2**32 - 3, 2**32 - 2, 2**32 - 1)]
+    assert seeds == ["1", "4294967294", "1", "2"]

@@ -81,3 +81,11 @@ def test_epsilon_is_the_decimal_that_was_written():
     assert parse_epsilon("0.1") == Fraction(1, 10)
     assert parse_epsilon("1/3") == Fraction(1, 3)
     assert parse_epsilon(1e-05) == Fraction(1, 10**5)
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "factor"),
+    [(0, "1"), (2, "7.39"), (6.9, "993"), (7, "1,097"), (20, "485,165,196"), (20.1, "10^9")],
+)
+def test_a_factor_has_three_digits_or_all_before_its_point_or_is_a_power(epsilon, factor):
+    assert format_factor(epsilon) == factor

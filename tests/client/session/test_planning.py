@@ -11,7 +11,6 @@ from pcevolve.config.config import RunConfig
 from pcevolve.errors import ProviderReplyError, UsageError
 from pcevolve.providers import dialect
 from pcevolve.providers.dialect import Advice, ModelSize
-from pcevolve.public.parts import Secrecy
 from pcevolve.public.plan import PublicPlan
 from pcevolve.session.components import Components
 from pcevolve.session.planning import keep_recorded, resolve_plan
@@ -32,18 +31,6 @@ def test_what_the_user_says_is_not_passed_over(tmp_path: Path):
     said = RunConfig.of({**SAID, "at_once": 2, "prompts": str(tmp_path / "p.json"), "licence": "other"})
     now = NOW.model_copy(update={"licence": "other"})
     assert keep_recorded(BEGAN, now, said) == now
-
-
-def test_votes_are_capped_by_the_list_of_secrets_that_the_ledger_was_told_of(tmp_path: Path):
-    rows = ["text,label", "ann is ill,flu", "bob is ill,gout"]
-    (tmp_path / "t.csv").write_text("\n".join(rows))
-    (tmp_path / "secrets").write_text("ann\n")
-    said = {**SAID, "private": str(tmp_path / "t.csv"), "dialect": "chat", "method": "secpe", "shots": 1}
-    options = RunConfig.of({**said, "secrets": str(tmp_path / "secrets"), "out": str(tmp_path / "run")})
-    components, promise = Components.of(check_run(options)), Secrecy(prior=1e-4, bound=1e-3, most=1)
-    first = components.read_secrets(promise)
-    (tmp_path / "secrets").write_text("bob\n")
-    assert components.read_secrets(promise) == first
 
 
 TURBO = Advice(steps=4, guidance=0.0, low=0.5, high=0.55)

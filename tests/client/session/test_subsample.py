@@ -191,16 +191,6 @@ def test_a_run_that_goes_on_with_a_folder_in_which_somebody_else_would_be_drawn_
     assert server.heard == []
 
 
-@pytest.mark.parametrize("seed", [1, 2])
-def test_texts_that_stand_there_twice_are_refused_whichever_are_drawn(tmp_path, seed):
-    """One of two would be refused in some draws alone, and its owner would draw again."""
-    rows = [f"{label} {n},{label}" for n in range(9) for label in ("flu", "gout")]
-    (tmp_path / "t.csv").write_text("\n".join(["text,label", "one,flu", "one,flu", *rows]))
-    draw = {"subsample": 1, "shots": 1, "subsample_seed": seed, "domain": "notes", "out": tmp_path / "o"}
-    with pytest.raises(DataError, match="row 2 has the text of row 1; remove one"):
-        texts.read_run(RunConfig.of({"private": str(tmp_path / "t.csv"), "dialect": "chat", **draw}))
-
-
 @pytest.mark.parametrize("kind", ["text", "image"])
 def test_no_error_says_which_class_has_nothing_left_to_be_measured_on(tmp_path, kind):
     draw = {"subsample": 2, "shots": 2, "test": "rest", "domain": "notes", "out": tmp_path / "o"}

@@ -6,7 +6,6 @@ import io
 import json
 from pathlib import Path
 
-import numpy as np
 import pytest
 from rich.console import Console
 
@@ -14,11 +13,8 @@ import pcevolve
 from pcevolve.pages.live import Standing, render_live
 from pcevolve.public.parts import Secrecy
 from pcevolve.public.plan import PublicPlan
-from pcevolve.session import images
 from pcevolve.session.console import summarise
-from pcevolve.session.finished import judging
 from pcevolve.session.finished.comparison import list_facts, read_runs
-from pcevolve.session.finished.judging import load_quick_judges
 from pcevolve.session.folder import RunFolder
 from pcevolve.session.progress import Audience, RunProgress, judge_padding
 from pcevolve.transcript import RunReader
@@ -58,40 +54,6 @@ def test_the_owner_is_warned_as_soon_as_private_work_takes_more_than_its_tick(lo
     assert ("the provider saw that it was more" in said) is warned
     # Half as long again as the longest.
     assert ("--set privacy.pad_selection=9 next time" in said) is (longest == 6.0)
-
-
-class Named:
-    """An encoder of some name; nothing is embedded."""
-
-    dimension = 1
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    def embed(self, images):
-        return np.zeros((len(images), 1))
-
-
-@pytest.mark.parametrize(
-    ("voter", "kind", "fetched", "others"),
-    [
-        ("bundled", "image", (), ["cnn"]),
-        ("bundled+spectrum", "image", (), ["cnn"]),
-        ("bundled", "image", ("resnet18",), ["cnn", "resnet18"]),
-        ("clip", "image", ("clip", "resnet18"), ["cnn", "resnet18"]),
-        ("clip", "image", ("clip",), ["cnn", "bundled"]),
-        ("words", "text", (), ["ngrams"]),
-    ],
-)
-def test_the_voter_is_never_alone_and_never_first(voter, kind, fetched, others, monkeypatch):
-    monkeypatch.setattr(images, "is_fetched", fetched.__contains__)
-    monkeypatch.setattr(judging, "load_encoder", lambda name, *_: Named(name))
-    found = load_quick_judges(Named(voter), voted=True, device="cpu", kind=kind)
-    assert [(each.name, each.voted) for each in found] == [*((each, False) for each in others), (voter, True)]
-
-
-def test_nobody_voted_in_a_run_that_looked_at_nothing():
-    assert not any(each.voted for each in load_quick_judges(Named("bundled"), voted=False, device="cpu"))
 
 
 WORDS = "guessed with at most 0.001 where it was 0.0001, in at most 3 texts each"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 
 import pytest
@@ -11,9 +10,6 @@ import pytest
 from pcevolve.auditing import audit
 from pcevolve.errors import UsageError
 from pcevolve.public.words import choose_labels
-from pcevolve.session.finished.evaluating import Question, evaluate
-from pcevolve.session.owner import OwnerFolder
-from support.folders import toned_folders
 from support.runs import small_plan
 
 SECRET = ("mole of patient Smith", "mole of patient Quill")
@@ -57,30 +53,6 @@ def test_the_order_of_classes_is_that_of_the_words_and_every_image_keeps_its_cla
     assert result.labels == ("kind 0", "kind 1")
     assert result.plan.words == ("kind 0", "kind 1")
     assert not result.audit().faults
-
-
-def test_held_out_images_are_judged_under_the_words_by_the_run_and_by_evaluate(evolved, tmp_path):
-    """The words come in another order than the folders: to count on that order would exchange the classes."""
-    dark, bright = 0, 190
-    scans, test = (
-        toned_folders(tmp_path / name, dict(zip(SECRET, (dark, bright), strict=True)), 4, seed)
-        for seed, name in enumerate(("own", "test"))
-    )
-    words = {SECRET[1]: "bright", SECRET[0]: "dark"}
-    result = evolved(private=scans, words=words, test=test)
-    assert result.labels == ("bright", "dark")
-    own = json.loads(OwnerFolder.of(result.folder).evaluation.read_text())
-    assert {row["judge"] for row in own["accuracy"]} == {"cnn", "bundled"}
-
-    for label, tone in (("bright", bright), ("dark", dark)):
-        shutil.rmtree(result.folder / "release" / label)
-        toned_folders(result.folder / "release", {label: tone}, 4, 2)
-    found = evaluate(result.folder, Question(str(test), judges=("bundled",)))
-    assert found["judges"][0]["dataset"]["accuracy"]["mean"] == 1.0
-    with pytest.raises(UsageError, match=r"data\.words needs every class once"):
-        evaluate(
-            result.folder, Question(str(toned_folders(tmp_path / "other", {"mole": 0, "wart": 190}, 2, 3)))
-        )
 
 
 @pytest.mark.parametrize(

@@ -183,3 +183,12 @@ def test_a_texture_is_not_torn_at_its_edges():
     assert shifted.std() == pytest.approx(texture.std(), rel=0.02)
     assert np.array_equal(shifted[8:, 8:], texture[:-8, :-8])
     assert np.array_equal(shifted[7::-1, 8:], texture[:8, :-8])
+
+
+@pytest.mark.parametrize(("there", "down"), [(1.0, 7), (0.0, -7)])
+def test_a_picture_moves_and_mirrors_what_was_at_its_edge(there: float, down: int):
+    pixels = np.arange(100 * 2 * 3, dtype=float).reshape(100, 2, 3)
+    moved = move(pixels, (0.5, 0.5), (there, 0.5))
+    assert moved.shape == pixels.shape
+    rows = [abs(row) - (row < 0) if row < 100 else 199 - row for row in range(-down, 100 - down)]
+    assert np.array_equal(moved, pixels[rows])

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from pcevolve.modality.images.levels import Seen
 from support.pictures import disc, expect_refusal, greys, save
 from support.pngs import raw_png
 
@@ -186,3 +187,11 @@ def test_a_window_is_in_the_file_s_own_units_and_32_bits_have_no_other_range(
         expect_refusal(path, r"has 32-bit pixels, whose range nobody knows: .*--set data.window=LOW,HIGH")
     shown = greys(path, window)
     assert (shown[32, 32], shown[2, 2]) == (140, 0)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "flat"), [(100, 115, True), (100, 116, False), (0, 15, True), (0, 16, False)]
+)
+def test_what_lies_within_sixteen_levels_is_flat(low, high, flat):
+    levels = np.array([[low, 5], [high, 5]], dtype=np.uint8)
+    assert Seen("", 8, 0.0, 255.0, levels, varies=True).is_flat is flat

@@ -9,47 +9,9 @@ import numpy as np
 import pytest
 from PIL import Image, ImageDraw
 
-from pcevolve.evolution import Pool
-from pcevolve.public.release import Candidate
-from pcevolve.usability import ClassUsability, Usability
-from support.runs import small_plan
-
-
-def save(pixels: np.ndarray) -> bytes:
-    buffer = io.BytesIO()
-    Image.fromarray(pixels.astype(np.uint8)).save(buffer, "PNG")
-    return buffer.getvalue()
-
-
-def population_of(
-    *made: bytes, label: str = "cut", iteration: int = 0
-) -> tuple[tuple[Candidate, ...], dict[str, bytes]]:
-    """Candidates of a class, each in its own place, and what is stored of them."""
-    name = f"{label}{iteration}-"
-    stored = {f"{name}{place:058d}": data for place, data in enumerate(made)}
-    candidates = (
-        Candidate(f"{name}{place}", label, iteration, None, digest) for place, digest in enumerate(stored)
-    )
-    return tuple(candidates), stored
-
-
-def pool_of(
-    *made: bytes, iteration: int = 0, views: dict[int, list[bytes]] | None = None
-) -> tuple[Pool, dict]:
-    """One class with such candidates."""
-    candidates, stored = population_of(*made, iteration=iteration)
-    seen = {}
-    for place, several in (views or {}).items():
-        named = {f"v{place}{number:062d}": data for number, data in enumerate(several, 1)}
-        stored |= named
-        seen[candidates[place].id] = tuple(Candidate(f"v{each}", "cut", 0, None, each) for each in named)
-    return Pool({"cut": candidates}, seen), stored
-
-
-def look_at(*made: bytes, share: float = 0.25, **more: object) -> ClassUsability:
-    pool, stored = pool_of(*made, **more)
-    (found,) = Usability(small_plan(labels=("cut",), min_usable=share), stored.__getitem__).of(pool)
-    return found
+from pcevolve.modality import UnreadableError
+from pcevolve.modality.images.medium import IMAGES
+from support.pools import look_at, save
 
 
 def test_images_are_the_same_of_which_all_but_a_line_of_fields_differ_by_two_levels_at_most():
@@ -90,3 +52,12 @@ def test_what_is_compared_are_the_means_of_sixteen_fields_a_side(side: int, leve
         row, column = 4 * (field // 16), 4 * (field % 16)
         off[row : row + side, column : column + side] += levels
     assert look_at(save(ramp), save(off)).different == different
+
+
+def test_what_is_released_has_the_pixels_that_came_and_what_is_none_or_flat_is_refused():
+    came = save(np.random.default_rng(0).integers(0, 256, (16, 16, 3)))
+    assert IMAGES.decode_release(IMAGES.encode_release(came)).tobytes() == IMAGES.decode(came).tobytes()
+    for bad in (b"", b"no image", save(np.full((16, 16, 3), 7))):
+        assert IMAGES.decode(bad) is None
+        with pytest.raises(UnreadableError):
+            IMAGES.encode_release(bad)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import secrets
 import shutil
 from pathlib import Path
@@ -57,22 +56,6 @@ def test_the_page_shows_facts_figures_and_pictures_and_is_for_the_owner_alone_wh
     write_page(read_runs(roots[1:]), roots[1:], tmp_path / "page.html")
     assert (tmp_path / "page.html").stat().st_mode & 0o777 == 0o644
     assert "For you alone" not in (tmp_path / "page.html").read_text()
-
-
-def test_the_command_prints_a_table_draws_and_writes_what_was_asked_for(tmp_path: Path):
-    roots = [finish_run(tmp_path / name) for name in ("one", "other")]
-    judge(roots[0])
-    asked = ["compare", *map(str, roots)]
-    drawn = ["--sheet", str(tmp_path / "sheet.png"), "--html", str(tmp_path / "page.html")]
-    shown = CliRunner().invoke(app, [*asked, *drawn], env={"COLUMNS": "200"})
-    assert shown.exit_code == 0, shown.output
-    assert "50.0 ± 1.0" in shown.output
-    assert "means 50.0 (v)" in shown.output
-    assert "for you alone" in " ".join(shown.output.split())
-    assert {each.name for each in tmp_path.iterdir()} >= {"one", "other", "sheet.png", "page.html"}
-    found = json.loads(CliRunner().invoke(app, [*asked, "--json"]).stdout)
-    assert [each["run"] for each in found] == ["one", "other"]
-    assert found[0]["judges"]["cnn"]["mean"] == 0.5
 
 
 def test_runs_of_one_name_are_told_apart_by_their_folders(tmp_path: Path):

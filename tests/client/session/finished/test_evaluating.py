@@ -7,7 +7,6 @@ import secrets
 import shutil
 import stat
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,21 +18,16 @@ from PIL import Image
 from pcevolve.auditing import audit, find_encoder
 from pcevolve.cli.commands import app
 from pcevolve.cli.finished import _compare_classifier
-from pcevolve.encoders import bundled_digest
 from pcevolve.errors import ClientError, DataError, ModelError, UsageError
-from pcevolve.evaluation.heads import Predict, Training, train_cnn
+from pcevolve.evaluation.heads import Predict, Training
 from pcevolve.evaluation.judge import Accuracy, Judge
 from pcevolve.evaluation.labelled import Labelled
 from pcevolve.private.dataset import load_folder
 from pcevolve.public.plan import PublicPlan
 from pcevolve.selectors import find_method
-from pcevolve.session import images
-from pcevolve.session.finished import judging
 from pcevolve.session.finished.classification import NearestMean
 from pcevolve.session.finished.comparison import read_runs
 from pcevolve.session.finished.evaluating import Evaluation, Question, evaluate
-from pcevolve.session.finished.judging import load_judges
-from pcevolve.session.folder import RunFolder
 from pcevolve.session.owner import OwnerFolder
 from support.folders import toned_folders
 from support.paid import MEANS, encoder, make_paid_run
@@ -51,35 +45,10 @@ def finish_run(root: Path, **changes: object) -> Path:
     return make_paid_run(root, new_plan(candidates=6, **changes))
 
 
-@pytest.fixture(scope="module")
-def world(tmp_path_factory) -> Path:
-    """A run whose dataset has the classes' tones, its control, and the owner's images."""
-    folder = tmp_path_factory.mktemp("evaluated")
-    toned_folders(folder / "private", TONES, 6, 0)
-    toned_folders(folder / "test", TONES, 12, 1)
-    for name, good in (("run", True), ("run-random", False)):
-        root = finish_run(folder / name)
-        made = toned_folders(folder / f"{name} made", TONES, 6, 2 if good else 3)
-        for place, label in enumerate(LABELS):
-            shutil.rmtree(root / "release" / label)
-            kept = LABELS[place] if good else LABELS[0]  # the control has one tone throughout
-            shutil.copytree(made / kept, root / "release" / label)
-    return folder
-
-
 def judge(root: Path, world: Path, *judges: str, **more: Any) -> dict:
     """Evaluate a run on the owner's test images; by a judge that is trained in no time unless others are named."""
     question = Question(str(world / "test"), judges=judges or ("bundled",), **more)
     return evaluate(root, question, load=find_encoder)
-
-
-@pytest.fixture(scope="module", autouse=True)
-def few_steps():
-    """Two tones are learned in a tenth of the steps."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("pcevolve.evaluation.heads.train_cnn", partial(train_cnn, steps=40))
-        patch.setattr("pcevolve.evaluation.heads._STEPS", 40)
-        yield
 
 
 @pytest.fixture(scope="module")
@@ -174,35 +143,6 @@ def test_released_means_are_not_scored_by_other_weights_than_the_run_had(tmp_pat
     assert "--encoder-weights" in command("--help").stdout
 
 
-def test_the_owners_images_may_lie_in_folders_of_units_where_those_of_the_run_do(tmp_path: Path, world):
-    for label in LABELS:
-        shutil.copytree(world / "test" / label, tmp_path / "test" / label / "patient 1")
-    data = images.read_owned(str(tmp_path / "test"), small_plan(unit="patient"), "--test", None)
-    assert data.digests == load_folder(world / "test", unique=False).digests
-    with pytest.raises(DataError, match="seems to hold a folder for each patient"):
-        images.read_owned(str(tmp_path / "test"), small_plan(), "--test", None)
-
-
-@pytest.mark.parametrize(
-    ("name", "voter", "weights", "voted"),
-    [
-        ("auto", "bundled", bundled_digest(), True),
-        ("bundled", "bundled+spectrum", bundled_digest(), True),
-        ("bundled", "bundled", "0" * 64, False),
-        ("bundled", "resnet18", None, False),
-    ],
-)
-def test_a_judge_voted_that_is_the_runs_encoder_whatever_it_is_called(name, voter, weights, voted):
-    (found,) = load_judges([name, "bundled"], voter, "cpu", "image", weights)
-    assert (found.name, found.voted) == ("bundled", voted), "kept figures must not be those of another auto"
-
-
-def test_a_clip_is_the_same_however_much_of_its_name_is_written_out():
-    pytest.importorskip("open_clip")
-    assert judging._same("clip", "clip:ViT-B-32:laion2b_s34b_b79k")
-    assert not judging._same("clip", "clip:ViT-B-16:laion2b_s34b_b88k")
-
-
 def test_a_run_is_measured_and_compared_from_within_its_folder(tmp_path: Path, world, monkeypatch):
     for name in ("run", "run-random"):
         shutil.copytree(world / name, tmp_path / name)
@@ -212,19 +152,6 @@ def test_a_run_is_measured_and_compared_from_within_its_folder(tmp_path: Path, w
     next((tmp_path / "run-random" / "release" / "cut").glob("*.png")).unlink()
     assert judge(Path(), world)["control"] == "run-random (of 11 images, the dataset has 12)"
     assert [each.name for each in read_runs([Path()])] == ["run"]
-
-
-def test_held_out_files_are_shown_by_the_window_of_the_run(tmp_path: Path):
-    for place, label in enumerate(LABELS):
-        (tmp_path / "test" / label).mkdir(parents=True)
-        for number in range(3):
-            values = np.random.default_rng(10 * place + number).integers(31768, 32828, (SIDE, SIDE))
-            Image.fromarray(values.astype(np.uint16)).save(tmp_path / "test" / label / f"{number}.png")
-    plan = small_plan(window="31768,32828")
-    data = images.read_owned(str(tmp_path / "test"), plan, "--test", RunFolder(tmp_path))
-    assert all(np.ptp(np.asarray(each)) > 200 for each in data.items)
-    with pytest.raises(DataError, match="next to no contrast"):
-        images.read_owned(str(tmp_path / "test"), small_plan(), "--test", None)
 
 
 @pytest.mark.models

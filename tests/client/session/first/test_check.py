@@ -3,56 +3,16 @@
 from __future__ import annotations
 
 import csv
-import io
 import json
-import re
 import socket
-from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import pytest
 from PIL import Image
 
 from pcevolve.errors import DataError
-from pcevolve.private import inspection
 from pcevolve.private.listing import list_folder
-from pcevolve.session.first.pricing import compare_budgets
-
-
-def save(path: Path, seed: int, side: int = 48) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    coarse = np.random.default_rng(seed).integers(0, 256, (7, 7, 3), dtype=np.uint8)
-    Image.fromarray(coarse).resize((side, side)).save(path)
-    return path
-
-
-def tree(root: Path, *folders: str, images: int) -> Path:
-    """Folders of images, each unlike every other."""
-    for place, folder in enumerate(folders):
-        for number in range(images):
-            save(root / folder / f"{number}.png", 10 * place + number)
-    return root
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """Two classes of four images each."""
-    return tree(tmp_path / "data", "cut", "good", images=4)
-
-
-@pytest.fixture
-def check(folder, command, monkeypatch) -> Callable[..., tuple[int, str]]:
-    """Exit code of the command, and what it printed without the lines and folds of its table."""
-    monkeypatch.setenv("COLUMNS", "80")
-
-    def run_check(*arguments: object) -> tuple[int, str]:
-        told = command("check", *(arguments or (folder, "--shots", 4)))
-        framed = [line for line in told.out.splitlines() if line.startswith(("┃", "│", "┏", "└"))]
-        assert all(len(line) <= 80 for line in framed)
-        return told.code, " ".join(re.sub("[│┃]", " ", told.out).split())
-
-    return run_check
+from support.checkups import save, tree, write_map
 
 
 def test_a_folder_that_a_run_would_take_is_told_so_with_the_next_command(check, folder):
@@ -80,23 +40,6 @@ def test_what_the_bundled_model_draws_is_told_before_it_is_asked_for_anything_el
         told = check(folder, "--shots", 4, "--set", fine)[1]
         assert "to know: the bundled model" not in told
         assert "does not draw" not in told
-
-
-def test_an_outlook_is_for_several_classes_whose_means_are_released(check, folder):
-    assert "yours may be more alike" in check()[1]
-    alone = (folder / "cut", "--shots", 4, "--set", "data.unlabelled=true")
-    for code, told in (check(folder, "--shots", 4, "--method", "pe"), check(*alone)):
-        assert code == 0
-        assert "more alike" not in told
-
-
-def test_an_outlook_never_gets_worse_with_more_images_or_a_larger_budget():
-    order = ["none", "unlike ones", "most", "alike ones too"]
-    rows = [[order.index(cell) for cell in row[1:]] for row in compare_budgets(classes=4, shots=10)]
-    assert rows[0][0] == 0, "ten images at epsilon 1 are noise"
-    assert rows[-1] == [3, 3, 3], "a hundred are not"
-    assert all(row == sorted(row) for row in rows)
-    assert all(list(column) == sorted(column) for column in zip(*rows, strict=True))
 
 
 def test_nothing_is_sent_and_no_ledger_is_made(check, monkeypatch, tmp_path):
@@ -131,50 +74,6 @@ def test_all_that_would_be_refused_is_told_with_what_mends_it(check, folder):
     assert "next:" not in told
 
 
-def test_what_is_to_be_mended_is_folded_between_words_at_a_terminal_and_whole_in_a_pipe(
-    folder, command, monkeypatch
-):
-    (folder / "cut" / "photo.heic").write_bytes(b"x")
-    monkeypatch.setenv("COLUMNS", "40")
-    whole = "to mend: cut/photo.heic is HEIC: convert it, such as by heif-convert photo.heic photo.png"
-    assert whole in command("check", folder).out.splitlines()
-    monkeypatch.setenv("FORCE_COLOR", "1")
-    folded = command("check", folder).out.splitlines()
-    start = next(place for place, line in enumerate(folded) if line.startswith("to mend"))
-    assert [line.rstrip() for line in folded[start : start + 3]] == [
-        *("to mend: cut/photo.heic is HEIC: convert", "it, such as by heif-convert photo.heic", "photo.png")
-    ]
-
-
-def test_copies_that_look_the_same_are_told_and_are_no_fault(check, folder):
-    buffer = io.BytesIO()
-    Image.open(folder / "cut" / "0.png").save(buffer, "JPEG", quality=60)
-    (folder / "good" / "again.jpg").write_bytes(buffer.getvalue())
-    Image.open(folder / "good" / "1.png").resize((32, 32)).save(folder / "good" / "small.png")
-    code, told = check(folder, "--shots", 5)
-    assert code == 0
-    assert (
-        "to know: 1 pairs look the same, may be turned or cut, and are in different classes (cut/0.png = "
-        in told
-    )
-    assert "to know: 1 pairs of one class look the same, may be turned or cut, and count as two units" in told
-
-
-def test_turned_cut_and_rotated_copies_are_told_until_a_map_joins_them(check, folder, tmp_path):
-    whole = Image.open(folder / "cut" / "0.png")
-    whole.transpose(Image.Transpose.ROTATE_90).save(folder / "cut" / "x.png")
-    whole.crop((2, 3, 46, 47)).save(folder / "cut" / "y.png")
-    Image.open(folder / "good" / "0.png").rotate(5, Image.Resampling.BICUBIC).save(folder / "good" / "x.png")
-    code, told = check(folder, "--set", "data.subsample=5")
-    assert code == 0
-    assert "look the same, other unit 4: cut/0.png = cut/x.png, good/0.png = good/x.png, " in told
-    assert "to know: 4 pairs of one class look the same" in told
-    joined = dict.fromkeys(("cut/x.png", "cut/y.png"), "cut/0.png") | {"good/x.png": "good/0.png"}
-    units = write_map(tmp_path / "u.csv", folder, lambda name: joined.get(name, name))
-    told = check(folder, "--shots", 4, "--unit-map", units)[1]
-    assert "look the same, other unit none" in told
-
-
 @pytest.mark.parametrize(
     ("options", "fault"),
     [
@@ -197,27 +96,6 @@ def test_options_that_do_not_fit_the_folder_are_faults(check, folder, tmp_path, 
     code, told = check(folder, *options.split())
     assert code == 3
     assert fault in told
-
-
-@pytest.mark.parametrize("options", ["--shots 3", "--set data.subsample=4"])
-def test_options_that_fit_are_in_the_next_command(check, folder, options):
-    code, told = check(folder, *options.split())
-    assert code == 0
-    assert f"next: pcevolve preview --private {folder} {options} --domain WORDS" in told
-
-
-def test_the_next_command_repeats_all_that_was_given(check, folder, tmp_path, monkeypatch):
-    """Without them the run would send the names of classes that ``data.words`` hides."""
-    monkeypatch.chdir(tmp_path)
-    Path("my words.toml").write_text('[data]\nwords = {cut = "group one", good = ""}\ndomain = "skin"\n')
-    told = check(
-        *(folder, "--shots", 4, "--config", "my words.toml", "--method", "pe"),
-        *("--set", "privacy.relation=add-remove", "--set", "method.class_counts=true"),
-    )[1]
-    assert told.endswith(
-        f"next: pcevolve preview --private {folder} --shots 4 --method pe --config 'my words.toml' "
-        "--set privacy.relation=add-remove --set method.class_counts=true --out RUN"
-    )
 
 
 def test_a_source_of_names_without_names_is_refused_as_a_run_refuses_it(check, folder):
@@ -310,11 +188,6 @@ def test_values_without_contrast_are_told_with_their_range_and_the_way_out(check
     assert "and not by these images" in told
 
 
-def test_very_large_folders_are_not_compared_and_say_so(check, monkeypatch):
-    monkeypatch.setattr(inspection, "MOST_COMPARED", 3)
-    assert "not looked for in more than" in check()[1]
-
-
 def test_folders_of_patients_are_counted_as_patients_and_answered_with_a_map(check, command, tmp_path):
     folders = [f"{label}/{label}{patient}" for label in "ab" for patient in range(3)]
     root, units = tree(tmp_path / "d", *folders, images=2), tmp_path / "units.csv"
@@ -345,13 +218,6 @@ def test_folders_of_patients_are_counted_as_patients_and_answered_with_a_map(che
     code, told = check(root, "--shots", 3, "--unit-map", units)
     assert code == 0
     assert f"next: pcevolve preview --private {root} --shots 3 --unit-map {units} --domain WORDS" in told
-
-
-def write_map(path: Path, root: Path, unit: Callable[[str], str]) -> Path:
-    """A map of the images of a folder, of which each has its unit's name."""
-    names = list_folder(root, None, nested=True).names
-    path.write_text("file,patient\n" + "".join(f"{name},{unit(name)}\n" for name in names), "utf-8")
-    return path
 
 
 @pytest.mark.parametrize("content", ["file,patient\n", "file,patient\ncut/0.png,P1\n", "x", None])

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
+
 from pcevolve.config.config import RunConfig
 from pcevolve.processes.confinement import confine_keeper
 from pcevolve.session.first.doctor import examine
 from support.confined import KERNEL, confines, in_a_process
+from support.probing import run_without_torch
 
 
 def describe_confinement() -> str:
@@ -29,3 +32,11 @@ def test_it_says_what_a_system_does_not_enforce_and_what_would() -> None:
         "not enforced on this system (no Landlock and no seccomp): Linux has both from 5.13 on, if they are switched "
         "on and a container leaves them"
     )
+
+
+pytestmark = pytest.mark.system
+
+
+def test_the_doctor_finds_an_encoder_that_needs_torch_where_it_is_not():
+    said = " ".join(run_without_torch("doctor", "--encoder", "resnet18").stdout.split())
+    assert "TO MEND: encoder resnet18 needs torch" in said

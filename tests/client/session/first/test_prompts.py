@@ -5,13 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from itertools import chain
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
-from pcevolve.config.files import read_prompts
 from pcevolve.errors import ProviderReplyError
 from pcevolve.session.first.prompts import ask_chat, count_unnamed, open_chat
 from support.online import LocalServer, Reply, answer_json
@@ -41,20 +38,6 @@ def prompts(server: LocalServer, count: int, key: str | None = None, labels: tup
     return ask_chat(chat, "leather texture", labels, count, lambda done, total: None)
 
 
-def test_it_is_asked_public_words_and_nothing_else():
-    with speaking(chatting("a\nb")) as server:
-        prompts(server, 2, KEY, ("cut", "good"))
-        first, second = server.heard
-    assert (first.method, first.path) == ("POST", "/v1/chat/completions")
-    assert first.headers["authorization"] == f"Bearer {KEY}"
-    assert first.headers["user-agent"] == "pcevolve"
-    asked = [json.loads(each.body) for each in (first, second)]
-    assert [set(each) for each in asked] == [{"model", "messages", "temperature", "seed"}] * 2
-    words = [each["messages"][0]["content"] for each in asked]
-    assert "one leather texture image that shows: cut." in words[0]
-    assert words[0].replace("shows: cut.", "shows: good.") == words[1]
-
-
 def test_a_model_that_writes_too_few_is_asked_for_the_rest_and_given_up_on_in_the_end():
     with speaking(chatting("a\nb", "b\nc")) as server:
         assert prompts(server, 3) == {"cut": ("a", "b", "c")}
@@ -63,29 +46,6 @@ def test_a_model_that_writes_too_few_is_asked_for_the_rest_and_given_up_on_in_th
         with pytest.raises(ProviderReplyError, match="1 different prompts for 'cut' in 4 answers, not 3"):
             prompts(server, 3)
         assert len(server.heard) == 4
-
-
-def test_a_model_that_takes_no_temperature_and_thinks_writes_prompts_all_the_same():
-    fault = {
-        "message": "Unsupported value: 'temperature' does not support 1.0 with this model.",
-        "code": None,
-    }
-    thought = "<think>A list?</think>1. A cut in leather\n2. A long cut"
-    answers = chain([answer_json(400, {"error": fault})], chatting(thought))
-    with speaking(answers) as server:
-        made = prompts(server, 2)
-        asked = [set(json.loads(each.body)) for each in server.asked]
-    assert made == {"cut": ("A cut in leather", "A long cut")}
-    assert asked == [{"model", "messages", "temperature", "seed"}, {"model", "messages"}]
-
-
-@pytest.mark.parametrize("answer", [{"choices": []}, {"choices": [{"message": {"content": None}}]}, []])
-def test_an_answer_that_is_none_is_an_error(answer: object):
-    with (
-        speaking(iter([answer_json(200, answer)])) as server,
-        pytest.raises(ProviderReplyError, match=r"not as an OpenAI-compatible|wrote nothing"),
-    ):
-        prompts(server, 1)
 
 
 @pytest.mark.parametrize(
@@ -126,22 +86,6 @@ def test_folders_that_systems_make_are_no_classes(command, tmp_path: Path):
     out = tmp_path / "p.json"
     assert command("prompts", "--domain", "x", "--private", tmp_path / "scans", "--out", out).code == 0
     assert [*json.loads(out.read_text())] == ["cut", "good"]
-
-
-@pytest.fixture
-def tiny_writer() -> ModuleType:
-    """Maker of language models; its libraries take seconds to load."""
-    from support import tiny_writer
-
-    return tiny_writer
-
-
-@pytest.mark.models
-def test_the_command_has_a_local_model_refine_prompts_that_a_run_takes(command, tmp_path: Path, tiny_writer):
-    folder, out = tiny_writer.save_writer(tmp_path / "tiny", context=256), tmp_path / "p.json"
-    options = ["--domain", "x", "--labels", "a,b", "--count", "2", "--refine", "--local", str(folder)]
-    assert command("prompts", *options, "--out", out).code == 0
-    assert [len(each) for each in read_prompts(out, 0, "x", ("a", "b"))] == [2, 2]
 
 
 def test_prompts_that_do_not_name_their_class_are_counted_for_whoever_asked(command, tmp_path: Path):
