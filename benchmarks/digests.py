@@ -81,6 +81,10 @@ BASELINES: dict[str, dict[str, Any]] = {
 """Methods of the papers' tables that are no method of the client: they run without a gate."""
 
 
+WITHOUT_ROUNDS = ("t2i", "le", "rf")
+"""Methods that take no number of them."""
+
+
 @dataclass(frozen=True)
 class Case:
     """One small run.
@@ -107,6 +111,10 @@ def cases() -> Iterator[Case]:
         for relation in RELATIONS:
             for rounds in ROUNDS:
                 asked = {**options, "relation": relation, "iterations": rounds}
+                if name in WITHOUT_ROUNDS:
+                    del asked["iterations"]
+                if rounds == 1:
+                    asked.pop("pool", None)
                 yield Case(f"{kind}: {name}, {relation}, {rounds}", kind, asked)
 
 

@@ -122,6 +122,8 @@ def evolved(native: online.LocalServer, private: Path, tmp_path: Path) -> Callab
             "yes": True,
             **SMALL,
         }
+        if changes.get("method") == "t2i":
+            del given["iterations"]
         return pcevolve.evolve(**(given | changes))  # type: ignore[arg-type]
 
     return make

@@ -115,7 +115,7 @@ def test_several_prompts_for_each_class_reach_the_wire_as_they_stand(client: Cli
     words = ("--domain", "handwritten mark", "--private", private)
     client.succeed("prompts", *words, "--count", "3", "--out", prompts)
     written = json.loads(prompts.read_text())
-    summary = run_to_end(client, private, tmp_path / "run", method="t2i", prompts=prompts)
+    summary = run_to_end(client, private, tmp_path / "run", method="t2i", iterations=None, prompts=prompts)
     assert (summary["epsilon_spent"], summary["images_released"]) == (0, 8)
     sent = [event["body"]["text"] for event in events(tmp_path / "run") if event["kind"] == "sent"]
     shares = Counter(json.loads(body)["prompt"] for body in sent if body)

@@ -227,7 +227,7 @@ def test_a_published_encoder_from_a_directory_votes_and_the_audit_asks_for_it(
         ({"private": "digits:3,5"}, "digits are images"),
         ({"text_column": "body"}, "no column 'body'"),
         ({"model": "gpt"}, "no model 'gpt': it offers bundled"),
-        ({"appearance": "matched"}, "method.appearance: texts have none"),
+        ({"appearance": "matched"}, "method.appearance means nothing in a run of method pe over"),
         ({"unit_map": "units.csv"}, "--unit-map is about images"),
         ({"dialect": "getimg", "private": "terms"}, "--private terms are texts"),
         (

@@ -146,7 +146,7 @@ def test_repeats_among_the_first_images_are_told_where_a_person_is_asked_and_by_
     os.write(terminal, b"y\nn\n")  # an online API, and its images
     with pytest.raises(DeclinedError, match="no privacy budget was spent"):
         run(**asked)
-    told = "5 of 8 of class 'cut', 6 of 8 of class 'good' repeat another image exactly"
+    told = "6 of 8 of class 'cut', 6 of 8 of class 'good' repeat another image exactly"
     shown = " ".join(capfd.readouterr().err.split())
     assert f"WARNING: {told}" in shown
     assert (

@@ -45,7 +45,7 @@ def planned(tmp_path: Path):
     }  # fmt: skip
 
     def plan(advice: Advice | None, **options: object) -> PublicPlan:
-        wanted = {name: str(value) for name, value in {**fixed, **options}.items()}
+        wanted = {name: str(value) for name, value in {**fixed, **options}.items() if value is not None}
         components = Components.of(check_run(RunConfig.of(wanted)))
         return resolve_plan(components, "0" * 32, ModelSize(64, 64), advice=advice)
 
@@ -93,6 +93,30 @@ def test_a_plan_names_nothing_that_its_dialect_does_not_send(planned, name: str,
 def test_what_means_nothing_where_prompts_are_varied_is_refused(planned, options, message):
     with pytest.raises(UsageError, match=message):
         planned(TURBO, vary_by="prompt", **options)
+
+
+@pytest.mark.parametrize(
+    ("options", "name"),
+    [
+        ({"method": "t2i"}, "--iterations"),
+        ({"method": "t2i", "iterations": None, "strength_start": 0.5}, "method.strength_start"),
+        ({"method": "t2i", "iterations": None, "prototypes": 1}, "method.prototypes"),
+        ({"method": "random", "unit_size": 2}, "data.unit_size"),
+        ({"method": "random", "forget_insecure": True}, "privacy.forget_insecure"),
+        ({"iterations": 1, "pool": "all"}, "method.pool"),
+        ({"iterations": 1, "threshold": 1.0, "threshold_end": 2.0}, "method.threshold_end"),
+        ({"vary_with": "template"}, "method.vary_with"),
+    ],
+)
+def test_an_option_that_means_nothing_in_a_plan_is_refused_by_the_name_that_is_typed(planned, options, name):
+    with pytest.raises(
+        UsageError, match=f"^{name} means nothing in a run of method .* on images: leave it out"
+    ):
+        planned(None, **options)
+
+
+def test_defaults_and_what_equals_them_are_no_wishes(planned):
+    assert planned(None, method="t2i", iterations=None, encoder="auto", vary_by="image").method == "t2i"
 
 
 def _announce(**recommended: object) -> bytes:

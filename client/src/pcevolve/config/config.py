@@ -23,6 +23,7 @@ from pcevolve.config.sources import name_options, read_toml
 from pcevolve.durable import write_durably
 from pcevolve.public.declared import list_options
 from pcevolve.public.methods import SecretEvolution
+from pcevolve.public.options import Option
 from pcevolve.public.settings import Section
 
 
@@ -57,6 +58,16 @@ class RunConfig(Config):
             encoder=_keep_public(PublicEncoder, self.encoder),
             output=self.output,
         )
+
+    def list_given(self) -> list[Option]:
+        """The options that somebody gave, wherever that was, and not as they are without it."""
+        given = []
+        for each in list_options(type(self)):
+            section = getattr(self, each.section)
+            if each.key in section.model_fields_set:
+                default = type(section).model_fields[each.key].get_default(call_default_factory=True)
+                given += [each] if getattr(section, each.key) != default else []
+        return given
 
     def changed(self, **values: object) -> Self:
         """These options, some with other values, by name; another method has parameters of its own."""

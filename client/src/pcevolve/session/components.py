@@ -21,6 +21,7 @@ from pcevolve.private.secrets import Sources
 from pcevolve.providers import dialect as find_dialect
 from pcevolve.providers.dialect import Dialect, require
 from pcevolve.public.declared import list_options
+from pcevolve.public.options import Option
 from pcevolve.public.parts import Secrecy
 from pcevolve.public.plan import PublicPlan
 from pcevolve.selectors import Method, Scope
@@ -55,6 +56,7 @@ class Components:
     test_is_public: bool
     notes: tuple[tuple[str, str], ...]
     limits: Limits
+    given: tuple[Option, ...] = ()
     _declared: list[Sources] = field(default_factory=list)
     _capped: list[FloatArray] = field(default_factory=list)
 
@@ -94,6 +96,7 @@ class Components:
             test_is_public=read.test_is_public,
             notes=read.notes,
             limits=limits,
+            given=tuple(settings.list_given()),
         )
 
     @property

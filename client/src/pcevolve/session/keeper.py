@@ -122,10 +122,10 @@ class Keeper:
         if self._account is not None:
             raise ProtocolError("a run is prepared once")
         components, console = self.components, self._audience.console
-        ledger = self._open_ledger()
         self._run_id = asked.run_id
         # Priced with a size that stands in: the true one is known after the greeting, and has no part in any price.
         plan = resolve_plan(components, asked.run_id, FALLBACK_SIZE)
+        ledger = self._open_ledger()  # after what may be refused, so that a refusal leaves none behind
         self._account = account = open_account(components, plan, ledger, self._record)
         # All of the plan, before the provider hears of it: a refusal later would tell that these data were used before.
         account.require([event for each in components.method.plan_events(plan).values() for event in each])

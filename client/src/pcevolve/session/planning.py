@@ -22,8 +22,8 @@ from pcevolve.ledger.creation import require_volume
 from pcevolve.ledger.entries import Listed
 from pcevolve.ledger.ledger import Account, Ledger, Limits, Origin, Terms
 from pcevolve.providers.dialect import Advice, ModelSize
-from pcevolve.public.canonical import drop_unused
-from pcevolve.public.declared import spell, validate
+from pcevolve.public.canonical import drop_unused, list_unused
+from pcevolve.public.declared import validate
 from pcevolve.public.fields import PlanFields
 from pcevolve.public.methods import SecretEvolution
 from pcevolve.public.parts import Earlier, Exact, Library, Secrecy
@@ -41,6 +41,12 @@ from pcevolve.session.private_data import compute_least_share, find_secrets, mak
 
 NOTHING_EARLIER = Earlier()
 STRENGTHS = ("strengths", "strength_start", "strength_end")
+_FIELDS = {
+    "encoder_weights": "weights",
+    "unit_namespace": "namespaced",
+    "forget_insecure": "forgets_insecure",
+}
+"""Fields of a plan that have another name than their option."""
 _SETTLED = ("prompts", "at_once", "licence")
 """Options that a run settles when it begins, where nobody says them."""
 
@@ -93,12 +99,28 @@ def resolve_plan(
     if not components.iterations and values["keep"] == "last":  # the first images are the dataset
         values["candidates"] = values["initial"]
     drafted = validate(PlanFields, values, RunConfig)
-    if drafted.modality.refuses_looks and settings.method.appearance not in (None, "as-is"):
-        raise UsageError(
-            f"{spell('appearance', RunConfig)}{drafted.modality.refuses_looks.removeprefix('appearance')}"
-        )
+    _refuse_idle(components, drafted)
     # A method's defaults may be about more than this run has, such as about several rounds.
     return validate(PublicPlan, drop_unused(values, drafted), RunConfig)
+
+
+def _refuse_idle(components: Components, drafted: PlanFields) -> None:
+    """Refuse an option that the owner gave and that means nothing in a plan (``UsageError``)."""
+    # A control loads the encoder all the same, so that it takes as long as what it is compared with.
+    unused = {*list_unused(drafted), *(() if drafted.strengths else STRENGTHS)} - {"encoder"}
+    # What a method without rounds has instead of what was asked for.
+    unused |= {
+        name
+        for name in ("iterations", "candidates")
+        if getattr(drafted, name) != components.settings.get(name)
+    }
+    rounds = f"{drafted.iterations} round{'' if drafted.iterations == 1 else 's'}"
+    for each in components.given:
+        if _FIELDS.get(each.name, each.name) in unused:
+            raise UsageError(
+                f"{each.spelled} means nothing in a run of method {drafted.method} over {rounds} on "
+                f"{drafted.modality.kind}s: leave it out"
+            )
 
 
 def _choose_asking(
