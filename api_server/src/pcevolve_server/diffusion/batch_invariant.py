@@ -3,7 +3,7 @@
 A library picks its kernels by the shape of the input, and another kernel adds in another order. PyTorch on a processor
 sends the convolution of one image to another library than that of two, a convolution of single pixels to another below
 16 images, and a product with few rows to another kernel. Here every convolution is oneDNN's, with its weights laid out
-once, and a product has four rows at least, 32 in bfloat16.
+once, a product has four rows at least, 32 in bfloat16, and a wide one there always 128.
 
 Whether sizes agree then is up to oneDNN and the processor. So it is proved before it is relied on: for each shape, size
 and number of threads once, on random values through the whole network, bit by bit. A batch is cut into pieces of sizes
