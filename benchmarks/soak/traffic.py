@@ -108,7 +108,8 @@ async def list_models(site: Site) -> int:
 
 async def burst(site: Site) -> int:
     """More than the queue takes."""
-    asked = [site.post(wire.TEXT_TO_IMAGE, _request_body(n=_MANY, steps=20)) for _ in range(8)]
+    body = _request_body(n=_MANY, steps=20)
+    asked = [site.post(wire.TEXT_TO_IMAGE, body, timeout=1200) for _ in range(8)]
     return max(await asyncio.gather(*asked))
 
 
