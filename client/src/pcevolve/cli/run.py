@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -22,6 +23,14 @@ StartingFrom = Annotated[
         "are read and no privacy budget is spent.",
     ),
 ]
+
+
+def _require_options(given: Mapping[str, Any]) -> None:
+    """Refuse a new run whose options are wrong before more is imported than they need (``UsageError``)."""
+    require_given(given)
+    from pcevolve.config.config import RunConfig
+
+    RunConfig.of(given)
 
 
 @takes(MOST_USED)
@@ -54,7 +63,7 @@ def run(
     """Evolve a synthetic dataset under differential privacy and print what it cost."""
     wanted = gather(context, {**options, "from_run": start}, said, config)
     if resume is None and start is None:
-        require_given(wanted)
+        _require_options(wanted)
     from pcevolve.session.preflight import check_run, continue_options, read_options
 
     settings = read_options(wanted) if resume is None else continue_options(resume, wanted)
@@ -82,7 +91,7 @@ def preview(
     """
     wanted = gather(context, {**options, "from_run": start}, said, config)
     if start is None:
-        require_given(wanted)
+        _require_options(wanted)
     from pcevolve.session.preflight import check_run, read_options
 
     request = check_run(read_options(wanted), resume=True)
