@@ -82,7 +82,7 @@ def confine(kind: str, folder: Path, enforced: Enforcement | None = None) -> Enf
     """Confine this process as one of a kind, to the folders that ``lay_out`` made."""
     reads, writes = [str(folder / "shared")], [str(folder / "own")]
     if kind == "offline":
-        return confine_offline(enforced)
+        return confine_offline(enforced=enforced)
     return {"keeper": confine_keeper, "runner": confine_runner}[kind](reads, writes, enforced)
 
 

@@ -20,7 +20,6 @@ import pytest
 from pcevolve.processes.confinement import (
     ConfinementError,
     confine_keeper,
-    confine_launcher,
     confine_offline,
     leave_files,
 )
@@ -157,7 +156,7 @@ def test_a_launcher_signals_its_children_and_nobody_else(folder: Path) -> None:
 
     def work() -> list[object]:
         child = subprocess.Popen(["sleep", "60"])
-        confine_launcher([], [str(folder / "own")], [child.pid])
+        confine_offline([child.pid])
         child.terminate()
         code = child.wait()
         try:

@@ -158,7 +158,8 @@ def carry_out(command: click.Command, arguments: Sequence[str] | None = None) ->
             print(printable(line), file=sys.stderr)
         sys.exit(stopped.exit_code)
     except ClientError as error:
-        print(f"error: {printable(str(error))}", file=sys.stderr)
+        if not error.is_told:
+            print(f"error: {printable(str(error))}", file=sys.stderr)
         sys.exit(error.exit_code)
     except OSError as error:  # a full disk, a folder that may not be written
         running = (sys.argv[1:] if arguments is None else arguments)[:1] == ["run"]

@@ -5,13 +5,22 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
+from itertools import islice
 
+from pcevolve.processes import launcher
 from pcevolve.processes.confinement import ConfinementError, confine_offline, require_confinement
 
 OFFLINE = frozenset(
     "audit audit-dp budget check classify compare evaluate export init pack plan report status".split(" ")  # noqa: SIM905
 )
 """Commands that open no socket and start no program: the kernel sees to it, where it can."""
+APART = frozenset({"run", "preview"})
+"""Commands whose work is done by processes of their own; what is left to this one needs no network either."""
+
+
+PLANNED = 16
+"""Lines of a record within which its plan comes: behind the greeting and its attempts."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -26,9 +35,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if sys.getfilesystemencoding() != "utf-8":
             again = [sys.executable, "-X", "utf8", *sys.orig_argv[1:]]  # for itself, also with -I
             os.execve(sys.executable, again, {**os.environ, "PYTHONUTF8": "1"})  # noqa: S606 - and what it starts
-        if sys.argv[1:2] and sys.argv[1] in OFFLINE:
+        command = sys.argv[1] if len(sys.argv) > 1 else ""
+        if command in APART and not {"--from", "--help"} & {*sys.argv} and not _goes_on_from_release():
+            launcher.started.append(launcher.start_children())
+        # What opens a browser is a program; a run from a release has no private data, and no processes.
+        if command in OFFLINE or (launcher.started and "--dashboard" not in sys.argv):
             try:
-                confine_offline()
+                confine_offline([pid for each in launcher.started for pid in each.pids])
             except ConfinementError as error:
                 sys.exit(f"error: {error}")
     from pcevolve.cli.commands import app, carry_out
@@ -42,3 +55,14 @@ def _require_confinement() -> None:
     except ConfinementError as error:
         print(f"error: {error}", file=sys.stderr)
         sys.exit(2)
+
+
+def _goes_on_from_release() -> bool:
+    """True if the command resumes a run that starts from a release, which has no private data."""
+    places = [place for place, each in enumerate(sys.argv[:-1]) if each == "--resume"]
+    given = [sys.argv[place + 1] for place in places]
+    given += [each.partition("=")[2] for each in sys.argv if each.startswith("--resume=")]
+    for run in given:
+        with suppress(OSError), open(os.path.join(run, "transcript", "log.jsonl"), "rb") as log:  # noqa: PTH118, PTH123
+            return any(b'"method":"from-release"' in line for line in islice(log, PLANNED))
+    return False

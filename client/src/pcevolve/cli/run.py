@@ -12,6 +12,7 @@ import click
 from pcevolve.cli.options import ConfigFile, Json, Said, Verbose, gather, takes
 from pcevolve.cli.parameters import Flag
 from pcevolve.config.table import require_given, run_options
+from pcevolve.processes.launcher import started
 
 MOST_USED = [each for each in run_options() if each.has_flag]
 StartingFrom = Annotated[
@@ -72,7 +73,8 @@ def run(
     from pcevolve.session.finished.whole import carry_out
     from pcevolve.session.progress import Audience
 
-    show(carry_out(request, Audience(verbose=verbose), open_page=dashboard), as_json, verbose)
+    apart = started.pop() if started else None
+    show(carry_out(request, Audience(verbose=verbose), dashboard, apart), as_json, verbose)
 
 
 @takes(MOST_USED)
@@ -98,7 +100,7 @@ def preview(
     from pcevolve.session.finished.whole import look
     from pcevolve.session.progress import Audience
 
-    click.echo(look(request, Audience(verbose=verbose)))
+    click.echo(look(request, Audience(verbose=verbose), started.pop() if started else None))
     click.echo(f"if that looks like your domain: {request.folder.resume_command}", err=True)
 
 

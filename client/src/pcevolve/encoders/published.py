@@ -95,13 +95,6 @@ def hub_folder() -> Path:
     return Path(home).expanduser() / "hub"
 
 
-def list_caches() -> list[Path]:
-    """Folders of fetched weights that are there."""
-    from huggingface_hub import constants
-
-    return [each for each in (hub_folder(), Path(constants.HF_HUB_CACHE)) if each.is_dir()]
-
-
 def fetch_encoder(name: str) -> None:
     """Download an encoder's published weights.
 

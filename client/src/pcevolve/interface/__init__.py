@@ -26,6 +26,7 @@ from pcevolve.errors import TranscriptError, UsageError
 from pcevolve.interface.options import PlanOptions, RunOptions
 from pcevolve.modality.images.decoding import DecodedImage, decode_picture
 from pcevolve.pages.notebook import render_notebook, render_table
+from pcevolve.processes import launcher
 from pcevolve.public.declared import validate
 from pcevolve.public.figures import format_loss, in_full
 from pcevolve.public.options import AS_KEYWORDS, spell_as
@@ -282,7 +283,7 @@ def evolve(
     console = Console(quiet=True) if quiet else error_console()
     with spell_as(AS_KEYWORDS):
         run = check_run(RunConfig.of({**options, **values, **asked.settings}), resume, asked.key)
-        summary = carry_out(run, Audience(console, progress))
+        summary = carry_out(run, Audience(console, progress), apart=launcher.start_children())
     return Result.of(folder, summary)
 
 

@@ -24,6 +24,8 @@ from pcevolve.processes.launcher import read_order
 from pcevolve.processes.pipe import Pipe
 
 _PR_SET_PDEATHSIG: Final = 1
+RUNNER: Final = "runner"
+"""The role that has the network; all others have private files."""
 FAULTY: Final = 70
 """Exit code of a process that could not be confined, and so did nothing."""
 
@@ -34,7 +36,7 @@ def main() -> None:
     _end_with(int(parent))
     numbers = [*map(int, descriptors)]
     pipes = [Pipe(*numbers[place : place + 2]) for place in range(0, len(numbers), 2)]
-    if role == "keeper":
+    if role != RUNNER:
         # Ctrl-C is the runner's to answer; what was paid for is in the ledger.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         os.umask(0o077)
@@ -43,7 +45,7 @@ def main() -> None:
         return
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     try:
-        if role == "keeper":
+        if role != RUNNER:
             enforced = confine_keeper([*list_system_paths(), *order["reads"]], order["writes"])
         else:
             reads = [*list_system_paths(), *list_network_paths(), *order["reads"]]

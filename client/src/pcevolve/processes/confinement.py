@@ -127,16 +127,12 @@ def confine_runner(
     return _confine(RUNNER, reads, writes, enforced)
 
 
-def confine_launcher(
-    reads: Iterable[str], writes: Iterable[str], children: Sequence[int], enforced: Enforcement | None = None
-) -> Enforcement:
-    """Leave this process these files, its terminal and signals to its children, which it has started before."""
-    return _confine(OFFLINE, reads, writes, enforced, children)
+def confine_offline(children: Sequence[int] = (), enforced: Enforcement | None = None) -> Enforcement:
+    """Leave this process no socket of any family, no other program, and signals to its children alone.
 
-
-def confine_offline(enforced: Enforcement | None = None) -> Enforcement:
-    """Leave this process no socket of any family and no other program; ``leave_files`` may follow."""
-    can = _confine(OFFLINE, None, (), enforced)
+    ``leave_files`` may follow.
+    """
+    can = _confine(OFFLINE, None, (), enforced, children)
     _offline.append(can)
     return can
 
@@ -155,7 +151,7 @@ def leave_files(reads: Iterable[str], writes: Iterable[str]) -> None:
     temporary = os.environ["TMPDIR"] = _make_temporary_folder()
     try:
         restrict(
-            [*list_system_paths(), *_list_caches(), *reads],
+            [*list_system_paths(), *list_caches(), *reads],
             [*writes, temporary, os.devnull],
             _offline[0].landlock,
             connects=False,
@@ -179,7 +175,7 @@ def _make_temporary_folder() -> str:
     return path
 
 
-def _list_caches() -> list[str]:
+def list_caches() -> list[str]:
     """Return where encoders' weights were fetched to, as far as it is there."""
     home = os.path.expanduser("~/.cache")  # noqa: PTH111
     wanted = [os.path.join(os.environ.get("XDG_CACHE_HOME", home), name) for name in ("huggingface", "torch")]  # noqa: PTH118

@@ -34,6 +34,8 @@ class Child:
 
     def end(self, *, kill: bool = False) -> int:
         """Wait for its end, or bring it about; its exit code, negative for a signal that ended it."""
+        if self.process.returncode is not None:
+            return self.process.returncode
         self.pipe.close()
         if kill:
             self.process.kill()
@@ -46,30 +48,42 @@ class Child:
 
 @dataclass(frozen=True)
 class Children:
-    """The two processes of one run."""
+    """The processes of one run.
+
+    Attributes:
+        judge: For private files as well: measures what the run made, when it is over.
+    """
 
     keeper: Child
     runner: Child
+    judge: Child
+
+    @property
+    def pids(self) -> tuple[int, ...]:
+        """Their numbers."""
+        return tuple(each.process.pid for each in (self.runner, self.keeper, self.judge))
 
     def end(self, *, kill: bool = False) -> None:
-        """Wait for the end of both, the runner's first, or bring it about."""
-        for each in (self.runner, self.keeper):
+        """Wait for the end of all, the runner's first, or bring it about."""
+        for each in (self.runner, self.keeper, self.judge):
             each.end(kill=kill)
 
 
 def start_children() -> Children:
-    """Start a keeper and a runner, and a conversation between them."""
+    """Start all of them, and a conversation between keeper and runner; each waits for its orders."""
     own_keeper, keepers = open_conversation()
     own_runner, runners = open_conversation()
+    own_judge, judges = open_conversation()
     keepers_door, runners_door = open_conversation()
-    keeper = _start("keeper", Pipe(*own_keeper), keepers, keepers_door)
-    return Children(keeper, _start("runner", Pipe(*own_runner), runners, runners_door))
+    return Children(
+        keeper=_start("keeper", Pipe(*own_keeper), keepers, keepers_door),
+        runner=_start("runner", Pipe(*own_runner), runners, runners_door),
+        judge=_start("judge", Pipe(*own_judge), judges),
+    )
 
 
-def start_helper() -> Child:
-    """Start a process for private files alone, which talks to nobody else."""
-    own, helpers = open_conversation()
-    return _start("keeper", Pipe(*own), helpers)
+started: list[Children] = []
+"""Those that a command's first line started, for the command to order."""
 
 
 def _start(role: str, pipe: Pipe, *given: tuple[int, int]) -> Child:
@@ -78,7 +92,11 @@ def _start(role: str, pipe: Pipe, *given: tuple[int, int]) -> Child:
     command = [sys.executable, "-P", "-X", "utf8", "-m", "pcevolve.processes.child", role, str(os.getpid())]
     # What libraries print is no result, so it goes to stderr.
     process = subprocess.Popen(  # noqa: S603 - this program
-        [*command, *map(str, descriptors)], stdin=subprocess.DEVNULL, stdout=2, pass_fds=descriptors
+        [*command, *map(str, descriptors)],
+        stdin=subprocess.DEVNULL,
+        stdout=2,
+        pass_fds=descriptors,
+        process_group=0,  # Ctrl-C comes to the process at the terminal alone, which passes it on
     )
     for each in descriptors:
         os.close(each)

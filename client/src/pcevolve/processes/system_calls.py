@@ -178,7 +178,7 @@ RUNNER = Profile(_FREE | _CONNECTIONS, {**_DEMANDING, **_NETWORK}, connects=True
 _RULES = frozenset(["landlock_create_ruleset", "landlock_add_rule", "landlock_restrict_self"])
 
 OFFLINE = Profile(
-    _FREE | _RULES | {"flock", "chmod", "fchmod", "fchmodat", "utimensat"},
+    _FREE | _RULES | {"flock", "symlink", "symlinkat", "chmod", "fchmod", "fchmodat", "utimensat"},
     {
         **_DEMANDING,
         # A rule of Landlock is made with O_PATH.

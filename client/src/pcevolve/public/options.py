@@ -121,6 +121,11 @@ def spell_as(spelling: Callable[[str], str | None]) -> Iterator[None]:
         _TYPED.reset(before)
 
 
+def spells_keywords() -> bool:
+    """True if messages call options as keywords of Python."""
+    return _TYPED.get() is AS_KEYWORDS
+
+
 def spell_flag(name: str) -> str:
     """Return what a message calls an option that has a flag: as it was typed, else the flag."""
     return _TYPED.get()(name) or f"--{name.replace('_', '-')}"
@@ -134,7 +139,7 @@ def spell_before(name: str) -> str:
 
 def advise(name: str, value: object, path: str = "") -> str:
     """Return what a message tells somebody to type: a keyword in Python, else a flag, or ``--set`` with a path."""
-    if _TYPED.get() is AS_KEYWORDS:
+    if spells_keywords():
         return f"{name}={value!r}"
     word = str(value).lower() if isinstance(value, bool) else value
     return f"--set {path}={word}" if path else f"--{name.replace('_', '-')} {word}"

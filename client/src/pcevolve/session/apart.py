@@ -12,7 +12,7 @@ import signal
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -22,22 +22,24 @@ from rich.console import Console
 from pcevolve import errors
 from pcevolve.config.config import RunConfig
 from pcevolve.config.runner import PublicConfig
-from pcevolve.encoders.published import list_caches
 from pcevolve.errors import ClientError, ProtocolError, StoppedError, printable
 from pcevolve.keeper import protocol
 from pcevolve.keeper.door import RemoteKeeper, refuse, serve
 from pcevolve.privacy import Budget
 from pcevolve.private.sources import FolderSource, parse_source
-from pcevolve.processes.confinement import Enforcement
-from pcevolve.processes.launcher import Children
+from pcevolve.processes.confinement import Enforcement, list_caches
+from pcevolve.processes.launcher import Child, Children
 from pcevolve.processes.pipe import GoneError, Pipe
 from pcevolve.public.figures import parse_epsilon
+from pcevolve.public.options import AS_KEYWORDS, spell_as, spells_keywords
 from pcevolve.session.folder import RunFolder
+from pcevolve.session.owner import OwnerFolder
 from pcevolve.session.preflight import CheckedRun
-from pcevolve.session.progress import Audience, Progress, error_console
+from pcevolve.session.progress import Audience, Progress, error_console, tell_nobody
 
 KEEPER = "pcevolve.session.apart:keep"
 RUNNER = "pcevolve.session.apart:run"
+JUDGE = "pcevolve.session.finished.whole:judge"
 
 
 def carry_out_apart(
@@ -48,15 +50,23 @@ def carry_out_apart(
     Raises:
         ClientError: Why it ended; of what the keeper refused, the kind.
     """
+    stopped = True
     with _claim(run), _give_room() as room:
         try:
             _order(run, children, audience, room, only_look=only_look)
-            found = _attend(children, run.folder, audience)
-        except BaseException:
-            children.end(kill=True)
+            found = _attend(children.runner, children, run, audience)
+            if not only_look and may_be_measured(run.settings):
+                _order_judge(run, children.judge, audience, room, found)
+                found = _attend(children.judge, children, run, audience)
+            stopped = False
+        except ClientError as error:
+            stopped = isinstance(error, StoppedError)
             raise
-        children.end()
-        run.folder.forget_times()
+        finally:
+            # What is about to end by itself may still have a word for its owner.
+            children.end(kill=stopped)
+        if not only_look:
+            run.folder.forget_times()
     return found
 
 
@@ -85,21 +95,10 @@ def _give_room() -> Iterator[Path]:
 def _order(run: CheckedRun, children: Children, audience: Audience, room: Path, *, only_look: bool) -> None:
     """Hand each process what it has to know."""
     settings, root = run.settings, run.folder.root.absolute()
-    ledger = settings.privacy.ledger.absolute()
-    ledger.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    settings.privacy.ledger.absolute().parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     shown = {"quiet": audience.console.quiet, "verbose": audience.verbose}
     try:
-        children.keeper.order(
-            KEEPER,
-            [*list_private_paths(settings), *map(str, list_caches()), str(root)],
-            [str(ledger.parent), str(room)],
-            **shown,
-            settings=settings.model_dump(mode="json"),
-            room=str(room),
-            resume=run.resume,
-            lifetime=None if run.lifetime is None else str(run.lifetime),
-            budget=[str(run.budget.epsilon), run.budget.delta],
-        )
+        children.keeper.order(KEEPER, *_list_files(run, room), **_describe(run, audience, room))
         authority = settings.provider.ca_file
         children.runner.order(
             RUNNER,
@@ -110,9 +109,47 @@ def _order(run: CheckedRun, children: Children, audience: Audience, room: Path, 
             key=run.key,
             only_look=only_look,
             is_there=audience.person.is_there(),
+            tells=audience.tell is not tell_nobody,
         )
     except GoneError:
         raise ProtocolError("a process of the run could not begin") from None
+
+
+def _order_judge(
+    run: CheckedRun, judge: Child, audience: Audience, room: Path, summary: Mapping[str, Any]
+) -> None:
+    """Have what the run made measured on the owner's test data."""
+    described = _describe(run, audience, room)
+    try:
+        judge.order(JUDGE, *_list_files(run, room), **described, summary=summary)
+    except GoneError:
+        raise ProtocolError("the process that measures could not begin; the run is finished") from None
+
+
+def _list_files(run: CheckedRun, room: Path) -> tuple[list[str], list[str]]:
+    """What a process with private files may read, and what it may write."""
+    settings, root = run.settings, run.folder.root.absolute()
+    reads = [*list_private_paths(settings), *list_caches(), str(root)]
+    return reads, [str(settings.privacy.ledger.absolute().parent), str(room)]
+
+
+def _describe(run: CheckedRun, audience: Audience, room: Path) -> dict[str, Any]:
+    """All of a run but its key, for a process with private files."""
+    return {
+        "quiet": audience.console.quiet,
+        "verbose": audience.verbose,
+        "settings": run.settings.model_dump(mode="json"),
+        "room": str(room),
+        "resume": run.resume,
+        "lifetime": None if run.lifetime is None else str(run.lifetime),
+        "budget": [str(run.budget.epsilon), run.budget.delta],
+        "keywords": spells_keywords(),
+    }
+
+
+def may_be_measured(settings: RunConfig) -> bool:
+    """True if there may be test data: the owner's, or of a library whose data play the private ones."""
+    return settings.data.test is not None or not isinstance(parse_source(settings.data.private), FolderSource)
 
 
 def list_private_paths(settings: RunConfig) -> list[str]:
@@ -124,22 +161,25 @@ def list_private_paths(settings: RunConfig) -> list[str]:
     return [str(each.absolute()) for each in found if each.exists()]
 
 
-def _attend(children: Children, folder: RunFolder, audience: Audience) -> dict[str, Any]:
-    """Answer the runner until it says how the run ended."""
-    pipe = children.runner.pipe
+def _attend(child: Child, children: Children, run: CheckedRun, audience: Audience) -> dict[str, Any]:
+    """Answer a process until it says how its work ended."""
+    pipe = child.pipe
     with _leaving_stop_to(children):
         while True:
             try:
                 name, body = pipe.receive()
             except GoneError:
                 raise ProtocolError(
-                    f"the runner ended in the middle of the run; what is paid for is on record: {folder.resume_command}"
+                    "a process of the run ended in the middle of it; what is paid for is on record: continue with "
+                    f"{run.folder.resume_command}"
                 ) from None
             told = json.loads(body)
             if name == "progress":
                 audience.tell(Progress(**told))
             elif name == "ask":
                 pipe.send("answer", json.dumps(audience.person.agrees(told["question"])))
+            elif name == "begun":  # the keeper can make no link
+                OwnerFolder.of(run.folder.root, run.settings.privacy.ledger).link()
             elif name == "done":
                 found: dict[str, Any] = told["summary"]
                 return found
@@ -184,6 +224,26 @@ def keep(orders: Mapping[str, Any], enforced: Enforcement, _up: Pipe, across: Pi
     """Be the keeper of a run."""
     from pcevolve.session.keeper import Keeper
 
+    run, audience = read_orders(orders)
+    if not enforced.is_whole:
+        audience.console.print(f"NOTE: private files and the network are two processes: {enforced}")
+    with spell_as(AS_KEYWORDS) if orders["keywords"] else nullcontext():
+        try:
+            keeper = Keeper(run, audience)
+        except ClientError as error:
+            tell_owner(error)
+            refuse(across, error)
+            return
+        serve(keeper, across, tell_owner)
+
+
+def tell_owner(error: ClientError) -> None:
+    """Tell the owner why something is refused, on the owner's own screen."""
+    print(f"error: {printable(str(error))}", file=sys.stderr)
+
+
+def read_orders(orders: Mapping[str, Any]) -> tuple[CheckedRun, Audience]:
+    """The run that a process with private files is told of, and its owner."""
     tempfile.tempdir = orders["room"]
     settings = RunConfig.model_validate(orders["settings"])
     epsilon, delta = orders["budget"]
@@ -196,17 +256,7 @@ def keep(orders: Mapping[str, Any], enforced: Enforcement, _up: Pipe, across: Pi
         None if lifetime is None else parse_epsilon(lifetime),
     )
     console = Console(quiet=True) if orders["quiet"] else error_console()
-
-    def tell(error: ClientError) -> None:
-        print(f"error: {printable(str(error))}", file=sys.stderr)
-
-    try:
-        keeper = Keeper(run, Audience(console, verbose=orders["verbose"]))
-    except ClientError as error:
-        tell(error)
-        refuse(across, error)
-        return
-    serve(keeper, across, tell)
+    return run, Audience(console, verbose=orders["verbose"])
 
 
 @dataclass(frozen=True)
@@ -230,8 +280,22 @@ class _Owner:
         self.pipe.send("progress", json.dumps(asdict(progress)))
 
 
+class _AnnouncingKeeper(RemoteKeeper):
+    """A keeper of whose beginning whoever started the processes is told."""
+
+    def __init__(self, across: Pipe, up: Pipe) -> None:
+        super().__init__(across)
+        self._up = up
+
+    def begin(self, asked: protocol.Begin) -> protocol.Begun:
+        """See ``Begin``."""
+        begun = super().begin(asked)
+        self._up.send("begun")
+        return begun
+
+
 def run(orders: Mapping[str, Any], enforced: Enforcement, up: Pipe, across: Pipe) -> None:
-    """Be the runner of a run."""
+    """Be the runner of a run: what it may not know, it was not told."""
     from pcevolve.session.execution import RunnerJob, carry_out, look
 
     settings = PublicConfig.model_validate(orders["settings"])
@@ -240,8 +304,8 @@ def run(orders: Mapping[str, Any], enforced: Enforcement, up: Pipe, across: Pipe
         Console(quiet=True) if orders["quiet"] else error_console(),
         _Owner(up, orders["is_there"]),
     )
-    audience = Audience(console, owner.tell, orders["verbose"], owner)
-    keeper = RemoteKeeper(across)
+    audience = Audience(console, owner.tell if orders["tells"] else tell_nobody, orders["verbose"], owner)
+    keeper = _AnnouncingKeeper(across, up)
     try:
         try:
             if orders["only_look"]:

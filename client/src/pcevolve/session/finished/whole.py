@@ -2,22 +2,37 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from pcevolve.encoders import has_torch
-from pcevolve.session.execution import execute, preview
+from pcevolve.errors import ClientError, UsageError
+from pcevolve.processes.confinement import Enforcement
+from pcevolve.processes.launcher import Children
+from pcevolve.processes.pipe import Pipe
+from pcevolve.session.apart import carry_out_apart, read_orders, tell_owner
+from pcevolve.session.components import Components
+from pcevolve.session.dashboard import show_page
+from pcevolve.session.execution import Outcome, execute, preview
+from pcevolve.session.finished.recalling import recall
 from pcevolve.session.following import follow, preview_following
 from pcevolve.session.preflight import CheckedRun
 from pcevolve.session.progress import Audience, show_work
+from pcevolve.transcript import RunReader
+from pcevolve.usability import Usability
 
 
-def carry_out(run: CheckedRun, audience: Audience, open_page: bool = False) -> dict[str, Any]:
+def carry_out(
+    run: CheckedRun, audience: Audience, open_page: bool = False, apart: Children | None = None
+) -> dict[str, Any]:
     """Carry out a run, or the rest of one, and measure its accuracy if there are test data.
 
     Args:
         open_page: Whether the page that shows the run while it goes on is opened in the browser.
+        apart: Processes that do the work; this one if not given, and where a run has no private data.
 
     Returns:
         The finished run's summary, with the accuracies.
@@ -26,8 +41,24 @@ def carry_out(run: CheckedRun, audience: Audience, open_page: bool = False) -> d
         ClientError: Why it ended; what was paid for is on record, and the run can be resumed from there.
     """
     if run.settings.data.from_run is not None:
+        _require_network(apart)
         return follow(run, audience, open_page)
-    outcome = execute(run, audience, open_page)
+    if apart is not None:
+        if open_page:
+            show_page(run.folder.live, audience.console)
+        return carry_out_apart(run, apart, audience)
+    return _measure(execute(run, audience, open_page), audience)
+
+
+def measure(run: CheckedRun, summary: dict[str, Any], audience: Audience) -> dict[str, Any]:
+    """Measure a finished run, whose private data are read anew; its summary with the accuracies."""
+    record = RunReader.strict(run.folder.root)
+    plan = record.require_plan()
+    evolved = recall(record, plan, Usability(plan, record.bodies.file).identify)
+    return _measure(Outcome(run.folder, Components.of(run), plan, evolved, summary), audience)
+
+
+def _measure(outcome: Outcome, audience: Audience) -> dict[str, Any]:
     if outcome.components.test is None:
         return outcome.summary
     if not has_torch():
@@ -40,6 +71,29 @@ def carry_out(run: CheckedRun, audience: Audience, open_page: bool = False) -> d
         return replace(outcome, summary=score(outcome, told)).summary
 
 
-def look(run: CheckedRun, audience: Audience) -> Path:
+def _require_network(apart: Children | None) -> None:
+    """Refuse a run from a release in a process that has given the network up for its children (``UsageError``)."""
+    if apart is not None:
+        apart.end()
+        raise UsageError("this run starts from a release and never began: begin it again with --from RUN")
+
+
+def look(run: CheckedRun, audience: Audience, apart: Children | None = None) -> Path:
     """Begin a run, show the provider's first images, and leave it there; see ``execution.preview``."""
-    return (preview if run.settings.data.from_run is None else preview_following)(run, audience)
+    if run.settings.data.from_run is not None:
+        _require_network(apart)
+        return preview_following(run, audience)
+    if apart is not None:
+        carry_out_apart(run, apart, audience, only_look=True)
+        return run.folder.preview
+    return preview(run, audience)
+
+
+def judge(orders: Mapping[str, Any], _enforced: Enforcement, up: Pipe) -> None:
+    """Measure what a run made on the owner's test data, if there are any."""
+    run, audience = read_orders(orders)
+    try:
+        up.send("done", json.dumps({"summary": measure(run, dict(orders["summary"]), audience)}))
+    except ClientError as error:
+        tell_owner(error)
+        up.send("failed", json.dumps({"kind": type(error).__name__, "lines": ["see above"], "is_told": True}))

@@ -1,0 +1,257 @@
+"""A run in three processes, as somebody types it: what the kernel lets each do, and what is left when one dies."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from pcevolve.processes.confinement import find_enforcement
+from support import online
+from support.folders import class_folders, events, receipts
+
+COMMAND = Path(sys.executable).with_name("pcevolve")
+SECONDS = 300
+TICK = 0.4
+IS_CONFINED = pytest.mark.skipif(not find_enforcement().is_whole, reason="this kernel confines nobody")
+
+
+@dataclass
+class Api:
+    """An API on loopback that has something done when its n-th request comes, or after it was answered."""
+
+    before: dict[int, Callable[[], object]] = field(default_factory=dict)
+    after: dict[int, Callable[[], object]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.server = online.LocalServer(self.answer)
+
+    def answer(self, heard: online.Heard) -> online.Reply:
+        number = len(self.server.heard)
+        self.before.pop(number, lambda: None)()
+        if number in self.after:
+            threading.Timer(TICK / 2, self.after.pop(number)).start()
+        return online.a1111(heard)
+
+
+@pytest.fixture
+def api() -> Iterator[Api]:
+    made = Api()
+    yield made
+    made.server.close()
+
+
+@dataclass
+class Typed:
+    """The command in a folder of its own, whose options lead to an API."""
+
+    folder: Path
+    api: Api
+
+    def words(self, *more: str) -> list[str]:
+        options = {
+            "--private": "private", "--domain": "scratch", "--shots": "3", "--out": "run", "--method": "pe",
+            "--delta": "1e-5", "--candidates": "2", "--iterations": "2", "--api": self.api.server.address,
+            "--dialect": "a1111", "--model": "v1-5",
+        }  # fmt: skip
+        settings = {
+            "privacy.ledger": "own/ledger.sqlite", "privacy.pad_selection": TICK, "provider.seed": 7,
+            "privacy.insecure_noise_seed": 3, "provider.batch": 2, "provider.size": 16, "provider.patience": 0,
+        }  # fmt: skip
+        said = [each for name, value in settings.items() for each in ("--set", f"{name}={value}")]
+        return ["run", *(each for pair in options.items() for each in pair), "--yes", *said, *more]
+
+    def start(self, *words: str) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            [COMMAND, *words],
+            cwd=self.folder,
+            env={**os.environ, "PCEVOLVE_API_KEY": online.LOGIN, "HOME": str(self.folder)},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def __call__(self, *words: str) -> tuple[int, str, str]:
+        """Run a command to its end: its exit code, and what it printed."""
+        process = self.start(*words)
+        out, err = process.communicate(timeout=SECONDS)
+        return process.returncode, out, err
+
+
+@pytest.fixture
+def typed(tmp_path: Path, api: Api) -> Typed:
+    class_folders(tmp_path / "private", 1, ("cut", "good"))
+    return Typed(tmp_path, api)
+
+
+def children(launcher: int) -> dict[str, int]:
+    """The processes of a run by their roles."""
+    found = {}
+    for pid in Path(f"/proc/{launcher}/task/{launcher}/children").read_text().split():
+        words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+        place = words.index(b"pcevolve.processes.child")
+        found[words[place + 1].decode()] = int(pid)
+    return found
+
+
+@pytest.fixture(scope="module")
+def reference(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run that nothing interrupts."""
+    made, folder = Api(), tmp_path_factory.mktemp("reference")
+    class_folders(folder / "private", 1, ("cut", "good"))
+    code, _, err = Typed(folder, made)(*Typed(folder, made).words())
+    made.server.close()
+    assert code == 0, err
+    return folder / "run"
+
+
+@pytest.mark.parametrize("victim", ["launcher", "keeper", "runner"])
+def test_killed_at_every_request_and_between_every_charge_and_its_record_a_run_ends_as_if_nothing_had_been(
+    typed, api, reference, victim
+):
+    last = sum(each["kind"] == "sent" for each in events(reference))
+    running: list[subprocess.Popen[str]] = []
+
+    def kill() -> None:
+        launcher = running[-1].pid
+        os.kill(launcher if victim == "launcher" else children(launcher)[victim], signal.SIGKILL)
+
+    # Before each request; and, where a release follows the answer, within the tick in which it was paid for.
+    api.before = dict.fromkeys(range(1, 2 * last, 2), kill)
+    code, said = -1, ""
+    for _ in range(2 * last):
+        resumed = ["run", "--resume", "run", "--yes"] if (typed.folder / "run").exists() else typed.words()
+        running.append(typed.start(*(resumed if _is_begun(typed.folder / "run") else typed.words())))
+        _, said = running[-1].communicate(timeout=SECONDS)
+        code = running[-1].returncode
+        if code == 0:
+            break
+        if victim != "launcher":
+            assert len(re.findall("error: ", said)) == 1, said
+    assert code == 0, said
+    assert receipts(typed.folder / "run") == receipts(reference)
+    _is_whole(typed)
+
+
+def _is_begun(run: Path) -> bool:
+    return (run / "transcript" / "log.jsonl").exists() and any(
+        each["kind"] == "planned" for each in events(run)
+    )
+
+
+def _is_whole(typed: Typed) -> None:
+    """One receipt a round, in record and ledger, and an audit that holds."""
+    assert [each["iteration"] for each in receipts(typed.folder / "run")] == [1, 2]
+    code, out, _ = typed("budget", "history", "--ledger", "own/ledger.sqlite", "--json")
+    assert code == 0
+    assert sorted(row["iteration"] for row in json.loads(out)) == [1, 2]
+    assert typed("audit", "run", "--allow-insecure")[0] == 0
+
+
+@pytest.mark.parametrize("victim", ["launcher", "keeper", "runner"])
+def test_killed_after_a_charge_and_before_its_answer_a_run_goes_on_with_what_was_drawn(
+    typed, api, reference, victim
+):
+    running: list[subprocess.Popen[str]] = []
+
+    def kill() -> None:
+        launcher = running[-1].pid
+        os.kill(launcher if victim == "launcher" else children(launcher)[victim], signal.SIGKILL)
+
+    first_round = [each["slot"] for each in events(reference) if each["kind"] == "sent"]
+    opens = next(place for place, slot in enumerate(first_round) if slot.startswith("i001"))
+    api.after = {opens: kill}
+    running.append(typed.start(*typed.words()))
+    _, said = running[-1].communicate(timeout=SECONDS)
+    assert running[-1].returncode != 0, said
+    code, _, said = typed("run", "--resume", "run", "--yes")
+    assert code == 0, said
+    assert receipts(typed.folder / "run") == receipts(reference)
+    _is_whole(typed)
+
+
+def test_ctrl_c_is_answered_in_two_lines_and_resume_goes_on(typed, api, reference):
+    running: list[subprocess.Popen[str]] = []
+    api.before = {6: lambda: os.kill(running[-1].pid, signal.SIGINT)}
+    running.append(typed.start(*typed.words()))
+    _, said = running[-1].communicate(timeout=SECONDS)
+    assert running[-1].returncode == 130, said
+    assert said.count("stopped: ") == 1
+    assert "to go on, without paying again for what is paid" in said
+    assert "Traceback" not in said
+    assert typed("run", "--resume", "run", "--yes")[0] == 0
+    assert receipts(typed.folder / "run") == receipts(reference)
+
+
+def test_what_the_keeper_refuses_is_told_once_and_ends_the_command_with_its_code(typed):
+    words = [each for each in typed.words() if not each.startswith("privacy.insecure")]
+    words = [each for place, each in enumerate(words) if each != "--set" or words[place + 1] != "--set"]
+    assert typed(*words)[0] == 0
+    again = ["other" if each == "run" and place else each for place, each in enumerate(words)]
+    code, _, said = typed(*again)
+    assert code == 4
+    assert said.count("error: ") == 1
+    assert not (typed.folder / "other").exists()
+
+
+@IS_CONFINED
+def test_while_a_run_goes_on_no_process_has_both_a_private_file_and_the_network(typed, api):
+    seen: dict[str, dict[str, str]] = {}
+    running: list[subprocess.Popen[str]] = []
+
+    def look() -> None:
+        launcher = running[-1].pid
+        for role, pid in {"launcher": launcher, **children(launcher)}.items():
+            status = Path(f"/proc/{pid}/status").read_text()
+            seen[role] = dict(line.split(":\t", 1) for line in status.splitlines() if ":\t" in line)
+            files = [str(each.readlink()) for each in Path(f"/proc/{pid}/fd").iterdir() if each.is_symlink()]
+            seen[role]["sockets"] = str(sum(each.startswith("socket:") for each in files))
+            seen[role]["private"] = str(sum("/private/" in each or "/own/" in each for each in files))
+
+    api.before = {4: look}
+    running.append(typed.start(*typed.words()))
+    _, said = running[-1].communicate(timeout=SECONDS)
+    assert running[-1].returncode == 0, said
+    assert {role for role, each in seen.items() if each["Seccomp"] == "2"} == {"launcher", "keeper", "runner"}
+    assert {role for role, each in seen.items() if int(each["sockets"])} == {"runner"}
+    assert {role for role, each in seen.items() if int(each["private"])} == {"keeper"}
+
+
+def test_python_gets_progress_errors_of_their_kind_and_nothing_private(typed, api):
+    script = typed.folder / "script.py"
+    script.write_text(
+        f"""
+import pcevolve
+seen, given = [], dict(
+    private="private", domain="scratch", shots=3, method="pe", delta=1e-5, candidates=2, iterations=1, size=16, batch=2,
+    provider=pcevolve.Provider({api.server.address!r}, "a1111", {online.LOGIN!r}, "v1-5"), ledger="own/ledger.sqlite",
+    yes=True, pad_selection=0.01,
+)
+found = pcevolve.evolve(out="run", progress=seen.append, quiet=True, **given)
+print(seen[-1].images == seen[-1].total > 0, len(found.images) > 0, found.audit().holds)
+try:
+    pcevolve.evolve(out="second", quiet=True, **given)
+except pcevolve.BudgetError as error:
+    print(error)
+"""
+    )
+    done = subprocess.run(
+        [sys.executable, script],
+        cwd=typed.folder,
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+        check=False,
+    )
+    assert done.stdout.split("\n")[:2] == ["True True True", "see above"], done.stderr
+    assert "earlier runs already spent epsilon=10" in done.stderr
