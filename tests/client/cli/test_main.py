@@ -11,17 +11,19 @@ import tempfile
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 
 import pytest
 
 from pcevolve.cli import audit, finished
 from pcevolve.cli import main as entry
 from pcevolve.cli.commands import COMMANDS
+from pcevolve.processes import launcher
 from pcevolve.processes.confinement import confine_keeper
 from support.confined import confines, in_a_process, lay_out
 
-NETWORKED = {"demo", "doctor", "fetch-encoder", "preview", "prompts", "run"}
+NETWORKED = {"demo", "doctor", "fetch-encoder", "prompts"}
+"""The others need none, or leave it to children."""
 
 
 def begin_and_end_a_child() -> None:
@@ -44,6 +46,7 @@ def carry_out_a_probe(*words: str) -> list[str]:
     commands.app, commands.carry_out = None, probe  # type: ignore[attr-defined]
     sys.modules["pcevolve.cli.commands"] = commands
     sys.argv = ["pcevolve", *words]
+    launcher.start_children = lambda: SimpleNamespace(pids=())  # type: ignore[assignment,return-value]
     entry.main()
     return said
 
@@ -54,6 +57,14 @@ def test_a_command_without_a_network_has_no_socket_no_program_and_no_child(comma
     free = ["done", "FileNotFoundError", "done"]
     expected = free if command in NETWORKED else ["PermissionError"] * 3
     assert in_a_process(lambda: carry_out_a_probe(command)) == expected
+
+
+@confines
+@pytest.mark.parametrize(
+    "words", [["run", "--from", "there"], ["preview", "--from", "there"], ["run", "--dashboard"]]
+)
+def test_a_run_without_private_data_or_with_a_browser_keeps_what_it_needs(words: list[str]) -> None:
+    assert in_a_process(lambda: carry_out_a_probe(*words)) == ["done", "FileNotFoundError", "done"]
 
 
 @pytest.fixture
