@@ -9,6 +9,7 @@ from contextlib import suppress
 from itertools import islice
 
 from pcevolve.processes import launcher
+from pcevolve.processes.browser import prepare_browser
 from pcevolve.processes.confinement import ConfinementError, confine_offline, require_confinement
 
 OFFLINE = frozenset(
@@ -38,8 +39,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
         command = sys.argv[1] if len(sys.argv) > 1 else ""
         if command in APART and not {"--from", "--help"} & {*sys.argv} and not _goes_on_from_release():
             launcher.started.append(launcher.start_children())
-        # What opens a browser is a program; a run from a release has no private data, and no processes.
-        if command in OFFLINE or (launcher.started and "--dashboard" not in sys.argv):
+        if launcher.started and "--dashboard" in sys.argv:
+            prepare_browser()
+        # A run from a release has no private data, and no processes.
+        if command in OFFLINE or launcher.started:
             try:
                 confine_offline([pid for each in launcher.started for pid in each.pids])
             except ConfinementError as error:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from pcevolve.evolution import Ask, Evolved, Identify, Pool, evolve
+from pcevolve.evolution import Ask, Evolved, Pool, evolve
 from pcevolve.public.calls import Call
-from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Candidate, Query, Receipt
 from pcevolve.transcript import RunReader
+from pcevolve.usability import Usability
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,8 @@ class _Recalled:
         """Nobody watches."""
 
 
-def recall(record: RunReader, plan: PublicPlan, identify: Identify) -> Evolved:
+def recall(record: RunReader) -> Evolved:
     """Return what a finished run made; nothing is checked, which is an audit's work."""
-    known = _Recalled(record)
-    return evolve(plan, known, known, known, identify)
+    plan, known = record.require_plan(), _Recalled(record)
+    usability = Usability(plan, record.bodies.file)
+    return evolve(plan, known, known, known, usability.identify, usability.is_enough)

@@ -22,7 +22,6 @@ from pcevolve.session.following import follow, preview_following
 from pcevolve.session.preflight import CheckedRun
 from pcevolve.session.progress import Audience, show_work
 from pcevolve.transcript import RunReader
-from pcevolve.usability import Usability
 
 
 def carry_out(
@@ -53,9 +52,8 @@ def carry_out(
 def measure(run: CheckedRun, summary: dict[str, Any], audience: Audience) -> dict[str, Any]:
     """Measure a finished run, whose private data are read anew; its summary with the accuracies."""
     record = RunReader.strict(run.folder.root)
-    plan = record.require_plan()
-    evolved = recall(record, plan, Usability(plan, record.bodies.file).identify)
-    return _measure(Outcome(run.folder, Components.of(run), plan, evolved, summary), audience)
+    outcome = Outcome(run.folder, Components.of(run), record.require_plan(), recall(record), summary)
+    return _measure(outcome, audience)
 
 
 def _measure(outcome: Outcome, audience: Audience) -> dict[str, Any]:
