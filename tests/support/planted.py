@@ -23,12 +23,13 @@ def attack(orders: Mapping[str, Any], enforced: Enforcement, up: Pipe, across: P
     files = [name for name, succeeds in intruder.try_files(Path(orders["folder"])).items() if succeeds]
     others = []
     for name in os.listdir("/proc/self/fd"):  # noqa: PTH208
-        if int(name) > 2:
+        if int(name) > 2 or orders["kind"] == "runner":
             try:
                 others.append(os.readlink(f"/proc/self/fd/{name}"))  # noqa: PTH115
             except OSError:  # that of the listing
                 continue
-    open_files = [each for each in others if not each.startswith("pipe:")]
+    open_files = [each for each in others if not each.startswith("pipe:") and each != os.devnull]
+    print(f"a {orders['kind']} that was taken over")
     up.send(
         "found",
         json.dumps(

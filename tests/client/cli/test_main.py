@@ -18,6 +18,9 @@ import pytest
 from pcevolve.cli import audit, finished
 from pcevolve.cli import main as entry
 from pcevolve.cli.commands import COMMANDS
+from pcevolve.cli.run import take_children
+from pcevolve.config.config import RunConfig
+from pcevolve.errors import UsageError
 from pcevolve.processes import launcher
 from pcevolve.processes.confinement import confine_keeper
 from support.confined import confines, in_a_process, lay_out
@@ -153,3 +156,21 @@ def test_the_entry_imports_nothing_but_the_standard_library() -> None:
     done = subprocess.run([sys.executable, "-S", "-c", code], capture_output=True, text=True, env=paths)
     loaded = {each for each in done.stdout.split() if each not in sys.stdlib_module_names and each[0] != "_"}
     assert loaded == {"pcevolve"}, done.stderr
+
+
+def test_a_record_that_claims_to_have_no_private_data_does_not_undo_the_processes_of_a_run_that_has(
+    folder: Path,
+) -> None:
+    def work() -> list[object]:
+        log = folder / "own" / "transcript" / "log.jsonl"
+        log.parent.mkdir()
+        log.write_text('{"kind":"planned","plan":{"method":"from-release"}}\n')
+        carry_out_a_probe("run", "--resume", str(folder / "own"))
+        settings = RunConfig.of({"private": "digits", "domain": "anything", "out": "."})
+        with pytest.raises(
+            UsageError, match="has private data: one of the two was changed; nothing was read"
+        ):
+            take_children(settings)
+        return launcher.started
+
+    assert in_a_process(work) == []

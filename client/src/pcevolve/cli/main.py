@@ -39,6 +39,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         command = sys.argv[1] if len(sys.argv) > 1 else ""
         if command in APART and not {"--from", "--help"} & {*sys.argv} and not _goes_on_from_release():
             launcher.started.append(launcher.start_children())
+        elif command in APART:
+            launcher.alone.append(command)
         if launcher.started and "--dashboard" in sys.argv:
             prepare_browser()
         # A run from a release has no private data, and no processes.

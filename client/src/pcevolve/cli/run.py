@@ -5,16 +5,20 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 
 from pcevolve.cli.options import ConfigFile, Json, Said, Verbose, gather, takes
 from pcevolve.cli.parameters import Flag
 from pcevolve.config.table import require_given, run_options
-from pcevolve.processes.launcher import started
+from pcevolve.errors import UsageError
+from pcevolve.processes.launcher import Children, alone, started
 
 MOST_USED = [each for each in run_options() if each.has_flag]
+if TYPE_CHECKING:
+    from pcevolve.config.config import RunConfig
+
 StartingFrom = Annotated[
     Path | None,
     Flag(
@@ -73,7 +77,7 @@ def run(
     from pcevolve.session.finished.whole import carry_out
     from pcevolve.session.progress import Audience
 
-    apart = started.pop() if started else None
+    apart = take_children(settings)
     show(carry_out(request, Audience(verbose=verbose), dashboard, apart), as_json, verbose)
 
 
@@ -100,7 +104,7 @@ def preview(
     from pcevolve.session.finished.whole import look
     from pcevolve.session.progress import Audience
 
-    click.echo(look(request, Audience(verbose=verbose), started.pop() if started else None))
+    click.echo(look(request, Audience(verbose=verbose), take_children(request.settings)))
     click.echo(f"if that looks like your domain: {request.folder.resume_command}", err=True)
 
 
@@ -122,6 +126,20 @@ def demo(
 
     folder = out or Path("runs/demo-text" if text else "runs/demo")
     show(demonstrate(folder, "text" if text else "image", verbose), as_json, verbose)
+
+
+def take_children(settings: RunConfig) -> Children | None:
+    """Return the processes that the command's first line started; None where a run needs none.
+
+    Raises:
+        UsageError: It started none and the run has private data. Whoever can write the run's folder could have it so.
+    """
+    if alone and settings.data.from_run is None:
+        raise UsageError(
+            "the record of this run says that it starts from a release, and its options that it has private data: one "
+            "of the two was changed; nothing was read"
+        )
+    return started.pop() if started else None
 
 
 def show(summary: dict[str, Any], as_json: bool, verbose: bool = False) -> None:

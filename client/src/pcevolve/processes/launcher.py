@@ -10,8 +10,10 @@ import json
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, field
 from typing import Any
 
 from pcevolve.processes.pipe import GoneError, Pipe, open_conversation
@@ -26,11 +28,20 @@ class Child:
 
     process: subprocess.Popen[bytes]
     pipe: Pipe
+    threads: list[threading.Thread] = field(default_factory=list)
 
     def order(self, work: str, reads: Sequence[str], writes: Sequence[str], **orders: Any) -> None:  # noqa: ANN401 - JSON
         """Say which files it may reach, what its work is (``module:function``), and what else that has to know."""
         told = {"work": work, "reads": [*reads], "writes": [*writes], "orders": orders}
         self.pipe.send("order", json.dumps(told))
+
+    def pass_on_words(self) -> None:
+        """Print what it prints, until its end; of a runner, which has no terminal."""
+        if self.process.stdout is not None:
+            self.threads.append(
+                threading.Thread(target=_copy, args=[self.process.stdout.fileno(), 2], daemon=True)
+            )
+            self.threads[-1].start()
 
     def end(self, *, kill: bool = False) -> int:
         """Wait for its end, or bring it about; its exit code, negative for a signal that ended it."""
@@ -40,10 +51,13 @@ class Child:
         if kill:
             self.process.kill()
         try:
-            return self.process.wait(GRACE_SECONDS)
+            self.process.wait(GRACE_SECONDS)
         except subprocess.TimeoutExpired:
             self.process.kill()
-            return self.process.wait()
+        code = self.process.wait()
+        for each in self.threads:
+            each.join(GRACE_SECONDS)
+        return code
 
 
 @dataclass(frozen=True)
@@ -84,23 +98,42 @@ def start_children() -> Children:
 
 started: list[Children] = []
 """Those that a command's first line started, for the command to order."""
+alone: list[str] = []
+"""A command whose first line started none, because it was found to have no private data."""
 
 
 def _start(role: str, pipe: Pipe, *given: tuple[int, int]) -> Child:
     descriptors = [each for pair in given for each in pair]
     # -P: else the working directory, where anything may lie, is the first place to import from.
     command = [sys.executable, "-P", "-X", "utf8", "-m", "pcevolve.processes.child", role, str(os.getpid())]
-    # What libraries print is no result, so it goes to stderr.
+    # What libraries print is no result, so it goes to stderr. A runner has no terminal or file in common with who holds
+    # private files: it could read there what they print, and how much.
+    is_runner = role == "runner"
     process = subprocess.Popen(  # noqa: S603 - this program
         [*command, *map(str, descriptors)],
         stdin=subprocess.DEVNULL,
-        stdout=2,
+        stdout=subprocess.PIPE if is_runner else 2,
+        stderr=subprocess.STDOUT if is_runner else None,
+        env=_describe_terminal() if is_runner else None,
         pass_fds=descriptors,
         process_group=0,  # Ctrl-C comes to the process at the terminal alone, which passes it on
     )
     for each in descriptors:
         os.close(each)
     return Child(process, pipe)
+
+
+def _describe_terminal() -> dict[str, str]:
+    """An environment in which a process that prints into a pipe writes as for the terminal behind it."""
+    if not os.isatty(2):
+        return {**os.environ}
+    return {**os.environ, "COLUMNS": str(os.get_terminal_size(2).columns), "FORCE_COLOR": "1"}
+
+
+def _copy(source: int, target: int) -> None:
+    with suppress(OSError):  # nobody listens any more
+        while words := os.read(source, 2**16):
+            os.write(target, words)
 
 
 def read_order(pipe: Pipe) -> Mapping[str, Any] | None:

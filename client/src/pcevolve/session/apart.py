@@ -29,6 +29,7 @@ from pcevolve.privacy import Budget
 from pcevolve.private.sources import FolderSource, parse_source
 from pcevolve.processes.confinement import Enforcement, list_caches
 from pcevolve.processes.launcher import Child, Children
+from pcevolve.processes.links import follow_links
 from pcevolve.processes.pipe import GoneError, Pipe
 from pcevolve.public.figures import parse_epsilon
 from pcevolve.public.options import AS_KEYWORDS, spell_as, spells_keywords
@@ -54,6 +55,7 @@ def carry_out_apart(
     with _claim(run), _give_room() as room:
         try:
             _order(run, children, audience, room, only_look=only_look)
+            children.runner.pass_on_words()
             found = _attend(children.runner, children, run, audience)
             if not only_look and may_be_measured(run.settings):
                 _order_judge(run, children.judge, audience, room, found)
@@ -129,7 +131,7 @@ def _order_judge(
 def _list_files(run: CheckedRun, room: Path) -> tuple[list[str], list[str]]:
     """What a process with private files may read, and what it may write."""
     settings, root = run.settings, run.folder.root.absolute()
-    reads = [*list_private_paths(settings), *list_caches(), str(root)]
+    reads = [*follow_links(list_private_paths(settings)), *list_caches(), str(root)]
     return reads, [str(settings.privacy.ledger.absolute().parent), str(room)]
 
 
