@@ -43,7 +43,7 @@ openat -1 0 0x200 0 | openat -1 0 0x203 0 | openat -1 0 3 0 | open 0 0x200 0 | o
 truncate 0 0 | creat 0 0
 setxattr 0 0 0 0 0 | lsetxattr 0 0 0 0 0 | fsetxattr -1 0 0 0 0 | removexattr 0 0 | getxattr 0 0 0 0 | listxattr 0 0 0
 chown 0 -1 -1 | lchown 0 -1 -1 | fchown -1 -1 -1 | fchownat -1 0 -1 -1 0 | mknod 0 0 0 | mknodat -1 0 0 0
-symlink 0 0 | symlinkat 0 -1 0 | utime 0 0 | utimes 0 0 | futimesat -1 0 1
+utime 0 0 | utimes 0 0 | futimesat -1 0 1
 shmget 0 0 0 | semget 0 -1 0 | msgget 987654321 0 | mq_open 0 0 0 0 | inotify_init1 -1 | inotify_add_watch -1 0 0
 fanotify_init -1 0 | memfd_create 0 0 | memfd_secret -1 | splice -1 0 -1 0 0 99 | tee -1 -1 0 99 | vmsplice -1 0 0 0
 mincore 1 0 0 | madvise 0 0 12 | madvise 0 0 20 | madvise 0 0 21 | personality 0xffffffff | pkey_alloc 99 99
@@ -61,7 +61,10 @@ setsockopt -1 1 2 0 0 | getsockopt -1 1 2 0 0
 """
 _METADATA = "chmod 0 0 | fchmod -1 0 | fchmodat -1 0 0 | utimensat -1 1 0 0"
 _TERMINAL = "ioctl -1 0x5402 0 | ioctl -1 0x5403 0 | ioctl -1 0x5404 0"
-_RULES = "landlock_create_ruleset 0 0 99 | landlock_add_rule -1 0 0 99 | openat -1 0 0x200000 0 | open 0 0x200000 0"
+_OF_A_LAUNCHER = """
+symlink 0 0 | symlinkat 0 -1 0 | landlock_create_ruleset 0 0 99 | landlock_add_rule -1 0 0 99
+openat -1 0 0x200000 0 | open 0 0x200000 0
+"""
 _SHARED = "utimensat -1 0 0 0 | fcntl -1 4 0 | ioctl -1 0x5421 0"
 _LOCKS = (
     "flock -1 2 | fcntl -1 5 0 | fcntl -1 6 0 | fcntl -1 7 0 | fcntl -1 36 0 | fcntl -1 37 0 | fcntl -1 38 0"
@@ -77,8 +80,8 @@ setsockopt -1 41 99 0 0 | socket 1 1 0 | socket 16 2 0
 ATTEMPTS: Mapping[str, Sequence[str]] = {
     name: [each.strip() for text in texts for each in re.split(r"[|\n]", text) if each.strip()]
     for name, texts in {
-        "keeper": (_EVERYWHERE, _WITHOUT_NETWORK, _METADATA, _SHARED, _TERMINAL, _RULES),
-        "runner": (_EVERYWHERE, _ODD_CONNECTIONS, _METADATA, _LOCKS, _TERMINAL, _RULES),
+        "keeper": (_EVERYWHERE, _WITHOUT_NETWORK, _METADATA, _SHARED, _TERMINAL, _OF_A_LAUNCHER),
+        "runner": (_EVERYWHERE, _ODD_CONNECTIONS, _METADATA, _LOCKS, _TERMINAL, _OF_A_LAUNCHER),
         "offline": (_EVERYWHERE, _WITHOUT_NETWORK),
     }.items()
 }

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from pcevolve.processes.confinement import find_enforcement
-from support import online
+from support import intruder, online
 from support.folders import class_folders, events, receipts
 
 COMMAND = Path(sys.executable).with_name("pcevolve")
@@ -252,3 +252,30 @@ except pcevolve.BudgetError as error:
     )
     assert done.stdout.split("\n")[:2] == ["True True True", "see above"], done.stderr
     assert "earlier runs already spent epsilon=10" in done.stderr
+
+
+@IS_CONFINED
+def test_an_encoder_and_a_dialect_of_an_attacker_get_past_nothing(typed, monkeypatch):
+    numbers = intruder.read_headers(os.uname().machine) or pytest.skip(
+        "no headers of the kernel are installed"
+    )
+    own, run = f"{typed.folder}/own", f"{typed.folder}/run"
+    private = [f"{typed.folder}/private", str(next((typed.folder / "private" / "cut").iterdir()))]
+    elsewhere = [str(typed.folder), "/etc/shadow", "/tmp", f"/proc/{os.getpid()}/environ", str(Path.home())]
+    planted = {
+        "modules": {"keeper": "pcevolve.encoders.bundled", "runner": "pcevolve.providers.a1111"},
+        "found": {"keeper": f"{own}/found.json", "runner": f"{run}/found.json"},
+        "numbers": numbers,
+        "paths": [*private, own, run, *elsewhere],
+    }
+    monkeypatch.setenv("PLANTED", json.dumps(planted))
+    attacker = Path(intruder.__file__).parent / "attacker"
+    paths = [str(attacker), str(attacker.parents[1]), *filter(None, [os.environ.get("PYTHONPATH")])]
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(paths))
+    code, _, said = typed(*typed.words())
+    assert code == 0, said
+    keeper, runner = (json.loads(Path(path).read_text()) for path in planted["found"].values())
+    for each in (keeper, runner):
+        assert each.pop("tried") >= 150
+    assert keeper == {"past": [], "read": [*private, own, run], "written": [own]}
+    assert runner == {"past": [], "read": [run], "written": [run]}
