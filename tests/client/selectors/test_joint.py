@@ -10,7 +10,7 @@ import pytest
 from pcevolve.dp.mechanisms import SeededNoise
 from pcevolve.privacy import Budget, Event, Relation
 from pcevolve.selectors import METHODS
-from pcevolve.selectors.joint import BLOCK, MOST_TUPLES, draw_ballots, sum_votes_for_tuples, vote_for_tuples
+from pcevolve.selectors.joint import draw_ballots, sum_votes_for_tuples, vote_for_tuples
 from support.contract import scope
 from support.neighbours import World, records_of
 
@@ -54,12 +54,12 @@ def test_blocks_are_drawn_anew_from_the_public_seed():
 def test_all_tuples_stand_if_they_are_few_enough_and_else_as_many_at_random():
     few = world(tuple(range(20)), tuple(range(10)), tuple(range(100))).scene("replace-one")
     many = world(tuple(range(28)), tuple(range(28)), tuple(range(28))).scene("replace-one")
-    assert len({tuple(each) for each in draw_ballots(few)[0][1]}) == MOST_TUPLES
+    assert len({tuple(each) for each in draw_ballots(few)[0][1]}) == 20_000
     _, tuples = draw_ballots(many)[0]
-    assert tuples.shape == (MOST_TUPLES, 3)
+    assert tuples.shape == (20_000, 3)
     assert tuples.min() == 0
     assert tuples.max() == 27
-    assert len({tuple(each) for each in tuples}) > MOST_TUPLES / 2
+    assert len({tuple(each) for each in tuples}) > 10_000
 
 
 def test_with_hardly_any_noise_the_elected_tuple_is_chosen_and_then_what_is_like_it():
@@ -89,5 +89,5 @@ def test_there_are_as_many_rounds_as_epsilon_and_ten_shots_bear(
 def test_every_class_is_in_one_block_of_at_most_three(classes: int, sizes: list[int]):
     blocks = [block for block, _ in draw_ballots(world(*[(0.0, 1.0)] * classes).scene("replace-one"))]
     assert [len(block) for block in blocks] == sizes
-    assert max(sizes) <= BLOCK
+    assert max(sizes) <= 3
     assert sorted(np.concatenate(blocks).tolist()) == list(range(classes))
