@@ -27,8 +27,8 @@ from tests.support.mirror import ROOT, TESTS, find_module, list_modules, narrow_
 SLIPS = Path(__file__).with_name("slips.txt")
 SECONDS = 600
 _HEAVY = " (heavy)"
-_NOTHING_RAN = 5
-"""Of pytest, where every test was left out."""
+_NOT_IMPORTED, _NOTHING_RAN = 4, 5
+"""Exit codes of pytest, where a ``conftest.py`` could not be imported, and where every test was left out."""
 _FAILED = re.compile(r"^(?:FAILED|ERROR) (.+?)(?: - |$)", re.MULTILINE)
 
 
@@ -153,7 +153,7 @@ def _find_killer(change: Change) -> str | None:
         trial.join()
         said.seek(0)
         told = said.read()
-    assert late or trial.exitcode in {0, 1, 2, _NOTHING_RAN}, told
+    assert late or trial.exitcode in {0, 1, 2, _NOT_IMPORTED, _NOTHING_RAN}, told
     found = _FAILED.search(told)
     if found:
         return found[1]
