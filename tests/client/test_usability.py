@@ -341,6 +341,39 @@ def test_a_placeholder_in_half_of_the_answers_is_one_candidate_and_told_of_befor
     assert audited, audited.faults
 
 
+def answer_by(native: LocalServer, make: Callable[[int, int], bytes]) -> None:
+    """Answer with images that are made of how many there were before, and of their seeds."""
+    honest, turn = native.speak, count()
+
+    def speak(heard: Heard) -> Reply:
+        reply = honest(heard)
+        if heard.method != "POST":
+            return reply
+        said = json.loads(reply.body)
+        for made in said.get("images", [said]):
+            made["image"] = images.to_base64(make(next(turn), made["seed"]))
+        return reply._replace(body=json.dumps(said).encode())
+
+    native.speak = speak
+
+
+@pytest.mark.parametrize(
+    "make",
+    [lambda turn, seed: png(seed % 4), lambda turn, seed: png(seed) if turn < 24 else png(5)],
+    ids=["four pictures", "one after the payment"],
+)
+@pytest.mark.parametrize("method", ["dp-means", "pcevolve", "pe", "random"])
+def test_what_is_paid_for_ends_in_a_release_whatever_the_provider_repeats(evolved, native, make, method):
+    answer_by(native, make)
+    done = evolved(candidates=8, batch=1, iterations=3, method=method, min_usable=0.1)
+    pixels = [images.decode(each.data).tobytes() for each in done.images]
+    assert len(pixels) == len({*pixels})
+    assert 1 < len(pixels) <= 16
+    assert ("(16 were planned" in (done.dataset / "README.md").read_text()) is (len(pixels) < 16)
+    audited = done.audit()
+    assert audited, audited.faults
+
+
 def test_an_auditor_finds_a_release_of_a_client_that_counts_repeats_as_many(tmp_path: Path):
     half = meddling(lambda seed: with_comment(png(1), seed) if seed % 2 else png(seed))
     plan = small_plan(candidates=8, initial=8, prototypes=8)

@@ -224,15 +224,15 @@ class Lineage:
 
     def dataset(self) -> Population:
         """The last population with its variations, or what a last release keeps of all rounds; no two show the same."""
-        plan, last = self.plan, self.populations()[-1]
+        plan, last, most = self.plan, self.populations()[-1], None
         if plan.selects and self.receipts[-1].iteration == plan.releases[-1]:
             made = [self._survivors()]
         elif self.find_end() is not None:
-            made = [self._survivors(), last]
+            made, most = [self._survivors(), last], plan.candidates
         else:
             made = [last, self.population(plan.extensions())]
         whole = join_populations(plan.labels, made)
-        kept = share_out(whole, chain(*list_start(plan).values()), self.identify)
+        kept = share_out(whole, chain(*list_start(plan).values()), self.identify, most)
         return cut_to_proportion(plan, self.receipts, kept)
 
     def _survivors(self) -> Population:
@@ -335,7 +335,9 @@ def find_repeats(populations: Iterable[Population], identify: Identify) -> froze
     )
 
 
-def share_out(dataset: Population, taken: Iterable[Candidate], identify: Identify) -> Population:
+def share_out(
+    dataset: Population, taken: Iterable[Candidate], identify: Identify, most: int | None = None
+) -> Population:
     """Leave out what is in the dataset already, in whichever class: nothing is released twice.
 
     In turns each class takes the next of its candidates that shows what nobody has, so classes that show the same few
@@ -343,6 +345,7 @@ def share_out(dataset: Population, taken: Iterable[Candidate], identify: Identif
 
     Args:
         taken: What nobody gets.
+        most: Candidates that a class gets; None for all.
     """
     gone = {identify(each.digest) for each in taken} - {""}
     kept: dict[str, list[Candidate]] = {label: [] for label in dataset}
@@ -355,7 +358,7 @@ def share_out(dataset: Population, taken: Iterable[Candidate], identify: Identif
                 continue
             kept[label].append(each)
             gone |= {identify(each.digest)} - {""}
-    return {label: tuple(of_class) for label, of_class in kept.items()}
+    return {label: tuple(of_class[:most]) for label, of_class in kept.items()}
 
 
 def _in_order(populations: Iterable[Population]) -> Iterator[Candidate]:
