@@ -46,7 +46,7 @@ OTHERS: dict[str, list[Any]] = {
     "noise": ["INSECURE-seeded"], "forgets_insecure": [True],
     "earlier": [{"releases": 3, "events": [{"mechanism": "gaussian", "parameter": "17", "count": 1}]}],
     "start": [{"manifest": "5" * 64, "images": [["6" * 64], ["7" * 64]]}],
-    "library": [{"images": 3}], "exact": ["no"], "licence": ["mit"],
+    "library": [{"images": 3}], "exact": ["no"], "confinement": [{"by": "containers"}], "licence": ["mit"],
     "secrecy": [{"prior": 0.001, "bound": 0.1, "most": 3}, None],
     "modality.kind": ["image", "text"], "modality.negative_prompt": ["blur"], "modality.guidance": [3.0, None],
     "modality.steps": [7, None], "modality.sampler": ["euler"], "modality.adapter": ["ip"],

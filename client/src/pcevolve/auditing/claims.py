@@ -17,14 +17,14 @@ _CLAIMED: Final = (
     *("domain", "words", "batch", "at_once", "min_usable"),
     *("unit", "unit_size", "namespaced", "shots", "subsample", "window", "relation"),
     *("epsilon", "delta", "noise", "forgets_insecure", "earlier", "secrecy"),
-    *("start", "threshold", "threshold_end", "votes", "tau", "selection"),
+    *("confinement", "start", "threshold", "threshold_end", "votes", "tau", "selection"),
 )
 
 
 def list_claims(plan: PublicPlan) -> dict[str, Any]:
     """Values of a plan that the record alone does not prove, by name, as they stand on record."""
     unused, written = {*list_unused(plan)}, plan.model_dump(mode="json")
-    claimed = {name: written[name] for name in _CLAIMED if name not in unused}
+    claimed: dict[str, Any] = {name: written.get(name) for name in _CLAIMED if name not in unused}
     if plan.modality.kind == "text":
         # They show as numbers of blanks, and short texts have few.
         claimed["strengths"] = written["strengths"]

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from pcevolve.privacy import Budget
 from pcevolve.public import requests, settings
 from pcevolve.public.modality import Images, Modality, Texts, images_of, texts_of
-from pcevolve.public.parts import Earlier, Exact, Library, Secrecy, Start
+from pcevolve.public.parts import Confinement, Earlier, Exact, Library, Secrecy, Start
 from pcevolve.public.words import (
     TEMPLATE,
     TEXT_TEMPLATE,
@@ -93,6 +93,7 @@ class PlanFields(BaseModel):
     exact: Annotated[Exact | None, Field(exclude_if=lambda said: said is None)] = (
         None  # in the provider's words
     )
+    confinement: Annotated[Confinement | None, Field(exclude_if=lambda said: said is None)] = None
     start: Start | None = None
     secrecy: Secrecy | None = None
     licence: settings.Licence = settings.UNKNOWN_LICENCE

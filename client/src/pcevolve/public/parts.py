@@ -104,6 +104,33 @@ Exact = Literal["shared", "alone", "merged", "no"]
 or the same up to rounding."""
 
 
+class Confinement(_Part):
+    """What kept private files and the network in two processes apart, in the client's own words.
+
+    Attributes:
+        by: The kernel of the machine, or containers of which one has no network.
+        landlock: The kernel's version of Landlock.
+    """
+
+    by: Literal["kernel", "containers"]
+    landlock: Annotated[int | None, Field(ge=1, le=99)] = None
+
+    @property
+    def words(self) -> str:
+        """Who enforced it."""
+        return (
+            "by containers"
+            if self.by == "containers"
+            else f"by the kernel (Landlock {self.landlock}, seccomp)"
+        )
+
+    @model_validator(mode="after")
+    def _names_what_is_the_kernels(self) -> Self:
+        if (self.landlock is None) == (self.by == "kernel"):
+            raise ValueError("landlock is what a kernel enforces")
+        return self
+
+
 class Licence(_Part):
     """A licence and how many of the library's images are under it."""
 

@@ -240,6 +240,18 @@ def _namespace(plan: PublicPlan) -> list[str]:
     ]
 
 
+def state_confinement(plan: PublicPlan) -> str:
+    """Say what kept private files from the network, as the client claims; empty for a run that reads none."""
+    if plan.start is not None:
+        return ""
+    if plan.confinement is None:
+        return "not enforced on this system: that private files and the network stay apart rests on the client's code"
+    return (
+        f"enforced {plan.confinement.words}: no process that can read a private file can open a connection, and none "
+        "that can open one can read a private file"
+    )
+
+
 def list_marks(plan: PublicPlan) -> list[str]:
     """Warnings that nobody can switch off."""
     said = [] if plan.secure else ["INSECURE: noise came from a seed; this run has no privacy"]

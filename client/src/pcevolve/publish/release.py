@@ -37,6 +37,7 @@ from pcevolve.publish.promises import (
     make_title,
     quote_code,
     say_shortfall,
+    state_confinement,
     state_cumulative_loss,
     state_guarantee,
     state_promise,
@@ -200,6 +201,7 @@ def write_card(release: Release, files: Sequence[ReleasedImage], form: Form | No
     warning = "".join(f"> **{mark}**\n\n" for mark in list_marks(plan))
     loaded = find_medium(plan.modality.kind).loaders[form]
     assumed = "\n".join(f"- {each}" for each in list_assumptions(plan))
+    confined = state_confinement(plan)
     return (
         f"{write_front_matter(plan, release.guarantee, len(files), form)}"
         f"# {make_title(plan)}\n\n{warning}{_what(release, files)}\n\n"
@@ -207,6 +209,7 @@ def write_card(release: Release, files: Sequence[ReleasedImage], form: Form | No
         f"{_usefulness(release.assessment, plan.modality.kind)}"
         f"## Guarantee\n\n{_state_promise(release)}\n\n"
         f"{write_library_section(plan.library)}"
+        f"{f'Confinement, as the client states it: {confined}.{chr(10) * 2}' if confined else ''}"
         f"## Assumed to be public\n\n{assumed}\n\n"
         f"{_classifier(plan) if form is None else ''}"
         f"## How to load\n\n```python\n{loaded}\n```\n\n{_say_where_listed(plan, form)}"

@@ -21,7 +21,7 @@ from pcevolve.ledger.ledger import Account, Ledger
 from pcevolve.providers import dialect
 from pcevolve.public.calls import Call
 from pcevolve.public.modality import reword_for
-from pcevolve.public.parts import Earlier
+from pcevolve.public.parts import Confinement, Earlier
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Candidate, Chosen, Query, Receipt
 from pcevolve.screen import Fact, lay_out_facts
@@ -80,14 +80,17 @@ class _Selection:
 class Keeper:
     """One run's private side; a method for each message."""
 
-    def __init__(self, run: CheckedRun, audience: Audience) -> None:
+    def __init__(self, run: CheckedRun, audience: Audience, confinement: Confinement | None = None) -> None:
         """Read the private data, and choose what their public sizes call for.
+
+        Args:
+            confinement: What keeps this process from the network; None for nothing but its own code.
 
         Raises:
             DataError: The private or the test data cannot be used.
             UsageError: The API's dialect lacks what the run needs, or the options do not go together.
         """
-        self._folder, self._audience = run.folder, audience
+        self._folder, self._audience, self._confinement = run.folder, audience, confinement
         kind = dialect(run.settings.provider.dialect).makes
         with show_work(audience.console, f"reading private {kind}s") as told:
             self.components = Components.of(run, told)
@@ -153,6 +156,7 @@ class Keeper:
             *(self.components, self._run_id, said.size or FALLBACK_SIZE, self._earlier, said.library),
             *(said.advice, said.takes_strength, said.exact),
         )
+        plan = plan.model_copy(update={"confinement": self._confinement})
         plan = keep_recorded(self._begun, plan, self.components.settings)
         if self._begun is None and not said.takes_several:
             plan = settle_single(self.components, plan)

@@ -197,7 +197,14 @@ def keep_recorded(begun: PublicPlan | None, plan: PublicPlan, settings: RunConfi
     if begun is None:
         return plan
     # Another device may serve it by now; what is on record is what the API said first.
-    open_still = ["exact"] + [name for name in _SETTLED if settings.get(name) in (None, UNKNOWN_LICENCE)]
+    if begun.confinement is not None and plan.confinement is None:
+        raise UsageError(
+            f"this run began confined, {begun.confinement.words}, and its card says so; here that is not enforced: go "
+            "on with it where it is"
+        )
+    open_still = ["exact", "confinement"] + [
+        name for name in _SETTLED if settings.get(name) in (None, UNKNOWN_LICENCE)
+    ]
     if begun.modality.kind == "text" and settings.provider.fields is None:
         open_still += ["modality", "batch"]  # whether it takes several was asked then
     return plan.model_copy(update={name: getattr(begun, name) for name in open_still})

@@ -12,6 +12,7 @@ from pcevolve.privacy import Event
 from pcevolve.public.modality import reword_for
 from pcevolve.public.plan import PublicPlan
 from pcevolve.publish.loss import ALARMS, count_found_members, find_folder_events
+from pcevolve.publish.promises import state_confinement
 from pcevolve.transcript import Attempt
 
 
@@ -121,10 +122,12 @@ def _assumptions(plan: PublicPlan) -> tuple[str, ...]:
         if plan.unit == plan.modality.kind
         else f"The owner's list says rightly which images belong to one {plan.unit}."
     )
+    confined = state_confinement(plan)
     return (
         f"{'Words in place of class' if plan.words else 'Class'} names and the words for the domain are no secret.",
         counted,
-        "The client's machine and its ledger are in the owner's hands alone.",
+        "The client's machine and its ledger are in the owner's hands alone."
+        + (f" Confinement, as the client states it: {confined}." if confined else ""),
     )
 
 
