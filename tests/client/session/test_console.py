@@ -44,7 +44,7 @@ def flat(lines: list[str]) -> str:
 def test_a_run_tells_its_story_in_a_screen_and_its_audit_in_four_lines(words):
     lines = print_lines(words())
     assert len(lines) <= MOST_LINES, "\n".join(lines)
-    assert max(map(len, lines)) <= 80
+    assert max(map(len, lines)) <= 80, [each for each in lines if len(each) > 80]
     story = flat(lines)
     for part in (
         "private 2 classes, 3 images each",

@@ -56,8 +56,7 @@ def introduce(plan: PublicPlan, prepared: Prepared, meter: Meter, advice: Advice
     yield from (Fact(*line) for line in describe_plan(plan, paid, meter.greetings))
     if plan.library is not None:
         yield Fact("images", describe_library(plan.library))
-    confined = state_confinement(plan)
-    yield Fact("confinement", confined, confined.partition(":")[0])
+    yield Fact("confinement", state_confinement(plan), "")
     costs = forecast_costs(plan, meter).items()
     said = "; ".join(f"{title.removeprefix('cost ')} {cost}" for title, cost in costs)
     yield Fact("cost", said, None if is_paid(meter) else "")
