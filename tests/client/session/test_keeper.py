@@ -138,6 +138,7 @@ def test_nothing_is_on_the_ledger_or_stored_before_the_owner_agrees(keeper, tmp_
 
 BEFORE: dict[str, Callable[[Keeper], object]] = {
     "an answer": lambda keeper: keeper.made(protocol.Made(slot="i000/c000/n000000", digests=())),
+    "a comparison": lambda keeper: keeper.compare(protocol.Compare(classes=())),
     "a look": lambda keeper: keeper.show(protocol.Show(iteration=1)),
     "a release": lambda keeper: keeper.release(protocol.Release(iteration=1, head=HEAD)),
     "an assessment": lambda keeper: keeper.assess(protocol.Assess()),
