@@ -33,6 +33,7 @@ from pcevolve.processes.links import follow_links
 from pcevolve.processes.pipe import GoneError, Pipe
 from pcevolve.public.figures import parse_epsilon
 from pcevolve.public.options import AS_KEYWORDS, spell_as, spells_keywords
+from pcevolve.public.parts import Confinement
 from pcevolve.session.folder import RunFolder
 from pcevolve.session.owner import OwnerFolder
 from pcevolve.session.preflight import CheckedRun
@@ -231,7 +232,8 @@ def keep(orders: Mapping[str, Any], enforced: Enforcement, _up: Pipe, across: Pi
         audience.console.print(f"NOTE: private files and the network are two processes: {enforced}")
     with spell_as(AS_KEYWORDS) if orders["keywords"] else nullcontext():
         try:
-            keeper = Keeper(run, audience)
+            kernel = Confinement(by="kernel", landlock=enforced.landlock) if enforced.is_whole else None
+            keeper = Keeper(run, audience, kernel)
         except ClientError as error:
             tell_owner(error)
             refuse(across, error)
