@@ -37,7 +37,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
             again = [sys.executable, "-X", "utf8", *sys.orig_argv[1:]]  # for itself, also with -I
             os.execve(sys.executable, again, {**os.environ, "PYTHONUTF8": "1"})  # noqa: S606 - and what it starts
         command = sys.argv[1] if len(sys.argv) > 1 else ""
-        if command in APART and not {"--from", "--help"} & {*sys.argv} and not _goes_on_from_release():
+        options = {each.partition("=")[0] for each in sys.argv}
+        if command in APART and not {"--from", "--help"} & options and not _goes_on_from_release():
             launcher.started.append(launcher.start_children())
         elif command in APART:
             launcher.alone.append(command)
