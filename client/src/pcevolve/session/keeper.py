@@ -230,7 +230,7 @@ class Keeper:
         return protocol.Released(receipt=receipt, measurement=base64.b64encode(measured))
 
     def assess(self, _asked: protocol.Assess) -> protocol.Assessed:
-        """protocol.Assess the dataset's use, from what was paid for anyway; nothing where that says nothing."""
+        """Assess the dataset's use, from what was paid for anyway; nothing where that says nothing."""
         selection = self._require_selection()
         lineage, chooser = selection.lineage, selection.chooser
         if chooser is None:
