@@ -1,4 +1,8 @@
-"""Hostile loops for a real client process: each bends the requests of an otherwise honest run."""
+"""Hostile loops for a real client process: each bends the requests of an otherwise honest run.
+
+The process is a single one, as where a demonstration is run: it has the private images and the network, and nothing but
+the gate between them.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +16,7 @@ import numpy as np
 
 from leaks import secrets
 from leaks.world import InTurn, ask_gate, make_unchecked_prototype
+from pcevolve.cli import main
 from pcevolve.egress.gate import Gate, RecordingJudge
 from pcevolve.egress.policy import Source
 from pcevolve.egress.transport import Outgoing
@@ -21,6 +26,7 @@ from pcevolve.public.calls import Call
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Candidate, PublicEcho
 from pcevolve.session import execution
+from pcevolve.session.asking import TellingGenerator
 from pcevolve.transcript.bodies import Bodies
 
 Given = tuple[Call, Source]
@@ -38,14 +44,14 @@ class Bent(InTurn):
     """A generator that changes what passes it on its way to the gate.
 
     Attributes:
-        gate: The real one.
+        honest: The real one, which tells the keeper what came.
         plan: The loop's.
         judge: Holds the private images.
         purpose: Of the calls that are bent.
         bend: Changes call or source, or what is stored.
     """
 
-    gate: Gate
+    honest: TellingGenerator
     plan: PublicPlan
     judge: RecordingJudge
     purpose: str
@@ -58,9 +64,16 @@ class Bent(InTurn):
         return self._answer(call, source)
 
     def _answer(self, call: Call, source: Source) -> Any:
-        return ask_gate(
-            self.gate, *(self.bend(self, call, source) if call.purpose == self.purpose else (call, source))
-        )
+        if call.purpose == self.purpose:
+            return ask_gate(self.gate, *self.bend(self, call, source))
+        (made,) = self.honest.answers([(call, source)])
+        return made
+
+    @property
+    def gate(self) -> Gate:
+        """Where each request leaves, or does not."""
+        gate: Any = self.honest.generator
+        return gate
 
     @property
     def bodies(self) -> Bodies:
@@ -158,7 +171,9 @@ BENDS: dict[str, Bending] = {
 }
 
 
-def bent(name: str, plan: PublicPlan, generator: Gate, judge: RecordingJudge, watcher: Watcher) -> Evolved:
+def bent(
+    name: str, plan: PublicPlan, generator: TellingGenerator, judge: RecordingJudge, watcher: Watcher
+) -> Evolved:
     """``evolve``, but one kind of request is bent."""
     bending = BENDS[name]
     return evolve(
@@ -166,24 +181,29 @@ def bent(name: str, plan: PublicPlan, generator: Gate, judge: RecordingJudge, wa
     )
 
 
-def stopping(plan: PublicPlan, generator: Gate, judge: RecordingJudge, watcher: Watcher) -> Evolved:
+def stopping(
+    plan: PublicPlan, generator: TellingGenerator, judge: RecordingJudge, watcher: Watcher
+) -> Evolved:
     """Ends before the plan does: a bit in the number of requests."""
     made = dict.fromkeys(plan.labels, ())
     return Evolved((made,), made, (), {})
 
 
-def crashing(plan: PublicPlan, generator: Gate, judge: RecordingJudge, watcher: Watcher) -> Evolved:
+def crashing(
+    plan: PublicPlan, generator: TellingGenerator, judge: RecordingJudge, watcher: Watcher
+) -> Evolved:
     """Breaks down in the middle, with private things in its last words."""
-    for call in plan.round(0):
-        generator.create(call)
+    for _ in generator.answers([(call, None) for call in plan.round(0)]):
+        pass
     raise ValueError(f"cannot embed {data_of(judge).names[0]}: {data_of(judge).items[0].tobytes().hex()}")
 
 
-def leaking(plan: PublicPlan, generator: Gate, judge: RecordingJudge, watcher: Watcher) -> Evolved:
+def leaking(
+    plan: PublicPlan, generator: TellingGenerator, judge: RecordingJudge, watcher: Watcher
+) -> Evolved:
     """Goes around the gate."""
-    generator._exchange.transport.send(
-        Outgoing("POST", plan.api + "/", (("Content-Length", "48"),), _row(judge))
-    )
+    gate: Any = generator.generator
+    gate._exchange.transport.send(Outgoing("POST", plan.api + "/", (("Content-Length", "48"),), _row(judge)))
     raise KeyboardInterrupt
 
 
@@ -210,7 +230,7 @@ def replace(name: str) -> None:
         watcher: Watcher,
         *rules: Callable[..., object],
     ) -> Evolved:
-        # What embeds answers as they come stands before the gate, and keeps nobody from it.
-        return loop(plan, generator.generator, judge, watcher)
+        return loop(plan, generator, judge, watcher)
 
     execution.evolve = evolve_by
+    main.APART = frozenset()

@@ -152,6 +152,12 @@ def test_nothing_is_chosen_before_the_run_begins(keeper, name):
         BEFORE[name](keeper)
 
 
+def test_nothing_is_assessed_before_all_of_the_plan_was_carried_out(keeper):
+    keeper.begin(settled(keeper))
+    with pytest.raises(ProtocolError, match="not all of the plan was carried out"):
+        keeper.assess(protocol.Assess())
+
+
 def test_a_plan_is_settled_after_a_run_is_prepared_and_before_it_begins(keeper):
     with pytest.raises(ProtocolError, match="settled after a run is prepared"):
         keeper.settle(protocol.Settle())

@@ -233,6 +233,9 @@ class Keeper:
         """Assess the dataset's use, from what was paid for anyway; nothing where that says nothing."""
         selection = self._require_selection()
         lineage, chooser = selection.lineage, selection.chooser
+        waits = lineage.find_end() is None and lineage.list_missing(None)
+        if waits or lineage.find_next() is not None:
+            raise ProtocolError("there is no dataset to assess: not all of the plan was carried out")
         if chooser is None:
             return protocol.Assessed()
         receipts, dataset = lineage.receipts, lineage.dataset()
