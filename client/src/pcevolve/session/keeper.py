@@ -49,10 +49,7 @@ from pcevolve.usability import Usability
 
 LEAST_SEPARABLE = 0.1
 """Share of a prompt's images that are told apart, beyond chance: below it words alone were worth it in 2 of 100."""
-ALIKE = (
-    "images of different classes cannot be told apart here, so words alone will not do; whether the choice that is "
-    "paid for finds your classes among such images is known after it"
-)
+ALIKE = "words alone will not do here: images of different classes are alike"
 
 
 @dataclass(repr=False)
