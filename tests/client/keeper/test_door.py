@@ -46,6 +46,10 @@ class Answering:
         self._note(asked)
         return protocol.Begun(receipts=(RECEIPT,))
 
+    def compare(self, asked: protocol.Compare) -> protocol.Compared:
+        self._note(asked)
+        return protocol.Compared()
+
     def made(self, told: protocol.Made) -> None:
         self._note(told)
 
@@ -81,8 +85,10 @@ class Door:
         self._thread.start()
 
     def _serve(self) -> None:
-        serve(self.keeper, self._behind, self.told.append)
-        self._behind.close()
+        try:
+            serve(self.keeper, self._behind, self.told.append)
+        finally:  # also of a keeper that breaks down: who asks would wait for ever
+            self._behind.close()
 
     def end(self) -> None:
         self._thread.join(10)
@@ -107,6 +113,7 @@ ASKED: dict[str, tuple[Callable[[RemoteKeeper], object], object]] = {
         lambda keeper: keeper.begin(protocol.Begin(plan="1" * 64)),
         protocol.Begun(receipts=(RECEIPT,)),
     ),
+    "compare": (lambda keeper: keeper.compare(protocol.Compare(classes=())), protocol.Compared()),
     "show": (lambda keeper: keeper.show(protocol.Show(iteration=1)), protocol.Shown()),
     "release": (
         lambda keeper: keeper.release(protocol.Release(iteration=1, head="2" * 64)),
