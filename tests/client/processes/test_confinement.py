@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import encodings.idna  # noqa: F401 - else imported by the first connection, when its folder is out of reach
 import json
 import os
 import resource
@@ -153,6 +154,7 @@ def test_a_socket_that_was_open_before_is_closed(folder: Path) -> None:
 
 def test_a_launcher_signals_its_children_and_nobody_else(folder: Path) -> None:
     other = subprocess.Popen(["sleep", "60"], user=NOBODY if os.getuid() == 0 else None)
+    pid = other.pid
 
     def work() -> list[object]:
         child = subprocess.Popen(["sleep", "60"])
@@ -160,13 +162,13 @@ def test_a_launcher_signals_its_children_and_nobody_else(folder: Path) -> None:
         child.terminate()
         code = child.wait()
         try:
-            os.kill(other.pid, 0)
+            os.kill(pid, 0)
         except PermissionError:
             return [code, "refused"]
         return [code, "sent"]
 
     try:
-        in_a_process(lambda: os.kill(other.pid, 0))  # without confinement it may
+        in_a_process(lambda: os.kill(pid, 0))  # without confinement it may
         assert in_a_process(work) == [-15, "refused"]
     finally:
         other.kill()
