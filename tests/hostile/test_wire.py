@@ -197,15 +197,7 @@ SURVIVED: list[Case] = [
         for moment in ("first", "variation")
     ),
     Case("one reset", "variation", resets, 0, times=1, options=PATIENT),
-    Case(
-        "an answer to the next question too",
-        "first",
-        answers_twice,
-        says="they are the same|too little that can be used",
-        options=PATIENT,
-        loses=True,
-        over=True,
-    ),
+    Case("an answer to the next question too", "first", answers_twice, 0, options=PATIENT, loses=True),
 ]
 COOKIE = (
     "Set-Cookie: id=7; Path=/; Max-Age=99999",

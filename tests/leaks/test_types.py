@@ -15,7 +15,7 @@ import pytest
 
 from pcevolve.egress.gate import Gate
 from pcevolve.egress.transport import Incoming, Outgoing
-from pcevolve.evolution import Generator
+from pcevolve.evolution import Generator, Lineage
 from pcevolve.providers import DIALECTS
 from pcevolve.providers.dialect import WireRequest
 from pcevolve.public.calls import Call
@@ -40,6 +40,7 @@ ENTRANCES = {
         "measured": Callable[
             [int], bytes
         ],  # goes on record if a committed receipt names its digest, and never out
+        "lineage": Lineage | None,  # is asked whether the run has ended, and never sent
     },
 }
 """What the gate can be handed, by method."""

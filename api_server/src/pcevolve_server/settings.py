@@ -110,9 +110,9 @@ class Settings:
     """Where a request names none; default: what suits the model."""
     default_guidance: Annotated[float | None, Field(ge=0, le=limits.MAX_GUIDANCE)] = None
     """Where a request names none; default: what suits the model."""
-    queue_megapixel_steps: Annotated[float, Field(ge=0.001, le=10**9)] = 200_000
+    queue_megapixel_steps: Annotated[float, Field(gt=0, le=10**9)] = 200_000
     """Millions of pixels times steps that wait, then 429; a token of a text counts as a step of 64 x 64 pixels."""
-    queue_megapixel_steps_per_key: Annotated[float, Field(ge=0.001, le=10**9)] = 100_000
+    queue_megapixel_steps_per_key: Annotated[float, Field(gt=0, le=10**9)] = 100_000
     """The same of one key: its part of the queue, and no quota."""
     stall_seconds: Annotated[float, Field(ge=0, le=10**6)] = 600
     """Without a sign of life of a run, after which its device is taken to hang, and the server, or the replica's

@@ -63,7 +63,9 @@ def test_a_command_without_a_network_has_no_socket_no_program_and_no_child(comma
 
 
 @confines
-@pytest.mark.parametrize("words", [["run", "--from", "there"], ["run", "--from=there"], ["preview", "--from", "there"]])
+@pytest.mark.parametrize(
+    "words", [["run", "--from", "there"], ["run", "--from=there"], ["preview", "--from", "there"]]
+)
 def test_a_run_without_private_data_keeps_the_network(words: list[str]) -> None:
     assert in_a_process(lambda: carry_out_a_probe(*words)) == ["done", "FileNotFoundError", "done"]
 
