@@ -110,6 +110,11 @@ HEAVY = {
         lambda: b'{"image": "' + rb"\u002b" * 3_600_000 + b'"}',
     ),
     "arrays in arrays": (wire.IMAGE_TO_IMAGE, "application/json", lambda: b"[" * 22_000_000),
+    "as many messages as are parsed": (
+        wire.CHAT,
+        "application/json",
+        lambda: b'{"model": "painter", "messages": [' + b"{}," * 21_000 + b"{}]}",
+    ),
     "many images": (wire.IMAGE_TO_IMAGE, "application/json", lambda: b'{"image":"",' * 1_800_000),
     "a form of two million fields": (
         wire.OPENAI_EDITS,

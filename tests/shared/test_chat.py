@@ -84,3 +84,11 @@ def test_a_stream_has_each_completion_its_end_and_the_usage_if_that_was_asked_fo
     assert {(each.id, each.created, each.model) for each in (*chunks, last)} == {("chat-1", 5, "words")}
     assert [each.usage for each in chunks] == [None] * 4
     assert (last.choices, last.usage) == ((), whole.usage) or not with_usage
+
+
+@pytest.mark.parametrize("wrong", [{"messages": [{}] * 20_000}, {"stop": [1] * 30_000}])
+def test_of_many_faults_in_a_list_the_first_is_told(wrong):
+    asked = {"messages": [SAID]} | wrong
+    with pytest.raises(ValidationError) as refused:
+        ChatRequest.model_validate(asked)
+    assert refused.value.error_count() < 5
