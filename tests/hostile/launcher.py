@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pcevolve.cli import main
 from support.forkserver import ForkServer, Started, environment_of_tests
 
 MOST_DATA = 4 * 2**30  # bytes; a client that wants more meets MemoryError, and the machine lives on
@@ -63,7 +64,11 @@ class Launcher:
 
 
 def confine(dialled: str) -> None:
-    """Limit the memory of this process, and note every address that it dials, before its command begins."""
+    """Limit the memory of this process, and note every address that it dials, before its command begins.
+
+    All of a run happens in it, as that of a demonstration does: what another process dials or holds is not seen here.
+    """
+    main.APART = frozenset()
     resource.setrlimit(resource.RLIMIT_DATA, (MOST_DATA, MOST_DATA))
     notes = Path(dialled).open("w", buffering=1)  # noqa: SIM115 - open as long as the process lives
 
