@@ -327,7 +327,7 @@ def test_a_client_that_lies_about_its_headers_is_told(stage: Stage, run: Any):
     before = stage.capture.read_bytes()
     words = [word.replace("/audited", "/leaky") for word in stage.client_command()]
     words = [
-        *words,
+        *(word for word in words if not word.startswith("--iterations=")),  # this method has no rounds
         "--method",
         "t2i",
         "--candidates",

@@ -314,7 +314,7 @@ EVERY = ["auto", *(name for name, each in METHODS.items() if "secret_prior" not 
     [
         *({"method": each} for each in EVERY),
         {"method": "pe", "lookahead": 2},
-        {"method": "pe", "pool": "all"},
+        {"method": "pe", "pool": "all", "iterations": 2},
         {"method": "pcevolve", "more": 1},
         {"method": "dp-means", "appearance": "matched"},
     ],

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
-from dataclasses import replace
 
 import pytest
+from PIL import Image
 
 from hostile import pictures
 from hostile.attempt import RESUME_SECONDS, Attempt, Case
@@ -119,12 +120,32 @@ def test_an_image_of_another_kind_is_judged_as_its_pixels(attempt: Attempt, case
     attempt(case)
 
 
-@pytest.mark.parametrize("method", [EVERY_RELEASE, ()], ids=["auto", "pcevolve"])
-@pytest.mark.parametrize("case", cases(EMPTY, "first", "variation", **OVER), ids=str)
-def test_images_that_leave_nothing_to_choose_are_not_paid_for(
-    attempt: Attempt, case: Case, method: tuple[tuple[str, object], ...]
+NOTHING_TO_CHOOSE = [
+    *cases(EMPTY, "first", "variation", **OVER),
+    *cases(EMPTY, "first", options=EVERY_RELEASE, **OVER),
+]
+
+
+@pytest.mark.parametrize(
+    "case", NOTHING_TO_CHOOSE, ids=lambda case: f"{case}-{dict(case.options).get('method', 'pcevolve')}"
+)
+def test_images_that_leave_nothing_to_choose_are_not_paid_for(attempt: Attempt, case: Case):
+    attempt(case)
+
+
+@pytest.mark.parametrize("case", cases(EMPTY, "variation", options=EVERY_RELEASE), ids=str)
+def test_a_dataset_from_all_rounds_is_chosen_as_planned_where_the_last_brought_nothing(
+    attempt: Attempt, case: Case
 ):
-    attempt(replace(case, options=method))
+    """The release that is due chooses from the rounds before, and the owner is told of what is left out."""
+    ended = attempt(case)
+    lack = r"(0 of 2 images can be used|2 of 2 images can be used \((1 repeats|they are the same))"
+    for label in ("type A", "type B"):
+        assert re.search(f"WARNING: of class '{label}' {lack}", ended.stderr.decode())
+    released = [Image.open(each).convert("RGB") for each in (attempt.root / "run" / "release").rglob("*.png")]
+    assert len(released) > 1
+    assert len({each.tobytes() for each in released}) == len(released)
+    assert all(low != high for each in released for low, high in [each.convert("L").getextrema()])
 
 
 def test_images_in_the_middle_of_all_others_cost_what_was_agreed(attempt: Attempt):
