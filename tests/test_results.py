@@ -11,6 +11,7 @@ import pytest
 
 from benchmarks.selectors.__main__ import _heads
 from benchmarks.selectors.tables import strangers, write
+from benchmarks.usefulness.cases import Verdict, table
 
 ROOT = Path(__file__).parents[1]
 JUDGES = {"cnn", "mobilenet", "squeezenet", "bundled", "resnet18", "clip", "ngrams", "words"}
@@ -83,3 +84,21 @@ def test_a_judge_that_voted_or_measured_nothing_is_refused():
     assert _heads(None, ["cnn", "mobilenet"]) == ["cnn", "mobilenet"]
     with pytest.raises(SystemExit, match=r"bundled voted or measured nothing; there are cnn, mobilenet"):
         _heads("cnn,bundled", ["cnn", "mobilenet"])
+
+
+def test_the_published_words_follow_from_the_bounds_and_make_the_published_table():
+    rows = json.loads((ROOT / "docs/results/usefulness-texts.json").read_text())
+    found = [Verdict.of_row(row) for row in rows]
+    assert [each.assessment.word for each in found] == [row["word"] for row in rows]
+    groups = {"all": lambda row: True, "real": lambda row: row["source"] == "real"}
+    groups["of another set"] = lambda row: row["source"] == "other"
+    for how in ("its own names", "names that say nothing"):
+        groups[f"bundled language model, {how}"] = lambda row, how=how: (
+            (row["source"], row["names"]) == ("bundled", how)
+        )
+    chosen = {
+        name: [each for each, row in zip(found, rows, strict=True) if take(row)]
+        for name, take in groups.items()
+    }
+    published = (ROOT / "docs/results/verdict.md").read_text().splitlines()
+    assert {*table("candidates", chosen)} <= {*published}

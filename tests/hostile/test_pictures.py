@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from collections.abc import Callable
 
 import pytest
@@ -183,8 +184,7 @@ def test_the_installed_command_survives_as_its_forks_do(attempt: Attempt, case: 
 
 def test_a_preview_of_nothing_says_what_a_run_would(attempt: Attempt):
     out = attempt.root / "looked-at"
-    for each in attempt.root.glob("ledger*"):
-        each.unlink()
+    shutil.rmtree(attempt.root / "ledger", ignore_errors=True)
     attempt.provider.arm("first", sends(pictures.flat("black")))
     looked = attempt.launch(["preview", *attempt.command(out=out)[1:]], RESUME_SECONDS)
     attempt.provider.arm(None, None)

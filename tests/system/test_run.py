@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from pcevolve.session.owner import OwnerFolder
 from support.folders import class_folders
 from support.forkserver import ForkServer
-from support.processes import Client, ServerProcess
+from support.processes import Client, ServerProcess, ledger_of
 
 REPORTED = {
     "method", "epsilon_budget", "epsilon_spent", "epsilon_drawn", "delta", "relation", "iterations", "classes",
@@ -46,7 +47,9 @@ def test_accuracy_on_the_owners_test_data_is_printed_and_kept_private(run: Path)
     ]
     assert all(len(row["final"]["seeds"]) >= 3 for row in printed["accuracy"])
     assert "accuracy" not in json.loads((run / "summary.json").read_text())
-    assert "accuracy" in json.loads((run / "private" / "evaluation.json").read_text())
-    assert json.loads((run / "private" / "result.json").read_text()) == printed
-    assert stat.S_IMODE((run / "private").stat().st_mode) == 0o700
-    assert stat.S_IMODE((run / "private" / "evaluation.json").stat().st_mode) == 0o600
+    owner = OwnerFolder.of(run, ledger_of(run))
+    assert owner.root.parent == ledger_of(run).parent / "runs"
+    assert "accuracy" in json.loads(owner.evaluation.read_text())
+    assert json.loads(owner.result.read_text()) | {"use_page": str(owner.use_page)} == printed
+    assert stat.S_IMODE(owner.root.stat().st_mode) == 0o700
+    assert stat.S_IMODE(owner.evaluation.stat().st_mode) == 0o600

@@ -18,6 +18,7 @@ from pcevolve.cli.main import main
 from pcevolve.ledger.ledger import Ledger
 from pcevolve.session.first import demo
 from pcevolve.session.folder import NO_TIME, RunFolder
+from pcevolve.session.owner import OwnerFolder
 from pcevolve.transcript import RunReader
 from support.forkserver import ForkServer
 from support.processes import Client, ServerProcess
@@ -125,10 +126,11 @@ def test_what_a_dataset_of_texts_is_worth_is_measured_by_a_judge_that_did_not_vo
     test.write_text(
         private.read_text().replace(f"of {CANARY}", f"OF {CANARY}")
     )  # other texts, the same words
-    done = client.succeed("evaluate", out, "--test", test, "--private", private, "--mix", "--json")
+    owner = Client(finished[0].parent, client.address, client.forks)
+    done = owner.succeed("evaluate", out, "--test", test, "--private", private, "--mix", "--json")
     found = json.loads(done.stdout)
     assert "not_checked" not in found
-    refused = client("evaluate", out, "--test", private)
+    refused = owner("evaluate", out, "--test", private)
     assert refused.returncode != 0
     assert "some of it is private data of this run" in refused.stderr
     assert [(row["judge"], row["voted"]) for row in found["judges"]] == [("ngrams", False), ("words", True)]
@@ -266,14 +268,14 @@ def test_the_demonstration_with_texts_shows_what_evolution_adds(
     with pytest.raises(SystemExit) as ended:
         main(["demo", "--text", "--out", str(tmp_path / "demo"), "--json"])
     assert ended.value.code == 0
-    summary = json.loads(RunFolder(tmp_path / "demo").result.read_text())
+    summary = json.loads(OwnerFolder.of(tmp_path / "demo").result.read_text())
     assert [(row["judge"], row["voted"]) for row in summary["accuracy"]] == [
         ("ngrams", False),
         ("words", True),
     ]
     assert all(set(row) >= {"initial", "final", "random"} for row in summary["accuracy"])
     assert len(list((tmp_path / "demo" / "release").rglob("*.txt"))) == 30
-    page = RunFolder(tmp_path / "demo").private_report.read_text("utf-8")
+    page = (tmp_path / "demo-private" / "report.html").read_text("utf-8")
     assert "Beside the control" in page
     for name in ("this run", "random control", "secpe"):
         assert page.count(f"<strong>{name}</strong>") == 3  # a row for each class

@@ -6,7 +6,7 @@ import pytest
 from pydantic import ValidationError
 from scipy import stats
 
-from pcevolve.public.usefulness import BOUNDS, DIGITS, Assessment, Bounds
+from pcevolve.public.usefulness import Assessment
 
 
 @pytest.mark.parametrize(
@@ -58,8 +58,3 @@ def test_numbers_that_are_none_are_no_assessment():
     ):
         with pytest.raises(ValidationError):
             Assessment(**values)
-
-
-def test_bounds_are_those_that_were_set_on_images_whose_truth_is_known():
-    assert Bounds(told_apart=5.0, near=0.75, far=1.1, alike=0.75) == BOUNDS
-    assert DIGITS == 2

@@ -245,7 +245,7 @@ def test_what_a_plan_says_is_the_releases_or_the_new_runs_own():
             "centre_first",
         ),
         *("threshold", "threshold_end", "votes", "class_counts", "cells", "tau", "selection", "variations"),
-        *("calibration", "iterations", "strengths", "vary_by", "vary_with", "frame"),
+        *("calibration", "iterations", "strengths", "vary_by", "vary_with", "frame", "confinement"),
     )
     assert {*PublicPlan.model_fields} == {*KEPT, *own}
 

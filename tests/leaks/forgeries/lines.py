@@ -351,7 +351,7 @@ def _finer(event: Event) -> None:
     event["assessment"]["distance"] += 0.001717
 
 
-PRAISE = {"classes_apart": 9.0, "distance": 0.5, "agreement": None}
+PRAISE = {"classes_apart": 9.0, "distance": 0.5, "agreement": None, "words_agree": None}
 WORTH = "what a dataset is worth"
 COUNTS: dict[str, tuple[Act, str]] = {
     "requests in the closing line": (
