@@ -87,13 +87,8 @@ class Attempt:
     baseline: int
     own: Mapping[str, object] = field(default_factory=dict)
 
-    def __call__(self, case: Case, start: Launch | None = None) -> Ended:
-        """Misbehave, judge, be honest, resume, judge again; counted before it is asserted.
-
-        Args:
-            case: What to do.
-            start: How to start the client the first time; by a fork if not given.
-        """
+    def __call__(self, case: Case) -> Ended:
+        """Misbehave, judge, be honest, resume, judge again; counted before it is asserted."""
         run, leaks, faults = self.root / "run", [], []
         is_paid = case.over and case.moment == "variation"
         if is_paid:
@@ -104,7 +99,7 @@ class Attempt:
         calls = self.bystander.calls
         self.provider.arm(case.moment, case.act, case.times, case.greet)
         command = self.command(**dict(case.options))
-        ended = (start or self.launch)(command, LIMIT_SECONDS)
+        ended = self.launch(command, LIMIT_SECONDS)
         log = run / "transcript" / LOG
         sent, lines = list_recorded(run), log.read_bytes() if log.exists() else b""
         leaks += find_unrecorded(self.provider.heard, sent, not case.loses)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 from PIL import Image
@@ -178,8 +179,11 @@ AS_INSTALLED = [
 
 @pytest.mark.parametrize("case", AS_INSTALLED, ids=str)
 def test_the_installed_command_survives_as_its_forks_do(attempt: Attempt, case: Case):
-    """As a user starts it, where it matters most; everything else is tried in forks of it."""
-    attempt(case, lambda command, seconds: start_command(command, 6 * seconds, attempt.root))
+    """As a user starts it, where it matters most: three processes, also when it goes on. All else is tried in forks."""
+    as_installed = replace(
+        attempt, launch=lambda command, seconds: start_command(command, 6 * seconds, attempt.root)
+    )
+    as_installed(case)
 
 
 def test_a_preview_of_nothing_says_what_a_run_would(attempt: Attempt):
