@@ -2,29 +2,15 @@
 
 from __future__ import annotations
 
-import io
 import struct
 import time
 import zlib
 
 import pytest
-from PIL import Image
 
 from pcevolve_shared import containers, images
 from pcevolve_shared.images import ImageError
-from support.pngs import raw_png
-
-FORMATS = ["PNG", "JPEG", "WEBP"]
-
-
-def picture(width=24, height=16):
-    return Image.effect_noise((width, height), 60).convert("RGB")
-
-
-def save(image, kind, **options):
-    buffer = io.BytesIO()
-    image.save(buffer, kind, **options)
-    return buffer.getvalue()
+from support.pngs import FORMATS, picture, raw_png, save
 
 
 @pytest.mark.parametrize("kind", ["GIF", "BMP", "TIFF", "ICO"])

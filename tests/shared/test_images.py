@@ -13,19 +13,7 @@ from PIL import Image, PngImagePlugin
 from pcevolve_shared import images
 from pcevolve_shared.images import ImageError, ImageLimits
 from support.examples import examples
-from support.pngs import raw_png
-
-FORMATS = ["PNG", "JPEG", "WEBP"]
-
-
-def picture(width=24, height=16):
-    return Image.effect_noise((width, height), 60).convert("RGB")
-
-
-def save(image, kind, **options):
-    buffer = io.BytesIO()
-    image.save(buffer, kind, **options)
-    return buffer.getvalue()
+from support.pngs import FORMATS, picture, raw_png, save
 
 
 @pytest.mark.parametrize("kind", FORMATS)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import struct
 import zlib
+
+from PIL import Image
 
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
 RGB = 2
@@ -26,3 +29,16 @@ def raw_png(
     """A file of a header, more chunks, a compressed stream of scan lines, and its end."""
     header = struct.pack(">IIBBBBB", width, height, depth, colour, 0, 0, interlaced)
     return SIGNATURE + chunk(b"IHDR", header) + extra + chunk(b"IDAT", pixels) + chunk(b"IEND", b"")
+
+
+FORMATS = ["PNG", "JPEG", "WEBP"]
+
+
+def picture(width=24, height=16):
+    return Image.effect_noise((width, height), 60).convert("RGB")
+
+
+def save(image, kind, **options):
+    buffer = io.BytesIO()
+    image.save(buffer, kind, **options)
+    return buffer.getvalue()

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from html.parser import HTMLParser
 from pathlib import Path
 
 from pcevolve.auditing import audit
+from pcevolve.pages.report.charts import AccuracyPoint
+from pcevolve.pages.report.page import write_report
 from pcevolve.pages.wire.page import render_viewer
 from pcevolve.transcript import RunReader
 from support.forge import Event
@@ -54,3 +57,15 @@ def steps(root: Path) -> dict[str, Page]:
 def events(root: Path) -> list[Event]:
     lines = (root / "transcript" / "log.jsonl").read_bytes().splitlines()
     return [json.loads(line)["event"] for line in lines]
+
+
+POINTS = [
+    AccuracyPoint("pcevolve", "bundled", True, 2, 0.88, 0.02),
+    AccuracyPoint("pcevolve", "cnn", False, 0, 0.4, 0.01),
+    AccuracyPoint("pcevolve", "cnn", False, 2, 0.61, 0.02),
+    AccuracyPoint("random control", "cnn", False, 2, 0.43, 0.03),
+]
+
+
+def page(root: Path, accuracy: Sequence[AccuracyPoint] = ()) -> Page:
+    return Page(write_report(RunReader.strict(root), accuracy).read_text())

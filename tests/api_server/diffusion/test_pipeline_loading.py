@@ -1,6 +1,5 @@
 """Models in the shapes in which people have them: folders, one file, half precision alone, pickles; and refusals."""
 
-import json
 import re
 import shutil
 
@@ -11,7 +10,6 @@ from safetensors.torch import load_file, save_file
 from pcevolve_server.errors import ModelLoadError
 from pcevolve_server.model_settings import Batching, Lora
 from pcevolve_server.work import Recipe
-from support import single_file
 from support.drawing import apart, pixels, tasks
 from support.tiny_model import load, save_lora, tiny_pipeline
 
@@ -23,21 +21,6 @@ PLAIN = {"device": "cpu", "threads": 1, "batching": Batching.MERGE}
 def draw(model, **settings):
     generator = load(model=str(model), **(PLAIN | settings))
     return pixels(generator.create(tasks(Recipe(32, 32, steps=3, guidance=3.0), 1)))
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    return tmp_path_factory.mktemp("whole") / "mine"
-
-
-@pytest.fixture(scope="module")
-def checkpoint(folder):
-    """One file with all weights, and beside it a folder of its name with the configuration and no weights."""
-    pipeline = tiny_pipeline()
-    pipeline.save_pretrained(folder, safe_serialization=True)
-    for weights in folder.rglob("*.safetensors"):
-        weights.unlink()
-    return single_file.save(pipeline, folder.with_suffix(".safetensors"))
 
 
 def test_one_file_draws_what_its_folder_draws_without_a_network(checkpoint, tiny_model):
@@ -86,21 +69,6 @@ def test_one_file_without_weights_of_some_layers_is_refused(changed, layer):
     )
     with pytest.raises(ModelLoadError, match=r"weights.*: download the model again, whole"):
         draw(model)
-
-
-@pytest.fixture
-def changed(folder, checkpoint, tmp_path):
-    """Return one file with the weights as a function leaves them, beside its configuration."""
-
-    def copy(change, **scheduler):
-        shutil.copytree(folder, tmp_path / "part")
-        settings = tmp_path / "part" / "scheduler" / "scheduler_config.json"
-        settings.write_text(json.dumps(json.loads(settings.read_text()) | scheduler))
-        weights = {name: each.clone() for name, each in change(load_file(checkpoint)).items()}
-        save_file(weights, tmp_path / "part.safetensors")
-        return tmp_path / "part.safetensors"
-
-    return copy
 
 
 def test_one_file_of_a_model_on_other_noise_levels_is_refused(changed):

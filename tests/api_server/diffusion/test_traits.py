@@ -5,33 +5,10 @@ from __future__ import annotations
 import pytest
 
 from pcevolve_server.model_settings import Batching
-from pcevolve_server.work import Recipe
-from support.drawing import noise_image, pixels, tasks
 from support.tiny_model import load
+from support.zoo_drawing import create, vary
 
-pytestmark = pytest.mark.models
-RECIPE = Recipe(width=32, height=48, steps=4, guidance=3.0)
-
-
-@pytest.fixture(autouse=True)
-def small_references(monkeypatch):
-    """Qwen-Image-Edit looks at a megapixel of whatever image it is given: here at a 256th of that."""
-    from diffusers.pipelines.qwenimage import pipeline_qwenimage_edit, pipeline_qwenimage_edit_plus
-
-    for module in (pipeline_qwenimage_edit, pipeline_qwenimage_edit_plus):
-        whole = module.calculate_dimensions
-        monkeypatch.setattr(
-            module, "calculate_dimensions", lambda area, ratio, whole=whole: whole(area / 256, ratio)
-        )
-
-
-def create(generator, *seeds, **changes):
-    return pixels(generator.create(tasks(RECIPE, *seeds, **changes)))
-
-
-def vary(generator, strength, *seeds, image=0, **changes):
-    start = noise_image(image, RECIPE.width, RECIPE.height)
-    return pixels(generator.vary(tasks(RECIPE, *seeds, image=start, strength=strength, **changes)))
+pytestmark = [pytest.mark.models, pytest.mark.usefixtures("small_references")]
 
 
 @pytest.mark.parametrize("kind", ["qwen", "qwen-edit"])

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from pcevolve.auditing.rerun import Rerun
 from pcevolve.evolution import Pool
 from pcevolve.ledger.ledger import Account, Paid
 from pcevolve.privacy import Event
@@ -302,3 +303,19 @@ def turned(honest: Honest, blocks: Blocks) -> None:
     fields = json.loads(bodies.get(sent.body))
     body = json.dumps(dict(reversed(fields.items())), ensure_ascii=False, separators=(",", ":"))
     blocks[place] = (_with_body(sent, bodies.put(body.encode())), *rest)
+
+
+def list_rerun_faults(run: RunReader) -> list[str]:
+    """Faults found by running a record again; that it ends too early is one of these things."""
+    again = Rerun.of(run)
+    told = [*again.requests, *again.receipts, *again.unusable]
+    return told or ([] if again.evolved is not None else ["the record ends before the run does"])
+
+
+def lines_of(faults: Iterable[str], why: str = "") -> set[int]:
+    """Lines of the requests to which a fault belongs."""
+    return {
+        int(where.rpartition("line ")[2])
+        for where, _, told in (each.partition("): ") for each in faults)
+        if where.startswith("request ") and told.startswith(why)
+    }

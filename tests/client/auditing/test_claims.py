@@ -15,20 +15,18 @@ from pydantic import ValidationError
 from leaks.forgeries.forging import edited
 from pcevolve.auditing import Audit, find_encoder
 from pcevolve.auditing.claims import list_claims
-from pcevolve.encoders import frame_digest
 from pcevolve.errors import ModelError, UsageError
 from pcevolve.evolution import Ask, Pool, evolve
 from pcevolve.providers import DIALECTS, dialect
 from pcevolve.providers.dialect import find_misstatements
-from pcevolve.public.canonical import CONTROLS
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Candidate, Choice, Chosen, Query, Receipt
 from pcevolve.selectors import METHODS, find_method
 from support.paid import make_paid_run
+from support.plans import CASES, PROMPTS, plan_of
 from support.provider import png
 from support.runs import Silent, small_plan
 
-PROMPTS = (("a cut", "a long cut"), ("good leather", "better leather"))
 OTHERS: dict[str, list[Any]] = {
     "run_id": ["f" * 32], "run_seed": [8], "api": ["http://127.0.0.1:8"], "dialect": [*DIALECTS], "model": ["other"],
     "method": [*METHODS], "domain": ["cells"], "labels": [["cut", "fine"]], "words": [["a", "b"], ["x", "y"]],
@@ -57,28 +55,6 @@ OTHERS: dict[str, list[Any]] = {
 """Other values of every field, of a plan's part about images or texts under ``modality``."""
 COMPARED_WITH_THE_GREETING = {"library", "exact"}
 """``tests/client/auditing`` has forged ones."""
-
-
-def plan_of(method: str, spoken: str, **changes: object) -> PublicPlan:
-    """A plan in its one form, with everything that the method has."""
-    chosen = find_method(method)
-    shape: dict[str, Any] = {
-        "method": method, "dialect": spoken, "candidates": 4, "initial": 8, "delta": chosen.delta,
-        "prototypes": chosen.prototypes_for(4), "centre_first": bool(chosen.centre_first), "keep": chosen.keep,
-        "pool": chosen.pool, "variations": chosen.variations,
-    }  # fmt: skip
-    if not chosen.varies:
-        shape |= {"iterations": 0, "strengths": (), "prototypes": 1, "candidates": 8}
-    if "secret_prior" in chosen.own_options:
-        shape |= {"cells": 4, "secrecy": {"prior": 1e-4, "bound": 1e-3, "most": 10}}
-    if chosen.centre_first and DIALECTS[spoken].makes == "image":
-        shape["frame"] = frame_digest("bundled", None)
-    if DIALECTS[spoken].makes == "text":
-        shape["modality"] = {"kind": "text", "tokens": 40, "temperature": 1.0}
-        shape["encoder"] = "" if method in CONTROLS else "words"
-    if "vary" not in DIALECTS[spoken].capabilities and chosen.varies:
-        shape |= {"vary_by": "prompt", "prompts": PROMPTS, "strengths": ()}
-    return small_plan(**{**shape, **changes})
 
 
 def with_value(plan: PublicPlan, name: str, value: object) -> PublicPlan:
@@ -155,14 +131,6 @@ def is_at_hand(plan: PublicPlan) -> bool:
         return not plan.encoder or find_encoder(plan) is not None
     except ModelError:
         return False
-
-
-CASES = [
-    (method.name, spoken)
-    for method in METHODS.values()
-    for spoken in DIALECTS
-    if spoken == "chat" or "secret_prior" not in method.own_options
-]
 
 
 @pytest.mark.parametrize(("method", "spoken"), CASES)

@@ -3,59 +3,28 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 
 from client.auditing.mutated import (
-    BEFORE,
-    FOLLOWING,
-    TEXTS,
-    TOGETHER,
-    WORDED,
     Honest,
     Mutation,
     carrying,
+    lines_of,
+    list_rerun_faults,
     mutated,
     turned,
     worded,
 )
 from pcevolve.auditing.comparing import ComparingGate
-from pcevolve.auditing.rerun import Rerun
 from pcevolve.auditing.second_check import find_request_faults
 from pcevolve.egress.transport import Incoming, Outgoing
-from pcevolve.transcript import RunReader
 from support.forge import Event, faults_of, forge
 from support.provider import FakeProvider
 from support.runs import SmallRun, small_plan
 
 BODY = "its body differs from what the plan and the receipt give"
-
-
-@pytest.fixture(
-    scope="module",
-    params=[BEFORE, WORDED, TOGETHER, TEXTS, FOLLOWING],
-    ids=["images", "prompts", "together", "texts", "release"],
-)
-def honest(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Honest:
-    return Honest.at(tmp_path_factory.mktemp("honest") / "run", request.param)
-
-
-def list_rerun_faults(run: RunReader) -> list[str]:
-    """Faults found by running a record again; that it ends too early is one of these things."""
-    again = Rerun.of(run)
-    told = [*again.requests, *again.receipts, *again.unusable]
-    return told or ([] if again.evolved is not None else ["the record ends before the run does"])
-
-
-def lines_of(faults: Iterable[str], why: str = "") -> set[int]:
-    """Lines of the requests to which a fault belongs."""
-    return {
-        int(where.rpartition("line ")[2])
-        for where, _, told in (each.partition("): ") for each in faults)
-        if where.startswith("request ") and told.startswith(why)
-    }
 
 
 @pytest.mark.parametrize("change", [turned, worded(7, 0), worded(7, 1)], ids=["order", "first", "second"])

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from client.auditing.mutated import (
-    BEFORE,
-    FOLLOWING,
     FORGED,
-    TEXTS,
-    TOGETHER,
-    WORDED,
     Honest,
     Mutation,
     carrying,
     dropped,
+    lines_of,
+    list_rerun_faults,
     moved,
     mutated,
     obeying,
@@ -27,9 +22,7 @@ from client.auditing.mutated import (
     turned,
     worded,
 )
-from pcevolve.auditing.rerun import Rerun
 from pcevolve.auditing.second_check import _Seen, find_request_faults
-from pcevolve.transcript import RunReader
 from support.examples import examples
 
 BODY = "its body differs from what the plan and the receipt give"
@@ -42,31 +35,6 @@ MUTATIONS = st.one_of(
     st.builds(worded, NUMBERS, NUMBERS),
     st.builds(receipted, NUMBERS, st.sampled_from(sorted(FORGED)), NUMBERS),
 )
-
-
-@pytest.fixture(
-    scope="module",
-    params=[BEFORE, WORDED, TOGETHER, TEXTS, FOLLOWING],
-    ids=["images", "prompts", "together", "texts", "release"],
-)
-def honest(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Honest:
-    return Honest.at(tmp_path_factory.mktemp("honest") / "run", request.param)
-
-
-def list_rerun_faults(run: RunReader) -> list[str]:
-    """Faults found by running a record again; that it ends too early is one of these things."""
-    again = Rerun.of(run)
-    told = [*again.requests, *again.receipts, *again.unusable]
-    return told or ([] if again.evolved is not None else ["the record ends before the run does"])
-
-
-def lines_of(faults: Iterable[str], why: str = "") -> set[int]:
-    """Lines of the requests to which a fault belongs."""
-    return {
-        int(where.rpartition("line ")[2])
-        for where, _, told in (each.partition("): ") for each in faults)
-        if where.startswith("request ") and told.startswith(why)
-    }
 
 
 def test_neither_has_anything_against_an_honest_record(honest: Honest):

@@ -3,31 +3,12 @@
 from __future__ import annotations
 
 import json
-import secrets
 from pathlib import Path
 
 from click.testing import CliRunner
 
 from pcevolve.cli.commands import app
-from pcevolve.durable import write_private
-from pcevolve.session.folder import RunFolder
-from pcevolve.session.owner import OwnerFolder
-from support.paid import make_paid_run
-from support.runs import small_plan
-
-ACCURACY = {"mean": 0.5, "sem": 0.01, "seeds": [0.5] * 3}
-JUDGED = {"judge": "cnn", "voted": False, "dataset": {"accuracy": ACCURACY}}
-UNTRAINED = {"judge": "means", "voted": True, "dataset": {"accuracy": {**ACCURACY, "sem": 0.0}}}
-
-
-def finish_run(root: Path, **changes: object) -> Path:
-    return make_paid_run(root, small_plan(run_id=secrets.token_hex(16), **changes))
-
-
-def judge(root: Path, test: str = "") -> None:
-    """Keep what a judge found of a run's dataset, on some held-out data."""
-    of = {"manifest": RunFolder(root).digest_manifest(), "test": test}
-    write_private(OwnerFolder.of(root).judgement, {"judges": [JUDGED], "classifier": UNTRAINED, **of})
+from support.judged import finish_run, judge
 
 
 def test_the_command_prints_a_table_draws_and_writes_what_was_asked_for(tmp_path: Path):

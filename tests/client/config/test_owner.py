@@ -16,28 +16,9 @@ from pcevolve.errors import UsageError
 from pcevolve.public.declared import list_options
 from pcevolve.public.options import Option
 from pcevolve.public.settings import Section
+from support.owned import OWNERS
 
 OPTIONS = list_options(RunConfig)
-OWNERS = {
-    "data.private",
-    "data.test",
-    "data.subsample_seed",
-    "data.unit_map",
-    "data.unit_column",
-    "data.unit_namespace",
-    "data.words",
-    "data.unlabelled",
-    "data.text_column",
-    "data.label_column",
-    "data.secrets",
-    "data.secret_columns",
-    "privacy.ledger",
-    "privacy.lifetime_epsilon",
-    "privacy.insecure_noise_seed",
-    "provider.prompts",
-    "encoder.weights",
-}
-"""All that tells something of private data, or leads to them."""
 FREE_TEXTS = {"lifetime_epsilon": "3.14159265358979", "words": {"Marked-class": "words"}, "epsilon": "7"}
 SECRET_NUMBERS = {"subsample_seed": 8_765_432_101_234_567, "insecure_noise_seed": 7_654_321_012_345_678}
 

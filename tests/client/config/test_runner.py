@@ -10,28 +10,9 @@ from pydantic import ValidationError
 from pcevolve.config.config import RunConfig
 from pcevolve.config.runner import PublicConfig
 from pcevolve.public.declared import list_options
+from support.owned import OWNERS
 
 OPTIONS = list_options(RunConfig)
-OWNERS = {
-    "data.private",
-    "data.test",
-    "data.subsample_seed",
-    "data.unit_map",
-    "data.unit_column",
-    "data.unit_namespace",
-    "data.words",
-    "data.unlabelled",
-    "data.text_column",
-    "data.label_column",
-    "data.secrets",
-    "data.secret_columns",
-    "privacy.ledger",
-    "privacy.lifetime_epsilon",
-    "privacy.insecure_noise_seed",
-    "provider.prompts",
-    "encoder.weights",
-}
-"""All that tells something of private data, or leads to them."""
 
 
 def test_every_option_is_the_owners_or_public_and_none_is_both():

@@ -3,39 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
 from itertools import chain
 
 import pytest
 
 from pcevolve.errors import ProviderReplyError
-from pcevolve.session.first.prompts import ask_chat, open_chat
-from support.online import LocalServer, Reply, answer_json
+from support.chats import chatting, prompts, speaking
+from support.online import answer_json
 
 KEY = "sk-5ecret-0123456789"
-
-
-def chatting(*answers: str) -> Iterator[Reply]:
-    """Answers of a chat API, the last one for ever."""
-    for answer in answers:
-        yield answer_json(200, {"choices": [{"message": {"role": "assistant", "content": answer}}]})
-    while True:
-        yield answer_json(200, {"choices": [{"message": {"role": "assistant", "content": answers[-1]}}]})
-
-
-@contextmanager
-def speaking(replies: Iterator[Reply]) -> Iterator[LocalServer]:
-    server = LocalServer(lambda heard: next(replies))
-    try:
-        yield server
-    finally:
-        server.close()
-
-
-def prompts(server: LocalServer, count: int, key: str | None = None, labels: tuple[str, ...] = ("cut",)):
-    chat = open_chat(f"{server.address}/v1", "tiny", key)
-    return ask_chat(chat, "leather texture", labels, count, lambda done, total: None)
 
 
 def test_it_is_asked_public_words_and_nothing_else():

@@ -6,53 +6,20 @@ import json
 
 import pytest
 
+from client.egress.rounds import first_round, pay, vary_first
 from pcevolve.egress.address import Address, Route
 from pcevolve.egress.gate import Gate
 from pcevolve.egress.retry import Busy, RetryPolicy
 from pcevolve.egress.transport import Incoming
 from pcevolve.errors import EgressError, ProviderUnreachableError, TranscriptError
-from pcevolve.ledger.ledger import Paid
-from pcevolve.privacy import Event
 from pcevolve.providers.getimg import GetimgDialect
-from pcevolve.public.release import Candidate, Choice, Chosen, Prototype, Query
+from pcevolve.public.release import Prototype
 from pcevolve.transcript.log import Transcript
 from pcevolve_shared import images, wire
 from support.provider import FakeProvider, png
-from support.runs import ADDRESS, RUN_ID, SmallRun, small_plan, vary
+from support.runs import ADDRESS, RUN_ID, SmallRun, small_plan
 
 DIALECT = GetimgDialect()
-
-
-@pytest.fixture
-def provider() -> FakeProvider:
-    return FakeProvider()
-
-
-@pytest.fixture
-def run(tmp_path, provider) -> SmallRun:
-    return SmallRun.open(tmp_path, provider=provider)
-
-
-def first_round(run: SmallRun) -> dict[str, tuple[Candidate, ...]]:
-    made = dict.fromkeys(run.plan.labels, ())
-    for call in run.plan.round(0):
-        made[call.label] += run.gate.create(call)
-    return made
-
-
-@pytest.fixture
-def candidate(run) -> Candidate:
-    """The first of class "cut", which the provider has sent."""
-    return first_round(run)["cut"][0]
-
-
-def pay(run: SmallRun, candidate: Candidate, iteration: int = 1):
-    choice = Choice(candidate.label, (Chosen(candidate.id, candidate.digest),))
-    return run.account.pay(Query(run.plan.run_id, iteration), (Event("uniform"),), lambda: Paid((choice,)))
-
-
-def vary_first(run: SmallRun, prototype: Prototype) -> tuple[Candidate, ...]:
-    return vary(run.gate, next(iter(run.plan.round(1))), prototype)
 
 
 def kinds(run: SmallRun) -> list[str]:

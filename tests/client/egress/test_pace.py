@@ -5,20 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pcevolve.egress.pace import Pace
-
-
-class Clock:
-    """Time that passes only when somebody says so."""
-
-    def __init__(self) -> None:
-        self.now = 100.0
-
-    def __call__(self) -> float:
-        return self.now
-
-    def sleep(self, seconds: float) -> None:
-        assert seconds > 0
-        self.now += seconds
+from support.clock import Clock
 
 
 @pytest.mark.parametrize(("took", "passes"), [(0.125, 0.5), (0.75, 0.75)])

@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
+from client.egress.rounds import first_round, pay, vary_first
 from pcevolve.egress.address import Address
 from pcevolve.egress.policy import Policy
 from pcevolve.errors import EgressError
-from pcevolve.ledger.ledger import Paid
 from pcevolve.privacy import Event
 from pcevolve.providers import dialect
 from pcevolve.providers.getimg import GetimgDialect
-from pcevolve.public.release import Candidate, Choice, Chosen, Prototype, PublicEcho, Query
+from pcevolve.public.release import Candidate, Prototype, PublicEcho
 from pcevolve.transcript.bodies import Bodies
 from pcevolve_shared import images
 from support.provider import FakeProvider, png
@@ -26,40 +26,8 @@ DIALECT = GetimgDialect()
 
 
 @pytest.fixture
-def provider() -> FakeProvider:
-    return FakeProvider()
-
-
-@pytest.fixture
-def run(tmp_path, provider) -> SmallRun:
-    return SmallRun.open(tmp_path, provider=provider)
-
-
-@pytest.fixture
 def looking(tmp_path, provider) -> SmallRun:
     return SmallRun.open(tmp_path, plan=small_plan(lookahead=2), provider=provider)
-
-
-def first_round(run: SmallRun) -> dict[str, tuple[Candidate, ...]]:
-    made = dict.fromkeys(run.plan.labels, ())
-    for call in run.plan.round(0):
-        made[call.label] += run.gate.create(call)
-    return made
-
-
-@pytest.fixture
-def candidate(run) -> Candidate:
-    """The first of class "cut", which the provider has sent."""
-    return first_round(run)["cut"][0]
-
-
-def pay(run: SmallRun, candidate: Candidate, iteration: int = 1):
-    choice = Choice(candidate.label, (Chosen(candidate.id, candidate.digest),))
-    return run.account.pay(Query(run.plan.run_id, iteration), (Event("uniform"),), lambda: Paid((choice,)))
-
-
-def vary_first(run: SmallRun, prototype: Prototype) -> tuple[Candidate, ...]:
-    return vary(run.gate, next(iter(run.plan.round(1))), prototype)
 
 
 def assert_refused(run: SmallRun, provider: FakeProvider, reason: str, attempt: Callable[[], object]) -> None:

@@ -10,8 +10,6 @@ from threadpoolctl import threadpool_info
 
 from pcevolve.encoders.singly import centre_square, embed_each, lone_workers, pixel_array, thread_count
 
-PRODUCTS = np.ones((2, 2)) @ np.ones((2, 2))  # NumPy has loaded its library of linear algebra
-
 
 def picture(seed: int, size: tuple[int, int] = (8, 8)) -> Image.Image:
     pixels = np.random.default_rng(seed).integers(0, 256, (size[1], size[0], 3), dtype=np.uint8)

@@ -9,22 +9,9 @@ from hypothesis import strategies as st
 from pcevolve.dp.mechanisms import SecureNoise
 from pcevolve.keeper.padding import Padding, choose_tick
 from pcevolve.private.judge import UniformJudge
+from support.clock import Clock
 from support.provider import FakeProvider
 from support.runs import PaddedJudge, SmallRun
-
-
-class Clock:
-    """Time that passes only when somebody says so."""
-
-    def __init__(self) -> None:
-        self.now = 100.0
-
-    def __call__(self) -> float:
-        return self.now
-
-    def sleep(self, seconds: float) -> None:
-        assert seconds > 0
-        self.now += seconds
 
 
 def section(padding: Padding, clock: Clock, took: float) -> float:

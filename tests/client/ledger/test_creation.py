@@ -3,27 +3,13 @@
 from __future__ import annotations
 
 import shutil
-from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from pcevolve.errors import LedgerError
 from pcevolve.ledger.ledger import Ledger
-from support.accounts import ONE, UNITS, budget, outcome, query
 from support.damage import assert_refused
-
-
-@pytest.fixture(scope="module")
-def original(tmp_path_factory) -> Path:
-    """A folder with a ledger of two runs, four releases and their measurements."""
-    path = tmp_path_factory.mktemp("original") / "ledger.sqlite"
-    with closing(Ledger(path)) as ledger:
-        for run, units in (("a", UNITS), ("b", UNITS[1:])):
-            mine = ledger.account(run, units, "replace-one", budget(6)).enrol()
-            for number in (1, 2):
-                mine.pay(query(number, run), [ONE], outcome(f"{run}{number}", run.encode() * 3000))
-    return path.parent
 
 
 @pytest.fixture

@@ -23,18 +23,6 @@ PAGE = 4096
 HEADER = 100  # bytes of an SQLite file that describe the file
 
 
-@pytest.fixture(scope="module")
-def original(tmp_path_factory) -> Path:
-    """A folder with a ledger of two runs, four releases and their measurements."""
-    path = tmp_path_factory.mktemp("original") / "ledger.sqlite"
-    with closing(Ledger(path)) as ledger:
-        for run, units in (("a", UNITS), ("b", UNITS[1:])):
-            mine = ledger.account(run, units, "replace-one", budget(6)).enrol()
-            for number in (1, 2):
-                mine.pay(query(number, run), [ONE], outcome(f"{run}{number}", run.encode() * 3000))
-    return path.parent
-
-
 @pytest.fixture
 def path(original, tmp_path) -> Path:
     shutil.copytree(original, tmp_path / "copy")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import time
-from itertools import count
 
 import pytest
 
@@ -12,19 +11,12 @@ from pcevolve.modality.answering import _drop_thinking
 from pcevolve.modality.answering import read_answer as said_in
 from pcevolve.providers import dialect
 from pcevolve.public.calls import Call
-from support.online import Heard, Reply, answer_json
-from support.provider import text
-
-SEEDS = count()
+from support.chats import choice
 
 
 def decode(*choices: object) -> list[bytes]:
     call = Call("i000/c00/b000", "create", 0, "cut", 0, len(choices), 7)
     return dialect("chat").decode(call, json.dumps({"choices": choices}).encode())
-
-
-def choice(content: object, reason: str = "stop", **message: object) -> dict[str, object]:
-    return {"message": {"role": "assistant", "content": content, **message}, "finish_reason": reason}
 
 
 SAID = [
@@ -76,25 +68,6 @@ def test_marks_without_end_take_no_time():
     assert said_in("<think>" * 20_000) == ""
     assert said_in("</think>" * 20_000 + "A cut.") == "A cut."
     assert time.process_time() - began < 1
-
-
-def thinking(heard: Heard) -> Reply:
-    """OpenAI's reasoning models: the fields that they refuse are refused, in the words of platform.openai.com."""
-    if heard.method == "GET":
-        return answer_json(200, {"data": [{"id": "bundled"}]})
-    fields = json.loads(heard.body)
-    for name in ("max_tokens", "temperature", "seed", "n"):
-        if name in fields:
-            fault = f"Unsupported parameter: '{name}' is not supported with this model."
-            return answer_json(
-                400, {"error": {"message": fault, "param": name, "code": "unsupported_parameter"}}
-            )
-    written = text(next(SEEDS), fields["messages"][0]["content"])
-    parts = [
-        {"type": "thinking", "thinking": "hm"},
-        {"type": "text", "text": f"<think>x</think> {written}"},
-    ]
-    return answer_json(200, {"model": "bundled", "choices": [choice(parts)]})
 
 
 @pytest.mark.parametrize(

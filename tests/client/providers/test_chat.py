@@ -9,7 +9,6 @@ import json
 import re
 import shutil
 from collections.abc import Callable
-from itertools import count
 from pathlib import Path
 
 import pytest
@@ -21,40 +20,17 @@ from pcevolve.providers import dialect
 from pcevolve.public.calls import Call
 from pcevolve.public.modality import Texts
 from pcevolve.transcript import RunReader
+from support.chats import SEEDS, choice, thinking
 from support.forge import faults_of, forge, rewrite_body
 from support.online import KEY, Heard, Reply, answer_json
 from support.provider import text
 from support.runs import small_plan
 from support.typed import spell_words
 
-SEEDS = count()
 TWO = Call("i000/c00/b000", "create", 0, "cut", 0, 2, 2**32 - 1)
 REASONING = Texts.model_validate(
     {"kind": "text", "tokens": 40, "temperature": None, "fields": ["reasoning"]}
 ).fields
-
-
-def choice(content: object, reason: str = "stop", **message: object) -> dict[str, object]:
-    return {"message": {"role": "assistant", "content": content, **message}, "finish_reason": reason}
-
-
-def thinking(heard: Heard) -> Reply:
-    """OpenAI's reasoning models: the fields that they refuse are refused, in the words of platform.openai.com."""
-    if heard.method == "GET":
-        return answer_json(200, {"data": [{"id": "bundled"}]})
-    fields = json.loads(heard.body)
-    for name in ("max_tokens", "temperature", "seed", "n"):
-        if name in fields:
-            fault = f"Unsupported parameter: '{name}' is not supported with this model."
-            return answer_json(
-                400, {"error": {"message": fault, "param": name, "code": "unsupported_parameter"}}
-            )
-    written = text(next(SEEDS), fields["messages"][0]["content"])
-    parts = [
-        {"type": "thinking", "thinking": "hm"},
-        {"type": "text", "text": f"<think>x</think> {written}"},
-    ]
-    return answer_json(200, {"model": "bundled", "choices": [choice(parts)]})
 
 
 def test_a_reasoning_model_makes_a_whole_run_that_the_audit_can_follow(world, tmp_path):

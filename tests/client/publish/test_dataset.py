@@ -2,51 +2,22 @@
 
 from __future__ import annotations
 
-import hashlib
-import io
 import json
 from pathlib import Path
 
 import pytest
-from PIL import Image
-from PIL.PngImagePlugin import PngInfo
 
 from pcevolve.modality import find_medium
-from pcevolve.privacy import Event
-from pcevolve.public.release import Candidate, Receipt
 from pcevolve.publish.dataset import publish
-from pcevolve.publish.release import Release
-from pcevolve.selectors import find_method
 from pcevolve.session.console import detail_result
 from pcevolve.transcript import RunReader
 from pcevolve_shared import images
 from support.paid import make_paid_run
-from support.provider import FakeProvider, png
-from support.runs import RUN_ID, small_plan
+from support.provider import FakeProvider
+from support.releases import DIGESTS, SENT, release
+from support.runs import small_plan
 
-
-def make_tagged() -> bytes:
-    note, buffer = PngInfo(), io.BytesIO()
-    note.add_text("Comment", "tracking-id-77")
-    image = Image.new("RGB", (8, 8), "red")
-    image.putpixel((7, 7), (0, 0, 0))
-    image.save(buffer, "PNG", pnginfo=note)
-    return buffer.getvalue()
-
-
-SENT = {"a": make_tagged(), "b": png(1), "c": b"not an image"}
-DIGESTS = {name: hashlib.sha256(data).hexdigest() for name, data in SENT.items()}
 BYTES = {DIGESTS[name]: data for name, data in SENT.items()}
-
-
-def release(**plan: object) -> Release:
-    def one(name: str, label: str) -> Candidate:
-        return Candidate(f"i002-{name}", label, 2, None, DIGESTS[name])
-
-    population = {"cut": (one("a", "cut"), one("c", "cut")), "good": (one("b", "good"),)}
-    events = (Event("exponential", "5/4", count=2),)
-    receipts = tuple(Receipt(RUN_ID, t, (), events, "replace-one") for t in (1, 2))
-    return Release(small_plan(**plan), find_method("pcevolve"), population, receipts, "f" * 64, 9)
 
 
 def test_metadata_that_the_provider_put_in_is_gone():

@@ -2,51 +2,25 @@
 
 from __future__ import annotations
 
-import hashlib
-import io
 import json
 from dataclasses import replace
 from fractions import Fraction
 from math import erfc, exp, sqrt
 
 import pytest
-from PIL import Image
-from PIL.PngImagePlugin import PngInfo
 
 from pcevolve.privacy import Event
 from pcevolve.public.plan import PublicPlan
-from pcevolve.public.release import Candidate, Receipt
+from pcevolve.public.release import Receipt
 from pcevolve.public.settings import Form
 from pcevolve.publish.promises import state_guarantee
-from pcevolve.publish.release import Release, write_card, write_front_matter
+from pcevolve.publish.release import write_card, write_front_matter
 from pcevolve.selectors import find_method
 from pcevolve.transcript.records import ReleasedImage
-from support.provider import png
+from support.releases import release
 from support.runs import RUN_ID, small_plan
 
-
-def make_tagged() -> bytes:
-    note, buffer = PngInfo(), io.BytesIO()
-    note.add_text("Comment", "tracking-id-77")
-    image = Image.new("RGB", (8, 8), "red")
-    image.putpixel((7, 7), (0, 0, 0))
-    image.save(buffer, "PNG", pnginfo=note)
-    return buffer.getvalue()
-
-
-SENT = {"a": make_tagged(), "b": png(1), "c": b"not an image"}
-DIGESTS = {name: hashlib.sha256(data).hexdigest() for name, data in SENT.items()}
 FILES = [ReleasedImage(path=f"cut/{n}.png", sha256=n * 64, candidate=n, received_sha256=n * 64) for n in "ab"]
-
-
-def release(**plan: object) -> Release:
-    def one(name: str, label: str) -> Candidate:
-        return Candidate(f"i002-{name}", label, 2, None, DIGESTS[name])
-
-    population = {"cut": (one("a", "cut"), one("c", "cut")), "good": (one("b", "good"),)}
-    events = (Event("exponential", "5/4", count=2),)
-    receipts = tuple(Receipt(RUN_ID, t, (), events, "replace-one") for t in (1, 2))
-    return Release(small_plan(**plan), find_method("pcevolve"), population, receipts, "f" * 64, 9)
 
 
 def test_the_card_states_guarantee_and_assumptions():

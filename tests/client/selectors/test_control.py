@@ -9,27 +9,9 @@ import pytest
 from hypothesis import given
 
 from pcevolve.privacy import Budget, Event
-from pcevolve.selectors.contrastive import exponential_lift
 from pcevolve.selectors.control import FOLLOWING, RANDOM, TEXT_TO_IMAGE, best_tenth, drawn_lift, uniform_lift
-from pcevolve.selectors.joint import joint_lift
-from pcevolve.selectors.means import means_lift
-from pcevolve.selectors.votes import draws_lift, histogram_lift
 from support.contract import SCOPES, scope
-
-LIFTS = {
-    exponential_lift: "exponential",
-    joint_lift: "exponential",
-    draws_lift: "exponential",
-    histogram_lift: "gaussian",
-    means_lift: "gaussian",
-}
-every_lift = pytest.mark.parametrize(
-    ("lift", "mechanism"), LIFTS.items(), ids=lambda each: getattr(each, "__name__", "")
-)
-
-
-def event(mechanism: str, value: float) -> tuple[Event, ...]:
-    return (Event(mechanism, str(Fraction(value))),)
+from support.lifts import event, every_lift
 
 
 @every_lift

@@ -13,31 +13,18 @@ from hypothesis import given
 
 from pcevolve.dp.calibration import bounded_sum_sensitivity
 from pcevolve.dp.mechanisms import SeededNoise
-from pcevolve.privacy import Budget, Event
+from pcevolve.privacy import Budget
 from pcevolve.selectors import METHODS, Scope, find_method
 from pcevolve.selectors.contrastive import exponential_lift
 from pcevolve.selectors.joint import joint_lift
 from pcevolve.selectors.means import means_lift
 from pcevolve.selectors.planner import plan, plan_for_noise
-from pcevolve.selectors.votes import draws_lift, histogram_lift
+from pcevolve.selectors.votes import histogram_lift
 from support.contract import SCOPES, scope
+from support.lifts import event, every_lift
 
 SCOPE = scope(iterations=20)
 TEN = Budget(Fraction(10), 1e-5)
-LIFTS = {
-    exponential_lift: "exponential",
-    joint_lift: "exponential",
-    draws_lift: "exponential",
-    histogram_lift: "gaussian",
-    means_lift: "gaussian",
-}
-every_lift = pytest.mark.parametrize(
-    ("lift", "mechanism"), LIFTS.items(), ids=lambda each: getattr(each, "__name__", "")
-)
-
-
-def event(mechanism: str, value: float) -> tuple[Event, ...]:
-    return (Event(mechanism, str(Fraction(value))),)
 
 
 def test_the_published_setting_of_pcevolve_cannot_be_told_from_chance():

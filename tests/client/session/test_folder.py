@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from functools import partial
-from pathlib import Path
 
 import pytest
 
 from pcevolve.errors import UsageError
-from pcevolve.session.first import local_server
 from pcevolve.session.folder import RunFolder
 from pcevolve.transcript import RunReader
 from support.runs import SmallRun
@@ -85,16 +82,3 @@ def test_a_command_that_goes_on_can_be_typed(tmp_path):
     log = root / "transcript" / "log.jsonl"
     log.write_bytes(log.read_bytes().splitlines(keepends=True)[0])
     assert "begin again with the same command" in RunReader.lenient(root).advice
-
-
-@pytest.fixture(autouse=True)
-def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(local_server, "POLL_SECONDS", 0)
-
-
-@pytest.fixture
-def log(tmp_path: Path) -> Path:
-    """With what an earlier server said, which is gone."""
-    path = tmp_path / "server.log"
-    path.write_text(json.dumps({"event": "ready", "url": "http://127.0.0.1:6"}) + "\n")
-    return path

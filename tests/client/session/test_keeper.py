@@ -20,24 +20,12 @@ from pcevolve.session.preflight import check_run
 from pcevolve.session.progress import Audience
 from pcevolve.transcript import Bodies, Transcript
 from pcevolve.transcript.records import Opened, Planned
+from support.clock import Clock
 from support.folders import class_folders
 from support.provider import png
 
 RUN_ID = "0123456789abcdef0123456789abcdef"
 HEAD = "5" * 64
-
-
-class Clock:
-    """Time that passes only when somebody says so."""
-
-    def __init__(self) -> None:
-        self.now = 100.0
-
-    def __call__(self) -> float:
-        return self.now
-
-    def sleep(self, seconds: float) -> None:
-        self.now += seconds
 
 
 @pytest.fixture

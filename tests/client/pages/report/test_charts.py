@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
@@ -22,11 +22,9 @@ from pcevolve.pages.report.charts import (
     Protection,
     sum_spent,
 )
-from pcevolve.pages.report.page import write_report
 from pcevolve.privacy import Event
 from pcevolve.public.parts import Secrecy
-from pcevolve.transcript import RunReader
-from support.viewer import Page
+from support.viewer import POINTS, page
 
 
 def points(path: str) -> list[tuple[float, float]]:
@@ -47,16 +45,6 @@ def test_the_curve(power: float, share: float):
 
 
 Make = Callable[..., Path]
-POINTS = [
-    AccuracyPoint("pcevolve", "bundled", True, 2, 0.88, 0.02),
-    AccuracyPoint("pcevolve", "cnn", False, 0, 0.4, 0.01),
-    AccuracyPoint("pcevolve", "cnn", False, 2, 0.61, 0.02),
-    AccuracyPoint("random control", "cnn", False, 2, 0.43, 0.03),
-]
-
-
-def page(root: Path, accuracy: Sequence[AccuracyPoint] = ()) -> Page:
-    return Page(write_report(RunReader.strict(root), accuracy).read_text())
 
 
 def test_what_a_dataset_cost_that_was_selected_is_part_of_what_was_spent_in_the_end():

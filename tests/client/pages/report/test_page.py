@@ -3,29 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 from pcevolve.dp.attacks import most_true_positives
 from pcevolve.pages.report.charts import AccuracyPoint
-from pcevolve.pages.report.page import write_report
 from pcevolve.privacy import Event
-from pcevolve.transcript import RunReader
 from pcevolve_shared import images
 from support.provider import png
-from support.viewer import HOSTILE, Page
+from support.viewer import HOSTILE, POINTS, page
 
 Make = Callable[..., Path]
-POINTS = [
-    AccuracyPoint("pcevolve", "bundled", True, 2, 0.88, 0.02),
-    AccuracyPoint("pcevolve", "cnn", False, 0, 0.4, 0.01),
-    AccuracyPoint("pcevolve", "cnn", False, 2, 0.61, 0.02),
-    AccuracyPoint("random control", "cnn", False, 2, 0.43, 0.03),
-]
-
-
-def page(root: Path, accuracy: Sequence[AccuracyPoint] = ()) -> Page:
-    return Page(write_report(RunReader.strict(root), accuracy).read_text())
 
 
 def test_the_page_fetches_and_runs_nothing(finished: Make, tmp_path: Path):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 import shutil
 from pathlib import Path
 
@@ -17,26 +16,11 @@ from pcevolve.evaluation.labelled import Labelled
 from pcevolve.pages.report.charts import Chart, Value
 from pcevolve.session.finished import comparison
 from pcevolve.session.finished.comparison import PICTURES, Point, draw_curves, read_runs, write_page
-from pcevolve.session.folder import RunFolder
 from pcevolve.session.owner import OwnerFolder
 from pcevolve.transcript import RunReader
-from support.paid import make_paid_run
+from support.judged import ACCURACY, finish_run, judge
 from support.provider import FakeProvider
 from support.runs import SmallRun, small_plan
-
-ACCURACY = {"mean": 0.5, "sem": 0.01, "seeds": [0.5] * 3}
-JUDGED = {"judge": "cnn", "voted": False, "dataset": {"accuracy": ACCURACY}}
-UNTRAINED = {"judge": "means", "voted": True, "dataset": {"accuracy": {**ACCURACY, "sem": 0.0}}}
-
-
-def finish_run(root: Path, **changes: object) -> Path:
-    return make_paid_run(root, small_plan(run_id=secrets.token_hex(16), **changes))
-
-
-def judge(root: Path, test: str = "") -> None:
-    """Keep what a judge found of a run's dataset, on some held-out data."""
-    of = {"manifest": RunFolder(root).digest_manifest(), "test": test}
-    write_private(OwnerFolder.of(root).judgement, {"judges": [JUDGED], "classifier": UNTRAINED, **of})
 
 
 def test_the_page_shows_facts_figures_and_pictures_and_is_for_the_owner_alone_where_a_judge_was_asked(

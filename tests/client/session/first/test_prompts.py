@@ -3,39 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from pcevolve.errors import ProviderReplyError
-from pcevolve.session.first.prompts import ask_chat, count_unnamed, open_chat
-from support.online import LocalServer, Reply, answer_json
+from pcevolve.session.first.prompts import count_unnamed, open_chat
+from support.chats import chatting, prompts, speaking
 
 KEY = "sk-5ecret-0123456789"
-
-
-def chatting(*answers: str) -> Iterator[Reply]:
-    """Answers of a chat API, the last one for ever."""
-    for answer in answers:
-        yield answer_json(200, {"choices": [{"message": {"role": "assistant", "content": answer}}]})
-    while True:
-        yield answer_json(200, {"choices": [{"message": {"role": "assistant", "content": answers[-1]}}]})
-
-
-@contextmanager
-def speaking(replies: Iterator[Reply]) -> Iterator[LocalServer]:
-    server = LocalServer(lambda heard: next(replies))
-    try:
-        yield server
-    finally:
-        server.close()
-
-
-def prompts(server: LocalServer, count: int, key: str | None = None, labels: tuple[str, ...] = ("cut",)):
-    chat = open_chat(f"{server.address}/v1", "tiny", key)
-    return ask_chat(chat, "leather texture", labels, count, lambda done, total: None)
 
 
 def test_a_model_that_writes_too_few_is_asked_for_the_rest_and_given_up_on_in_the_end():

@@ -1,0 +1,44 @@
+"""A plan of each method and dialect."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pcevolve.encoders import frame_digest
+from pcevolve.providers import DIALECTS
+from pcevolve.public.canonical import CONTROLS
+from pcevolve.public.plan import PublicPlan
+from pcevolve.selectors import METHODS, find_method
+from support.runs import small_plan
+
+PROMPTS = (("a cut", "a long cut"), ("good leather", "better leather"))
+
+
+def plan_of(method: str, spoken: str, **changes: object) -> PublicPlan:
+    """A plan in its one form, with everything that the method has."""
+    chosen = find_method(method)
+    shape: dict[str, Any] = {
+        "method": method, "dialect": spoken, "candidates": 4, "initial": 8, "delta": chosen.delta,
+        "prototypes": chosen.prototypes_for(4), "centre_first": bool(chosen.centre_first), "keep": chosen.keep,
+        "pool": chosen.pool, "variations": chosen.variations,
+    }  # fmt: skip
+    if not chosen.varies:
+        shape |= {"iterations": 0, "strengths": (), "prototypes": 1, "candidates": 8}
+    if "secret_prior" in chosen.own_options:
+        shape |= {"cells": 4, "secrecy": {"prior": 1e-4, "bound": 1e-3, "most": 10}}
+    if chosen.centre_first and DIALECTS[spoken].makes == "image":
+        shape["frame"] = frame_digest("bundled", None)
+    if DIALECTS[spoken].makes == "text":
+        shape["modality"] = {"kind": "text", "tokens": 40, "temperature": 1.0}
+        shape["encoder"] = "" if method in CONTROLS else "words"
+    if "vary" not in DIALECTS[spoken].capabilities and chosen.varies:
+        shape |= {"vary_by": "prompt", "prompts": PROMPTS, "strengths": ()}
+    return small_plan(**{**shape, **changes})
+
+
+CASES = [
+    (method.name, spoken)
+    for method in METHODS.values()
+    for spoken in DIALECTS
+    if spoken == "chat" or "secret_prior" not in method.own_options
+]
