@@ -132,6 +132,15 @@ class DeclinedError(StoppedError):
     exit_code = 0
 
 
+def make_told(kind: str, *lines: str, is_told: bool = True) -> ClientError:
+    """An error as another process names it; of a kind that is none, a ``ProtocolError``."""
+    found = globals().get(kind)
+    known = found if isinstance(found, type) and issubclass(found, ClientError) else ProtocolError
+    error = known(*lines)
+    error.is_told = is_told
+    return error
+
+
 def spell_out(text: str) -> str:
     """Text in which what cannot be seen (control, zero-width, direction-changing characters) is spelled out."""
     return "".join(each if each.isprintable() or each == "\n" else ascii(each)[1:-1] for each in text)

@@ -7,7 +7,7 @@ import pytest
 from pcevolve.cli.reference import make_table
 from pcevolve.config.config import RunConfig
 from pcevolve.config.runner import PublicConfig
-from pcevolve.config.table import FILE, require_given, require_sound, run_options, split_values
+from pcevolve.config.table import FILE, require_given, require_sound, run_options
 from pcevolve.errors import UsageError
 from pcevolve.public.declared import list_options
 
@@ -20,11 +20,12 @@ def test_the_table_is_what_the_declarations_say():
     assert [each.path for each in run_options()] == [each.path for each in list_options(RunConfig)]
 
 
-def test_values_are_split_as_the_models_split_them():
-    public, owners = split_values({each.name: "x" for each in run_options()})
-    assert public.keys() == {each.name for each in list_options(PublicConfig)}
-    assert public.keys() | owners.keys() == {each.name for each in list_options(RunConfig)}
-    assert {"private", "secrets", "ledger", "words", "subsample_seed"} <= owners.keys()
+def test_the_table_knows_the_owner_s_options_as_the_models_do():
+    owners = {each.name for each in run_options() if each.private}
+    public = {each.name for each in run_options() if not each.private}
+    assert public == {each.name for each in list_options(PublicConfig)}
+    assert public | owners == {each.name for each in list_options(RunConfig)}
+    assert {"private", "secrets", "ledger", "words", "subsample_seed"} <= owners
 
 
 @pytest.mark.parametrize("option", run_options(), ids=lambda option: option.name)

@@ -65,15 +65,6 @@ def write_table(commands: Mapping[str, Iterable[Option]]) -> str:
     return json.dumps(rows, indent=1, ensure_ascii=False) + "\n"
 
 
-def split_values(values: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Options by name, as they were given: those that a process with the network may know, and the owner's."""
-    private = {each.name for each in run_options() if each.private}
-    return (
-        {name: value for name, value in values.items() if name not in private},
-        {name: value for name, value in values.items() if name in private},
-    )
-
-
 def require_given(values: Mapping[str, Any]) -> None:
     """Refuse a run without what every run needs (``UsageError``)."""
     if missing := [each for each in run_options() if each.required and each.name not in values]:

@@ -65,9 +65,8 @@ class Worth(PrivateFigures):
         Args:
             answers: Of each judge, by set: ``DATASET``, ``SHOTS`` and whatever else it is compared with.
         """
-        random = np.random.default_rng(
-            2026
-        )  # nobody is protected by it: the same figures each time they are asked for
+        # Seeded, and nobody is protected by it: the same figures each time they are asked for.
+        random = np.random.default_rng(2026)
         first = next(iter(answers.values()))
         items = first[DATASET].shape[1]
         weights = random.multinomial(items, np.full(items, 1 / items), size=RESAMPLES) / items

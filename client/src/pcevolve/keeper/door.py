@@ -8,8 +8,7 @@ from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
-from pcevolve import errors
-from pcevolve.errors import ClientError, ProtocolError
+from pcevolve.errors import ClientError, ProtocolError, make_told
 from pcevolve.keeper import protocol
 from pcevolve.keeper.protocol import Message, PrivateSide
 from pcevolve.processes.pipe import GoneError, Pipe, PipeError
@@ -145,7 +144,7 @@ class RemoteKeeper:
         try:
             name, body = self._pipe.receive()
             if name == "refused":
-                raise make_error(Refused.model_validate_json(body))
+                raise make_told(Refused.model_validate_json(body).kind, "see above")
             if name != kind.__name__.lower():
                 raise ProtocolError(f"the keeper answered {name[:20]!a}, and was asked for {kind.__name__}")
             return kind.model_validate_json(body)
@@ -153,15 +152,6 @@ class RemoteKeeper:
             raise ProtocolError(GONE) from None
         except (PipeError, ValidationError):
             raise ProtocolError("the keeper sent what is no message of the protocol") from None
-
-
-def make_error(refused: Refused) -> ClientError:
-    """An error of the kind that the keeper names; of an unknown kind, one with its exit code."""
-    kind = getattr(errors, refused.kind, ProtocolError)
-    is_known = isinstance(kind, type) and issubclass(kind, ClientError)
-    error = kind("see above") if is_known else ProtocolError("see above")
-    error.is_told = True
-    return error
 
 
 @contextmanager

@@ -223,11 +223,6 @@ def export_run(root: Path, names: Iterable[str]) -> list[Path]:
     return [folder.export(form) for form in forms]
 
 
-def find_forms(root: Path) -> list[Form]:
-    """The forms in which a run's dataset lies beside its release."""
-    return [form for form, name in EXPORTS.items() if (root / name).is_dir()]
-
-
 def _form(name: str) -> Form:
     for form in EXPORTS:
         if form == name:

@@ -15,14 +15,14 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
+from pydantic import TypeAdapter, ValidationError
 from rich.console import Console
 
-from pcevolve import errors
 from pcevolve.config.config import RunConfig
 from pcevolve.config.runner import PublicConfig
-from pcevolve.errors import ClientError, ProtocolError, StoppedError, printable
+from pcevolve.errors import ClientError, ProtocolError, StoppedError, make_told, printable
 from pcevolve.keeper import protocol
 from pcevolve.keeper.door import RemoteKeeper, refuse, serve
 from pcevolve.privacy import Budget
@@ -30,7 +30,7 @@ from pcevolve.private.sources import FolderSource, parse_source
 from pcevolve.processes.confinement import Enforcement, list_caches
 from pcevolve.processes.launcher import Child, Children
 from pcevolve.processes.links import follow_links
-from pcevolve.processes.pipe import GoneError, Pipe
+from pcevolve.processes.pipe import GoneError, Pipe, PipeError
 from pcevolve.public.figures import parse_epsilon
 from pcevolve.public.options import AS_KEYWORDS, spell_as, spells_keywords
 from pcevolve.public.parts import Confinement
@@ -164,30 +164,69 @@ def list_private_paths(settings: RunConfig) -> list[str]:
     return [str(each.absolute()) for each in found if each.exists()]
 
 
+@dataclass(frozen=True)
+class _Question:
+    question: str
+
+
+@dataclass(frozen=True)
+class _Begun:
+    """The run is in the ledger, and its options are kept."""
+
+
+@dataclass(frozen=True)
+class _Ended:
+    summary: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class _Failed:
+    kind: str
+    lines: tuple[str, ...]
+    is_told: bool
+
+
+_Said: TypeAlias = Progress | _Question | _Begun | _Ended | _Failed
+_SAYS: dict[str, type[_Said]] = {
+    "progress": Progress,
+    "ask": _Question,
+    "begun": _Begun,
+    "done": _Ended,
+    "failed": _Failed,
+}
+"""What a process of a run says to whoever started it: a process may be in other hands, so each is checked."""
+
+
 def _attend(child: Child, children: Children, run: CheckedRun, audience: Audience) -> dict[str, Any]:
     """Answer a process until it says how its work ended."""
-    pipe = child.pipe
     with _leaving_stop_to(children):
         while True:
-            try:
-                name, body = pipe.receive()
-            except GoneError:
-                raise ProtocolError(
-                    "a process of the run ended in the middle of it; what is paid for is on record: continue with "
-                    f"{run.folder.resume_command}"
-                ) from None
-            told = json.loads(body)
-            if name == "progress":
-                audience.tell(Progress(**told))
-            elif name == "ask":
-                pipe.send("answer", json.dumps(audience.person.agrees(told["question"])))
-            elif name == "begun":  # the keeper can make no link
-                OwnerFolder.of(run.folder.root, run.settings.privacy.ledger).link()
-            elif name == "done":
-                found: dict[str, Any] = told["summary"]
-                return found
-            else:
-                raise _make_error(told)
+            match _read(child.pipe, run.folder):
+                case Progress() as progress:
+                    audience.tell(progress)
+                case _Question(question):
+                    child.pipe.send("answer", json.dumps(audience.person.agrees(question)))
+                case _Begun():  # the keeper can make no link
+                    OwnerFolder.of(run.folder.root, run.settings.privacy.ledger).link()
+                case _Ended(summary):
+                    return summary
+                case _Failed(kind, lines, is_told):
+                    raise make_told(kind, *lines, is_told=is_told)
+
+
+def _read(pipe: Pipe, folder: RunFolder) -> _Said:
+    try:
+        name, body = pipe.receive()
+        said: _Said = TypeAdapter(_SAYS[name]).validate_json(body)
+    except GoneError:
+        fault = "ended in the middle of it"
+    except (PipeError, KeyError, ValidationError):
+        fault = "sent what is no message"
+    else:
+        return said
+    raise ProtocolError(
+        f"a process of the run {fault}; what is paid for is on record: continue with {folder.resume_command}"
+    )
 
 
 @contextmanager
@@ -210,14 +249,6 @@ def _leaving_stop_to(children: Children) -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGINT, before)
-
-
-def _make_error(told: Mapping[str, Any]) -> ClientError:
-    """The error by which a runner says that a run ended."""
-    kind = getattr(errors, str(told["kind"]), ClientError)
-    error: ClientError = kind(*told["lines"])
-    error.is_told = bool(told["is_told"])
-    return error
 
 
 # In the processes.
