@@ -65,7 +65,7 @@ KERNEL = {"by": "kernel", "landlock": 4}
         ),
         (
             None,
-            "not enforced on this system: that private files and the network stay apart rests on the client's",
+            "not enforced in this run: that private files and the network stay apart rests on the client's",
         ),
     ],
 )

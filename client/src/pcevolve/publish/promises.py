@@ -245,7 +245,7 @@ def state_confinement(plan: PublicPlan) -> str:
     if plan.start is not None:
         return ""
     if plan.confinement is None:
-        return "not enforced on this system: that private files and the network stay apart rests on the client's code"
+        return "not enforced in this run: that private files and the network stay apart rests on the client's code"
     return (
         f"enforced {plan.confinement.words}: no process that can read a private file can open a connection, and none "
         "that can open one can read a private file"
