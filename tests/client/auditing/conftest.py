@@ -12,5 +12,5 @@ from client.auditing.mutated import BEFORE, FOLLOWING, TEXTS, TOGETHER, WORDED, 
     params=[BEFORE, WORDED, TOGETHER, TEXTS, FOLLOWING],
     ids=["images", "prompts", "together", "texts", "release"],
 )
-def honest(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Honest:
+def kept(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Honest:
     return Honest.at(tmp_path_factory.mktemp("honest") / "run", request.param)

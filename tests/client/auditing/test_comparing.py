@@ -28,18 +28,18 @@ BODY = "its body differs from what the plan and the receipt give"
 
 
 @pytest.mark.parametrize("change", [turned, worded(7, 0), worded(7, 1)], ids=["order", "first", "second"])
-def test_the_rerun_refuses_other_words_and_the_same_values_in_another_order(honest: Honest, change: Mutation):
-    run = mutated(honest, change)
-    assert bool(list_rerun_faults(run)) == (run.entries != mutated(honest).entries)
+def test_the_rerun_refuses_other_words_and_the_same_values_in_another_order(kept: Honest, change: Mutation):
+    run = mutated(kept, change)
+    assert bool(list_rerun_faults(run)) == (run.entries != mutated(kept).entries)
 
 
 def test_the_small_check_finds_what_a_rulebook_with_one_rule_less_lets_through(
-    honest: Honest, monkeypatch: pytest.MonkeyPatch
+    kept: Honest, monkeypatch: pytest.MonkeyPatch
 ):
     """A gate that lets any received image out, run again by the same rules, would have nothing against it."""
-    if honest.plan.varies_prompts or honest.plan.modality.kind == "text":
+    if kept.plan.varies_prompts or kept.plan.modality.kind == "text":
         pytest.skip("no image goes back")
-    run = mutated(honest, carrying(7, 11))
+    run = mutated(kept, carrying(7, 11))
     assert lines_of(list_rerun_faults(run), BODY)
     monkeypatch.setattr(ComparingGate, "_difference", lambda gate, sent, expected: None)
     assert list_rerun_faults(run) == []

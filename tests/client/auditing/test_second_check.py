@@ -37,53 +37,53 @@ MUTATIONS = st.one_of(
 )
 
 
-def test_neither_has_anything_against_an_honest_record(honest: Honest):
-    run = mutated(honest)
+def test_neither_has_anything_against_an_honest_record(kept: Honest):
+    run = mutated(kept)
     assert list_rerun_faults(run) == []
     assert list(find_request_faults(run)) == []
 
 
 @settings(max_examples=examples(300), deadline=None)
 @given(mutations=st.lists(MUTATIONS, min_size=1, max_size=3))
-def test_no_other_record_than_the_honest_one_passes(honest: Honest, mutations: list[Mutation]):
+def test_no_other_record_than_the_honest_one_passes(kept: Honest, mutations: list[Mutation]):
     """The rerun refuses all of them, and so whatever the small check has something against."""
-    run = mutated(honest, *mutations)
+    run = mutated(kept, *mutations)
     told = list_rerun_faults(run)
     if list(find_request_faults(run)):
         assert told
     # Answers that come together may come in any order; of prompts, one may stand for several choices.
-    if honest.plan.at_once == 1 and not honest.plan.varies_prompts:
-        assert bool(told) == (run.entries != mutated(honest).entries)
+    if kept.plan.at_once == 1 and not kept.plan.varies_prompts:
+        assert bool(told) == (run.entries != mutated(kept).entries)
 
 
 @settings(max_examples=examples(120), deadline=None)
 @given(places=st.lists(st.tuples(NUMBERS, NUMBERS), min_size=1, max_size=3))
-def test_both_name_the_same_requests_that_carry_another_image(honest: Honest, places: list[tuple[int, int]]):
-    run = mutated(honest, *(carrying(*each) for each in places))
+def test_both_name_the_same_requests_that_carry_another_image(kept: Honest, places: list[tuple[int, int]]):
+    run = mutated(kept, *(carrying(*each) for each in places))
     assert lines_of(list_rerun_faults(run), BODY) == lines_of(find_request_faults(run))
 
 
 @pytest.mark.parametrize("kind", FORGED)
-def test_both_refuse_each_forged_receipt(honest: Honest, kind: str):
+def test_both_refuse_each_forged_receipt(kept: Honest, kind: str):
     """Of the first round, whose requests carry what the honest one chose, if they carry an image."""
-    if honest.plan.start is not None:
+    if kept.plan.start is not None:
         pytest.skip("nothing is chosen")
-    run = mutated(honest, receipted(0, kind, 7))  # by another prompt
+    run = mutated(kept, receipted(0, kind, 7))  # by another prompt
     assert list_rerun_faults(run)
-    assert list(find_request_faults(run)) or honest.plan.varies_prompts
+    assert list(find_request_faults(run)) or kept.plan.varies_prompts
 
 
-def test_the_small_check_refuses_an_image_of_another_class_that_a_receipt_names(honest: Honest):
-    if honest.plan.start or honest.plan.varies_prompts or honest.plan.modality.kind == "text":
+def test_the_small_check_refuses_an_image_of_another_class_that_a_receipt_names(kept: Honest):
+    if kept.plan.start or kept.plan.varies_prompts or kept.plan.modality.kind == "text":
         pytest.skip("no image goes back")
-    run = mutated(honest, receipted(0, "the classes exchanged", 0), obeying)
+    run = mutated(kept, receipted(0, "the classes exchanged", 0), obeying)
     assert any("an image of another class" in each for each in find_request_faults(run))
 
 
 def test_the_rerun_finds_what_a_small_check_that_believes_any_image_lets_through(
-    honest: Honest, monkeypatch: pytest.MonkeyPatch
+    kept: Honest, monkeypatch: pytest.MonkeyPatch
 ):
-    run = mutated(honest, carrying(2, 7), carrying(3, 7), turned)
+    run = mutated(kept, carrying(2, 7), carrying(3, 7), turned)
     monkeypatch.setattr(_Seen, "explain", lambda seen, sent: None)
     assert list(find_request_faults(run)) == []
     assert list_rerun_faults(run)

@@ -34,8 +34,9 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def keeper(tmp_path: Path, clock: Clock) -> Keeper:
-    """Of two images in two classes, for a run of one round."""
+def keeper(tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> Keeper:
+    """Of two images in two classes, for a run of one round; its id is found where no other test looks."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "usual"))
     options = {
         "private": class_folders(tmp_path / "private", 1, ("cut", "good"), 1), "domain": "scratch", "shots": 1,
         "method": "pe", "delta": 1e-5, "candidates": 2, "iterations": 1, "epsilon": "1000",
