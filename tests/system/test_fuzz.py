@@ -11,10 +11,7 @@ from pcevolve_shared import wire
 ROUTES = [
     *(("POST", path) for path in (wire.TEXT_TO_IMAGE, wire.IMAGE_TO_IMAGE, wire.IP_ADAPTER)),
     *(("POST", path) for path in (wire.OPENAI_GENERATIONS, wire.OPENAI_EDITS, wire.CHAT)),
-    *(
-        ("GET", path)
-        for path in (wire.MODELS, wire.MODELS + "/{model}", wire.BALANCE, wire.LINKS + "/{name}")
-    ),
+    *(("GET", path) for path in (wire.MODELS, wire.MODELS + "/{model}", wire.BALANCE)),
     *(("GET", path) for path in (wire.HEALTH, wire.READY, wire.METRICS)),
 ]
 # Which models and schedulers there are, and whether a string is an image: what keeps to the schema may be refused.

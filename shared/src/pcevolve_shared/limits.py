@@ -9,7 +9,6 @@ SIZE_STEP = 8  # pixels; latent diffusion works on whole latents
 MAX_PROMPT_CHARS = 2048
 MAX_NAME_CHARS = 256  # model ids, schedulers, adapters
 MAX_MESSAGE_CHARS = 2048  # error messages
-MAX_URL_CHARS = 512  # where an image can be fetched
 MAX_LIST = 1024  # models, names; anything listed that is not an image
 MAX_LICENCES = 32  # different licences of a library's images
 MAX_LICENCE_FILES = 4

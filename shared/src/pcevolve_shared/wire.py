@@ -19,7 +19,6 @@ BALANCE = "/v1/account/balance"
 OPENAI_GENERATIONS = "/v1/images/generations"
 OPENAI_EDITS = "/v1/images/edits"
 CHAT = "/v1/chat/completions"
-LINKS = "/v1/images/links"
 HEALTH = "/healthz"
 READY = "/readyz"
 METRICS = "/metrics"
@@ -76,10 +75,7 @@ class GenerationRequest(WireModel):
         Name | None, Field(description="Absent: that which the model is best asked with, or its own.")
     ] = None
     output_format: OutputFormat = "png"
-    response_format: Annotated[
-        Literal["b64", "url"],
-        Field(description="url: where to fetch each image, for some minutes, with the same key."),
-    ] = "b64"
+    response_format: Literal["b64"] = "b64"
     n: Annotated[
         int,
         Field(ge=1, le=limits.MAX_BATCH, description="Extension: image k takes (seed + k) mod 2**32."),
@@ -113,7 +109,6 @@ class IpAdapterRequest(ImageToImageRequest):
 
 
 _WITHHELD = "Null: the safety checker refused it; where it refused all, the answer is an error."
-_Url = Annotated[str, Field(max_length=limits.MAX_URL_CHARS)]
 
 
 class GeneratedImage(WireModel):
@@ -135,28 +130,6 @@ class BatchResponse(WireModel):
     """The answer to a request with ``n > 1``; in the order of the seeds."""
 
     images: Annotated[tuple[GeneratedImage, ...], Field(min_length=1, max_length=limits.MAX_BATCH)]
-    cost: Cost
-
-
-class LinkedImage(WireModel):
-    """One image of a batch that was asked for by address."""
-
-    url: Annotated[_Url | None, Field(description=_WITHHELD)]
-    seed: Seed
-
-
-class LinkResponse(WireModel):
-    """The answer to a request with ``n == 1`` for an address."""
-
-    url: _Url
-    seed: Seed
-    cost: Cost
-
-
-class LinkBatchResponse(WireModel):
-    """The answer to a request with ``n > 1`` for addresses; in the order of the seeds."""
-
-    images: Annotated[tuple[LinkedImage, ...], Field(min_length=1, max_length=limits.MAX_BATCH)]
     cost: Cost
 
 

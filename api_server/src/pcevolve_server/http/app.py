@@ -31,7 +31,6 @@ from pcevolve_server.http.middleware import (
     host_name,
     request_id_of,
 )
-from pcevolve_server.http.rendering import Links
 from pcevolve_server.http.routes import Parts, router
 from pcevolve_server.http.service import Chats, Service
 from pcevolve_server.metrics import Metrics
@@ -79,7 +78,7 @@ def create_app(
             Middleware(Bounded, room=Room(settings.max_buffered_mib * 2**20), seconds=settings.body_seconds),
         ],
     )
-    app.state.parts = Parts(Service(settings, host, metrics), Chats(host, metrics), host, metrics, Links())
+    app.state.parts = Parts(Service(settings, host, metrics), Chats(host, metrics), host, metrics)
     app.include_router(router)
     app.include_router(reference.router)
     return app

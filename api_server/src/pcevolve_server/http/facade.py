@@ -8,14 +8,14 @@ from __future__ import annotations
 import json
 import re
 import time
+from collections.abc import Sequence
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from pcevolve_server.errors import InvalidRequestError, TooLargeError
-from pcevolve_server.http.rendering import Made
 from pcevolve_shared import containers, images, limits, wire
-from pcevolve_shared.wire import ImageToImageRequest, LinkedImage, TextToImageRequest, WireModel
+from pcevolve_shared.wire import GeneratedImage, ImageToImageRequest, TextToImageRequest, WireModel
 
 _SIZE: Final = re.compile(r"([1-9][0-9]{0,4})x([1-9][0-9]{0,4})")
 _AUTO: Final = "auto"
@@ -27,7 +27,6 @@ _SHARED: Final = (
     "n",
     "seed",
     "output_format",
-    "response_format",
     "strength",
 )
 
@@ -49,7 +48,7 @@ class GenerationFields(WireModel):
             json_schema_extra={"pattern": rf"^({_AUTO}|{_SIZE.pattern})$"},
         ),
     ] = None
-    response_format: Literal["b64_json", "url"] = "b64_json"
+    response_format: Literal["b64_json"] = "b64_json"
     output_format: wire.OutputFormat = "png"
     background: Annotated[
         Literal["auto", "opaque"] | None, Field(description="Images have no transparency.")
@@ -95,7 +94,7 @@ def text_to_image(fields: GenerationFields) -> TextToImageRequest:
 
 
 def image_to_image(content_type: str, body: bytes) -> ImageToImageRequest:
-    """Return the native request of a form; its ``response_format`` is the native one.
+    """Return the native request of a form.
 
     Raises:
         InvalidRequestError: Not a form, a field is wrong, or the image is none.
@@ -112,10 +111,9 @@ def image_to_image(content_type: str, body: bytes) -> ImageToImageRequest:
     return ImageToImageRequest(**_native(fields), image=images.to_base64(image))
 
 
-def answer(made: Made) -> str:
-    """Return the facade's JSON for images, or for their addresses."""
-    data = [{"url": each.url} if isinstance(each, LinkedImage) else {"b64_json": each.image} for each in made]
-    return json.dumps({"created": int(time.time()), "data": data})
+def answer(made: Sequence[GeneratedImage]) -> str:
+    """Return the facade's JSON for images."""
+    return json.dumps({"created": int(time.time()), "data": [{"b64_json": each.image} for each in made]})
 
 
 def _refuse_streaming(fields: GenerationFields) -> None:
@@ -129,8 +127,6 @@ def _native(fields: BaseModel) -> dict[str, Any]:
     """The fields that were given, under their native names; what is absent stays absent."""
     # Only what was given: the native request's own defaults hold for the rest.
     given = fields.model_dump(include=fields.model_fields_set, exclude_none=True)
-    if given.get("response_format") == "b64_json":
-        given["response_format"] = "b64"
     return {_NATIVE.get(name, name): value for name, value in given.items() if name in (*_SHARED, *_NATIVE)}
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from http import HTTPStatus
@@ -18,7 +17,6 @@ from pcevolve_server.http.answering import EVENTS, answer, answer_in_chunks
 from pcevolve_server.http.facade import EditFields, GenerationFields
 from pcevolve_server.http.json_bodies import BoundedRoute
 from pcevolve_server.http.middleware import caller_of
-from pcevolve_server.http.rendering import Layout, Links, Made, address_of, native
 from pcevolve_server.http.service import Chats, Service
 from pcevolve_server.metrics import Metrics
 from pcevolve_shared import wire
@@ -27,12 +25,9 @@ from pcevolve_shared.wire import (
     BalanceResponse,
     BatchResponse,
     ErrorResponse,
-    GenerationRequest,
     ImageResponse,
     ImageToImageRequest,
     IpAdapterRequest,
-    LinkBatchResponse,
-    LinkResponse,
     ModelInfo,
     ModelList,
     TextToImageRequest,
@@ -47,7 +42,6 @@ class Parts:
     chats: Chats
     host: Host
     metrics: Metrics
-    links: Links
 
 
 def parts_of(request: Request) -> Parts:
@@ -66,14 +60,6 @@ PartsDep = Annotated[Parts, Depends(_depend_on_parts)]
 
 router = APIRouter()
 _json = APIRouter(route_class=BoundedRoute)
-
-
-def _spelling(request: Request, body: GenerationRequest, spelled: Callable[[Made], str]) -> Layout:
-    """Return what puts an answer into JSON: with its images, or with their addresses."""
-    if body.response_format == "b64":
-        return spelled
-    linked = parts_of(request).links.of(caller_of(request), address_of(request), body.output_format)
-    return lambda made: spelled(linked(made))
 
 
 def _failures(*statuses: int) -> dict[int | str, dict[str, Any]]:
@@ -96,7 +82,7 @@ _STREAMED: dict[int | str, dict[str, Any]] = {
     **_ANSWERS,
 }
 _GENERATES: dict[str, Any] = {
-    "response_model": ImageResponse | BatchResponse | LinkResponse | LinkBatchResponse,
+    "response_model": ImageResponse | BatchResponse,
     "responses": _ANSWERS,
 }
 _FACADE: dict[str, Any] = {"responses": _ANSWERS}
@@ -110,30 +96,26 @@ _EDIT_BODY: dict[str, Any] = {"requestBody": {"content": {"multipart/form-data":
 @_json.post(wire.TEXT_TO_IMAGE, **_GENERATES)
 async def text_to_image(request: Request, body: TextToImageRequest, parts: PartsDep) -> Response:
     """Make images from a prompt."""
-    spelled = _spelling(request, body, native)
-    return await answer(request, partial(parts.service.text_to_image, body, caller_of(request), spelled))
+    return await answer(request, partial(parts.service.text_to_image, body, caller_of(request)))
 
 
 @_json.post(wire.IMAGE_TO_IMAGE, **_GENERATES)
 async def image_to_image(request: Request, body: ImageToImageRequest, parts: PartsDep) -> Response:
     """Make variations of an image."""
-    spelled = _spelling(request, body, native)
-    return await answer(request, partial(parts.service.image_to_image, body, caller_of(request), spelled))
+    return await answer(request, partial(parts.service.image_to_image, body, caller_of(request)))
 
 
 @_json.post(wire.IP_ADAPTER, **_GENERATES)
 async def ip_adapter(request: Request, body: IpAdapterRequest, parts: PartsDep) -> Response:
     """Make variations of an image that is also part of the prompt."""
-    spelled = _spelling(request, body, native)
-    return await answer(request, partial(parts.service.image_to_image, body, caller_of(request), spelled))
+    return await answer(request, partial(parts.service.image_to_image, body, caller_of(request)))
 
 
 @_json.post(wire.OPENAI_GENERATIONS, **_FACADE)
 async def openai_generations(request: Request, body: GenerationFields, parts: PartsDep) -> Response:
     """Make images from a prompt, asked for as OpenAI's Images API does."""
-    asked = facade.text_to_image(body)
-    spelled = _spelling(request, asked, facade.answer)
-    return await answer(request, partial(parts.service.text_to_image, asked, caller_of(request), spelled))
+    work = partial(parts.service.text_to_image, facade.text_to_image(body), caller_of(request), facade.answer)
+    return await answer(request, work)
 
 
 @router.post(wire.OPENAI_EDITS, openapi_extra=_EDIT_BODY, **_FACADE)
@@ -141,8 +123,8 @@ async def openai_edits(request: Request, parts: PartsDep) -> Response:
     """Make variations of an image, asked for as OpenAI's Images API does: a form."""
     kind, form = request.headers.get("Content-Type", ""), await request.body()
     body = await run_in_threadpool(facade.image_to_image, kind, form)
-    spelled = _spelling(request, body, facade.answer)
-    return await answer(request, partial(parts.service.image_to_image, body, caller_of(request), spelled))
+    work = partial(parts.service.image_to_image, body, caller_of(request), facade.answer)
+    return await answer(request, work)
 
 
 @_json.post(wire.CHAT, response_model=ChatResponse, responses=_STREAMED)
@@ -153,18 +135,6 @@ async def chat(request: Request, body: ChatRequest, parts: PartsDep) -> Response
         return await answer(request, work)
     usage = body.stream_options is not None and bool(body.stream_options.include_usage)
     return await answer_in_chunks(request, work, usage)
-
-
-@router.get(
-    wire.LINKS + "/{name}",
-    response_class=Response,
-    responses={200: {"content": {"image/*": {"schema": _FILE}}}, **_failures(401, 404)},
-)
-async def link(request: Request, name: str, parts: PartsDep) -> Response:
-    """Return an image that was asked for by address, to who asked for it."""
-    found = parts.links.find(name, caller_of(request))
-    headers = {"Cache-Control": "private, no-store", "X-Content-Type-Options": "nosniff"}
-    return Response(found.data, media_type=found.media_type, headers=headers)
 
 
 @router.get(wire.MODELS, responses=_failures(401, 503))

@@ -14,7 +14,7 @@ from starlette.concurrency import run_in_threadpool
 from pcevolve_server import tracing
 from pcevolve_server.errors import InvalidRequestError, NotFoundError, too_many_pixels
 from pcevolve_server.host import Host
-from pcevolve_server.http.rendering import MOST_BYTES, Answer, Layout, native, render
+from pcevolve_server.http.rendering import Answer, Layout, native, render
 from pcevolve_server.metrics import Metrics
 from pcevolve_server.settings import Settings
 from pcevolve_server.work import Completion, Recipe, Task, TextRecipe, TextTask
@@ -140,10 +140,6 @@ class Service:
         # Three bytes a pixel, four characters of base64 for them: what an incompressible batch would weigh.
         if body.n * width * height * 4 > limits.MAX_RESPONSE_BYTES:
             raise InvalidRequestError("n: too many images of this size for one answer")
-        if body.response_format == "url" and body.n * width * height * 3 > MOST_BYTES:
-            raise InvalidRequestError(
-                "n: too many images of this size to keep for one answer: ask for fewer, or for b64"
-            )
 
     async def _read(self, text: str) -> Image.Image:
         """Decode the image of a request; ``InvalidRequestError`` for what is none or too large."""
