@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from pcevolve.auditing import Audit
+from pcevolve.auditing import Audit, flows
+from pcevolve.auditing.flows import read_flows
 from pcevolve.egress.transport import ConnectionTroubleError, Incoming, Outgoing
+from pcevolve.errors import TranscriptError
 from support.forge import faults_of
 from support.provider import FakeProvider
 from support.recorder import Recorded
@@ -57,3 +59,36 @@ def test_a_capture_shows_a_refusal_that_the_api_never_gave(tmp_path: Path, skipp
     audit = Audit.of(tmp_path / "run", capture=capture)
     assert audit.holds is not bool(skipped)
     assert faults_of(tmp_path / "run") == []
+
+
+def test_a_capture_of_another_format_is_named_by_forty_characters(tmp_path: Path):
+    capture = tmp_path / "capture"
+    opened = {"event": "opened", "time": 0.0, "format": "x" * 41, "recorder": "r"}
+    capture.write_text(json.dumps(opened) + "\n")
+    with pytest.raises(TranscriptError, match=r"^capture line 1 was .* as 'x{40}': audit it with that version$"):
+        read_flows(capture)
+
+
+def test_a_capture_has_at_most_a_tebibyte_and_a_line_half_a_gibibyte(tmp_path: Path, monkeypatch):
+    read: list[int] = []
+
+    class Opened:
+        """A file without content."""
+
+        def __init__(self, path: Path, most: int) -> None:
+            read.append(most)
+
+        def __enter__(self) -> Opened:
+            return self
+
+        def __exit__(self, *error: object) -> None:
+            """Nothing is open."""
+
+        def readline(self, most: int) -> bytes:
+            read.append(most)
+            return b""
+
+    monkeypatch.setattr(flows, "open_file", Opened)
+    with pytest.raises(TranscriptError, match="does not begin with an opening line"):
+        read_flows(tmp_path / "capture")
+    assert read == [1_099_511_627_776, 536_870_912]

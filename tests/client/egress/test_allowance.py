@@ -202,6 +202,12 @@ def test_a_run_that_cannot_end_within_its_limits_is_refused_before_it_starts(
         meter.check(forecast, credit)
 
 
+def test_what_costs_just_what_may_be_spent_is_begun(tmp_path):
+    meter = Meter(Allowance(requests=10, cost=0.3, price=0.1), dialect("stability"), Transcript(tmp_path))
+    meter.check(Forecast(10, 3, 0.1 + 0.2), credit=0.3)  # 0.1 + 0.2 > 0.3 in floating point
+    meter.check(Forecast(10, 3, None), credit=0.0)
+
+
 HTML = b"<html><title>502 Bad Gateway</title></html>"
 SAYS_SO = b'{"error": {"message": "overloaded"}}'
 

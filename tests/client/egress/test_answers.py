@@ -43,6 +43,22 @@ def test_any_other_link_is_refused(link, reason):
         follow(FAR, link)
 
 
+@pytest.mark.parametrize(
+    ("api", "link"),
+    [
+        ("https://api.example", "https://img.example/a.png?b=c"),
+        ("https://api.example", "https://img.example:443/a.png"),
+        ("https://api.example", "https://cdn.example:8443/a.png"),
+        ("http://127.0.0.1:9", "http://127.0.0.1:80/a.png"),
+    ],
+)
+def test_a_link_to_a_host_of_the_plan_is_asked_for_as_it_stands_without_a_key(api, link):
+    plan = small_plan(api=api, image_hosts=("img.example", "127.0.0.1", "cdn.example:8443"))
+    asked = follow(plan, link)
+    assert (asked.method, asked.url, asked.body) == ("GET", link, b"")
+    assert {name.lower() for name, _ in asked.headers} == {"host", "user-agent", "accept", "accept-encoding"}
+
+
 @pytest.mark.parametrize(("side", "allowed"), [(1024, True), (1032, False)])
 def test_an_image_may_be_larger_than_asked_for_but_not_endlessly(side, allowed):
     made = [b"no image", images.encode(images.decode(png(1)).resize((side, side)))]
@@ -89,7 +105,12 @@ def test_a_name_that_is_longer_than_any_takes_no_time(name: str):
     assert time.process_time() - began < 1
 
 
-@pytest.mark.parametrize("link", ["https://cdn.example:x/a", "https://[::1/a", "https://cdn.example:99999/a"])
+def test_a_name_has_at_most_200_characters():
+    assert is_same_model("bundled", "x/" * 96 + "/bundled")
+    assert not is_same_model("bundled", "x/" * 96 + "//bundled")
+
+
+@pytest.mark.parametrize("link", ["https://cdn.example:x/a", "https://[::1/a", "https://cdn.example:0/a"])
 def test_a_link_that_no_library_can_read_is_refused(link):
     with pytest.raises(ProviderReplyError, match="link"):
         _parse(link)

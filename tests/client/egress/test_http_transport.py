@@ -27,6 +27,7 @@ from pcevolve.providers.dialect import WireRequest
 from pcevolve_shared import limits
 from support.certificates import self_signed
 from support.online import LocalServer, answer_json
+from support.provider import png
 
 
 class RawServer:
@@ -215,6 +216,10 @@ def answer(count: int, length: int, prefix: str = "", escaped: bool = False) -> 
 def test_bulk_that_is_no_image_is_refused(body):
     with pytest.raises(ProviderReplyError, match="longer than 1 MiB without its images"):
         require_mostly_images(body)
+
+
+def test_an_answer_that_is_an_image_may_be_long():
+    require_mostly_images(png(1) + b"\0" * 2**21)
 
 
 @pytest.mark.parametrize("prefix", ["", "data:image/png;base64,", "data:image/png;charset=utf-8;base64,"])

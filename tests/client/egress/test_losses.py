@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from pcevolve.egress.losses import Loss, LossCount, find_loss
 from pcevolve.egress.transport import ConnectionTroubleError, Incoming, Outgoing
 from pcevolve.errors import ClientError, ProviderError, ProviderRefusedError
-from pcevolve.providers.faults import fault
+from pcevolve.providers.faults import Fault, fault
 from pcevolve.transcript import RunReader
 from pcevolve.transcript.bodies import BodyRef
 from pcevolve.transcript.records import Answered, Failed
@@ -364,6 +364,19 @@ def fault_of(answer: Answered):
 )
 def test_the_rule_reads_what_is_on_record_and_nothing_else(outcomes, loss):
     assert find_loss(outcomes, fault_of) == loss
+
+
+@pytest.mark.parametrize(
+    ("statuses", "loss"),
+    [
+        ({300, 301, 308, 399, 401, 402, 403, 404, 408, 413, 425, 429}, None),
+        ({299, 400, 405, 406, 407, 409, 410, 412, 414, 415, 422, 424, 426, 428, 430, 451}, Loss(nth=3)),
+    ],
+)
+def test_by_their_statuses_faults_are_of_one_request_or_of_all(statuses, loss):
+    for status in statuses:
+        silent = Fault("", reason=None, passes=False, status=status)
+        assert find_loss([answered(500)] * 3, lambda _, silent=silent: silent) == loss, status
 
 
 @pytest.mark.parametrize(

@@ -134,6 +134,16 @@ def test_a_run_that_starts_from_a_release_sends_its_images_and_no_other(tmp_path
     assert images.from_base64(json.loads(provider.requests[-1].body)["image"]) == RELEASED[0]
 
 
+def test_what_may_begin_is_what_was_answered_or_is_due_and_nothing_before_there_is_a_plan(run):
+    policy = run.gate._policy
+    first, *_, last = run.plan.calls.values()
+    assert [policy.may_begin(each) for each in (first, last)] == [True, False]
+    run.gate.create(first)
+    assert policy.may_begin(first)
+    policy._state = None
+    assert not policy.may_begin(first)
+
+
 @pytest.mark.parametrize(
     ("name", "changes", "fault"),
     [

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
+from pcevolve.egress.transport import Incoming, Outgoing
 from pcevolve.errors import (
     EgressError,
     ProviderRefusedError,
     ProviderReplyError,
     ProviderUnreachableError,
+    TranscriptError,
     UnlistedHostError,
 )
+from pcevolve.transcript.records import Answered, Received
 from pcevolve_shared import limits
 from support.forge import faults_of
 from support.online import Reply, answer_json
-from support.provider import png
+from support.provider import FakeProvider, png
+from support.runs import SmallRun, small_plan
 
 
 @pytest.fixture
@@ -97,6 +103,41 @@ def test_an_image_beyond_all_bounds_is_refused(api, tmp_path):
     api.pictures.speak = lambda heard: Reply(200, png(1) + b"\0" * limits.MAX_IMAGE_BYTES)
     with pytest.raises(ProviderReplyError, match="more than 16 MiB"):
         api.open(tmp_path).evolve()
+
+
+SIX = small_plan(candidates=6, iterations=1, strengths=(0.8,), batch=1)
+EMPTY = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+
+
+def refuse_the_second(request: Outgoing) -> Incoming | None:
+    seed = json.loads(request.body)["seed"] if request.body else 0
+    return Incoming(400, (), b'{"error": "no"}') if seed == list(SIX.calls.values())[1].seed else None
+
+
+@pytest.mark.parametrize("refused", [True, False])
+@pytest.mark.parametrize("digest", [EMPTY, "0" * 64])
+def test_outputs_on_record_without_an_answer_are_believed_where_the_api_refused_them_all(
+    tmp_path, refused, digest
+):
+    provider = FakeProvider(refuse_the_second)
+    run = SmallRun.open(tmp_path, SIX, provider)
+    first, second, *_ = run.plan.calls.values()
+    run.gate.create(first)
+    run.transcript.append(Received(slot=second.slot, outputs=(digest,)))
+    if refused:
+        sent = run.transcript.list_sent()[-1]
+        run.transcript.append(sent.model_copy(update={"slot": second.slot}))
+        refusal = run.transcript.bodies.put(b'{"error": "no"}')
+        run.transcript.append(
+            Answered(slot=second.slot, status=400, headers=(), body=refusal, wire_bytes=9)
+        )
+    replay = run.gate._replies.replay
+    if refused and digest == EMPTY:
+        assert replay(second).outputs == [b""]
+    else:
+        with pytest.raises(TranscriptError, match="whose outputs are on record is there no more"):
+            replay(second)
+    assert len(provider.requests) == 2
 
 
 def test_no_link_is_followed_before_there_is_a_plan(api, tmp_path):

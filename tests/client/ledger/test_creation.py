@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import shutil
+import stat
 from pathlib import Path
 
 import pytest
 
 from pcevolve.errors import LedgerError
+from pcevolve.ledger import creation
 from pcevolve.ledger.ledger import Ledger
 from support.damage import assert_refused
 
@@ -75,3 +77,26 @@ def test_asking_for_a_ledger_that_is_not_there_makes_none(tmp_path):
     with pytest.raises(LedgerError, match="there is no ledger"):
         Ledger(tmp_path / "new" / "ledger.sqlite", create=False)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_new_ledger_is_closed_to_others(tmp_path):
+    path = tmp_path / "new" / "ledger.sqlite"
+    Ledger(path).close()
+    modes = {each.name: stat.S_IMODE(each.stat().st_mode) for each in (path.parent, *path.parent.iterdir())}
+    assert modes == {"new": 0o700, "ledger.sqlite": 0o600, "ledger.key": 0o600}
+
+
+def test_each_name_of_a_new_ledger_is_on_disk_before_the_next_is_given(tmp_path, monkeypatch):
+    """What a system may lose with its power is what came after the last ``fsync`` of a folder."""
+    on_disk: list[tuple[str, set[str]]] = []
+    monkeypatch.setattr(
+        creation, "sync_folder", lambda folder: on_disk.append((folder.name, {each.name for each in folder.iterdir()}))
+    )
+    path = tmp_path / "new" / "ledger.sqlite"
+    Ledger(path).close()
+    assert on_disk == [
+        (tmp_path.name, {"new"}),
+        ("new", {"ledger.sqlite.new", "ledger.key.new"}),
+        ("new", {"ledger.sqlite", "ledger.key.new"}),
+        ("new", {"ledger.sqlite", "ledger.key"}),
+    ]

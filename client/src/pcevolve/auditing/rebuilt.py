@@ -164,11 +164,7 @@ def _faults(released: RebuiltRelease, form: Form, *, images: bool) -> Iterator[s
     made = make_export_files(form, released.release, files, lambda path: (layout.release / path).read_bytes())
     for name, expected in made if images else ():
         path = layout.export(form) / name
-        if (
-            name != CARD
-            and path.is_file()
-            and (path.stat().st_size != len(expected) or path.read_bytes() != expected)
-        ):
+        if name != CARD and path.is_file() and not holds_bytes(path, expected):
             yield f"{EXPORTS[form]}/{name} is not what the release gives"
     yield from find_file_faults(layout.root, EXPORTS[form], due, "is not part of the dataset")
 

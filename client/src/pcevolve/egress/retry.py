@@ -120,10 +120,8 @@ class RetryPolicy:
         """Call until it succeeds, or patience ends (``ProviderUnreachableError``); ``asked`` is said in the message."""
         retrying = tenacity.Retrying(
             retry=tenacity.retry_if_exception_type(Busy),
-            stop=lambda state: (
-                _read_asked_seconds(_error_of(state)) > self._limit(_error_of(state))
-                or tenacity.stop_before_delay(self._limit(_error_of(state)))(state)
-            ),
+            # A pause that the API asks for is a part of the delay.
+            stop=lambda state: tenacity.stop_before_delay(self._limit(_error_of(state)))(state),
             wait=_pause,
             sleep=self.sleep,
             before_sleep=self._tell,
