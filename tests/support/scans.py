@@ -2,14 +2,30 @@
 
 from __future__ import annotations
 
+import io
+import re
 from pathlib import Path
 
 import numpy as np
+from PIL import Image
 
 from pcevolve.modality.images.files import RejectedImageError, read_image
 
 RAMP = np.arange(256, dtype=np.uint16).reshape(16, 16)
 NAME = "Mustermann^Erika"
+DISC, GROUND = (200, 100, 55), (20, 10, 235)
+"""RGB."""
+DISC_YBR, GROUND_YBR = (125, 89, 182), (39, 239, 115)
+"""These colours in YBR_FULL (DICOM PS3.3, C.7.6.3.1.2), calculated by hand."""
+
+
+def disc(inside: tuple[int, int, int], outside: tuple[int, int, int]) -> np.ndarray:
+    rows, columns = np.mgrid[:64, :64]
+    round_ = (rows - 32) ** 2 + (columns - 32) ** 2 < 400
+    return np.where(round_[..., None], inside, outside).astype(np.uint8)
+
+
+RGB, YBR = disc(DISC, GROUND), disc(DISC_YBR, GROUND_YBR)
 
 
 def save_scan(
@@ -47,3 +63,19 @@ def outcome(path: Path) -> str:
         return "{}x{}".format(*read_image(path)[0].size)
     except RejectedImageError as error:
         return str(error)
+
+
+def jpeg(values: np.ndarray, marked: bool = True, **how: object) -> bytes:
+    buffer = io.BytesIO()
+    Image.fromarray(values).save(buffer, "JPEG", quality=98, **how)
+    marks = rb"\xff[\xe0\xee]..(JFIF|Adobe)(?s:.*?)(?=\xff\xdb)"
+    return buffer.getvalue() if marked else re.sub(marks, b"", buffer.getvalue(), count=1)
+
+
+def jpeg_2000(values: np.ndarray, mixed: bool, lossless: bool = True) -> bytes:
+    buffer = io.BytesIO()
+    layers = {} if lossless else {"quality_mode": "rates", "quality_layers": [2]}
+    Image.fromarray(values).save(
+        buffer, "JPEG2000", irreversible=not lossless, mct=int(mixed), no_jp2=True, **layers
+    )
+    return buffer.getvalue()

@@ -65,7 +65,9 @@ def test_a_capture_of_another_format_is_named_by_forty_characters(tmp_path: Path
     capture = tmp_path / "capture"
     opened = {"event": "opened", "time": 0.0, "format": "x" * 41, "recorder": "r"}
     capture.write_text(json.dumps(opened) + "\n")
-    with pytest.raises(TranscriptError, match=r"^capture line 1 was .* as 'x{40}': audit it with that version$"):
+    with pytest.raises(
+        TranscriptError, match=r"^capture line 1 was .* as 'x{40}': audit it with that version$"
+    ):
         read_flows(capture)
 
 

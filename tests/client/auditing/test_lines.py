@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
+import hashlib
+from pathlib import Path
+
 import pytest
 
-from pcevolve.auditing.lines import KeyLength, Lines, OutOfPlaceError, RecordEndsError, collect, describe
+from pcevolve.auditing.lines import (
+    KeyLength,
+    Lines,
+    OutOfPlaceError,
+    RecordEndsError,
+    collect,
+    describe,
+    find_body_faults,
+)
 from pcevolve.errors import TranscriptError
 from pcevolve.transcript import RunReader
 from pcevolve.transcript.bodies import BodyRef
@@ -71,3 +82,53 @@ def test_faults_are_collected_until_something_stops_the_check():
     with pytest.raises(AssertionError):
         collect(found(AssertionError()))
     assert describe(FileNotFoundError(2, "No such file", "log")) == "log cannot be read: No such file"
+
+
+def faults_of_bodies(root: Path) -> list[str]:
+    return list(find_body_faults(RunReader.lenient(root)))
+
+
+def cut_off(root: Path) -> None:
+    """Leave a record as a killed process does: without its last line."""
+    log = root / "transcript" / "log.jsonl"
+    log.write_bytes(b"".join(log.read_bytes().splitlines(keepends=True)[:-1]))
+
+
+def test_only_a_record_that_was_cut_off_may_hold_what_was_stored_and_is_not_on_record(finished):
+    root = finished()
+    bodies = root / "transcript" / "bodies"
+    stored, half = bodies / hashlib.sha256(b"late").hexdigest(), bodies / f".{'0' * 64}.partial"
+    assert faults_of_bodies(root) == []
+    for path in (stored, half):
+        path.write_bytes(b"late")
+    assert faults_of_bodies(root) == [
+        f"transcript/bodies/{path.name} belongs to no record" for path in sorted((half, stored))
+    ]
+    cut_off(root)
+    assert faults_of_bodies(root) == []
+    for name in ("1" * 64, f".{'0' * 63}.partial", "x"):
+        (other := bodies / name).write_bytes(b"late")
+        assert faults_of_bodies(root) == [f"transcript/bodies/{name} belongs to no record"]
+        other.unlink()
+
+
+def test_a_stored_file_that_is_damaged_or_missing_is_told_whether_the_record_was_cut_off_or_not(finished):
+    root = finished()
+    run = RunReader.strict(root)
+    read = {
+        name
+        for each in run.entries
+        if isinstance(each.record, Sent | Answered)
+        for name in each.record.body.files
+    }
+    other = min(run.files - {f"bodies/{each}" for each in read} - {"log.jsonl"})
+    path = root / "transcript" / other
+    for _ in range(2):
+        held = path.read_bytes()
+        path.write_bytes(held + b"x")
+        assert [each for each in faults_of_bodies(root) if each.startswith(f"transcript/{other}: ")]
+        path.unlink()
+        assert f"transcript/{other} is missing" in faults_of_bodies(root)
+        path.write_bytes(held)
+        assert faults_of_bodies(root) == []
+        cut_off(root)

@@ -58,7 +58,10 @@ def test_answers_are_told_in_the_order_of_the_questions_and_no_more_are_under_wa
 def test_what_has_to_be_waited_for_by_nobody_is_told_in_its_place():
     for most in (1, 2):
         told = open_window(most).answers(
-            [1, 2, 3], lambda _: True, lambda each: Ready(each) if each == 2 else lambda: each, lambda _, got: -got
+            [1, 2, 3],
+            lambda _: True,
+            lambda each: Ready(each) if each == 2 else lambda: each,
+            lambda _, got: -got,
         )
         assert list(told) == [-1, 2, -3]
 

@@ -128,9 +128,7 @@ def test_outputs_on_record_without_an_answer_are_believed_where_the_api_refused_
         sent = run.transcript.list_sent()[-1]
         run.transcript.append(sent.model_copy(update={"slot": second.slot}))
         refusal = run.transcript.bodies.put(b'{"error": "no"}')
-        run.transcript.append(
-            Answered(slot=second.slot, status=400, headers=(), body=refusal, wire_bytes=9)
-        )
+        run.transcript.append(Answered(slot=second.slot, status=400, headers=(), body=refusal, wire_bytes=9))
     replay = run.gate._replies.replay
     if refused and digest == EMPTY:
         assert replay(second).outputs == [b""]

@@ -60,7 +60,9 @@ def test_an_api_that_asks_for_more_time_than_there_is_patience_is_not_waited_for
 
 
 def test_a_wait_of_all_the_patience_there_is_is_not_begun():
-    with pytest.raises(ProviderUnreachableError, match="no usable answer from the API after 1 attempts: HTTP 429"):
+    with pytest.raises(
+        ProviderUnreachableError, match="no usable answer from the API after 1 attempts: HTTP 429"
+    ):
         pauses_of("300", 300, lambda seconds: pytest.fail("slept"))
     assert pauses_of("299", 300) == [299]
 

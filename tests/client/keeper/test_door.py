@@ -27,7 +27,7 @@ class Answering:
 
     def __init__(self) -> None:
         self.asked: list[object] = []
-        self.refuses: ClientError | None = None
+        self.refuses: Exception | None = None
 
     def _note(self, asked: object) -> None:
         self.asked.append(asked)
@@ -155,6 +155,13 @@ def test_a_refusal_is_of_its_kind_and_its_text_stays_with_the_keeper(door, first
     assert refused.value.is_told
     assert refused.value.exit_code == 4
     assert [str(each) for each in door.told] == ["patient 4711 is spent"]
+
+
+def test_a_full_disk_is_told_the_owner_and_to_the_other_side_as_a_refusal(door):
+    door.keeper.refuses = OSError(28, "No space left on device", "/private/ledger.sqlite")
+    with pytest.raises(ClientError, match=r"^see above$"):
+        ASKED["release"][0](door.remote)
+    assert ["No space left" in str(each) for each in door.told] == [True]
 
 
 @pytest.mark.parametrize(

@@ -90,7 +90,9 @@ def test_each_name_of_a_new_ledger_is_on_disk_before_the_next_is_given(tmp_path,
     """What a system may lose with its power is what came after the last ``fsync`` of a folder."""
     on_disk: list[tuple[str, set[str]]] = []
     monkeypatch.setattr(
-        creation, "sync_folder", lambda folder: on_disk.append((folder.name, {each.name for each in folder.iterdir()}))
+        creation,
+        "sync_folder",
+        lambda folder: on_disk.append((folder.name, {each.name for each in folder.iterdir()})),
     )
     path = tmp_path / "new" / "ledger.sqlite"
     Ledger(path).close()

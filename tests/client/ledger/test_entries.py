@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 
+from pcevolve.ledger.entries import Listed
 from pcevolve.ledger.ledger import Ledger
 from pcevolve.privacy import FREE, Event
 from pcevolve.public.release import Receipt
@@ -41,3 +42,9 @@ def test_an_export_holds_every_receipt_and_nothing_private(path):
     assert [Receipt.from_dict(each) for each in exported["runs"][0]["receipts"]] == receipts
     hidden = [each.hex() for each in prints_in(path)]
     assert not any(each in json.dumps(exported) for each in [*hidden, "secret", '"units"', '"time"'])
+
+
+def test_a_listed_secret_bears_gaussian_noise_of_its_budget_and_nothing_where_nothing_may_be_learned():
+    assert Listed("print", most=1, budget=0.25).as_event() == Event("gaussian", "4", 1)
+    assert Listed("print", most=1, budget=0.25).as_event(3) == Event("gaussian", "4", 3)
+    assert Listed("print", most=1, budget=0.0).as_event(3) == FREE

@@ -8,7 +8,7 @@ import pytest
 
 from pcevolve.errors import BudgetError, LedgerError
 from pcevolve.ledger.account import Limits
-from pcevolve.ledger.ledger import Ledger
+from pcevolve.ledger.ledger import Ledger, Origin
 from pcevolve.privacy import Budget, Event
 from support.accounts import ONE, UNITS, account, budget, gaussian, images, never, outcome, pay, query
 
@@ -112,3 +112,28 @@ def test_what_a_run_has_paid_itself_counts_for_the_lifetime_of_its_units(path):
     pay(mine, 2)
     with pytest.raises(BudgetError, match="would spend epsilon=3 on one image, whose lifetime limit is 2 at"):
         mine.pay(query(3), [ONE], never)
+
+
+def test_a_run_is_found_by_as_much_of_its_id_as_tells_it_from_the_others_and_by_four_characters_at_least(
+    path,
+):
+    for run in ("abcd1111", "abcd2222", "abcd", "beef"):
+        pay(account(path, run=run, units=images(run.encode())), 1, run)
+    ledger = Ledger(path)
+    for begin, run in (("abcd", "abcd"), ("abcd1", "abcd1111"), ("abcd2222", "abcd2222"), ("beef", "beef")):
+        assert {row.run_id for row in ledger.history(begin)} == {run}
+    assert len(ledger.history()) == 4
+    for begin in ("abcd3", "abcd11111", "bee", "abc", ""):
+        with pytest.raises(LedgerError, match=f"the ledger knows no run {begin}: "):
+            ledger.history(begin)
+
+
+def test_what_began_in_a_folder_and_paid_is_found_by_the_folder(path, tmp_path):
+    ledger = Ledger(path)
+    for run, folder, pays in (("a", "one", True), ("b", "one", False), ("c", "two", True)):
+        limits, origin = budget(3), Origin(str(tmp_path / folder))
+        mine = ledger.account(run, images(run.encode()), "replace-one", limits, origin=origin).enrol()
+        if pays:
+            pay(mine, 1, run)
+    assert [row.run_id for row in ledger.find_paid(tmp_path / "one")] == ["a"]
+    assert ledger.find_paid(tmp_path) == []
