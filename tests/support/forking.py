@@ -16,12 +16,13 @@ import signal
 import socket
 import sys
 import threading
-import traceback
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
+
+from support.forked import fork_children, leave_after
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,8 @@ CLIENT = Command(
         "pcevolve.pages.report.page",
         "pcevolve.pages.wire.page",
         "pcevolve.session.execution",
-        "pcevolve.session.finished.judging",
+        "pcevolve.session.finished.whole",
+        "pcevolve.session.keeper",
         # what httpx and Pillow import on their first use
         "PIL.BmpImagePlugin",
         "PIL.GifImagePlugin",
@@ -149,7 +151,7 @@ class _Server:
         pid = os.fork()
         if pid == 0:
             self._forget(connection)
-            _become(self._command, Job(**json.loads(line)))
+            leave_after(lambda: _become(self._command, Job(**json.loads(line))))
         self._running[pid] = connection
         self._waiting.register(connection, selectors.EVENT_READ, lambda: self._abandon(pid))
         with suppress(BrokenPipeError):
@@ -196,18 +198,9 @@ class _Server:
                 connection.close()
 
 
-def _become(command: Command, job: Job) -> NoReturn:
-    """The forked process: what the interpreter does around ``main``."""
-    code = 1
-    try:
-        _prepare(command, job)
-        code = _run_to_the_end(command)
-    except BaseException:  # noqa: BLE001 - as the interpreter does; nothing of the server may run here
-        traceback.print_exc()
-    finally:
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(code)
+def _become(command: Command, job: Job) -> None:
+    _prepare(command, job)
+    importlib.import_module(command.module).main()
 
 
 def _prepare(command: Command, job: Job) -> None:
@@ -218,6 +211,8 @@ def _prepare(command: Command, job: Job) -> None:
     for descriptor, path in zip((1, 2), job.outputs, strict=True):
         os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), descriptor)
     sys.argv = [command.name, *job.arguments]
+    if command is CLIENT:
+        fork_children()
     if job.first:
         _function(job.first[0])(job.first[1])
 
@@ -227,27 +222,6 @@ def _function(name: str) -> Callable[..., object]:
     module, _, within = name.partition(":")
     found: Callable[..., object] = getattr(importlib.import_module(module), within)
     return found
-
-
-def _run_to_the_end(command: Command) -> int:
-    """The exit code of the command, when all its threads have ended."""
-    try:
-        importlib.import_module(command.module).main()
-    except SystemExit as leaving:
-        return _code(leaving.code)
-    finally:
-        for thread in threading.enumerate():
-            if thread is not threading.current_thread() and not thread.daemon:
-                thread.join()
-    return 0
-
-
-def _code(given: object) -> int:
-    """The interpreter's reading of the argument of ``sys.exit``."""
-    if given is None or isinstance(given, int):
-        return int(given or 0)
-    print(given, file=sys.stderr)
-    return 1
 
 
 def serve(name: str, address: str) -> None:

@@ -1,9 +1,9 @@
 """Client and server processes in milliseconds: forks of processes that have done the imports, one for each command.
 
 What runs is a process of its own: it has a process id, its own memory, environment, working directory and outputs, is
-killed by ``kill -9`` and ends with an exit code. It differs from a fresh start in three things: all modules are
-imported already, hash randomisation is the fork server's, and standard output is a file. Whatever depends on one of
-them starts the installed command instead.
+killed by ``kill -9`` and ends with an exit code. It differs from a fresh start in four things: all modules are
+imported already, hash randomisation is the fork server's, standard output is a file, and the processes of its run are
+forks as well (``support.forked``). Whatever depends on one of them starts the installed command instead.
 
 One pair of fork servers is enough for all workers of a session: the process that owns it hands its folder on.
 """
