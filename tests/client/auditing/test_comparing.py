@@ -19,6 +19,7 @@ from client.auditing.mutated import (
 )
 from pcevolve.auditing.comparing import ComparingGate
 from pcevolve.auditing.second_check import find_request_faults
+from pcevolve.egress.address import Address
 from pcevolve.egress.transport import Incoming, Outgoing
 from support.forge import Event, faults_of, forge
 from support.provider import FakeProvider
@@ -78,3 +79,13 @@ def test_after_a_refusal_every_request_still_has_the_same_key(refused: Path):
 
     forge(refused, lengthen)
     assert any("was sent with another key" in each for each in faults_of(refused))
+
+
+@pytest.mark.parametrize(("length", "fits"), [(5000, True), (5001, False)])
+def test_a_request_is_longer_than_it_is_written_down_by_a_key_of_at_most_5000_characters(
+    tmp_path: Path, length: int, fits: bool
+):
+    address = Address("http://127.0.0.1:9", "k" * length)
+    run = SmallRun.open(tmp_path, small_plan(), FakeProvider(), address=address)
+    run.finish()
+    assert any("its recorded length is wrong" in each for each in faults_of(tmp_path)) is not fits

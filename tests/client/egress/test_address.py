@@ -132,3 +132,9 @@ def test_a_key_that_travels_in_clear_over_a_network_is_warned_of(url, key, warns
     warning = Address(url, key).warning
     assert ("over plain http" in warning) == warns
     assert "kkkk" not in warning
+
+
+@pytest.mark.parametrize(("key", "found"), [("1234567", False), ("12345678", True)])
+def test_a_key_of_less_than_eight_characters_may_stand_in_an_answer_by_chance(key: str, found: bool):
+    answer = Incoming(200, (), f'{{"image": "{key}"}}'.encode())
+    assert Address("https://api.example", key).is_revealed_by(answer) is found

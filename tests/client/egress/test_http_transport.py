@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+import httpx
 import pytest
 
 from pcevolve.egress.address import Address, Route
@@ -249,3 +250,18 @@ def test_what_arrives_is_joined_up_to_its_bound_and_nothing_is_taken_beyond():
 )
 def test_only_answers_that_may_hold_images_may_be_long(target: str, success: bool, most: int):
     assert max_answer_bytes(target, success) == most
+
+
+@pytest.mark.parametrize(("seconds", "connect"), [(600.0, 10.0), (3.0, 3.0)])
+def test_an_address_that_is_not_there_is_waited_for_ten_seconds_at_most(monkeypatch, seconds, connect):
+    heard: list[httpx.Request] = []
+
+    def hear(transport: httpx.HTTPTransport, request: httpx.Request) -> httpx.Response:
+        heard.append(request)
+        raise httpx.ConnectTimeout("nobody there")
+
+    monkeypatch.setattr(httpx.HTTPTransport, "handle_request", hear)
+    with pytest.raises(ConnectionTroubleError, match="no connection in time"):
+        HttpTransport(seconds).send(Address("http://127.0.0.1:9").outgoing(REQUEST))
+    rest = dict.fromkeys(("read", "write", "pool"), seconds)
+    assert heard[0].extensions["timeout"] == {"connect": connect, **rest}

@@ -15,6 +15,7 @@ from pcevolve.encoders.files import PublicFrame
 from pcevolve.geometry.frame import (
     STEP,
     Frame,
+    FrameDoubt,
     _principal,
     idle_step,
     is_rounded_to,
@@ -303,3 +304,19 @@ def sums_with(frame: Frame, places: np.ndarray, place: int | None, target: int) 
     targets = [0, 1, *([] if place is None else [target])]
     private = PrivateEmbeddings(np.array(rows), np.array(targets), np.arange(len(rows)))
     return class_sums(frame.points(private.embeddings), private, 2, frame.radius)
+
+
+def test_a_frame_has_sixteen_axes_and_steps_of_a_512th():
+    rows = np.random.default_rng(5).normal(size=(200, 40))
+    assert Frame.of(rows).axes.shape == (40, 16)
+    assert Frame.of(np.full((3, 40), np.nan)).step == 1 / 512
+    line = Frame.of(np.array([[0.0, 1.0], [2.0, 1.0], [4.0, 1.0], [10.0, 1.0]]), most=1)
+    assert (line.radius, line.step) == (3.0, 2 / 512)  # the power of two below the radius
+    assert Frame.public(public()).axes.shape == (WIDTH, 16)
+
+
+def test_an_axis_may_be_off_by_a_quarter_of_the_machine_s_error_over_its_gap():
+    rows, weights = np.tile([3.0, 4.0, 0.0, 0.0], (9, 1)), np.array([10.0, 6.0, 5.0, 0.0])
+    doubt = FrameDoubt.of(rows, 2.0, np.zeros(4), np.eye(4, 2), weights)
+    assert doubt.reach == pytest.approx(4e-6 * 5, rel=1e-12)
+    assert doubt.reaches == pytest.approx(np.array([1 / 4, 1.0]) * 2 * 0.25 * 2e-5 * (3 + 2) / 4, rel=1e-12)

@@ -105,3 +105,12 @@ def test_variations_are_embedded_where_candidates_are_judged_by_them() -> None:
     used = chooser(lookahead=1)
     bring(used, list(used.plan.lookaheads(0)))
     assert used.encoder.seen == 6
+
+
+def test_what_was_never_received_is_embedded_when_it_is_asked_for_and_once() -> None:
+    used = chooser()
+    asked = [Candidate(name, "cut", 0, None, name) for name in ("a", "b", "a")]
+    found = used.embed(asked)
+    assert (found.shape, used.encoder.seen) == ((3, 3), 2)
+    assert np.array_equal(used.embed(asked[:1]), found[2:])
+    assert used.encoder.seen == 2

@@ -126,3 +126,11 @@ def test_a_promise_names_what_a_privacy_unit_moves_under_both_relations(name):
 
 def test_the_promise_of_an_appearance_names_its_sensitivity():
     assert "of L2 sensitivity 1 under add-remove and 2 under replace-one" in APPEARANCE
+
+
+@pytest.mark.parametrize(
+    ("name", "accesses"),
+    [("aug-pe", [1]), ("secpe", [1]), ("dp-means", [0, 1]), ("pe", []), ("pcevolve", [])],
+)
+def test_without_rounds_the_dataset_s_selection_alone_is_paid_for(name, accesses):
+    assert [*find_method(name).accesses(Budget(Fraction(10), 1e-5), scope(iterations=0))] == accesses

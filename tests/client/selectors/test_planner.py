@@ -114,3 +114,22 @@ def test_the_means_lift_is_that_of_simulated_spheres(relation, multiplier):
     others = generator.normal(size=100_000) / math.sqrt(coordinates)  # cosines of random directions
     chosen = (cosines > np.quantile(others, 0.9)).mean()
     assert means_lift(event("gaussian", multiplier), scope) == pytest.approx(chosen, abs=0.03)
+
+
+@pytest.mark.parametrize(
+    ("name", "relation", "sigma", "unit"),
+    [
+        ("pe", "add-remove", 4.0, "votes"),
+        ("pe", "replace-one", 4 * math.sqrt(2), "votes"),
+        ("dp-means", "add-remove", 2.0, "clip radii R"),  # deviations are clipped to half the radius
+    ],
+)
+def test_a_plan_says_the_deviation_of_its_noise_and_of_what(name, relation, sigma, unit):
+    planned = plan_for_noise(Fraction(4), 1e-5, find_method(name), replace(SCOPE, relation=relation))
+    assert planned.sigma == pytest.approx(sigma)
+    assert planned.sigma_unit == unit
+
+
+def test_a_plan_of_draws_says_no_deviation():
+    planned = plan(Budget(Fraction(10)), find_method("pcevolve"), SCOPE)
+    assert (planned.sigma, planned.sigma_unit) == (None, None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -60,3 +61,9 @@ def test_one_event_of_the_selector_s_mechanism_pays_for_its_accesses_and_nothing
     for mechanism, accesses in (("exponential", 3), ("gaussian", 1)):
         with pytest.raises(ValueError, match=r"an event 'gaussian' x 3 does not pay for this selector's"):
             require_mechanism(event, mechanism, accesses)
+
+
+def test_of_a_class_whose_candidates_cannot_be_used_all_can_be_chosen():
+    pools = (np.array([[0.0, 1.0], [np.nan, 1.0], [np.inf, 1.0], [2.0, 1.0]]), np.full((2, 2), np.nan))
+    scene = replace(SCENE, pools=pools)
+    assert [scene.entrants(target).tolist() for target in (0, 1)] == [[0, 3], [0, 1]]

@@ -102,3 +102,16 @@ def test_the_noise_has_the_deviation_that_was_paid_for():
     measured = float(middle.std(axis=0, ddof=1).mean())
     assert abs(measured / (trusted * sigma) - 1) < 4 / math.sqrt(2 * middle.size) + 0.02
     assert abs(measured / (0.7 * trusted * sigma) - 1) > 0.2
+
+
+@pytest.mark.parametrize(("relation", "sigma"), [("replace-one", 2.0), ("add-remove", 1.0)])
+def test_the_noise_of_an_appearance_is_the_multiplier_times_the_sensitivity(relation, sigma):
+    assert sum_looks(PICTURES, relation, Event("gaussian", "1"))[1] == pytest.approx(sigma, rel=1e-9)
+    assert sum_looks(PICTURES, relation, Event("gaussian", "1/2"))[1] == pytest.approx(sigma / 2, rel=1e-9)
+
+
+def test_a_noisy_appearance_is_drawn_towards_the_guess_by_the_noise_against_a_variance_of_a_tenth():
+    pictures = PICTURES[:4]  # none of them clipped
+    found = release(pictures, Event("gaussian", "1"), "add-remove", Observer())
+    mean = np.mean([Appearance.of(each).vector for each in pictures], axis=0)
+    assert found.vector == pytest.approx(0.5 + 0.1 / (0.1 + 1 / 16) * (mean - 0.5), abs=1e-6)

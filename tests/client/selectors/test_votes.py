@@ -9,7 +9,9 @@ import pytest
 
 from pcevolve.dp.mechanisms import SeededNoise
 from pcevolve.privacy import Event
-from pcevolve.selectors.votes import ExponentialVotes, Votes, cast_votes, count_units
+from pcevolve.selectors import METHODS
+from pcevolve.selectors.votes import ExponentialVotes, Votes, cast_votes, count_units, histogram_lift
+from support.contract import scope
 from support.neighbours import World, records_of
 
 NAN = math.nan
@@ -117,3 +119,18 @@ def test_where_they_are_drawn_it_is_in_proportion_to_what_the_threshold_leaves()
     assert not drawn[[2, 4]].any()
     assert keep_best(8, drawn=True) == keep_best(8, drawn=True)  # by a public seed
     assert set(keep_best(400, drawn=True, threshold=100.0)) == {0, 1, 2, 3}  # at random where nothing is left
+
+
+def test_draws_hide_one_vote_that_goes_or_two_that_change():
+    drawn, noisy = METHODS["pe-em"].sensitivity, METHODS["pe"].sensitivity
+    assert [drawn.of(each) for each in ("add-remove", "replace-one")] == [1.0, 2.0]
+    assert [noisy.of(each) for each in ("add-remove", "replace-one")] == pytest.approx([1.0, math.sqrt(2)])
+    assert {drawn.unit, noisy.unit} == {"votes"}
+
+
+def test_a_histogram_s_lift_counts_the_empty_bins_of_the_best_tenth_and_of_the_rest():
+    """Two of the best three have a vote of 1, and a bin with v votes keeps what N(v, 1) has above 0."""
+    found = histogram_lift((Event("gaussian", "1"),), scope(candidates=30, shots=2, relation="add-remove"))
+    empty, one = 0.398942280, 1.083315470
+    good = 2 * one + 1 * empty
+    assert found == pytest.approx(good / (good + 27 * empty), rel=1e-6)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import struct
 import time
+import zlib
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from PIL import Image, ImageCms
 
-from pcevolve.modality.images.files import STORED_SIDE, RejectedImageError, digest_pixels, examine, read_image
+from pcevolve.modality.images.files import RejectedImageError, digest_pixels, examine, read_image
 from support.examples import examples
 from support.pictures import disc, expect_refusal, greys, save, tiff
 
@@ -123,13 +124,15 @@ def test_transparency_is_laid_over_white_and_an_image_of_nothing_else_is_refused
 def test_what_is_too_small_or_too_narrow_to_show_anything_is_refused(tmp_path, size, told, suffix):
     noise().resize(size).save(tmp_path / f"x.{suffix}")
     expect_refusal(tmp_path / f"x.{suffix}", told)
+    noise().resize((8, 160)).save(tmp_path / f"x.{suffix}")
+    assert read_image(tmp_path / f"x.{suffix}")[0].size == (8, 160)
 
 
 def test_large_images_are_kept_smaller_but_fingerprinted_whole(tmp_path):
-    large = Image.new("RGB", (STORED_SIDE * 2, 200), "red")
+    large = Image.new("RGB", (2048, 200), "red")
     large.save(tmp_path / "x.png")
     image, unit = read_image(tmp_path / "x.png")
-    assert image.size == (STORED_SIDE, 100)
+    assert image.size == (1024, 100)
     assert unit == digest_pixels(large)
 
 
@@ -235,7 +238,7 @@ def test_pixels_of_an_unlikely_shape_are_refused_and_large_pictures_are_stretche
         tmp_path / "x.png", "says that its pixels are 72.6923 times as high as wide; stretch it, or save it"
     )
     noise(800, 600).save(tmp_path / "y.png", dpi=(200, 100))
-    assert examine(tmp_path / "y.png").image.size == (round(800 * STORED_SIDE / 1200), STORED_SIDE)
+    assert examine(tmp_path / "y.png").image.size == (683, 1024)
 
 
 def test_several_views_in_a_jpeg_are_refused_and_previews_are_not(tmp_path):
@@ -254,3 +257,60 @@ def test_several_views_in_a_jpeg_are_refused_and_previews_are_not(tmp_path):
 def test_a_transparent_value_among_16_bits_is_refused_and_not_shown_as_grey(tmp_path):
     Image.fromarray(disc(40000, 500)).save(tmp_path / "x.png", transparency=500)
     expect_refusal(tmp_path / "x.png", "has a transparent value among those of 16 bits")
+
+
+def test_a_file_has_at_most_256_mebibytes(tmp_path):
+    for size, told in (
+        (268_435_457, "is larger than 256 MiB; scale it down"),
+        (268_435_456, r"(?!is larger)"),
+    ):
+        with (tmp_path / "x.png").open("wb") as file:
+            file.truncate(size)
+        expect_refusal(tmp_path / "x.png", told)
+
+
+@pytest.mark.parametrize(
+    ("width", "told"), [(8001, "has 8001x8000 pixels, limit 64,000,000; scale it down"), (8000, r"(?!has)")]
+)
+def test_an_image_has_at_most_64_million_pixels_by_its_header(tmp_path, width, told):
+    buffer = io.BytesIO()
+    noise().save(buffer, "PNG")
+    head = b"IHDR" + struct.pack(">LL", width, 8000) + buffer.getvalue()[24:29]
+    data = buffer.getvalue()[:12] + head + struct.pack(">L", zlib.crc32(head)) + buffer.getvalue()[33:]
+    (tmp_path / "x.png").write_bytes(data)
+    expect_refusal(tmp_path / "x.png", told)
+
+
+@pytest.mark.parametrize(("alpha", "shown"), [(7, False), (8, True)])
+def test_of_an_image_something_must_be_seen(tmp_path, alpha, shown):
+    image = noise().convert("RGBA")
+    image.putalpha(alpha)
+    image.save(tmp_path / "x.png")
+    if shown:
+        assert read_image(tmp_path / "x.png")[0].size == (24, 16)
+    else:
+        expect_refusal(tmp_path / "x.png", "is fully transparent")
+
+
+@pytest.mark.parametrize(("size", "pages"), [(65_536, "2"), (65_537, "several")])
+def test_pages_of_files_up_to_64_kibibytes_are_counted(tmp_path, size, pages):
+    first = Image.new("RGB", (16, 16))
+    first.save(tmp_path / "x.tif", save_all=True, append_images=[first])
+    with (tmp_path / "x.tif").open("r+b") as file:
+        file.truncate(size)
+    expect_refusal(tmp_path / "x.tif", f"holds {pages} pages or frames")
+
+
+@pytest.mark.parametrize(
+    ("density", "size"),
+    [((101, 100), (64, 64)), ((102, 100), (64, 65)), ((100, 10), (64, 640)), ((10, 100), (640, 64))],
+)
+def test_pixels_are_stretched_from_a_hundredth_to_ten_times(tmp_path, density, size):
+    Image.fromarray(disc(200, 20, np.uint8)).save(tmp_path / "x.jpg", dpi=density)
+    assert examine(tmp_path / "x.jpg").image.size == size
+
+
+@pytest.mark.parametrize("density", [(101, 10), (10, 101)])
+def test_pixels_of_more_than_ten_times_are_refused(tmp_path, density):
+    Image.fromarray(disc(200, 20, np.uint8)).save(tmp_path / "x.jpg", dpi=density)
+    expect_refusal(tmp_path / "x.jpg", "says that its pixels are")
