@@ -47,10 +47,7 @@ PLAIN = {
     "pcevolve.config.providers": "declarations alone, which config/test_config.py reads",
     "pcevolve.interface.options": "written by make docs-options, which cli/test_reference.py compares",
     "pcevolve_shared.limits": "numbers alone, written out where they bound, as in shared/test_wire.py",
-    "pcevolve.keeper.protocol": "messages alone, which session/test_keeper.py sends",
     "pcevolve.processes.child": "the first lines of a process: processes/test_launcher.py",
-    "pcevolve.session.asking": "two processes of a run: session/test_keeper.py",
-    "pcevolve.session.finished.recalling": "two processes of a run: session/test_keeper.py, tests/system",
     "pcevolve.session.notes": "two processes of a run: session/test_keeper.py",
 }
 """Modules without a test file of their own, and why."""

@@ -70,6 +70,7 @@ def test_a_line_that_is_no_message_is_refused(ends, line):
 
 
 def test_no_line_is_read_that_is_longer_than_a_message_may_be(ends, monkeypatch):
+    assert pipe.MOST_BYTES == 134_217_728
     monkeypatch.setattr(pipe, "MOST_BYTES", 100)
     one, other = ends
     one.send("long", '"' + "x" * 200 + '"')

@@ -5,13 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from pcevolve.privacy import Event
 from pcevolve.selectors import Measurement
-from pcevolve.selectors.cells import Cells
+from pcevolve.selectors.cells import Cells, choose_cells
 from pcevolve.selectors.scene import PrivateEmbeddings, Scene
+from support.contract import scope
 from support.examples import examples
 from support.neighbours import Observer
 
@@ -97,3 +99,14 @@ def test_a_release_of_another_number_of_cells_is_none():
     assert Cells().could_measure(measured, scene, FINE)
     assert not Cells().could_measure(measured, replace(scene, cells=3), FINE)
     assert not Cells().could_measure(measured, replace(scene, cells=None), FINE)
+
+
+@pytest.mark.parametrize(
+    ("share", "initial", "cells"),
+    [(1.0, 1000, 100), (0.5, 1000, 50), (1.0, 70, 70), (0.1, 1000, 12), (0.1, 8, 8)],
+)
+def test_the_average_cell_counts_two_deviations_of_noise_and_there_are_a_dozen_at_least(
+    share, initial, cells
+):
+    sizes = scope(shots=400, relation="add-remove")
+    assert choose_cells(Event("gaussian", "2"), sizes, share, initial) == cells

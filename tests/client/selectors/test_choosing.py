@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -13,7 +14,7 @@ from pcevolve.errors import ModelError
 from pcevolve.evolution import Pool
 from pcevolve.public.calls import Call
 from pcevolve.public.release import Candidate
-from pcevolve.selectors import find_method
+from pcevolve.selectors import Scene, find_method
 from pcevolve.selectors.choosing import Chooser, find_frame
 from pcevolve_shared import images
 from support.runs import small_plan
@@ -114,3 +115,26 @@ def test_what_was_never_received_is_embedded_when_it_is_asked_for_and_once() -> 
     assert (found.shape, used.encoder.seen) == ((3, 3), 2)
     assert np.array_equal(used.embed(asked[:1]), found[2:])
     assert used.encoder.seen == 2
+
+
+@pytest.mark.parametrize(("gaps", "matched"), [((3.0, 1.0), True), ((1.0, 3.0), False), ((2.0, 2.0), False)])
+def test_of_two_looks_the_one_whose_picks_lie_nearer_is_taken_and_of_equal_ones_that_which_came(
+    gaps, matched
+):
+    def place(gap: float) -> Scene:
+        pools = (np.full((2, 1), gap), np.full((2, 1), -gap))
+        return Scene(("cut", "good"), pools, 1, 10, 1, 0, 7, "replace-one")
+
+    scenes = [place(gap) for gap in gaps]
+    used = chooser()
+    used = replace(
+        used, selector=SimpleNamespace(pick=lambda _, scene: [np.array([scenes.index(scene)])] * 2)
+    )
+    made = {
+        label: tuple(Candidate(f"{label}-{k}", label, 0, None, f"{k}" * 64) for k in range(2))
+        for label in ("cut", "good")
+    }
+    measured = {"centre": np.zeros(1), "axes": np.eye(1), "means": np.zeros((2, 1))}
+    choices, values = used.choose(measured, scenes, Pool(made))
+    assert [each.chosen[0].id for each in choices] == [f"cut-{int(matched)}", f"good-{int(matched)}"]
+    assert values == ((1.0,) if matched else (0.0,))

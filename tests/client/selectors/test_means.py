@@ -10,12 +10,13 @@ from scipy.spatial.distance import cdist
 
 from pcevolve.dp.mechanisms import SeededNoise
 from pcevolve.encoders.files import PublicFrame
-from pcevolve.geometry.frame import MOST_AXES, Frame
+from pcevolve.geometry.frame import Frame
 from pcevolve.geometry.ruler import Ruler
 from pcevolve.privacy import Event
 from pcevolve.selectors import METHODS, PrivateEmbeddings, Scene
-from pcevolve.selectors.means import Means, _count_best, _score, aims_of, means_of, spread
+from pcevolve.selectors.means import Means, _count_best, _score, aims_of, means_lift, means_of, spread
 from pcevolve.selectors.sums import clip, typical
+from support.contract import scope
 
 NOISELESS = (Event("gaussian", f"1/{10**12}"),)
 
@@ -162,8 +163,8 @@ def make_frame(seed: int = 1, width: int = 32, axes: int = 20) -> PublicFrame:
 
 def test_a_frame_that_the_encoder_brings_does_not_depend_on_the_candidates():
     frame, data = Frame.public(make_frame()), records_in(clouds(4))
-    assert frame.axes.shape == (32, MOST_AXES)
-    assert frame.radius == make_frame().radii[MOST_AXES - 1]
+    assert frame.axes.shape == (32, 16)
+    assert frame.radius == make_frame().radii[15]
     for pools in (clouds(1), [np.full((3, 32), np.nan)] * 3):
         scene = scene_of(pools, frame=frame)
         measured = Means().measure(data, scene, CENTRED, SeededNoise(1))
@@ -191,3 +192,9 @@ def test_a_score_is_the_squared_distance_less_half_the_nearest_other_mean_s_and_
 @pytest.mark.parametrize(("entrants", "best"), [(100, 10), (101, 11), (40, 4), (41, 5), (20, 4), (3, 3)])
 def test_diversity_decides_among_a_tenth_of_a_class_s_candidates_and_no_fewer_than_are_wanted(entrants, best):
     assert _count_best(scene_of([np.zeros((1, 1))]), entrants) == best
+
+
+def test_a_lone_candidate_is_the_best():
+    sizes = scope(candidates=1)
+    assert means_lift((Event("gaussian", "1"),), sizes) == 1
+    assert 0.5 < means_lift((Event("gaussian", "1"),), scope(candidates=100)) < 1

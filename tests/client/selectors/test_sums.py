@@ -12,9 +12,11 @@ import pytest
 from PIL import Image
 
 from pcevolve.dp.mechanisms import Noise, SecureNoise
+from pcevolve.geometry.frame import Frame
 from pcevolve.modality.images.appearance import Appearance, measure_appearances
 from pcevolve.privacy import Event
-from pcevolve.selectors.sums import release_appearance
+from pcevolve.selectors.scene import PrivateEmbeddings, Scene
+from pcevolve.selectors.sums import CentreFirst, release_appearance
 from support.neighbours import Observer
 
 PRIOR = Appearance(*[0.5] * 6)
@@ -115,3 +117,29 @@ def test_a_noisy_appearance_is_drawn_towards_the_guess_by_the_noise_against_a_va
     found = release(pictures, Event("gaussian", "1"), "add-remove", Observer())
     mean = np.mean([Appearance.of(each).vector for each in pictures], axis=0)
     assert found.vector == pytest.approx(0.5 + 0.1 / (0.1 + 1 / 16) * (mean - 0.5), abs=1e-6)
+
+
+def test_deviations_before_they_were_drawn_to_the_candidates_are_found_again_where_enough_was_kept_of_them():
+    random = np.random.default_rng(3)
+    pools = tuple(
+        random.normal(size=(60, 8)) * np.geomspace(3, 0.001, 8) + 2 * np.eye(8)[k] for k in range(2)
+    )
+    scene = Scene(("cut", "good"), pools, 4, 10, iteration=1, iterations=3, seed=7, relation="add-remove")
+    frame, events, noise = (
+        Frame.of(np.concatenate(pools)),
+        (Event("gaussian", "1"), Event("gaussian", "2")),
+        Observer(),
+    )
+    private = PrivateEmbeddings(random.normal(size=(20, 8)), np.repeat([0, 1], 10), np.arange(20))
+    released = CentreFirst(frame, scene, events)
+    measured = released.release(private, noise)
+    (_, pooled, first), (_, sums, second) = noise.asked
+    assert (first, second) == pytest.approx((frame.radius, frame.radius))  # 1 R, and 2 times R / 2
+    assert np.linalg.norm(pooled) <= 20 * frame.radius
+    found, sigma = released.recover_noisy_deviations(measured)
+    assert sigma == pytest.approx(second / 10)
+    told = frame.shrinkage(sigma) * sigma > frame.radius / 64 / 512
+    assert 1 < told.sum() < 8
+    assert found.shape == (2, told.sum())
+    assert np.abs(found - sums[:, told] / 10).max() < 0.02 * sigma / frame.shrinkage(sigma)[told].min()
+    assert released.deviation_noise == pytest.approx(np.linalg.norm(frame.shrinkage(sigma) * sigma))

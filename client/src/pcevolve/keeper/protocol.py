@@ -19,8 +19,6 @@ from pcevolve.public.release import Receipt
 from pcevolve.public.settings import Digest
 from pcevolve.public.usefulness import Assessment
 
-MOST_BYTES: Final = 64 * 2**20
-"""Of a message: a measurement has 8 bytes for each of at most some million candidates."""
 MOST_OUTPUTS: Final = 4096
 """Of one call."""
 Iteration = Annotated[int, Field(ge=0, le=10_000)]
