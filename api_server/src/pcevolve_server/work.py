@@ -6,12 +6,16 @@ import hashlib
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal, Protocol, TypeAlias, TypeGuard
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, TypeGuard
 
 from PIL import Image
 
 from pcevolve_server.errors import GenerationError, InvalidRequestError
 from pcevolve_shared.wire import ModelInfo
+
+if TYPE_CHECKING:  # NumPy takes a tenth of a second to import
+    import numpy as np
+    from numpy.typing import NDArray
 
 
 @dataclass(frozen=True)
@@ -85,16 +89,23 @@ class Picture:
     """The outcome of a task.
 
     Attributes:
-        image: ``None`` if the safety checker refused every try.
+        made: The image, or its pixels, uint8 ``(height, width, 3)``; ``None`` if the safety checker refused every try.
         cut_tokens: Tokens of the prompt beyond what the text encoder reads, dropped from its end.
         refused: Tries that the safety checker refused.
         seconds: Its share of each stage of the run that made it; empty where nobody measures.
     """
 
-    image: Image.Image | None
+    made: Image.Image | NDArray[np.uint8] | None
     cut_tokens: int = 0
     refused: int = 0
     seconds: Mapping[str, float] = field(default_factory=dict, compare=False)
+
+    @property
+    def image(self) -> Image.Image | None:
+        """The image, made of pixels where it is asked for: the model's thread runs the next batch meanwhile."""
+        if self.made is None or isinstance(self.made, Image.Image):
+            return self.made
+        return Image.fromarray(self.made)
 
 
 IsCancelled = Callable[[], bool]

@@ -2,13 +2,16 @@
 
 import base64
 import io
+import threading
 
 import numpy as np
 import pytest
 from PIL import Image
 
+from pcevolve_server.diffusion import generator as generators
 from pcevolve_server.diffusion import traits
 from pcevolve_server.errors import AbandonedError
+from pcevolve_shared import images
 from support.drawing import noise_image, pixels, tasks
 from support.model_zoo import EDITS, ZOO
 from support.tiny_model import load
@@ -151,3 +154,37 @@ def test_a_run_that_nobody_waits_for_ends_within_a_step_and_the_next_one_runs(lo
         assert len(done) > 1
     finally:
         hook.remove()
+
+
+@pytest.mark.parametrize("kind", ["sd15", "flux-dev"])
+def test_the_model_s_thread_draws_and_neither_makes_images_of_pixels_nor_files_of_images(
+    loaded, serve, monkeypatch, kind
+):
+    """The next run would wait for it."""
+    places = []
+
+    def watch(owner, name):
+        work = getattr(owner, name)
+
+        def watched(*positional, **named):
+            places.append((name, threading.current_thread().name.partition("_")[0]))
+            return work(*positional, **named)
+
+        monkeypatch.setattr(owner, name, watched)
+
+    watch(loaded(kind).text_to_image.vae, "decode")
+    watch(Image, "fromarray")
+    watch(images, "encode")
+    with serve(loaded(kind)) as client:
+        answer = post(client, "text-to-image", width=256, height=256, steps=1, n=2)
+    assert answer.status_code == 200
+    assert {name for name, thread in places if thread == "model"} == {"decode"}
+    assert [name for name, thread in places if thread != "model"] == ["fromarray", "encode"] * 2
+
+
+def test_the_tokens_of_a_prompt_are_counted_once_a_run(generator, monkeypatch):
+    counted = []
+    monkeypatch.setattr(generators, "cut_tokens", lambda _, prompt: counted.append(prompt) or 3)
+    made = generator.create(tasks(RECIPE, 1, 2, 3) + tasks(RECIPE, 4, prompt="dog"))
+    assert [each.cut_tokens for each in made] == [3] * 4
+    assert sorted(counted) == ["a cat", "dog"]

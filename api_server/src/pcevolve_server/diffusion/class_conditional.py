@@ -152,7 +152,7 @@ class ClassConditionalGenerator:
             if not torch.isfinite(values).all():  # clipped, what is infinite would be black or white
                 raise NotFiniteError
             made = (values / 2 + 0.5).clamp(0, 1).permute(0, 2, 3, 1).float().cpu().numpy()
-        return [Picture(Image.fromarray(each)) for each in (made * 255).round().astype(np.uint8)]
+        return [Picture(each) for each in (made * 255).round().astype(np.uint8)]
 
 
 @dataclass(frozen=True)

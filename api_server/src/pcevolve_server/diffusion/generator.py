@@ -12,13 +12,13 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import torch
 from diffusers import DiffusionPipeline, SchedulerMixin
-from PIL import Image
 from torch import nn
 
 from pcevolve_server.diffusion import schedulers, traits
@@ -28,6 +28,7 @@ from pcevolve_server.diffusion.encodings import (
     MOST_BYTES,
     ImageEncodings,
     Prompt,
+    Reader,
     cut_tokens,
     find_readers,
     stack_prompts,
@@ -169,7 +170,7 @@ class DiffusionGenerator:
         levels = schedulers.levels(scheduler)
         kept = schedulers.level_of_strength(scheduler, recipe.strength)
         if kept == 0:
-            return [self._picture(task, task.start()) for task in tasks]
+            return [Picture(task.start(), cut_tokens(self._readers, task.prompt)) for task in tasks]
         # All noise: nothing of the image is left, so it is a creation, with the same bits as one.
         if kept == levels:
             return self.create(tasks, is_cancelled)
@@ -230,13 +231,14 @@ class DiffusionGenerator:
 
     def _pictures(self, tasks: Sequence[Task], arrays: np.ndarray) -> list[Picture]:
         share = {stage: seconds / len(tasks) for stage, seconds in self.stages.seconds().items()}
+        cut = {prompt: cut_tokens(self._readers, prompt) for prompt in {task.prompt for task in tasks}}
         return [
-            replace(self._picture(task, Image.fromarray(array)), seconds=share)
-            for task, array in zip(tasks, arrays, strict=True)
+            Picture(array, cut[task.prompt], seconds=share) for task, array in zip(tasks, arrays, strict=True)
         ]
 
-    def _picture(self, task: Task, image: Image.Image) -> Picture:
-        return Picture(image, cut_tokens(find_readers(self.text_to_image), task.prompt))
+    @cached_property
+    def _readers(self) -> list[Reader]:
+        return find_readers(self.text_to_image)
 
 
 def _ends_when(is_cancelled: IsCancelled) -> Callable[..., dict[str, Any]]:

@@ -54,14 +54,14 @@ class SafeGenerator:
 
     def create(self, tasks: Sequence[Task], is_cancelled: IsCancelled = never_cancelled) -> list[Picture]:
         """Make pictures by the verb of their recipe; one that was flagged on every try has no image."""
-        pictures = [Picture(image=None) for _ in tasks]
+        pictures = [Picture(None) for _ in tasks]
         # Only flagged ones are tried again, with a seed of their own for each
         # try: the others must not change by company.
         open_places = list(range(len(tasks)))
         for attempt in range(self._retries + 1):
             tries = [tasks[place].retry(attempt) if attempt else tasks[place] for place in open_places]
             made = generate(self._inner, tries, is_cancelled)
-            flags = self._checker.flag([picture.image for picture in made if picture.image is not None])
+            flags = self._checker.flag([image for picture in made if (image := picture.image) is not None])
             for place, picture, flag in zip(open_places, made, flags, strict=True):
                 pictures[place] = (
                     Picture(None, picture.cut_tokens, attempt + 1)

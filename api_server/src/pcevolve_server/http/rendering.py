@@ -56,9 +56,10 @@ def render(
 
 
 def _encode(picture: Picture, body: GenerationRequest) -> str | None:
-    if picture.image is None:
+    image = picture.image
+    if image is None:
         return None
-    data = images.encode(picture.image, body.output_format, _EFFORT)
+    data = images.encode(image, body.output_format, _EFFORT)
     if len(data) > limits.MAX_IMAGE_BYTES:
         raise GenerationError("the image is larger than the contract allows", code="image_too_large")
     return images.to_base64(data)

@@ -173,7 +173,7 @@ class Service:
             rendering = partial(render, body, seeds, pictures, spelled)
             short = len(tasks) * recipe.width * recipe.height <= _SHORT
             answer = rendering() if short else await run_in_threadpool(rendering)
-        made = sum(each.image is not None for each in pictures)
+        made = sum(each.made is not None for each in pictures)
         self._images += made
         self._metrics.images.inc(made)
         return answer
