@@ -239,7 +239,7 @@ def test_the_page_about_containers_has_the_defaults_of_the_compose_file() -> Non
 
 
 def test_nginx_of_the_guide_lets_through_what_the_server_takes_and_waits_as_long_as_the_client() -> None:
-    page = read(ROOT / "docs" / "your-model.md")
+    page = read(ROOT / "docs" / "server.md")
     megabytes = int(re.search(r"client_max_body_size (\d+)m;", page)[1])
     assert megabytes * 2**20 > MAX_REQUEST_BYTES
     seconds = int(re.search(r"proxy_read_timeout (\d+)s;", page)[1])

@@ -45,7 +45,7 @@ class Painter:
 
 
 def two_that_do_not_fit_together():
-    """A shelf on which one of two models is at a time."""
+    """A cache that holds one of two models at a time."""
     return ModelCache([partial(Painter, "one", 10), partial(Painter, "two", 20)], MIB)
 
 

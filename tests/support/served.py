@@ -54,7 +54,7 @@ class FakeGenerator:
 
 
 def on_thread(load):
-    """An engine on a thread, of the model or the shelf of models that ``load`` returns."""
+    """An engine on a thread, of the model or the cache of models that ``load`` returns."""
 
     def cache():
         model = load()

@@ -127,7 +127,6 @@ async def measure(engine: Engine, settings: Settings, tell: Progress) -> Capacit
 
 
 def _recipes(info: ModelInfo) -> tuple[Recipe, Recipe]:
-    """Settings of an image from a prompt, and of a variation."""
     size, found = info.size, info.recommended
     steps, guidance = (found.steps, found.guidance) if found else (50, 7.5)
     strength = round((found.strength_low + found.strength_high) / 2, 2) if found else 0.6
@@ -140,14 +139,14 @@ async def _figure(engine: Engine, verb: str, recipe: Recipe, images: int) -> Fig
     tasks = [
         Task(recipe, _PROMPT, "", seed, None if recipe.strength is None else image) for seed in range(images)
     ]
-    await _all(engine, tasks)  # the first run of a size may choose kernels
+    await _run_on_all(engine, tasks)  # the first run of a size may choose kernels
     started, runs = time.monotonic(), 0
     while time.monotonic() - started < SECONDS:
-        await _all(engine, tasks)
+        await _run_on_all(engine, tasks)
         runs += 1
     seconds = (time.monotonic() - started) / runs
     return Figure(verb, images, seconds, engine.replicas * images / seconds)
 
 
-async def _all(engine: Engine, tasks: Sequence[Task]) -> None:
+async def _run_on_all(engine: Engine, tasks: Sequence[Task]) -> None:
     await asyncio.gather(*(engine.run(tasks) for _ in range(engine.replicas)))

@@ -85,7 +85,7 @@ def _frames(trace: TracebackType | None) -> list[str]:
     return [f"{frame.filename.rsplit('/', 1)[-1]}:{frame.lineno} {frame.name}" for frame in frames]
 
 
-class _Handed(QueueHandler):
+class _NeverWaiting(QueueHandler):
     """Hands records as they are to a thread that writes; those for which there is no room are lost.
 
     Whoever reads the log may stop reading, and a full pipe must not stop the server.
@@ -131,7 +131,7 @@ def configure(level: str) -> None:
     QueueListener(waiting, writer).start()
     _waiting.append(waiting)
     atexit.register(flush)
-    logging.basicConfig(level=level.upper(), handlers=[_Handed(waiting)], force=True)
+    logging.basicConfig(level=level.upper(), handlers=[_NeverWaiting(waiting)], force=True)
     logging.captureWarnings(True)
     # Every request is logged once, by the middleware, without its query string.
     logging.getLogger("uvicorn.access").disabled = True

@@ -27,19 +27,11 @@ class _EngineCollector(Collector):
         held = models.gpu_memory()
         if self.engine is not None:
             held.update(self.engine.device_memory)
-            for name, told, counts in (
-                (
-                    "pcevolve_model_loads",
-                    "Times that a model was brought into memory.",
-                    self.engine.traffic.loads,
-                ),
-                (
-                    "pcevolve_model_evictions",
-                    "Times that a model was dropped for others.",
-                    self.engine.traffic.evictions,
-                ),
-            ):
-                yield _fill(CounterMetricFamily(name, told, labels=["model"]), counts.copy())
+            traffic = self.engine.traffic
+            loads = "pcevolve_model_loads", "Times that a model was brought into memory."
+            yield _fill(CounterMetricFamily(*loads, labels=["model"]), traffic.loads.copy())
+            evictions = "pcevolve_model_evictions", "Times that a model was dropped for others."
+            yield _fill(CounterMetricFamily(*evictions, labels=["model"]), traffic.evictions.copy())
         if held:
             gauge = GaugeMetricFamily(
                 "pcevolve_device_memory_bytes", "Memory in use on a GPU.", labels=["device"]

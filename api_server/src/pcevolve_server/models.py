@@ -219,7 +219,7 @@ class ModelCache:
         self._described: dict[str, ModelDescription] = {}
         self.traffic = Traffic()
         for load in loads:
-            self._first(load)
+            self._load_first(load)
         mib = {name: round(size / _MIB) for name, size in self._bytes.items()}
         logger.info("models weighed", extra={"mib": mib})
 
@@ -249,7 +249,7 @@ class ModelCache:
                 made += outcome
             else:
                 self._tidy()
-                self._bound(name, piece)
+                self._lower_bound(name, piece)
         return made
 
     def _attempt(self, model: Model, works: Sequence[Work], is_cancelled: IsCancelled) -> list[Made] | None:
@@ -267,13 +267,12 @@ class ModelCache:
         return None
 
     def _fitting(self, name: str, works: Sequence[Work]) -> int:
-        """Return how many of the works may run together, as far as is known."""
         recipe, most = works[0].recipe, self._described[name].info.batch_pixels
         if most is None or not isinstance(recipe, Recipe):
             return len(works)
         return max(1, most // recipe.pixels)
 
-    def _bound(self, name: str, works: Sequence[Work]) -> None:
+    def _lower_bound(self, name: str, works: Sequence[Work]) -> None:
         """Remember that works did not fit together.
 
         Raises:
@@ -291,7 +290,7 @@ class ModelCache:
         self._described[name] = described.within(max_pixels=pixels - 1)
         raise too_many_pixels(pixels - 1)
 
-    def _first(self, load: Callable[[], Model]) -> None:
+    def _load_first(self, load: Callable[[], Model]) -> None:
         model = load()
         name, size = model.info.id, model.memory
         if name in self._loads:
@@ -309,11 +308,11 @@ class ModelCache:
     def _find(self, name: str) -> Model:
         if name not in self._held:
             self._drop_for(self._bytes[name])
-            self._hold(name, self._again(name))
+            self._hold(name, self._load_again(name))
         self._held.move_to_end(name)
         return self._held[name]
 
-    def _again(self, name: str) -> Model:
+    def _load_again(self, name: str) -> Model:
         try:
             return self._loads[name]()
         except Exception as error:
@@ -326,7 +325,6 @@ class ModelCache:
         self.traffic.loads[name] += 1
 
     def _drop_for(self, size: int) -> None:
-        """Drop models until there is room for ``size`` bytes."""
         while self._most and self._held and self.memory + size > self._most:
             name = next(iter(self._held))
             del self._held[name]  # no other name may hold the model while its memory is given back

@@ -73,7 +73,6 @@ class _Server(uvicorn.Server):
         return await super().on_tick(counter)
 
     def _end(self) -> None:
-        """End the process, with all that it started."""
         logger.warning("the time to stop in is over: what still runs is cut off")
         for child in multiprocessing.active_children():
             child.kill()
@@ -140,7 +139,6 @@ def _say_ready(listener: socket.socket, infos: Sequence[ModelInfo]) -> None:
 
 
 def _url(listener: socket.socket) -> str:
-    """Return the server's address, to be given to a client."""
     host, port = listener.getsockname()[:2]
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 

@@ -56,7 +56,6 @@ def _check_pickle(settings: ModelSettings) -> None:
 
 
 def _check_clip(settings: ModelSettings) -> None:
-    """Check the model that reads a library's prompts, and its library."""
     if find_spec("open_clip") is None:
         raise ModelLoadError("--library-clip needs open_clip: pip install 'pcevolve-server[clip]'")
     _require_at_hand(locate(settings.library_clip), "text-image model", CLIP_CONFIG, settings.offline)

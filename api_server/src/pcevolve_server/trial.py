@@ -147,7 +147,6 @@ def _list_compared(info: ModelInfo) -> list[Work]:
 
 
 def _spell(made: Sequence[Made]) -> list[object]:
-    """Return every bit of what was made."""
     return [
         (each.image and (each.image.size, each.image.tobytes())) if isinstance(each, Picture) else each.text
         for each in made

@@ -3,7 +3,7 @@
 import asyncio
 
 from pcevolve_server.errors import BusyError
-from pcevolve_server.http.bodies import Bounded, Room
+from pcevolve_server.http.bodies import BodyMemory, Bounded
 from pcevolve_shared import wire
 
 
@@ -33,7 +33,7 @@ def ask(room, parts, app):
 
 
 def test_a_body_counts_while_it_is_served_and_no_longer():
-    room, seen = Room(100), []
+    room, seen = BodyMemory(100), []
 
     async def app(scope, receive, send):
         seen.append(((await receive())["body"], is_free(room, 70), is_free(room, 71)))
@@ -44,6 +44,6 @@ def test_a_body_counts_while_it_is_served_and_no_longer():
 
 
 def test_a_body_that_finds_no_room_is_refused_and_leaves_what_it_had_taken():
-    room = Room(25)
+    room = BodyMemory(25)
     assert ask(room, [b"x" * 10, b"y" * 20], None) == [429]
     assert (is_free(room, 25), is_free(room, 26)) == (True, False)

@@ -8,7 +8,7 @@ from safetensors.torch import load_file, save_file
 
 from pcevolve_server import models
 from pcevolve_server.errors import AbandonedError, InvalidRequestError, ModelLoadError
-from pcevolve_server.language.model import Drawn
+from pcevolve_server.language.model import GumbelDraws
 from pcevolve_server.model_settings import ModelSettings
 from pcevolve_server.work import TextRecipe, TextTask
 from support.tiny_writer import CONTEXT, TEMPLATE, load, save_writer
@@ -47,7 +47,7 @@ def test_a_text_depends_on_its_own_prompt_and_seed_alone(model):
 @pytest.mark.parametrize(("temperature", "top_p"), [(1.0, 1.0), (0.5, 1.0), (2.0, 0.85)])
 def test_draws_follow_the_softmax_of_the_scores(temperature, top_p):
     rows, scores = 20_000, torch.tensor([2.0, 1.0, 0.0, -1.0])
-    drawn = Drawn(range(rows), temperature, top_p)(torch.zeros(rows, 1), scores.repeat(rows, 1))
+    drawn = GumbelDraws(range(rows), temperature, top_p)(torch.zeros(rows, 1), scores.repeat(rows, 1))
     found = torch.bincount(drawn.argmax(1), minlength=4) / rows
     wanted = torch.softmax(scores / temperature, 0)
     if top_p < 1:

@@ -42,7 +42,7 @@ class Counting(Appearance):
 def collect(tmp_path):
     def collect(root, stopping=lambda: False):
         embedder = Counting()
-        shelf = FactStore(tmp_path / "shelf", embedder.size)
-        return collection.collect(list_images(root), embedder, shelf, 2, stopping), embedder.seen
+        store = FactStore(tmp_path / "store", embedder.size)
+        return collection.collect(list_images(root), embedder, store, 2, stopping), embedder.seen
 
     return collect

@@ -4,7 +4,7 @@ import pytest
 from PIL import Image
 
 from pcevolve_server.errors import GenerationError
-from pcevolve_server.library.collection import Stopped
+from pcevolve_server.library.collection import StoppedError
 from support.collections import library, pixels
 
 
@@ -22,10 +22,9 @@ def test_what_is_no_image_is_skipped_counted_and_named(tmp_path, collect, caplog
     (red / ".hidden.png").write_bytes(b"")
     found, _ = collect(root)
     assert len(found.files) == 6
-    assert "4 files were skipped" in caplog.text
-    assert "broken\\n.png" in caplog.text
-    assert "2 links were not followed: elsewhere, painted tile/red/locked.png" in caplog.text
-    assert "1 images are neither PNG, JPEG nor WebP" in caplog.text
+    names = ("broken\\n.png", "empty.jpg", "locked.png", "long.jpg")
+    said = ", ".join(["elsewhere", *(f"painted tile/red/{name}" for name in names)])
+    assert f"no PNG, JPEG or WebP within bounds: 7 files were left out: {said} ..." in caplog.text
 
 
 def test_an_image_that_was_changed_under_the_server_is_not_served(tmp_path, collect):
@@ -41,7 +40,7 @@ def test_an_image_that_was_changed_under_the_server_is_not_served(tmp_path, coll
 
 def test_indexing_stops_when_the_server_does_and_goes_on_later(tmp_path, collect):
     root = library(tmp_path / "tiles")
-    with pytest.raises(Stopped):
+    with pytest.raises(StoppedError):
         collect(root, stopping=lambda: True)
     _, seen = collect(root)
     assert seen == 18

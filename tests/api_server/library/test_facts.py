@@ -16,7 +16,7 @@ from support.collections import library, pixels
 )
 def test_an_index_that_is_damaged_is_made_anew(tmp_path, collect, damage):
     first, seen = collect(library(tmp_path / "tiles"))
-    (path,) = (tmp_path / "shelf").glob("*.sqlite")
+    (path,) = (tmp_path / "store").glob("*.sqlite")
     path.write_bytes(damage(path.read_bytes()))
     again, seen = collect(tmp_path / "tiles")
     assert seen == 18
@@ -24,11 +24,11 @@ def test_an_index_that_is_damaged_is_made_anew(tmp_path, collect, damage):
 
 
 def test_a_folder_that_cannot_be_written_is_named_with_the_option_for_another(tmp_path):
-    (tmp_path / "shelf").touch()
+    (tmp_path / "store").touch()
     with pytest.raises(
-        ModelLoadError, match=r"index in .*shelf: .*choose another folder with --library-cache"
+        ModelLoadError, match=r"index in .*store: .*choose another folder with --library-cache"
     ):
-        FactStore(tmp_path / "shelf", 4)
+        FactStore(tmp_path / "store", 4)
 
 
 def test_an_image_is_embedded_once_and_again_when_it_changes(tmp_path, collect):

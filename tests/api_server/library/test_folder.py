@@ -14,8 +14,7 @@ def test_a_folder_without_an_image_is_refused_with_what_is_in_it(tmp_path, colle
     (tmp_path / "tiles").mkdir()
     for name, data in content.items():
         (tmp_path / "tiles" / name).write_bytes(data)
-    said = {"a.png": "1 files are damaged", "a.tif": "2 images are neither"}.get(
-        min(content, default=""), "has no PNG"
-    )
-    with pytest.raises(ModelLoadError, match=said):
+    left_out = {"a.png": "; 1 files were left out: a.png", "a.tif": "; 2 files were left out: a.tif, b.tif"}
+    said = "has no PNG, JPEG or WebP within bounds" + left_out.get(min(content, default=""), "")
+    with pytest.raises(ModelLoadError, match=f"{said}$"):
         collect(tmp_path / "tiles")

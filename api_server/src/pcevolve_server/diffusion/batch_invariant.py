@@ -198,7 +198,6 @@ class Pieces:
 
 
 def _most(images: int, pixels: int) -> int:
-    """Images in a piece at most, a power of two."""
     fitting = max(1, _PIECE_PIXELS // pixels)
     return max(size for size in _SIZES if size <= min(images, fitting))
 

@@ -179,7 +179,6 @@ class ImageEncodings:
 
 
 def _digest(pixels: Tensor) -> bytes:
-    """Of shape, type and every bit."""
     digest = hashlib.sha256(f"{tuple(pixels.shape)} {pixels.dtype} {pixels.device}".encode())
     digest.update(pixels.detach().cpu().contiguous().view(torch.uint8).numpy().data)
     return digest.digest()

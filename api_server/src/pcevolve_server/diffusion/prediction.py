@@ -1,4 +1,4 @@
-"""Settles what the UNet of a model in one file predicts: noise, or velocities. The file itself has no configuration.
+"""Determines what the UNet of a model in one file predicts: noise, or velocities. The file itself has no configuration.
 
 Velocities are those of Salimans and Ho 2022, "Progressive Distillation" (arXiv 2202.00512). Trainers that finetune
 SDXL to them leave empty tensors called ``v_pred`` and, for a schedule without a signal at its end (Lin et al. 2023,
@@ -63,7 +63,7 @@ def set_prediction_type(pipeline: DiffusionPipeline, names: Collection[str]) -> 
         kind = kind if "rescale_betas_zero_snr" in own.config else EulerDiscreteScheduler
     if any(own.config.get(name) != value for name, value in changes.items()):
         pipeline.scheduler = kind.from_config(own.config, **changes)
-        logger.info("what the file's UNet predicts was settled", extra=changes)
+        logger.info("what the file's UNet predicts was determined", extra=changes)
 
 
 def predicts_noise(unet: UNet2DConditionModel) -> bool:

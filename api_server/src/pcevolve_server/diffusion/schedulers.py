@@ -166,14 +166,14 @@ def begin_at_first_level(scheduler: SchedulerMixin) -> SchedulerMixin:
     set_timesteps = scheduler.set_timesteps
 
     @functools.wraps(set_timesteps)  # pipelines look at the names of its arguments
-    def set_mended(*positional: Any, **named: Any) -> None:  # noqa: ANN401 - whatever pipelines hand over
+    def set_from_first_level(*positional: Any, **named: Any) -> None:  # noqa: ANN401 - whatever pipelines hand over
         set_timesteps(*positional, **named)
         scheduler.set_begin_index(0)
         if isinstance(scheduler, EulerAncestralDiscreteScheduler) and _adds_too_much(scheduler.sigmas):
             scheduler.sigmas = scheduler.sigmas.double()
 
     if hasattr(scheduler, "set_begin_index"):
-        scheduler.set_timesteps = set_mended
+        scheduler.set_timesteps = set_from_first_level
     return scheduler
 
 

@@ -86,7 +86,7 @@ class ReplicaProcess:
         """
         self._runs += 1
         self._asked_nothing, self._beat.value = False, 0.0
-        with _alive():
+        with _notice_death():
             self._pipe.send((self._runs, tasks))
         outcome: list[Made] = self._answer()
         self._asked_nothing = True
@@ -114,7 +114,7 @@ class ReplicaProcess:
         self._pipe.close()
 
     def _answer(self) -> Any:  # noqa: ANN401 - whatever the child was asked for
-        with _alive():
+        with _notice_death():
             answer = self._pipe.recv()
         if isinstance(answer, EngineLostError):
             raise DiedError from answer
@@ -126,7 +126,7 @@ class ReplicaProcess:
 
 
 @contextlib.contextmanager
-def _alive() -> Iterator[None]:
+def _notice_death() -> Iterator[None]:
     try:
         yield
     except (EOFError, OSError) as error:
@@ -175,7 +175,6 @@ def _live(load: Load, pipe: Connection, endings: Connection, beat: Any, level: i
 
 
 def _state(cache: ModelCache) -> tuple[tuple[ModelDescription, ...], Traffic, Counter[str]]:
-    """Return what the child tells of itself with each answer."""
     return cache.descriptions, cache.traffic, models.gpu_memory()
 
 

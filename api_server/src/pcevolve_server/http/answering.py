@@ -39,7 +39,7 @@ async def answer(request: Request, work: Making) -> Response:
         RequestError: What ended the work.
     """
     made = await _do(request, work)
-    return Response(made.body, headers=_told(made), media_type="application/json")
+    return Response(made.body, headers=_make_headers(made), media_type="application/json")
 
 
 async def answer_in_chunks(request: Request, work: Making, with_usage: bool) -> Response:
@@ -55,7 +55,7 @@ async def answer_in_chunks(request: Request, work: Making, with_usage: bool) -> 
     chunks = ChatChunk.of(ChatResponse.model_validate_json(made.body), with_usage)
     # JSON has no line breaks.
     body = "".join(f"data: {each}\n\n" for each in (*(each.model_dump_json() for each in chunks), "[DONE]"))
-    headers = _told(made) | {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+    headers = _make_headers(made) | {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
     return Response(body, headers=headers, media_type=EVENTS)
 
 
@@ -81,7 +81,7 @@ async def _do(request: Request, work: Making) -> Answer:
     return made
 
 
-def _told(made: Answer) -> dict[str, str]:
+def _make_headers(made: Answer) -> dict[str, str]:
     return {CUT_TOKENS_HEADER: str(made.cut_tokens)} if made.cut_tokens else {}
 
 

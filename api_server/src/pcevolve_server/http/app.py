@@ -22,7 +22,7 @@ from pcevolve_server.errors import (
 )
 from pcevolve_server.host import Host
 from pcevolve_server.http import reference
-from pcevolve_server.http.bodies import Bounded, Room
+from pcevolve_server.http.bodies import BodyMemory, Bounded
 from pcevolve_server.http.middleware import (
     Authenticated,
     Observed,
@@ -75,7 +75,9 @@ def create_app(
             # read.
             Middleware(Observed, metrics=metrics),
             *_callers(settings),
-            Middleware(Bounded, room=Room(settings.max_buffered_mib * 2**20), seconds=settings.body_seconds),
+            Middleware(
+                Bounded, memory=BodyMemory(settings.max_buffered_mib * 2**20), seconds=settings.body_seconds
+            ),
         ],
     )
     app.state.parts = Parts(Service(settings, host, metrics), Chats(host, metrics), host, metrics)

@@ -24,7 +24,7 @@ _LEAST_BYTES_PER_SECOND: Final = 64 * 2**10
 _RETRY_SECONDS: Final = 5
 
 
-class Room:
+class BodyMemory:
     """Counts the bytes that all requests hold together, up to a bound."""
 
     def __init__(self, most_bytes: int) -> None:
@@ -60,8 +60,8 @@ class Room:
 class _Held:
     """The body of one request while it arrives; each byte of it is counted in the room until it is released."""
 
-    def __init__(self, room: Room, most_bytes: int) -> None:
-        self._room, self._most_bytes, self._count = room, most_bytes, 0
+    def __init__(self, memory: BodyMemory, most_bytes: int) -> None:
+        self._memory, self._most_bytes, self._count = memory, most_bytes, 0
         # No list of parts: one byte at a time, the list would take forty times the memory that is counted.
         self._buffer = bytearray()
 
@@ -79,7 +79,7 @@ class _Held:
             # Cut to 20 digits, which is beyond any bound: Python refuses to read more than some thousand.
             length = int(declared[:20])
             self._check_length(length)
-            self._room.check(length)
+            self._memory.check(length)
 
     def add(self, part: bytes) -> None:
         """Keep the next bytes.
@@ -89,7 +89,7 @@ class _Held:
             BusyError: There is no room for them.
         """
         self._check_length(self._count + len(part))
-        self._room.take(len(part))
+        self._memory.take(len(part))
         self._count += len(part)
         self._buffer += part
 
@@ -100,7 +100,7 @@ class _Held:
 
     def release(self) -> None:
         """Give back the room that was taken for the body."""
-        self._room.give_back(self._count)
+        self._memory.give_back(self._count)
 
     def _check_length(self, length: int) -> None:
         if length > self._most_bytes:
@@ -113,12 +113,12 @@ class Bounded:
 
     Attributes:
         app: What serves the request.
-        room: Shared by all requests.
+        memory: Shared by all requests.
         seconds: For a body; each 64 KiB of it add one.
     """
 
     app: ASGIApp
-    room: Room
+    memory: BodyMemory
     seconds: float
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -127,7 +127,7 @@ class Bounded:
             await self.app(scope, receive, send)
             return
         # A path without an entry may hold nothing.
-        held = _Held(self.room, _MOST_BYTES.get(scope["path"], 0))
+        held = _Held(self.memory, _MOST_BYTES.get(scope["path"], 0))
         try:
             await self._serve(scope, receive, send, held)
         # Whatever became of it: a room that leaks would refuse everybody in the end.

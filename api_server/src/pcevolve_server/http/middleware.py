@@ -19,7 +19,6 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from pcevolve_server.errors import AuthenticationError, HostError, OriginError, RequestError
 from pcevolve_server.http import reference
-from pcevolve_server.http.browsers import is_foreign
 from pcevolve_server.metrics import Metrics
 from pcevolve_server.settings import Key, is_loopback
 from pcevolve_server.tracing import trace_request
@@ -175,7 +174,6 @@ class Authenticated:
         await error_response(scope["state"]["request_id"], error)(scope, receive, send)
 
     def _caller(self, headers: Headers) -> str | None:
-        """The name of the key that was sent, if it is one."""
         scheme, _, sent = headers.get("Authorization", "").partition(" ")
         given = sent.strip().encode("latin-1", "replace")
         # Constant time, and all of them, so that the time to refuse does not spell a key out.
@@ -228,3 +226,26 @@ def host_name(header: str) -> str:
     if text.startswith("["):
         return text[1:].partition("]")[0]
     return text.partition(":")[0].removesuffix(".")
+
+
+_OWN = frozenset({"same-origin", "none"})
+"""What ``Sec-Fetch-Site`` says of a page of the listener's own, and of a person who typed the address."""
+
+
+def is_foreign(host: str | None, origin: str | None, fetch_site: str | None) -> bool:
+    """Return whether a browser says that a request was made by a page of another origin.
+
+    No page can change what its browser writes into these headers, and programs that are no browsers send neither
+    of the last two. Another port is another origin, and so are ``null`` and another name of the same machine.
+
+    Args:
+        host: The header ``Host``, which names the listener; None where it is missing, and so on.
+        origin: The header ``Origin``. Its scheme is not compared, for a proxy may speak TLS on the listener's behalf.
+        fetch_site: The header ``Sec-Fetch-Site``.
+    """
+    if fetch_site is not None and fetch_site.strip().lower() not in _OWN:
+        return True
+    if origin is None:
+        return False
+    scheme, _, place = origin.strip().lower().partition("://")
+    return host is None or scheme not in {"http", "https"} or place != host.strip().lower()

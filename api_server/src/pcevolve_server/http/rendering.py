@@ -35,7 +35,7 @@ def native(made: Sequence[GeneratedImage]) -> str:
 
 
 def render(
-    body: GenerationRequest, seeds: Sequence[int], pictures: Sequence[Picture], spelled: Layout
+    body: GenerationRequest, seeds: Sequence[int], pictures: Sequence[Picture], layout: Layout
 ) -> Answer:
     """Return the answer to ``body``; takes a while, for images are compressed.
 
@@ -52,7 +52,7 @@ def render(
             f"the safety checker refused {'the image' if len(made) == 1 else 'all images'} and every retry: change the"
             " prompt, or, where it errs, as of skin and wounds, start the server with --safety-checker off"
         )
-    return Answer(spelled(made), max(picture.cut_tokens for picture in pictures))
+    return Answer(layout(made), max(picture.cut_tokens for picture in pictures))
 
 
 def _encode(picture: Picture, body: GenerationRequest) -> str | None:

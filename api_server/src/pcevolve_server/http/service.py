@@ -29,7 +29,7 @@ from pcevolve_shared.wire import (
     TextToImageRequest,
 )
 
-_OF_THE_API = (50, 7.5)
+_API_DEFAULTS = (50, 7.5)
 _SHORT: Final = 128 * 128
 """Pixels, or characters, that are coded sooner than a worker thread has its turn."""
 _SCHEDULERS: Final = {"dpmsolver++": "dpmpp_2m", "dpmsolver": "dpmpp_2m", "dpm++_2m": "dpmpp_2m"}
@@ -52,7 +52,7 @@ class Service:
         self,
         body: TextToImageRequest,
         caller: str,
-        spelled: Layout = native,
+        layout: Layout = native,
     ) -> Answer:
         """Make images from a prompt; sides absent from the body are the model's own."""
         model = self._model(body, "text-to-image")
@@ -60,13 +60,13 @@ class Service:
         width = body.width if "width" in body.model_fields_set else base.width
         height = body.height if "height" in body.model_fields_set else base.height
         recipe = self._recipe(body, model, width, height)
-        return await self._answer(body, caller, recipe, None, spelled)
+        return await self._answer(body, caller, recipe, None, layout)
 
     async def image_to_image(
         self,
         body: ImageToImageRequest,
         caller: str,
-        spelled: Layout = native,
+        layout: Layout = native,
     ) -> Answer:
         """Make variations of the request's image."""
         model = self._model(body, "image-to-image")
@@ -78,10 +78,9 @@ class Service:
         scale = self._adapter_scale(body, model) if isinstance(body, IpAdapterRequest) else None
         strength = _strength(body, model)
         recipe = self._recipe(body, model, width, height, strength=strength, adapter_scale=scale)
-        return await self._answer(body, caller, recipe, image, spelled)
+        return await self._answer(body, caller, recipe, image, layout)
 
     def _model(self, body: GenerationRequest, pipeline: Pipeline) -> ModelInfo:
-        """The model that a request names, and which can do what it asks for."""
         info = self._host.info(body.model, pipeline)
         if body.scheduler is not None and _scheduler(body) not in info.schedulers:
             raise InvalidRequestError(
@@ -126,7 +125,7 @@ class Service:
     def _defaults(self, info: ModelInfo) -> tuple[int, float]:
         """Steps and guidance of a request that names none: those that suit the model."""
         told, own = info.recommended, self._settings
-        steps, guidance = _OF_THE_API if told is None else (told.steps, told.guidance)
+        steps, guidance = _API_DEFAULTS if told is None else (told.steps, told.guidance)
         return own.default_steps or steps, guidance if own.default_guidance is None else own.default_guidance
 
     def _check_size(self, body: GenerationRequest, model: ModelInfo, width: int, height: int) -> None:
@@ -163,14 +162,14 @@ class Service:
         caller: str,
         recipe: Recipe,
         image: Image.Image | None,
-        spelled: Layout,
+        layout: Layout,
     ) -> Answer:
         first = secrets.randbits(32) if body.seed is None else body.seed
         seeds = [wire.seed_of(first, index) for index in range(body.n)]
         tasks = [Task(recipe, body.prompt, body.negative_prompt, seed, image, caller) for seed in seeds]
         pictures = await self._host.batcher.submit(tasks, caller)
         with self._metrics.stages.labels("write").time(), tracing.open_span("write"):
-            rendering = partial(render, body, seeds, pictures, spelled)
+            rendering = partial(render, body, seeds, pictures, layout)
             short = len(tasks) * recipe.width * recipe.height <= _SHORT
             answer = rendering() if short else await run_in_threadpool(rendering)
         made = sum(each.made is not None for each in pictures)

@@ -131,7 +131,7 @@ class LanguageModel:
             input_ids=torch.tensor(rows, device=device),
             attention_mask=torch.tensor(seen, device=device),
             generation_config=self._plan(recipe),
-            logits_processor=LogitsProcessorList([Drawn(seeds, recipe.temperature, recipe.top_p)]),
+            logits_processor=LogitsProcessorList([GumbelDraws(seeds, recipe.temperature, recipe.top_p)]),
             stopping_criteria=StoppingCriteriaList(stops),
         )
         return [[int(token) for token in row[longest:]] for row in found]
@@ -175,7 +175,6 @@ class _Prompt:
 
 
 def _ends(network: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> list[int]:
-    """Tokens that end a text."""
     configured = getattr(network.generation_config, "eos_token_id", None)
     known = configured if isinstance(configured, list) else [configured, tokenizer.eos_token_id]
     return list(dict.fromkeys(int(each) for each in known if each is not None))
@@ -250,7 +249,7 @@ def _info(settings: ModelSettings, network: PreTrainedModel) -> ModelInfo:
     )
 
 
-class Drawn(LogitsProcessor):  # type: ignore[misc] # the library has no types here
+class GumbelDraws(LogitsProcessor):  # type: ignore[misc] # the library has no types here
     """Turns "take the likeliest token" into a draw, by noise from a generator of each row's own.
 
     The likeliest of the scores plus independent Gumbel noise is distributed as the softmax of the scores (Gumbel 1954;

@@ -131,7 +131,6 @@ class Phrases:
 
 
 def _draw(likely: Floats, recipe: TextRecipe, random: np.random.Generator) -> int:
-    """A word, drawn as a recipe says."""
     if recipe.temperature == 0:
         return int(likely.argmax())
     # Over the largest: powers of small numbers alone would all be 0.

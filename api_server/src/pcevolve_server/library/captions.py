@@ -106,7 +106,6 @@ class Captions:
         return _words_of_path(path).union(*(words(text) for text in said))
 
     def _beside(self, path: str) -> Iterator[str]:
-        """Return the contents of the text file of an image's own name."""
         for ending in (".txt", ".TXT"):
             text_file = str(PurePosixPath(path).with_suffix(ending))
             if text_file in self._text_files:
@@ -115,7 +114,6 @@ class Captions:
 
 
 def _rows(root: Path, table: str) -> Iterator[tuple[str, Mapping[str, str]]]:
-    """Yield each described image's path and what a table says about it."""
     try:
         yield from _of_table(root / table, str(PurePosixPath(table).parent))
     except (OSError, ValueError, TypeError, csv.Error) as error:

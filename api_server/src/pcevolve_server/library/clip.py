@@ -106,7 +106,6 @@ def load(settings: ModelSettings) -> Clip:
 def _parts(
     folder: Path, weights: Path, device: torch.device
 ) -> tuple[Any, Callable[[Image.Image], Tensor], Any]:
-    """Network, and what prepares images and texts for it."""
     source = f"local-dir:{folder}"
     # open_clip has a choice of its own among several files, pickled ones too: it is given the one that was chosen here.
     network = open_clip.create_model(

@@ -33,7 +33,7 @@ _POLL_SECONDS = 0.2
 _KEPT_AT_ONCE = 1024  # images
 
 
-class Stopped(ModelLoadError):  # noqa: N818 - it is no fault
+class StoppedError(ModelLoadError):
     """The server was told to stop while it was indexing."""
 
 
@@ -69,43 +69,41 @@ class Collection:
 
 
 def collect(
-    listing: Listing, embedder: Embedder, shelf: FactStore, threads: int, stopping: Callable[[], bool]
+    listing: Listing, embedder: Embedder, store: FactStore, threads: int, stopping: Callable[[], bool]
 ) -> Collection:
     """Read and embed what was not read and embedded before.
 
     Args:
-        shelf: Keeps what is known; what an interrupted start has finished is taken up from there.
+        store: Keeps what is known; what an interrupted start has finished is taken up from there.
 
     Raises:
         ModelLoadError: No file is an image that can be used, or the index cannot be kept.
-        Stopped: ``stopping`` said so; what was finished is kept.
+        StoppedError: ``stopping`` said so; what was finished is kept.
     """
 
     def wait() -> None:
         _require_wanted(stopping)
         time.sleep(_POLL_SECONDS)
 
-    facts, known = shelf.load(listing.images)
+    facts, known = store.load(listing.images)
     if not known.all():
-        with shelf.alone(
-            wait
-        ):  # replicas load at once: the first reads the images, the others take its index over
-            facts, known = shelf.load(listing.images)
-            _complete(listing, embedder, shelf, threads, stopping, facts, known)
-    shelf.forget_others(listing.images)
+        # Replicas load at once: the first reads the images, the others take its index over.
+        with store.alone(wait):
+            facts, known = store.load(listing.images)
+            _complete(listing, embedder, store, threads, stopping, facts, known)
+    store.forget_others(listing.images)
     return _usable(listing, facts, embedder)
 
 
 def _complete(
     listing: Listing,
     embedder: Embedder,
-    shelf: FactStore,
+    store: FactStore,
     threads: int,
     stopping: Callable[[], bool],
     facts: Facts,
     known: NDArray[np.bool_],
 ) -> None:
-    """Add what was missing, which is kept, too."""
     missing, told = np.flatnonzero(~known), time.monotonic()
     hidden = not sys.stderr.isatty()
     bar = typer.progressbar(
@@ -115,7 +113,7 @@ def _complete(
         for places in np.split(missing, range(_KEPT_AT_ONCE, len(missing), _KEPT_AT_ONCE)):
             images = [listing.images[place] for place in places]
             found = _measure(listing.root, images, embedder, pool, stopping)
-            shelf.keep(images, found)
+            store.keep(images, found)
             facts.sizes[places], facts.digests[places], facts.codes[places] = (
                 found.sizes,
                 found.digests,
@@ -129,7 +127,7 @@ def _complete(
 
 def _require_wanted(stopping: Callable[[], bool]) -> None:
     if stopping():
-        raise Stopped("stopped while the library was being indexed")
+        raise StoppedError("stopped while the library was being indexed")
 
 
 def _measure(
@@ -157,48 +155,19 @@ def _measure(
 
 
 def _usable(listing: Listing, facts: Facts, embedder: Embedder) -> Collection:
-    """Leave out what is no image, and say so."""
     usable = facts.usable
-    unreadable = [image.path for image in compress(listing.images, ~usable)]
-    _report(listing, unreadable)
+    paths = sorted([*(image.path for image in compress(listing.images, ~usable)), *listing.left_out])
+    more = " ..." if len(paths) > _NAMED else ""
+    named = f"{len(paths)} files were left out: " + ", ".join(map(spell_path, paths[:_NAMED])) + more
     if not usable.any():
         raise ModelLoadError(
-            f"the library {listing.root} has no image that can be read{_why(listing, unreadable)}"
+            f"the library {listing.root} has no PNG, JPEG or WebP within bounds{'; ' + named if paths else ''}"
         )
+    if paths:
+        logger.warning("links, and what is no PNG, JPEG or WebP within bounds: %s", named)
     files = tuple(compress(listing.images, usable))
     kept = facts if usable.all() else Facts(facts.sizes[usable], facts.digests[usable], facts.codes[usable])
     return Collection(listing.root, files, kept, embedder)
-
-
-def _report(listing: Listing, unreadable: Sequence[str]) -> None:
-    if unreadable:
-        logger.warning(
-            "%d files were skipped: no PNG, JPEG or WebP within bounds: %s", *_digest_paths(unreadable)
-        )
-    if listing.links:
-        logger.warning("%d links were not followed: %s", *_digest_paths(listing.links))
-    if listing.not_read:
-        logger.warning("%d images are neither PNG, JPEG nor WebP and were left out", listing.not_read)
-
-
-def _why(listing: Listing, unreadable: Sequence[str]) -> str:
-    reasons = [
-        f"{len(unreadable)} files are damaged, too large or of another kind ({_digest_paths(unreadable)[1]})"
-        if unreadable
-        else "",
-        f"{listing.not_read} images are neither PNG, JPEG nor WebP" if listing.not_read else "",
-        f"{len(listing.links)} links were not followed" if listing.links else "",
-    ]
-    return (
-        ": " + "; ".join(filter(None, reasons))
-        if any(reasons)
-        else ": the folder has no PNG, JPEG or WebP file"
-    )
-
-
-def _digest_paths(paths: Sequence[str]) -> tuple[int, str]:
-    more = f" and {len(paths) - _NAMED} more" if len(paths) > _NAMED else ""
-    return len(paths), ", ".join(spell_path(path) for path in paths[:_NAMED]) + more
 
 
 def _read(path: Path) -> bytes:

@@ -189,6 +189,5 @@ class Neighbours:
 
 
 def _only(among: NDArray[np.bool_]) -> Any:  # noqa: ANN401 - FAISS declares its C++ side alone
-    """Restrict a search to some places."""
     library: Any = faiss
     return library.SearchParameters(sel=library.IDSelectorBitmap(np.packbits(among, bitorder="little")))

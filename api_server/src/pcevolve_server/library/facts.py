@@ -70,7 +70,7 @@ class FactStore:
             ModelLoadError: It cannot be written.
         """
         self._folder, self._size, self._file = folder, size, folder / "facts-1.sqlite"
-        with self._explained():
+        with self._explain_errors():
             folder.mkdir(parents=True, exist_ok=True)
             try:
                 self._begin()
@@ -96,7 +96,7 @@ class FactStore:
         """Return what is kept of images, and of which anything is: of those that have not changed since."""
         facts, known = Facts.empty(len(images), self._size), np.zeros(len(images), np.bool_)
         places = {(os.fsencode(each.path), each.size, each.changed): k for k, each in enumerate(images)}
-        with self._explained(), closing(self._connect()) as database:
+        with self._explain_errors(), closing(self._connect()) as database:
             for path, size, changed, width, height, digest, code in database.execute("SELECT * FROM facts"):
                 place = places.get((path, size, changed))
                 if place is not None and len(code) == self._size:
@@ -123,13 +123,13 @@ class FactStore:
             )
             for each, size, digest, code in zip(images, facts.sizes, facts.digests, facts.codes, strict=True)
         )
-        with self._explained(), closing(self._connect()) as database, database:
+        with self._explain_errors(), closing(self._connect()) as database, database:
             database.executemany("INSERT OR REPLACE INTO facts VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
 
     def forget_others(self, images: Sequence[ImageFile]) -> None:
         """Remove what was known of images that are no longer there."""
         there = {os.fsencode(each.path) for each in images}
-        with self._explained(), closing(self._connect()) as database, database:
+        with self._explain_errors(), closing(self._connect()) as database, database:
             gone = [row for row in database.execute("SELECT path FROM facts") if row[0] not in there]
             database.executemany("DELETE FROM facts WHERE path = ?", gone)
 
@@ -143,7 +143,7 @@ class FactStore:
                 raise sqlite3.DatabaseError("damaged")
 
     @contextmanager
-    def _explained(self) -> Iterator[None]:
+    def _explain_errors(self) -> Iterator[None]:
         try:
             yield
         except (OSError, sqlite3.OperationalError) as error:
@@ -154,7 +154,6 @@ class FactStore:
 
 
 def _lock(file: BinaryIO) -> bool:
-    """Return whether nobody else has it."""
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

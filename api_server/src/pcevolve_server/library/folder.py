@@ -10,7 +10,7 @@ from pcevolve_server.errors import ModelLoadError
 READ = frozenset({".png", ".jpg", ".jpeg", ".webp"})
 """Suffixes, in lower case, of what the wire's codec decodes."""
 NOT_READ = frozenset({".bmp", ".dcm", ".gif", ".heic", ".jp2", ".svg", ".tif", ".tiff"})
-"""Suffixes of images that it does not; they are counted, so that nobody wonders where they are."""
+"""Suffixes of images that it does not; they are named, so that nobody wonders where they are."""
 TABLES = frozenset({"manifest.csv", "metadata.csv", "metadata.jsonl"})
 """Names of tables that describe images."""
 
@@ -39,16 +39,14 @@ class Listing:
         images: By path.
         tables: Paths of the files that may hold captions of many images.
         texts: Paths of text files.
-        links: Paths of links that were not followed.
-        not_read: How many images are of a kind that is not read.
+        left_out: Paths of links, which were not followed, and of images of a kind that is not read.
     """
 
     root: Path
     images: tuple[ImageFile, ...]
     tables: tuple[str, ...] = ()
     texts: frozenset[str] = frozenset()
-    links: tuple[str, ...] = ()
-    not_read: int = 0
+    left_out: tuple[str, ...] = ()
 
 
 @dataclass
@@ -56,8 +54,7 @@ class _Walk:
     root: Path
     tables: list[str] = field(default_factory=list)
     texts: set[str] = field(default_factory=set)
-    links: list[str] = field(default_factory=list)
-    not_read: int = 0
+    left_out: list[str] = field(default_factory=list)
 
     def images(self, folder: str = "") -> Iterator[ImageFile]:
         with os.scandir(self.root / folder) as entries:
@@ -67,7 +64,7 @@ class _Walk:
             if entry.name.startswith("."):
                 continue
             if entry.is_symlink():
-                self.links.append(path)
+                self.left_out.append(path)
             elif entry.is_dir():
                 yield from self.images(path)
             elif entry.is_file():
@@ -75,7 +72,8 @@ class _Walk:
 
     def _file(self, path: str, entry: os.DirEntry[str]) -> Iterator[ImageFile]:
         suffix = os.path.splitext(entry.name)[1].lower()  # noqa: PTH122 - a million times
-        self.not_read += suffix in NOT_READ
+        if suffix in NOT_READ:
+            self.left_out.append(path)
         if entry.name in TABLES:
             self.tables.append(path)
         if suffix == ".txt":
@@ -99,9 +97,7 @@ def list_images(root: Path) -> Listing:
         images = tuple(sorted(walk.images(), key=lambda image: os.fsencode(image.path)))
     except OSError as error:
         raise ModelLoadError(f"cannot read the library {root}: {error.strerror}: {error.filename}") from error
-    return Listing(
-        root, images, tuple(sorted(walk.tables)), frozenset(walk.texts), tuple(walk.links), walk.not_read
-    )
+    return Listing(root, images, tuple(sorted(walk.tables)), frozenset(walk.texts), tuple(walk.left_out))
 
 
 def spell_path(path: str) -> str:

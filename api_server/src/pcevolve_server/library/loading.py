@@ -45,7 +45,7 @@ def load(settings: ModelSettings, stopping: Callable[[], bool]) -> Generator:
     found = list_images(root)
     cache = cache_folder(settings, root)
     embedder = Appearance()
-    collection = collect(found, embedder, _shelf(cache, embedder), threads, stopping)
+    collection = collect(found, embedder, _open_store(cache, embedder), threads, stopping)
     captions = Captions(found)
     words = WordIndex(captions.words(file.path) for file in collection.files)
     about = describe(root, captions, len(collection.files))
@@ -55,7 +55,7 @@ def load(settings: ModelSettings, stopping: Callable[[], bool]) -> Generator:
     return LibraryGenerator(info, collection, Neighbours(collection.facts.codes), fits, beside)
 
 
-def _shelf(cache: Path, embedder: Embedder) -> FactStore:
+def _open_store(cache: Path, embedder: Embedder) -> FactStore:
     return FactStore(cache / embedder.name, embedder.size)
 
 
@@ -79,7 +79,7 @@ def _fits(
 
     model = clip.load(settings)
     # One thread asks, and the network has its own.
-    seen = collect(found, model, _shelf(cache, model), 1, stopping)
+    seen = collect(found, model, _open_store(cache, model), 1, stopping)
     if not np.array_equal(seen.facts.digests, collection.facts.digests):
         raise ModelLoadError("the library was changed while it was indexed: start again")
     codes = seen.facts.codes

@@ -177,7 +177,6 @@ class Batcher:
                 self._conclude([chunk], await self._attempt([chunk]))
 
     async def _attempt(self, batch: list[Chunk]) -> list[Made] | BaseException:
-        """Return what the model made of a batch, or what it raised."""
         tasks = [task for chunk in batch for task in chunk.tasks]
         loop = asyncio.get_running_loop()
         started = loop.time()
@@ -211,7 +210,6 @@ class Batcher:
         self._metrics.stages.labels(stage).observe(seconds)
 
     def _learn(self, batch: list[Chunk], seconds: float) -> None:
-        """Remember how long a run takes, and tell."""
         images = sum(len(chunk.tasks) for chunk in batch)
         recipe = batch[0].recipe
         self._windows[recipe.model].learn(seconds, images, self._waiting.alike(recipe))

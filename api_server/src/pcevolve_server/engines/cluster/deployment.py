@@ -62,7 +62,7 @@ class Scale:
 
 
 class ServedReplica:
-    """A model in a process of its own, or a shelf of several.
+    """A model in a process of its own, or several.
 
     Nothing is raised to Ray, which would write it to its logs, and what a library raises may quote a prompt.
     """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pcevolve_server.http.browsers import is_foreign
+from pcevolve_server.http.middleware import is_foreign
 
 HOST = "localhost:8000"
 
