@@ -142,7 +142,7 @@ class World:
     def plan(self) -> dict[str, Any]:
         """Options of a small plan, with strengths as far as the dialect has any."""
         spoken = dialect(self.name)
-        strengths = (0.8, 0.78) if "strength" in spoken.capabilities else ()
+        strengths = (0.8, 0.78) if "strength" in spoken.abilities.capabilities else ()
         hosts = {"image_hosts": (self.pictures.host,)} if self.pictures else {}
         names = {"a1111": "v1-5", "siliconflow": "Kwai-Kolors/Kolors", "openai-plain": "gpt-image-1"}
         fixed = {
@@ -158,7 +158,7 @@ class World:
         """A run against the server, over a socket."""
         names = ("allowance", "sleep")
         opened = {name: changes.pop(name) for name in names if name in changes}
-        address = Address(self.server.address, key or self.key, dialect(self.name).scheme)
+        address = Address(self.server.address, key or self.key, dialect(self.name).abilities.scheme)
         none = {"strengths": ()} if changes.get("graded") is False else {}
         plan = small_plan(**{**self.plan, **none, **changes})
         return SmallRun.open(root, plan, HttpTransport(5), address=address, **opened)

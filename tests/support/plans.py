@@ -26,12 +26,12 @@ def plan_of(method: str, spoken: str, **changes: object) -> PublicPlan:
         shape |= {"iterations": 0, "strengths": (), "prototypes": 1, "candidates": 8}
     if "secret_prior" in chosen.own_options:
         shape |= {"cells": 4, "secrecy": {"prior": 1e-4, "bound": 1e-3, "most": 10}}
-    if chosen.centre_first and DIALECTS[spoken].makes == "image":
+    if chosen.centre_first and DIALECTS[spoken].abilities.makes == "image":
         shape["frame"] = frame_digest("bundled", None)
-    if DIALECTS[spoken].makes == "text":
+    if DIALECTS[spoken].abilities.makes == "text":
         shape["modality"] = {"kind": "text", "tokens": 40, "temperature": 1.0}
         shape["encoder"] = "" if method in CONTROLS else "words"
-    if "vary" not in DIALECTS[spoken].capabilities and chosen.varies:
+    if "vary" not in DIALECTS[spoken].abilities.capabilities and chosen.varies:
         shape |= {"vary_by": "prompt", "prompts": PROMPTS, "strengths": ()}
     return small_plan(**{**shape, **changes})
 

@@ -78,7 +78,7 @@ def small_plan(**changes: object) -> PublicPlan:
     if changes.get("dialect") == "chat":
         values |= {"modality": {"kind": "text", "tokens": 40, "temperature": 1.0}, "encoder": "words"}
     else:
-        asked = dialect(str(changes.get("dialect", "getimg"))).capabilities
+        asked = dialect(str(changes.get("dialect", "getimg"))).abilities.capabilities
         unasked = {
             "steps": ("steps", None),
             "guidance": ("guidance", None),

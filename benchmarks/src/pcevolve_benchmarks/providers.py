@@ -124,5 +124,5 @@ def _require_sendable(settings: ProviderSettings) -> None:
         UsageError: Address, dialect, key or proxy cannot be used.
     """
     require_address(settings.api, "api", "api_key_file")
-    require_key(read_key_file(settings.api_key_file), dialect(settings.dialect).scheme)
+    require_key(read_key_file(settings.api_key_file), dialect(settings.dialect).abilities.scheme)
     require_proxy(settings.api, settings.proxy)

@@ -26,8 +26,10 @@ from pcevolve.errors import ProviderError, ProviderRefusedError, ProviderReplyEr
 from pcevolve.evaluation.labelled import Labelled
 from pcevolve.evolution import Ask
 from pcevolve.modality import UnreadableError, find_medium
-from pcevolve.providers.dialect import ModelSize, WireRequest
+from pcevolve.providers import dialect
+from pcevolve.providers.dialect import WireRequest
 from pcevolve.public.calls import Call
+from pcevolve.public.dialects import ModelSize
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Candidate, Prototype, PublicEcho
 from pcevolve.session.components import Components
@@ -116,7 +118,9 @@ def run(options: Options, out: Path, transport: Transport | None = None) -> Resu
     settings = settings_of(options, partial)
     checked = check_run(settings)
     components = Components.of(checked)
-    address = make_address(settings.provider, components.dialect, settings.provider.api, checked.key)
+    address = make_address(
+        settings.provider, dialect(settings.provider.dialect), settings.provider.api, checked.key
+    )
     partial.mkdir(parents=True)
     with closing(transport or HttpTransport(settings.provider.timeout, address.route)) as way:
         session = _session(chosen, components, Direct(components, address, way), options)
@@ -132,16 +136,17 @@ def run(options: Options, out: Path, transport: Transport | None = None) -> Resu
 
 def _session(chosen: Baseline, components: Components, direct: Direct, options: Options) -> Session:
     """Ask the provider who it is, and make the plan."""
-    settings, dialect = components.settings, components.dialect
+    settings = components.settings
+    spoken = dialect(settings.provider.dialect)
     if direct.address.greets:
-        greeting = direct.answer(dialect.hello(), first=True).body
+        greeting = direct.answer(spoken.hello(), first=True).body
         plan = resolve_plan(
             components,
             _RUN_ID,
-            dialect.native_size(settings.provider.model, greeting) or FALLBACK_SIZE,
-            library=dialect.library(settings.provider.model, greeting),
-            advice=dialect.advice(settings.provider.model, greeting),
-            graded=dialect.takes_strength(settings.provider.model, greeting),
+            spoken.native_size(settings.provider.model, greeting) or FALLBACK_SIZE,
+            library=spoken.library(settings.provider.model, greeting),
+            advice=spoken.advice(settings.provider.model, greeting),
+            graded=spoken.takes_strength(settings.provider.model, greeting),
         )
     else:
         plan = resolve_plan(components, _RUN_ID, FALLBACK_SIZE)
@@ -229,11 +234,11 @@ class Direct:
             ProviderError: No usable answer.
         """
         assert self.plan is not None
-        dialect = self.components.dialect
-        body = self.answer(dialect.encode(self.plan, call, image)).body
-        if dialect.links(call, body):
-            raise UsageError(f"dialect '{dialect.name}' answers with links, which baselines do not follow")
-        outputs = dialect.read_outputs(call, body)
+        spoken = dialect(self.components.settings.provider.dialect)
+        body = self.answer(spoken.encode(self.plan, call, image)).body
+        if spoken.links(call, body):
+            raise UsageError(f"dialect '{spoken.name}' answers with links, which baselines do not follow")
+        outputs = spoken.read_outputs(call, body)
         made = [each for each in outputs if isinstance(each, bytes)]
         if error := next((each for each in outputs if isinstance(each, ProviderError)), None):
             raise error
@@ -260,7 +265,7 @@ class Direct:
                 raise ProviderReplyError(f"the API's answer (HTTP {answer.status}) repeats the API key")
             if answer.status == HTTPStatus.OK:
                 return answer
-            fault = self.components.dialect.fault(answer.status, answer.body)
+            fault = dialect(self.components.settings.provider.dialect).fault(answer.status, answer.body)
             reason = require_final(answer.status, fault, answer.header("Retry-After"))
             raise ProviderRefusedError(f"the API refused: {reason}")
 

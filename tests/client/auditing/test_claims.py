@@ -110,7 +110,7 @@ class Imagined:
 def show(plan: PublicPlan) -> tuple[Any, ...]:
     """All that an audit holds against requests, receipts and release of a plan, and why the plan is refused."""
     spoken = DIALECTS.get(plan.dialect)
-    if spoken is None or spoken.makes != plan.modality.kind or [*find_misstatements(spoken, plan)]:
+    if spoken is None or spoken.abilities.makes != plan.modality.kind or [*find_misstatements(spoken, plan)]:
         return ("refused",)
     try:
         events = find_method(plan.method).plan_events(plan)

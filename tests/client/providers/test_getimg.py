@@ -9,7 +9,7 @@ import pytest
 
 from pcevolve.errors import ProviderReplyError, UsageError
 from pcevolve.providers import dialect
-from pcevolve.providers.dialect import ModelSize
+from pcevolve.public.dialects import ModelSize
 from pcevolve_shared import wire
 from support.provider import png
 from support.runs import small_plan

@@ -11,7 +11,7 @@ from starlette.testclient import TestClient
 from pcevolve.egress.transport import Incoming, Outgoing
 from pcevolve.errors import ProviderReplyError
 from pcevolve.providers import dialect
-from pcevolve.providers.dialect import ModelSize
+from pcevolve.public.dialects import ModelSize
 from pcevolve_server.work import Picture, Task
 from pcevolve_shared import images
 from support.provider import png

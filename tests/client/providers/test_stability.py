@@ -9,7 +9,7 @@ import pytest
 
 from pcevolve.errors import ProviderReplyError, UsageError
 from pcevolve.providers import dialect
-from pcevolve.providers.dialect import ModelSize
+from pcevolve.public.dialects import ModelSize
 from support.online import b64
 from support.provider import png
 from support.runs import small_plan

@@ -13,8 +13,8 @@ from pcevolve.config.config import RunConfig
 from pcevolve.errors import ProtocolError
 from pcevolve.keeper import protocol
 from pcevolve.keeper.padding import Padding
-from pcevolve.providers.dialect import ModelSize
 from pcevolve.public.calls import Call
+from pcevolve.public.dialects import ModelSize
 from pcevolve.session.keeper import Keeper
 from pcevolve.session.preflight import check_run
 from pcevolve.session.progress import Audience

@@ -10,7 +10,7 @@ import pytest
 from pcevolve.config.config import RunConfig
 from pcevolve.errors import ProviderReplyError, UsageError
 from pcevolve.providers import dialect
-from pcevolve.providers.dialect import Advice, ModelSize
+from pcevolve.public.dialects import Advice, ModelSize
 from pcevolve.public.plan import PublicPlan
 from pcevolve.session.components import Components
 from pcevolve.session.planning import keep_recorded, resolve_plan

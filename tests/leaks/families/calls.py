@@ -159,7 +159,7 @@ def _extra_fields(of: str) -> Act:
 
 def _plans(spoken: str) -> dict[str, Mapping[str, object]]:
     """Other plans that a dialect could spell."""
-    if DIALECTS[spoken].makes == "image":
+    if DIALECTS[spoken].abilities.makes == "image":
         return PLANS
     return {name: changes for name, changes in PLANS.items() if not set(changes) & OF_IMAGES} | OF_TEXTS
 

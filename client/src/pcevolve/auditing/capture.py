@@ -31,8 +31,8 @@ from urllib.parse import urlsplit
 
 from pcevolve.auditing.flows import Answer, Flow, Request, read_flows
 from pcevolve.egress.transport import HIDDEN
-from pcevolve.providers import dialect
 from pcevolve.public.answers import is_success
+from pcevolve.public.dialects import find_abilities
 from pcevolve.public.finding import Finding
 from pcevolve.public.release import WITHHELD
 from pcevolve.transcript import Attempt, RunReader
@@ -106,7 +106,7 @@ def reconcile(run: RunReader, capture: Path) -> list[Finding]:
         for each in run.traffic.attempts
         if WITHHELD in run.outputs.get(each.sent.slot, ())
     }
-    scheme = dialect(run.opened.dialect).scheme
+    scheme = find_abilities(run.opened.dialect).scheme
     everything = [Recorded.of(each, unmade, scheme) for each in run.traffic.attempts]
     host = urlsplit(run.opened.api).netloc
     attempts = [each for each in everything if each.host == host]

@@ -13,7 +13,8 @@ from urllib.parse import urlsplit
 
 from pcevolve.egress.transport import Incoming, Outgoing
 from pcevolve.errors import UsageError
-from pcevolve.providers.dialect import Scheme, WireRequest
+from pcevolve.providers.dialect import WireRequest
+from pcevolve.public.dialects import Scheme
 from pcevolve.public.requests import is_nearby
 from pcevolve.transcript.records import Header
 from pcevolve_shared.reading import read_file

@@ -107,7 +107,7 @@ class Meter:
 
     def spell_price(self, images: int, cost: float | None) -> str:
         """A number of images or texts and what they cost, in words; ``cost`` is None where nobody knows."""
-        what = f"{images:,} {self.dialect.makes}{'' if images == 1 else 's'}"
+        what = f"{images:,} {self.dialect.abilities.makes}{'' if images == 1 else 's'}"
         if cost is not None:
             return f"{what}, {spell_money(cost, self.dialect)}"
         if self.nearby:
@@ -186,7 +186,7 @@ class Meter:
         if allowed.cost is not None and not self.is_priced:
             raise UsageError(
                 f"--max-cost needs provider.price: this API does not say what "
-                f"{reword_for('an image', self.dialect.makes)} costs"
+                f"{reword_for('an image', self.dialect.abilities.makes)} costs"
             )
         if forecast.cost is None:
             return

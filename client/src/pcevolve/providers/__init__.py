@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from pcevolve.errors import UsageError
 from pcevolve.providers.a1111 import A1111Dialect
 from pcevolve.providers.chat import ChatDialect
-from pcevolve.providers.dialect import Dialect, ModelSize, WireRequest, require
+from pcevolve.providers.dialect import Dialect, WireRequest
 from pcevolve.providers.getimg import GetimgDialect
 from pcevolve.providers.openai import OpenAIDialect, PlainOpenAIDialect
 from pcevolve.providers.siliconflow import SiliconFlowDialect
 from pcevolve.providers.stability import StabilityDialect
+from pcevolve.public.dialects import find_abilities
 
-__all__ = ["DIALECTS", "Dialect", "ModelSize", "WireRequest", "dialect", "require"]
+__all__ = ["DIALECTS", "Dialect", "WireRequest", "dialect"]
 
 _ALL: tuple[Dialect, ...] = (
     GetimgDialect(),
@@ -28,6 +28,4 @@ DIALECTS: dict[str, Dialect] = {each.name: each for each in _ALL}
 
 def dialect(name: str) -> Dialect:
     """Find a dialect by name. ``UsageError``: no such dialect."""
-    if name not in DIALECTS:
-        raise UsageError(f"unknown dialect '{name}': choose one of {', '.join(sorted(DIALECTS))}")
-    return DIALECTS[name]
+    return DIALECTS[find_abilities(name).name]

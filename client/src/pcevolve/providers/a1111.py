@@ -9,9 +9,10 @@ from typing import Annotated, Any, Final
 from pydantic import ConfigDict, Field, RootModel, ValidationError
 
 from pcevolve.providers.codec import Reply, decode_images, encode_json, no_model, parse_answer
-from pcevolve.providers.dialect import OF_DIFFUSION, Dialect, ModelSize, Output, WireRequest
+from pcevolve.providers.dialect import Dialect, Output, WireRequest
 from pcevolve.public.answers import strip_mark
 from pcevolve.public.calls import Call
+from pcevolve.public.dialects import ABILITIES, ModelSize
 from pcevolve.public.plan import PublicPlan
 from pcevolve_shared import images, limits
 
@@ -81,10 +82,7 @@ class A1111Dialect(Dialect):
     ``--api-auth`` of the web UI is HTTP Basic authentication: the key is ``user:password``.
     """
 
-    name = "a1111"
-    capabilities = OF_DIFFUSION
-    scheme = "Basic"
-    most = 8
+    abilities = ABILITIES["a1111"]
     reports_cost = True
     unknown = (
         "is --api right, and was the web UI started with its own option --api? Without that it has no API"

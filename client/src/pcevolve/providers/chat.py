@@ -11,9 +11,10 @@ from pcevolve.errors import ProviderReplyError
 from pcevolve.modality.answering import read_answer
 from pcevolve.modality.texts import blank_out, read_text
 from pcevolve.providers.codec import Reply, encode_json, model_named, no_model, parse_answer
-from pcevolve.providers.dialect import Dialect, ModelSize, Output, WireRequest
+from pcevolve.providers.dialect import Dialect, Output, WireRequest
 from pcevolve.providers.faults import Reason
 from pcevolve.public.calls import Call
+from pcevolve.public.dialects import ABILITIES, ModelSize
 from pcevolve.public.modality import Texts
 from pcevolve.public.plan import PublicPlan
 from pcevolve_shared import limits, wire
@@ -115,10 +116,7 @@ def _request(model: str, asked: str, texts: Texts, call: Call) -> WireRequest:
 class ChatDialect(Dialect):
     """A question for each text; a variation is the same question with the text that is varied, some words blank."""
 
-    name = "chat"
-    makes = "text"
-    capabilities = frozenset({"create", "vary", "strength", "seed", "batch", "tokens", "fields"})
-    most = limits.MAX_COMPLETIONS
+    abilities = ABILITIES["chat"]
     one_a_request = "provider.fields=single"
     reasons: ClassVar[Mapping[str, Reason]] = {
         "insufficient_quota": "credit",

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from typing import ClassVar, Final, Literal, Protocol, TypeAlias
+from typing import ClassVar, Protocol, TypeAlias
 
-from pcevolve.errors import ProviderError, ProviderReplyError, UsageError
+from pcevolve.errors import ProviderError, ProviderReplyError
 from pcevolve.providers.faults import Fault, Reason, fault
 from pcevolve.public.calls import Call
+from pcevolve.public.dialects import Abilities, Advice, ModelSize
 from pcevolve.public.parts import Exact, Library
 from pcevolve.public.plan import PublicPlan
 from pcevolve_shared import wire
 
-Scheme = Literal["Bearer", "Basic"]
 Output: TypeAlias = bytes | ProviderError
 """What an answer has for one image or text that was asked for: its bytes, empty where the API withheld it, or why it
 cannot be taken."""
@@ -31,53 +30,11 @@ class WireRequest:
     accept: str = "application/json"
 
 
-@dataclass(frozen=True)
-class ModelSize:
-    """Native size of the provider's model, in pixels."""
-
-    width: int
-    height: int
-
-
-@dataclass(frozen=True)
-class Advice:
-    """A provider's advice on how its model is best asked; a wrong word costs quality and nothing more.
-
-    Below strength ``low`` a variation hardly differs, and above ``high`` it keeps hardly anything.
-
-    Attributes:
-        domains: What the model draws, in words, and nothing else; empty where nothing is known.
-    """
-
-    steps: int
-    guidance: float
-    low: float
-    high: float
-    domains: tuple[str, ...] = ()
-
-    def __str__(self) -> str:
-        """For people."""
-        return f"{self.steps} steps, guidance {self.guidance:g}, strength {self.low:g} to {self.high:g}"
-
-
-OF_DIFFUSION: Final = frozenset(
-    {
-        *("create", "vary", "strength", "seed", "batch", "size"),
-        *("steps", "guidance", "negative_prompt", "sampler"),
-    }
-)
-"""Capabilities of an API that says all that a diffusion model can be asked."""
-
-
 class Dialect(Protocol):
     """One remote API's way of saying things; what most of them lack has a default here.
 
     Attributes:
-        capabilities: What it can ask for: of ``create``, ``vary``, ``strength`` of what is varied, ``seed``, ``steps``,
-            ``guidance``, ``negative_prompt``, ``sampler``, ``size``, ``batch``, ``adapter``, and for texts ``tokens``,
-            ``fields``.
-        scheme: How the key is shown; with ``Basic`` it is ``user:password``.
-        most: Images that one request may ask for.
+        abilities: Its name, and what it can be asked for.
         one_a_request: The option by which an API that makes one at a time is asked for one.
         links_images: Whether answers only point to the images.
         reports_cost: Whether answers say what they cost.
@@ -85,11 +42,7 @@ class Dialect(Protocol):
         unknown: What to do where the first request finds nothing at its address.
     """
 
-    name: ClassVar[str]
-    makes: ClassVar[Literal["image", "text"]] = "image"
-    capabilities: ClassVar[frozenset[str]]
-    scheme: ClassVar[Scheme] = "Bearer"
-    most: ClassVar[int] = 1
+    abilities: ClassVar[Abilities]
     one_a_request: ClassVar[str] = "provider.batch=1"
     links_images: ClassVar[bool] = False
     reports_cost: ClassVar[bool] = False
@@ -98,6 +51,11 @@ class Dialect(Protocol):
     unknown: ClassVar[str] = (
         "is --api right? For an API without a list of models, --set provider.greeting=false"
     )
+
+    @property
+    def name(self) -> str:
+        """What ``--dialect`` calls it."""
+        return self.abilities.name
 
     def encode(self, plan: PublicPlan, call: Call, image: bytes | None) -> WireRequest:
         """Spell a call of the plan, with the bytes that it varies, as the API had sent them; None for text-to-image.
@@ -165,7 +123,7 @@ class Dialect(Protocol):
 
     def takes_strength(self, model: str, body: bytes) -> bool:
         """Tell by the answer to ``hello`` whether a model varies by a strength; errors as ``links``."""
-        return "strength" in self.capabilities
+        return "strength" in self.abilities.capabilities
 
     def advice(self, model: str, body: bytes) -> Advice | None:
         """Read advice on a model from the answer to ``hello``, None if it has none; errors as ``links``."""
@@ -204,23 +162,11 @@ class Dialect(Protocol):
         return fault(status, body, self.reasons)
 
 
-def require(dialect: Dialect, needed: AbstractSet[str]) -> None:
-    """Refuse a run that its dialect cannot carry out, before anything is paid (``UsageError``)."""
-    missing = ", ".join(sorted(needed - dialect.capabilities))
-    if missing:
-        raise UsageError(
-            f"dialect '{dialect.name}' lacks {missing}, which this run needs: "
-            "choose another --dialect, --set method.vary_by=prompt, which sends no image back, or --method t2i, which "
-            "needs no "
-            "variations; what options ask for in vain, leave out"
-        )
-
-
 def find_misstatements(dialect: Dialect, plan: PublicPlan) -> Iterator[str]:
     """Yield a sentence for each option that the plan says requests ask for and they do not, or the other way round."""
     if plan.modality.kind != "image":
         return
-    images, asked = plan.images, dialect.capabilities
+    images, asked = plan.images, dialect.abilities.capabilities
     always = {
         "steps": images.steps is not None,
         "guidance": images.guidance is not None,

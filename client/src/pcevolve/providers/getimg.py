@@ -9,9 +9,10 @@ from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, RootMod
 
 from pcevolve.errors import ProviderReplyError, UsageError
 from pcevolve.providers.codec import Reply, decode_images, encode_json, no_model, parse_answer, strength_of
-from pcevolve.providers.dialect import OF_DIFFUSION, Advice, Dialect, ModelSize, Output, WireRequest
+from pcevolve.providers.dialect import Dialect, Output, WireRequest
 from pcevolve.providers.faults import Reason
 from pcevolve.public.calls import Call
+from pcevolve.public.dialects import ABILITIES, Advice, ModelSize
 from pcevolve.public.parts import Count, Exact, Library, make_one_line, make_readable
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.requests import Guidance, Steps
@@ -109,9 +110,7 @@ def _find_model(model: str, body: bytes) -> _Model | None:
 class GetimgDialect(Dialect):
     """PCEvolve's own server; and getimg's v1 API, which knows no ``n``, with ``provider.batch`` 1."""
 
-    name = "getimg"
-    capabilities = OF_DIFFUSION | {"adapter"}
-    most = limits.MAX_BATCH
+    abilities = ABILITIES["getimg"]
     reports_cost = True
     currency = "USD"
     reasons: ClassVar[Mapping[str, Reason]] = {"content_rejected": "content"}

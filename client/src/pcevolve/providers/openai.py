@@ -17,9 +17,10 @@ from pcevolve.providers.codec import (
     parse_answer,
     strength_of,
 )
-from pcevolve.providers.dialect import OF_DIFFUSION, Advice, Dialect, ModelSize, Output, WireRequest
+from pcevolve.providers.dialect import Dialect, Output, WireRequest
 from pcevolve.providers.getimg import GetimgDialect
 from pcevolve.public.calls import Call
+from pcevolve.public.dialects import ABILITIES, Advice, ModelSize
 from pcevolve.public.plan import PublicPlan
 from pcevolve_shared import limits, wire
 
@@ -65,9 +66,7 @@ class _Answer(Reply):
 class OpenAIDialect(Dialect):
     """Generations and edits with the Stable Diffusion extension fields; PCEvolve's own server speaks it too."""
 
-    name = "openai"
-    capabilities = OF_DIFFUSION - {"sampler"}
-    most = 10
+    abilities = ABILITIES["openai"]
 
     def encode(self, plan: PublicPlan, call: Call, image: bytes | None) -> WireRequest:
         """Spell a call: a JSON generation, or an edit as a form where there is an image."""
@@ -127,7 +126,7 @@ class OpenAIDialect(Dialect):
 
     def takes_strength(self, model: str, body: bytes) -> bool:
         """True if PCEvolve's server tells so of the model; of others if the dialect has a strength."""
-        return "strength" in self.capabilities and _if_ours(
+        return "strength" in self.abilities.capabilities and _if_ours(
             lambda: GetimgDialect().takes_strength(model, body), True
         )
 
@@ -143,8 +142,7 @@ def _if_ours(read: Callable[[], Found], otherwise: Found) -> Found:
 class PlainOpenAIDialect(OpenAIDialect):
     """OpenAI's own service: it refuses fields that it does not know, and varies in a degree of its own."""
 
-    name = "openai-plain"
-    capabilities = frozenset({"create", "vary", "size", "batch"})
+    abilities = ABILITIES["openai-plain"]
     currency = "USD"
 
     def _more(self, plan: PublicPlan, call: Call) -> dict[str, Any]:

@@ -12,11 +12,12 @@ from pcevolve.providers.codec import Reply, encode_json, parse_answer, shift_see
 from pcevolve.providers.dialect import Dialect, Output, WireRequest
 from pcevolve.providers.faults import Reason
 from pcevolve.public.calls import Call
+from pcevolve.public.dialects import ABILITIES
 from pcevolve.public.plan import PublicPlan
 from pcevolve_shared import images, wire
 
 USER_INFO = "/v1/user/info"
-_MOST = 4
+_MOST = ABILITIES["siliconflow"].most
 _LARGEST_SEED = 2**32 - 1
 """The API takes more; a plan's seeds have 32 bits."""
 
@@ -40,11 +41,7 @@ class _UserInfo(Reply):
 class SiliconFlowDialect(Dialect):
     """``/v1/images/generations``; it has no ``strength``: its models vary in a degree of their own."""
 
-    name = "siliconflow"
-    capabilities = frozenset(
-        {"create", "vary", "seed", "steps", "guidance", "negative_prompt", "size", "batch"}
-    )
-    most = _MOST
+    abilities = ABILITIES["siliconflow"]
     links_images = True
     reasons: ClassVar[Mapping[str, Reason]] = {"30001": "credit"}
 

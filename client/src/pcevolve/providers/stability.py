@@ -10,9 +10,10 @@ from pydantic import Field
 
 from pcevolve.errors import ProviderReplyError, UsageError, printable
 from pcevolve.providers.codec import Reply, decode_images, encode_form, parse_answer, shift_seed
-from pcevolve.providers.dialect import Dialect, ModelSize, Output, WireRequest
+from pcevolve.providers.dialect import Dialect, Output, WireRequest
 from pcevolve.providers.faults import Reason
 from pcevolve.public.calls import Call
+from pcevolve.public.dialects import ABILITIES, ModelSize
 from pcevolve.public.plan import PublicPlan
 from pcevolve_shared import limits
 
@@ -36,8 +37,7 @@ class _Balance(Reply):
 class StabilityDialect(Dialect):
     """One image per request; the model fixes steps and the number of pixels (about one million)."""
 
-    name = "stability"
-    capabilities = frozenset({"create", "vary", "strength", "seed", "guidance", "negative_prompt"})
+    abilities = ABILITIES["stability"]
     currency = "credits"
     reasons: ClassVar[Mapping[str, Reason]] = {"content_moderation": "content"}
 

@@ -8,8 +8,8 @@ from pcevolve.config.runner import PublicConfig
 from pcevolve.egress.address import Address
 from pcevolve.egress.allowance import Meter
 from pcevolve.errors import DeclinedError, UsageError
-from pcevolve.providers.dialect import Advice
 from pcevolve.public.calls import Call
+from pcevolve.public.dialects import Advice
 from pcevolve.public.plan import PublicPlan
 from pcevolve.publish.loss import Loss
 from pcevolve.publish.promises import list_assumptions

@@ -18,9 +18,8 @@ from pcevolve.private import ProgressCallback, no_progress
 from pcevolve.private.dataset import PrivateDataset
 from pcevolve.private.judge import PrivateJudge, PrivateViews, UniformJudge
 from pcevolve.private.secrets import Sources
-from pcevolve.providers import dialect as find_dialect
-from pcevolve.providers.dialect import Dialect, require
 from pcevolve.public.declared import list_options
+from pcevolve.public.dialects import Abilities, find_abilities, require
 from pcevolve.public.options import Option
 from pcevolve.public.parts import Secrecy
 from pcevolve.public.plan import PublicPlan
@@ -50,7 +49,7 @@ class Components:
     iterations: int
     appearance: AppearanceMode
     noise: Noise
-    dialect: Dialect
+    dialect: Abilities
     data: PrivateDataset
     test: PrivateDataset | None
     test_is_public: bool
@@ -69,7 +68,7 @@ class Components:
             UsageError: The API's dialect lacks what the run needs, or the options do not go together.
         """
         settings, limits = run.settings, Limits(run.budget, run.lifetime)
-        spoken = find_dialect(settings.provider.dialect)
+        spoken = find_abilities(settings.provider.dialect)
         own = load_kind(spoken.makes)
         read = own.read_run(settings, told)
         data, test = name_classes(read.data, settings.data.words), read.test

@@ -13,7 +13,7 @@ from pcevolve.keeper.protocol import Prepared
 from pcevolve.pages.rendering import spell_size
 from pcevolve.pages.report.page import list_settings
 from pcevolve.privacy import Event
-from pcevolve.providers.dialect import Advice
+from pcevolve.public.dialects import Advice
 from pcevolve.public.figures import in_full
 from pcevolve.public.modality import Kind, reword_for
 from pcevolve.public.parts import Secrecy

@@ -29,7 +29,8 @@ from pcevolve.keeper import protocol
 from pcevolve.pages.live import write_preview
 from pcevolve.pages.report.page import write_report
 from pcevolve.providers import dialect
-from pcevolve.providers.dialect import Advice, Dialect
+from pcevolve.providers.dialect import Dialect
+from pcevolve.public.dialects import Advice
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import count_rounds
 from pcevolve.public.usefulness import Assessment

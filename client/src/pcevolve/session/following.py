@@ -20,9 +20,10 @@ from pcevolve.durable import write_private
 from pcevolve.errors import StoppedError, UsageError
 from pcevolve.evolution import Pool
 from pcevolve.providers import dialect
-from pcevolve.providers.dialect import Dialect, require
+from pcevolve.providers.dialect import Dialect
 from pcevolve.public.canonical import drop_unused
 from pcevolve.public.declared import spell, validate
+from pcevolve.public.dialects import require
 from pcevolve.public.fields import PlanFields
 from pcevolve.public.parts import Library
 from pcevolve.public.plan import FROM_RELEASE, PublicPlan
@@ -103,7 +104,7 @@ def _open(run: CheckedRun, audience: Audience, only_look: bool = False) -> Itera
     """Greet the API, and fix the plan, or take the one on record."""
     settings, folder, spoken = run.settings, run.folder, dialect(run.settings.provider.dialect)
     public = settings.public()
-    require(spoken, VARIES)
+    require(spoken.abilities, VARIES)
     address = make_address(settings.provider, spoken, settings.provider.api, run.key)
     try:
         with (

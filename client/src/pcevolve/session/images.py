@@ -31,7 +31,7 @@ from pcevolve.private.dataset import PrivateDataset, load
 from pcevolve.private.listing import Listing, list_folder, shorten
 from pcevolve.private.sources import PICTURES, FolderSource, TermsSource, parse_source
 from pcevolve.private.units import group_into_units, read_units, require_unit_size
-from pcevolve.providers.dialect import Advice, ModelSize
+from pcevolve.public.dialects import Advice, ModelSize
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.settings import window_ends
 from pcevolve.public.words import TEMPLATE, UNLABELLED_TEMPLATE, summarise_prompts

@@ -18,8 +18,8 @@ from pcevolve.evolution import Judge, Lineage
 from pcevolve.keeper import protocol
 from pcevolve.keeper.padding import Padding, choose_tick
 from pcevolve.ledger.ledger import Account, Ledger
-from pcevolve.providers import dialect
 from pcevolve.public.calls import Call
+from pcevolve.public.dialects import find_abilities
 from pcevolve.public.modality import reword_for
 from pcevolve.public.parts import Confinement, Earlier
 from pcevolve.public.plan import PublicPlan
@@ -88,7 +88,7 @@ class Keeper:
             UsageError: The API's dialect lacks what the run needs, or the options do not go together.
         """
         self._folder, self._audience, self._confinement = run.folder, audience, confinement
-        kind = dialect(run.settings.provider.dialect).makes
+        kind = find_abilities(run.settings.provider.dialect).makes
         with show_work(audience.console, f"reading private {kind}s") as told:
             self.components = Components.of(run, told)
         settings = self.components.settings

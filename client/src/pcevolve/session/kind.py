@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pcevolve.privacy import Budget
     from pcevolve.private import ProgressCallback
     from pcevolve.private.dataset import PrivateDataset
-    from pcevolve.providers.dialect import Advice, ModelSize
+    from pcevolve.public.dialects import Advice, ModelSize
     from pcevolve.public.plan import PublicPlan
     from pcevolve.selectors.method import AppearanceMode, Method, Schedule
     from pcevolve.selectors.rounds import Scope

@@ -21,9 +21,9 @@ from pcevolve.ledger.account import Record
 from pcevolve.ledger.creation import require_volume
 from pcevolve.ledger.entries import Listed
 from pcevolve.ledger.ledger import Account, Ledger, Limits, Origin, Terms
-from pcevolve.providers.dialect import Advice, ModelSize
 from pcevolve.public.canonical import drop_unused, list_unused
 from pcevolve.public.declared import validate
+from pcevolve.public.dialects import Advice, ModelSize
 from pcevolve.public.fields import PlanFields
 from pcevolve.public.methods import SecretEvolution
 from pcevolve.public.parts import Earlier, Exact, Library, Secrecy

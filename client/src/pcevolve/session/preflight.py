@@ -27,6 +27,7 @@ from pcevolve.private.sources import (
     require_folder,
 )
 from pcevolve.public.declared import list_options, spell
+from pcevolve.public.dialects import find_abilities
 from pcevolve.public.figures import parse_epsilon
 from pcevolve.public.modality import Kind
 from pcevolve.public.options import spell_before, spell_flag
@@ -163,10 +164,8 @@ def _check_figures(settings: RunConfig) -> None:
 
 
 def _check_names(settings: RunConfig, key: str | None) -> None:
-    """Refuse a dialect and an encoder that there are not; the dialects take a moment to import."""
-    from pcevolve.providers import dialect
-
-    require_key(key, dialect(settings.provider.dialect).scheme)
+    """Refuse a dialect and an encoder that there are not."""
+    require_key(key, find_abilities(settings.provider.dialect).scheme)
     _require_encoder(settings)
 
 
@@ -206,10 +205,8 @@ def _check_paths(settings: RunConfig, folder: RunFolder, resume: bool) -> None:
 
 
 def makes_texts(settings: RunConfig) -> bool:
-    """True if the API writes texts, so that the private data are texts; the dialects take a moment to import."""
-    from pcevolve.providers import dialect
-
-    return dialect(settings.provider.dialect).makes == "text"
+    """True if the API writes texts, so that the private data are texts."""
+    return find_abilities(settings.provider.dialect).makes == "text"
 
 
 def require_ledger(path: Path) -> None:

@@ -19,8 +19,8 @@ from pcevolve.private.listing import Listing
 from pcevolve.private.secrets import Sources, cap_weights, read_secrets
 from pcevolve.private.spelling import find_companions, find_respelled, find_shortened
 from pcevolve.private.units import Shots
-from pcevolve.providers import dialect
 from pcevolve.public.declared import validate
+from pcevolve.public.dialects import find_abilities
 from pcevolve.public.figures import parse_epsilon
 from pcevolve.public.methods import SecretEvolution
 from pcevolve.public.options import spell_flag
@@ -194,7 +194,7 @@ def _advise_check(settings: RunConfig) -> str:
     if not Path(settings.data.private).exists():
         return ""
     spoken = settings.provider.dialect
-    more = f" --dialect {spoken}" if dialect(spoken).makes == "text" else ""
+    more = f" --dialect {spoken}" if find_abilities(spoken).makes == "text" else ""
     return f"; pcevolve check {shlex.quote(settings.data.private)}{more} tells more"
 
 

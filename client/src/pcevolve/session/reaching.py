@@ -46,7 +46,9 @@ class Connection(NamedTuple):
 
 def make_address(provider: PublicProvider, spoken: Dialect, api: str, key: str | None) -> Address:
     """Return where requests go, and how; ``UsageError`` where nothing can be sent like that."""
-    return Address(api, key, spoken.scheme, provider.greeting, Route(provider.ca_file, provider.proxy))
+    return Address(
+        api, key, spoken.abilities.scheme, provider.greeting, Route(provider.ca_file, provider.proxy)
+    )
 
 
 @contextmanager

@@ -27,7 +27,7 @@ from pcevolve.private.records import Records, read_records
 from pcevolve.private.sources import PICTURES, FolderSource, TermsSource, parse_source
 from pcevolve.private.tables import Columns
 from pcevolve.private.units import require_unit_size
-from pcevolve.providers.dialect import Advice, ModelSize
+from pcevolve.public.dialects import Advice, ModelSize
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.words import TEXT_TEMPLATE, UNLABELLED_TEXT_TEMPLATE, summarise_prompts
 from pcevolve.selectors.method import AppearanceMode, Method, Schedule

@@ -84,7 +84,7 @@ def _gpu() -> Finding:
 def _encoder(settings: RunConfig) -> Finding:
     spoken = dialect(settings.provider.dialect)
     try:
-        name, reason = resolve(settings.encoder.name, spoken.makes)
+        name, reason = resolve(settings.encoder.name, spoken.abilities.makes)
         load_encoder(name, settings.encoder.weights, settings.encoder.device)
     except ClientError as error:
         return Finding("encoder", str(error), fit=False)

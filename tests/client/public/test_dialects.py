@@ -1,0 +1,67 @@
+"""What each dialect can be asked for, and what is refused before anything is paid."""
+
+from __future__ import annotations
+
+import pytest
+
+from pcevolve.errors import UsageError
+from pcevolve.providers import DIALECTS
+from pcevolve.public.dialects import ABILITIES, Abilities, Advice, find_abilities, require
+from pcevolve.selectors import find_method
+
+
+def test_every_dialect_that_varies_evolves_whether_or_not_it_takes_a_strength():
+    needed = set(find_method("pcevolve").needs_for(20))
+    for name in ("getimg", "openai", "openai-plain", "siliconflow", "stability", "a1111"):
+        require(find_abilities(name), needed)
+    still = Abilities("still", frozenset({"create"}))
+    with pytest.raises(UsageError, match="dialect 'still' lacks vary"):
+        require(still, needed)
+    require(still, find_method("pcevolve").needs_for(20, "prompt"))
+
+
+@pytest.mark.parametrize(
+    ("name", "makes", "most", "scheme", "lacks"),
+    [
+        ("getimg", "image", 64, "Bearer", {"fields", "tokens"}),
+        ("openai", "image", 10, "Bearer", {"adapter", "fields", "sampler", "tokens"}),
+        (
+            *("openai-plain", "image", 10, "Bearer"),
+            {
+                *("adapter", "fields", "guidance", "negative_prompt", "sampler", "seed", "steps", "strength"),
+                "tokens",
+            },
+        ),
+        ("siliconflow", "image", 4, "Bearer", {"adapter", "fields", "sampler", "strength", "tokens"}),
+        (
+            "stability",
+            "image",
+            1,
+            "Bearer",
+            {"adapter", "batch", "fields", "sampler", "size", "steps", "tokens"},
+        ),
+        ("a1111", "image", 8, "Basic", {"adapter", "fields", "tokens"}),
+        (
+            "chat",
+            "text",
+            64,
+            "Bearer",
+            {"adapter", "guidance", "negative_prompt", "sampler", "size", "steps"},
+        ),
+    ],
+)
+def test_what_an_api_can_be_asked_for_is_as_documented(name, makes, most, scheme, lacks):
+    everything = frozenset().union(*(each.capabilities for each in ABILITIES.values()))
+    spoken = find_abilities(name)
+    assert (spoken.makes, spoken.most, spoken.scheme) == (makes, most, scheme)
+    assert everything - spoken.capabilities == lacks
+
+
+def test_what_can_be_asked_for_is_what_some_dialect_spells():
+    assert {name: each.abilities for name, each in DIALECTS.items()} == ABILITIES
+    with pytest.raises(UsageError, match="unknown dialect 'morse': choose one of a1111, chat, getimg"):
+        find_abilities("morse")
+
+
+def test_advice_is_words_for_people():
+    assert str(Advice(20, 7.5, 0.3, 0.8)) == "20 steps, guidance 7.5, strength 0.3 to 0.8"
