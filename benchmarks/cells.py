@@ -34,7 +34,8 @@ from pcevolve.public.parts import Secrecy
 from pcevolve.public.words import TEXT_TEMPLATE, fill
 from pcevolve.selectors import METHODS, PrivateEmbeddings, Scene, Scope
 from pcevolve.selectors.cells import choose_cells
-from pcevolve.session.private_data import SPLIT_SEED, compute_least_share
+from pcevolve.session.declared_secrets import compute_least_share
+from pcevolve.session.private_data import SPLIT_SEED
 from pcevolve_benchmarks.texts.bench import CANDIDATES
 from pcevolve_benchmarks.texts.studies import DELTA, FIRST, HOLDERS, PRIOR, RATIOS, WORLDS, find_equal_epsilon
 from pcevolve_server.language.phrases import load as load_phrases

@@ -38,7 +38,7 @@ from pcevolve.public.parts import Secrecy
 from pcevolve.selectors import METHODS, PrivateEmbeddings, Scene
 from pcevolve.selectors.cells import Cells
 from pcevolve.selectors.rounds import Scope
-from pcevolve.session.private_data import compute_caps
+from pcevolve.session.declared_secrets import compute_caps
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from support.draws import Misscaled

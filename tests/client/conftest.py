@@ -148,7 +148,7 @@ class World:
         fixed = {
             "iterations": 2,
             "strengths": strengths,
-            "batch": 1 if self.name == "getimg" else min(2, spoken.most),
+            "batch": 1 if self.name == "getimg" else min(2, spoken.abilities.most),
         }
         model = names.get(self.name, "bundled")
         fixed |= {"candidates": 2}

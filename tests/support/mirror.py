@@ -48,6 +48,8 @@ PLAIN = {
     "pcevolve.interface.options": "written by make docs-options, which cli/test_reference.py compares",
     "pcevolve_shared.limits": "numbers alone, written out where they bound, as in shared/test_wire.py",
     "pcevolve.processes.child": "the first lines of a process: processes/test_launcher.py",
+    "pcevolve.session.checked": "refusals that options get: session/test_preflight.py, session/test_planning.py",
+    "pcevolve.session.declared_secrets": "from a list to what it leaves of votes: private/test_secrets.py",
     "pcevolve.session.notes": "two processes of a run: session/test_keeper.py",
 }
 """Modules without a test file of their own, and why."""

@@ -14,8 +14,8 @@ from PIL import Image
 from torch import nn
 
 from pcevolve.encoders import load_encoder
+from pcevolve.encoders.fetching import fetch_encoder
 from pcevolve.encoders.loading import FrozenEncoder
-from pcevolve.encoders.published import fetch_encoder
 from pcevolve.encoders.singly import centre_square, to_array
 from pcevolve.errors import DataError, ModelError
 

@@ -9,7 +9,7 @@ import pytest
 
 from pcevolve.config.config import RunConfig
 from pcevolve.encoders import BUNDLED_WEIGHTS, CLIP_REPOSITORY, RESNET18_FILE, bundled_digest, named_weights
-from pcevolve.encoders.published import fetch_encoder, hub_folder, is_fetched, resolve
+from pcevolve.encoders.published import hub_folder, is_fetched, resolve
 from pcevolve.errors import UsageError
 from pcevolve.session.preflight import check_run, merge_options
 
@@ -92,15 +92,6 @@ def test_weights_are_looked_for_where_torch_keeps_what_it_downloads(monkeypatch,
 def test_an_encoder_that_was_named_is_taken_without_a_reason_whatever_was_fetched(cache, name):
     fetch_resnet18(cache)
     assert resolve(name) == (name, "")
-
-
-@pytest.mark.parametrize(
-    ("name", "told"),
-    [("words", "comes with the client"), ("transformer:a/b", "is fetched by its library: hf download a/b")],
-)
-def test_an_encoder_of_texts_is_not_fetched_as_a_clip(name, told):
-    with pytest.raises(UsageError, match=told):
-        fetch_encoder(name)
 
 
 def test_weights_without_the_name_of_their_encoder_are_refused_before_anything_is_read():

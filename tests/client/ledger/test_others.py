@@ -15,7 +15,7 @@ from pcevolve.ledger.entries import Listed
 from pcevolve.ledger.ledger import Ledger
 from pcevolve.privacy import FREE, Event
 from pcevolve.public.parts import Earlier
-from pcevolve.publish.promises import state_cumulative_loss
+from pcevolve.publish.loss import state_cumulative_loss
 from support.accounts import ONE, account, gaussian, images, outcome, patients, pay, query
 from support.runs import small_plan
 

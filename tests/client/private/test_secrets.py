@@ -18,7 +18,7 @@ from pcevolve.privacy import Event
 from pcevolve.private.dataset import PrivateDataset
 from pcevolve.private.secrets import Secret, Sources, cap_weights, find_holders, read_secrets
 from pcevolve.public.parts import Secrecy
-from pcevolve.session.private_data import compute_caps
+from pcevolve.session.declared_secrets import compute_caps
 
 ETA = secret_budget(1e-4, 1e-3)
 TEXTS = ("Jane Doe has a fever", "jane doe again", "nobody", "M\u00fcller came")

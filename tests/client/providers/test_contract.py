@@ -20,7 +20,9 @@ from support.online import Heard, Reply, answer_json, b64
 
 EMPTY = sha256(b"").hexdigest()
 EVOLVING = sorted(
-    name for name, each in DIALECTS.items() if "vary" in each.capabilities and each.makes == "image"
+    name
+    for name, each in DIALECTS.items()
+    if "vary" in each.abilities.capabilities and each.abilities.makes == "image"
 )
 
 
@@ -54,7 +56,7 @@ def test_a_whole_run_evolves_over_every_api_by_prompts(world, tmp_path, name):
 @pytest.mark.parametrize(("name", "left"), [("getimg", 5.0), ("siliconflow", 88.88), ("stability", 25.5)])
 def test_what_the_account_holds_is_read_as_its_api_says_it(world, name, left):
     api, spoken = world(name), DIALECTS[name]
-    asked = Address(api.server.address, api.key, spoken.scheme).outgoing(spoken.balance_request())
+    asked = Address(api.server.address, api.key, spoken.abilities.scheme).outgoing(spoken.balance_request())
     assert spoken.balance(HttpTransport(5).send(asked).body) == left
 
 

@@ -45,7 +45,11 @@ def test_nothing_that_a_run_leaves_behind_holds_the_key(
     key_file.chmod(0o600)
     evolves = "strength" in DIALECTS[name].capabilities
     options = {
-        **{"private": private if DIALECTS[name].makes == "image" else texts, "domain": "scratch", "out": out},
+        **{
+            "private": private if DIALECTS[name].abilities.makes == "image" else texts,
+            "domain": "scratch",
+            "out": out,
+        },
         **{
             "ledger": tmp_path / "ledger" / "ledger.sqlite",
             "api": api.server.address,
@@ -71,7 +75,7 @@ REFUSED = {200: ProviderReplyError, 400: ProviderRefusedError, 401: ProviderRefu
 @pytest.mark.parametrize("where", ["body", "header"])
 def test_an_answer_that_repeats_the_key_is_not_kept(world, tmp_path, name, status, where):
     api = world(name)
-    address = Address(api.server.address, api.key, DIALECTS[name].scheme)
+    address = Address(api.server.address, api.key, DIALECTS[name].abilities.scheme)
     shown = dict(address.outgoing(DIALECTS[name].hello()).headers)["Authorization"]
     parrot = (
         answer_json(status, {"error": {"message": shown}})

@@ -27,7 +27,7 @@ from pcevolve.selectors import METHODS, Measurement, PrivateEmbeddings, Scene, S
 from pcevolve.selectors.cells import find_anchors
 from pcevolve.selectors.scene import GRID
 from pcevolve.selectors.votes import cast_votes
-from pcevolve.session.private_data import read_declared
+from pcevolve.session.declared_secrets import read_declared
 from pcevolve_benchmarks.baselines.secret_noise import Exposed, fair_weights, rates, smallest_sigma
 from pcevolve_benchmarks.baselines.session import Access, Accesses, Baseline, Made, Options, Session
 

@@ -277,7 +277,7 @@ def fetch_encoder(
     encoder: Annotated[str, Argument(metavar="ENCODER", help=f"{', '.join(FETCHED)} or clip:MODEL:TAG.")],
 ) -> None:
     """Download an encoder's published weights; a run itself talks to the configured API and to nobody else."""
-    from pcevolve.encoders.published import fetch_encoder as fetch
+    from pcevolve.encoders.fetching import fetch_encoder as fetch
 
     fetch(encoder)
     click.echo(f"encoder {encoder} is ready: pcevolve run --encoder {encoder}")

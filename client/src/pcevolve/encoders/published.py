@@ -1,15 +1,9 @@
-"""Published encoders: whether ``--encoder auto`` takes one that was fetched, and ``pcevolve fetch-encoder``.
-
-What was fetched is told by files' names alone. A run fetches nothing, for a run talks to the configured API and to
-nobody else; weights come into the library's cache by a process that reads no private data.
-"""
+"""Published encoders: whether ``--encoder auto`` takes one that was fetched, as files' names alone say."""
 
 from __future__ import annotations
 
-import contextlib
 import os
-import socket
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final, Literal
 
@@ -19,18 +13,11 @@ from pcevolve.encoders import (
     CLIP_FILES,
     CLIP_REPOSITORY,
     RESNET18_FILE,
-    SHIPPED,
-    TRANSFORMER,
-    VISION,
     WORDS,
     embeds_texts,
     has_torch,
-    require_encoder,
-    require_torch,
 )
-from pcevolve.errors import ModelError, UsageError
-
-_TIMEOUT_S = 10.0  # per socket operation
+from pcevolve.errors import UsageError
 
 
 def resolve(name: str, kind: Literal["image", "text"] = "image") -> tuple[str, str]:
@@ -93,72 +80,3 @@ def hub_folder() -> Path:
     cache = os.environ.get("XDG_CACHE_HOME", "~/.cache")
     home = os.environ.get("TORCH_HOME", os.path.join(cache, "torch"))  # noqa: PTH118 - a home may begin with ~
     return Path(home).expanduser() / "hub"
-
-
-def fetch_encoder(name: str) -> None:
-    """Download an encoder's published weights.
-
-    Raises:
-        UsageError: No such encoder, or one that needs no download.
-        ModelError: The origin cannot be reached, or the download failed.
-    """
-    require_encoder(name)
-    if name in SHIPPED or name == WORDS:
-        raise UsageError(f"encoder {name} comes with the client: there is nothing to fetch")
-    if embeds_texts(name):
-        raise UsageError(
-            f"encoder {name} is fetched by its library: hf download {name.removeprefix(TRANSFORMER)}"
-        )
-    require_torch(f"encoder {name}")
-    if name in VISION:
-        from pcevolve.encoders.loading import find_vision_weights
-
-        weights = find_vision_weights(name)
-        with _reaching(name, str(weights), str(weights.url)):
-            weights.get_state_dict(progress=True, check_hash=True, weights_only=True)
-    else:
-        _fetch_clip(name)
-
-
-def _fetch_clip(name: str) -> None:
-    import open_clip
-    from huggingface_hub import constants
-
-    from pcevolve.encoders.loading import find_clip_weights, parse_clip_name
-
-    model_id, tag = parse_clip_name(name)
-    config = find_clip_weights(model_id, tag)
-    with _reaching(name, f"{model_id} {tag}", f"{constants.ENDPOINT}/{str(config['hf_hub']).rstrip('/')}"):
-        open_clip.download_pretrained(config)
-
-
-@contextlib.contextmanager
-def _reaching(name: str, weights: str, url: str) -> Iterator[None]:
-    """Let a library download inside this block, bounded in time and with its failure in one line.
-
-    The origin is asked once beforehand: the libraries themselves retry for minutes when offline.
-    """
-    before = socket.getdefaulttimeout()
-    socket.setdefaulttimeout(_TIMEOUT_S)
-    try:
-        _ask(url)
-        yield
-    except (OSError, RuntimeError) as error:
-        raise ModelError(
-            f"encoder {name}: {url} gave {type(error).__name__}, so weights {weights} were not fetched: "
-            "download them where there is a network and pass --set encoder.weights=PATH, or use bundled"
-        ) from error
-    finally:
-        socket.setdefaulttimeout(before)
-
-
-def _ask(url: str) -> None:
-    """Raise OSError unless the origin answers; any HTTP status is an answer."""
-    if not url.startswith("https://"):
-        raise OSError("not https")
-    from urllib.error import HTTPError  # which every run would load that asks for an encoder's name
-    from urllib.request import Request, urlopen
-
-    # A refusal such as 403 to HEAD is the library's to handle.
-    with contextlib.suppress(HTTPError), urlopen(Request(url, method="HEAD")):  # noqa: S310
-        return

@@ -20,8 +20,7 @@ from pcevolve.processes.confinement import (
     list_network_paths,
     list_system_paths,
 )
-from pcevolve.processes.launcher import read_order
-from pcevolve.processes.pipe import Pipe
+from pcevolve.processes.pipe import Pipe, read_order
 
 _PR_SET_PDEATHSIG: Final = 1
 RUNNER: Final = "runner"

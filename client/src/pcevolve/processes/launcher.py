@@ -11,12 +11,12 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from pcevolve.processes.pipe import GoneError, Pipe, open_conversation
+from pcevolve.processes.pipe import Pipe, open_conversation
 
 GRACE_SECONDS = 10.0
 """From Ctrl-C to the end of a process that does not end by itself."""
@@ -134,13 +134,3 @@ def _copy(source: int, target: int) -> None:
     with suppress(OSError):  # nobody listens any more
         while words := os.read(source, 2**16):
             os.write(target, words)
-
-
-def read_order(pipe: Pipe) -> Mapping[str, Any] | None:
-    """Wait for an order; None where there will be none: whoever started this process had nothing to do."""
-    try:
-        _, body = pipe.receive()
-    except GoneError:
-        return None
-    found: Mapping[str, Any] = json.loads(body)
-    return found

@@ -5,8 +5,10 @@ The standard library alone. What a line means, and whether it may come now, is f
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 MOST_BYTES = 128 * 2**20
 """Of a line; a measurement in base64 is the longest."""
@@ -68,3 +70,13 @@ def open_conversation() -> tuple[tuple[int, int], tuple[int, int]]:
     """Make two pipes; the descriptors of each of the two who will talk: one to read from, one to write to."""
     (first_reads, second_writes), (second_reads, first_writes) = os.pipe(), os.pipe()
     return (first_reads, first_writes), (second_reads, second_writes)
+
+
+def read_order(pipe: Pipe) -> Mapping[str, Any] | None:
+    """Wait for an order; None where there will be none: whoever started this process had nothing to do."""
+    try:
+        _, body = pipe.receive()
+    except GoneError:
+        return None
+    found: Mapping[str, Any] = json.loads(body)
+    return found

@@ -13,10 +13,9 @@ from math import ceil, isfinite
 from typing import Any, Self
 
 from pcevolve.dp.accountants import above, epsilon
-from pcevolve.dp.attacks import most_true_positives
 from pcevolve.dp.calibration import scale_to_folder
 from pcevolve.privacy import Event
-from pcevolve.public.figures import format_loss
+from pcevolve.public.figures import format_loss, in_full
 from pcevolve.public.plan import PublicPlan
 
 
@@ -73,10 +72,42 @@ def find_folder_events(plan: PublicPlan, events: Iterable[Event]) -> tuple[Event
     return scale_to_folder(events, plan.subsample is not None)
 
 
+def state_cumulative_loss(plan: PublicPlan, events: Iterable[Event]) -> str:
+    """Say what all releases to one provider add up to, in a sentence; empty if there were none, or nothing is promised.
+
+    It is a function of public facts alone and the same whether or not the releases have any data in common: it does
+    not say that they have, because that is private, only what a unit bears that is in all of them.
+    """
+    if not (plan.secure and plan.earlier.releases):
+        return ""
+    number = plan.earlier.releases
+    releases = f"{number} earlier release{'s' if number > 1 else ''}"
+    began = "this run" if plan.start is None else "the run of the release that is varied"
+    known = f"When {began} began, its ledger knew {releases} to this provider"
+    if plan.earlier.events is None:
+        return (
+            f"{known}, some under another neighbour relation or on units of another kind: what one {plan.unit} bears "
+            "that is in all of them and in this one cannot be added up."
+        )
+    total = epsilon((*plan.earlier.events, *find_folder_events(plan, events)), plan.delta)
+    bears = (
+        f"epsilon <= {format_loss(total)} at delta {in_full(plan.delta)}"
+        if isfinite(total)
+        else "more than any epsilon bounds"
+    )
+    # A run that was under way by then may have gone on.
+    return (
+        f"{known}; one {plan.unit} that is in all of them and in this one bears {bears} in all, not counting what "
+        "other runs paid later."
+    )
+
+
 ALARMS = 5
 """In how many of 100 an attacker may take a unit for used that was not."""
 
 
 def count_found_members(paid: Iterable[Event]) -> int:
     """In how many of 100 an attacker can be right about a unit that bears these events, rounded up: it is a bound."""
+    from pcevolve.dp.attacks import most_true_positives
+
     return ceil(100 * most_true_positives(paid, ALARMS / 100))

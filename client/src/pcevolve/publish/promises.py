@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from math import isfinite
 
-from pcevolve.dp.accountants import epsilon
 from pcevolve.dp.calibration import DRAWN_UNITS
 from pcevolve.ledger.units import SINGLE
 from pcevolve.modality.images.appearance import Appearance, find_released_appearance
 from pcevolve.privacy import Event
-from pcevolve.public.figures import format_loss, in_full
 from pcevolve.public.modality import OWN_DEGREE, reword_for
 from pcevolve.public.parts import Library, LicenceFile, Start
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Receipt, count_rounds
-from pcevolve.publish.loss import Loss, find_folder_events
+from pcevolve.publish.loss import Loss
 from pcevolve.selectors.method import Method
 from pcevolve.transcript.records import Guarantee, ReleasedImage
 
@@ -262,33 +259,3 @@ def list_marks(plan: PublicPlan) -> list[str]:
             "on top of what is said here"
         )
     return said
-
-
-def state_cumulative_loss(plan: PublicPlan, events: Iterable[Event]) -> str:
-    """Say what all releases to one provider add up to, in a sentence; empty if there were none, or nothing is promised.
-
-    It is a function of public facts alone and the same whether or not the releases have any data in common: it does
-    not say that they have, because that is private, only what a unit bears that is in all of them.
-    """
-    if not (plan.secure and plan.earlier.releases):
-        return ""
-    number = plan.earlier.releases
-    releases = f"{number} earlier release{'s' if number > 1 else ''}"
-    began = "this run" if plan.start is None else "the run of the release that is varied"
-    known = f"When {began} began, its ledger knew {releases} to this provider"
-    if plan.earlier.events is None:
-        return (
-            f"{known}, some under another neighbour relation or on units of another kind: what one {plan.unit} bears "
-            "that is in all of them and in this one cannot be added up."
-        )
-    total = epsilon((*plan.earlier.events, *find_folder_events(plan, events)), plan.delta)
-    bears = (
-        f"epsilon <= {format_loss(total)} at delta {in_full(plan.delta)}"
-        if isfinite(total)
-        else "more than any epsilon bounds"
-    )
-    # A run that was under way by then may have gone on.
-    return (
-        f"{known}; one {plan.unit} that is in all of them and in this one bears {bears} in all, not counting what "
-        "other runs paid later."
-    )

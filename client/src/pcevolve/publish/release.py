@@ -26,7 +26,7 @@ from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Candidate, Chosen, Receipt
 from pcevolve.public.settings import Form
 from pcevolve.public.usefulness import Assessment
-from pcevolve.publish.loss import Loss
+from pcevolve.publish.loss import Loss, state_cumulative_loss
 from pcevolve.publish.promises import (
     NO_GUARANTEE,
     describe_library,
@@ -38,7 +38,6 @@ from pcevolve.publish.promises import (
     quote_code,
     say_shortfall,
     state_confinement,
-    state_cumulative_loss,
     state_guarantee,
     state_promise,
     write_library_section,

@@ -10,7 +10,9 @@ To ask what a method is or costs loads NumPy, but neither SciPy nor OpenDP nor P
 
 from __future__ import annotations
 
+from collections import UserDict
 from importlib import import_module
+from typing import Final
 
 from pcevolve.privacy import Budget, Event
 from pcevolve.public.figures import USUAL_DELTA
@@ -44,7 +46,20 @@ def _load(place: str) -> Method:
     return found
 
 
-METHODS: dict[str, Method] = {name: _load(entry.place) for name, entry in METHOD_TABLE.items()}
+class _Methods(UserDict[str, Method]):
+    """Methods by name, each imported when it is first asked for: a run needs one."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.data = dict.fromkeys(METHOD_TABLE)  # type: ignore[assignment]
+
+    def __getitem__(self, name: str) -> Method:
+        if self.data[name] is None:
+            self.data[name] = _load(METHOD_TABLE[name].place)
+        return self.data[name]
+
+
+METHODS: Final = _Methods()
 MAX_NOISE_TO_CLIP_RATIO = 0.67
 """Noise on class means, in clip radii of their deviations per axis, beyond which they say less than the prompt does: on
 the development data they beat votes at 0.56 (two shots, epsilon 10) and lose with a linear head at 0.84 (ten shots,

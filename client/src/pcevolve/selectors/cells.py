@@ -36,11 +36,12 @@ from pcevolve.selectors.scene import (
     PrivateEmbeddings,
     Scene,
     deviation,
+    moving_vote,
     require_mechanism,
     round_down,
     single_event,
 )
-from pcevolve.selectors.votes import HISTOGRAM, cast_votes, count_votes, histogram_lift, moving_vote
+from pcevolve.selectors.votes import HISTOGRAM, cast_votes, count_votes, histogram_lift
 
 LEAST = 1e-9
 """What a cell counts that noise left nothing of: its candidates come last."""

@@ -23,8 +23,15 @@ from pcevolve.selectors.consistency import Drawn
 from pcevolve.selectors.control import best_tenth, drawn_lift
 from pcevolve.selectors.method import Method, Schedule
 from pcevolve.selectors.rounds import Scope, exponential_draws
-from pcevolve.selectors.scene import Measurement, PrivateEmbeddings, Scene, require_mechanism, single_event
-from pcevolve.selectors.votes import ONE_VOTE, moving_vote
+from pcevolve.selectors.scene import (
+    Measurement,
+    PrivateEmbeddings,
+    Scene,
+    moving_vote,
+    require_mechanism,
+    single_event,
+)
+from pcevolve.selectors.votes import ONE_VOTE
 
 BLOCK = 3
 """Most classes that vote together: tuples multiply."""

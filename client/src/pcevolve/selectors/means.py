@@ -26,9 +26,8 @@ from pcevolve.selectors.consistency import Order, has_shape, repeats
 from pcevolve.selectors.control import best_tenth
 from pcevolve.selectors.method import Method, Schedule, Sensitivity, always
 from pcevolve.selectors.rounds import Scope, gaussian_once
-from pcevolve.selectors.scene import Measurement, PrivateEmbeddings, Scene
+from pcevolve.selectors.scene import Measurement, PrivateEmbeddings, Scene, moving_vote
 from pcevolve.selectors.sums import choose_release
-from pcevolve.selectors.votes import moving_vote
 
 BEST_SHARE = 0.1
 """Share of a class's candidates among which diversity decides."""

@@ -256,3 +256,17 @@ def deviation(event: Event, sensitivity: float) -> float:
     """Standard deviation ``z * sensitivity`` of Gaussian noise, rounded up."""
     # 2**-50 is four units of rounding, more than the two products lose: noise may be a hair wider, never narrower.
     return float(event.value) * sensitivity * (1 + 2**-50)
+
+
+def moving_vote(relation: Relation) -> WorstCase:
+    """A unit of the first class leaves one candidate for the other, and one end of a clipping ball for the other.
+
+    The second class stays between both, so that its candidates win where those of the first class lose.
+    """
+    east, west, north = (0.1, 0.0), (-0.1, 0.0), (0.0, 0.1)
+    return WorstCase(
+        pools=((east, west), (north, north)),
+        common=((0, west), (1, north)),
+        first=(0, (30.0, 0.0)),
+        second=(0, (-30.0, 0.0)) if relation == "replace-one" else None,
+    )

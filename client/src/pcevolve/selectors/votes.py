@@ -19,7 +19,7 @@ from pcevolve.dp.curves import normal_cdf
 from pcevolve.dp.mechanisms import FloatArray, Noise
 from pcevolve.geometry.distances import IntArray, nearest_of_some
 from pcevolve.geometry.frame import idle_step, is_rounded_to, round_to_noise_scale
-from pcevolve.privacy import Budget, Event, Events, Relation
+from pcevolve.privacy import Budget, Event, Events
 from pcevolve.public import figures
 from pcevolve.selectors.consistency import are_entrants, has_shape
 from pcevolve.selectors.control import best_tenth, drawn_lift
@@ -35,8 +35,8 @@ from pcevolve.selectors.scene import (
     Measurement,
     PrivateEmbeddings,
     Scene,
-    WorstCase,
     deviation,
+    moving_vote,
     require_mechanism,
     single_event,
 )
@@ -230,20 +230,6 @@ def _spread(scope: Scope) -> tuple[int, float]:
     # How many of the best tenth get votes, and how many each.
     voted = min(best_tenth(scope.candidates), scope.shots)
     return voted, scope.shots / voted
-
-
-def moving_vote(relation: Relation) -> WorstCase:
-    """A unit of the first class leaves one candidate for the other, and one end of a clipping ball for the other.
-
-    The second class stays between both, so that its candidates win where those of the first class lose.
-    """
-    east, west, north = (0.1, 0.0), (-0.1, 0.0), (0.0, 0.1)
-    return WorstCase(
-        pools=((east, west), (north, north)),
-        common=((0, west), (1, north)),
-        first=(0, (30.0, 0.0)),
-        second=(0, (-30.0, 0.0)) if relation == "replace-one" else None,
-    )
 
 
 HISTOGRAM = Sensitivity(histogram_sensitivity, "votes")

@@ -34,9 +34,9 @@ from pcevolve.processes.pipe import GoneError, Pipe, PipeError
 from pcevolve.public.figures import parse_epsilon
 from pcevolve.public.options import AS_KEYWORDS, spell_as, spells_keywords
 from pcevolve.public.parts import Confinement
+from pcevolve.session.checked import CheckedRun
 from pcevolve.session.folder import RunFolder
 from pcevolve.session.owner import OwnerFolder
-from pcevolve.session.preflight import CheckedRun
 from pcevolve.session.progress import Audience, Progress, error_console, tell_nobody
 
 KEEPER = "pcevolve.session.apart:keep"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pcevolve import selectors
 from pcevolve.config.config import RunConfig
@@ -17,7 +17,6 @@ from pcevolve.ledger.ledger import Account, Limits
 from pcevolve.private import ProgressCallback, no_progress
 from pcevolve.private.dataset import PrivateDataset
 from pcevolve.private.judge import PrivateJudge, PrivateViews, UniformJudge
-from pcevolve.private.secrets import Sources
 from pcevolve.public.declared import list_options
 from pcevolve.public.dialects import Abilities, find_abilities, require
 from pcevolve.public.options import Option
@@ -26,9 +25,12 @@ from pcevolve.public.plan import PublicPlan
 from pcevolve.selectors import Method, Scope
 from pcevolve.selectors.choosing import Chooser
 from pcevolve.selectors.method import AppearanceMode, first_selection
+from pcevolve.session.checked import CheckedRun
 from pcevolve.session.kind import load_kind
-from pcevolve.session.preflight import CheckedRun
-from pcevolve.session.private_data import compute_caps, leave_out_private, name_classes, read_declared
+from pcevolve.session.private_data import leave_out_private, name_classes
+
+if TYPE_CHECKING:
+    from pcevolve.private.secrets import Sources
 
 
 @dataclass(frozen=True, repr=False)
@@ -156,6 +158,10 @@ class Components:
         """Return what the secrets on the owner's list leave each private text, as fields of the views."""
         if plan.secrecy is None:
             return {}
+        from pcevolve.session.declared_secrets import (
+            compute_caps,  # which runs without such a list do without
+        )
+
         # Kept, because a list is read in ``prepare``, before the greeting, and asked for again after it.
         if not self._capped:
             event = first_selection(self.method.plan_events(plan))[-1]
@@ -165,6 +171,8 @@ class Components:
 
     def read_secrets(self, promise: Secrecy) -> Sources:
         """Return what is declared secret, as it was first read: votes are capped by the list that the ledger knows."""
+        from pcevolve.session.declared_secrets import read_declared
+
         if not self._declared:
             self._declared.append(read_declared(self.settings, promise))
         return self._declared[0]

@@ -40,17 +40,17 @@ from pcevolve.publish.release import Release
 from pcevolve.screen import lay_out, lay_out_facts
 from pcevolve.session.approval import approve, list_doubts, require_liking
 from pcevolve.session.asking import AskingJudge, TellingGenerator
+from pcevolve.session.checked import CheckedRun
 from pcevolve.session.components import Components
 from pcevolve.session.console import introduce, is_paid, report_early_stop, report_stop, say_spent
 from pcevolve.session.continuity import open_record
 from pcevolve.session.dashboard import keep_live_page
 from pcevolve.session.folder import RunFolder
 from pcevolve.session.keeper import Keeper
-from pcevolve.session.kind import load_kind
 from pcevolve.session.owner import OwnerFolder
-from pcevolve.session.preflight import CheckedRun
 from pcevolve.session.progress import Audience, RunProgress
 from pcevolve.session.reaching import Connection, connect, make_address, note_answers
+from pcevolve.session.showing import show_first
 from pcevolve.transcript import RunReader, Transcript
 from pcevolve.usability import Usability
 
@@ -203,7 +203,7 @@ class Session:
         record = RunReader.strict(self.folder.root)
         pool = make_pool([shown], self.usability.identify)
         page = write_preview(record, doubt := self.usability.describe_repeats(pool))
-        load_kind(kind).show_first(record, plan, console)
+        show_first(record, plan, console)
         paid = any(not event.free for each in record.receipts for event in each.events)
         spent = "so far" if paid else "no privacy budget was spent"
         bill = f"; {self.connection.bill()}" if is_paid(self.connection.meter) else ""

@@ -34,13 +34,13 @@ from pcevolve.publish.source import KEPT, Source
 from pcevolve.screen import Line, lay_out
 from pcevolve.selectors.method import VARIES
 from pcevolve.session.approval import approve, forecast_costs
+from pcevolve.session.checked import CheckedRun
 from pcevolve.session.console import describe_plan, is_paid
 from pcevolve.session.continuity import open_record
 from pcevolve.session.dashboard import keep_live_page
 from pcevolve.session.execution import Session
 from pcevolve.session.folder import RunFolder
 from pcevolve.session.owner import OwnerFolder
-from pcevolve.session.preflight import CheckedRun
 from pcevolve.session.progress import Audience
 from pcevolve.session.reaching import Connection, connect, make_address
 from pcevolve.transcript import Transcript

@@ -12,9 +12,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rich.console import Console
-from rich_pixels import Pixels
-
 from pcevolve.config.config import RunConfig
 from pcevolve.config.files import REST
 from pcevolve.config.providers import USUAL_ADAPTER_SCALE, USUAL_GUIDANCE, USUAL_STEPS
@@ -23,8 +20,6 @@ from pcevolve.encoders.published import PREFERRED, is_fetched
 from pcevolve.errors import DataError, UsageError
 from pcevolve.ledger.units import SINGLE
 from pcevolve.modality import Item
-from pcevolve.modality.images.sheet import draw_strip
-from pcevolve.pages.live import list_opening
 from pcevolve.privacy import Budget
 from pcevolve.private import ProgressCallback, no_progress
 from pcevolve.private.dataset import PrivateDataset, load
@@ -34,7 +29,7 @@ from pcevolve.private.units import group_into_units, read_units, require_unit_si
 from pcevolve.public.dialects import Advice, ModelSize
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.settings import window_ends
-from pcevolve.public.words import TEMPLATE, UNLABELLED_TEMPLATE, summarise_prompts
+from pcevolve.public.words import TEMPLATE, UNLABELLED_TEMPLATE
 from pcevolve.selectors.method import AppearanceMode, Method, Schedule
 from pcevolve.selectors.rounds import Scope
 from pcevolve.session.private_data import (
@@ -47,7 +42,6 @@ from pcevolve.session.private_data import (
     require_shots,
     tell_drawable,
 )
-from pcevolve.transcript import RunReader
 
 if TYPE_CHECKING:
     from pcevolve.evaluation.judge import Features, Judge
@@ -218,20 +212,6 @@ def _pixels(images: Iterable[Item | None]) -> Features:
 def find_copied_words(dataset: Labelled, private: Labelled) -> dict[str, object]:
     """Nothing: images have no words; see ``KindOfRun``."""
     return {}
-
-
-ACROSS = 4
-"""Images of a class in a terminal, where half a character is a pixel."""
-
-
-def show_first(record: RunReader, plan: PublicPlan, console: Console) -> None:
-    """Print a row of small pictures for each class, where a terminal has the colours for them."""
-    if console.color_system not in ("256", "truecolor"):
-        return
-    for label, digests in list_opening(record, plan).items():
-        row = draw_strip([record.bodies.file(each) for each in digests[:ACROSS]], ACROSS, console.width)
-        console.print(summarise_prompts(plan.first_prompts(label)))
-        console.print(Pixels.from_image(row))
 
 
 def require_drawable(name: str) -> None:

@@ -27,6 +27,7 @@ from pcevolve.public.release import Candidate, Chosen, Query, Receipt
 from pcevolve.screen import Fact, lay_out_facts
 from pcevolve.selectors.choosing import Chooser
 from pcevolve.selectors.usefulness import assess, separability
+from pcevolve.session.checked import CheckedRun
 from pcevolve.session.components import Components
 from pcevolve.session.continuity import compare_with_ledger
 from pcevolve.session.notes import note_private
@@ -40,7 +41,6 @@ from pcevolve.session.planning import (
     resolve_plan,
     settle_single,
 )
-from pcevolve.session.preflight import CheckedRun
 from pcevolve.session.progress import Audience, describe_padding, judge_padding, show_work
 from pcevolve.transcript import Bodies
 from pcevolve.transcript.records import GENESIS

@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING, Protocol
 from pcevolve.public.modality import Kind
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from pcevolve.config.config import RunConfig
     from pcevolve.evaluation.judge import Judge
     from pcevolve.evaluation.labelled import Labelled
@@ -25,7 +23,6 @@ if TYPE_CHECKING:
     from pcevolve.selectors.method import AppearanceMode, Method, Schedule
     from pcevolve.selectors.rounds import Scope
     from pcevolve.session.private_data import RunData
-    from pcevolve.transcript import RunReader
 
 
 def load_kind(kind: Kind) -> KindOfRun:
@@ -108,12 +105,6 @@ class KindOfRun(Protocol):
 
     def find_copied_words(self, dataset: Labelled, private: Labelled) -> dict[str, object]:
         """Words of private data that a dataset repeats; nothing where there are no words."""
-        ...
-
-    # Showing.
-
-    def show_first(self, record: RunReader, plan: PublicPlan, console: Console) -> None:
-        """Show some of each class of the first that a provider made."""
         ...
 
     def require_drawable(self, name: str) -> None:

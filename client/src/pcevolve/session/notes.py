@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import isfinite
 
-from pcevolve.dp.attacks import PRIORS, most_success_of, protection, secret_budget
 from pcevolve.ledger.ledger import Account
 from pcevolve.public.figures import describe_guesses, format_loss
 from pcevolve.public.plan import PublicPlan
-from pcevolve.publish.promises import state_cumulative_loss
+from pcevolve.publish.loss import state_cumulative_loss
 from pcevolve.screen import Fact
 from pcevolve.selectors import list_paid_events
 from pcevolve.session.components import Components
@@ -37,6 +36,8 @@ def note_private(components: Components, plan: PublicPlan, account: Account) -> 
     if over_runs := _over_runs(account):
         yield Fact("all runs", over_runs)
     if plan.secrecy is not None:
+        from pcevolve.dp.attacks import protection, secret_budget
+
         guesses = protection(secret_budget(plan.secrecy.prior, plan.secrecy.bound))
         yield Fact("secrets", f"{describe_guesses(guesses)}; by this release alone")
     yield from _note_shots(components, plan)
@@ -64,6 +65,8 @@ def _over_runs(account: Account) -> str:
         return ""
     if borne is None:
         return "a run that states no epsilon used these data: nothing bounds what all runs together say of a secret"
+    from pcevolve.dp.attacks import PRIORS, most_success_of
+
     curve = describe_guesses({prior: most_success_of([*borne, listed.as_event()], prior) for prior in PRIORS})
     return f"secrets: {curve}; runs with other secrets declared count in full"
 

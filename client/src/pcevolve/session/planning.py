@@ -32,12 +32,10 @@ from pcevolve.public.requests import MOST_AT_ONCE, is_nearby
 from pcevolve.public.settings import UNKNOWN_LICENCE
 from pcevolve.public.words import TEMPLATE, USUAL
 from pcevolve.publish.loss import Loss
-from pcevolve.selectors.cells import choose_cells
 from pcevolve.selectors.method import AppearanceMode, Method, Schedule, first_selection
+from pcevolve.session.checked import refuse_options, require_ledger
 from pcevolve.session.components import Components
 from pcevolve.session.kind import load_kind
-from pcevolve.session.preflight import refuse_options, require_ledger
-from pcevolve.session.private_data import compute_least_share, find_secrets, make_promise
 
 NOTHING_EARLIER = Earlier()
 STRENGTHS = ("strengths", "strength_start", "strength_end")
@@ -240,6 +238,8 @@ def _secrecy(settings: RunConfig, method: Method) -> Secrecy | None:
     """Return the promise about listed secrets; ``UsageError`` where the method is for such a list and there is none."""
     if method.parameters is not SecretEvolution:
         return None
+    from pcevolve.session.declared_secrets import find_secrets, make_promise
+
     if (own := find_secrets(settings)) is None:
         raise UsageError(
             f"--method {method.name} protects secrets: say which with data.secrets, a file, or data.secret_columns"
@@ -249,6 +249,9 @@ def _secrecy(settings: RunConfig, method: Method) -> Secrecy | None:
 
 def _cells(components: Components, promise: Secrecy) -> int:
     """Most cells of each class: what noise leaves something to see in."""
+    from pcevolve.selectors.cells import choose_cells  # a method of its own, which few runs need
+    from pcevolve.session.declared_secrets import compute_least_share
+
     settings, scope = components.settings, components.scope
     accesses = components.method.accesses(components.limits.run, scope, settings.method.calibration, "as-is")
     event = first_selection(accesses)[-1]

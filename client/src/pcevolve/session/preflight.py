@@ -5,8 +5,7 @@ None of a run's libraries is imported here (torch, SciPy, an HTTP client), so th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, Final
@@ -15,7 +14,7 @@ from pcevolve.config.config import RunConfig
 from pcevolve.config.files import REST, find_ledger_volume
 from pcevolve.egress.address import require_address, require_key
 from pcevolve.encoders import AUTO, require_encoder, require_torch
-from pcevolve.errors import DataError, LedgerError, TranscriptError, UsageError
+from pcevolve.errors import DataError, TranscriptError, UsageError
 from pcevolve.ledger.creation import locate_key, require_volume
 from pcevolve.privacy import Budget
 from pcevolve.private.sources import (
@@ -31,6 +30,7 @@ from pcevolve.public.dialects import find_abilities
 from pcevolve.public.figures import parse_epsilon
 from pcevolve.public.modality import Kind
 from pcevolve.public.options import spell_before, spell_flag
+from pcevolve.session.checked import CheckedRun, find_given, refuse_options, require_ledger
 from pcevolve.session.folder import LOST, RunFolder
 from pcevolve.session.owner import OwnerFolder
 from pcevolve.session.places import require_apart
@@ -39,18 +39,6 @@ TAKEN: Final = frozenset(
     {"from_run", "out", "candidates", "seed", "batch", "at_once", "strength_end", "api", "formats", "licence"}
 )
 """Options of a run that starts from a release, beside those of how its API is reached; all others are the release's."""
-
-
-@dataclass(frozen=True)
-class CheckedRun:
-    """A run that nothing speaks against, as far as one can tell without its data."""
-
-    settings: RunConfig
-    folder: RunFolder
-    resume: bool
-    budget: Budget
-    lifetime: Fraction | None
-    key: str | None = field(default=None, repr=False)
 
 
 def check_run(settings: RunConfig, resume: bool = False, key: str | None = None) -> CheckedRun:
@@ -209,15 +197,6 @@ def makes_texts(settings: RunConfig) -> bool:
     return find_abilities(settings.provider.dialect).makes == "text"
 
 
-def require_ledger(path: Path) -> None:
-    """Refuse to go on with a run whose ledger is gone, and with it what the run has drawn (``LedgerError``)."""
-    if not path.exists():
-        raise LedgerError(
-            f"the ledger of this run is gone from {path}: restore it and its key, or begin a new run; with "
-            "another ledger this one would draw again what it has drawn"
-        )
-
-
 def _budget(settings: RunConfig) -> Budget:
     """Return the budget of the run, where no δ is given with its method's; ``UsageError`` for no such method."""
     from pcevolve.selectors import choose_delta
@@ -257,7 +236,7 @@ def find_foreign_options(settings: RunConfig, kind: Kind) -> Iterator[str]:
     """Yield what is wrong with each given option of the other kind of run, beside those that its dialect lacks."""
     other, does = ("text", "makes images") if kind == "image" else ("image", "writes texts")
     names = [each.name for each in list_options(RunConfig) if each.setting.only == other]
-    return _find_given(settings, names, f" is about {other}s, and this API {does}: leave it out")
+    return find_given(settings, names, f" is about {other}s, and this API {does}: leave it out")
 
 
 def find_idle_namespace(settings: RunConfig) -> Iterator[str]:
@@ -268,20 +247,6 @@ def find_idle_namespace(settings: RunConfig) -> Iterator[str]:
             f"data.unit_namespace says whose names the units have: give {spell_flag('unit_map')} or data.unit_column, "
             "or leave it out"
         )
-
-
-def refuse_options(settings: RunConfig, names: Iterable[str], why: str) -> None:
-    """Refuse options that mean nothing to a run, if one of them is given (``UsageError``)."""
-    for fault in _find_given(settings, names, why):
-        raise UsageError(fault)
-
-
-def _find_given(settings: RunConfig, names: Iterable[str], why: str) -> Iterator[str]:
-    for name in names:
-        given = settings.get(name)
-        # A strength of 0 equals False, and is given.
-        if given is not None and given is not False and given not in ((), "local"):
-            yield f"{spell(name, RunConfig)}{why}"
 
 
 def _require_image_files(settings: RunConfig, private: Path) -> None:
@@ -317,7 +282,7 @@ def _require_texts(settings: RunConfig) -> None:
 
 def _require_secrets(settings: RunConfig) -> None:
     """Refuse a list of secrets that cannot be read, or that nothing could be promised of."""
-    from pcevolve.session.private_data import (  # NumPy takes a moment to import
+    from pcevolve.session.declared_secrets import (  # NumPy takes a moment to import
         find_secrets,
         make_promise,
         read_declared,

@@ -7,29 +7,20 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from pcevolve.config.config import RunConfig
-from pcevolve.dp.attacks import secret_budget, secret_share
-from pcevolve.dp.mechanisms import FloatArray
-from pcevolve.errors import DataError, UsageError
-from pcevolve.privacy import Budget, Event, Relation
+from pcevolve.errors import DataError
+from pcevolve.privacy import Budget
 from pcevolve.private.dataset import PrivateDataset
 from pcevolve.private.listing import Listing
-from pcevolve.private.secrets import Sources, cap_weights, read_secrets
 from pcevolve.private.spelling import find_companions, find_respelled, find_shortened
 from pcevolve.private.units import Shots
-from pcevolve.public.declared import validate
 from pcevolve.public.dialects import find_abilities
 from pcevolve.public.figures import parse_epsilon
-from pcevolve.public.methods import SecretEvolution
 from pcevolve.public.options import spell_flag
-from pcevolve.public.parts import Secrecy
-from pcevolve.public.settings import USUAL_BOUND, USUAL_PRIOR, USUAL_SIZE
 from pcevolve.public.words import choose_labels
 from pcevolve.publish.loss import Loss
 from pcevolve.selectors import AUTO, Scope, choose_delta, find_method, resolve_method
-from pcevolve.selectors.planner import plan
 from pcevolve.session.progress import error_console
 
 SPLIT_SEED = 0
@@ -178,6 +169,8 @@ def require_shots(
 
 def price_subsample(settings: RunConfig, classes: int, shots: int) -> str:
     """Say what a run costs whose private data are drawn, so many units of each class."""
+    from pcevolve.selectors.planner import plan  # asked for a refusal alone
+
     own, delta = settings.method, settings.privacy.delta
     budget = Budget(
         parse_epsilon(settings.privacy.epsilon), choose_delta(own.name) if delta is None else delta
@@ -196,50 +189,3 @@ def _advise_check(settings: RunConfig) -> str:
     spoken = settings.provider.dialect
     more = f" --dialect {spoken}" if find_abilities(spoken).makes == "text" else ""
     return f"; pcevolve check {shlex.quote(settings.data.private)}{more} tells more"
-
-
-def find_secrets(settings: RunConfig) -> SecretEvolution | None:
-    """Return what a run's method promises of secrets; None where nothing is declared secret."""
-    own, data = settings.method, settings.data
-    return own if isinstance(own, SecretEvolution) and (data.secrets or data.secret_columns) else None
-
-
-def make_promise(prior: float | None, bound: float | None, most: int | None) -> Secrecy:
-    """Return the promise about secrets, the default where nobody says; ``UsageError`` for impossible numbers."""
-    values: dict[str, Any] = {
-        "prior": prior or USUAL_PRIOR,
-        "bound": bound or USUAL_BOUND,
-        "most": most or USUAL_SIZE,
-    }
-    return validate(Secrecy, values)
-
-
-def read_declared(settings: RunConfig, promise: Secrecy) -> Sources:
-    """Return what is declared secret.
-
-    Raises:
-        DataError: The list cannot be used.
-        UsageError: A column is named twice, or not at all.
-    """
-    budget = secret_budget(promise.prior, promise.bound)
-    columns = settings.data.secret_columns
-    if len(set(columns)) < len(columns) or not all(columns):
-        raise UsageError("data.secret_columns names a column twice, or one without a name")
-    listed = () if settings.data.secrets is None else read_secrets(settings.data.secrets, budget)
-    return Sources(listed, columns, budget)
-
-
-def compute_least_share(promise: Secrecy, event: Event, relation: Relation) -> float:
-    """Return what is left of the vote of a text with a secret that has no budget of its own, in [0, 1]; public."""
-    budget = secret_budget(promise.prior, promise.bound)
-    return secret_share(budget, promise.most, float(event.value), relation)
-
-
-def compute_caps(
-    sources: Sources, data: PrivateDataset, promise: Secrecy, event: Event, relation: Relation
-) -> FloatArray:
-    """Return what secrets leave each private text of a vote, float64 ``(texts,)``; errors as ``cap_weights``."""
-    multiplier = float(event.value)
-    return cap_weights(
-        sources, data, promise.most, lambda budget: secret_share(budget, promise.most, multiplier, relation)
-    )

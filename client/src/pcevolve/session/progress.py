@@ -15,7 +15,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Final, Protocol, TypeAlias
 
-import click
 from rich.console import Console
 from rich.progress import (
     BarColumn,
@@ -102,6 +101,8 @@ class AtTerminal:
 
     def agrees(self, question: str) -> bool:
         """Ask on stderr; results go to stdout."""
+        import click
+
         return click.confirm(question, err=True)
 
 

@@ -10,15 +10,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rich.console import Console
-
 from pcevolve.config.config import RunConfig
 from pcevolve.config.files import REST
 from pcevolve.config.providers import USUAL_TEMPERATURE, USUAL_TOKENS
 from pcevolve.encoders import WORDS
 from pcevolve.errors import DataError, UsageError
-from pcevolve.modality.texts import read_text
-from pcevolve.pages.live import list_opening
 from pcevolve.privacy import Budget
 from pcevolve.private import ProgressCallback, no_progress
 from pcevolve.private.dataset import PrivateDataset
@@ -29,7 +25,7 @@ from pcevolve.private.tables import Columns
 from pcevolve.private.units import require_unit_size
 from pcevolve.public.dialects import Advice, ModelSize
 from pcevolve.public.plan import PublicPlan
-from pcevolve.public.words import TEXT_TEMPLATE, UNLABELLED_TEXT_TEMPLATE, summarise_prompts
+from pcevolve.public.words import TEXT_TEMPLATE, UNLABELLED_TEXT_TEMPLATE
 from pcevolve.selectors.method import AppearanceMode, Method, Schedule
 from pcevolve.selectors.rounds import Scope
 from pcevolve.session.private_data import (
@@ -41,7 +37,6 @@ from pcevolve.session.private_data import (
     tell_drawable,
 )
 from pcevolve.session.reaching import choose_fields
-from pcevolve.transcript import RunReader
 
 if TYPE_CHECKING:
     from pcevolve.evaluation.judge import Judge
@@ -180,19 +175,6 @@ def find_copied_words(dataset: Labelled, private: Labelled) -> dict[str, object]
 
     words, place = find_longest_copied_span(dataset.images, private.images)
     return {"longest_copied_words": words, "copied_in": dataset.names[place] if words else None}
-
-
-MOST = 4
-"""Texts of a class in a terminal."""
-
-
-def show_first(record: RunReader, plan: PublicPlan, console: Console) -> None:
-    """Print a few texts of each class, a line each."""
-    for label, digests in list_opening(record, plan).items():
-        console.print(summarise_prompts(plan.first_prompts(label)), markup=False)
-        for each in digests[:MOST]:
-            said = read_text(record.bodies.file(each)) or "(not a text)"
-            console.print(f"  {said}", markup=False, highlight=False, no_wrap=True, overflow="ellipsis")
 
 
 def require_drawable(name: str) -> None:

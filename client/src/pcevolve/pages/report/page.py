@@ -31,10 +31,9 @@ from pcevolve.public.figures import format_factor, format_loss
 from pcevolve.public.modality import Kind, Said, reword_for
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import count_rounds
-from pcevolve.publish.loss import Loss
+from pcevolve.publish.loss import Loss, state_cumulative_loss
 from pcevolve.publish.promises import (
     describe_library,
-    state_cumulative_loss,
     state_promise,
 )
 from pcevolve.selectors import find_method

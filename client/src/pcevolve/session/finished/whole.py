@@ -14,12 +14,12 @@ from pcevolve.processes.confinement import Enforcement
 from pcevolve.processes.launcher import Children
 from pcevolve.processes.pipe import Pipe
 from pcevolve.session.apart import carry_out_apart, read_orders, tell_owner
+from pcevolve.session.checked import CheckedRun
 from pcevolve.session.components import Components
 from pcevolve.session.dashboard import show_page
 from pcevolve.session.execution import Outcome, execute, preview
 from pcevolve.session.finished.recalling import recall
 from pcevolve.session.following import follow, preview_following
-from pcevolve.session.preflight import CheckedRun
 from pcevolve.session.progress import Audience, show_work
 from pcevolve.transcript import RunReader
 

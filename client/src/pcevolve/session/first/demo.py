@@ -38,6 +38,7 @@ from pcevolve.public.figures import USUAL_DELTA
 from pcevolve.public.modality import Kind
 from pcevolve.screen import lay_out
 from pcevolve.selectors import list_paid_events
+from pcevolve.session.checked import CheckedRun
 from pcevolve.session.console import describe_plan
 from pcevolve.session.execution import Outcome, execute
 from pcevolve.session.finished.judging import (
@@ -50,7 +51,7 @@ from pcevolve.session.finished.judging import (
 )
 from pcevolve.session.first.local_server import serve_locally
 from pcevolve.session.owner import OwnerFolder
-from pcevolve.session.preflight import CheckedRun, check_run
+from pcevolve.session.preflight import check_run
 from pcevolve.session.progress import Audience, Progress, error_console, show_work, spell_estimate
 from pcevolve.transcript import RunReader
 

@@ -127,7 +127,7 @@ def _secrets(asked: PlannedRun, planned: BudgetPlan) -> SecretPlan | None:
     from pcevolve.dp.attacks import protection, secret_budget
     from pcevolve.selectors.cells import choose_cells
     from pcevolve.selectors.planner import SecretPlan
-    from pcevolve.session.private_data import compute_least_share, make_promise
+    from pcevolve.session.declared_secrets import compute_least_share, make_promise
 
     promise = make_promise(asked.secret_prior, asked.secret_bound, asked.secret_size)
     event = planned.events[-1]
