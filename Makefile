@@ -19,7 +19,7 @@ PROJECTS := shared/pyproject.toml api_server/pyproject.toml client/pyproject.tom
 # Without bytecode every process compiles its imports anew: seconds, and tests start hundreds.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help install demo test test-fast test-nightly leaks hostile boundary compose-test mutations lint lock docs docs-options lock-docs bench-selectors bench-server bench-gpu soak clean
+.PHONY: help install demo test test-fast test-nightly leaks hostile boundary compose-test mutations trusted lint lock docs docs-options lock-docs bench-selectors bench-server bench-gpu soak clean
 
 help:  ## Show what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 18
@@ -61,6 +61,9 @@ lint: install  ## Style, types, import contracts
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+trusted: install  ## Count the code that holds private data: what the keeper of a small run has loaded at its end, and its runner
+	PYTHONPATH=tests $(BIN)/python -m support.trusted
 
 bench-selectors: install  ## Compare all selectors on real images (hours; resumes; JUDGE=cnn names judges) and write docs/results/selectors.*
 	$(BIN)/python -m benchmarks.selectors $(if $(JUDGE),--judge $(JUDGE)) $(ARGS)

@@ -50,7 +50,9 @@ PLAIN = {
     "pcevolve.processes.child": "the first lines of a process: processes/test_launcher.py",
     "pcevolve.session.checked": "refusals that options get: session/test_preflight.py, session/test_planning.py",
     "pcevolve.session.declared_secrets": "from a list to what it leaves of votes: private/test_secrets.py",
+    "pcevolve.session.keeping": "a process of a run: system/test_apart.py",
     "pcevolve.session.notes": "two processes of a run: session/test_keeper.py",
+    "pcevolve.session.running": "a process of a run: system/test_apart.py",
 }
 """Modules without a test file of their own, and why."""
 

@@ -20,6 +20,8 @@ from support.folders import class_folders
 
 COMMAND = Path(sys.executable).with_name("pcevolve")
 OURS = ("pcevolve", "pcevolve_shared")
+OF_THE_ENVIRONMENT = ("sitecustomize", "_distutils_hack")
+"""What every Python of a development environment loads when it starts."""
 
 
 @dataclass(frozen=True)
@@ -85,8 +87,8 @@ def _describe(folder: Path, files: dict[str, str]) -> dict[str, str]:
 def _read(path: Path) -> Loaded:
     files: dict[str, str] = json.loads(path.read_text())
     known = packages_distributions()
-    tops = {name.partition(".")[0] for name in files}
-    packages = {known[each][0] for each in tops - {*OURS, "sitecustomize"} if each in known}
+    tops = {name.partition(".")[0] for name in files} - {*OURS, *OF_THE_ENVIRONMENT}
+    packages = {known[each][0] for each in tops if each in known}
     lines = {
         name: len(Path(file).read_text().splitlines())
         for name, file in files.items()

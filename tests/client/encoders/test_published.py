@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import hashlib
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from pcevolve.config.config import RunConfig
 from pcevolve.encoders import BUNDLED_WEIGHTS, CLIP_REPOSITORY, RESNET18_FILE, bundled_digest, named_weights
-from pcevolve.encoders.published import hub_folder, is_fetched, resolve
+from pcevolve.encoders.published import hub_folder, hugging_face_folder, is_fetched, resolve
 from pcevolve.errors import UsageError
 from pcevolve.session.preflight import check_run, merge_options
 
@@ -22,6 +24,7 @@ GIVEN = {"private": "digits", "domain": "leather texture", "out": Path("runs/x")
 def cache(monkeypatch, tmp_path) -> Path:
     """Where fetched weights lie; empty."""
     monkeypatch.setenv("TORCH_HOME", str(tmp_path))
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path))
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
     return tmp_path
 
@@ -86,6 +89,30 @@ def test_weights_are_looked_for_where_torch_keeps_what_it_downloads(monkeypatch,
     for name, value in given.items():
         monkeypatch.setenv(name, value)
     assert hub_folder() == Path(get_dir())
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {},
+        {"XDG_CACHE_HOME": "/x"},
+        {"HF_HOME": "~/h"},
+        {"HUGGINGFACE_HUB_CACHE": "/old"},
+        {"HF_HUB_CACHE": "$HOME/u", "HF_HOME": "/h"},
+    ],
+)
+def test_weights_are_looked_for_where_hugging_face_keeps_what_it_downloads(monkeypatch, given):
+    for name in ("HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE", "HF_HOME", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in given.items():
+        monkeypatch.setenv(name, value)
+    said = subprocess.run(
+        [sys.executable, "-c", "from huggingface_hub.constants import HF_HUB_CACHE; print(HF_HUB_CACHE)"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert hugging_face_folder() == Path(said.stdout.strip())
 
 
 @pytest.mark.parametrize("name", ["bundled", "inception", "clip:RN50:openai"])

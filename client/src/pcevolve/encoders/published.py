@@ -57,9 +57,7 @@ def is_fetched(name: str) -> bool:
 
 
 def _has_clip() -> bool:
-    from huggingface_hub import constants
-
-    if not (Path(constants.HF_HUB_CACHE) / f"models--{CLIP_REPOSITORY.replace('/', '--')}").is_dir():
+    if not (hugging_face_folder() / f"models--{CLIP_REPOSITORY.replace('/', '--')}").is_dir():
         return False  # as on most machines; what looks closer takes long to import
     from huggingface_hub import try_to_load_from_cache
 
@@ -73,6 +71,14 @@ def _has_resnet18() -> bool:
 _HAS_WEIGHTS: Final[Mapping[str, Callable[[], bool]]] = {"clip": _has_clip, "resnet18": _has_resnet18}
 PREFERRED: Final = tuple(_HAS_WEIGHTS)
 """Published encoders that ``auto`` takes, better first: who fetched one wants it used."""
+
+
+def hugging_face_folder() -> Path:
+    """Where huggingface_hub keeps what it downloads, as its ``HF_HUB_CACHE`` says."""
+    cache = os.environ.get("XDG_CACHE_HOME", "~/.cache")
+    home = os.environ.get("HF_HOME", os.path.join(cache, "huggingface"))  # noqa: PTH118 - as below
+    found = os.environ.get("HUGGINGFACE_HUB_CACHE", os.path.join(home, "hub"))  # noqa: PTH118
+    return Path(os.path.expandvars(os.environ.get("HF_HUB_CACHE", found))).expanduser()
 
 
 def hub_folder() -> Path:

@@ -9,38 +9,30 @@ from __future__ import annotations
 import json
 import shutil
 import signal
-import sys
 import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, nullcontext
-from dataclasses import asdict, dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from pydantic import TypeAdapter, ValidationError
-from rich.console import Console
 
 from pcevolve.config.config import RunConfig
-from pcevolve.config.runner import PublicConfig
-from pcevolve.errors import ClientError, ProtocolError, StoppedError, make_told, printable
-from pcevolve.keeper import protocol
-from pcevolve.keeper.door import RemoteKeeper, refuse, serve
-from pcevolve.privacy import Budget
+from pcevolve.errors import ClientError, ProtocolError, StoppedError, make_told
 from pcevolve.private.sources import FolderSource, parse_source
-from pcevolve.processes.confinement import Enforcement, list_caches
+from pcevolve.processes.confinement import list_caches
 from pcevolve.processes.launcher import Child, Children
 from pcevolve.processes.links import follow_links
 from pcevolve.processes.pipe import GoneError, Pipe, PipeError
-from pcevolve.public.figures import parse_epsilon
-from pcevolve.public.options import AS_KEYWORDS, spell_as, spells_keywords
-from pcevolve.public.parts import Confinement
+from pcevolve.public.options import spells_keywords
 from pcevolve.session.checked import CheckedRun
 from pcevolve.session.folder import RunFolder
 from pcevolve.session.owner import OwnerFolder
-from pcevolve.session.progress import Audience, Progress, error_console, tell_nobody
+from pcevolve.session.progress import Audience, Progress, tell_nobody
 
-KEEPER = "pcevolve.session.apart:keep"
-RUNNER = "pcevolve.session.apart:run"
+KEEPER = "pcevolve.session.keeping:keep"
+RUNNER = "pcevolve.session.running:run"
 JUDGE = "pcevolve.session.finished.whole:judge"
 
 
@@ -249,113 +241,3 @@ def _leaving_stop_to(children: Children) -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGINT, before)
-
-
-# In the processes.
-
-
-def keep(orders: Mapping[str, Any], enforced: Enforcement, _up: Pipe, across: Pipe) -> None:
-    """Be the keeper of a run."""
-    from pcevolve.session.keeper import Keeper
-
-    run, audience = read_orders(orders)
-    if not enforced.is_whole:
-        audience.console.print(f"NOTE: private files and the network are two processes: {enforced}")
-    with spell_as(AS_KEYWORDS) if orders["keywords"] else nullcontext():
-        try:
-            kernel = Confinement(by="kernel", landlock=enforced.landlock) if enforced.is_whole else None
-            keeper = Keeper(run, audience, kernel)
-        except ClientError as error:
-            tell_owner(error)
-            refuse(across, error)
-            return
-        serve(keeper, across, tell_owner)
-
-
-def tell_owner(error: ClientError) -> None:
-    """Tell the owner why something is refused, on the owner's own screen."""
-    print(f"error: {printable(str(error))}", file=sys.stderr)
-
-
-def read_orders(orders: Mapping[str, Any]) -> tuple[CheckedRun, Audience]:
-    """The run that a process with private files is told of, and its owner."""
-    tempfile.tempdir = orders["room"]
-    settings = RunConfig.model_validate(orders["settings"])
-    epsilon, delta = orders["budget"]
-    lifetime = orders["lifetime"]
-    run = CheckedRun(
-        settings,
-        RunFolder(settings.output.folder),
-        orders["resume"],
-        Budget(parse_epsilon(epsilon), delta),
-        None if lifetime is None else parse_epsilon(lifetime),
-    )
-    console = Console(quiet=True) if orders["quiet"] else error_console()
-    return run, Audience(console, verbose=orders["verbose"])
-
-
-@dataclass(frozen=True)
-class _Owner:
-    """The owner behind the process that started this one."""
-
-    pipe: Pipe
-    there: bool
-
-    def is_there(self) -> bool:
-        """True if somebody can answer."""
-        return self.there
-
-    def agrees(self, question: str) -> bool:
-        """Have the question asked."""
-        self.pipe.send("ask", json.dumps({"question": question}))
-        return bool(json.loads(self.pipe.receive()[1]))
-
-    def tell(self, progress: Progress) -> None:
-        """Have the progress told."""
-        self.pipe.send("progress", json.dumps(asdict(progress)))
-
-
-class _AnnouncingKeeper(RemoteKeeper):
-    """A keeper of whose beginning whoever started the processes is told."""
-
-    def __init__(self, across: Pipe, up: Pipe) -> None:
-        super().__init__(across)
-        self._up = up
-
-    def begin(self, asked: protocol.Begin) -> protocol.Begun:
-        """See ``Begin``."""
-        begun = super().begin(asked)
-        self._up.send("begun")
-        return begun
-
-
-def run(orders: Mapping[str, Any], enforced: Enforcement, up: Pipe, across: Pipe) -> None:
-    """Be the runner of a run: what it may not know, it was not told."""
-    from pcevolve.session.execution import RunnerJob, carry_out, look
-
-    settings = PublicConfig.model_validate(orders["settings"])
-    job = RunnerJob(settings, RunFolder(settings.output.folder), orders["key"])
-    console, owner = (
-        Console(quiet=True) if orders["quiet"] else error_console(),
-        _Owner(up, orders["is_there"]),
-    )
-    audience = Audience(console, owner.tell if orders["tells"] else tell_nobody, orders["verbose"], owner)
-    keeper = _AnnouncingKeeper(across, up)
-    try:
-        try:
-            if orders["only_look"]:
-                look(job, keeper, audience)
-                summary: dict[str, Any] = {}
-            else:
-                summary = carry_out(job, keeper, audience)[2]
-            keeper.close(protocol.Close())
-            up.send("done", json.dumps({"summary": summary}))
-        except ClientError as error:
-            keeper.close(protocol.Close())
-            lines = error.lines if isinstance(error, StoppedError) else (str(error),)
-            told = {"kind": type(error).__name__, "lines": lines, "is_told": error.is_told}
-            up.send("failed", json.dumps(told))
-        except OSError as error:  # a full disk, a folder that may not be written
-            up.send("failed", json.dumps({"kind": "ClientError", "lines": [str(error)], "is_told": False}))
-    except GoneError:  # whoever started this is gone: there is nobody to tell
-        return

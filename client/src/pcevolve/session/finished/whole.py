@@ -13,7 +13,7 @@ from pcevolve.errors import ClientError, UsageError
 from pcevolve.processes.confinement import Enforcement
 from pcevolve.processes.launcher import Children
 from pcevolve.processes.pipe import Pipe
-from pcevolve.session.apart import carry_out_apart, read_orders, tell_owner
+from pcevolve.session.apart import carry_out_apart
 from pcevolve.session.checked import CheckedRun
 from pcevolve.session.components import Components
 from pcevolve.session.dashboard import show_page
@@ -89,6 +89,8 @@ def look(run: CheckedRun, audience: Audience, apart: Children | None = None) -> 
 
 def judge(orders: Mapping[str, Any], _enforced: Enforcement, up: Pipe) -> None:
     """Measure what a run made on the owner's test data, if there are any."""
+    from pcevolve.session.keeping import read_orders, tell_owner
+
     run, audience = read_orders(orders)
     try:
         up.send("done", json.dumps({"summary": measure(run, dict(orders["summary"]), audience)}))

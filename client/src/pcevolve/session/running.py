@@ -1,0 +1,85 @@
+"""The runner's process of a run: from its orders to the summary; what it may not know, it is not told."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from rich.console import Console
+
+from pcevolve.config.runner import PublicConfig
+from pcevolve.errors import ClientError, StoppedError
+from pcevolve.keeper import protocol
+from pcevolve.keeper.door import RemoteKeeper
+from pcevolve.processes.confinement import Enforcement
+from pcevolve.processes.pipe import GoneError, Pipe
+from pcevolve.session.execution import RunnerJob, carry_out, look
+from pcevolve.session.folder import RunFolder
+from pcevolve.session.progress import Audience, Progress, error_console, tell_nobody
+
+
+@dataclass(frozen=True)
+class _Owner:
+    """The owner behind the process that started this one."""
+
+    pipe: Pipe
+    there: bool
+
+    def is_there(self) -> bool:
+        """True if somebody can answer."""
+        return self.there
+
+    def agrees(self, question: str) -> bool:
+        """Have the question asked."""
+        self.pipe.send("ask", json.dumps({"question": question}))
+        return bool(json.loads(self.pipe.receive()[1]))
+
+    def tell(self, progress: Progress) -> None:
+        """Have the progress told."""
+        self.pipe.send("progress", json.dumps(asdict(progress)))
+
+
+class _AnnouncingKeeper(RemoteKeeper):
+    """A keeper of whose beginning whoever started the processes is told."""
+
+    def __init__(self, across: Pipe, up: Pipe) -> None:
+        super().__init__(across)
+        self._up = up
+
+    def begin(self, asked: protocol.Begin) -> protocol.Begun:
+        """See ``Begin``."""
+        begun = super().begin(asked)
+        self._up.send("begun")
+        return begun
+
+
+def run(orders: Mapping[str, Any], enforced: Enforcement, up: Pipe, across: Pipe) -> None:
+    """Be the runner of a run: what it may not know, it was not told."""
+    settings = PublicConfig.model_validate(orders["settings"])
+    job = RunnerJob(settings, RunFolder(settings.output.folder), orders["key"])
+    console, owner = (
+        Console(quiet=True) if orders["quiet"] else error_console(),
+        _Owner(up, orders["is_there"]),
+    )
+    audience = Audience(console, owner.tell if orders["tells"] else tell_nobody, orders["verbose"], owner)
+    keeper = _AnnouncingKeeper(across, up)
+    try:
+        try:
+            if orders["only_look"]:
+                look(job, keeper, audience)
+                summary: dict[str, Any] = {}
+            else:
+                summary = carry_out(job, keeper, audience)[2]
+            keeper.close(protocol.Close())
+            up.send("done", json.dumps({"summary": summary}))
+        except ClientError as error:
+            keeper.close(protocol.Close())
+            lines = error.lines if isinstance(error, StoppedError) else (str(error),)
+            told = {"kind": type(error).__name__, "lines": lines, "is_told": error.is_told}
+            up.send("failed", json.dumps(told))
+        except OSError as error:  # a full disk, a folder that may not be written
+            up.send("failed", json.dumps({"kind": "ClientError", "lines": [str(error)], "is_told": False}))
+    except GoneError:  # whoever started this is gone: there is nobody to tell
+        return
