@@ -7,7 +7,16 @@ from PIL import Image
 
 from pcevolve.errors import UsageError
 from pcevolve.evaluation.heads import Predict, Training, train_linear
-from pcevolve.evaluation.judge import SEEDS, Accuracy, AccuracyTest, Judge, Verdict
+from pcevolve.evaluation.judge import (
+    SEEDS,
+    Accuracy,
+    AccuracyTest,
+    Judge,
+    Verdict,
+    find_redrawing,
+    redraw,
+    redraw_all,
+)
 from pcevolve.private.bundled import load_digits
 
 pytestmark = pytest.mark.models
@@ -42,9 +51,15 @@ def linear(digits):
     return AccuracyTest.on(digits[1], PIXELS)
 
 
+def right_of(test, *sets, seeds=SEEDS):
+    """Of each set where its heads were right."""
+    said = test.predict([[test.prepare(each)] * seeds for each in sets])
+    return [each == test.targets for each in said]
+
+
 def judge_set(test, data, seeds=SEEDS):
     """A test's accuracy of one labelled set."""
-    (right,) = test.of([(data.items, data.targets)], seeds)
+    (right,) = right_of(test, (data.items, data.targets), seeds=seeds)
     return Accuracy.of(right.mean(axis=1))
 
 
@@ -68,8 +83,8 @@ def test_heads_train_side_by_side_and_are_the_same_however_many_do(digits, linea
 def test_several_sets_are_judged_as_each_alone_and_torchs_generator_is_left_alone(digits, linear):
     shots, before = digits[0], torch.random.get_rng_state()
     swapped = (shots.items, 1 - np.asarray(shots.targets))
-    found = linear.of([(shots.items, shots.targets), swapped])
-    alone = [*linear.of([(shots.items, shots.targets)]), *linear.of([swapped])]
+    found = right_of(linear, (shots.items, shots.targets), swapped)
+    alone = [*right_of(linear, (shots.items, shots.targets)), *right_of(linear, swapped)]
     assert np.array_equal(found, alone)
     assert found[1].mean() == pytest.approx(1 - found[0].mean(), abs=0.1)
     assert torch.equal(before, torch.random.get_rng_state())
@@ -77,7 +92,7 @@ def test_several_sets_are_judged_as_each_alone_and_torchs_generator_is_left_alon
 
 def test_images_without_information_give_chance(linear):
     grey = [Image.new("RGB", (64, 64), (128, 128, 128))] * 6
-    assert 0.35 < linear.of([(grey, [0, 1] * 3)])[0].mean() < 0.65
+    assert 0.35 < right_of(linear, (grey, [0, 1] * 3))[0].mean() < 0.65
 
 
 def test_ctrl_c_ends_the_trainings_that_are_under_way():
@@ -95,6 +110,28 @@ def test_ctrl_c_ends_the_trainings_that_are_under_way():
     with pytest.raises(KeyboardInterrupt):
         judge.predictions([[training] * 3], np.zeros((1, 2)), press)
     assert all(seen)
+
+
+def test_a_set_that_is_drawn_again_has_as_many_of_each_class_and_other_images():
+    targets = np.array([0, 1, 1, 0, 1, 1, 0, 0, 1, 2])
+    training = Training(np.arange(10.0)[:, None], targets, 3)
+    again = redraw_all({"words": training, "dataset": training}, ("words", "random"))
+    assert again.keys() == {"words"}
+    assert len(again["words"]) == 5
+    for each in again["words"]:
+        assert sorted(each.targets.tolist()) == sorted(targets.tolist())
+        assert np.array_equal(targets[each.features[:, 0].astype(int)], each.targets), "each keeps its class"
+        assert len(np.unique(each.features)) < 10
+    first, second = (each.features.ravel().tolist() for each in again["words"][:2])
+    assert first != second
+    assert redraw(training, 0).features.ravel().tolist() == first
+
+
+def test_a_head_is_asked_how_far_a_control_differs_from_draw_to_draw_though_it_voted():
+    slow = Judge("cnn", False, PIXELS.look, lambda on, seed: lambda rows: rows)
+    voted = Judge("bundled", True, PIXELS.look, train_linear)
+    assert find_redrawing([slow, voted]) is voted
+    assert find_redrawing([slow]) is slow
 
 
 def test_fewer_than_three_seeds_are_refused(digits, linear):

@@ -16,6 +16,17 @@ def test_the_first_few_of_each_class_come_class_after_class():
     assert repr(several) == object.__repr__(several)  # nothing of what it holds
 
 
+def test_a_random_choice_has_as_many_of_each_class_and_is_none_where_all_would_be_chosen():
+    pool = Labelled(list("abcdefgh"), np.array([1, 0, 1, 0, 1, 0, 1, 1]))
+    chosen = pool.choose_at_random(Labelled(list("xyz"), np.array([0, 1, 1])))
+    assert chosen is not None
+    assert chosen.targets.tolist() == [0, 1, 1]
+    own = dict(zip("abcdefgh", pool.targets.tolist(), strict=True))
+    assert [own[each] for each in chosen.images] == [0, 1, 1]
+    assert len({*chosen.images}) == 3
+    assert pool.choose_at_random(Labelled(list("wxyz"), np.array([0, 0, 0, 1]))) is None
+
+
 def test_a_released_dataset_has_its_classes_in_the_plan_s_order(finished):
     root = finished()
     released = Labelled.released(root, ("good", "cut"))

@@ -19,7 +19,7 @@ def right_of(accuracy: float, items: int, seed: int = 0) -> Right:
 
 def worth_of(dataset: float, shots: float, items: int = 400, classes: int = 2, **free: float) -> Worth:
     sets = {DATASET: dataset, SHOTS: shots, **{name.replace("_", " "): each for name, each in free.items()}}
-    return Worth.of({"cnn": {name: right_of(each, items) for name, each in sets.items()}}, classes)
+    return Worth.of({"cnn": {name: right_of(each, items) for name, each in sets.items()}}, classes, {})
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def test_the_share_is_of_the_way_from_chance_to_the_private_images_in_the_mean_o
         "cnn": {DATASET: right_of(0.7, 400), SHOTS: right_of(0.8, 400)},
         "clip": {DATASET: right_of(0.8, 400), SHOTS: right_of(1.0, 400)},
     }
-    found = Worth.of(answers, 2)
+    found = Worth.of(answers, 2, {})
     assert found.judges == ("cnn", "clip")
     assert found.share is not None
     assert found.share.mean == pytest.approx((0.75 - 0.5) / (0.9 - 0.5))
@@ -73,12 +73,29 @@ def test_the_interval_of_a_lead_holds_the_truth_in_nineteen_of_twenty_tests_and_
         # One head each, of which test items are the only draw: three seeds that agree.
         sets = {DATASET: 0.75, SHOTS: 0.9, WORDS: 0.6}
         right = {name: np.repeat(random.random((1, 200)) < each, 3, axis=0) for name, each in sets.items()}
-        _, low, high = Worth.of({"cnn": right}, 2).ahead[WORDS]
+        _, low, high = Worth.of({"cnn": right}, 2, {}).ahead[WORDS]
         held.append(low <= 0.15 <= high)
         middle, half = (low + high) / 2, 0.7 * (high - low) / 2
         narrow.append(abs(0.15 - middle) <= half)
     assert stats.binomtest(sum(held), 300, 0.95).pvalue > 0.001
     assert stats.binomtest(sum(narrow), 300, 0.95).pvalue < 0.001
+
+
+@pytest.mark.statistical
+def test_the_interval_of_a_lead_over_a_control_holds_its_own_draw_and_without_it_holds_the_truth_too_seldom():
+    held, without = [], []
+    for seed in range(300):
+        random = np.random.default_rng([9, seed])
+        # A random choice teaches .6 in the mean; one draw of it differs from that by .08, and so do its redraws.
+        drawn = 0.6 + 0.08 * random.normal()
+        sets = {DATASET: 0.75, SHOTS: 0.9, RANDOM: drawn}
+        right = {name: np.repeat(random.random((1, 200)) < each, 3, axis=0) for name, each in sets.items()}
+        redrawn = {RANDOM: drawn + 0.08 * random.normal(size=5)}
+        for found, draws in ((held, redrawn), (without, {})):
+            _, low, high = Worth.of({"cnn": right}, 2, draws).ahead[RANDOM]
+            found.append(low <= 0.15 <= high)
+    assert stats.binomtest(sum(held), 300, 0.95).pvalue > 0.001
+    assert stats.binomtest(sum(without), 300, 0.95).pvalue < 0.001
 
 
 def test_it_is_the_same_each_time_it_is_asked_for_and_shows_nothing_of_itself():

@@ -42,7 +42,8 @@ def test_names_of_a_run_are_shown_as_they_are_and_do_nothing(tmp_path: Path):
     assert "a&lt;b" in text
     assert "&lt;i&gt;" in text
     assert "<i>" not in text
-    assert "<td>5</td><td>1</td>" in text
+    assert '<td class="share-8">5</td><td class="share-2">1</td>' in text
+    assert "By cnn, trained on the dataset: rows are what images kept aside are" in text
 
 
 def test_of_texts_it_says_so(tmp_path: Path):

@@ -6,8 +6,8 @@ PCEvolve, section 5 (a new head on a frozen encoder). The result is private.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import TypeAlias
 
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from pcevolve.encoders.singly import lone_workers, thread_count
 from pcevolve.errors import DataError, UsageError
 from pcevolve.evaluation import PrivateFigures
-from pcevolve.evaluation.heads import Predict, Training
+from pcevolve.evaluation.heads import Predict, Training, train_linear
 from pcevolve.modality import Item
 from pcevolve.private.dataset import PrivateDataset
 
@@ -25,6 +25,7 @@ Features: TypeAlias = NDArray[np.floating]
 """What a judge sees, ``(items, ...)``: a row for each image or text."""
 LabelledSet: TypeAlias = tuple[Sequence[Item | None], Sequence[int]]
 """Images or texts, and for each its class: an index into the labels."""
+IntArray: TypeAlias = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -88,6 +89,31 @@ def find_usable(features: Features) -> NDArray[np.bool_]:
 
 SEEDS = 3
 """Classifiers that are trained on each set; of fewer a standard error says nothing."""
+DRAWS = 5
+"""Times that a control is drawn again."""
+
+
+def redraw(training: Training, seed: int) -> Training:
+    """Draw a training set again, as many of each class with replacement: what one set tells of others like it."""
+    random = np.random.default_rng(seed)
+    places = [np.flatnonzero(training.targets == target) for target in range(training.classes)]
+    kept = np.concatenate([random.choice(each, len(each)) for each in places])
+    return replace(training, features=training.features[kept], targets=training.targets[kept])
+
+
+def redraw_all(trainings: Mapping[str, Training], names: Iterable[str]) -> dict[str, list[Training]]:
+    """Draw those of some training sets again that are there, ``DRAWS`` times each."""
+    return {
+        name: [redraw(trainings[name], seed) for seed in range(DRAWS)] for name in names if name in trainings
+    }
+
+
+def find_redrawing(judges: Sequence[Judge]) -> Judge:
+    """The judge that says how far a control differs from draw to draw: a head, which is trained in no time.
+
+    It may have voted: nobody chose a control.
+    """
+    return next((each for each in judges if each.train is train_linear), judges[0])
 
 
 @dataclass(frozen=True, repr=False)
@@ -137,27 +163,18 @@ class AccuracyTest(PrivateFigures):
         """Prepare the test: let a judge look at held-out images."""
         return cls(held_out.labels, judge.look(held_out.items), held_out.targets, judge)
 
-    def of(self, sets: Sequence[LabelledSet], seeds: int = SEEDS) -> list[NDArray[np.bool_]]:
-        """Train new heads on each labelled set, once per seed, and test them on the held-out data.
+    def prepare(self, one: LabelledSet) -> Training:
+        """Let the judge look at what is usable of a labelled set; ``DataError`` where a class has nothing."""
+        images, targets = one
+        return self.judge.prepare(self.judge.look(images), np.asarray(targets, dtype=np.int64), self.labels)
 
-        Args:
-            sets: Synthetic (or, as an upper bound, real) images; unusable ones are left out.
+    def predict(self, trainings: Sequence[Sequence[Training]]) -> list[IntArray]:
+        """Train a new head for each seed, 0, 1, 2, ..., on what is given for it, and ask it about the held-out data.
 
         Returns:
-            Of each set whether its heads were right, bool ``(seeds, images)``; private.
-
-        Raises:
-            DataError: A class has no usable image.
+            For each sequence what its heads say, int64 ``(seeds, images)``; private.
         """
-        trainings = [
-            self.judge.prepare(self.judge.look(images), np.asarray(targets, dtype=np.int64), self.labels)
-            for images, targets in sets
-        ]
-        said = self.judge.predictions([[each] * seeds for each in trainings], self.features)
-        return [np.stack([each == self.targets for each in of_set]) for of_set in said]
-
-
-IntArray = NDArray[np.int64]
+        return [np.stack(each) for each in self.judge.predictions(trainings, self.features)]
 
 
 @dataclass(frozen=True, repr=False)

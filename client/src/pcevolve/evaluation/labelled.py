@@ -78,6 +78,18 @@ class Labelled:
         digest = hashlib.sha256(b"".join(data.digests) + data.targets.tobytes()).digest()
         return cls(data.items, data.targets, digest=digest)
 
+    def choose_at_random(self, like: Labelled) -> Labelled | None:
+        """As many of each class as another set has; None where there are no more to choose from."""
+        random = np.random.default_rng(0)  # nobody is protected by it: the same choice each time
+        due, kept = np.bincount(like.targets), []
+        for target, count in enumerate(due):
+            places = np.flatnonzero(self.targets == target)
+            if len(places) <= count:
+                return None
+            kept.append(np.sort(random.choice(places, count, replace=False)))
+        chosen = np.concatenate(kept)
+        return Labelled([self.images[place] for place in chosen], self.targets[chosen])
+
     def first(self, most: int) -> list[Item | None]:
         """The first few images of each class, class after class; for people to look at."""
         places = (np.flatnonzero(self.targets == target)[:most] for target in np.unique(self.targets))

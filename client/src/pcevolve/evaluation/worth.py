@@ -1,7 +1,8 @@
 """How much of what private images teach a dataset teaches, by judges that did not vote, with 95 % intervals; private.
 
 A test item is one draw of many, and so is a seed of a head. Both are drawn again and again (bootstrap), for all sets at
-once, because sets are compared on the same items. Other draws of the private images, or of the noise, are not in it.
+once, because sets are compared on the same items. So is a control, whose images are one draw of many that cost as
+little. Other draws of the private images, or of the noise, are not in it.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ from pcevolve.evaluation import PrivateFigures
 
 Right: TypeAlias = NDArray[np.bool_]
 """Whether a judge was right, bool ``(seeds, items)``."""
+Accuracies: TypeAlias = NDArray[np.float64]
+"""One for each draw of a control."""
 WORTHY: Final = 0.5
 """Share of the way from chance to the private images from which a dataset is worth having."""
 LEAST_ITEMS: Final = 30
@@ -59,11 +62,14 @@ class Worth(PrivateFigures):
     accuracies: Mapping[str, Interval]
 
     @classmethod
-    def of(cls, answers: Mapping[str, Mapping[str, Right]], classes: int) -> Worth:
+    def of(
+        cls, answers: Mapping[str, Mapping[str, Right]], classes: int, redrawn: Mapping[str, Accuracies]
+    ) -> Worth:
         """Compare sets of images by what was trained on them.
 
         Args:
             answers: Of each judge, by set: ``DATASET``, ``SHOTS`` and whatever else it is compared with.
+            redrawn: Of each control, by its name, accuracies after training on other draws of it.
         """
         # Seeded, and nobody is protected by it: the same figures each time they are asked for.
         random = np.random.default_rng(2026)
@@ -75,6 +81,8 @@ class Worth(PrivateFigures):
             name: np.mean([_resample(each[name], weights, random) for each in answers.values()], axis=0)
             for name in first
         }
+        for name, again in redrawn.items():
+            drawn[name] = np.clip(drawn[name] + _draw_control(again, random), 0, 1)
         chance = 1 / classes
         shots = Interval.of(means[SHOTS] - chance, drawn[SHOTS] - chance)
         share = None
@@ -113,3 +121,13 @@ def _resample(right: Right, weights: NDArray[np.float64], random: np.random.Gene
     by_seed = weights @ right.T.astype(np.float64)
     seeds = random.integers(len(right), size=(len(weights), len(right)))
     return np.asarray(np.take_along_axis(by_seed, seeds, axis=1).mean(axis=1))
+
+
+def _draw_control(accuracies: Accuracies, random: np.random.Generator) -> NDArray[np.float64]:
+    """How far one draw of a control takes its accuracy from that of all, float64 ``(resamples,)``.
+
+    A few draws tell their spread roughly, which Student's t makes up for.
+    """
+    return np.asarray(
+        accuracies.std(ddof=1) * random.standard_t(len(accuracies) - 1, RESAMPLES), dtype=np.float64
+    )

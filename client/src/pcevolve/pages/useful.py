@@ -31,6 +31,19 @@ class Confusion:
     labels: Sequence[str]
     counts: Sequence[Sequence[int]]
 
+    @property
+    def rows(self) -> list[tuple[str, list[tuple[int, int]]]]:
+        """Of each class its counts, each with the tenths of the class that it is."""
+        return [
+            (label, [(count, round(10 * count / max(sum(counts), 1))) for count in counts])
+            for label, counts in zip(self.labels, self.counts, strict=True)
+        ]
+
+
+def list_accuracies(measured: Mapping[str, Any], chance: float) -> list[tuple[str, Sequence[float]]]:
+    """Every yardstick and the dataset, each with its mean and interval; chance has none."""
+    return [("chance", (chance, chance, chance)), *measured["accuracies"].items()]
+
 
 def write_use_page(
     page: Path,
@@ -49,10 +62,10 @@ def write_use_page(
         pairs: Of each class some images of the dataset.
     """
     content = {
-        "style": inline_parts(read_style(), read_own("comparison.css")),
+        "style": inline_parts(read_style(), read_own("comparison.css"), read_own("useful.css")),
         "run": run,
         "measured": measured,
-        "rows": [("chance", (chance, chance, chance)), *measured["accuracies"].items()],
+        "rows": list_accuracies(measured, chance),
         "confusion": confusion,
         "pairs": pairs or {},
         "bar": BAR,

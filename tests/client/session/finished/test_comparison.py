@@ -61,6 +61,36 @@ def test_what_run_test_found_stands_in_until_evaluate_is_asked(tmp_path: Path):
     assert ([*found.judges], found.test) == (["cnn", "means"], "cd")
 
 
+def test_the_page_answers_of_each_measured_run_whether_it_is_useful_with_every_yardstick(tmp_path: Path):
+    roots = [finish_run(tmp_path / name) for name in ("one", "other")]
+    measured = {
+        "word": "useful",
+        "sentence": "it goes 72 % (60 to 84) of the way",
+        "advice": "",
+        "share": [0.72, 0.6, 0.84],
+        "accuracies": {"words alone": [0.52, 0.45, 0.6], "dataset": [0.8, 0.74, 0.86]},
+    }
+    row = {"judge": "cnn", "voted": False, "final": ACCURACY}
+    write_private(
+        OwnerFolder.of(roots[0]).evaluation, {"accuracy": [row], "test": "ab", "measured": measured}
+    )
+    found = read_runs(roots)
+    write_page(found, roots, tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text()
+    assert "one: useful" in page
+    assert "It goes 72 % (60 to 84) of the way." in page
+    for name, told in (
+        ("chance", "50 %"),
+        ("words alone", "52 % (45 to 60)"),
+        ("dataset", "80 % (74 to 86)"),
+    ):
+        assert page.index(f">{name}</text>") < page.index(f">{told}</text>")
+    assert comparison.list_facts(found[0])["useful?"] == (
+        "useful, measured: 72 % (60 to 84) of the way from chance to the private data"
+    )
+    assert "other: useful" not in page
+
+
 def test_figures_on_different_test_sets_are_marked_and_are_no_line(tmp_path: Path):
     roots = [finish_run(tmp_path / name, epsilon=epsilon) for name, epsilon in (("one", "4"), ("other", "8"))]
     for tests, marked in ((("a", "a"), False), (("a", "b"), True)):

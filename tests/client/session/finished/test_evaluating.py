@@ -76,13 +76,16 @@ def test_the_word_is_what_judges_that_did_not_vote_found(found, world):
     assert measured["share"][0] > 0.9
     assert measured["word"] == "doubtful", "24 images kept aside are few"
     assert "by cnn and bundled on 24 images kept aside" in measured["sentence"]
-    assert read_runs([world / "run"])[0].measured == "doubtful"
+    assert read_runs([world / "run"])[0].measured["word"] == "doubtful"
 
 
-def test_a_run_that_selected_is_compared_with_words_alone(tmp_path: Path, world):
-    root = make_paid_run(tmp_path / "means", new_plan(candidates=4, initial=4, **MEANS))
+@pytest.mark.parametrize(("initial", "free"), [(4, {"words alone"}), (8, {"words alone", "a random choice"})])
+def test_a_run_that_selected_is_compared_with_words_alone_and_with_a_random_choice_of_them(
+    tmp_path: Path, world, initial: int, free: set[str]
+):
+    root = make_paid_run(tmp_path / "means", new_plan(candidates=4, initial=initial, **MEANS))
     found = judge(root, world, "cnn", private=str(world / "private"))
-    assert found["measured"]["ahead"].keys() == {"words alone"}
+    assert found["measured"]["ahead"].keys() == free
     assert found["judges"][0]["words"]["accuracy"]["mean"] >= 0
     assert read_runs([root])[0].measured
 
@@ -103,7 +106,7 @@ def test_the_owner_has_a_page_that_says_if_it_is_useful_and_nobody_else_has(foun
 def test_without_private_images_nothing_says_how_far_a_dataset_goes(tmp_path: Path, world):
     shutil.copytree(world / "run", tmp_path / "run")
     assert "measured" not in judge(tmp_path / "run", world)
-    assert read_runs([tmp_path / "run"])[0].measured == ""
+    assert read_runs([tmp_path / "run"])[0].measured == {}
 
 
 def test_a_dataset_is_nearer_to_held_out_images_than_its_control(tmp_path: Path, world):
@@ -287,8 +290,8 @@ def test_every_classifier_is_counted_as_soon_as_it_is_trained(world):
         str(world / "test"), str(world / "private"), mix=True, judges=("bundled", "bundled+spectrum")
     )
     evaluate(world / "run", question, lambda done, total: heard.append((done, total)))
-    # Two judges, three seeds: the dataset, the control, the private images, and both.
-    assert heard == [(done, 24) for done in range(1, 25)]
+    # Two judges, three seeds: the dataset, the control, the private images, and both. Five redraws of the control.
+    assert heard == [(done, 29) for done in range(1, 30)]
 
 
 @pytest.mark.statistical
@@ -314,7 +317,7 @@ def test_shuffled_labels_err_by_as_much_as_permutations_differ():
         test = Labelled(list(random.normal(size=(40, 3)) + 4 * truth[:, None]), truth)
         own = Evaluation(Path(), ("a", "b"), made, [Judge("near", False, look, nearest)], test)
         seen = {"dataset": (look(made.images), made.targets)}
-        said = own._predict(0, seen, look(test.images))["shuffled"]
+        said = own._predict(0, seen, look(test.images))[0]["shuffled"]
         found = Accuracy.of([np.mean(each == truth) for each in said])
         assert len(found.seeds) == 10
         held.append(

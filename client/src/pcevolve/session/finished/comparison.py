@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
@@ -26,6 +26,7 @@ from pcevolve.pages.rendering import (
     read_style,
 )
 from pcevolve.pages.report.charts import Chart, Series, Value
+from pcevolve.pages.useful import list_accuracies
 from pcevolve.public.figures import in_full
 from pcevolve.public.modality import Kind
 from pcevolve.public.parts import Secrecy
@@ -59,14 +60,22 @@ class Column:
 
     Attributes:
         figures: What judges found, by judge; private.
+        use: What those that did not vote say of the dataset's use; private, empty where nobody did.
         initial: Pictures of the first images of each class, by label; ``dataset`` has those of its dataset.
     """
 
     name: str
     facts: dict[str, str]
     figures: dict[str, dict[str, Any]]
+    use: dict[str, Any]
+    chance: float
     initial: dict[str, tuple[PagePicture, ...]]
     dataset: dict[str, tuple[PagePicture, ...]]
+
+    @property
+    def yardsticks(self) -> list[tuple[str, Sequence[float]]]:
+        """Accuracies of what a dataset is compared with, and its own."""
+        return list_accuracies(self.use, self.chance)
 
 
 def choose_settings(plan: PublicPlan, epsilon_spent: float | None) -> Settings:
@@ -150,7 +159,7 @@ class Compared:
         judges: What ``pcevolve evaluate`` found about the dataset as it is, else ``run --test``; private, empty where
             neither was asked.
         test: Digest of the held-out data that judges were asked about; private. Figures on others compare nothing.
-        measured: The word for its use that follows from what judges found; private, empty where they found none.
+        measured: Word, sentence and accuracies by judges that did not vote; private, empty where there are none.
     """
 
     name: str
@@ -159,11 +168,17 @@ class Compared:
     judges: dict[str, dict[str, Any]]
     settings: Settings
     test: str = ""
-    measured: str = ""
+    measured: dict[str, Any] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
         """For programs; private where there are judges."""
-        return {"run": self.name, "labels": list(self.labels), **self.summary, "judges": self.judges}
+        return {
+            "run": self.name,
+            "labels": list(self.labels),
+            **self.summary,
+            "judges": self.judges,
+            "measured": self.measured,
+        }
 
 
 def read_runs(roots: Sequence[Path]) -> list[Compared]:
@@ -217,7 +232,7 @@ def list_facts(run: Compared) -> dict[str, str]:
         "ε": epsilon,
         "images": str(summary["images_released"]),
         "requests": str(summary["requests"]),
-        "useful?": f"{run.measured}, measured" if run.measured else _estimate(summary),
+        "useful?": _say_measured(run.measured) if run.measured else _estimate(summary),
     }
 
 
@@ -244,6 +259,8 @@ def _column(each: Compared, root: Path) -> Column:
         each.name,
         list_facts(each),
         each.judges,
+        each.measured,
+        1 / len(plan.labels),
         {label: _picture_all(kind, map(run.bodies.file, digests)) for label, digests in initial.items()},
         {label: _picture_all(kind, map(Path.read_bytes, paths)) for label, paths in released.items()},
     )
@@ -274,8 +291,17 @@ def _one(root: Path, name: str) -> Compared:
     summary = summarise(run, plan, len(run.manifest().files))
     told, judges = _read_judges(OwnerFolder.of(root), folder.digest_manifest())
     settings = choose_settings(plan, summary["epsilon_spent"])
-    word = (told.get("measured") or {}).get("word", "")
-    return Compared(name, summary, plan.labels, judges, settings, told.get("test", ""), word)
+    return Compared(
+        name, summary, plan.labels, judges, settings, told.get("test", ""), told.get("measured") or {}
+    )
+
+
+def _say_measured(measured: Mapping[str, Any]) -> str:
+    said = f"{measured['word']}, measured"
+    if measured["share"] is None:
+        return said
+    mean, low, high = (round(100 * each) for each in measured["share"])
+    return f"{said}: {mean} % ({low} to {high}) of the way from chance to the private data"
 
 
 def _estimate(summary: Mapping[str, Any]) -> str:

@@ -19,12 +19,21 @@ from pcevolve.encoders import Encoder
 from pcevolve.errors import UsageError
 from pcevolve.evaluation.closeness import FEWEST, measure_closeness, measure_memorisation
 from pcevolve.evaluation.heads import Training
-from pcevolve.evaluation.judge import SEEDS, Features, Judge, Verdict, find_usable
+from pcevolve.evaluation.judge import (
+    DRAWS,
+    SEEDS,
+    Features,
+    IntArray,
+    Judge,
+    Verdict,
+    find_redrawing,
+    find_usable,
+    redraw_all,
+)
 from pcevolve.evaluation.labelled import RANDOM_CONTROL, SHUFFLED, Labelled, find_control
-from pcevolve.evaluation.worth import DATASET, SHOTS, Right, Worth
+from pcevolve.evaluation.worth import DATASET, SHOTS, Accuracies, Right, Worth
 from pcevolve.modality.images.sheet import draw_confusion
-from pcevolve.pages.rendering import picture_item
-from pcevolve.pages.useful import Confusion, Pair, write_use_page
+from pcevolve.pages.useful import Confusion
 from pcevolve.private import ProgressCallback, no_progress
 from pcevolve.private.dataset import PrivateDataset
 from pcevolve.public.modality import Kind
@@ -38,6 +47,7 @@ from pcevolve.session.finished.judging import (
     keep_judgement,
     load_judges,
 )
+from pcevolve.session.finished.use_page import make_page
 from pcevolve.session.folder import RunFolder
 from pcevolve.session.kind import KindOfRun, load_kind
 from pcevolve.session.owner import OwnerFolder
@@ -48,8 +58,8 @@ CLASSIFIER = "dp-means-classifier"
 """The name of a run's released class means among the judges."""
 COMPARED = {"dataset": DATASET, "private": SHOTS, "words": FREE["initial"], RANDOM_CONTROL: FREE["random"]}
 """Names in ``Worth`` of the sets that a dataset is compared with."""
-SHOWN = 8
-"""Images of each class on the owner's page."""
+CONTROLS = ("words", RANDOM_CONTROL)
+"""Sets that cost no privacy."""
 PERMUTATIONS = 10
 """Shuffled controls, each by a permutation of its own: one, or three that agree by luck, say 83 % and chance is 50."""
 
@@ -193,46 +203,36 @@ class Evaluation:
         }
 
     def _write_page(self, found: Mapping[str, Any]) -> Path:
-        """Write the owner's page about the dataset's use, with examples by the first judge."""
+        """Write the owner's page about the dataset's use, by the first judge."""
+        assert self.private is not None
         row, page = found["judges"][0], OwnerFolder.of(self.root).use_page
         confusion = Confusion(row["judge"], self.labels, row["dataset"]["confusion"])
-        name = self.root.absolute().name
-        return write_use_page(
-            page, name, self.kind, found["measured"], 1 / len(self.labels), confusion, self._pair_images()
+        made = self.dataset.images, self.dataset.targets.tolist()
+        return make_page(
+            page,
+            self.root.absolute().name,
+            self.kind,
+            found["measured"],
+            confusion,
+            self.judges[0],
+            made,
+            self.private.images,
         )
-
-    def _pair_images(self) -> dict[str, list[Pair]]:
-        """Some images of each class of the dataset, each beside the nearest private one by the first judge."""
-        assert self.private is not None
-        judge, own = self.judges[0], self.private
-        private = judge.look(own.images).reshape(len(own.images), -1)
-        usable = np.flatnonzero(find_usable(private))
-        pairs: dict[str, list[Pair]] = {}
-        for target, label in enumerate(self.labels):
-            shown = [
-                self.dataset.images[place] for place in np.flatnonzero(self.dataset.targets == target)[:SHOWN]
-            ]
-            seen = judge.look(shown).reshape(len(shown), -1)
-            near = [
-                usable[np.square(private[usable] - each).sum(axis=1).argmin()] for each in np.nan_to_num(seen)
-            ]
-            pairs[label] = [
-                Pair(picture_item(self.kind, made), picture_item(self.kind, own.images[place]))
-                for made, place in zip(shown, near, strict=True)
-            ]
-        return pairs
 
     def _judge_all(self, sets: Mapping[str, Labelled]) -> dict[str, object]:
         """Each judge's row, and what those that did not vote say of the dataset's use, where shots say what is due."""
         rows, answers = [], {}
+        redrawn: dict[str, Accuracies] = {}
         for place, judge in enumerate(self.judges):
-            row, right = self._row(place, sets)
+            row, right, drawn = self._row(place, sets)
             rows.append(row)
+            redrawn |= drawn
             if not judge.voted:
                 answers[judge.name] = right
         if not answers or self.private is None:
             return {"judges": rows}
-        return {"judges": rows, "measured": describe_worth(Worth.of(answers, len(self.labels)), self.kind)}
+        worth = Worth.of(answers, len(self.labels), redrawn)
+        return {"judges": rows, "measured": describe_worth(worth, self.kind)}
 
     def _describe_control(self, sets: Mapping[str, Labelled]) -> str:
         """Name the control, and its size where that is not the dataset's: more images teach more, chosen or not."""
@@ -241,11 +241,16 @@ class Evaluation:
         has, due = (len(sets[name].images) for name in (RANDOM_CONTROL, "dataset"))
         return self.control.name + ("" if has == due else f" (of {has} {self.kind}s, the dataset has {due})")
 
-    def _row(self, place: int, sets: Mapping[str, Labelled]) -> tuple[dict[str, object], dict[str, Right]]:
-        """Ask one judge of every set, and say where it was right after the sets that a dataset is compared with."""
+    def _row(
+        self, place: int, sets: Mapping[str, Labelled]
+    ) -> tuple[dict[str, object], dict[str, Right], dict[str, Accuracies]]:
+        """Ask one judge of every set; say where it was right after those that a dataset is compared with.
+
+        The judge that controls are drawn again for tells their accuracies, too.
+        """
         judge, real = self.judges[place], self.judges[place].look(self.test.images)
         seen = {name: judge.look(each.images) for name, each in sets.items()}
-        said = self._predict(place, {name: (seen[name], sets[name].targets) for name in sets}, real)
+        said, again = self._predict(place, {name: (seen[name], sets[name].targets) for name in sets}, real)
         truth = self.test.targets[find_usable(real)]
         verdicts = {name: Verdict.of(of_set, truth, self.labels) for name, of_set in said.items()}
         self._draw(judge, verdicts["dataset"])
@@ -254,12 +259,14 @@ class Evaluation:
             for name, called in COMPARED.items()
             if name in said
         }
-        return {
+        row = {
             "judge": judge.name,
             "voted": judge.voted,
             **{name: each.to_json() for name, each in verdicts.items()},
             **self._beside(judge, seen, seen.get("private"), real),
-        }, right
+        }
+        drawn = {COMPARED[name]: np.mean(np.stack(each) == truth, axis=1) for name, each in again.items()}
+        return row, right, drawn
 
     @property
     def _own(self) -> KindOfRun:
@@ -284,19 +291,29 @@ class Evaluation:
             yield RANDOM_CONTROL, Labelled.released(self.control, self.labels)
         if self.words is not None:
             yield "words", self.words
+            if self.control is None and (chosen := self.words.choose_at_random(self.dataset)) is not None:
+                yield RANDOM_CONTROL, chosen
         if self.private is not None:
             yield "private", self.private
 
     def _predict(
         self, place: int, seen: Mapping[str, tuple[Features, NDArray[np.int64]]], real: Features
-    ) -> dict[str, list[NDArray[np.int64]]]:
-        """Train a judge on every set, all at once; what its classifiers say of held-out data, by set."""
+    ) -> tuple[dict[str, list[IntArray]], dict[str, list[IntArray]]]:
+        """Train a judge on every set, all at once; what its classifiers say of held-out data, by set.
+
+        And what those say that were trained on other draws of a control, by control.
+        """
         judge, tested = self.judges[place], find_usable(real)
         trainings = self._list_trainings(judge, seen)
-        due = sum(map(len, trainings.values()))
-        done, whole = count(place * due + 1), len(self.judges) * due
-        said = judge.predictions([*trainings.values()], real[tested], lambda: self.told(next(done), whole))
-        return dict(zip(trainings, said, strict=True))
+        redrawing = self.judges.index(find_redrawing(self.judges))
+        once = {name: each[0] for name, each in trainings.items()}
+        again = redraw_all(once, CONTROLS) if place == redrawing else {}
+        due, extra = sum(map(len, trainings.values())), DRAWS * sum(name in once for name in CONTROLS)
+        done, whole = count(place * due + extra * (place > redrawing) + 1), len(self.judges) * due + extra
+        said = judge.predictions(
+            [*trainings.values(), *again.values()], real[tested], lambda: self.told(next(done), whole)
+        )
+        return dict(zip(trainings, said, strict=False)), dict(zip(again, said[len(trainings) :], strict=True))
 
     def _list_trainings(
         self, judge: Judge, seen: Mapping[str, tuple[Features, NDArray[np.int64]]]

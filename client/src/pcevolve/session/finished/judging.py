@@ -19,19 +19,38 @@ from pcevolve.durable import write_private
 from pcevolve.encoders import OF_SEVERAL, Encoder, load_encoder, named_weights
 from pcevolve.encoders.published import resolve
 from pcevolve.evaluation.heads import train_linear
-from pcevolve.evaluation.judge import Accuracy, AccuracyTest, Judge, LabelledSet
+from pcevolve.evaluation.judge import (
+    SEEDS,
+    Accuracy,
+    AccuracyTest,
+    IntArray,
+    Judge,
+    LabelledSet,
+    find_redrawing,
+    redraw_all,
+)
 from pcevolve.evaluation.labelled import Labelled, find_control
-from pcevolve.evaluation.worth import DATASET, LEAST_ITEMS, SHOTS, WORTHY, Interval, Right, Worth
+from pcevolve.evaluation.worth import (
+    DATASET,
+    LEAST_ITEMS,
+    SHOTS,
+    WORTHY,
+    Accuracies,
+    Interval,
+    Right,
+    Worth,
+)
 from pcevolve.evolution import Population
 from pcevolve.modality import find_medium
 from pcevolve.modality.images.appearance import Appearance, find_released_appearance
-from pcevolve.pages.useful import write_use_page
+from pcevolve.pages.useful import Confusion
 from pcevolve.private import ProgressCallback, no_progress
 from pcevolve.private.dataset import PrivateDataset
 from pcevolve.public.modality import MODALITIES, Kind, join, reword_for
 from pcevolve.public.plan import PublicPlan
 from pcevolve.selectors import find_method
 from pcevolve.session.execution import Outcome
+from pcevolve.session.finished.use_page import make_page
 from pcevolve.session.folder import RunFolder
 from pcevolve.session.kind import load_kind
 from pcevolve.session.owner import OwnerFolder
@@ -122,18 +141,38 @@ FREE = {"initial": "words alone", "random": "a random choice"}
 
 @dataclass(frozen=True, repr=False)
 class Answers:
-    """Whether one judge was right about held-out data, by the set that it was trained on; private."""
+    """What one judge said of held-out data; private.
 
-    judge: str
-    voted: bool
-    right: Mapping[str, Right]
+    Attributes:
+        judge: Who was asked.
+        truth: int64 ``(items,)``.
+        said: By the set that it was trained on, int64 ``(seeds, items)``.
+        redrawn: Of controls that it was trained on other draws of, its accuracies.
+    """
+
+    judge: Judge
+    truth: IntArray
+    said: Mapping[str, IntArray]
+    redrawn: Mapping[str, Accuracies]
+
+    @property
+    def right(self) -> Mapping[str, Right]:
+        """Whether it was right, by set."""
+        return {name: each == self.truth for name, each in self.said.items()}
 
     def as_json(self) -> dict[str, Any]:
         """The judge, and its accuracy by set."""
         accuracies = {
             name: Accuracy.of(each.mean(axis=1).tolist()).to_json() for name, each in self.right.items()
         }
-        return {"judge": self.judge, "voted": self.voted, **accuracies}
+        return {"judge": self.judge.name, "voted": self.judge.voted, **accuracies}
+
+    def confuse(self, labels: Sequence[str]) -> Confusion:
+        """How often it says each class of each after training on the dataset."""
+        counts = np.zeros((len(labels), len(labels)), dtype=np.int64)
+        for of_seed in self.said["final"]:
+            np.add.at(counts, (self.truth, of_seed), 1)
+        return Confusion(self.judge.name, labels, counts.tolist())
 
 
 def ask_judges(
@@ -145,8 +184,15 @@ def ask_judges(
     judges = load_quick_judges(parts.encoder, voted, device, kind)
     for place, judge in enumerate(judges):
         told(place, len(judges))
-        right = AccuracyTest.on(held_out, judge).of([*sets.values()])
-        found.append(Answers(judge.name, judge.voted, dict(zip(sets, right, strict=True))))
+        test = AccuracyTest.on(held_out, judge)
+        trainings = {name: test.prepare(each) for name, each in sets.items()}
+        again = redraw_all(trainings, FREE) if judge is find_redrawing(judges) else {}
+        said = test.predict([*([each] * SEEDS for each in trainings.values()), *again.values()])
+        drawn = {
+            name: np.mean(each == test.targets, axis=1)
+            for name, each in zip(again, said[len(sets) :], strict=True)
+        }
+        found.append(Answers(judge, test.targets, dict(zip(sets, said[: len(sets)], strict=True)), drawn))
     return found
 
 
@@ -158,14 +204,34 @@ def score(outcome: Outcome, told: ProgressCallback = no_progress) -> dict[str, A
     told(0, 1)
     words, made = label_sets(outcome, held_out.labels, every=False)
     sets = {"initial": words, "final": made}
-    if (control := find_control(outcome.folder.root, None)) is not None:
-        chosen = Labelled.released(control, held_out.labels)
+    if (chosen := _choose_at_random(outcome, held_out.labels, words, made)) is not None:
         sets["random"] = chosen.images, chosen.targets.tolist()
     sets["shots"] = label_shots(outcome.components.data)
-    kept = keep_accuracy(outcome, ask_judges(outcome, held_out, sets, told))
-    plan, name = outcome.plan, outcome.folder.root.absolute().name
-    write_use_page(outcome.owner.use_page, name, plan.modality.kind, kept["measured"], 1 / len(plan.labels))
-    return {**kept, "use_page": str(outcome.owner.use_page)}
+    answers = ask_judges(outcome, held_out, sets, told)
+    kept = keep_accuracy(outcome, answers)
+    page = make_page(
+        outcome.owner.use_page,
+        outcome.folder.root.absolute().name,
+        outcome.plan.modality.kind,
+        kept["measured"],
+        answers[0].confuse(held_out.labels),
+        answers[0].judge,
+        made,
+        sets["shots"][0],
+    )
+    return {**kept, "use_page": str(page)}
+
+
+def _choose_at_random(
+    outcome: Outcome, labels: Sequence[str], words: LabelledSet, made: LabelledSet
+) -> Labelled | None:
+    """The dataset of the control beside a run; else as many of the images by words, chosen at random."""
+    if (control := find_control(outcome.folder.root, None)) is not None:
+        return Labelled.released(control, labels)
+    if not find_method(outcome.plan.method).queries_data:
+        return None
+    first, due = (Labelled(images, np.asarray(targets, dtype=np.int64)) for images, targets in (words, made))
+    return first.choose_at_random(due)
 
 
 def label_shots(private: PrivateDataset) -> LabelledSet:
@@ -182,11 +248,14 @@ def weigh(answers: Sequence[Answers], plan: PublicPlan) -> dict[str, Any]:
     """What judges that did not vote say of a dataset's use, in figures, a word and a sentence."""
     compared = {"final": DATASET, "shots": SHOTS, **(FREE if find_method(plan.method).queries_data else {})}
     by_judge = {
-        each.judge: {said: each.right[name] for name, said in compared.items() if name in each.right}
+        each.judge.name: {said: each.right[name] for name, said in compared.items() if name in each.right}
         for each in answers
-        if not each.voted
+        if not each.judge.voted
     }
-    return describe_worth(Worth.of(by_judge, len(plan.labels)), plan.modality.kind)
+    redrawn = {
+        compared[name]: drawn for each in answers for name, drawn in each.redrawn.items() if name in compared
+    }
+    return describe_worth(Worth.of(by_judge, len(plan.labels), redrawn), plan.modality.kind)
 
 
 def describe_worth(found: Worth, kind: Kind) -> dict[str, Any]:
