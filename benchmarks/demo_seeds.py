@@ -114,7 +114,11 @@ def measure(own: Own, seed: int, name: str, candidates: int, pictures: Path) -> 
     watch = Watch()
     images, targets = _training_set(own, trial, private, pictures, watch)
     found = [_verdict(judge, images, np.array(targets), held_out) for judge in _judges()]
-    said = {} if watch.assessed is None else {"word": watch.assessed.word, **watch.assessed.model_dump()}
+    said = (
+        {}
+        if watch.assessed is None
+        else {"word": watch.assessed.word("image"), **watch.assessed.model_dump()}
+    )
     return {**about, "verdicts": found, **said}
 
 

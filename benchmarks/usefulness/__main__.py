@@ -1,6 +1,7 @@
 """How often the word about a dataset's use is right: ``python -m benchmarks.usefulness --cache DIR``.
 
-It writes docs/results/usefulness.{md,json}; what is cut off goes on where it was. One selection of ``PICKED`` images
+It writes docs/results/usefulness-images.json and prints the tables that docs/results/verdict.md has; what is cut off
+goes on where it was. One selection of ``PICKED`` images
 per class, no rounds, ten shots per class, replace-one, delta 1e-5; all private sets of ``benchmarks.split``, or those
 of ``--sets``. Each dataset gets the word of ``pcevolve.public.usefulness`` and is judged by linear heads on real
 images, on the encoders that did not vote. Its truth is the share of the way from chance to the ten shots that it
@@ -12,7 +13,7 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -24,8 +25,9 @@ from benchmarks.release.data import SIDE, embed_once, embedders, list_developmen
 from benchmarks.release.seen import VOTER, Seen, arguments, embed_by_all
 from benchmarks.rows import Row, resume_in_steps
 from benchmarks.split import LOOKED_AT_ONCE, SETS, TUNED_ON, by_role
-from benchmarks.usefulness.cases import EPSILONS, NOISE, SOURCES, Case, Study, Verdict, verdict
-from benchmarks.usefulness.page import page
+from benchmarks.usefulness.cases import EPSILONS, NOISE, SOURCES, Case, Study, Verdict, group, verdict
+
+PARTS = {"candidates": "source", "encoder that voted": "voter", "ε": "epsilon", "set": "set"}
 
 
 def main() -> None:
@@ -78,17 +80,13 @@ def _kind(name: str) -> str:
 
 
 def write(out: Path, found: Sequence[Row]) -> None:
-    """The page and its rows."""
-    (out / "usefulness.json").write_text("[\n" + ",\n".join(map(json.dumps, found)) + "\n]\n")
-    (out / "usefulness.md").write_text(page(halves([Verdict.of_row(row) for row in found])))
-
-
-def halves(verdicts: Sequence[Verdict]) -> Mapping[str, Sequence[Verdict]]:
-    """Verdicts by the role of their sets."""
-    return {
-        role: [each for each in verdicts if SETS[each.case.set].role == role]
-        for role in (LOOKED_AT_ONCE, TUNED_ON)
-    }
+    """The rows, and on the screen how often each word is right of the sets of either role."""
+    (out / "usefulness-images.json").write_text("[\n" + ",\n".join(map(json.dumps, found)) + "\n]\n")
+    verdicts = [Verdict.of_row(row) for row in found]
+    for role in (LOOKED_AT_ONCE, TUNED_ON):
+        half = [each for each in verdicts if SETS[each.case.set].role == role]
+        if half:
+            print("\n".join([f"\n{role}\n", *group(half, PARTS)]))
 
 
 if __name__ == "__main__":

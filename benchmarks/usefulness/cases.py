@@ -33,6 +33,8 @@ model's with a few, or a quarter, of real ones among them; unlabelled real data 
 BY_WORDS = ("bundled", "few", "quarter")
 """Sources that are asked by the words of a class."""
 NOISE = "noise"
+WORDS_VOTER = "words"
+"""The encoder of texts."""
 WORDS: tuple[Word, ...] = ("useful", "doubtful", "not useful")
 
 
@@ -62,9 +64,14 @@ class Verdict:
         return {
             **asdict(self.case),
             **found.model_dump(),
-            "word": found.word,
+            "word": self.word,
             "closed": round(self.closed, 4),
         }
+
+    @property
+    def word(self) -> Word:
+        """The word that a run would say."""
+        return self.assessment.word("text" if self.case.voter == WORDS_VOTER else "image")
 
     @classmethod
     def of_row(cls, row: Row) -> Self:
@@ -189,7 +196,7 @@ def _shots(study: Study, name: str, seed: int, judge: str) -> float:
 
 def rates(verdicts: Sequence[Verdict]) -> dict[str, tuple[int, int]]:
     """Of each word, how many datasets got it and how many of these are worth it."""
-    by_word = {word: [each.closed for each in verdicts if each.assessment.word == word] for word in WORDS}
+    by_word = {word: [each.closed for each in verdicts if each.word == word] for word in WORDS}
     return {word: (len(found), sum(each >= WORTH for each in found)) for word, found in by_word.items()}
 
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from benchmarks.release.seen import CANDIDATES, Seen
 from benchmarks.rows import Row, parser_of
-from benchmarks.usefulness.cases import EPSILONS, Case, Study, Verdict, group, rates, verdict
+from benchmarks.usefulness.cases import EPSILONS, WORDS_VOTER, Case, Study, Verdict, group, rates, verdict
 from pcevolve.encoders import load_encoder
 from pcevolve.evaluation.texts import hash_ngrams
 from pcevolve.private.bundled import load_terms
@@ -27,7 +27,7 @@ from pcevolve_server.language.phrases import Phrases, load
 from pcevolve_server.model_settings import ModelSettings
 from pcevolve_server.work import TextRecipe, TextTask
 
-VOTER, JUDGE = "words", "ngrams"
+VOTER, JUDGE = WORDS_VOTER, "ngrams"
 TOKENS = 40
 NAMED, UNNAMED = "its own names", "names that say nothing"
 

@@ -29,7 +29,7 @@ def test_the_word_follows_from_the_bounds(
     apart: float | None, distance: float, alike: float | None, word: str
 ):
     found = Assessment(classes_apart=apart, distance=distance, agreement=alike)
-    assert found.word == word
+    assert found.word("image") == word
     assert f"{distance:.2f} clip radii" in found.reason("image")
     assert ("cosine" in found.reason("image")) == (alike is not None)
     assert found.advice("image")
@@ -38,10 +38,29 @@ def test_the_word_follows_from_the_bounds(
 @pytest.mark.parametrize(("words_agree", "word"), [(0.69, "useful"), (0.70, "doubtful"), (None, "useful")])
 def test_where_the_words_draw_the_released_classes_paying_adds_nothing(words_agree, word):
     found = Assessment(classes_apart=9, distance=0.3, agreement=0.9, words_agree=words_agree)
-    assert found.word == word
+    assert found.word("image") == word
     assert ("paying adds nothing to what the words draw" in found.sentence("image")) == (word == "doubtful")
     assert ("by words alone cost no privacy" in found.advice("image")) == (word == "doubtful")
-    assert Assessment(classes_apart=9, distance=0.91, words_agree=1.0).word == "not useful"
+    assert Assessment(classes_apart=9, distance=0.91, words_agree=1.0).word("image") == "not useful"
+
+
+@pytest.mark.parametrize(
+    ("distance", "alike", "word"),
+    [
+        (0.91, 0.69, "not useful"),
+        (0.91, 0.70, "doubtful"),
+        (1.10, 0.90, "doubtful"),
+        (0.90, 0.10, "doubtful"),
+        (0.91, None, "not useful"),
+        (0.62, 0.75, "useful"),
+    ],
+)
+def test_far_texts_are_of_another_domain_where_their_classes_differ_otherwise_too(distance, alike, word):
+    found = Assessment(classes_apart=9, distance=distance, agreement=alike)
+    assert found.word("text") == word
+    assert found.estimate("text") == f"estimated {word}"
+    assert "from 0.9 where classes differ otherwise, by a cosine below 0.7" in found.reason("text")
+    assert "where classes differ otherwise" not in found.reason("image")
 
 
 def test_one_class_is_taken_for_another_where_noise_goes_half_of_the_way_between_them():

@@ -1,12 +1,13 @@
 """An estimate of a dataset's use when its run has ended: three numbers from what was released, and a word for them.
 
 Post-processing of released numbers and public images, so it costs nothing and anybody may see it. The bounds were set
-on private sets of images whose truth is known, and then looked at once on sets of texts (docs/results/verdict.md,
-which says how often the words are right on either).
+on private sets of images whose truth is known; on sets of texts one more was needed (docs/results/verdict.md, which
+says how often the words are right on either).
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import erfc, sqrt
 from typing import Annotated, Final, Literal
@@ -32,6 +33,7 @@ class Bounds:
             classes that far in 3 of 100 releases (a chi-squared of 16 degrees), and more classes less often.
         near: Clip radii up to which a dataset's images are of the domain, the release's noise taken off.
         far: Clip radii beyond which they are of another.
+        far_unlike: Cosine below which the classes of a far dataset have to differ otherwise, too; None: far is enough.
         alike: Cosine from which the dataset's classes differ as the released ones do.
         matched: Share of the words' own images, beyond chance, from which paying adds nothing to them.
     """
@@ -39,11 +41,14 @@ class Bounds:
     told_apart: float = 5.0
     near: float = 0.62
     far: float = 0.9
+    far_unlike: float | None = None
     alike: float = 0.75
     matched: float = 0.7
 
 
 BOUNDS: Final = Bounds()
+BY_KIND: Final[Mapping[Kind, Bounds]] = {"image": BOUNDS, "text": Bounds(far_unlike=0.7)}
+"""A few texts of the domain among many that say nothing lie as far off as another domain does."""
 
 
 class Assessment(BaseModel):
@@ -68,30 +73,28 @@ class Assessment(BaseModel):
     agreement: Annotated[float | None, Field(ge=-1, le=1)] = None
     words_agree: Annotated[float | None, Field(ge=-1, le=1)] = None
 
-    @property
-    def word(self) -> Word:
-        """The word for the dataset's likely use on private data, by the bounds that were chosen."""
-        return self.word_by(BOUNDS)
-
-    @property
-    def estimate(self) -> str:
-        """The word as it is told: nobody has measured."""
-        return f"estimated {self.word}"
-
-    def word_by(self, bounds: Bounds) -> Word:
-        """Return the word for the dataset's likely use on private data.
+    def word(self, kind: Kind) -> Word:
+        """The word for the dataset's likely use on private data, by the bounds that were chosen for its kind.
 
         Images far from what was released are not, whatever else is said of them. Nobody can say where noise hides
         whether classes differ. Where words alone draw the classes, a dataset that was paid for is not better, and these
         numbers do not say how good both are.
         """
+        bounds = BY_KIND[kind]
         hidden = self.classes_apart is not None and self.classes_apart < bounds.told_apart
         unlike = self.agreement is not None and self.agreement < bounds.alike
-        if self.distance > bounds.far:
+        if self.distance > bounds.far and self._differs_otherwise(bounds.far_unlike):
             return "not useful"
         if self.words_agree is not None and self.words_agree >= bounds.matched:
             return "doubtful"
         return "doubtful" if hidden or unlike or self.distance > bounds.near else "useful"
+
+    def _differs_otherwise(self, bound: float | None) -> bool:
+        return bound is None or self.agreement is None or self.agreement < bound
+
+    def estimate(self, kind: Kind) -> str:
+        """The word as it is told: nobody has measured."""
+        return f"estimated {self.word(kind)}"
 
     @property
     def confusion(self) -> float | None:
@@ -108,6 +111,8 @@ class Assessment(BaseModel):
 
     def reason(self, kind: Kind) -> str:
         """The numbers, in a sentence without its full stop; ``kind`` is what the dataset is made of."""
+        unlike = BY_KIND[kind].far_unlike
+        also = "" if unlike is None else f" where classes differ otherwise, by a cosine below {unlike:g}"
         alike = (
             ""
             if self.agreement is None
@@ -122,18 +127,19 @@ class Assessment(BaseModel):
         )
         return reword_for(
             f"{self._apart}; the images lie {self.distance:.2f} clip radii from what was released about their class, "
-            f"its noise taken off (near: up to {BOUNDS.near:g}, another domain: from {BOUNDS.far:g}){alike}{words}",
+            f"its noise taken off (near: up to {BOUNDS.near:g}, another domain: from {BOUNDS.far:g}{also})"
+            f"{alike}{words}",
             kind,
         )
 
     def sentence(self, kind: Kind) -> str:
         """Explain the word in plain words, with the figure that settles it; without its full stop."""
         far = f"{self.distance:.2f} clip radii from what was released"
-        if self.word == "useful":
+        if self.word(kind) == "useful":
             return reword_for(
                 f"its images lie near your domain ({far}), and its classes differ as yours do", kind
             )
-        if self.word == "not useful":
+        if self.word(kind) == "not useful":
             return reword_for(
                 f"its images are of another domain ({far}; of yours: up to {BOUNDS.far:g})", kind
             )
@@ -164,12 +170,12 @@ class Assessment(BaseModel):
 
     def advice(self, kind: Kind) -> str:
         """Recommend a next step, in a sentence without its full stop; ``kind`` is what the dataset is made of."""
-        if self.word == "doubtful":
+        if self.word(kind) == "doubtful":
             if self.words_agree is not None and self.words_agree >= BOUNDS.matched:
                 return reword_for(f"{_FREE}; {_TEST}", kind)
             more = _LESS_NOISE if self._hidden else _NEARER if self.distance > BOUNDS.near else _TELLING
             return reword_for(f"{_TEST}; {more}", kind)
-        if self.word == "useful":
+        if self.word(kind) == "useful":
             return _TEST
         return MODALITIES[kind].other_provider
 

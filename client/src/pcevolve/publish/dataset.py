@@ -95,7 +95,7 @@ def summarise(run: RunReader, plan: PublicPlan, released: int) -> dict[str, Any]
         **(
             {}
             if (found := run.assessment) is None
-            else {"usefulness": {"word": found.word, **found.model_dump()}}
+            else {"usefulness": {"word": found.word(plan.modality.kind), **found.model_dump()}}
         ),
     }
 

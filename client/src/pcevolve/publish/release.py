@@ -253,7 +253,7 @@ def _usefulness(found: Assessment | None, kind: Kind) -> str:
     """Say how useful the dataset is likely to be; empty where nothing was found about it."""
     if found is None:
         return ""
-    said = f"**{found.estimate.capitalize()}**, as far as what was released can tell: {found.reason(kind)}."
+    said = f"**{found.estimate(kind).capitalize()}**, as far as what was released can tell: {found.reason(kind)}."
     return f"## Is it useful?\n\n{said} Next: {found.advice(kind)}.\n\n"
 
 
