@@ -84,7 +84,7 @@ def test_a_run_that_selected_is_compared_with_words_alone_and_with_a_random_choi
     tmp_path: Path, world, initial: int, free: set[str]
 ):
     root = make_paid_run(tmp_path / "means", new_plan(candidates=4, initial=initial, **MEANS))
-    found = judge(root, world, "cnn", private=str(world / "private"))
+    found = judge(root, world, "mobilenet", private=str(world / "private"))
     assert found["measured"]["ahead"].keys() == free
     assert found["judges"][0]["words"]["accuracy"]["mean"] >= 0
     assert read_runs([root])[0].measured
