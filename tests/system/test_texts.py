@@ -236,7 +236,7 @@ def test_a_published_encoder_from_a_directory_votes_and_the_audit_asks_for_it(
             {"dialect": "getimg", "unit_column": "patient", "private": "digits"},
             "data.unit_column is about texts",
         ),
-        ({"shots": 40}, "about as many as --shots says"),
+        ({"shots": 40}, "class sizes are too far from --shots 40"),
         ({"method": "secpe"}, "say which with data.secrets"),
         ({"method": "secpe", "secrets": "/dev/null"}, "data.secrets /dev/null cannot be read"),
         ({"method": "secpe", "secret_columns": "ward"}, "no column 'ward'"),

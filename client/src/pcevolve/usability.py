@@ -148,7 +148,7 @@ class Usability:
 
     @property
     def _advice(self) -> str:
-        also = f", {more}" if (more := self.plan.modality.more_of_it) else ""
+        also = f", {more}" if (more := self.plan.modality.retry_hint) else ""
         return (
             f"Look at what came; other words, another model{also} or another provider may do better, and in a new run "
             "method.min_usable lowers what is needed"

@@ -141,7 +141,7 @@ def test_an_error_calls_options_by_their_keywords(evolved, private, tmp_path):
     assert refusal(test=tmp_path / "none").startswith(f"test {tmp_path / 'none'}: no such folder")
     assert refusal(epsilon=-1) == "epsilon must be a finite number above 0, not -1: try epsilon=10"
     assert refusal(lifetime_epsilon="x").endswith("try lifetime_epsilon=10")
-    assert refusal(shots=30).startswith("the classes do not hold about as many as shots says")
+    assert refusal(shots=30).startswith("class sizes are too far from shots 30")
     evolved()
     assert "decide with pcevolve budget cap" in refusal(out=tmp_path / "two")
     assert refusal(out=tmp_path / "two", lifetime_epsilon=99).startswith(

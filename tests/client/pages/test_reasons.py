@@ -35,4 +35,4 @@ def test_images_without_a_reason_take_the_reassurance_away(finished: Make):
     run = RunReader.strict(finished())
     traffic = dataclasses.replace(TrafficTable.of(run.traffic, run.require_plan()), unexplained=1)
     found = Brief.of(run.require_plan(), PAID, traffic, run.traffic.attempts)
-    assert "no reason" in found.stayed
+    assert "Not confirmed" in found.stayed

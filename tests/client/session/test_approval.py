@@ -49,7 +49,7 @@ def nobody(monkeypatch) -> Iterator[None]:
 
 def test_a_person_who_says_no_sends_no_prompt(run, server, terminal, capfd):
     os.write(terminal, b"n\n")
-    with pytest.raises(DeclinedError, match="not started, as you wish"):
+    with pytest.raises(DeclinedError, match="Cancelled"):
         run(price=0.5)
     assert "2 requests to http://127.1" in capfd.readouterr().err
     assert server.asked == []
@@ -94,7 +94,7 @@ def test_a_run_that_is_hardly_worth_its_price_is_asked_about_and_needs_yes_where
     run, server, terminal, request, capfd, options, doubt
 ):
     os.write(terminal, b"n\n")
-    with pytest.raises(DeclinedError, match=r"not started, as you wish.*nothing was spent"):
+    with pytest.raises(DeclinedError, match=r"Cancelled. Nothing was sent or spent"):
         run(**DOUBTFUL, **options)
     assert doubt in " ".join(capfd.readouterr().err.split())
     request.getfixturevalue("nobody")
@@ -116,7 +116,7 @@ def test_a_person_who_does_not_like_the_first_images_spends_nothing(
     run, server, terminal, tmp_path, capfd, more
 ):
     os.write(terminal, b"y\ny\nn\n")  # a selection of one out of one, an online API, and its images
-    with pytest.raises(DeclinedError, match="no privacy budget was spent") as refused:
+    with pytest.raises(DeclinedError, match="No privacy budget was spent") as refused:
         run(*more, method="pe", epsilon=4, delta=1e-5)
     assert "Do these look like your domain?" in capfd.readouterr().err
     assert len(server.asked) == 2
@@ -144,7 +144,7 @@ def test_repeats_among_the_first_images_are_told_where_a_person_is_asked_and_by_
     server.speak = speak
     asked = {"method": "pe", "epsilon": 8, "delta": 1e-5, "candidates": 8, "batch": 8}
     os.write(terminal, b"y\nn\n")  # an online API, and its images
-    with pytest.raises(DeclinedError, match="no privacy budget was spent"):
+    with pytest.raises(DeclinedError, match="No privacy budget was spent"):
         run(**asked)
     told = "6 of 8 of class 'cut', 6 of 8 of class 'good' repeat another image exactly"
     shown = " ".join(capfd.readouterr().err.split())

@@ -103,10 +103,10 @@ class Rerun:
         return again
 
     def generated(self, call: Call) -> None:
-        """Nobody waits for progress."""
+        """No-op: a rerun reports no progress."""
 
     def released(self, receipt: Receipt) -> None:
-        """Nobody waits for progress."""
+        """No-op: a rerun reports no progress."""
 
     def _carry_out(self) -> None:
         run, plan = self.run, self.run.plan

@@ -1,4 +1,4 @@
-"""One request at a time to the API, on record before it leaves, and what came of it before anybody looks at it.
+"""One request at a time to the API, on record before it leaves; its outcome is recorded before it is used.
 
 It sends what it is given: what that may be is for the gate to say. Retries resend the recorded bytes.
 """
@@ -36,7 +36,7 @@ HINTS: Final[dict[Reason | None, str]] = {
     "content": ": its moderation does not allow this prompt or image",
     "field": ": leave that field out, or call it otherwise, in a new run: --set provider.fields=seed=, for example",
     "size": ": ask for images of a size that it takes, in a new run: --set provider.size=1024, for example",
-    "numbers": ": its model computes no numbers in this precision; pcevolve-server serve --precision float32 does",
+    "numbers": ": its model overflowed in this precision (NaN); try pcevolve-server serve --precision float32",
 }
 
 
@@ -115,7 +115,7 @@ class Exchange:
             )
 
     def _outcome(self, slot: str, outgoing: Outgoing) -> Incoming:
-        """Send what was announced; what comes of it is on record before anybody looks at it."""
+        """Send what was announced; its outcome is recorded before it is used."""
         try:
             answer = self._send(outgoing)
         except ProviderReplyError:

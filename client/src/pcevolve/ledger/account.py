@@ -157,8 +157,8 @@ class Account:
         if (known.relation, known.unit, known.terms) != (self.run.relation, self.run.unit, self.run.terms):
             raise LedgerError(
                 f"this run began with privacy.relation {known.relation}, one {known.unit} as its privacy unit, "
-                "data.unit_size "
-                f"{known.terms.unit_size or 'not given'}, and noise and provider of its own: resume it so"
+                f"data.unit_size {known.terms.unit_size or 'not given'}, and another noise or provider: "
+                "resume with the same settings"
             )
 
     def pay(self, query: Query, events: Iterable[Event], draw: Callable[[], Paid]) -> Receipt:

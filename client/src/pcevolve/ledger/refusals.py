@@ -51,7 +51,7 @@ def spell_over_run(own: tuple[Event, ...], new: tuple[Event, ...], limit: Budget
 
 
 def spell_over_lifetime(worst: CumulativeLoss, limit: Budget, unit: str) -> str:
-    """Refuse what all runs together would spend on the one subject that is worst off; ``unit`` is the run's own."""
+    """Refuse what all runs together would spend on the most exposed subject; ``unit`` is the run's own."""
     kind = unit if {worst.kind, unit} <= SINGLE else worst.kind  # single texts are no images
     total, own = epsilon(worst.others + worst.own, limit.delta), epsilon(worst.own, limit.delta)
     if math.isinf(total):
@@ -64,7 +64,7 @@ def spell_over_lifetime(worst: CumulativeLoss, limit: Budget, unit: str) -> str:
         )
     before = format_loss(epsilon(worst.others, limit.delta))
     return (
-        f"earlier runs already spent epsilon={before} on these data, for the one {kind} that is worst off, {limited}; "
+        f"earlier runs already spent epsilon={before} on these data, for the most exposed {kind}, {limited}; "
         f"this would make it {format_upwards(total)}. That was spent by {name_runs(worst.runs)}"
         + (
             f", which share no image with this run: the name of the {kind} is the link{APART}"

@@ -136,7 +136,7 @@ class Reasons:
         )
         call = attempt.own_call
         verdict = None if state is None or call is None else state.image_of(call)
-        if state is not None and isinstance(verdict, OneImage) and state.plan.modality.in_question:
+        if state is not None and isinstance(verdict, OneImage) and state.plan.modality.sends_inline:
             # With blanks in place of some words: no file of it stands in the request.
             carried = CarriedImage(verdict.image.digest, self.named.get(verdict.image.id), verdict.reason)
             self.carried[attempt.number] = (carried,)

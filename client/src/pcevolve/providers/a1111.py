@@ -134,5 +134,5 @@ class A1111Dialect(Dialect):
         return None
 
     def cost(self, body: bytes) -> float:
-        """A machine of one's own sends no bills."""
+        """Always 0: self-hosted."""
         return 0.0

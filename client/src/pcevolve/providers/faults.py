@@ -2,7 +2,7 @@
 
 Whether asking again may help is a rule and no list of APIs: 408, 425, 429 and every status from 500 on may pass, but
 for the few that say "never"; a code for too many requests may pass under any status, and one for the key, the credit,
-moderation or a model without numbers never does.
+moderation or NaN output never does.
 """
 
 from __future__ import annotations

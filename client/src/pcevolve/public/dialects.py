@@ -96,6 +96,5 @@ def require(spoken: Abilities, needed: AbstractSet[str]) -> None:
         raise UsageError(
             f"dialect '{spoken.name}' lacks {missing}, which this run needs: "
             "choose another --dialect, --set method.vary_by=prompt, which sends no image back, or --method t2i, which "
-            "needs no "
-            "variations; what options ask for in vain, leave out"
+            "needs no variations; and leave out the options that it does not support"
         )

@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pcevolve.public import requests
 
 Kind: TypeAlias = Literal["image", "text"]
-Said: TypeAlias = list[tuple[str, object]]
+Described: TypeAlias = list[tuple[str, object]]
 """Settings in words, each under its title."""
 
 
@@ -32,9 +32,9 @@ class Images(BaseModel):
     """Settings by which images are asked for, and what is known of whatever is made.
 
     Attributes:
-        in_question: Whether what is varied goes back in the words of the question, and not as a file beside them.
+        sends_inline: Whether what is varied goes back inside the prompt, and not as a file beside it.
         refuses_looks: Why one cannot be given an appearance; empty where it can.
-        more_of_it: What else may help where a provider sends nothing that can be used; empty for nothing.
+        retry_hint: What else may help where a provider sends nothing usable; empty for nothing.
         other_provider: What to do where a provider does not make what was released, without its full stop.
         negative_prompt: What they should not show; empty for nothing.
         adapter: IP-Adapter by which prototypes also speak as image prompts; None without one.
@@ -46,9 +46,9 @@ class Images(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     verb: ClassVar[str] = "draw"
-    in_question: ClassVar[bool] = False
+    sends_inline: ClassVar[bool] = False
     refuses_looks: ClassVar[str] = ""
-    more_of_it: ClassVar[str] = ""
+    retry_hint: ClassVar[str] = ""
     other_provider: ClassVar[str] = (
         "this provider does not draw what was released about your classes: another model, or a library of public "
         "images of your domain, may; epsilon is not what is missing"
@@ -83,12 +83,11 @@ class Images(BaseModel):
         return self.adapter is not None
 
     @property
-    def beside_prompts(self) -> Said:
+    def extra_prompts(self) -> Described:
         """Text that goes with every prompt: the negative one."""
         return [("Negative prompt", self.negative_prompt or "none")]
 
-    @property
-    def said(self) -> Said:
+    def describe(self) -> Described:
         """The settings of a request, in words, as far as the API is asked for them."""
         own = "" if self.sized else ", the model's own"
         return [
@@ -147,9 +146,9 @@ class Texts(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     verb: ClassVar[str] = "write"
-    in_question: ClassVar[bool] = True
+    sends_inline: ClassVar[bool] = True
     refuses_looks: ClassVar[str] = "appearance: texts have none, so they are taken as-is"
-    more_of_it: ClassVar[str] = "more provider.tokens for a model that thinks before it writes"
+    retry_hint: ClassVar[str] = "more provider.tokens for a model that thinks before it writes"
     other_provider: ClassVar[str] = (
         "this provider does not write what was released about your classes: another language model, or class names "
         "and a domain that say what the texts are about, may; epsilon is not what is missing"
@@ -189,18 +188,17 @@ class Texts(BaseModel):
         return True
 
     @property
-    def beside_prompts(self) -> Said:
+    def extra_prompts(self) -> Described:
         """Nothing."""
         return []
 
-    @property
-    def said(self) -> Said:
+    def describe(self) -> Described:
         """Length and temperature, and what the request calls otherwise or leaves out."""
-        told: Said = [
+        settings: Described = [
             ("Tokens of a text, at most", self.tokens),
             ("Temperature", UNASKED if self.temperature is None else self.temperature),
         ]
-        return told + [("Fields of a request", ", ".join(self.fields))] * bool(self.fields)
+        return settings + [("Fields of a request", ", ".join(self.fields))] * bool(self.fields)
 
     @property
     def in_summary(self) -> dict[str, str]:

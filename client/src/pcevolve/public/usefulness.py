@@ -1,4 +1,4 @@
-"""An estimate of a dataset's use when its run has ended: three numbers from what was released, and a word for them.
+"""An estimate of a dataset's use when its run has ended: three post-processed metrics and a verdict.
 
 Post-processing of released numbers and public images, so it costs nothing and anybody may see it. The bounds were set
 on private sets of images whose truth is known; on sets of texts one more was needed (docs/results/verdict.md, which

@@ -5,7 +5,7 @@ own, so it has to name a folder of its own on Linux, macOS and Windows, and besi
 functions, called by all that take labels in: before anything is spent.
 
 A template makes one prompt for a class; a small grammar makes several. It does what a language model does for the
-baseline LE of the PCEvolve paper (section 5.1), without one: the same class said in other words, from other sides and
+baseline LE of the PCEvolve paper (section 5.1), without one: paraphrases of the same class, from other sides and
 in other light, so that a generator draws more than one kind of it.
 
 Sources: Microsoft, "Naming Files, Paths, and Namespaces"; Unicode, section 3.13 (compatibility caseless matching).

@@ -53,7 +53,7 @@ def _describe_settings(plan: PublicPlan, advice: Advice | None) -> str:
 
 LARGE_EPSILON = 20.0
 """Above it the promise is worth little: e^20 is a factor of half a thousand million."""
-UNTOUCHED = "not started, as you wish: no prompt and no image was sent, and nothing was spent"
+UNTOUCHED = "Cancelled. Nothing was sent or spent"
 
 
 def forecast_costs(plan: PublicPlan, meter: Meter) -> dict[str, str]:
@@ -120,7 +120,7 @@ def require_liking(
     _ask(
         person,
         f"{doubt and f'{doubt}. '}Do these look like your domain? Go on?",
-        refused="not continued, as you wish: no privacy budget was spent. Try other words, another model or a library "
+        refused="Cancelled. No privacy budget was spent. Try other words, another model or a library "
         f"of public images with another --out, or go on after all with {folder.resume_command}",
     )
 

@@ -16,7 +16,7 @@ from pcevolve.session.folder import RunFolder
 
 @dataclass(frozen=True)
 class CheckedRun:
-    """A run that nothing speaks against, as far as one can tell without its data."""
+    """A run request that passed every check that needs no data."""
 
     settings: RunConfig
     folder: RunFolder

@@ -54,7 +54,7 @@ from pcevolve.session.showing import show_first
 from pcevolve.transcript import RunReader, Transcript
 from pcevolve.usability import Usability
 
-RESUMED = (("resumed", "it goes on where it was; what is paid for is not paid again"),)
+RESUMED = (("resumed", "nothing is paid twice"),)
 
 
 @dataclass(frozen=True)

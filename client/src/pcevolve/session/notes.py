@@ -30,7 +30,7 @@ def note_private(components: Components, plan: PublicPlan, account: Account) -> 
     yield Fact("ledger", f"{account.ledger}{new if account.is_first else ''}", short)
     before = f"{_before(account)}, by earlier runs on these data" if paid else ""
     is_known = before and not is_news and account.compute_spent_before() > 0
-    yield Fact("before", before or "no matter: this run spends nothing", None if is_known else "")
+    yield Fact("before", before or "not relevant: this run spends nothing", None if is_known else "")
     if together := state_cumulative_loss(plan, paid):
         yield Fact("together", together)
     if over_runs := _over_runs(account):
@@ -75,7 +75,7 @@ def _before(account: Account) -> str:
     """Say what other runs spent on the worst-off unit, as far as this run's δ can state it."""
     spent = account.compute_spent_before()
     return (
-        f"epsilon {format_loss(spent)}, counted for whoever is worst off"
+        f"epsilon {format_loss(spent)}, for the most exposed unit"
         if isfinite(spent)
         else "more than any epsilon can say at this delta: see budget show"
     )

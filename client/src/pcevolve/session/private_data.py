@@ -162,8 +162,8 @@ def require_shots(
         *(f"  {offer}" for offer in shots.list_offers(partial(price_subsample, settings, len(counts)))),
     )
     raise DataError(
-        f"the classes do not hold about as many as {spell_flag('shots')} says, so what is released about them would be "
-        f"wrong: nothing was spent or sent{_advise_check(settings)}"
+        f"class sizes are too far from {spell_flag('shots')} {settings.data.shots}; the released means would "
+        f"be biased: nothing was spent or sent{_advise_check(settings)}"
     )
 
 

@@ -24,7 +24,7 @@ Make = Callable[..., Path]
 
 def test_the_odds_are_those_of_the_exact_curve_rounded_up(finished: Make):
     exact = 100 * stats.norm.cdf(stats.norm.ppf(0.05) + 0.5)
-    (share,) = re.findall(r"at most (\d+) of 100", brief_of(finished(), PAID).odds.words)
+    (share,) = re.findall(r"detects at most (\d+) % of true cases", brief_of(finished(), PAID).odds.words)
     assert exact <= int(share) < exact + 1
     assert int(share) >= 100 * most_true_positives(PAID, 0.05)
 
@@ -32,9 +32,9 @@ def test_the_odds_are_those_of_the_exact_curve_rounded_up(finished: Make):
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"relation": "replace-one"}, "whether one given image was used, or another in its place. Whoever wrongly"),
-        ({"relation": "add-remove"}, "whether one given image was used. Whoever wrongly says yes in 5 of 100"),
-        ({"unit": "patient", "relation": "add-remove"}, "one given patient's images were used. Whoever wrongly"),
+        ({"relation": "replace-one"}, "whether one given image was used, or another in its place. At a 5 %"),
+        ({"relation": "add-remove"}, "whether one given image was used. At a 5 %"),
+        ({"unit": "patient", "relation": "add-remove"}, "one given patient's images were used. At a 5 %"),
         ({"unit": "patient", "relation": "replace-one"}, "patient's images were used, or another in its place."),
     ],
 )  # fmt: skip

@@ -152,7 +152,7 @@ class Appearance:
         """The image in this appearance: moved, less colour, softer edges, ground and ink shifted; no new detail.
 
         Light on dark stays light on dark. Where that would leave less than half of its contrast, because on black
-        nothing is darker, the image is turned round; its colours are not.
+        nothing is darker, luminance is inverted and hue is kept.
         """
         pixels, ground, ink = self._soften(self._position(self._tone_down(_pixels(image))))
         gain, onto = self._gain(ink - ground), _level(self.ground)

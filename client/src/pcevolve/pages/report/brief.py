@@ -72,7 +72,7 @@ def _say_sent(plan: PublicPlan, traffic: TrafficTable) -> str:
 def _say_kept(plan: PublicPlan, looked: bool, traffic: TrafficTable) -> str:
     """Say what was not sent, in words that hold for this run."""
     if traffic.unexplained:
-        return "This cannot be said: images are on record for whose leaving there is no reason."
+        return "Not confirmed: some images that were sent have no receipt that allows it."
     if plan.start is not None:
         return "Everything private: no private image was looked at again, after the release that the run starts from."
     if not looked:
@@ -101,8 +101,8 @@ def _odds(plan: PublicPlan, paid: list[Event]) -> Odds:
     verb = "was" if plan.unit == plan.modality.kind else "were"
     other = ", or another in its place" if plan.relation == "replace-one" else ""
     words = (
-        f"Suppose that somebody knows everything else and has to say whether {unit} {verb} {used}{other}. Whoever "
-        f"wrongly says yes in {ALARMS} of 100 cases rightly says yes in at most {count_found_members(paid)} of 100."
+        f"Worst case: an attacker who knows all other images decides whether {unit} {verb} {used}{other}. At a "
+        f"{ALARMS} % false-positive rate, the attack detects at most {count_found_members(paid)} % of true cases."
     )
     short = f"Right in at most {count_found_members(paid)} of 100; guessing is right in {ALARMS}."
     return Odds(short, words, _together(plan, paid))

@@ -28,7 +28,7 @@ from pcevolve.pages.report.sheets import (
     spread_evenly,
 )
 from pcevolve.public.figures import format_factor, format_loss
-from pcevolve.public.modality import Kind, Said, reword_for
+from pcevolve.public.modality import Described, Kind, reword_for
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import count_rounds
 from pcevolve.publish.loss import Loss, state_cumulative_loss
@@ -183,15 +183,15 @@ def _content(run: FinishedRun, accuracy: Sequence[AccuracyPoint]) -> dict[str, A
     }
 
 
-def list_settings(plan: PublicPlan) -> Said:
+def list_settings(plan: PublicPlan) -> Described:
     """The settings of a plan beside its prompts, in words."""
     made = plan.modality
     return [
-        *made.beside_prompts,
+        *made.extra_prompts,
         ("Model", plan.model),
         ("Address", plan.api),
         ("Dialect", plan.dialect),
-        *made.said,
+        *made.describe(),
         *([("Starts from the release with manifest", plan.start.manifest)] if plan.start else []),
         ("Candidates per class", plan.candidates),
         ("Prototypes per class", plan.prototypes),

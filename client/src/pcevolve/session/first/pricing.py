@@ -164,7 +164,7 @@ def tabulate_plan(planned: BudgetPlan) -> Iterator[tuple[str, str]]:
     folder = f"{format_loss(planned.epsilon_folder, 4)} for one unit of the folder that is drawn from"
     yield "  with data.subsample", folder
     for name, total in planned.totals.items():
-        yield f"  by {ACCOUNTED[name]}", "says nothing" if total is None else format_loss(total, 4)
+        yield f"  by {ACCOUNTED[name]}", "no bound" if total is None else format_loss(total, 4)
     if planned.noise_multiplier is not None:
         yield "noise multiplier", f"{planned.noise_multiplier:.4g}"
         yield "sigma", f"{planned.sigma:.4g} {planned.sigma_unit}"
