@@ -17,8 +17,9 @@ import numpy as np
 from leaks import secrets
 from leaks.world import InTurn, ask_gate, make_unchecked_prototype
 from pcevolve.cli import main
-from pcevolve.egress.gate import Gate, RecordingJudge
+from pcevolve.egress.gate import Gate
 from pcevolve.egress.policy import Source
+from pcevolve.egress.recording import RecordingJudge
 from pcevolve.egress.transport import Outgoing
 from pcevolve.evolution import Evolved, Watcher, evolve
 from pcevolve.private.dataset import PrivateDataset

@@ -11,9 +11,10 @@ from typing import Any
 
 from pcevolve.auditing import audit
 from pcevolve.errors import ClientError
-from pcevolve.evolution import Pool, Population, cut_to_proportion, join_populations
+from pcevolve.evolution import Pool, Population, join_populations
 from pcevolve.public.calls import Call
 from pcevolve.public.plan import PublicPlan
+from pcevolve.public.proportions import cut_to_proportion
 from pcevolve.public.release import Candidate, Chosen, Receipt
 from pcevolve.publish.release import Release, describe_file, name_files, write_card
 from pcevolve.transcript import RunLayout, RunReader

@@ -48,3 +48,9 @@ def look_at(*made: bytes, share: float = 0.25, **more: object) -> ClassUsability
     pool, stored = pool_of(*made, **more)
     (found,) = Usability(small_plan(labels=("cut",), min_usable=share), stored.__getitem__).of(pool)
     return found
+
+
+def flat(level: int, spread: int = 0) -> bytes:
+    pixels = np.full((16, 16, 3), level)
+    pixels[0, 0] += spread
+    return save(pixels)

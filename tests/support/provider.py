@@ -101,3 +101,26 @@ def linking(request: Outgoing) -> Incoming | None:
         seed = int(request.url.rpartition("/")[2].removesuffix(".png"))
         return Incoming(200, (("content-type", "image/png"),), png(seed))
     return None
+
+
+def answering(make: Callable[[dict[str, Any], int], bytes | None], since: int = 0) -> FakeProvider:
+    """A provider whose images are these by a request's fields and each one's place; honest before, and for None."""
+    asked = []
+
+    def answer(request: Outgoing) -> Incoming | None:
+        if request.method == "GET":
+            return None
+        asked.append(request)
+        fields = json.loads(request.body)
+        made = [make(fields, place) for place in range(fields.get("n", 1))]
+        if len(asked) <= since or None in made:
+            return None
+        sent = [{"image": images.to_base64(each), "seed": 0} for each in made if each]
+        return ok({"images": sent, "cost": 0.0} if len(sent) > 1 else {**sent[0], "cost": 0.0})
+
+    return FakeProvider(answer)
+
+
+def meddling(make: Callable[[int], bytes], since: int = 0) -> FakeProvider:
+    """A provider whose images are made of their seeds, from some request for images on."""
+    return answering(lambda fields, place: make(fields["seed"] + place), since)

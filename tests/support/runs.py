@@ -13,8 +13,9 @@ import numpy as np
 from pcevolve.dp.mechanisms import SecureNoise
 from pcevolve.egress.address import Address
 from pcevolve.egress.allowance import Allowance, Meter
-from pcevolve.egress.gate import Gate, RecordingJudge
+from pcevolve.egress.gate import Gate
 from pcevolve.egress.pace import Pace
+from pcevolve.egress.recording import RecordingJudge
 from pcevolve.egress.retry import Notice, RetryPolicy
 from pcevolve.egress.transport import Transport
 from pcevolve.encoders import named_weights

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, zip_longest
-from typing import Any, Final, Protocol, TypeAlias, TypeVar
+from typing import Any, Final, Protocol, TypeAlias
 
 from pcevolve.public.calls import Call
 from pcevolve.public.plan import PublicPlan
+from pcevolve.public.proportions import cut_to_proportion
 from pcevolve.public.release import Candidate, Prototype, PublicEcho, Query, Receipt, list_start
-
-Image = TypeVar("Image")
 
 Population = Mapping[str, tuple[Candidate, ...]]
 """Candidates of each class, by label, in the order of the plan."""
@@ -378,26 +376,3 @@ def join_populations(labels: Iterable[str], populations: Iterable[Population]) -
     """Several populations as one, class by class, the oldest first."""
     several = list(populations)
     return {label: tuple(each for one in several for each in one[label]) for label in labels}
-
-
-def cut_to_proportion(
-    plan: PublicPlan, receipts: Iterable[Receipt], dataset: Mapping[str, tuple[Image, ...]]
-) -> dict[str, tuple[Image, ...]]:
-    """Cut classes to the released proportions: the largest stays whole, and none goes empty.
-
-    Post-processing of the first receipt's numbers. The dataset stays as it is without them, where none is above 0, or
-    where they are no counts of these classes. The first images of a class stay.
-
-    Args:
-        plan: Says whether class counts are released.
-        receipts: Of the run; the first round's holds a number for each class, in the plan's order.
-    """
-    counts = next((each.values for each in receipts if plan.class_counts and each.iteration == 1), ())
-    largest = max(counts, default=0.0)
-    # Noisy counts can be negative or none at all; then sizes stay, which is public too.
-    if largest <= 0 or len(counts) != len(plan.labels) or not all(map(math.isfinite, counts)):
-        return {label: tuple(images) for label, images in dataset.items()}
-    shares = {label: max(count, 0.0) / largest for label, count in zip(plan.labels, counts, strict=True)}
-    return {
-        label: images[: max(1, math.ceil(shares[label] * len(images)))] for label, images in dataset.items()
-    }

@@ -5,62 +5,42 @@ from __future__ import annotations
 import base64
 import hashlib
 import itertools
-import json
 import re
 import shutil
-import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 from unittest.mock import Mock
 
 import pytest
 
+from client.auditing.captured import (
+    ANSWERS,
+    UNRECORDED,
+    UNSENT,
+    Change,
+    Line,
+    audit_capture,
+    change_lines,
+    faults,
+    last,
+    of_flow,
+    other_body,
+    renumber,
+    rewrite,
+)
 from pcevolve.auditing.capture import reconcile
 from pcevolve.egress.transport import Incoming, Outgoing
-from pcevolve.errors import TranscriptError
 from pcevolve.providers.dialect import WireRequest
 from pcevolve.transcript import RunReader
-from pcevolve_shared import wire
 from support.forge import Event, forge
 from support.paid import make_paid_run
 from support.provider import FakeProvider
 from support.recorder import SCRIPT, Recorded
 from support.runs import ADDRESS, small_plan
 
-Line = dict[str, Any]
-Change = Callable[[list[Line]], list[Line]]
-UNRECORDED = "nothing was sent that is not on record"
-UNSENT = "nothing is on record that was not sent"
-ANSWERS = "every answer on record is the one that came"
 EMPTY = hashlib.sha256(b"").hexdigest()
-
-
-def audit_capture(root: Path, meddle: Callable[[Outgoing], str] = lambda request: "", **plan: object) -> Path:
-    """A finished run with its capture beside it; the first requests for images are as many at once as may be."""
-    root.mkdir(parents=True, exist_ok=True)
-    api = FakeProvider(hold(plan.get("at_once", 1)))
-    provider = Recorded(api, root / "capture.jsonl", ADDRESS.key or "", meddle)
-    return make_paid_run(root, small_plan(**plan), provider)
-
-
-def hold(many: int) -> Callable[[Outgoing], None]:
-    """Answer none of the first requests for images until so many are under way."""
-    first, all_there = iter(range(many)), threading.Barrier(many)
-
-    def wait(request: Outgoing) -> None:
-        if not request.url.endswith(wire.MODELS) and next(first, None) is not None:
-            all_there.wait(timeout=60)
-
-    return wait
-
-
-def faults(root: Path) -> dict[str, tuple[str, ...]]:
-    """Claims that do not hold, by claim."""
-    found = reconcile(RunReader.strict(root), root / "capture.jsonl")
-    return {each.claim: each.faults for each in found if not each.holds}
 
 
 @pytest.fixture(scope="module")
@@ -71,35 +51,6 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def copy(finished: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(finished, tmp_path / "copy"))
-
-
-def rewrite(root: Path, change: Change) -> None:
-    """Change a capture as somebody who can write JSON would."""
-    path = root / "capture.jsonl"
-    lines = change([json.loads(line) for line in path.read_bytes().splitlines()])
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-
-
-def of_flow(lines: list[Line], number: int) -> list[Line]:
-    return [line for line in lines if line.get("flow") == number]
-
-
-def renumber(lines: list[Line], number: int) -> list[Line]:
-    return [{**line, "flow": number} for line in lines]
-
-
-def last(lines: list[Line]) -> int:
-    return max(line.get("flow", 0) for line in lines)
-
-
-def change_lines(lines: list[Line], number: int, event: str, **values: object) -> list[Line]:
-    return [
-        {**line, **values} if (line.get("flow"), line["event"]) == (number, event) else line for line in lines
-    ]
-
-
-def other_body(data: bytes) -> dict[str, str]:
-    return {"sha256": hashlib.sha256(data).hexdigest(), "base64": base64.b64encode(data).decode()}
 
 
 def test_an_honest_capture_holds_and_every_exchange_is_looked_at(finished: Path):
@@ -403,55 +354,3 @@ def test_what_went_to_another_host_is_beyond_the_recorder_and_said_to_be(copy: P
     found = reconcile(RunReader.strict(copy), copy / "capture.jsonl")
     assert [each.faults for each in found] == [()] * 4
     assert "apart from 1 to other hosts" in found[2].claim
-
-
-def test_a_torn_last_line_is_noted_and_counts_for_nothing(copy: Path):
-    path = copy / "capture.jsonl"
-    with path.open("ab") as file:
-        file.write(b'{"event":"request","flow":99,"meth')
-    assert faults(copy) == {}
-    assert "last line is torn" in reconcile(RunReader.strict(copy), path)[0].claim
-
-
-def test_a_capture_that_was_cut_short_is_told(copy: Path):
-    path = copy / "capture.jsonl"
-    path.write_bytes(path.read_bytes()[:-20])
-    assert list(faults(copy)) == [ANSWERS]
-
-
-DAMAGES = {
-    "no capture": (lambda lines: lines[1:], "no capture: it does not begin with an opening line"),
-    "another format": (
-        lambda lines: [{**lines[0], "format": "pcevolve-capture/9"}, *lines[1:]],
-        "line 1 was written by another version's recorder, as 'pcevolve-capture/9': audit it with that version",
-    ),
-    "body": (
-        lambda lines: change_lines(lines, 2, "request", body={**other_body(b"a"), "base64": "Yg=="}),
-        "another SHA-256",
-    ),
-    "not base64": (
-        lambda lines: change_lines(lines, 2, "request", body={**other_body(b"a"), "base64": "ä"}),
-        "is damaged",
-    ),
-    "unknown field": (lambda lines: change_lines(lines, 2, "request", more=1), "line 4 is damaged"),
-    "answer to nothing": (lambda lines: [*lines, {**lines[2], "flow": 77}], "does not follow"),
-    "two answers": (lambda lines: [*lines, lines[2]], "does not follow"),
-    "one number twice": (lambda lines: [*lines, lines[1]], "does not follow"),
-}
-
-
-@pytest.mark.parametrize("name", DAMAGES)
-def test_a_damaged_capture_is_refused(copy: Path, name: str):
-    change, message = DAMAGES[name]
-    rewrite(copy, change)
-    with pytest.raises(TranscriptError, match=message):
-        faults(copy)
-
-
-def test_a_missing_or_empty_capture_is_refused(copy: Path):
-    (copy / "capture.jsonl").write_bytes(b"")
-    with pytest.raises(TranscriptError, match="is no capture"):
-        faults(copy)
-    (copy / "capture.jsonl").unlink()
-    with pytest.raises(TranscriptError, match="cannot be read: No such file"):
-        faults(copy)

@@ -14,7 +14,7 @@ from leaks.forgeries.corpus import FORGERIES
 from leaks.forgeries.forging import Forgery, edited, refused
 from leaks.forgeries.lines import asked_for_the_balance
 from leaks.forgeries.receipts import receipted
-from pcevolve.auditing import Audit, audit
+from pcevolve.auditing import audit
 from pcevolve.egress.transport import ConnectionTroubleError, Incoming, Outgoing
 from pcevolve.session.folder import RunFolder
 from pcevolve_shared import images
@@ -35,7 +35,6 @@ VARIANTS = {
     "selected without evolution": {"keep": "selected", "iterations": 0, "strengths": (), "initial": 5},
 }
 MADE = ("release", "summary.json", "report.html")
-OWN = {"README.md": "release/README.md", "report.html": "report.html", "summary.json": "summary.json"}
 
 
 def finish(root: Path, **changes: object) -> Path:
@@ -242,38 +241,3 @@ def test_a_release_of_which_a_part_is_left_is_no_release_that_was_never_made(cop
     remove(copy, "summary.json", "report.html")
     remove(copy, *(f"release/{each.name}" for each in (copy / "release").iterdir() if each.name != left))
     assert [each for each in faults_of(copy) if each.startswith("release/") and each.endswith(" is missing")]
-
-
-# -- pages ---------------------------------------------------------------------------------------------------------
-
-
-def test_what_was_not_verified_is_named_file_by_file(copy: Path):
-    assert Audit.of(copy).unverified == []
-    (copy / "report.html").write_text("epsilon = 0.1")
-    assert Audit.of(copy).unverified == ["report.html"]
-    (copy / "transcript" / "log.jsonl").write_text("")
-    assert Audit.of(copy).unverified == ["release/", "report.html", "summary.json", "transcript/"]
-
-
-def test_a_card_in_other_words_is_named_and_breaks_nothing(copy: Path):
-    with (copy / "release" / "README.md").open("a") as card:
-        card.write("In other words: epsilon = 0.1.\n")
-    audited = Audit.of(copy)
-    assert audited.holds
-    assert audited.unverified == ["release/README.md"]
-
-
-def test_an_audit_renders_what_it_verified_and_nothing_of_a_broken_run_but_what_left(copy: Path):
-    honest = {name: (copy / path).read_bytes() for name, path in OWN.items()}
-    for path in OWN.values():
-        (copy / path).write_text("epsilon = 0.1")
-    pages = Audit.of(copy).write_pages().parent
-    assert {path.name for path in pages.iterdir()} == {*OWN, "wire.html"}
-    for name in ("README.md", "summary.json"):
-        assert (pages / name).read_bytes() == honest[name]
-    # It lies beside the page that the owner's can only name: who has not audited yet has none.
-    linked = (pages / "report.html").read_bytes().replace(b'<a href="wire.html">wire.html</a>', b"wire.html")
-    assert linked == honest["report.html"] != (pages / "report.html").read_bytes()
-    next((copy / "release" / "cut").iterdir()).write_bytes(png(7))
-    assert [path.name for path in Audit.of(copy).write_pages().parent.iterdir()] == ["wire.html"]
-    assert Audit.of(copy).summary is None

@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
 
+from client.auditing.captured import (
+    ANSWERS,
+    audit_capture,
+    change_lines,
+    faults,
+    other_body,
+    rewrite,
+)
 from pcevolve.auditing import Audit, flows
+from pcevolve.auditing.capture import reconcile
 from pcevolve.auditing.flows import read_flows
 from pcevolve.egress.transport import ConnectionTroubleError, Incoming, Outgoing
 from pcevolve.errors import TranscriptError
+from pcevolve.transcript import RunReader
 from support.forge import faults_of
 from support.provider import FakeProvider
 from support.recorder import Recorded
@@ -94,3 +105,65 @@ def test_a_capture_has_at_most_a_tebibyte_and_a_line_half_a_gibibyte(tmp_path: P
     with pytest.raises(TranscriptError, match="does not begin with an opening line"):
         read_flows(tmp_path / "capture")
     assert read == [1_099_511_627_776, 536_870_912]
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return audit_capture(tmp_path_factory.mktemp("run"))
+
+
+@pytest.fixture
+def copy(finished: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(finished, tmp_path / "copy"))
+
+
+def test_a_torn_last_line_is_noted_and_counts_for_nothing(copy: Path):
+    path = copy / "capture.jsonl"
+    with path.open("ab") as file:
+        file.write(b'{"event":"request","flow":99,"meth')
+    assert faults(copy) == {}
+    assert "last line is torn" in reconcile(RunReader.strict(copy), path)[0].claim
+
+
+def test_a_capture_that_was_cut_short_is_told(copy: Path):
+    path = copy / "capture.jsonl"
+    path.write_bytes(path.read_bytes()[:-20])
+    assert list(faults(copy)) == [ANSWERS]
+
+
+DAMAGES = {
+    "no capture": (lambda lines: lines[1:], "no capture: it does not begin with an opening line"),
+    "another format": (
+        lambda lines: [{**lines[0], "format": "pcevolve-capture/9"}, *lines[1:]],
+        "line 1 was written by another version's recorder, as 'pcevolve-capture/9': audit it with that version",
+    ),
+    "body": (
+        lambda lines: change_lines(lines, 2, "request", body={**other_body(b"a"), "base64": "Yg=="}),
+        "another SHA-256",
+    ),
+    "not base64": (
+        lambda lines: change_lines(lines, 2, "request", body={**other_body(b"a"), "base64": "ä"}),
+        "is damaged",
+    ),
+    "unknown field": (lambda lines: change_lines(lines, 2, "request", more=1), "line 4 is damaged"),
+    "answer to nothing": (lambda lines: [*lines, {**lines[2], "flow": 77}], "does not follow"),
+    "two answers": (lambda lines: [*lines, lines[2]], "does not follow"),
+    "one number twice": (lambda lines: [*lines, lines[1]], "does not follow"),
+}
+
+
+@pytest.mark.parametrize("name", DAMAGES)
+def test_a_damaged_capture_is_refused(copy: Path, name: str):
+    change, message = DAMAGES[name]
+    rewrite(copy, change)
+    with pytest.raises(TranscriptError, match=message):
+        read_flows(copy / "capture.jsonl")
+
+
+def test_a_missing_or_empty_capture_is_refused(copy: Path):
+    (copy / "capture.jsonl").write_bytes(b"")
+    with pytest.raises(TranscriptError, match="is no capture"):
+        read_flows(copy / "capture.jsonl")
+    (copy / "capture.jsonl").unlink()
+    with pytest.raises(TranscriptError, match="cannot be read: No such file"):
+        read_flows(copy / "capture.jsonl")

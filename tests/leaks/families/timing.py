@@ -19,9 +19,9 @@ from typing import Any, NoReturn
 
 from leaks.attempts import UNPLANNED, Act, Attempt, attempts
 from leaks.world import World
-from pcevolve.egress.gate import RecordingJudge
 from pcevolve.egress.http_transport import HttpTransport
 from pcevolve.egress.pace import Pace
+from pcevolve.egress.recording import RecordingJudge
 from pcevolve.egress.retry import RetryPolicy
 from pcevolve.egress.transport import Incoming, Outgoing
 from pcevolve.errors import BudgetError, ClientError, ProviderRefusedError

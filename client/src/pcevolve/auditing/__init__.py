@@ -6,9 +6,9 @@ compares; ``second_check`` takes neither's word and looks at what left by itself
 
 from __future__ import annotations
 
-from pcevolve.auditing.checks import Audit, audit
 from pcevolve.auditing.packing import pack
 from pcevolve.auditing.rerun import find_encoder
+from pcevolve.auditing.verdict import Audit, audit
 from pcevolve.public.finding import Finding
 
 __all__ = ["Audit", "Finding", "audit", "find_encoder", "pack"]

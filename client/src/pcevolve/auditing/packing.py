@@ -12,8 +12,8 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from pcevolve.auditing.checks import Audit
 from pcevolve.auditing.rebuilt import RebuiltRelease
+from pcevolve.auditing.verdict import Audit
 from pcevolve.durable import NO_TIME
 from pcevolve.errors import TranscriptError, UsageError
 from pcevolve.publish.release import make_classifier

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 from pcevolve.egress.address import Address
@@ -28,11 +28,11 @@ from pcevolve.errors import (
     ProviderReplyError,
     ProviderUnreachableError,
 )
-from pcevolve.evolution import Judge, Lineage, Pool
+from pcevolve.evolution import Lineage
 from pcevolve.providers.dialect import Dialect
 from pcevolve.public.calls import Call
 from pcevolve.public.plan import PublicPlan
-from pcevolve.public.release import Candidate, Prototype, Query, Receipt
+from pcevolve.public.release import Candidate, Prototype, Receipt
 from pcevolve.public.usefulness import Assessment
 from pcevolve.transcript.log import Transcript
 from pcevolve.transcript.records import (
@@ -380,27 +380,3 @@ class Gate:
     def _require_beginning(self) -> None:
         if self._policy.fixed:
             raise EgressError("the plan of this run is fixed: what comes before it cannot be done again")
-
-
-@dataclass(frozen=True)
-class RecordingJudge:
-    """Asks any judge, and puts its receipts on record.
-
-    ``require_usable`` raises where the provider sent too little for a choice; it comes before every new release.
-    """
-
-    judge: Judge
-    gate: Gate
-    require_usable: Callable[[Pool], None]
-
-    def show(self, query: Query, pool: Pool) -> None:
-        """Let the judge do its public work for a new release; ``UnusableError`` before paying for too little."""
-        if not self.gate.has_receipt(query.iteration):
-            self.require_usable(pool)
-            self.judge.show(query, pool)
-
-    def release(self, query: Query, pool: Pool) -> Receipt:
-        """Let the judge choose, and put its receipt on record."""
-        receipt = self.judge.release(query, pool)
-        self.gate.record_receipt(receipt)
-        return receipt

@@ -13,7 +13,8 @@ from typing import Any
 from rich.console import Console
 
 from pcevolve.config.runner import PublicConfig
-from pcevolve.egress.gate import Gate, RecordingJudge
+from pcevolve.egress.gate import Gate
+from pcevolve.egress.recording import RecordingJudge
 from pcevolve.evolution import (
     Evolved,
     Generator,
