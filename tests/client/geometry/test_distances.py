@@ -276,3 +276,10 @@ def test_a_large_set_of_records_is_counted_to_the_last():
     part = slice(7_000, 7_100)
     expected = cdist(points[part], pool).argmin(axis=1)
     assert np.array_equal(nearest_candidates(points, pool)[part, 0], expected)
+
+
+def test_what_float32_holds_is_told_and_nan_is_held():
+    assert distances.are_single(np.array([[0.5, np.nan], [1.0, 2.0**-20]]))
+    assert distances.are_single(np.array([[0.1]], dtype=np.float32))
+    assert not distances.are_single(np.array([[0.1]]))
+    assert not distances.are_single(np.array([[1e300, np.nan]]))

@@ -46,3 +46,11 @@ def test_another_machine_may_count_a_step_more_or_fewer_only_on_an_edge():
     assert (low.tolist(), high.tolist()) == ([2, 2, 2, 0, 0], [2, 3, 3, 0, 0])
     low, high = ruler.bound_steps(np.array([0.1, 2.35]), moved=2)
     assert (low.tolist(), high.tolist()) == ([0, 2], [0, 3])
+
+
+def test_one_end_of_a_distance_has_moved_unless_both_have():
+    ruler = Ruler(1.0, 0.3, 0.0)
+    low, high = ruler.bound_steps(np.array([10.25, 10.75, 0.1]))
+    assert (low.tolist(), high.tolist()) == ([10.0, 10.0, 0.0], [11.0, 11.0, 0.0])
+    low, high = ruler.bound_steps(np.array([10.0, 10.4]), moved=2)
+    assert (low.tolist(), high.tolist()) == ([9.0, 10.0], [11.0, 11.0])

@@ -134,3 +134,11 @@ def test_a_file_that_only_says_that_it_is_large_is_refused_before_it_is_read(tmp
     os.truncate(bodies.folder / digest, 2**33)
     with pytest.raises(TranscriptError, match="cannot be read: it is larger than 536,870,912 bytes"):
         bodies.file(digest)
+
+
+def test_leftovers_of_a_crash_are_removed_and_nothing_else(tmp_path: Path):
+    bodies = Bodies(tmp_path)
+    kept, left = bodies.keep(b"kept"), bodies.keep(b"left")
+    (tmp_path / f".{'0' * 64}.partial").touch()
+    bodies.keep_only({kept})
+    assert [each.name for each in tmp_path.iterdir()] == [kept] != [left]
