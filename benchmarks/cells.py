@@ -32,7 +32,7 @@ from pcevolve.private.bundled import load_terms
 from pcevolve.private.dataset import PrivateDataset
 from pcevolve.public.parts import Secrecy
 from pcevolve.public.words import TEXT_TEMPLATE, fill
-from pcevolve.selectors import METHODS, PrivateEmbeddings, Scene, Scope
+from pcevolve.selectors import METHODS, PrivateEmbeddings, Scope, SelectionInput
 from pcevolve.selectors.cells import choose_cells
 from pcevolve.session.declared_secrets import compute_least_share
 from pcevolve.session.private_data import SPLIT_SEED
@@ -106,7 +106,7 @@ class Pool:
         right: Of each class, bool ``(candidates,)``: whether the judge takes them for texts of it.
     """
 
-    scene: Scene
+    scene: SelectionInput
     right: tuple[np.ndarray, ...]
 
     @classmethod
@@ -121,7 +121,7 @@ class Pool:
             texts = [normalise(each.text) for each in made]
             pools.append(load_encoder(WORDS).embed(texts))
             right.append(world.judge(hash_ngrams(texts)) == target)
-        scene = Scene(
+        scene = SelectionInput(
             world.own.labels, tuple(pools), CANDIDATES, SHOTS, 1, SCOPE.iterations, seed, SCOPE.relation
         )
         return cls(scene, tuple(right))

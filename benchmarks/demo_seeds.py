@@ -32,7 +32,7 @@ from benchmarks.selectors.ways import JUDGES, make_dataset
 from benchmarks.selectors.yardsticks import classify_by_means, paint_random_phases
 from pcevolve.dp.mechanisms import SeededNoise
 from pcevolve.evaluation.heads import Training, train_linear
-from pcevolve.evaluation.judge import SEEDS, Judge
+from pcevolve.evaluation.judge import SEEDS, Evaluator
 from pcevolve.private.dataset import PrivateDataset
 from pcevolve.public.modality import Images
 from pcevolve.public.usefulness import Word
@@ -147,21 +147,21 @@ def _training_set(
 
 
 @cache
-def _judges() -> tuple[Judge, ...]:
+def _judges() -> tuple[Evaluator, ...]:
     """Those of the demonstration, and encoders that took no part where their weights are at hand; the voter last."""
     *strangers, voter = load_quick_judges(encoder("bundled"), voted=True, device="cpu")
     looks = {name: look for name in ONNX if (look := load_onnx(name)) is not None}
-    more = [Judge(name, voted=False, look=look, train=train_linear) for name, look in looks.items()]
+    more = [Evaluator(name, voted=False, look=look, train=train_linear) for name, look in looks.items()]
     return (*strangers, *more, voter)
 
 
-def _verdict(judge: Judge, images: Sequence[Any], targets: np.ndarray, held_out: PrivateDataset) -> Row:
+def _verdict(judge: Evaluator, images: Sequence[Any], targets: np.ndarray, held_out: PrivateDataset) -> Row:
     training = Training(judge.look(images), targets, len(held_out.labels))
     [said] = judge.predictions([[training] * SEEDS], _embed(judge, held_out))
     return _row(judge, said, held_out)
 
 
-def _row(judge: Judge, said: Sequence[np.ndarray], held_out: PrivateDataset) -> Row:
+def _row(judge: Evaluator, said: Sequence[np.ndarray], held_out: PrivateDataset) -> Row:
     """The mean over a judge's trainings, as the demonstration prints it."""
     right = np.mean([each == held_out.targets for each in said])
     return {"judge": judge.name, "voted": judge.voted, "accuracy": round(float(right), 4)}
@@ -170,7 +170,7 @@ def _row(judge: Judge, said: Sequence[np.ndarray], held_out: PrivateDataset) -> 
 _SEEN: dict[tuple[str, bytes], np.ndarray] = {}
 
 
-def _embed(judge: Judge, held_out: PrivateDataset) -> np.ndarray:
+def _embed(judge: Evaluator, held_out: PrivateDataset) -> np.ndarray:
     """Held-out images as a judge sees them; those of the next seed's shots are mostly the same."""
     missing = [k for k, digest in enumerate(held_out.digests) if (judge.name, digest) not in _SEEN]
     if missing:

@@ -30,7 +30,7 @@ from pcevolve.privacy import Event
 from pcevolve.private.dataset import load
 from pcevolve.private.judge import PrivateViews
 from pcevolve.private.listing import list_folder
-from pcevolve.selectors import Scene
+from pcevolve.selectors import SelectionInput
 from pcevolve.selectors.votes import Votes
 
 CLASSES = ("normal", "tumour")
@@ -93,7 +93,7 @@ def _write(folder: Path, count: int, target: int) -> None:
         _teller(f"written of {folder.name}")(number + 1, count)
 
 
-def _scene(views: PrivateViews, candidates: int) -> Scene:
+def _scene(views: PrivateViews, candidates: int) -> SelectionInput:
     """A first round, whose candidates lie as the private images do."""
     random = np.random.default_rng(0)
     width = views.embeddings(None).embeddings.shape[1]
@@ -101,7 +101,7 @@ def _scene(views: PrivateViews, candidates: int) -> Scene:
     pools = tuple(
         random.normal(0, spread, (candidates, width)).astype(np.float32).astype(np.float64) for _ in CLASSES
     )
-    return Scene(CLASSES, pools, candidates, 1, 1, 1, 0, "add-remove")
+    return SelectionInput(CLASSES, pools, candidates, 1, 1, 1, 0, "add-remove")
 
 
 @contextmanager

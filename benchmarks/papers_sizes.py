@@ -169,7 +169,7 @@ def votes(name: str, parts: int, way: str) -> dict[str, Any]:
 
     from pcevolve.dp.mechanisms import SeededNoise
     from pcevolve.privacy import Event
-    from pcevolve.selectors import PrivateEmbeddings, Scene
+    from pcevolve.selectors import PrivateEmbeddings, SelectionInput
     from pcevolve.selectors.votes import Votes
 
     classes, sizes = ROUNDS[name]
@@ -181,7 +181,7 @@ def votes(name: str, parts: int, way: str) -> dict[str, Any]:
     before, worked, began = _gib(), time.process_time(), time.perf_counter()
     if way == "ours":
         labels = tuple(f"c{place}" for place in range(classes))
-        scene = Scene(
+        scene = SelectionInput(
             labels, tuple(each.astype(np.float64) for each in pools), pool, 1, 1, 1, 0, "add-remove"
         )
         private = PrivateEmbeddings(own, targets, np.arange(count))

@@ -35,7 +35,7 @@ from pcevolve.private.dataset import PrivateDataset
 from pcevolve.private.records import Records
 from pcevolve.private.secrets import Sources
 from pcevolve.public.parts import Secrecy
-from pcevolve.selectors import METHODS, PrivateEmbeddings, Scene
+from pcevolve.selectors import METHODS, PrivateEmbeddings, SelectionInput
 from pcevolve.selectors.cells import Cells
 from pcevolve.selectors.rounds import Scope
 from pcevolve.session.declared_secrets import compute_caps
@@ -118,7 +118,7 @@ class World:
     data: PrivateDataset
     embedded: FloatArray
     values: FloatArray
-    scene: Scene
+    scene: SelectionInput
 
     @classmethod
     def under(cls, relation: Relation) -> World:
@@ -135,7 +135,7 @@ class World:
         data = Records(names, items, labels, marks=tuple(marks)).dataset(None)
         encoder = load_encoder(WORDS)
         pools = tuple(encoder.embed(shown[label]) for label in data.labels)
-        scene = Scene(data.labels, pools, 10, VALUES, 1, 4, 7, relation)
+        scene = SelectionInput(data.labels, pools, 10, VALUES, 1, 4, 7, relation)
         return cls(data, encoder.embed(items), encoder.embed(shown[SECRET]), scene)
 
     def private(self, value: int, own: FloatArray | None) -> PrivateEmbeddings:

@@ -31,7 +31,7 @@ from pcevolve.encoders.bundled import SIDE, measure_spectrum
 from pcevolve.encoders.singly import pixel_array
 from pcevolve.geometry.frame import Frame, project
 from pcevolve.privacy import Event, Events
-from pcevolve.selectors import PrivateEmbeddings, Scene
+from pcevolve.selectors import PrivateEmbeddings, SelectionInput
 from pcevolve.selectors.means import Means, means_of
 
 SHARE, PICKED = 0.25, 15
@@ -91,7 +91,7 @@ def trial(
     draw = Draw.of(targets, seed)
     labels = tuple(f"{place}" for place in range(targets.max() + 1))
     pools = (rows[draw.unlabelled],) * len(labels)
-    scene = Scene(labels, pools, PICKED, SHOTS, 1, 0, seed, "replace-one", 0.0, frame)
+    scene = SelectionInput(labels, pools, PICKED, SHOTS, 1, 0, seed, "replace-one", 0.0, frame)
     private = PrivateEmbeddings(rows[draw.shots], targets[draw.shots], np.arange(len(draw.shots)))
     found = dict(Means().measure(private, scene, events, SeededNoise(seed)))
     points = project(rows[draw.test], found["centre"], found["axes"])

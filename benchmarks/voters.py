@@ -23,7 +23,7 @@ from benchmarks.split import SETS
 from benchmarks.usefulness.cases import PICKED, share_of_way, spend
 from pcevolve.dp.mechanisms import SeededNoise
 from pcevolve.encoders import BUNDLED, JOINED, MOBILENET, load_encoder
-from pcevolve.selectors import PrivateEmbeddings, Scene
+from pcevolve.selectors import PrivateEmbeddings, SelectionInput
 from pcevolve.selectors.means import Means
 
 VOTERS = (BUNDLED, MOBILENET, JOINED)
@@ -55,7 +55,7 @@ def measure(name: str, real: RealSet, voter: str, seed: int, folder: Path) -> li
     classes = int(real.targets.max()) + 1
     pool = seen[draw.unlabelled]
     labels = tuple(map(str, range(classes)))
-    scene = Scene(
+    scene = SelectionInput(
         labels, (pool,) * classes, PICKED, SHOTS, 1, 0, seed, "replace-one", public=load_encoder(voter).frame
     )
     private = PrivateEmbeddings(seen[draw.shots], real.targets[draw.shots], np.arange(len(draw.shots)))

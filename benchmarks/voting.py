@@ -26,7 +26,7 @@ import torch
 from benchmarks.rows import table
 from pcevolve.dp.mechanisms import SeededNoise
 from pcevolve.privacy import Event
-from pcevolve.selectors import PrivateEmbeddings, Scene
+from pcevolve.selectors import PrivateEmbeddings, SelectionInput
 from pcevolve.selectors.cells import Cells
 from pcevolve.selectors.votes import Votes
 
@@ -66,10 +66,10 @@ def draw(random: np.random.Generator, centres: np.ndarray, count: int) -> np.nda
     return rows
 
 
-def scene_of(random: np.random.Generator, centres: np.ndarray, pool: int) -> Scene:
+def scene_of(random: np.random.Generator, centres: np.ndarray, pool: int) -> SelectionInput:
     """A round of one class; its first candidates are the anchors of cells."""
     pools = (draw(random, centres, pool).astype(np.float64),)
-    return Scene(("all",), pools, ANCHORS, 1, 2, 10, 7, "add-remove")
+    return SelectionInput(("all",), pools, ANCHORS, 1, 2, 10, 7, "add-remove")
 
 
 def time_work(work: Callable[[], object], least: float = 0.0) -> tuple[float, float]:
@@ -90,7 +90,7 @@ def case(records: int, pool: int, width: int, turns: int) -> dict[str, Any]:
     return measure(private, scene_of(random, centres, pool), turns)
 
 
-def measure(private: PrivateEmbeddings, scene: Scene, turns: int) -> dict[str, Any]:
+def measure(private: PrivateEmbeddings, scene: SelectionInput, turns: int) -> dict[str, Any]:
     """Seconds of each way for a round with this pool, and their ratio."""
     votes, cells, noise = Votes(ranked=True), Cells(), SeededNoise(0)
     first = replace(scene, pools=(scene.pools[0][:ANCHORS],))

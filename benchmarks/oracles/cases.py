@@ -20,7 +20,7 @@ from pcevolve.geometry.frame import Frame, project
 from pcevolve.modality.images.files import digest_pixels
 from pcevolve.privacy import Event, Events
 from pcevolve.private.dataset import PrivateDataset
-from pcevolve.selectors import PrivateEmbeddings, Scene
+from pcevolve.selectors import PrivateEmbeddings, SelectionInput
 from pcevolve.selectors.means import Means, means_of
 from pcevolve.selectors.scene import Measurement
 
@@ -115,7 +115,7 @@ def _choose(case: Case, subject: Subject, judge: str) -> list[np.ndarray]:
 
 
 @lru_cache(maxsize=16)
-def _scene(subject: Subject, voter: str, real_candidates: bool, real_frame: bool) -> Scene:
+def _scene(subject: Subject, voter: str, real_candidates: bool, real_frame: bool) -> SelectionInput:
     """Return candidates and their frame; kept, because making a frame takes longer than all else."""
     seen, draw = subject.seen, subject.draw
     unlabelled = seen.real[voter][draw.unlabelled]
@@ -123,10 +123,12 @@ def _scene(subject: Subject, voter: str, real_candidates: bool, real_frame: bool
     pools = [unlabelled] * len(names) if real_candidates else seen.drawn[voter]
     frame = Frame.of(unlabelled) if real_frame else None
     known = None if real_frame else load_frame(voter)
-    return Scene(names, tuple(pools), PICKED, SHOTS, 1, 0, draw.seed, "replace-one", 0.0, frame, known)
+    return SelectionInput(
+        names, tuple(pools), PICKED, SHOTS, 1, 0, draw.seed, "replace-one", 0.0, frame, known
+    )
 
 
-def _measure(case: Case, subject: Subject, voter: str, scene: Scene) -> Measurement:
+def _measure(case: Case, subject: Subject, voter: str, scene: SelectionInput) -> Measurement:
     shots, targets = subject.draw.shots, subject.seen.targets
     private = PrivateEmbeddings(subject.seen.real[voter][shots], targets[shots], np.arange(len(shots)))
     events = NOISELESS if "noise" in case.parts else CENTRE_FIRST

@@ -41,7 +41,7 @@ from pcevolve.encoders import load_encoder
 from pcevolve.encoders.files import PublicFrame
 from pcevolve.geometry.frame import Frame, project
 from pcevolve.privacy import Event, Events
-from pcevolve.selectors import PrivateEmbeddings, Scene
+from pcevolve.selectors import PrivateEmbeddings, SelectionInput
 from pcevolve.selectors.means import Means, means_of
 
 PICKED, CANDIDATES = 15, 24
@@ -59,16 +59,16 @@ class Drawn:
     targets: np.ndarray
     draw: Draw
 
-    def measure(self, scene: Scene, events: Events) -> dict[str, np.ndarray]:
+    def measure(self, scene: SelectionInput, events: Events) -> dict[str, np.ndarray]:
         shots = self.draw.shots
         private = PrivateEmbeddings(self.embeddings[shots], self.targets[shots], np.arange(len(shots)))
         return dict(Means().measure(private, scene, events, SeededNoise(self.draw.seed)))
 
-    def scene(self, pools: list[np.ndarray], frame: Framing) -> Scene:
+    def scene(self, pools: list[np.ndarray], frame: Framing) -> SelectionInput:
         labels = tuple(f"{place}" for place in range(self.targets.max() + 1))
         known = frame if isinstance(frame, PublicFrame) else None
         given = frame if isinstance(frame, Frame) else None
-        return Scene(
+        return SelectionInput(
             labels, tuple(pools), PICKED, SHOTS, 1, 0, self.draw.seed, "replace-one", 0.0, given, known
         )
 

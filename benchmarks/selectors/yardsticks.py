@@ -28,7 +28,7 @@ from pcevolve.geometry.frame import project
 from pcevolve.privacy import Budget, Event
 from pcevolve.private.dataset import PrivateDataset
 from pcevolve.public.words import TEMPLATE, fill
-from pcevolve.selectors import PrivateEmbeddings, Scene
+from pcevolve.selectors import PrivateEmbeddings, SelectionInput
 from pcevolve.selectors.means import Means, means_of
 from pcevolve.selectors.rounds import pay_for_centre
 from pcevolve_server.diffusion.generator import DiffusionGenerator
@@ -110,7 +110,7 @@ def classify_by_means(
     multiplier = smallest_noise_multiplier(Budget(Fraction(trial.epsilon), trial.delta), 1)
     nobody = np.full((1, encoder.dimension), np.nan)
     pools = (nobody,) * len(private.labels)
-    scene = Scene(
+    scene = SelectionInput(
         private.labels, pools, 1, trial.shots, 1, 0, trial.seed, "replace-one", public=encoder.frame
     )
     known = PrivateEmbeddings(encoder.embed(private.items), private.targets, np.arange(len(private.targets)))

@@ -18,7 +18,7 @@ from pcevolve.dp.mechanisms import SeededNoise
 from pcevolve.geometry.frame import Frame, project
 from pcevolve.privacy import Budget, Event, Events
 from pcevolve.public.usefulness import Assessment, Word
-from pcevolve.selectors import PrivateEmbeddings, Scene
+from pcevolve.selectors import PrivateEmbeddings, SelectionInput
 from pcevolve.selectors.means import Means
 from pcevolve.selectors.rounds import pay_for_centre
 from pcevolve.selectors.usefulness import Figures, agree_by_words, agreement, classes_apart, distance
@@ -142,11 +142,13 @@ def _pools(study: Study, name: str, eye: str, source: str, seed: int) -> list[np
 
 
 @lru_cache(maxsize=1)
-def _scene(study: Study, name: str, voter: str, source: str, seed: int) -> Scene:
+def _scene(study: Study, name: str, voter: str, source: str, seed: int) -> SelectionInput:
     """Return candidates; kept, because they are the same at every epsilon and their frame takes longest."""
     pools = _pools(study, name, voter, source, seed)
     labels = tuple(str(each) for each in range(len(pools)))
-    return Scene(labels, tuple(pools), PICKED, SHOTS, 1, 0, seed, "replace-one", frame=_frame(voter, pools))
+    return SelectionInput(
+        labels, tuple(pools), PICKED, SHOTS, 1, 0, seed, "replace-one", frame=_frame(voter, pools)
+    )
 
 
 def _frame(voter: str, pools: Sequence[np.ndarray]) -> Frame:

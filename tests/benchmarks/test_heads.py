@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from pcevolve.evaluation.heads import Training
-from pcevolve.evaluation.judge import Judge
+from pcevolve.evaluation.judge import Evaluator
 from pcevolve_benchmarks.heads import make_untrained_cnn, train_papers_head, with_papers_head
 
 pytestmark = pytest.mark.models
@@ -69,7 +69,7 @@ def test_the_network_from_scratch_keeps_its_own_training_and_others_get_the_pape
     def train(training: Training, seed: int):
         return len
 
-    cnn, other = (with_papers_head(Judge(name, False, np.array, train)) for name in ("cnn", "bundled"))
+    cnn, other = (with_papers_head(Evaluator(name, False, np.array, train)) for name in ("cnn", "bundled"))
     assert (cnn.train, cnn.untrained) == (train, make_untrained_cnn)
     assert other.train is train_papers_head
     pixels = np.random.default_rng(0).random((4, 3, 16, 16))

@@ -25,7 +25,7 @@ from membership.world import Seen, Setting, play
 from pcevolve.dp.mechanisms import FloatArray, Noise, SeededNoise
 from pcevolve.dp_audit.bound import at_least, at_most
 from pcevolve.privacy import Event, Events
-from pcevolve.selectors import Measurement, PrivateEmbeddings, Scene, Selector
+from pcevolve.selectors import Measurement, PrivateEmbeddings, SelectionInput, Selector
 from support.draws import Misscaled
 
 MEMORY = Path("/dev/shm")
@@ -60,19 +60,21 @@ class Overheard:
     """A selector that notes what it is asked, for rehearsals."""
 
     honest: Selector
-    asked: list[tuple[PrivateEmbeddings, Scene, Events]] = field(default_factory=list)
+    asked: list[tuple[PrivateEmbeddings, SelectionInput, Events]] = field(default_factory=list)
 
-    def measure(self, private: PrivateEmbeddings, scene: Scene, events: Events, noise: Noise) -> Measurement:
+    def measure(
+        self, private: PrivateEmbeddings, scene: SelectionInput, events: Events, noise: Noise
+    ) -> Measurement:
         self.asked.append((private, scene, events))
         return self.honest.measure(private, scene, events, noise)
 
-    def pick(self, measured: Measurement, scene: Scene) -> tuple[np.ndarray, ...]:
+    def pick(self, measured: Measurement, scene: SelectionInput) -> tuple[np.ndarray, ...]:
         return self.honest.pick(measured, scene)
 
-    def could_measure(self, measured: Measurement, scene: Scene, events: Events) -> bool:
+    def could_measure(self, measured: Measurement, scene: SelectionInput, events: Events) -> bool:
         return self.honest.could_measure(measured, scene, events)
 
-    def is_picked(self, measured: Measurement, scene: Scene, picked: Sequence[np.ndarray]) -> bool:
+    def is_picked(self, measured: Measurement, scene: SelectionInput, picked: Sequence[np.ndarray]) -> bool:
         return self.honest.is_picked(measured, scene, picked)
 
 
@@ -278,7 +280,7 @@ def _memory() -> Iterator[Path]:
         yield Path(folder)
 
 
-def _questions(setting: Setting, side: int) -> list[tuple[PrivateEmbeddings, Scene, Events]]:
+def _questions(setting: Setting, side: int) -> list[tuple[PrivateEmbeddings, SelectionInput, Events]]:
     """Questions to the selector, by round; the same in every run, for the provider repeats himself."""
     ear = Overheard(setting.parts.make_selector())
     with _memory() as folder:
@@ -287,7 +289,7 @@ def _questions(setting: Setting, side: int) -> list[tuple[PrivateEmbeddings, Sce
 
 
 def _frequencies(
-    setting: Setting, private: PrivateEmbeddings, scene: Scene, events: Events, noise_of: NoiseOf
+    setting: Setting, private: PrivateEmbeddings, scene: SelectionInput, events: Events, noise_of: NoiseOf
 ) -> dict[Choice, float]:
     selector = setting.parts.make_selector()
     counts: Counter[Choice] = Counter()

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from pcevolve.errors import DataError
 from pcevolve.geometry.frame import Frame
 from pcevolve.privacy import Events, Relation
-from pcevolve.selectors import PrivateEmbeddings, Scene, Selector
+from pcevolve.selectors import PrivateEmbeddings, SelectionInput, Selector
 from support.draws import FloatArray, exponential_probabilities
 
 IntArray = NDArray[np.int64]
@@ -77,7 +77,7 @@ class World:
     votes: int = 1
     cells: int | None = None
 
-    def scene(self, relation: Relation, **changes: object) -> Scene:
+    def scene(self, relation: Relation, **changes: object) -> SelectionInput:
         """The question that every dataset is asked."""
         pools = tuple(np.array(pool)[:, None] for pool in self.pools)
         values: dict[str, object] = {
@@ -93,7 +93,7 @@ class World:
             "votes": self.votes,
             "cells": self.cells,
         }
-        return Scene(**{**values, **changes})  # type: ignore[arg-type]
+        return SelectionInput(**{**values, **changes})  # type: ignore[arg-type]
 
     @cached_property
     def units(self) -> list[Unit]:

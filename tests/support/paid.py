@@ -18,7 +18,7 @@ from pcevolve.ledger.ledger import Account, Paid
 from pcevolve.privacy import Events
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Query, Receipt
-from pcevolve.selectors import Measurement, PrivateEmbeddings, Scene, find_method
+from pcevolve.selectors import Measurement, PrivateEmbeddings, SelectionInput, find_method
 from pcevolve.selectors.cells import Cells
 from pcevolve.selectors.choosing import Chooser, choose_renditions
 from pcevolve.selectors.means import Means
@@ -83,7 +83,7 @@ class LastOne:
         return choices, memory, values
 
 
-def last_one(chooser: Chooser, scene: Scene, events: Events) -> Measurement:
+def last_one(chooser: Chooser, scene: SelectionInput, events: Events) -> Measurement:
     """A measurement of the right form by which the last candidate of each class is the best."""
     if isinstance(chooser.selector, Means):
         frame = scene.coordinates

@@ -13,7 +13,7 @@ import numpy as np
 from pcevolve.dp.calibration import draw_rate
 from pcevolve.dp.mechanisms import Noise
 from pcevolve.privacy import Event, Events, Relation
-from pcevolve.selectors import Measurement, Method, PrivateEmbeddings, Scene, Scope
+from pcevolve.selectors import Measurement, Method, PrivateEmbeddings, Scope, SelectionInput
 from pcevolve.selectors.consistency import Drawn
 from pcevolve.selectors.control import drawn_lift
 from pcevolve.selectors.method import Sensitivity
@@ -25,7 +25,9 @@ from pcevolve.selectors.scene import WorstCase, require_mechanism, single_event
 class Toy(Drawn):
     """A unit adds at most 1 vote in one class: b-bounded-range at the rate b, or b / 2 where units are replaced."""
 
-    def measure(self, private: PrivateEmbeddings, scene: Scene, events: Events, noise: Noise) -> Measurement:
+    def measure(
+        self, private: PrivateEmbeddings, scene: SelectionInput, events: Events, noise: Noise
+    ) -> Measurement:
         event = single_event(events)
         require_mechanism(event, "exponential")
         rate, chosen = draw_rate(event, scene.relation), []

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from pcevolve.evaluation.heads import Predict, Training, descend, make_linear, train_cnn
-from pcevolve.evaluation.judge import Judge
+from pcevolve.evaluation.judge import Evaluator
 from pcevolve.session.images import STRANGER
 
 EPOCHS, BATCH, RATE, DECAY = 100, 16, 1e-3, 1e-2
@@ -87,7 +87,7 @@ def make_untrained_cnn(shapes: Training, seed: int) -> Predict:
 
 
 @dataclass(frozen=True)
-class TableJudge(Judge):
+class TableJudge(Evaluator):
     """A judge of a table.
 
     Attributes:
@@ -97,9 +97,9 @@ class TableJudge(Judge):
     untrained: Callable[[Training, int], Predict] = make_untrained_head
 
 
-def with_papers_head(judge: Judge) -> TableJudge:
+def with_papers_head(judge: Evaluator) -> TableJudge:
     """The judge with the PCEvolve paper's head in place of its own; the network from scratch keeps its own."""
-    fields = {name: getattr(judge, name) for name in Judge.__dataclass_fields__}
+    fields = {name: getattr(judge, name) for name in Evaluator.__dataclass_fields__}
     if judge.name == STRANGER:
         return TableJudge(**fields, untrained=make_untrained_cnn)
     return TableJudge(**{**fields, "train": train_papers_head})

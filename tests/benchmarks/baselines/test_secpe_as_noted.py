@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pcevolve.selectors.scene import PrivateEmbeddings, Scene
+from pcevolve.selectors.scene import PrivateEmbeddings, SelectionInput
 from pcevolve_benchmarks.baselines.secpe_as_noted import SampledCells
 from pcevolve_benchmarks.baselines.secret_noise import Exposed, Sampled, smallest_sigma
 from pcevolve_benchmarks.baselines.session import Access
@@ -45,13 +45,13 @@ class Watched:
         return values
 
 
-def scene(*pools: tuple[float, ...], **changes: object) -> Scene:
+def scene(*pools: tuple[float, ...], **changes: object) -> SelectionInput:
     rows = tuple(np.array(pool, dtype=float)[:, None] for pool in pools or POOLS)
     values = {
         "labels": tuple(f"class {place}" for place in range(len(rows))), "pools": rows, "wanted": 2, "shots": 3,
         "iteration": 1, "iterations": 2, "seed": 5, "relation": "replace-one",
     }  # fmt: skip
-    return Scene(**{**values, **changes})
+    return SelectionInput(**{**values, **changes})
 
 
 def records(*held: tuple[float, int, float], units: tuple[int, ...] | None = None) -> PrivateEmbeddings:
@@ -61,7 +61,7 @@ def records(*held: tuple[float, int, float], units: tuple[int, ...] | None = Non
     return PrivateEmbeddings(places[:, None], targets.astype(int), owners, caps=rates)
 
 
-def find_hidden(private: PrivateEmbeddings, asked: Scene, drawn: int = 0) -> np.ndarray:
+def find_hidden(private: PrivateEmbeddings, asked: SelectionInput, drawn: int = 0) -> np.ndarray:
     noise = Watched(drawn)
     SampledCells(4.0).measure(private, asked, PAID, noise)
     ((values, sigma),) = noise.asked

@@ -13,7 +13,7 @@ import pytest
 from scipy.stats import t as student
 
 from pcevolve.errors import DataError, UsageError
-from pcevolve.pages.report.charts import Value
+from pcevolve.pages.report.charts import FigureOverSeeds
 from pcevolve_benchmarks.providers import Provider, by_flags
 from pcevolve_benchmarks.tables.catalogue import TABLES, table
 from pcevolve_benchmarks.tables.cells import Cell, Figure, Place, Store, list_columns, places, tabulate
@@ -84,9 +84,9 @@ PLACES = [Place("PE", "ε = 4", cell("pe", seed), HERE) for seed in range(3)] + 
 def test_intervals_are_those_of_student_s_t_over_the_seeds():
     values = [0.5, 0.6, 0.7]
     low, high = student.interval(0.95, 2, np.mean(values), np.std(values, ddof=1) / np.sqrt(3))
-    found = Value.of(values)
+    found = FigureOverSeeds.of(values)
     assert (found.mean - found.half, found.mean + found.half) == pytest.approx((low, high))
-    assert Value.of(values[:2]).half is None
+    assert FigureOverSeeds.of(values[:2]).half is None
 
 
 def test_judges_that_did_not_vote_come_first_and_who_voted_is_said(store: Store):

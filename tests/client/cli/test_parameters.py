@@ -11,15 +11,15 @@ from click.testing import CliRunner
 
 from pcevolve.cli.commands import COMMANDS, app
 from pcevolve.cli.help import make_command
-from pcevolve.cli.parameters import Argument, Flag
+from pcevolve.cli.parameters import Flag, PositionalArgument
 
 CALLS: list[dict[str, object]] = []
 
 
 def greet(
     context: click.Context,
-    name: Annotated[str, Argument("NAME", "Whom.")],
-    files: Annotated[list[Path], Argument("FILES", "What to bring.")],
+    name: Annotated[str, PositionalArgument("NAME", "Whom.")],
+    files: Annotated[list[Path], PositionalArgument("FILES", "What to bring.")],
     *,
     loud: Annotated[bool, Flag(help="Shout.")] = False,
     often: Annotated[int, Flag(min=1, max=3, help="How many times.")] = 2,

@@ -16,10 +16,10 @@ import pytest
 from pcevolve.dp.calibration import deviation_sum_sensitivity
 from pcevolve.dp.mechanisms import Noise
 from pcevolve.dp_audit.audit import audit_method, audit_selector, noises
-from pcevolve.dp_audit.claim import Claim, Verdict
+from pcevolve.dp_audit.claim import Claim, ClaimVerdict
 from pcevolve.errors import UsageError
 from pcevolve.privacy import Budget, Events, Relation
-from pcevolve.selectors import Measurement, PrivateEmbeddings, Scene, Selector
+from pcevolve.selectors import Measurement, PrivateEmbeddings, SelectionInput, Selector
 from pcevolve.selectors.rounds import exponential_draws
 from pcevolve.selectors.scene import deviation
 from pcevolve.selectors.sums import class_sums
@@ -47,7 +47,7 @@ def claim(method: str, **changes: Any) -> Claim:
 
 def run_audit(
     tested: Claim, selector: Selector | None = None, noise: Callable[[int], Noise] | None = None
-) -> Verdict:
+) -> ClaimVerdict:
     """Audit a method with parts of it exchanged."""
     method = CONTRACTED[tested.method]
     if method.name == "pe-em":  # five draws share an epsilon so small that they take many more runs to see
@@ -71,7 +71,9 @@ class Twice:
 
     honest: Selector
 
-    def measure(self, private: PrivateEmbeddings, scene: Scene, events: Events, noise: Noise) -> Measurement:
+    def measure(
+        self, private: PrivateEmbeddings, scene: SelectionInput, events: Events, noise: Noise
+    ) -> Measurement:
         rows = np.repeat(np.arange(len(private.targets)), 2)
         doubled = PrivateEmbeddings(private.embeddings[rows], private.targets[rows], np.arange(len(rows)))
         return self.honest.measure(doubled, scene, events, noise)
@@ -83,7 +85,9 @@ class Unitless:
 
     honest: Selector
 
-    def measure(self, private: PrivateEmbeddings, scene: Scene, events: Events, noise: Noise) -> Measurement:
+    def measure(
+        self, private: PrivateEmbeddings, scene: SelectionInput, events: Events, noise: Noise
+    ) -> Measurement:
         single = PrivateEmbeddings(private.embeddings, private.targets, np.arange(len(private.targets)))
         return self.honest.measure(single, scene, events, noise)
 
@@ -94,7 +98,9 @@ class Talkative:
 
     honest: Selector
 
-    def measure(self, private: PrivateEmbeddings, scene: Scene, events: Events, noise: Noise) -> Measurement:
+    def measure(
+        self, private: PrivateEmbeddings, scene: SelectionInput, events: Events, noise: Noise
+    ) -> Measurement:
         measured = self.honest.measure(private, scene, events, noise)
         return {**measured, "mean": private.embeddings.mean(axis=0)}
 
@@ -171,7 +177,9 @@ def test_noise_around_a_centre_that_is_30_percent_too_small_is_caught(relation):
 class Unclipped:
     """Does not clip deviations from the centre."""
 
-    def measure(self, private: PrivateEmbeddings, scene: Scene, events: Events, noise: Noise) -> Measurement:
+    def measure(
+        self, private: PrivateEmbeddings, scene: SelectionInput, events: Events, noise: Noise
+    ) -> Measurement:
         frame = scene.coordinates
         event, sums = events[1], class_sums(frame.points(private.embeddings), private, 2, np.inf)
         sigma = deviation(event, frame.radius * deviation_sum_sensitivity(scene.relation))
@@ -198,7 +206,7 @@ def test_a_claim_that_cannot_be_tested_is_refused(change, complaint):
 
 def test_a_bound_is_shown_as_no_more_than_it_is_and_a_claim_as_what_it_is():
     tested = replace(claim("jvem"), budget=Budget(Fraction("2.3454")))
-    shown = Verdict(
+    shown = ClaimVerdict(
         tested, 2.3459, 5.0, "any mechanism", "score >= 1", "second", (1, 9), 9, "os-csprng"
     ).sentence
     assert shown.endswith("REFUTED: epsilon is at least 2.345 with confidence 0.95, 2.3454 is claimed")

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pcevolve.egress.losses import Loss, LossCount, find_loss
+from pcevolve.egress.losses import FinalLoss, LossCount, find_loss
 from pcevolve.egress.transport import ConnectionTroubleError, Incoming, Outgoing
 from pcevolve.errors import ClientError, ProviderError, ProviderRefusedError
 from pcevolve.providers.faults import Fault, fault
@@ -346,20 +346,20 @@ def fault_of(answer: Answered):
     ("outcomes", "loss"),
     [
         ([], None),
-        ([answered(400)], Loss()),
-        ([answered(400), answered(400)], Loss(nth=2)),
-        ([answered(401), answered(400)], Loss()),
+        ([answered(400)], FinalLoss()),
+        ([answered(400), answered(400)], FinalLoss(nth=2)),
+        ([answered(401), answered(400)], FinalLoss()),
         ([answered(500)], None),
         ([answered(500)] * 2, None),
-        ([answered(500)] * 3, Loss(slow=True)),
-        ([answered(500), answered(502), answered(504)], Loss(slow=True)),
+        ([answered(500)] * 3, FinalLoss(slow=True)),
+        ([answered(500), answered(502), answered(504)], FinalLoss(slow=True)),
         ([answered(500), answered(429), answered(500)], None),
         ([answered(500)] * 3 + [Failed(slot="s", reason="no connection in time")], None),
         ([Failed(slot="s", reason="cut off")] * 3, None),
         ([Failed(slot="s", reason="the answer is too large")] * 3, None),
-        ([answered(403, b'{"code": "content_moderation"}')], Loss(sure=True)),
+        ([answered(403, b'{"code": "content_moderation"}')], FinalLoss(sure=True)),
         ([answered(403, b'{"message": "flagged"}')], None),
-        ([answered(200)], Loss()),
+        ([answered(200)], FinalLoss()),
     ],
 )
 def test_the_rule_reads_what_is_on_record_and_nothing_else(outcomes, loss):
@@ -370,7 +370,7 @@ def test_the_rule_reads_what_is_on_record_and_nothing_else(outcomes, loss):
     ("statuses", "loss"),
     [
         ({300, 301, 308, 399, 401, 402, 403, 404, 408, 413, 425, 429}, None),
-        ({299, 400, 405, 406, 407, 409, 410, 412, 414, 415, 422, 424, 426, 428, 430, 451}, Loss(nth=3)),
+        ({299, 400, 405, 406, 407, 409, 410, 412, 414, 415, 422, 424, 426, 428, 430, 451}, FinalLoss(nth=3)),
     ],
 )
 def test_by_their_statuses_faults_are_of_one_request_or_of_all(statuses, loss):
@@ -394,7 +394,7 @@ def test_as_many_outputs_may_be_missing_as_a_release_can_do_without(sizes, may_l
     calls = [call for call in plan.calls.values() if call.purpose == "create" and call.label == "cut"]
     refused, withheld = LossCount(plan), LossCount(plan)
     for call in calls[:may_lose]:
-        assert refused.hold(call, Loss()) == ""
+        assert refused.hold(call, FinalLoss()) == ""
         withheld.note(call, [b""])
     for each in (refused, withheld):
-        assert "too little is left of class 'cut'" in each.hold(calls[may_lose], Loss())
+        assert "too little is left of class 'cut'" in each.hold(calls[may_lose], FinalLoss())

@@ -11,8 +11,8 @@ from pcevolve.evaluation.judge import (
     SEEDS,
     Accuracy,
     AccuracyTest,
-    Judge,
-    Verdict,
+    Evaluator,
+    EvaluatorAccuracy,
     find_redrawing,
     redraw,
     redraw_all,
@@ -36,7 +36,7 @@ class GreyPixels:
         return rows
 
 
-PIXELS = Judge("pixels", False, GreyPixels().embed, train_linear)
+PIXELS = Evaluator("pixels", False, GreyPixels().embed, train_linear)
 
 
 @pytest.fixture(scope="module")
@@ -106,7 +106,7 @@ def test_ctrl_c_ends_the_trainings_that_are_under_way():
     def press() -> None:
         raise KeyboardInterrupt
 
-    judge = Judge("any", False, lambda images: np.zeros((len(images), 2)), train)
+    judge = Evaluator("any", False, lambda images: np.zeros((len(images), 2)), train)
     with pytest.raises(KeyboardInterrupt):
         judge.predictions([[training] * 3], np.zeros((1, 2)), press)
     assert all(seen)
@@ -128,8 +128,8 @@ def test_a_set_that_is_drawn_again_has_as_many_of_each_class_and_other_images():
 
 
 def test_a_head_is_asked_how_far_a_control_differs_from_draw_to_draw_though_it_voted():
-    slow = Judge("cnn", False, PIXELS.look, lambda on, seed: lambda rows: rows)
-    voted = Judge("bundled", True, PIXELS.look, train_linear)
+    slow = Evaluator("cnn", False, PIXELS.look, lambda on, seed: lambda rows: rows)
+    voted = Evaluator("bundled", True, PIXELS.look, train_linear)
     assert find_redrawing([slow, voted]) is voted
     assert find_redrawing([slow]) is slow
 
@@ -142,7 +142,7 @@ def test_fewer_than_three_seeds_are_refused(digits, linear):
 def test_a_verdict_has_the_golden_numbers():
     truth = np.array([0, 0, 0, 1, 1, 2])
     said = [np.array([0, 0, 1, 1, 1, 2]), np.array([0, 0, 0, 1, 0, 0]), truth]
-    found = Verdict.of(said, truth, ("a", "b", "c", "d"))
+    found = EvaluatorAccuracy.of(said, truth, ("a", "b", "c", "d"))
     assert found.accuracy.mean == pytest.approx((5 / 6 + 4 / 6 + 1) / 3)
     assert found.confusion == ((8, 1, 0, 0), (1, 5, 0, 0), (1, 0, 2, 0), (0, 0, 0, 0))
     assert found.per_class == pytest.approx({"a": 8 / 9, "b": 5 / 6, "c": 2 / 3})

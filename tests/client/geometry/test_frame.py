@@ -24,7 +24,7 @@ from pcevolve.geometry.frame import (
     round_to_noise_scale,
 )
 from pcevolve.privacy import Event
-from pcevolve.selectors import PrivateEmbeddings, Scene
+from pcevolve.selectors import PrivateEmbeddings, SelectionInput
 from pcevolve.selectors.means import Means
 from pcevolve.selectors.sums import class_sums
 
@@ -83,9 +83,9 @@ def test_without_candidates_that_differ_it_is_the_public_one(rows: np.ndarray):
     assert frame.radius == alone.radius
 
 
-def scene(known: PublicFrame | None, frame: Frame | None = None) -> Scene:
+def scene(known: PublicFrame | None, frame: Frame | None = None) -> SelectionInput:
     pools = (candidates(axis=WIDTH - 1), candidates(axis=WIDTH - 2, seed=3))
-    return Scene(("cut", "good"), pools, 4, 10, 1, 0, 7, "replace-one", 0.0, frame, known)
+    return SelectionInput(("cut", "good"), pools, 4, 10, 1, 0, 7, "replace-one", 0.0, frame, known)
 
 
 def test_on_record_it_is_the_joined_frame():

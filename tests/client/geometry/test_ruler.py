@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from pcevolve.geometry.ruler import Ruler
-from pcevolve.selectors import Scene
+from pcevolve.selectors import SelectionInput
 from pcevolve.selectors.consistency import Drawn
 
 
-def on_a_line(places: list[float], wanted: int) -> Scene:
+def on_a_line(places: list[float], wanted: int) -> SelectionInput:
     """One class of candidates on a line; the first of them is where the winner is."""
     pool = np.array(places)[:, None]
-    return Scene(("class",), (pool,), wanted, 3, 1, 3, 0, "replace-one")
+    return SelectionInput(("class",), (pool,), wanted, 3, 1, 3, 0, "replace-one")
 
 
 STEP = 2.0**-10

@@ -113,7 +113,10 @@ ASKED: dict[str, tuple[Callable[[RemoteKeeper], object], object]] = {
         lambda keeper: keeper.begin(protocol.Begin(plan="1" * 64)),
         protocol.Begun(receipts=(RECEIPT,)),
     ),
-    "compare": (lambda keeper: keeper.compare(protocol.Compare(classes=())), protocol.Compared()),
+    "compare": (
+        lambda keeper: keeper.compare(protocol.Compare(classes=())),
+        protocol.Compared(),
+    ),
     "show": (lambda keeper: keeper.show(protocol.Show(iteration=1)), protocol.Shown()),
     "release": (
         lambda keeper: keeper.release(protocol.Release(iteration=1, head="2" * 64)),

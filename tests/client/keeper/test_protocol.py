@@ -28,7 +28,11 @@ DIGEST = "0" * 64
         ),
         (protocol.Show, {"iteration": 0}, {"iteration": -1}),
         (protocol.Show, {"iteration": 10_000}, {"iteration": 10_001}),
-        (protocol.Release, {"iteration": 1, "head": DIGEST}, {"iteration": 1, "head": "../" + DIGEST[3:]}),
+        (
+            protocol.Release,
+            {"iteration": 1, "head": DIGEST},
+            {"iteration": 1, "head": "../" + DIGEST[3:]},
+        ),
         (protocol.Close, {}, {"more": 1}),
     ],
 )

@@ -14,7 +14,7 @@ from pcevolve.errors import BudgetError
 from pcevolve.ledger.entries import Listed
 from pcevolve.ledger.ledger import Ledger
 from pcevolve.privacy import FREE, Event
-from pcevolve.public.parts import Earlier
+from pcevolve.public.parts import PriorReleases
 from pcevolve.publish.loss import state_cumulative_loss
 from support.accounts import ONE, account, gaussian, images, outcome, patients, pay, query
 from support.runs import small_plan
@@ -100,7 +100,7 @@ def test_a_run_on_a_draw_is_told_and_counted_as_a_unit_of_its_folder_bears_it(pa
     assert (exported["subsampled"], exported["epsilon"]["pure"]) == (True, 2.0)
     later = account(path, "b", **API)
     assert later.compute_spent_before() == 2.0
-    assert later.earlier() == Earlier(releases=1, events=(TWO,))
+    assert later.earlier() == PriorReleases(releases=1, events=(TWO,))
     pay(account(path, "c", images(b"other")), 1, "c")
     assert (ledger.runs()[-1].epsilon, ledger.runs()[-1].epsilon_drawn) == (1.0, None)
 
@@ -149,7 +149,7 @@ def test_earlier_releases_are_counted_whether_or_not_they_share_data(path, mine)
     pay(account(path, "a", images(b"1", b"2"), **API), 1)
     pay(account(path, "b", images(b"3"), provider="http://API.example/v2"), 1, "b", TWO)
     found = account(path, "c", mine, lifetime=99, **API).earlier()
-    assert found == Earlier(releases=2, events=(ONE, TWO))
+    assert found == PriorReleases(releases=2, events=(ONE, TWO))
 
 
 def test_other_providers_controls_insecure_runs_and_the_run_itself_do_not_count(path):
@@ -158,7 +158,7 @@ def test_other_providers_controls_insecure_runs_and_the_run_itself_do_not_count(
     pay(account(path, "c", secure=False, **API), 1, "c")
     mine = account(path, "d", images(b"9"), **API)
     pay(mine, 1, "d")
-    assert mine.earlier() == Earlier()
+    assert mine.earlier() == PriorReleases()
 
 
 @pytest.mark.parametrize(
@@ -174,7 +174,7 @@ def test_releases_on_images_count_for_as_many_as_a_patient_may_have(path, relati
     pay(account(path, "a", images(b"1"), **API), 1)
     units = images(b"5") if kind == "image" else patients(p=[b"5"])
     mine = account(path, "b", units, unit=kind, relation=relation, unit_size=unit_size, **API)
-    assert mine.earlier() == Earlier(releases=1, events=events)
+    assert mine.earlier() == PriorReleases(releases=1, events=events)
 
 
 @pytest.mark.parametrize(("relation", "size"), [("replace-one", "1"), ("add-remove", "2")])
@@ -185,7 +185,7 @@ def test_releases_on_patients_count_for_an_image_as_one_or_as_a_removal_and_an_a
 
 
 def test_the_sentence_adds_up_all_releases():
-    plan = small_plan(method="jvem", unit="patient", earlier=Earlier(releases=2, events=(ONE, TWO)))
+    plan = small_plan(method="jvem", unit="patient", earlier=PriorReleases(releases=2, events=(ONE, TWO)))
     assert state_cumulative_loss(plan, [Event("exponential", "5")]) == (
         "When this run began, its ledger knew 2 earlier releases to this provider; one patient that is in all of them "
         "and in this one bears epsilon <= 8 at delta 0 in all, not counting what other runs paid later."
@@ -193,9 +193,9 @@ def test_the_sentence_adds_up_all_releases():
 
 
 def test_the_sentence_says_where_nothing_can_be_added_up():
-    unknown = small_plan(method="jvem", earlier=Earlier(releases=1, events=None))
+    unknown = small_plan(method="jvem", earlier=PriorReleases(releases=1, events=None))
     assert "cannot be added up" in state_cumulative_loss(unknown, [ONE])
-    noisy = small_plan(method="jvem", earlier=Earlier(releases=1, events=(Event("gaussian", "1"),)))
+    noisy = small_plan(method="jvem", earlier=PriorReleases(releases=1, events=(Event("gaussian", "1"),)))
     assert "more than any epsilon bounds" in state_cumulative_loss(noisy, [ONE])
 
 

@@ -16,7 +16,7 @@ from pcevolve.selectors import PrivateEmbeddings
 
 SHOWN = {
     *("FolderSource", "DigitsSource", "CellsSource", "TermsSource", "Columns", "Folders"),
-    *("UniformJudge", "Judge", "Value", "Clock", "_Pace", "PapersHead"),
+    *("UniformJudge", "Evaluator", "Value", "Clock", "_Pace", "PapersHead"),
     "KeptFeatures",
 }
 """Types that hold nothing private, or whose fields show nothing of it; a new one is confined until it stands here."""

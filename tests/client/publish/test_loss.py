@@ -9,7 +9,7 @@ import pytest
 
 from pcevolve.dp.calibration import smallest_noise_multiplier
 from pcevolve.privacy import Budget, Event
-from pcevolve.publish.loss import Loss, count_found_members, find_folder_events
+from pcevolve.publish.loss import PrivacyLoss, count_found_members, find_folder_events
 from support.runs import small_plan
 
 AT_TEN = Event("gaussian", str(smallest_noise_multiplier(Budget(Fraction(10), 1e-5), 1)))
@@ -26,7 +26,7 @@ DRAWN, WHOLE = small_plan(subsample=10, delta=1e-5), small_plan(delta=1e-5)
     ],
 )
 def test_what_protects_everybody_in_the_folder_is_said_first(plan, budget, words):
-    assert Loss.of(plan, [AT_TEN]).say(budget) == words
+    assert PrivacyLoss.of(plan, [AT_TEN]).say(budget) == words
 
 
 def test_an_attacker_on_a_unit_of_the_folder_is_bounded_by_two_of_the_draw():
@@ -38,10 +38,10 @@ def test_an_attacker_on_a_unit_of_the_folder_is_bounded_by_two_of_the_draw():
 
 
 def test_a_loss_is_rounded_up_and_never_above_the_budget_that_it_was_held_to():
-    third = Loss(0.33333333333333331, None, "image").round_up(Fraction(1, 3))
+    third = PrivacyLoss(0.33333333333333331, None, "image").round_up(Fraction(1, 3))
     assert third.epsilon == float(Fraction(1, 3))
-    assert Loss(10.00000000012, 5.00000000012, "image").round_up(Fraction(4)) == Loss(
+    assert PrivacyLoss(10.00000000012, 5.00000000012, "image").round_up(Fraction(4)) == PrivacyLoss(
         10.00000001, 5.000000001, "image"
     )
-    assert Loss(math.inf, None, "image").round_up(Fraction(4)).epsilon == math.inf
-    assert Loss(math.inf, None, "image").say() == "epsilon no finite number"
+    assert PrivacyLoss(math.inf, None, "image").round_up(Fraction(4)).epsilon == math.inf
+    assert PrivacyLoss(math.inf, None, "image").say() == "epsilon no finite number"

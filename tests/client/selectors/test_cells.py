@@ -12,19 +12,19 @@ from hypothesis import strategies as st
 from pcevolve.privacy import Event
 from pcevolve.selectors import Measurement
 from pcevolve.selectors.cells import Cells, choose_cells
-from pcevolve.selectors.scene import PrivateEmbeddings, Scene
+from pcevolve.selectors.scene import PrivateEmbeddings, SelectionInput
 from support.contract import scope
 from support.examples import examples
 from support.neighbours import Observer
 
 ANCHORS = np.array([[0.0], [10.0], [20.0]])
-SCENE = Scene(("a",), (ANCHORS,), 1, 3, iteration=1, iterations=2, seed=1, relation="replace-one")
+SCENE = SelectionInput(("a",), (ANCHORS,), 1, 3, iteration=1, iterations=2, seed=1, relation="replace-one")
 FINE = (Event("gaussian", "1/1000000000"),)
 GROUPS = (0.0, 1.0, 2.0, 50.0, 51.0, 52.0, 53.0)
 """Two groups of first candidates."""
 
 
-def count(places: list[float], scene: Scene) -> Measurement:
+def count(places: list[float], scene: SelectionInput) -> Measurement:
     """Release counts of records of one class, without noise."""
     rows = np.array(places)[:, None]
     private = PrivateEmbeddings(rows, np.zeros(len(rows), dtype=np.int64), np.arange(len(rows)))
@@ -60,7 +60,7 @@ def test_a_unit_adds_no_more_than_one_vote_in_all():
     assert np.allclose(found, [2 / 3, 1 / 3, 1.0], atol=1e-6)
 
 
-def in_groups(*later: float, **changes: object) -> Scene:
+def in_groups(*later: float, **changes: object) -> SelectionInput:
     """A question about two groups of first candidates, and about later ones."""
     pool = np.array([*GROUPS, *later])[:, None]
     return replace(SCENE, pools=(pool,), **{"cells": 2, **changes})  # type: ignore[arg-type]

@@ -14,7 +14,7 @@ from pcevolve.errors import ModelError
 from pcevolve.evolution import Pool
 from pcevolve.public.calls import Call
 from pcevolve.public.release import Candidate
-from pcevolve.selectors import Scene, find_method
+from pcevolve.selectors import SelectionInput, find_method
 from pcevolve.selectors.choosing import Chooser, find_frame
 from pcevolve_shared import images
 from support.runs import small_plan
@@ -121,9 +121,9 @@ def test_what_was_never_received_is_embedded_when_it_is_asked_for_and_once() -> 
 def test_of_two_looks_the_one_whose_picks_lie_nearer_is_taken_and_of_equal_ones_that_which_came(
     gaps, matched
 ):
-    def place(gap: float) -> Scene:
+    def place(gap: float) -> SelectionInput:
         pools = (np.full((2, 1), gap), np.full((2, 1), -gap))
-        return Scene(("cut", "good"), pools, 1, 10, 1, 0, 7, "replace-one")
+        return SelectionInput(("cut", "good"), pools, 1, 10, 1, 0, 7, "replace-one")
 
     scenes = [place(gap) for gap in gaps]
     used = chooser()

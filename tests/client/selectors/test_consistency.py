@@ -17,7 +17,7 @@ from pcevolve.evolution import Pool
 from pcevolve.geometry.ruler import Ruler
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Candidate, Receipt
-from pcevolve.selectors import Measurement, PrivateEmbeddings, Scene, Selector
+from pcevolve.selectors import Measurement, PrivateEmbeddings, SelectionInput, Selector
 from pcevolve.selectors.choosing import Chooser, name_choice
 from pcevolve.selectors.consistency import is_surrounded, surround
 from pcevolve.selectors.means import Means
@@ -41,7 +41,7 @@ class Case:
         self.random = np.random.default_rng(seed)
         classes, width = int(self.random.integers(1, 4)), int(self.random.integers(2, 40))
         pools = [self._pool(target, width) for target in range(classes)]
-        self.scene = Scene(
+        self.scene = SelectionInput(
             labels=tuple(f"class {target}" for target in range(classes)),
             pools=tuple(pools),
             wanted=int(self.random.integers(1, 8)),
@@ -65,7 +65,7 @@ class Case:
         pool[self.random.random(len(pool)) < self.unusable] = np.nan
         return pool
 
-    def elsewhere(self) -> Scene:
+    def elsewhere(self) -> SelectionInput:
         """The question as another machine would embed it."""
         return replace(self.scene, pools=tuple(self._rounded(pool) for pool in self.scene.pools))
 
@@ -73,11 +73,11 @@ class Case:
         scale = OTHER_MACHINE * np.nan_to_num(np.abs(pool)).max(initial=0.0)
         return pool + scale * self.random.uniform(-1, 1, size=pool.shape)
 
-    def accepts(self, scene: Scene) -> bool:
+    def accepts(self, scene: SelectionInput) -> bool:
         could = self.selector.could_measure(self.measured, scene, (self.event,))
         return could and self.follows(self.picked, scene)
 
-    def follows(self, picked: tuple[np.ndarray, ...], scene: Scene | None = None) -> bool:
+    def follows(self, picked: tuple[np.ndarray, ...], scene: SelectionInput | None = None) -> bool:
         return self.selector.is_picked(self.measured, scene or self.scene, picked)
 
     def with_pick(self, place: int, candidate: int) -> tuple[np.ndarray, ...]:
@@ -203,10 +203,10 @@ def test_digits_far_below_the_noise_are_no_measurement(name: str, array: str):
     assert not case.selector.could_measure(told, case.scene, (case.event,))
 
 
-def on_a_line(places: list[float], wanted: int) -> Scene:
+def on_a_line(places: list[float], wanted: int) -> SelectionInput:
     """One class of candidates on a line; the first of them is where the winner is."""
     pool = np.array(places)[:, None]
-    return Scene(("class",), (pool,), wanted, 3, 1, 3, 0, "replace-one")
+    return SelectionInput(("class",), (pool,), wanted, 3, 1, 3, 0, "replace-one")
 
 
 STEP = 2.0**-10
@@ -233,9 +233,9 @@ def test_neighbours_may_change_places_only_where_a_distance_lies_on_the_edge_of_
     assert is_surrounded(replace(scene, wanted=2), 0, 0, turned[:2], ruler) is forgiven
 
 
-def dressed(pool: np.ndarray, wanted: int, means: int = 1) -> tuple[Scene, Measurement]:
+def dressed(pool: np.ndarray, wanted: int, means: int = 1) -> tuple[SelectionInput, Measurement]:
     """A question about candidates of one class, and means in a frame that changes nothing."""
-    scene = Scene(tuple("abc"[:means]), (pool,) * means, wanted, 3, 1, 3, 0, "replace-one")
+    scene = SelectionInput(tuple("abc"[:means]), (pool,) * means, wanted, 3, 1, 3, 0, "replace-one")
     aims = np.arange(means)[:, None] + np.zeros((means, pool.shape[1]))
     return scene, {"centre": np.zeros(pool.shape[1]), "axes": np.eye(pool.shape[1]), "means": aims}
 
@@ -313,7 +313,7 @@ def test_picks_among_near_copies_are_believed_on_a_machine_that_rounds_otherwise
 class Taken:
     """Picks the only candidate of each class."""
 
-    def pick(self, _measured: Measurement, _scene: Scene) -> list[np.ndarray]:
+    def pick(self, _measured: Measurement, _scene: SelectionInput) -> list[np.ndarray]:
         return [np.array([0])]
 
     def is_picked(self, *_: object) -> bool:

@@ -13,7 +13,7 @@ from pcevolve.encoders.files import PublicFrame
 from pcevolve.geometry.frame import Frame
 from pcevolve.geometry.ruler import Ruler
 from pcevolve.privacy import Event
-from pcevolve.selectors import METHODS, PrivateEmbeddings, Scene
+from pcevolve.selectors import METHODS, PrivateEmbeddings, SelectionInput
 from pcevolve.selectors.means import Means, _count_best, _score, aims_of, means_lift, means_of, spread
 from pcevolve.selectors.sums import clip, typical
 from support.contract import scope
@@ -21,9 +21,11 @@ from support.contract import scope
 NOISELESS = (Event("gaussian", f"1/{10**12}"),)
 
 
-def scene_of(pools: list[np.ndarray], **changes: object) -> Scene:
+def scene_of(pools: list[np.ndarray], **changes: object) -> SelectionInput:
     labels = tuple(f"class {place}" for place in range(len(pools)))
-    scene = Scene(labels, tuple(pools), 4, 10, iteration=1, iterations=3, seed=7, relation="replace-one")
+    scene = SelectionInput(
+        labels, tuple(pools), 4, 10, iteration=1, iterations=3, seed=7, relation="replace-one"
+    )
     return replace(scene, **changes)
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pcevolve.dp.mechanisms import SeededNoise
 from pcevolve.geometry.frame import Frame
 from pcevolve.privacy import Event, Relation
-from pcevolve.selectors import PrivateEmbeddings, Scene, Selector
+from pcevolve.selectors import PrivateEmbeddings, SelectionInput, Selector
 from pcevolve.selectors.contrastive import Contrastive
 from pcevolve.selectors.joint import draw_ballots, sum_votes_for_tuples
 from pcevolve.selectors.means import Means
@@ -42,9 +42,9 @@ class Case:
     def _pool(self, target: int) -> np.ndarray:
         return self.random.normal(size=(int(self.random.integers(1, 9)), self.width)) + target
 
-    def scene(self, pools: list[np.ndarray] | None = None, wanted: int = 3) -> Scene:
+    def scene(self, pools: list[np.ndarray] | None = None, wanted: int = 3) -> SelectionInput:
         pools = self.pools if pools is None else pools
-        return Scene(
+        return SelectionInput(
             labels=tuple(f"class {target}" for target in range(self.classes)),
             pools=tuple(pools),
             wanted=wanted,
@@ -64,7 +64,7 @@ class Case:
 CASES = st.integers(0, 2**32 - 1).map(Case)
 
 
-def all_votes(records: PrivateEmbeddings, scene: Scene) -> np.ndarray:
+def all_votes(records: PrivateEmbeddings, scene: SelectionInput) -> np.ndarray:
     """JVEM's votes for all tuples of all blocks, in one vector."""
     return np.concatenate([sum_votes_for_tuples(records, scene, *ballot) for ballot in draw_ballots(scene)])
 
@@ -72,11 +72,11 @@ def all_votes(records: PrivateEmbeddings, scene: Scene) -> np.ndarray:
 ADDITIVE = {"pe-em": ExponentialVotes().histogram, "jvem": all_votes, "pe": Votes().histogram}
 
 
-def frame(scene: Scene) -> Frame:
+def frame(scene: SelectionInput) -> Frame:
     return Frame.of(np.concatenate(scene.pools))
 
 
-def means_sums(records: PrivateEmbeddings, scene: Scene) -> np.ndarray:
+def means_sums(records: PrivateEmbeddings, scene: SelectionInput) -> np.ndarray:
     """Sums of clipped points by class, float64 ``(classes, k)``."""
     made = frame(scene)
     return class_sums(made.points(records.embeddings), records, len(scene.labels), made.radius)
@@ -218,7 +218,7 @@ def test_an_event_that_counts_another_number_of_accesses_pays_for_nothing(name: 
         CONTRACTED[name].make_selector().measure(case.records, case.scene(), (wrong,), SeededNoise(1))
 
 
-def scores_of(name: str, records: PrivateEmbeddings, scene: Scene) -> list[np.ndarray]:
+def scores_of(name: str, records: PrivateEmbeddings, scene: SelectionInput) -> list[np.ndarray]:
     """Noise-free scores, one array per class or block."""
     if name == "pcevolve":
         return [scores for _, scores in Contrastive().scores(records, scene)]
@@ -234,10 +234,10 @@ def with_holes(pool: np.ndarray, random: np.random.Generator) -> np.ndarray:
     return np.insert(pool, places, [[np.nan], [np.inf]], axis=0)
 
 
-def measure(selector: Selector, name: str, records: PrivateEmbeddings, scene: Scene):
+def measure(selector: Selector, name: str, records: PrivateEmbeddings, scene: SelectionInput):
     return selector.measure(records, scene, (event_of(name, len(scene.labels)),), SeededNoise(1))
 
 
-def choose(name: str, records: PrivateEmbeddings, scene: Scene) -> tuple[np.ndarray, ...]:
+def choose(name: str, records: PrivateEmbeddings, scene: SelectionInput) -> tuple[np.ndarray, ...]:
     selector = CONTRACTED[name].make_selector()
     return selector.pick(measure(selector, name, records, scene), scene)

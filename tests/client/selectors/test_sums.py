@@ -15,7 +15,7 @@ from pcevolve.dp.mechanisms import Noise, SecureNoise
 from pcevolve.geometry.frame import Frame
 from pcevolve.modality.images.appearance import Appearance, measure_appearances
 from pcevolve.privacy import Event
-from pcevolve.selectors.scene import PrivateEmbeddings, Scene
+from pcevolve.selectors.scene import PrivateEmbeddings, SelectionInput
 from pcevolve.selectors.sums import CentreFirst, release_appearance
 from support.neighbours import Observer
 
@@ -124,7 +124,9 @@ def test_deviations_before_they_were_drawn_to_the_candidates_are_found_again_whe
     pools = tuple(
         random.normal(size=(60, 8)) * np.geomspace(3, 0.001, 8) + 2 * np.eye(8)[k] for k in range(2)
     )
-    scene = Scene(("cut", "good"), pools, 4, 10, iteration=1, iterations=3, seed=7, relation="add-remove")
+    scene = SelectionInput(
+        ("cut", "good"), pools, 4, 10, iteration=1, iterations=3, seed=7, relation="add-remove"
+    )
     frame, events, noise = (
         Frame.of(np.concatenate(pools)),
         (Event("gaussian", "1"), Event("gaussian", "2")),

@@ -12,7 +12,7 @@ from pcevolve.geometry.frame import STEP, Frame, project
 from pcevolve.geometry.ruler import Ruler
 from pcevolve.privacy import Event
 from pcevolve.public.usefulness import Assessment
-from pcevolve.selectors import Measurement, PrivateEmbeddings, Scene
+from pcevolve.selectors import Measurement, PrivateEmbeddings, SelectionInput
 from pcevolve.selectors.means import Means
 from pcevolve.selectors.usefulness import (
     Figures,
@@ -27,12 +27,12 @@ CLASSES, SHOTS, WIDTH = 3, 10, 24
 EVENTS = (Event("gaussian", "3/2"), Event("gaussian", "3/4"))
 
 
-def scene_of(seed: int, gap: float = 0.0, frame: Frame | None = None) -> Scene:
+def scene_of(seed: int, gap: float = 0.0, frame: Frame | None = None) -> SelectionInput:
     """Candidates whose classes lie ``gap`` apart."""
     random = np.random.default_rng([seed, 1])
     pools = tuple(random.normal(size=(60, WIDTH)) + gap * np.eye(WIDTH)[target] for target in range(CLASSES))
     names = tuple("abc"[:CLASSES])
-    return Scene(names, pools, 4, SHOTS, 1, 0, 7, "replace-one", frame=frame)
+    return SelectionInput(names, pools, 4, SHOTS, 1, 0, 7, "replace-one", frame=frame)
 
 
 def private_of(seed: int, gap: float) -> PrivateEmbeddings:
@@ -50,12 +50,14 @@ def apart_of(seed: int, candidates: float, private: float) -> float:
     return found
 
 
-def release(offsets: np.ndarray, relation: str, shots: int = 10) -> tuple[dict[str, np.ndarray], Scene]:
+def release(
+    offsets: np.ndarray, relation: str, shots: int = 10
+) -> tuple[dict[str, np.ndarray], SelectionInput]:
     """Deviations of classes as they were drawn, float64 ``(classes, 16)``, in a frame that keeps all of them."""
     frame = Frame(np.zeros(WIDTH), np.eye(WIDTH, 16), 1.0, np.full(16, 1e12), STEP)
     names = tuple("abcdefghij"[: len(offsets)])
     pools = tuple(np.zeros((4, WIDTH)) for _ in names)
-    scene = Scene(names, pools, 4, shots, 1, 0, 7, relation, frame=frame)
+    scene = SelectionInput(names, pools, 4, shots, 1, 0, 7, relation, frame=frame)
     return {"deviations": offsets}, scene
 
 
@@ -123,7 +125,7 @@ def test_agreement_is_the_cosine_of_what_parts_the_dataset_s_classes_and_what_pa
 
 def test_distance_is_the_mean_over_classes_of_their_images_distances_from_the_released_mean_in_radii():
     frame = Frame(np.zeros(2), np.eye(2), 2.0, np.ones(2), STEP)
-    scene = Scene(("a", "b"), (np.zeros((1, 2)),) * 2, 4, SHOTS, 1, 0, 7, "replace-one", frame=frame)
+    scene = SelectionInput(("a", "b"), (np.zeros((1, 2)),) * 2, 4, SHOTS, 1, 0, 7, "replace-one", frame=frame)
     points = [np.array([[2.0, 0.0], [4.0, 0.0]]), np.array([[-1.0, 4.0], NONE])]  # 1, 3 and 4 away
     silent = (Event("gaussian", "1e-9"),) * 2
     assert distance(MEASURED, scene, silent, points) == pytest.approx(1.5)
@@ -239,7 +241,7 @@ def test_an_assessment_on_record_is_what_was_found_but_for_a_figure_in_the_middl
     assert Figures(1.5, 0.75499, 0.5).could_round_to(written) == is_found
 
 
-def find_figures(scene: Scene, measured: Measurement, events: tuple[Event, Event]) -> Figures:
+def find_figures(scene: SelectionInput, measured: Measurement, events: tuple[Event, Event]) -> Figures:
     """Of the first candidates of each class, as if they were the dataset."""
     scene = scene.with_recorded_frame(measured["centre"], measured["axes"])
     points = [project(pool[:5], measured["centre"], measured["axes"]) for pool in scene.pools]
@@ -258,7 +260,7 @@ def test_an_honest_assessment_is_believed_on_a_machine_that_rounds_otherwise(jit
         pools = tuple(
             motifs[random.integers(4, size=60)] + jitter * random.normal(size=(60, WIDTH)) for _ in "abc"
         )
-        scene = Scene(tuple("abc"), pools, 4, shots, 1, 0, 7, "replace-one")
+        scene = SelectionInput(tuple("abc"), pools, 4, shots, 1, 0, 7, "replace-one")
         images = motifs[random.integers(4, size=3 * shots)] + 0.3 * random.normal(size=(3 * shots, WIDTH))
         private = PrivateEmbeddings(images, np.repeat(np.arange(3), shots), np.arange(3 * shots))
         measured = Means().measure(private, scene, events, SeededNoise(seed))
@@ -277,7 +279,7 @@ def test_rounding_of_what_was_hardly_kept_tells_no_classes_apart():
         pools = tuple(
             motifs[random.integers(4, size=60)] + 3e-3 * random.normal(size=(60, WIDTH)) for _ in "abc"
         )
-        scene = Scene(tuple("abc"), pools, 4, 3, 1, 0, 7, "replace-one")
+        scene = SelectionInput(tuple("abc"), pools, 4, 3, 1, 0, 7, "replace-one")
         private = PrivateEmbeddings(
             motifs[random.integers(4, size=9)], np.repeat(np.arange(3), 3), np.arange(9)
         )

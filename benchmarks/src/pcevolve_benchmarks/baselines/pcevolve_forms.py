@@ -21,7 +21,7 @@ from pcevolve.errors import UsageError
 from pcevolve.geometry.distances import IntArray, distances
 from pcevolve.privacy import Budget, Event
 from pcevolve.public.figures import USUAL_DELTA
-from pcevolve.selectors import METHODS, Measurement, PrivateEmbeddings, Scene, Scope
+from pcevolve.selectors import METHODS, Measurement, PrivateEmbeddings, Scope, SelectionInput
 from pcevolve.selectors.consistency import Drawn
 from pcevolve.selectors.contrastive import calibrate, class_centres, mark_passing, similarity
 from pcevolve.selectors.scene import deviation
@@ -60,7 +60,7 @@ class Form(Drawn):
     utility: Utility = calibrate
 
     def measure(
-        self, private: PrivateEmbeddings, scene: Scene, events: Accesses, noise: Noise
+        self, private: PrivateEmbeddings, scene: SelectionInput, events: Accesses, noise: Noise
     ) -> Measurement:
         """Draw a candidate of each class; the round's one access says by which mechanism.
 
@@ -86,7 +86,7 @@ class Form(Drawn):
             return permute_and_flip(key, scores, rate, noise)
         return noise.exponential(key, scores, rate)
 
-    def _scores(self, private: PrivateEmbeddings, scene: Scene) -> list[tuple[IntArray, FloatArray]]:
+    def _scores(self, private: PrivateEmbeddings, scene: SelectionInput) -> list[tuple[IntArray, FloatArray]]:
         centres = class_centres(private, scene)
         scored = []
         for target, pool in enumerate(scene.pools):

@@ -23,7 +23,7 @@ from pcevolve.privacy import Budget
 from pcevolve.public.figures import USUAL_DELTA
 from pcevolve.public.parts import Secrecy
 from pcevolve.public.settings import MOST_CELLS
-from pcevolve.selectors import METHODS, Measurement, PrivateEmbeddings, Scene, Scope
+from pcevolve.selectors import METHODS, Measurement, PrivateEmbeddings, Scope, SelectionInput
 from pcevolve.selectors.cells import find_anchors
 from pcevolve.selectors.scene import GRID
 from pcevolve.selectors.votes import cast_votes
@@ -53,7 +53,7 @@ class SampledCells:
     sigma: float
 
     def measure(
-        self, private: PrivateEmbeddings, scene: Scene, events: Accesses, noise: Noise
+        self, private: PrivateEmbeddings, scene: SelectionInput, events: Accesses, noise: Noise
     ) -> Measurement:
         """Sample, count, add up, and add noise.
 
@@ -69,7 +69,7 @@ class SampledCells:
         released = round_to_noise_scale(noisy, float(sigma[0]))
         return {"cells": released[:, 0].copy(), "shifts": released[:, 1:].copy(), "sigma": sigma}
 
-    def pick(self, measured: Measurement, scene: Scene) -> tuple[IntArray, ...]:
+    def pick(self, measured: Measurement, scene: SelectionInput) -> tuple[IntArray, ...]:
         """Let each cell's centre vote for the candidate that is nearest to it, as often as it counts; keep the best."""
         anchors = _anchors(scene)
         ends = np.cumsum([len(each) for each in anchors])[:-1]
@@ -92,7 +92,7 @@ def _sums(
     counts: FloatArray,
     cell: IntArray,
     anchors: tuple[FloatArray, ...],
-    scene: Scene,
+    scene: SelectionInput,
 ) -> FloatArray:
     """Of each cell, what its records count and the sum of their shifts, float64 ``(anchors, 1 + d)``; private."""
     every = np.concatenate(anchors)
@@ -118,7 +118,7 @@ def _clip(shifts: FloatArray, radii: FloatArray) -> FloatArray:
     return told
 
 
-def _radius(scene: Scene, target: int) -> float:
+def _radius(scene: SelectionInput, target: int) -> float:
     """Public: the median distance of the class's first candidates from the nearest other one."""
     first = scene.first_of(target)
     usable = first[np.isfinite(first).all(axis=1)]
@@ -129,7 +129,9 @@ def _radius(scene: Scene, target: int) -> float:
     return float(np.median(np.linalg.norm(pairs, axis=1)))
 
 
-def _best(counts: FloatArray, shifts: FloatArray, anchors: FloatArray, scene: Scene, target: int) -> IntArray:
+def _best(
+    counts: FloatArray, shifts: FloatArray, anchors: FloatArray, scene: SelectionInput, target: int
+) -> IntArray:
     pool, entrants = scene.pools[target], scene.entrants(target)
     usable = np.flatnonzero(np.isfinite(anchors).all(axis=1))
     votes = np.zeros(len(pool))
@@ -141,7 +143,7 @@ def _best(counts: FloatArray, shifts: FloatArray, anchors: FloatArray, scene: Sc
     return np.resize(entrants[np.argsort(-votes[entrants], kind="stable")], scene.wanted)
 
 
-def _anchors(scene: Scene) -> tuple[FloatArray, ...]:
+def _anchors(scene: SelectionInput) -> tuple[FloatArray, ...]:
     return find_anchors(scene, [len(scene.first_of(target)) for target in range(len(scene.labels))])
 
 

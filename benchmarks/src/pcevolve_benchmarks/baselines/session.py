@@ -17,7 +17,7 @@ from pcevolve.privacy import Budget, Event
 from pcevolve.public.calls import Call
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Candidate, Choice, Query, Receipt
-from pcevolve.selectors import Measurement, PrivateEmbeddings, Scene, Scope, Selector
+from pcevolve.selectors import Measurement, PrivateEmbeddings, Scope, SelectionInput, Selector
 from pcevolve.selectors.choosing import Chooser, name_choice
 from pcevolve.selectors.scene import join_scenes
 from pcevolve.session.components import Components
@@ -51,11 +51,17 @@ def of_events(rounds: Iterable[Iterable[Event]]) -> tuple[Accesses, ...]:
 class Choosing(Protocol):
     """A way to choose candidates."""
 
-    def measure(self, private: PrivateEmbeddings, scene: Scene, events: Any, noise: Noise) -> Measurement:  # noqa: ANN401
+    def measure(
+        self,
+        private: PrivateEmbeddings,
+        scene: SelectionInput,
+        events: Any,  # noqa: ANN401
+        noise: Noise,
+    ) -> Measurement:
         """Look at the images; ``events`` are the accesses of the round."""
         ...
 
-    def pick(self, measured: Measurement, scene: Scene) -> tuple[IntArray, ...]:
+    def pick(self, measured: Measurement, scene: SelectionInput) -> tuple[IntArray, ...]:
         """Choose by what was measured: of each class ``scene.wanted`` indices into its pool."""
         ...
 

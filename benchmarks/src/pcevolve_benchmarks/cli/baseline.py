@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from pcevolve.cli.options import drop_unset, takes
-from pcevolve.cli.parameters import Argument, Flag
+from pcevolve.cli.parameters import Flag, PositionalArgument
 from pcevolve.config.table import run_options
 from pcevolve.errors import UsageError
 
@@ -48,7 +48,9 @@ ASKED = frozenset(
 
 @takes(each for each in run_options() if each.name in ASKED)
 def baseline(
-    name: Annotated[str, Argument(metavar="NAME", help="A baseline; without one, all are listed.")] = "",
+    name: Annotated[
+        str, PositionalArgument(metavar="NAME", help="A baseline; without one, all are listed.")
+    ] = "",
     data: Annotated[
         Path | None,
         Flag(help="Folder of PUBLIC images, one subfolder per class; or a table of PUBLIC texts."),

@@ -10,7 +10,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from pcevolve.cli.parameters import Argument, Flag
+from pcevolve.cli.parameters import Flag, PositionalArgument
 from pcevolve.errors import UsageError
 from pcevolve_benchmarks.datasets.catalogue import DATASETS, dataset
 from pcevolve_benchmarks.datasets.items import Dataset
@@ -20,7 +20,9 @@ SHOTS = 10
 
 
 def datasets(
-    name: Annotated[str, Argument(metavar="NAME", help="A dataset; without one, all are listed.")] = "",
+    name: Annotated[
+        str, PositionalArgument(metavar="NAME", help="A dataset; without one, all are listed.")
+    ] = "",
     source: Annotated[
         Path | None,
         Flag(("--from",), metavar="PATH", help="Where it lies, as it was downloaded and unpacked."),

@@ -13,7 +13,7 @@ from rich.table import Column
 from rich.table import Table as Shown
 
 from pcevolve.cli.options import drop_unset, takes
-from pcevolve.cli.parameters import Argument, Flag
+from pcevolve.cli.parameters import Flag, PositionalArgument
 from pcevolve.errors import UsageError
 from pcevolve.public.declared import list_options, validate
 from pcevolve_benchmarks.tables.catalogue import TABLES
@@ -28,7 +28,9 @@ OF_TEXTS = frozenset({"name", "smoke", "full", "seeds", "model", "out"})
 @takes(list_options(Sizes))
 def table(
     context: click.Context,
-    name: Annotated[str, Argument(metavar="NAME", help="A table or figure; --list names them.")] = "",
+    name: Annotated[
+        str, PositionalArgument(metavar="NAME", help="A table or figure; --list names them.")
+    ] = "",
     listed: Annotated[
         bool,
         Flag(

@@ -10,7 +10,7 @@ from statistics import fmean
 from typing import Any
 
 from pcevolve.errors import DataError
-from pcevolve.pages.report.charts import Value
+from pcevolve.pages.report.charts import FigureOverSeeds
 
 CONTROL = "random"
 COMPARED = ("pcevolve", "pe", "dp-means")
@@ -39,7 +39,7 @@ def read_measured(folder: Path) -> tuple[list[Row], Row]:
     return rows, by_iteration
 
 
-def gain(rows: Sequence[Row], method: str, other: str = CONTROL) -> Value:
+def gain(rows: Sequence[Row], method: str, other: str = CONTROL) -> FigureOverSeeds:
     """Accuracy less that of another method, in points, by judges that did not vote; the interval is over sources.
 
     Raises:
@@ -52,7 +52,7 @@ def gain(rows: Sequence[Row], method: str, other: str = CONTROL) -> Value:
     return _over_sources(pairs, method)
 
 
-def measure_first_choice(rows: Sequence[Row], method: str) -> Value:
+def measure_first_choice(rows: Sequence[Row], method: str) -> FigureOverSeeds:
     """Share of the first round's prototypes that are of the best tenth, in percent: nearest to held-out images.
 
     Raises:
@@ -94,11 +94,11 @@ def name_source(world: str) -> str:
     return SAME_SOURCE.get(kind, kind)
 
 
-def _over_sources(figures: Iterable[tuple[Key, float]], method: str) -> Value:
+def _over_sources(figures: Iterable[tuple[Key, float]], method: str) -> FigureOverSeeds:
     """The mean over sources of the means of their sets."""
     by_source: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for (world, _), figure in figures:
         by_source[name_source(world)][world].append(figure)
     if not by_source:
         raise DataError(f"the rows have none of '{method}' at ten shots and epsilon 10")
-    return Value.of([fmean(map(fmean, sets.values())) for sets in by_source.values()])
+    return FigureOverSeeds.of([fmean(map(fmean, sets.values())) for sets in by_source.values()])

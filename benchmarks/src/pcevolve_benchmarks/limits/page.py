@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from pcevolve.pages.report.charts import Chart, Series, Value
+from pcevolve.pages.report.charts import Chart, FigureOverSeeds, Series
 from pcevolve.selectors.control import best_tenth
 from pcevolve.selectors.votes import kept_votes
 from pcevolve_benchmarks.limits import chances, measured
@@ -212,7 +212,7 @@ def _odds(share: float) -> float:
 
 def _spell(value: Found, sign: str = "", scale: float = 1) -> str:
     """A mean with its interval."""
-    known = Value(value["mean"], value["half"], value["seeds"])
+    known = FigureOverSeeds(value["mean"], value["half"], value["seeds"])
     half = "" if known.half is None else f" ± {scale * known.half:.1f}"
     return f"{scale * known.mean:{sign}.1f}{half}".replace("-", "−")
 

@@ -12,7 +12,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from pcevolve.pages.report.charts import Value
+from pcevolve.pages.report.charts import FigureOverSeeds
 from pcevolve_benchmarks.providers import Provider
 from pcevolve_benchmarks.tables.data import BenchData
 from pcevolve_benchmarks.tables.sizes import PAPER, Facts, Scale
@@ -260,7 +260,7 @@ class Judged:
     voted: bool
     rows: tuple[str, ...]
     columns: tuple[str, ...]
-    values: dict[tuple[str, str], Value]
+    values: dict[tuple[str, str], FigureOverSeeds]
 
 
 def tabulate(
@@ -289,7 +289,12 @@ def _judge(places: Sequence[Place], known: dict[str, list[Figure]], measure: Mea
     rows = tuple(dict.fromkeys(place.row for place in places))
     columns = tuple(dict.fromkeys(column for row in rows for (of, column) in found if of == row))
     return Judged(
-        measure, judge, voted, rows, columns, {place: Value.of(each) for place, each in found.items()}
+        measure,
+        judge,
+        voted,
+        rows,
+        columns,
+        {place: FigureOverSeeds.of(each) for place, each in found.items()},
     )
 
 

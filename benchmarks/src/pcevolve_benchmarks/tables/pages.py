@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from pcevolve.durable import write_durably
-from pcevolve.pages.report.charts import Chart, Series, Value, choose_ticks
+from pcevolve.pages.report.charts import Chart, FigureOverSeeds, Series, choose_ticks
 from pcevolve_benchmarks.svg import (
     COLOURS,
     LEGEND,
@@ -33,7 +33,7 @@ UNITS: dict[Measure, str] = {
 """Of what is no accuracy."""
 
 
-def spell_figure(value: Value | None, measure: Measure) -> str:
+def spell_figure(value: FigureOverSeeds | None, measure: Measure) -> str:
     """A figure as the table writes it: percent for accuracies, with its interval."""
     if value is None:
         return "–"
@@ -94,7 +94,7 @@ class _Scale:
         return f"{value:g}" if self.judged.measure in UNITS else f"{value:.0%}"
 
 
-def _bar(root: ET.Element, scale: _Scale, value: Value, top: float, number: int) -> None:
+def _bar(root: ET.Element, scale: _Scale, value: FigureOverSeeds, top: float, number: int) -> None:
     middle, end = top + BAR / 2, scale.x(value.mean)
     box = {"x": f"{NAMES:g}", "y": f"{top:g}", "width": f"{end - NAMES:g}", "height": f"{BAR - 2:g}"}
     ET.SubElement(root, "rect", {**box, "fill": COLOURS[number % len(COLOURS)]})

@@ -16,7 +16,7 @@ from pcevolve.config.config import RunConfig
 from pcevolve.encoders import load_encoder
 from pcevolve.evaluation.closeness import FEWEST, measure_closeness
 from pcevolve.evaluation.heads import Predict, Training
-from pcevolve.evaluation.judge import Judge, find_usable
+from pcevolve.evaluation.judge import Evaluator, find_usable
 from pcevolve.evaluation.labelled import Labelled
 from pcevolve.session import images
 from pcevolve.session.execution import Outcome, execute
@@ -183,7 +183,7 @@ Seen = tuple[NDArray[np.floating], NDArray[np.int64]]
 
 def _ask(
     job: Job,
-    judge: Judge,
+    judge: Evaluator,
     own: Seen,
     real: NDArray[np.floating],
     test: HeldOut,
@@ -252,7 +252,7 @@ def _usable(features: NDArray[np.floating], targets: NDArray[np.int64]) -> Seen:
     return features[kept], targets[kept]
 
 
-def _train(judge: Judge, own: Seen, test: HeldOut, heads: int) -> _Trained:
+def _train(judge: Evaluator, own: Seen, test: HeldOut, heads: int) -> _Trained:
     """Train a head for each seed; ``DataError`` where a class has no image that the judge can use."""
     training = judge.prepare(*own, test.labels)
     return _Trained(training, [judge.train(training, seed) for seed in range(heads)])

@@ -19,7 +19,7 @@ from pcevolve.dp.attacks import most_success, secret_budget, secret_share
 from pcevolve.dp.calibration import histogram_sensitivity
 from pcevolve.dp.mechanisms import FloatArray, SeededNoise
 from pcevolve.public.plan import PublicPlan
-from pcevolve.selectors import PrivateEmbeddings, Scene, find_method
+from pcevolve.selectors import PrivateEmbeddings, SelectionInput, find_method
 from pcevolve.selectors.method import first_selection
 
 PRIOR: Final = 1e-2
@@ -70,7 +70,7 @@ def attack(plan: PublicPlan, releases: int = RELEASES, weaker: float = 1.0) -> A
     holders = PrivateEmbeddings(
         np.zeros((most, 1)), np.zeros(most, dtype=np.int64), np.arange(most), caps=np.full(most, share)
     )
-    scene = Scene(("a",), (np.array([[0.0], [1.0]]),), 1, plan.shots, 1, 1, 0, plan.relation)
+    scene = SelectionInput(("a",), (np.array([[0.0], [1.0]]),), 1, plan.shots, 1, 1, 0, plan.relation)
     selector = find_method(plan.method).make_selector()
     moved = float(most * holders.capped[0])
     sigma = float(event.value) * histogram_sensitivity(plan.relation) * weaker

@@ -18,7 +18,7 @@ from rich.console import Console
 
 from pcevolve.config.config import RunConfig
 from pcevolve.errors import UsageError
-from pcevolve.evaluation.judge import Judge, find_usable
+from pcevolve.evaluation.judge import Evaluator, find_usable
 from pcevolve.evaluation.labelled import Labelled
 from pcevolve.selectors import find_method
 from pcevolve.session import texts
@@ -195,7 +195,7 @@ def _evaluate(options: dict[str, Any], out: Path, data: dict[str, str]) -> Row:
     return row
 
 
-def _embed(judge: Judge, some: Labelled) -> NDArray[np.float64]:
+def _embed(judge: Evaluator, some: Labelled) -> NDArray[np.float64]:
     """Embeddings of the texts that have one."""
     features = judge.look(some.images)
     return np.asarray(features[find_usable(features)], dtype=np.float64)

@@ -9,14 +9,16 @@ from typing import Annotated
 import click
 
 from pcevolve.cli.options import Json, drop_unset, takes
-from pcevolve.cli.parameters import Argument
+from pcevolve.cli.parameters import PositionalArgument
 from pcevolve.config.table import list_command_options
 from pcevolve.screen import lay_out
 
 
 @takes(list_command_options("audit-dp"))
 def audit_dp(
-    method: Annotated[str, Argument(metavar="METHOD", help="Whose claim to test: pcevolve, pe, ...")],
+    method: Annotated[
+        str, PositionalArgument(metavar="METHOD", help="Whose claim to test: pcevolve, pe, ...")
+    ],
     *,
     as_json: Json = False,
     **options: object,

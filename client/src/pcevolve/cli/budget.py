@@ -18,7 +18,7 @@ import click
 
 from pcevolve.cli.help import HELP, GroupWithHeadings
 from pcevolve.cli.options import Json, LedgerFile, drop_unset, takes
-from pcevolve.cli.parameters import Argument, Flag
+from pcevolve.cli.parameters import Flag, PositionalArgument
 from pcevolve.config.table import list_command_options
 from pcevolve.errors import DeclinedError, UsageError
 from pcevolve.public.figures import USUAL_DELTA, format_loss, in_full, parse_cap, parse_delta
@@ -73,7 +73,7 @@ def budget_show(ledger: LedgerFile = None, as_json: Json = False) -> None:
 @budget.takes_command("cap")
 def budget_cap(
     epsilon: Annotated[
-        str | None, Argument(metavar="EPSILON", help="The cap; without it, what the cap is.")
+        str | None, PositionalArgument(metavar="EPSILON", help="The cap; without it, what the cap is.")
     ] = None,
     delta: Annotated[float, Flag(help="Delta at which the cap holds.")] = USUAL_DELTA,
     ledger: LedgerFile = None,
@@ -213,13 +213,13 @@ def _as_json(row: RunRow | HistoryRow | Cap) -> dict[str, Any]:
 
 def _cells(row: RunRow) -> tuple[str, str, str, str]:
     """A run in few columns: when it began, what it was, whom it concerned, what it has spent."""
-    from pcevolve.publish.loss import Loss  # NumPy takes a moment to load
+    from pcevolve.publish.loss import PrivacyLoss  # NumPy takes a moment to load
 
     name = f"{row.folder or 'a folder that the ledger does not know'}\n{row.domain}".strip()
     units = f"{row.units} by {row.unit}"  # by their names, or by their images alone
     if row.named:
         units += f"\n{row.images} images"
-    loss = Loss(row.epsilon, row.epsilon_drawn, row.unit).say()
+    loss = PrivacyLoss(row.epsilon, row.epsilon_drawn, row.unit).say()
     spent = f"{loss}\nat delta {in_full(row.delta)}\n{row.relation}\n{row.draws} accesses"
     spent += f"\n{row.noise}"
     if row.forgets_insecure:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import click
 
 from pcevolve.cli.options import Json, RunPath, leave_files, require_run
-from pcevolve.cli.parameters import Argument, Flag
+from pcevolve.cli.parameters import Flag, PositionalArgument
 from pcevolve.errors import UsageError, printable
 from pcevolve.screen import NARROW, print_table
 
@@ -64,7 +64,9 @@ def classify(
     folder: RunPath,
     images: Annotated[
         list[Path],
-        Argument(metavar="FILES", help="Images, or files of one text each; a folder stands for all in it."),
+        PositionalArgument(
+            metavar="FILES", help="Images, or files of one text each; a folder stands for all in it."
+        ),
     ],
     weights: EncoderWeights = None,
 ) -> None:
@@ -90,7 +92,7 @@ def classify(
 
 
 def compare(
-    folders: Annotated[list[Path], Argument(metavar="RUN", help="Folders of finished runs.")],
+    folders: Annotated[list[Path], PositionalArgument(metavar="RUN", help="Folders of finished runs.")],
     sheet: Annotated[
         Path | None,
         Flag(help="Also draw some images of each dataset, a row for each run, into this PNG."),

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import click
 
 from pcevolve.cli.options import ConfigFile, Json, Said, gather, leave_files, takes
-from pcevolve.cli.parameters import Argument, Flag
+from pcevolve.cli.parameters import Flag, PositionalArgument
 from pcevolve.config.table import run_options
 from pcevolve.encoders import FETCHED
 from pcevolve.errors import DataError, UsageError, printable
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def init(
-    folder: Annotated[Path, Argument(metavar="DIR", help="Where to write it.")] = Path(),
+    folder: Annotated[Path, PositionalArgument(metavar="DIR", help="Where to write it.")] = Path(),
     force: Annotated[bool, Flag(("--force",), help="Overwrite the file that is there.")] = False,
     whole: Annotated[
         bool, Flag(("--all",), help="With every option, those behind # that have a default.")
@@ -54,7 +54,7 @@ def check(
     context: click.Context,
     folder: Annotated[
         Path,
-        Argument(
+        PositionalArgument(
             metavar="DIR",
             help="Folder of class folders of private images or, with --dialect chat, texts; or a table of texts.",
         ),
@@ -274,7 +274,9 @@ def _writer(
 
 
 def fetch_encoder(
-    encoder: Annotated[str, Argument(metavar="ENCODER", help=f"{', '.join(FETCHED)} or clip:MODEL:TAG.")],
+    encoder: Annotated[
+        str, PositionalArgument(metavar="ENCODER", help=f"{', '.join(FETCHED)} or clip:MODEL:TAG.")
+    ],
 ) -> None:
     """Download an encoder's published weights; a run itself talks to the configured API and to nobody else."""
     from pcevolve.encoders.fetching import fetch_encoder as fetch

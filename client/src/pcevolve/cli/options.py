@@ -9,7 +9,7 @@ from typing import Annotated, Any, TypeVar
 
 import click
 
-from pcevolve.cli.parameters import OPTIONS, Argument, Flag
+from pcevolve.cli.parameters import OPTIONS, Flag, PositionalArgument
 from pcevolve.config.sources import complete
 from pcevolve.config.sources import gather as gather_sources
 from pcevolve.config.table import require_sound, run_options
@@ -30,7 +30,7 @@ Verbose = Annotated[
 ]
 Json = Annotated[bool, Flag(("--json",), help="Print JSON to stdout instead of a table.")]
 LedgerFile = Annotated[Path | None, Flag(help="Privacy ledger; the default one if not given.")]
-RunPath = Annotated[Path, Argument(metavar="RUN", help="Folder of a run.")]
+RunPath = Annotated[Path, PositionalArgument(metavar="RUN", help="Folder of a run.")]
 
 
 ConfigFile = Annotated[

@@ -52,7 +52,7 @@ class Flag:
 
 
 @dataclass(frozen=True)
-class Argument:
+class PositionalArgument:
     """What a parameter is on the command line, if it is given by its place."""
 
     metavar: str
@@ -97,7 +97,7 @@ def _make_parameter(declared: inspect.Parameter) -> click.Parameter:
     required = declared.default is declared.empty
     # Not given where there is none: click takes None for the value of what is required.
     usual = {} if required or is_list else {"default": declared.default}
-    if isinstance(note, Argument):
+    if isinstance(note, PositionalArgument):
         ending = f"{note.metavar}{'...' * is_list}"
         argument = HelpedArgument(
             [declared.name],

@@ -41,7 +41,7 @@ def status(ledger: LedgerFile = None, as_json: Json = False) -> None:
 
 
 def _describe(row: RunRow, ledger: Ledger) -> dict[str, Any]:
-    from pcevolve.publish.loss import Loss  # with what only a ledger's reader needs
+    from pcevolve.publish.loss import PrivacyLoss  # with what only a ledger's reader needs
     from pcevolve.session.continuity import find_fault
     from pcevolve.session.folder import RunFolder
 
@@ -70,6 +70,6 @@ def _describe(row: RunRow, ledger: Ledger) -> dict[str, Any]:
         "state": state,
         "folder": row.folder,
         "domain": row.domain,
-        "spent": Loss(row.epsilon, row.epsilon_drawn, row.unit).say(),
+        "spent": PrivacyLoss(row.epsilon, row.epsilon_drawn, row.unit).say(),
         **more,
     }

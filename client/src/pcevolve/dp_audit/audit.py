@@ -13,11 +13,19 @@ import numpy as np
 
 from pcevolve.dp.mechanisms import FloatArray, Noise, SecureNoise, SeededNoise
 from pcevolve.dp_audit.bound import AnyMechanism, GaussianMechanism, Inference, Outcomes, find_most_telling
-from pcevolve.dp_audit.claim import Claim, Verdict
+from pcevolve.dp_audit.claim import Claim, ClaimVerdict
 from pcevolve.errors import UsageError
 from pcevolve.modality.images.appearance import MIDDLE, NUMBERS, average_appearance
 from pcevolve.privacy import Event, Events, Relation
-from pcevolve.selectors import Measurement, Method, PrivateEmbeddings, Scene, Scope, Selector, find_method
+from pcevolve.selectors import (
+    Measurement,
+    Method,
+    PrivateEmbeddings,
+    Scope,
+    SelectionInput,
+    Selector,
+    find_method,
+)
 from pcevolve.selectors.scene import Point, single_event
 from pcevolve.selectors.sums import release_appearance
 
@@ -93,9 +101,9 @@ class Neighbours:
             candidates=len(self.pools[0]),
         )
 
-    def scene(self, iteration: int, rounds: int, wanted: int) -> Scene:
+    def scene(self, iteration: int, rounds: int, wanted: int) -> SelectionInput:
         """The question of one round; the same candidates are judged in all rounds."""
-        return Scene(
+        return SelectionInput(
             labels=LABELS,
             pools=tuple(np.array(pool) for pool in self.pools),
             wanted=wanted,
@@ -161,7 +169,7 @@ class Simulation:
         return {"appearance": released.vector}
 
 
-def audit_method(claim: Claim, seed: int | None, tick: Tick) -> Verdict:
+def audit_method(claim: Claim, seed: int | None, tick: Tick) -> ClaimVerdict:
     """Audit the selector that the claim's method really uses.
 
     Args:
@@ -177,7 +185,7 @@ def audit_method(claim: Claim, seed: int | None, tick: Tick) -> Verdict:
 
 def audit_selector(
     claim: Claim, method: Method, selector: Selector | None, noise_of: NoiseOf, tick: Tick
-) -> Verdict:
+) -> ClaimVerdict:
     """Audit a method's own selector, or any, also a broken one, against the claim of the method.
 
     Args:
@@ -208,13 +216,15 @@ def inference(claim: Claim, accesses: Iterable[tuple[Event, ...]]) -> Inference:
     return kind(claim.budget.delta, claim.confidence)
 
 
-def bound_epsilon(claim: Claim, held: Inference, first: Outcomes, second: Outcomes, noise: str) -> Verdict:
+def bound_epsilon(
+    claim: Claim, held: Inference, first: Outcomes, second: Outcomes, noise: str
+) -> ClaimVerdict:
     """Choose an event on the first half of the runs and bound ε by the second half."""
     (learn_first, test_first), (learn_second, test_second) = first.halves(), second.halves()
     event, tested = find_most_telling(learn_first, learn_second, held), len(test_first)
     counts = event.count(test_first), event.count(test_second)
     likely, rare = counts if event.likelier == "first" else (counts[1], counts[0])
-    return Verdict(
+    return ClaimVerdict(
         claim=claim,
         epsilon_lower_bound=held.epsilon(likely, rare, tested),
         epsilon_ceiling=held.epsilon(tested, 0, tested),

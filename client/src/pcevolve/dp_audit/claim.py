@@ -42,7 +42,7 @@ class Claim:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class ClaimVerdict:
     """The result of auditing a claim.
 
     Attributes:

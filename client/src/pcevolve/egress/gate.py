@@ -15,7 +15,7 @@ from functools import partial
 from pcevolve.egress.address import Address
 from pcevolve.egress.allowance import Allowance, Meter
 from pcevolve.egress.exchange import Exchange
-from pcevolve.egress.losses import Brought, Loss, LossCount
+from pcevolve.egress.losses import Brought, FinalLoss, LossCount
 from pcevolve.egress.pace import Pace, Ready, RequestWindow, Wait
 from pcevolve.egress.policy import Policy, Source
 from pcevolve.egress.replies import Replies
@@ -345,7 +345,7 @@ class Gate:
         self._settle(call, brought.outputs)
         return self._answers[call.slot]
 
-    def _hold(self, ask: tuple[Call, Source], error: ProviderError, loss: Loss) -> None:
+    def _hold(self, ask: tuple[Call, Source], error: ProviderError, loss: FinalLoss) -> None:
         """Go on without what a call was to bring (``ProviderRefusedError``: too much is missing)."""
         call, _ = ask
         if why := self._losses.hold(call, loss):

@@ -37,7 +37,7 @@ MOST_SLOW_IN_A_ROW: Final = 3
 
 
 @dataclass(frozen=True)
-class Loss:
+class FinalLoss:
     """An answer that is final for its request.
 
     Attributes:
@@ -60,7 +60,7 @@ class Loss:
         return self.sure or (proven and (self.slow or not self.doubtful)) or (self.nth > 1 and not self.slow)
 
 
-def find_loss(outcomes: Sequence[Outcome], fault_of: Callable[[Answered], Fault]) -> Loss | None:
+def find_loss(outcomes: Sequence[Outcome], fault_of: Callable[[Answered], Fault]) -> FinalLoss | None:
     """Tell whether the last outcome of a request is final for it, and for no other; None where it is not.
 
     Args:
@@ -71,17 +71,17 @@ def find_loss(outcomes: Sequence[Outcome], fault_of: Callable[[Answered], Fault]
         return None
     last, nth = outcomes[-1], sum(_is_final(each, fault_of) for each in outcomes)
     if isinstance(last, Answered) and last.succeeded:
-        return Loss(nth=nth)  # for what it has not brought
+        return FinalLoss(nth=nth)  # for what it has not brought
     if _failed(last, fault_of):
         ended = len(outcomes) >= TRIES and all(_failed(each, fault_of) for each in outcomes[-TRIES:])
-        return Loss(slow=True) if ended else None
+        return FinalLoss(slow=True) if ended else None
     if isinstance(last, Failed):
         return None
     fault = fault_of(last)
     if _is_of_all(fault):
         return None
     sure = fault.coded and fault.reason == "content"
-    return Loss(sure, fault.reason not in (None, "content") and not fault.coded, nth=nth)
+    return FinalLoss(sure, fault.reason not in (None, "content") and not fault.coded, nth=nth)
 
 
 def _is_of_all(fault: Fault) -> bool:
@@ -125,7 +125,7 @@ class Brought:
 
     outputs: list[bytes]
     error: ProviderError | None = None
-    loss: Loss | None = None
+    loss: FinalLoss | None = None
 
     @property
     def is_lost(self) -> bool:
@@ -171,7 +171,7 @@ class LossCount:
             fewest = FEWEST if iteration + 1 in self.plan.releases else 1
             self._left[label, iteration, more] -= self.plan.count_needed(count, fewest)
 
-    def hold(self, call: Call, loss: Loss) -> str:
+    def hold(self, call: Call, loss: FinalLoss) -> str:
         """Go on without what a call was to bring; says why that is too much, and is empty where it is not."""
         # Several variations of one image that the API does not take are one refusal; so is one that was asked for anew.
         varied = (call.label, call.source or call.parent)

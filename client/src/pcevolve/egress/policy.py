@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 from pcevolve.egress.address import Address
 from pcevolve.egress.answers import LONGEST_NAME, check_size, follow, is_same_model
-from pcevolve.egress.losses import Loss, Outcome, find_loss, is_dead
+from pcevolve.egress.losses import FinalLoss, Outcome, find_loss, is_dead
 from pcevolve.egress.transport import Outgoing
 from pcevolve.errors import EgressError, OtherModelError, ProviderError, printable
 from pcevolve.providers.dialect import Dialect, Output, WireRequest, find_misstatements
@@ -113,11 +113,11 @@ class Policy:
         errors = [each for each in made if isinstance(each, ProviderError)]
         return [b"" if isinstance(each, ProviderError) else each for each in made], next(iter(errors), None)
 
-    def find_loss(self, outcomes: Sequence[Outcome]) -> Loss | None:
+    def find_loss(self, outcomes: Sequence[Outcome]) -> FinalLoss | None:
         """Tell whether what came of the attempts at a call is final for it; see ``losses.find_loss``."""
         return find_loss(outcomes, self._fault_of)
 
-    def is_borne(self, loss: Loss) -> bool:
+    def is_borne(self, loss: FinalLoss) -> bool:
         """True if the run goes on without what is lost: an answer was of this request, and not of the API."""
         return loss.is_borne(self._proven)
 

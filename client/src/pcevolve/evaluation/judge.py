@@ -29,7 +29,7 @@ IntArray: TypeAlias = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Judge:
+class Evaluator:
     """Sees images as features, and trains a classifier on them.
 
     Attributes:
@@ -108,7 +108,7 @@ def redraw_all(trainings: Mapping[str, Training], names: Iterable[str]) -> dict[
     }
 
 
-def find_redrawing(judges: Sequence[Judge]) -> Judge:
+def find_redrawing(judges: Sequence[Evaluator]) -> Evaluator:
     """The judge that says how far a control differs from draw to draw: a head, which is trained in no time.
 
     It may have voted: nobody chose a control.
@@ -156,10 +156,10 @@ class AccuracyTest(PrivateFigures):
     labels: tuple[str, ...]
     features: Features
     targets: NDArray[np.int64]
-    judge: Judge
+    judge: Evaluator
 
     @classmethod
-    def on(cls, held_out: PrivateDataset, judge: Judge) -> AccuracyTest:
+    def on(cls, held_out: PrivateDataset, judge: Evaluator) -> AccuracyTest:
         """Prepare the test: let a judge look at held-out images."""
         return cls(held_out.labels, judge.look(held_out.items), held_out.targets, judge)
 
@@ -178,7 +178,7 @@ class AccuracyTest(PrivateFigures):
 
 
 @dataclass(frozen=True, repr=False)
-class Verdict(PrivateFigures):
+class EvaluatorAccuracy(PrivateFigures):
     """One classifier, trained several times; private.
 
     Attributes:
@@ -192,7 +192,7 @@ class Verdict(PrivateFigures):
     confusion: tuple[tuple[int, ...], ...]
 
     @classmethod
-    def of(cls, said: Sequence[IntArray], truth: IntArray, labels: Sequence[str]) -> Verdict:
+    def of(cls, said: Sequence[IntArray], truth: IntArray, labels: Sequence[str]) -> EvaluatorAccuracy:
         """Summarise predictions.
 
         Args:

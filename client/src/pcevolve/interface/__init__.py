@@ -32,7 +32,7 @@ from pcevolve.public.figures import format_loss, in_full
 from pcevolve.public.options import AS_KEYWORDS, spell_as
 from pcevolve.public.plan import PublicPlan
 from pcevolve.publish.dataset import export_run, summarise
-from pcevolve.publish.loss import Loss
+from pcevolve.publish.loss import PrivacyLoss
 from pcevolve.selectors.planner import BudgetPlan
 from pcevolve.session.finished.whole import carry_out
 from pcevolve.session.first.pricing import PlannedRun, price, tabulate_plan
@@ -213,7 +213,7 @@ class Result:
         promised = (
             "no guarantee"
             if self.epsilon is None
-            else Loss.of(self.plan, self._run.manifest.guarantee.events).say(digits=4)
+            else PrivacyLoss.of(self.plan, self._run.manifest.guarantee.events).say(digits=4)
         )
         if self.plan.promised_secrecy is not None:
             said += f"listed secrets {self.plan.promised_secrecy.words}; "

@@ -22,7 +22,7 @@ from pcevolve.ledger.entries import Enrolment, Entries, Payment
 from pcevolve.ledger.others import PriorRuns
 from pcevolve.ledger.refusals import spell_insecure, spell_over_lifetime, spell_over_run, spell_raising
 from pcevolve.privacy import Budget, Event
-from pcevolve.public.parts import Earlier
+from pcevolve.public.parts import PriorReleases
 from pcevolve.public.release import Choice, Query, Receipt
 
 
@@ -252,7 +252,7 @@ class Account:
         with self.entries.store.reading():
             return self._others.find_events_on_secret(self.run.terms.secrets)
 
-    def earlier(self) -> Earlier:
+    def earlier(self) -> PriorReleases:
         """Return the noisy runs that the same provider has seen, on whatever data: ``PriorRuns.earlier``."""
         with self.entries.store.reading():
             return self._others.earlier()

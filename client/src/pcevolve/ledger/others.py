@@ -17,10 +17,10 @@ from urllib.parse import urlsplit
 from pcevolve.dp.accountants import merge
 from pcevolve.errors import LedgerError
 from pcevolve.ledger.entries import Enrolment, Entries, Listed
-from pcevolve.ledger.overlap import Exposure, Reach, bound_group, compute_exposures
+from pcevolve.ledger.overlap import Exposure, Overlap, bound_group, compute_exposures
 from pcevolve.ledger.units import SINGLE, RunUnits, among
 from pcevolve.privacy import Event
-from pcevolve.public.parts import Earlier
+from pcevolve.public.parts import PriorReleases
 
 NAMED = 4
 """Runs that a refusal names."""
@@ -52,7 +52,7 @@ class PriorRuns:
         ids = self.entries.run_ids()
         return [self._enrolment(run_id) for run_id in ids if run_id != self.run.run_id]
 
-    def earlier(self) -> Earlier:
+    def earlier(self) -> PriorReleases:
         """Noisy runs that the same provider has seen, on whatever data.
 
         Returns:
@@ -63,14 +63,14 @@ class PriorRuns:
         groups = [_group(self.run, run) for run in runs]
         # One unknown group leaves no sum at all: leaving that run out would print too small a figure.
         if None in groups:
-            return Earlier(releases=len(runs), events=None)
+            return PriorReleases(releases=len(runs), events=None)
         events = (
             event.on_group(size * run.terms.group)
             for run, size in zip(runs, groups, strict=True)
             for event in self.entries.events(run.run_id)
             if size is not None
         )
-        return Earlier(releases=len(runs), events=merge(events))
+        return PriorReleases(releases=len(runs), events=merge(events))
 
     def find_affected(self) -> AffectedUnits:
         """Find the subjects that this run concerns, and the other runs that touch them and count."""
@@ -79,7 +79,7 @@ class PriorRuns:
         # Runs that paid nothing belong here too: they may be the only ones that say whose two images are.
         units = {run.run_id: self.entries.read_units(run) for run in enrolled}
         promising = [units[run.run_id] for run in counted]
-        reach = Reach.of(self._units, promising, list(units.values()))
+        reach = Overlap.of(self._units, promising, list(units.values()))
         touching = tuple(run for run in counted if reach.touches(units[run.run_id].partition))
         return AffectedUnits(self.entries, self.run, reach, touching)
 
@@ -136,7 +136,7 @@ class AffectedUnits:
 
     entries: Entries
     run: Enrolment
-    reach: Reach
+    reach: Overlap
     others: tuple[Enrolment, ...]
 
     @property

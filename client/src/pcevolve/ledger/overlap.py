@@ -21,7 +21,7 @@ nobody declared it,
 Under replace-one an image that a neighbour lacks is one exchanged for nothing. That moves no sum and no utility by more
 than an exchange for another image does.
 
-**Whom a run concerns** (``Reach``): the subjects that share an image with one of its units, or bear the name of one.
+**Whom a run concerns** (``Overlap``): the subjects that share an image with one of its units, or bear the name of one.
 
 **Claim.** Suppose that no subject was over its limit before a run, and that the run pays only while all subjects that
 it concerns stay within it. Then no subject is over its limit after the run.
@@ -74,7 +74,7 @@ class Exposure:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Reach:
+class Overlap:
     """The subjects that a run concerns: single images, then named ones, each kind in the order of its numbers.
 
     Attributes:
@@ -94,7 +94,7 @@ class Reach:
     kinds: tuple[str, ...]
 
     @classmethod
-    def of(cls, mine: RunUnits, promising: Sequence[RunUnits], enrolled: Sequence[RunUnits]) -> Reach:
+    def of(cls, mine: RunUnits, promising: Sequence[RunUnits], enrolled: Sequence[RunUnits]) -> Overlap:
         """Find the subjects.
 
         Args:
@@ -129,7 +129,7 @@ class Reach:
 
 
 def compute_exposures(
-    reach: Reach, runs: Sequence[RunUnits], relation: Relation, done: Mapping[str, Hashable]
+    reach: Overlap, runs: Sequence[RunUnits], relation: Relation, done: Mapping[str, Hashable]
 ) -> list[Exposure]:
     """Size the groups that change with each subject, without subjects that are no worse off than another.
 
@@ -178,11 +178,11 @@ def _most_changed(named: bool, relation: Relation) -> int:
     return 2 if named and relation == "add-remove" else 1
 
 
-def _of_singles(reach: Reach, partition: UnitPartition, relation: Relation) -> IntArray:
+def _of_singles(reach: Overlap, partition: UnitPartition, relation: Relation) -> IntArray:
     return among(reach.singles, partition.images) * bound_group(1, partition.named, relation)
 
 
-def _of_named(reach: Reach, partition: UnitPartition, relation: Relation) -> IntArray:
+def _of_named(reach: Overlap, partition: UnitPartition, relation: Relation) -> IntArray:
     subject, unit = _find_touched(reach, partition)
     total = len(reach.names)
     count = np.bincount(subject, minlength=total)
@@ -196,7 +196,7 @@ def _of_named(reach: Reach, partition: UnitPartition, relation: Relation) -> Int
     return np.where(mixed & (reach.most > 0), declared, count)
 
 
-def _find_touched(reach: Reach, partition: UnitPartition) -> tuple[IntArray, IntArray]:
+def _find_touched(reach: Overlap, partition: UnitPartition) -> tuple[IntArray, IntArray]:
     """Every subject with every unit that it touches."""
     found_at = np.minimum(np.searchsorted(partition.images, reach.owned), len(partition.images) - 1)
     there = partition.images[found_at] == reach.owned
@@ -205,7 +205,7 @@ def _find_touched(reach: Reach, partition: UnitPartition) -> tuple[IntArray, Int
     return pairs // units, pairs % units
 
 
-def _require_bounds(reach: Reach, count: IntArray, mixed: NDArray[np.bool_], relation: Relation) -> None:
+def _require_bounds(reach: Overlap, count: IntArray, mixed: NDArray[np.bool_], relation: Relation) -> None:
     undeclared = mixed & (reach.most == 0)
     if relation == "add-remove" and undeclared.any():
         kind = reach.kinds[int(np.argmax(undeclared))]

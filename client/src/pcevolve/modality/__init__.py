@@ -51,7 +51,7 @@ class CandidateCheck:
 
 
 @dataclass(frozen=True)
-class Shown:
+class RenderedImages:
     """Something that a provider sent, as pages show it: a small ``jpeg``, or a whole ``text``; else empty."""
 
     jpeg: bytes = b""

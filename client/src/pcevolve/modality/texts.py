@@ -21,7 +21,7 @@ from pcevolve.modality import (
     CandidateCheck,
     Item,
     Look,
-    Shown,
+    RenderedImages,
     UnreadableError,
 )
 from pcevolve.public.modality import Kind
@@ -170,9 +170,9 @@ class TextMedium:
         same: NDArray[np.bool_] = (kept == signature).all(axis=1)
         return same
 
-    def show(self, data: bytes, wanted: Look | None = None) -> Shown:
+    def show(self, data: bytes, wanted: Look | None = None) -> RenderedImages:
         """The text."""
-        return Shown(text=read_text(data) or "")
+        return RenderedImages(text=read_text(data) or "")
 
     def open(
         self, path: Path, wanted: Look | None = None, window: tuple[float, float] | None = None

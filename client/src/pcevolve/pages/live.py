@@ -29,7 +29,7 @@ from pcevolve.public.figures import format_loss
 from pcevolve.public.modality import Kind
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.words import summarise_prompts
-from pcevolve.publish.loss import Loss
+from pcevolve.publish.loss import PrivacyLoss
 from pcevolve.publish.promises import list_events, list_marks
 from pcevolve.transcript import RunReader
 from pcevolve.transcript.bodies import Bodies
@@ -53,7 +53,7 @@ class Standing:
 
 
 @dataclass(frozen=True)
-class Sheet:
+class LiveSheet:
     """Some images or texts of one class, and the prompt of its first ones."""
 
     label: str
@@ -62,7 +62,7 @@ class Sheet:
 
 
 @dataclass(frozen=True)
-class Release:
+class LiveRelease:
     """The figures of one receipt, in words."""
 
     iteration: int
@@ -83,7 +83,7 @@ def write_preview(run: RunReader, doubt: str = "") -> Path:
     """
     plan = run.require_plan()
     sheets = [
-        Sheet(label, _picture_all(run, plan, digests), summarise_prompts(plan.first_prompts(label)))
+        LiveSheet(label, _picture_all(run, plan, digests), summarise_prompts(plan.first_prompts(label)))
         for label, digests in list_opening(run, plan).items()
     ]
     content = {
@@ -141,7 +141,7 @@ def _under_way(run: RunReader, plan: PublicPlan) -> dict[str, object]:
         "total": sum(call.count for call in plan.calls.values()),
         # The meter is of what --epsilon limits; the words begin with what holds for everybody.
         "spent": epsilon(events, plan.delta) if plan.secure else None,
-        "spent_text": Loss.of(plan, events).say(budget, symbol=""),
+        "spent_text": PrivacyLoss.of(plan, events).say(budget, symbol=""),
         "budget": budget,
         "releases": list(_releases(run, plan)),
         "kinds": {kind: counts[kind] for kind in ALL_KINDS if kind in counts},
@@ -150,7 +150,7 @@ def _under_way(run: RunReader, plan: PublicPlan) -> dict[str, object]:
     }
 
 
-def _releases(run: RunReader, plan: PublicPlan) -> Iterator[Release]:
+def _releases(run: RunReader, plan: PublicPlan) -> Iterator[LiveRelease]:
     """The receipts, the newest first."""
     events: list[Event] = []
     rows = []
@@ -163,12 +163,12 @@ def _releases(run: RunReader, plan: PublicPlan) -> Iterator[Release]:
             or "none: it follows from earlier ones"
         )
         what = f"{named} {plan.modality.kind}s chosen" if receipt.iteration else LOOK
-        spent = format_loss(Loss.of(plan, events).epsilon) if plan.secure else "INSECURE"
-        rows.append(Release(receipt.iteration, what, mechanisms, spent))
+        spent = format_loss(PrivacyLoss.of(plan, events).epsilon) if plan.secure else "INSECURE"
+        rows.append(LiveRelease(receipt.iteration, what, mechanisms, spent))
     return reversed(rows)
 
 
-def _sheets(run: RunReader, plan: PublicPlan, iteration: int) -> Iterator[Sheet]:
+def _sheets(run: RunReader, plan: PublicPlan, iteration: int) -> Iterator[LiveSheet]:
     """The newest images of each class, as they came; those of the round before fill up what has not come yet."""
     shown = min(SHOWN, MOST_SHOWN // min(len(plan.labels), CLASSES))
     for label in plan.labels[:CLASSES]:
@@ -179,7 +179,7 @@ def _sheets(run: RunReader, plan: PublicPlan, iteration: int) -> Iterator[Sheet]
             if len(digests) >= shown:
                 break
         pictures = (_picture(plan.modality.kind, run.bodies.folder, each) for each in digests[-shown:])
-        yield Sheet(label, tuple(pictures))
+        yield LiveSheet(label, tuple(pictures))
 
 
 @lru_cache(maxsize=2 * MOST_SHOWN)

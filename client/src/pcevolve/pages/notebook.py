@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from pcevolve.pages.rendering import PagePicture, compile_page, make_picture
-from pcevolve.publish.loss import Loss
+from pcevolve.publish.loss import PrivacyLoss
 from pcevolve.transcript.reader import FinishedRun
 
 ROWS = 20
@@ -15,7 +15,7 @@ TILES = 12
 
 
 @dataclass(frozen=True)
-class Row:
+class NotebookRow:
     """Some released images of a class."""
 
     label: str
@@ -39,7 +39,7 @@ def render_notebook(run: FinishedRun) -> str:
         "images": len(run.manifest.files),
         "epsilon": None
         if guarantee.epsilon_spent is None
-        else Loss.of(run.plan, guarantee.events).say(symbol="ε = "),
+        else PrivacyLoss.of(run.plan, guarantee.events).say(symbol="ε = "),
         "guarantee": guarantee,
         "rows": list(_rows(run)),
         "left_out": max(0, len(run.plan.labels) - ROWS),
@@ -48,11 +48,11 @@ def render_notebook(run: FinishedRun) -> str:
     return compile_page("notebook", run.plan.modality.kind).render(content)
 
 
-def _rows(run: FinishedRun) -> Iterator[Row]:
+def _rows(run: FinishedRun) -> Iterator[NotebookRow]:
     release = run.record.layout.release
     for label in run.plan.labels[:ROWS]:
         paths = [each.path for each in run.manifest.files if each.label == label]
         small = (
             make_picture(run.plan.modality.kind, (release / path).read_bytes()) for path in paths[:TILES]
         )
-        yield Row(label, len(paths), tuple(each for each in small if each))
+        yield NotebookRow(label, len(paths), tuple(each for each in small if each))

@@ -25,7 +25,7 @@ from pcevolve.transcript.traffic import (
 
 
 @dataclass(frozen=True)
-class Origin:
+class ImageOrigin:
     """The attempt whose answer brought an image, and the image's name if it has one.
 
     An image of the release that a run starts from has attempt 0, which there is not.
@@ -47,7 +47,7 @@ class CarriedImage:
     """
 
     digest: str
-    origin: Origin | None
+    origin: ImageOrigin | None
     reason: Reason | None = None
 
     @property
@@ -69,7 +69,7 @@ class ToldPrompt:
         prompt: The plan's prompt by which it had been made.
     """
 
-    origin: Origin
+    origin: ImageOrigin
     prompt: str
     reason: Reason
 
@@ -85,9 +85,9 @@ class Reasons:
 
     carried: dict[int, tuple[CarriedImage, ...]] = field(default_factory=dict)
     told: dict[int, ToldPrompt] = field(default_factory=dict)
-    brought: dict[int, tuple[Origin, ...]] = field(default_factory=dict)
-    named: dict[str, Origin] = field(default_factory=dict)
-    _arrived: dict[str, Origin] = field(default_factory=dict)
+    brought: dict[int, tuple[ImageOrigin, ...]] = field(default_factory=dict)
+    named: dict[str, ImageOrigin] = field(default_factory=dict)
+    _arrived: dict[str, ImageOrigin] = field(default_factory=dict)
 
     @classmethod
     def of(cls, traffic: Traffic) -> Reasons:
@@ -95,7 +95,7 @@ class Reasons:
         reasons = cls()
         state = None if traffic.plan is None else RunState(traffic.plan)
         for each in () if traffic.plan is None else chain(*list_start(traffic.plan).values()):
-            reasons.named[each.id] = Origin(each.digest, 0, "", each.id)
+            reasons.named[each.id] = ImageOrigin(each.digest, 0, "", each.id)
         for step in traffic.steps:
             match step:
                 case Attempt():
@@ -159,7 +159,7 @@ class Reasons:
         """Take note of the images in an answer, which have no names yet."""
         files = () if attempt.answer is None else attempt.answer.body.files
         self.brought[attempt.number] = tuple(
-            Origin(each, attempt.number, attempt.sent.slot) for each in files
+            ImageOrigin(each, attempt.number, attempt.sent.slot) for each in files
         )
         for each in self.brought[attempt.number]:
             self._arrived.setdefault(each.digest, each)
@@ -172,7 +172,7 @@ class Reasons:
         if state is not None:
             state.note_outputs(outputs.slot, outputs.digests)
         named = tuple(
-            Origin(digest, last.number, outputs.slot, last.call.output(index))
+            ImageOrigin(digest, last.number, outputs.slot, last.call.output(index))
             for index, digest in enumerate(outputs.digests)
         )
         self.brought[last.number] = named

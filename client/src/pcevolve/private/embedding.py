@@ -46,7 +46,7 @@ class Shown(Sequence[DecodedImage]):
 
     def __repr__(self) -> str:
         """Nothing about the images, their number included."""
-        return "Shown"
+        return "RenderedImages"
 
     def __len__(self) -> int:
         return len(self.images)

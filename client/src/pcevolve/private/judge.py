@@ -27,7 +27,7 @@ from pcevolve.private.dataset import PrivateDataset
 from pcevolve.private.embedding import embed_images
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import WITHHELD, Candidate, Query, Receipt
-from pcevolve.selectors import Measurement, PrivateEmbeddings, Scene
+from pcevolve.selectors import Measurement, PrivateEmbeddings, SelectionInput
 from pcevolve.selectors.choosing import Chooser, Rendition, choose_renditions, name_choice
 from pcevolve.selectors.scene import join_scenes
 from pcevolve.selectors.sums import release_appearance
@@ -141,13 +141,15 @@ class PrivateJudge:
         return self.account.pay(query, (event,), draw)
 
     def _draw(
-        self, private: PrivateEmbeddings, scenes: tuple[Scene, ...], pool: Pool, events: Events
+        self, private: PrivateEmbeddings, scenes: tuple[SelectionInput, ...], pool: Pool, events: Events
     ) -> Paid:
         measured = self.chooser.selector.measure(private, join_scenes(scenes), events, self.noise)
         # Bytes go into the ledger in the same transaction, or a crash could leave a receipt without what it measured.
         return self._pay(measured, scenes, pool, save(dict(measured)))
 
-    def _pay(self, measured: Measurement, scenes: Sequence[Scene], pool: Pool, memory: bytes) -> Paid:
+    def _pay(
+        self, measured: Measurement, scenes: Sequence[SelectionInput], pool: Pool, memory: bytes
+    ) -> Paid:
         choices, values = self.chooser.choose(measured, scenes, pool)
         return Paid(choices, memory, values)
 

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from pcevolve.privacy import Budget
 from pcevolve.public import requests, settings
 from pcevolve.public.modality import Images, Modality, Texts, images_of, texts_of
-from pcevolve.public.parts import Confinement, Earlier, Exact, Library, Secrecy, Start
+from pcevolve.public.parts import Confinement, Exact, Library, PriorReleases, Secrecy, Start
 from pcevolve.public.words import (
     TEMPLATE,
     TEXT_TEMPLATE,
@@ -88,7 +88,7 @@ class PlanFields(BaseModel):
     image_hosts: requests.ImageHosts = ()
     noise: Literal["os-csprng", "INSECURE-seeded"] = "os-csprng"
     forgets_insecure: bool = False
-    earlier: Earlier = Earlier()
+    earlier: PriorReleases = PriorReleases()
     library: Library | None = None
     exact: Annotated[Exact | None, Field(exclude_if=lambda said: said is None)] = (
         None  # in the provider's words

@@ -37,7 +37,7 @@ class _Part(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
 
-class Earlier(_Part):
+class PriorReleases(_Part):
     """The releases that the same provider had seen before this run, as far as the ledger knew when it began.
 
     It counts all runs with noise that had paid for something and sent it to that provider, **on whatever data**: which

@@ -20,7 +20,7 @@ from pcevolve.public.plan import PublicPlan
 
 
 @dataclass(frozen=True)
-class Loss:
+class PrivacyLoss:
     """Privacy loss of events at a run's δ.
 
     Attributes:

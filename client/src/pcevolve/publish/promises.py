@@ -12,7 +12,7 @@ from pcevolve.public.modality import OWN_DEGREE, reword_for
 from pcevolve.public.parts import Library, LicenceFile, Start
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Receipt, count_rounds
-from pcevolve.publish.loss import Loss
+from pcevolve.publish.loss import PrivacyLoss
 from pcevolve.selectors.method import Method
 from pcevolve.transcript.records import Guarantee, ReleasedImage
 
@@ -71,7 +71,7 @@ def state_guarantee(plan: PublicPlan, method: Method, receipts: Iterable[Receipt
     """The promise, as plan, method and receipts give it."""
     events = list_events(plan, sorted(receipts, key=lambda receipt: receipt.iteration))
     # None and not a number: no ε of seeded noise is true, and somebody would quote it.
-    loss = Loss.of(plan, events).round_up(plan.budget.epsilon) if plan.secure else None
+    loss = PrivacyLoss.of(plan, events).round_up(plan.budget.epsilon) if plan.secure else None
     return Guarantee(
         epsilon_budget=float(plan.budget.epsilon),
         epsilon_spent=None if loss is None else loss.epsilon,

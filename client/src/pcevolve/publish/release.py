@@ -26,7 +26,7 @@ from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Candidate, Chosen, Receipt
 from pcevolve.public.settings import Form
 from pcevolve.public.usefulness import Assessment
-from pcevolve.publish.loss import Loss, state_cumulative_loss
+from pcevolve.publish.loss import PrivacyLoss, state_cumulative_loss
 from pcevolve.publish.promises import (
     NO_GUARANTEE,
     describe_library,
@@ -288,7 +288,7 @@ def _state_promise(release: Release) -> str:
     in_all = state_cumulative_loss(plan, events)
     more = f"\n\n{in_all}" if in_all else ""
     opening = f"{state_promise(plan)}\n\n" if state_promise(plan) else ""
-    loss = Loss(promised.epsilon_spent, promised.epsilon_drawn, plan.unit)
+    loss = PrivacyLoss(promised.epsilon_spent, promised.epsilon_drawn, plan.unit)
     return (
         f"{opening}{loss.say(symbol='epsilon = ')}, delta = {in_full(plan.delta)}, neighbour relation "
         f"`{plan.relation}`, privacy unit: one {plan.unit}.\nMethod `{release.method.name}`: "

@@ -22,7 +22,7 @@ from pcevolve.public.plan import PublicPlan
 from pcevolve.selectors import control, means
 from pcevolve.selectors.method import Method, first_selection
 from pcevolve.selectors.rounds import Scope
-from pcevolve.selectors.scene import Measurement, PrivateEmbeddings, Scene, Selector
+from pcevolve.selectors.scene import Measurement, PrivateEmbeddings, SelectionInput, Selector
 
 __all__ = [
     "AUTO",
@@ -30,8 +30,8 @@ __all__ = [
     "Measurement",
     "Method",
     "PrivateEmbeddings",
-    "Scene",
     "Scope",
+    "SelectionInput",
     "Selector",
     "choose_delta",
     "find_method",

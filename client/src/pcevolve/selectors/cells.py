@@ -34,7 +34,7 @@ from pcevolve.selectors.rounds import Scope, gaussian_once
 from pcevolve.selectors.scene import (
     Measurement,
     PrivateEmbeddings,
-    Scene,
+    SelectionInput,
     deviation,
     moving_vote,
     require_mechanism,
@@ -61,7 +61,9 @@ class Cells:
     record would change what all of them count.
     """
 
-    def measure(self, private: PrivateEmbeddings, scene: Scene, events: Events, noise: Noise) -> Measurement:
+    def measure(
+        self, private: PrivateEmbeddings, scene: SelectionInput, events: Events, noise: Noise
+    ) -> Measurement:
         """Count, and add noise.
 
         Returns:
@@ -79,14 +81,14 @@ class Cells:
         noisy = noise.gaussian(f"{scene.key}/cells", count_votes(votes, weights, around), sigma)
         return {"cells": round_to_noise_scale(noisy, sigma), "anchors": sizes}
 
-    def pick(self, measured: Measurement, scene: Scene) -> tuple[IntArray, ...]:
+    def pick(self, measured: Measurement, scene: SelectionInput) -> tuple[IntArray, ...]:
         """The best of each class by count of its cell over candidates in it, with public Gumbel noise, each once."""
         anchors = find_anchors(scene, measured["anchors"])
         parts = np.split(measured["cells"], np.cumsum([len(each) for each in anchors])[:-1])
         of_classes = enumerate(zip(parts, anchors, strict=True))
         return tuple(_best(part, own, scene, target) for target, (part, own) in of_classes)
 
-    def could_measure(self, measured: Measurement, scene: Scene, events: Events) -> bool:
+    def could_measure(self, measured: Measurement, scene: SelectionInput, events: Events) -> bool:
         """True for a number without idle digits for each cell of all classes."""
         sizes = _sizes(scene)
         cells = sum(len(each) for each in find_anchors(scene, sizes))
@@ -96,12 +98,12 @@ class Cells:
         step = idle_step(deviation(single_event(events), histogram_sensitivity(scene.relation)))
         return is_rounded_to(measured["cells"], step)
 
-    def is_picked(self, measured: Measurement, scene: Scene, picked: Sequence[IntArray]) -> bool:
+    def is_picked(self, measured: Measurement, scene: SelectionInput, picked: Sequence[IntArray]) -> bool:
         """True if these are the picks of ``pick``."""
         return all(map(np.array_equal, self.pick(measured, scene), picked))
 
 
-def _best(cells: FloatArray, anchors: FloatArray, scene: Scene, target: int) -> IntArray:
+def _best(cells: FloatArray, anchors: FloatArray, scene: SelectionInput, target: int) -> IntArray:
     pool, entrants = scene.pools[target], scene.entrants(target)
     usable = np.flatnonzero(np.isfinite(anchors).all(axis=1))
     near = entrants % len(cells)  # where none of the first candidates can be used
@@ -130,7 +132,7 @@ def nearest_anchors(
     return np.concatenate([known, searched])
 
 
-def find_anchors(scene: Scene, sizes: Sequence[int] | IntArray) -> tuple[FloatArray, ...]:
+def find_anchors(scene: SelectionInput, sizes: Sequence[int] | IntArray) -> tuple[FloatArray, ...]:
     """Of each class, around what there is a cell, float64 ``(cells, d)``: its first candidates, or centres of groups.
 
     Args:
@@ -147,7 +149,7 @@ def _group(first: FloatArray, count: int) -> FloatArray:
     return find_centres(usable, count) if len(usable) else first[:count]
 
 
-def _sizes(scene: Scene) -> IntArray:
+def _sizes(scene: SelectionInput) -> IntArray:
     return np.array([len(pool) for pool in scene.pools], dtype=np.int64)
 
 

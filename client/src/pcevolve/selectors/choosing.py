@@ -25,7 +25,7 @@ from pcevolve.modality.images.appearance import AS_IS, MATCHED, Appearance, aver
 from pcevolve.public.calls import Call
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Candidate, Choice, Chosen, Receipt
-from pcevolve.selectors import Measurement, Scene, Selector
+from pcevolve.selectors import Measurement, SelectionInput, Selector
 from pcevolve.selectors.means import distance_to_released_means
 
 Rendition: TypeAlias = Appearance | None
@@ -64,14 +64,16 @@ class Chooser:
     _embedded: dict[tuple[str, Rendition], FloatArray] = field(default_factory=dict)
     _appearing: dict[str, Appearance | None] = field(default_factory=dict)
     _shown: list[Rendition] = field(default_factory=list)
-    _latest: list[tuple[int, Pool, list[Rendition], tuple[Scene, ...]]] = field(default_factory=list)
+    _latest: list[tuple[int, Pool, list[Rendition], tuple[SelectionInput, ...]]] = field(default_factory=list)
 
     def common_appearance(self, pool: Pool) -> Appearance:
         """Mean appearance of the candidates of all classes."""
         shown = [each.digest for of_class in pool.candidates.values() for each in of_class]
         return average_appearance([self._appearance(digest) for digest in shown])
 
-    def scenes(self, iteration: int, pool: Pool, renditions: Iterable[Rendition]) -> tuple[Scene, ...]:
+    def scenes(
+        self, iteration: int, pool: Pool, renditions: Iterable[Rendition]
+    ) -> tuple[SelectionInput, ...]:
         """Return the selector's input: one scene for each rendition; the latest two stay, with what they computed."""
         wanted = list(renditions)
         for known, shown, seen, scenes in self._latest:
@@ -109,7 +111,7 @@ class Chooser:
         self._latest.clear()
 
     def choose(
-        self, measured: Measurement, scenes: Sequence[Scene], pool: Pool
+        self, measured: Measurement, scenes: Sequence[SelectionInput], pool: Pool
     ) -> tuple[tuple[Choice, ...], tuple[float, ...]]:
         """Choose by a measurement; of two renditions, in the one whose picks lie nearer to what was measured.
 
@@ -128,7 +130,9 @@ class Chooser:
         named = zip(self.plan.labels, best, strict=True)
         return tuple(name_choice(label, pool.candidates, indices) for label, indices in named), values
 
-    def follows(self, measured: Measurement, scenes: Sequence[Scene], pool: Pool, receipt: Receipt) -> bool:
+    def follows(
+        self, measured: Measurement, scenes: Sequence[SelectionInput], pool: Pool, receipt: Receipt
+    ) -> bool:
         """True if a receipt's choices are those of ``choose``, where another machine may have rounded otherwise."""
         picked = [_indices(pool.candidates[label], receipt.of(label)) for label in self.plan.labels]
         if any(len(indices) != scenes[0].wanted for indices in picked):
@@ -159,9 +163,9 @@ class Chooser:
         rows = np.array([self._embedded[each, rendition] for each in digests], dtype=np.float64)
         return rows.reshape(len(images), self.encoder.dimension)
 
-    def _scene(self, iteration: int, pool: Pool, rendition: Rendition) -> Scene:
+    def _scene(self, iteration: int, pool: Pool, rendition: Rendition) -> SelectionInput:
         plan = self.plan
-        return Scene(
+        return SelectionInput(
             labels=plan.labels,
             pools=tuple(self._embed(pool.candidates[label], pool.views, rendition) for label in plan.labels),
             wanted=plan.wanted(iteration),

@@ -16,7 +16,7 @@ from pcevolve.dp.mechanisms import FloatArray
 from pcevolve.geometry.distances import IntArray, distances, find_firsts_of_equals
 from pcevolve.geometry.ruler import Ruler
 from pcevolve.privacy import Events
-from pcevolve.selectors.scene import Measurement, Scene
+from pcevolve.selectors.scene import Measurement, SelectionInput
 
 
 def has_shape(measured: Measurement, form: Mapping[str, tuple[type, tuple[int, ...]]]) -> bool:
@@ -30,7 +30,7 @@ def has_shape(measured: Measurement, form: Mapping[str, tuple[type, tuple[int, .
     )
 
 
-def are_entrants(drawn: NDArray[np.int64], scene: Scene) -> bool:
+def are_entrants(drawn: NDArray[np.int64], scene: SelectionInput) -> bool:
     """True if draws of each class, the first axis, are candidates that could be drawn."""
     return all(
         bool(np.isin(each, scene.entrants(target)).all()) for target, each in enumerate(np.atleast_1d(drawn))
@@ -80,7 +80,7 @@ class Order:
         return counted[: len(of)]
 
 
-def surround(scene: Scene, target: int, winner: int, ruler: Ruler) -> IntArray:
+def surround(scene: SelectionInput, target: int, winner: int, ruler: Ruler) -> IntArray:
     """A drawn candidate and the others of its class that are nearest to it, until there are enough.
 
     For draws that name one candidate where several are wanted. Public: the pool decides all but the winner. Where
@@ -94,7 +94,7 @@ def surround(scene: Scene, target: int, winner: int, ruler: Ruler) -> IntArray:
     return np.resize(np.append(winner, others[np.argsort(near, kind="stable")]), scene.wanted)
 
 
-def is_surrounded(scene: Scene, target: int, winner: int, picked: IntArray, ruler: Ruler) -> bool:
+def is_surrounded(scene: SelectionInput, target: int, winner: int, picked: IntArray, ruler: Ruler) -> bool:
     """True if picks could be those of ``surround``: a drawn candidate and the nearest others of its class."""
     others = scene.entrants(target)
     others = others[others != winner]
@@ -114,7 +114,7 @@ def is_surrounded(scene: Scene, target: int, winner: int, picked: IntArray, rule
 class Drawn:
     """``pick`` and the auditor's questions for selectors that measure one ``chosen`` candidate of each class."""
 
-    def pick(self, measured: Measurement, scene: Scene) -> tuple[IntArray, ...]:
+    def pick(self, measured: Measurement, scene: SelectionInput) -> tuple[IntArray, ...]:
         """The drawn candidates; where several per class are wanted, with their nearest neighbours in the pool.
 
         One draw per class and round is what the budget is spent on, so the others can only be alike, not chosen.
@@ -124,12 +124,12 @@ class Drawn:
             surround(scene, target, int(each), ruler) for target, each in enumerate(measured["chosen"])
         )
 
-    def could_measure(self, measured: Measurement, scene: Scene, events: Events) -> bool:
+    def could_measure(self, measured: Measurement, scene: SelectionInput, events: Events) -> bool:
         """True for one candidate of each class that could be drawn."""
         form = {"chosen": (np.int64, (len(scene.labels),))}
         return has_shape(measured, form) and are_entrants(measured["chosen"], scene)
 
-    def is_picked(self, measured: Measurement, scene: Scene, picked: Sequence[IntArray]) -> bool:
+    def is_picked(self, measured: Measurement, scene: SelectionInput, picked: Sequence[IntArray]) -> bool:
         """True if these are the drawn candidates and their nearest neighbours, rounding aside."""
         ruler = scene.ruler(measured)
         return all(

@@ -20,7 +20,7 @@ from pcevolve.selectors.rounds import Scope, exponential_per_class
 from pcevolve.selectors.scene import (
     Measurement,
     PrivateEmbeddings,
-    Scene,
+    SelectionInput,
     WorstCase,
     require_mechanism,
     single_event,
@@ -68,7 +68,9 @@ class Contrastive(Drawn):
     classes, so the draws compose.
     """
 
-    def measure(self, private: PrivateEmbeddings, scene: Scene, events: Events, noise: Noise) -> Measurement:
+    def measure(
+        self, private: PrivateEmbeddings, scene: SelectionInput, events: Events, noise: Noise
+    ) -> Measurement:
         """Draw a candidate of each class by its utility.
 
         Returns:
@@ -86,7 +88,7 @@ class Contrastive(Drawn):
         ]
         return {"chosen": np.array(drawn, dtype=np.int64)}
 
-    def scores(self, private: PrivateEmbeddings, scene: Scene) -> list[tuple[IntArray, FloatArray]]:
+    def scores(self, private: PrivateEmbeddings, scene: SelectionInput) -> list[tuple[IntArray, FloatArray]]:
         """Of each class, the candidates that may be drawn and their utilities; all of it private."""
         centres = class_centres(private, scene)
         scored = []
@@ -99,7 +101,7 @@ class Contrastive(Drawn):
         return scored
 
 
-def class_centres(private: PrivateEmbeddings, scene: Scene) -> FloatArray:
+def class_centres(private: PrivateEmbeddings, scene: SelectionInput) -> FloatArray:
     """Mean embedding of each class, float64 ``(classes, d)``; a unit counts once, however many images it has."""
     for target, label in enumerate(scene.labels):
         if not (private.targets == target).any():

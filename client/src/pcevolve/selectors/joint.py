@@ -26,7 +26,7 @@ from pcevolve.selectors.rounds import Scope, exponential_draws
 from pcevolve.selectors.scene import (
     Measurement,
     PrivateEmbeddings,
-    Scene,
+    SelectionInput,
     moving_vote,
     require_mechanism,
     single_event,
@@ -51,7 +51,9 @@ class Joint(Drawn):
     a round, all blocks together, is η-bounded-range under ``add-remove`` and 2η under ``replace-one``.
     """
 
-    def measure(self, private: PrivateEmbeddings, scene: Scene, events: Events, noise: Noise) -> Measurement:
+    def measure(
+        self, private: PrivateEmbeddings, scene: SelectionInput, events: Events, noise: Noise
+    ) -> Measurement:
         """Draw a tuple of each block by its votes.
 
         Returns:
@@ -67,7 +69,7 @@ class Joint(Drawn):
         return {"chosen": chosen}
 
 
-def draw_ballots(scene: Scene) -> list[tuple[IntArray, IntArray]]:
+def draw_ballots(scene: SelectionInput) -> list[tuple[IntArray, IntArray]]:
     """Random blocks of classes and the tuples that stand for election in each; public.
 
     Returns:
@@ -80,7 +82,7 @@ def draw_ballots(scene: Scene) -> list[tuple[IntArray, IntArray]]:
 
 
 def sum_votes_for_tuples(
-    private: PrivateEmbeddings, scene: Scene, block: IntArray, tuples: IntArray
+    private: PrivateEmbeddings, scene: SelectionInput, block: IntArray, tuples: IntArray
 ) -> FloatArray:
     """V: the votes of the block's images for each tuple, without noise, float64 ``(tuples,)``: private."""
     totals, shares = np.zeros(len(tuples)), private.shares

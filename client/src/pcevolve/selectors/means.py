@@ -26,7 +26,7 @@ from pcevolve.selectors.consistency import Order, has_shape, repeats
 from pcevolve.selectors.control import best_tenth
 from pcevolve.selectors.method import Method, Schedule, Sensitivity, always
 from pcevolve.selectors.rounds import Scope, gaussian_once
-from pcevolve.selectors.scene import Measurement, PrivateEmbeddings, Scene, moving_vote
+from pcevolve.selectors.scene import Measurement, PrivateEmbeddings, SelectionInput, moving_vote
 from pcevolve.selectors.sums import choose_release
 
 BEST_SHARE = 0.1
@@ -41,7 +41,9 @@ STRAY = 2.0**50
 class Means:
     """Class means are released once, by ``sums.AtOnce`` or ``sums.CentreFirst``; every choice is post-processing."""
 
-    def measure(self, private: PrivateEmbeddings, scene: Scene, events: Events, noise: Noise) -> Measurement:
+    def measure(
+        self, private: PrivateEmbeddings, scene: SelectionInput, events: Events, noise: Noise
+    ) -> Measurement:
         """Release class means in the public frame ``centre, axes`` that is stored with them; see ``means_of``.
 
         One event pays for all sums at once; two pay for a centre and for deviations from it. With no budget at all, a
@@ -52,11 +54,11 @@ class Means:
         released = choose_release(frame, scene, events).release(private, noise)
         return {"centre": frame.centre, "axes": np.ascontiguousarray(frame.axes), **released}
 
-    def pick(self, measured: Measurement, scene: Scene) -> tuple[IntArray, ...]:
+    def pick(self, measured: Measurement, scene: SelectionInput) -> tuple[IntArray, ...]:
         """Of each class, different candidates that are like its released mean, and not all alike."""
         return tuple(self._choose(measured, scene, target) for target in range(len(scene.labels)))
 
-    def could_measure(self, measured: Measurement, scene: Scene, events: Events) -> bool:
+    def could_measure(self, measured: Measurement, scene: SelectionInput, events: Events) -> bool:
         """True for means of all classes, without idle digits, in the public frame as this or another machine has it."""
         frame = scene.coordinates
         width, most = frame.axes.shape
@@ -75,11 +77,11 @@ class Means:
             return False
         return frame.resembles(measured["centre"], measured["axes"])
 
-    def is_picked(self, measured: Measurement, scene: Scene, picked: Sequence[IntArray]) -> bool:
+    def is_picked(self, measured: Measurement, scene: SelectionInput, picked: Sequence[IntArray]) -> bool:
         """Candidates that are like their released mean, each as far as any from those before it, rounding aside."""
         return all(self._follows(measured, scene, target, each) for target, each in enumerate(picked))
 
-    def _follows(self, measured: Measurement, scene: Scene, target: int, picked: IntArray) -> bool:
+    def _follows(self, measured: Measurement, scene: SelectionInput, target: int, picked: IntArray) -> bool:
         entrants, points = _project(measured, scene, target)
         squared = squared_distances(points, aims_of(measured))
         ruler = scene.ruler(measured)
@@ -93,7 +95,7 @@ class Means:
             points, order, order.are_among(most), indices, ruler
         )
 
-    def _choose(self, measured: Measurement, scene: Scene, target: int) -> IntArray:
+    def _choose(self, measured: Measurement, scene: SelectionInput, target: int) -> IntArray:
         entrants, points = _project(measured, scene, target)
         ruler = scene.ruler(measured)
         order = rank(squared_distances(points, aims_of(measured)), target, ruler)
@@ -101,14 +103,14 @@ class Means:
         return np.resize(entrants[best[spread(points[best], scene.wanted, ruler)]], scene.wanted)
 
 
-def _project(measured: Measurement, scene: Scene, target: int) -> tuple[IntArray, FloatArray]:
+def _project(measured: Measurement, scene: SelectionInput, target: int) -> tuple[IntArray, FloatArray]:
     """A class's candidates that can be chosen, int64 ``(n,)``, and their points, float64 ``(n, k)``."""
     entrants = scene.entrants(target)
     points = project(scene.pools[target][entrants], measured["centre"], measured["axes"])
     return entrants, np.nan_to_num(points)  # where none can be used, all are alike
 
 
-def _count_best(scene: Scene, entrants: int) -> int:
+def _count_best(scene: SelectionInput, entrants: int) -> int:
     """Candidates among which diversity decides."""
     return min(max(scene.wanted, math.ceil(BEST_SHARE * entrants)), entrants)
 
@@ -132,7 +134,9 @@ def aims_of(measured: Measurement) -> FloatArray:
     return np.asarray(measured["middle"] + measured["deviations"] / DEVIATION_RADIUS)
 
 
-def distance_to_released_means(measured: Measurement, scene: Scene, picked: Sequence[IntArray]) -> float:
+def distance_to_released_means(
+    measured: Measurement, scene: SelectionInput, picked: Sequence[IntArray]
+) -> float:
     """Mean distance of picks to the released means of their classes; of two renditions, the nearer one is better."""
     gaps = [
         squared_distances(project(pool[rows], measured["centre"], measured["axes"]), mean[None])

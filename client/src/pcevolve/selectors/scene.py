@@ -80,7 +80,7 @@ class PrivateEmbeddings:
 
 
 @dataclass(frozen=True, eq=False)
-class Scene:
+class SelectionInput:
     """One round's question; all of it is public.
 
     Attributes:
@@ -180,7 +180,7 @@ class WorstCase:
 
 
 @lru_cache(maxsize=2)  # run and audit ask for the latest again, and its coordinates take a decomposition
-def join_scenes(scenes: tuple[Scene, ...]) -> Scene:
+def join_scenes(scenes: tuple[SelectionInput, ...]) -> SelectionInput:
     """One question about several renditions of the same candidates, each of which is a row of its own."""
     if len(scenes) == 1:
         return scenes[0]
@@ -191,7 +191,9 @@ def join_scenes(scenes: tuple[Scene, ...]) -> Scene:
 class Selector(Protocol):
     """A way to choose candidates: what it asks of the private data, and what it makes of the answer."""
 
-    def measure(self, private: PrivateEmbeddings, scene: Scene, events: Events, noise: Noise) -> Measurement:
+    def measure(
+        self, private: PrivateEmbeddings, scene: SelectionInput, events: Events, noise: Noise
+    ) -> Measurement:
         """Look at the private data, once: the only access, paid for by ``events``.
 
         Raises:
@@ -200,7 +202,7 @@ class Selector(Protocol):
         """
         ...
 
-    def pick(self, measured: Measurement, scene: Scene) -> tuple[IntArray, ...]:
+    def pick(self, measured: Measurement, scene: SelectionInput) -> tuple[IntArray, ...]:
         """Choose by a measurement: public post-processing, the same for the same arguments.
 
         Returns:
@@ -208,7 +210,7 @@ class Selector(Protocol):
         """
         ...
 
-    def could_measure(self, measured: Measurement, scene: Scene, events: Events) -> bool:
+    def could_measure(self, measured: Measurement, scene: SelectionInput, events: Events) -> bool:
         """True if what is public in a measurement on record could be what ``measure`` released.
 
         Args:
@@ -216,7 +218,7 @@ class Selector(Protocol):
         """
         ...
 
-    def is_picked(self, measured: Measurement, scene: Scene, picked: Sequence[IntArray]) -> bool:
+    def is_picked(self, measured: Measurement, scene: SelectionInput, picked: Sequence[IntArray]) -> bool:
         """True if these are the picks of ``pick``, where another machine may have rounded otherwise."""
         ...
 

@@ -20,7 +20,7 @@ from pcevolve.privacy import Event, Events, Relation
 from pcevolve.selectors.scene import (
     Measurement,
     PrivateEmbeddings,
-    Scene,
+    SelectionInput,
     deviation,
     require_mechanism,
     single_event,
@@ -50,7 +50,7 @@ class AtOnce:
     """
 
     frame: Frame
-    scene: Scene
+    scene: SelectionInput
     event: Event
 
     def release(self, private: PrivateEmbeddings, noise: Noise) -> Measurement:
@@ -94,7 +94,7 @@ class CentreFirst:
     """
 
     frame: Frame
-    scene: Scene
+    scene: SelectionInput
     events: Events
 
     def release(self, private: PrivateEmbeddings, noise: Noise) -> Measurement:
@@ -163,7 +163,7 @@ class CentreFirst:
         )
 
 
-def choose_release(frame: Frame, scene: Scene, events: Events) -> AtOnce | CentreFirst:
+def choose_release(frame: Frame, scene: SelectionInput, events: Events) -> AtOnce | CentreFirst:
     """The form in which means are released, which the number of events says.
 
     Raises:
@@ -205,7 +205,7 @@ def clip(points: FloatArray, radius: float) -> FloatArray:
     return np.asarray(points * np.minimum(1.0, radius / np.maximum(norms, 1e-300))[:, None])
 
 
-def typical_by_class(frame: Frame, scene: Scene) -> FloatArray:
+def typical_by_class(frame: Frame, scene: SelectionInput) -> FloatArray:
     """Mean point of each class's candidates, float64 ``(classes, k)``; public."""
     return np.array([typical(frame.points(pool)) for pool in scene.pools])
 

@@ -20,7 +20,7 @@ from pcevolve.public.release import Candidate, Chosen, Receipt
 from pcevolve.public.usefulness import DIGITS, Assessment
 from pcevolve.selectors.choosing import Chooser, choose_renditions
 from pcevolve.selectors.means import aims_of, means_of
-from pcevolve.selectors.scene import Measurement, Scene, join_scenes
+from pcevolve.selectors.scene import Measurement, SelectionInput, join_scenes
 from pcevolve.selectors.sums import CentreFirst
 
 SIGNIFICANT = 4
@@ -111,7 +111,7 @@ def find_figures(
     return Figures(*found, *agree_by_words(measured, words, scene.ruler(measured)))
 
 
-def classes_apart(measured: Measurement, scene: Scene, events: Events) -> float | None:
+def classes_apart(measured: Measurement, scene: SelectionInput, events: Events) -> float | None:
     """Return the distance of two released class means, in standard deviations of the noise on each of them.
 
     The root of the mean squared distance over all pairs of the ``C`` classes. Noise alone makes that square ``2 k`` in
@@ -134,7 +134,7 @@ def classes_apart(measured: Measurement, scene: Scene, events: Events) -> float 
 
 
 def distance(
-    measured: Measurement, scene: Scene, events: Events, points: Sequence[FloatArray]
+    measured: Measurement, scene: SelectionInput, events: Events, points: Sequence[FloatArray]
 ) -> float | None:
     """Mean distance of a dataset's images to their class, in clip radii; None without images.
 

@@ -34,14 +34,14 @@ from pcevolve.selectors.rounds import (
 from pcevolve.selectors.scene import (
     Measurement,
     PrivateEmbeddings,
-    Scene,
+    SelectionInput,
     deviation,
     moving_vote,
     require_mechanism,
     single_event,
 )
 
-Query: TypeAlias = Callable[[PrivateEmbeddings, Scene], FloatArray]
+Query: TypeAlias = Callable[[PrivateEmbeddings, SelectionInput], FloatArray]
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,9 @@ class Votes:
 
     ranked: bool = False
 
-    def measure(self, private: PrivateEmbeddings, scene: Scene, events: Events, noise: Noise) -> Measurement:
+    def measure(
+        self, private: PrivateEmbeddings, scene: SelectionInput, events: Events, noise: Noise
+    ) -> Measurement:
         """Count votes, and units if that is paid for, and add noise.
 
         Returns:
@@ -74,7 +76,7 @@ class Votes:
             measured[name] = round_to_noise_scale(noisy, sigma)
         return measured
 
-    def pick(self, measured: Measurement, scene: Scene) -> tuple[IntArray, ...]:
+    def pick(self, measured: Measurement, scene: SelectionInput) -> tuple[IntArray, ...]:
         """Draw parents with replacement, by noisy votes less H; at random where nothing is left. Or the best of them.
 
         Source: Lin et al. 2024, Algorithm 1, lines 6-8 and Algorithm 2, line 7; Xie et al. 2024, Algorithm 1.
@@ -82,7 +84,7 @@ class Votes:
         parts = _by_class(measured["votes"], scene)
         return tuple(self._parents(part, scene, target) for target, part in enumerate(parts))
 
-    def could_measure(self, measured: Measurement, scene: Scene, events: Events) -> bool:
+    def could_measure(self, measured: Measurement, scene: SelectionInput, events: Events) -> bool:
         """True for a number without idle digits for each candidate of all classes, and each class if asked."""
         sizes = {"counts": len(scene.labels), "votes": int(_starts(scene)[-1])}
         paid = {name: event for (name, _), event in zip(self._queries(events), events, strict=True)}
@@ -92,11 +94,11 @@ class Votes:
         steps = {name: idle_step(deviation(event, sensitivity)) for name, event in paid.items()}
         return all(is_rounded_to(measured[name], step) for name, step in steps.items())
 
-    def is_picked(self, measured: Measurement, scene: Scene, picked: Sequence[IntArray]) -> bool:
+    def is_picked(self, measured: Measurement, scene: SelectionInput, picked: Sequence[IntArray]) -> bool:
         """True if these are the picks of ``pick``: votes and public randomness decide, and no rounding."""
         return all(map(np.array_equal, self.pick(measured, scene), picked))
 
-    def histogram(self, private: PrivateEmbeddings, scene: Scene) -> FloatArray:
+    def histogram(self, private: PrivateEmbeddings, scene: SelectionInput) -> FloatArray:
         """Votes for every candidate of every class, without noise: private; of L2 norm 1 for each unit."""
         votes = cast_votes(private, scene)
         return count_votes(votes, private.norm_shares(votes), scene)
@@ -108,7 +110,7 @@ class Votes:
         # From the end: a single event is the votes', whatever else a round could have paid for.
         return (("counts", count_units), ("votes", self.histogram))[-len(events) :]
 
-    def _parents(self, votes: FloatArray, scene: Scene, target: int) -> IntArray:
+    def _parents(self, votes: FloatArray, scene: SelectionInput, target: int) -> IntArray:
         entrants = scene.entrants(target)
         # After the noise, so H costs nothing; negative counts would be no probabilities.
         kept = np.maximum(votes[entrants] - scene.threshold, 0.0)
@@ -127,7 +129,9 @@ class ExponentialVotes:
     that bounded range and counts the draws per class.
     """
 
-    def measure(self, private: PrivateEmbeddings, scene: Scene, events: Events, noise: Noise) -> Measurement:
+    def measure(
+        self, private: PrivateEmbeddings, scene: SelectionInput, events: Events, noise: Noise
+    ) -> Measurement:
         """Draw by the votes.
 
         Returns:
@@ -144,20 +148,20 @@ class ExponentialVotes:
                 chosen[target, draw] = entrants[noise.exponential(f"{key}/{draw}", part[entrants], rate)]
         return {"chosen": chosen}
 
-    def pick(self, measured: Measurement, scene: Scene) -> tuple[IntArray, ...]:
+    def pick(self, measured: Measurement, scene: SelectionInput) -> tuple[IntArray, ...]:
         """The drawn candidates, in the order of the draws, and from the first again where more are wanted."""
         return tuple(np.resize(drawn, scene.wanted) for drawn in measured["chosen"])
 
-    def could_measure(self, measured: Measurement, scene: Scene, events: Events) -> bool:
+    def could_measure(self, measured: Measurement, scene: SelectionInput, events: Events) -> bool:
         """True for as many candidates of each class as were paid for, all of which could be drawn."""
         form = {"chosen": (np.int64, (len(scene.labels), single_event(events).count))}
         return has_shape(measured, form) and are_entrants(measured["chosen"], scene)
 
-    def is_picked(self, measured: Measurement, scene: Scene, picked: Sequence[IntArray]) -> bool:
+    def is_picked(self, measured: Measurement, scene: SelectionInput, picked: Sequence[IntArray]) -> bool:
         """True if these are the picks of ``pick``: the draws decide, and no rounding."""
         return all(map(np.array_equal, self.pick(measured, scene), picked))
 
-    def histogram(self, private: PrivateEmbeddings, scene: Scene) -> FloatArray:
+    def histogram(self, private: PrivateEmbeddings, scene: SelectionInput) -> FloatArray:
         """Votes for every candidate of every class, without noise: private; adding up to 1 for each unit.
 
         Each image has one vote, whatever the scene says: with q of them the sensitivity would be q times as large.
@@ -165,12 +169,12 @@ class ExponentialVotes:
         return count_votes(cast_votes(private, scene, count=1), private.shares, scene)
 
 
-def count_units(private: PrivateEmbeddings, scene: Scene) -> FloatArray:
+def count_units(private: PrivateEmbeddings, scene: SelectionInput) -> FloatArray:
     """Units of each class, float64 ``(classes,)``, without noise: private. A unit of several images adds 1 in all."""
     return np.bincount(private.targets, private.shares, minlength=len(scene.labels)).astype(np.float64)
 
 
-def cast_votes(private: PrivateEmbeddings, scene: Scene, count: int | None = None) -> IntArray:
+def cast_votes(private: PrivateEmbeddings, scene: SelectionInput, count: int | None = None) -> IntArray:
     """The candidates that each image votes for, int64 ``(images, q)``: indices into all pools, class after class.
 
     q is ``count``, or what the scene says; or as many candidates as the smallest class can use.
@@ -186,17 +190,17 @@ def cast_votes(private: PrivateEmbeddings, scene: Scene, count: int | None = Non
     return votes
 
 
-def count_votes(votes: IntArray, shares: FloatArray, scene: Scene) -> FloatArray:
+def count_votes(votes: IntArray, shares: FloatArray, scene: SelectionInput) -> FloatArray:
     """Sums by candidate of the shares, float64 ``(images,)``, that each of an image's votes counts."""
     each = np.repeat(shares, votes.shape[1])
     return np.asarray(np.bincount(votes.ravel(), each, minlength=_starts(scene)[-1]), dtype=np.float64)
 
 
-def _by_class(values: FloatArray, scene: Scene) -> list[FloatArray]:
+def _by_class(values: FloatArray, scene: SelectionInput) -> list[FloatArray]:
     return np.split(values, _starts(scene)[1:-1])
 
 
-def _starts(scene: Scene) -> IntArray:
+def _starts(scene: SelectionInput) -> IntArray:
     return np.cumsum([0, *map(len, scene.pools)])
 
 

@@ -11,7 +11,7 @@ from pcevolve.errors import DeclinedError, UsageError
 from pcevolve.public.calls import Call
 from pcevolve.public.dialects import Advice
 from pcevolve.public.plan import PublicPlan
-from pcevolve.publish.loss import Loss
+from pcevolve.publish.loss import PrivacyLoss
 from pcevolve.publish.promises import list_assumptions
 from pcevolve.screen import Fact
 from pcevolve.selectors import find_method, list_paid_events
@@ -130,7 +130,7 @@ def list_doubts(plan: PublicPlan) -> Iterator[str]:
     paid, method = list_paid_events(plan), find_method(plan.method)
     if not paid:
         return
-    loss = Loss.of(plan, paid)
+    loss = PrivacyLoss.of(plan, paid)
     if loss.epsilon > LARGE_EPSILON:
         yield (
             f"--epsilon {float(plan.budget.epsilon):g} allows {loss.say()}, which hides almost nothing "

@@ -20,7 +20,7 @@ from pcevolve.public.parts import Secrecy
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Receipt
 from pcevolve.public.usefulness import Assessment
-from pcevolve.publish.loss import ALARMS, Loss, count_found_members, find_folder_events
+from pcevolve.publish.loss import ALARMS, PrivacyLoss, count_found_members, find_folder_events
 from pcevolve.publish.promises import (
     NO_GUARANTEE,
     describe_library,
@@ -140,7 +140,7 @@ def _price(plan: PublicPlan, paid: Sequence[Event]) -> str:
     if not paid:
         return "nothing is spent"
     change = "exchanged for another" if plan.relation == "replace-one" else "more or less"
-    loss, found = Loss.of(plan, paid).say(), count_found_members(find_folder_events(plan, paid))
+    loss, found = PrivacyLoss.of(plan, paid).say(), count_found_members(find_folder_events(plan, paid))
     promised = f"{loss} at delta {in_full(plan.delta)}, for one {plan.unit} {change}"
     return f"{promised}: who wrongly accuses {ALARMS} of 100 outsiders finds at most {found} of 100 members"
 
@@ -171,7 +171,7 @@ def _say_spent(plan: PublicPlan, receipts: Sequence[Receipt]) -> str:
     """Say what was spent, or what the run protects where no ε says it."""
     events = [event for receipt in receipts for event in receipt.events]
     budget = float(plan.budget.epsilon)
-    spent = Loss.of(plan, events).say(budget) if plan.secure else f"INSECURE, no of epsilon {budget:g}"
+    spent = PrivacyLoss.of(plan, events).say(budget) if plan.secure else f"INSECURE, no of epsilon {budget:g}"
     return f"{spent} is spent"
 
 
@@ -239,7 +239,7 @@ SETS = {
 def _say_loss(summary: Mapping[str, Any]) -> str:
     if summary["epsilon_spent"] is None:
         return str(summary.get("promise", "no guarantee: see the warning"))
-    loss = Loss.read(summary).say(summary["epsilon_budget"])
+    loss = PrivacyLoss.read(summary).say(summary["epsilon_budget"])
     return f"{loss} was spent (delta {in_full(summary['delta'])}, {summary['relation']})"
 
 

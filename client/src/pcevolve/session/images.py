@@ -44,7 +44,7 @@ from pcevolve.session.private_data import (
 )
 
 if TYPE_CHECKING:
-    from pcevolve.evaluation.judge import Features, Judge
+    from pcevolve.evaluation.judge import Evaluator, Features
     from pcevolve.evaluation.labelled import Labelled
 
 
@@ -193,13 +193,13 @@ def list_judges() -> list[str]:
     return [*filter(is_fetched, PREFERRED), STRANGER, BUNDLED]
 
 
-def make_stranger(quick: bool = False) -> Judge:
+def make_stranger(quick: bool = False) -> Evaluator:
     """The network, or with ``quick`` one that takes a quarter of its steps."""
     from pcevolve.evaluation.heads import QUICK_STEPS, train_cnn
-    from pcevolve.evaluation.judge import Judge
+    from pcevolve.evaluation.judge import Evaluator
 
     train = partial(train_cnn, steps=QUICK_STEPS) if quick else train_cnn
-    return Judge(STRANGER, voted=False, look=_pixels, train=train)
+    return Evaluator(STRANGER, voted=False, look=_pixels, train=train)
 
 
 def _pixels(images: Iterable[Item | None]) -> Features:

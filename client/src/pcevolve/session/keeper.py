@@ -21,7 +21,7 @@ from pcevolve.ledger.ledger import Account, Ledger
 from pcevolve.public.calls import Call
 from pcevolve.public.dialects import find_abilities
 from pcevolve.public.modality import reword_for
-from pcevolve.public.parts import Confinement, Earlier
+from pcevolve.public.parts import Confinement, PriorReleases
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Candidate, Chosen, Query, Receipt
 from pcevolve.screen import Fact, lay_out_facts
@@ -98,7 +98,7 @@ class Keeper:
         self._record = KnownRecord()
         self._begun: PublicPlan | None = None
         self._run_id = ""
-        self._earlier: Earlier = NOTHING_EARLIER
+        self._earlier: PriorReleases = NOTHING_EARLIER
         self._account: Account | None = None
         self._plan: PublicPlan | None = None
         self._selection: _Selection | None = None

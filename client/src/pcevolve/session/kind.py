@@ -13,7 +13,7 @@ from pcevolve.public.modality import Kind
 
 if TYPE_CHECKING:
     from pcevolve.config.config import RunConfig
-    from pcevolve.evaluation.judge import Judge
+    from pcevolve.evaluation.judge import Evaluator
     from pcevolve.evaluation.labelled import Labelled
     from pcevolve.privacy import Budget
     from pcevolve.private import ProgressCallback
@@ -99,7 +99,7 @@ class KindOfRun(Protocol):
         """Names of judges where nobody names any."""
         ...
 
-    def make_stranger(self, quick: bool = False) -> Judge:
+    def make_stranger(self, quick: bool = False) -> Evaluator:
         """The judge that is no encoder; ``quick`` where somebody waits for it."""
         ...
 

@@ -26,18 +26,18 @@ from pcevolve.public.declared import validate
 from pcevolve.public.dialects import Advice, ModelSize
 from pcevolve.public.fields import PlanFields
 from pcevolve.public.methods import SecretEvolution
-from pcevolve.public.parts import Earlier, Exact, Library, Secrecy
+from pcevolve.public.parts import Exact, Library, PriorReleases, Secrecy
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.requests import MOST_AT_ONCE, is_nearby
 from pcevolve.public.settings import UNKNOWN_LICENCE
 from pcevolve.public.words import TEMPLATE, USUAL
-from pcevolve.publish.loss import Loss
+from pcevolve.publish.loss import PrivacyLoss
 from pcevolve.selectors.method import AppearanceMode, Method, Schedule, first_selection
 from pcevolve.session.checked import refuse_options, require_ledger
 from pcevolve.session.components import Components
 from pcevolve.session.kind import load_kind
 
-NOTHING_EARLIER = Earlier()
+NOTHING_EARLIER = PriorReleases()
 STRENGTHS = ("strengths", "strength_start", "strength_end")
 _FIELDS = {
     "encoder_weights": "weights",
@@ -53,7 +53,7 @@ def resolve_plan(
     components: Components,
     run_id: str,
     size: ModelSize,
-    earlier: Earlier = NOTHING_EARLIER,
+    earlier: PriorReleases = NOTHING_EARLIER,
     library: Library | None = None,
     advice: Advice | None = None,
     graded: bool = True,
@@ -370,7 +370,7 @@ def open_account(components: Components, plan: PublicPlan, ledger: Ledger, recor
 def _limit(components: Components, plan: PublicPlan) -> Limits:
     """The run's limits, and what all of it costs a unit of the folder where its units are drawn from one."""
     events = [event for each in components.method.plan_events(plan).values() for event in each]
-    whole = Loss.of(plan, events).epsilon
+    whole = PrivacyLoss.of(plan, events).epsilon
     drawn = plan.subsample is not None and isfinite(whole)
     return replace(components.limits, folder=Fraction(whole)) if drawn else components.limits
 

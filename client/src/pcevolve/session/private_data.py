@@ -19,7 +19,7 @@ from pcevolve.public.dialects import find_abilities
 from pcevolve.public.figures import parse_epsilon
 from pcevolve.public.options import spell_flag
 from pcevolve.public.words import choose_labels
-from pcevolve.publish.loss import Loss
+from pcevolve.publish.loss import PrivacyLoss
 from pcevolve.selectors import AUTO, Scope, choose_delta, find_method, resolve_method
 from pcevolve.session.progress import error_console
 
@@ -179,7 +179,7 @@ def price_subsample(settings: RunConfig, classes: int, shots: int) -> str:
     method, _ = resolve_method(own.name, budget, scope, None)
     scope = replace(scope, iterations=method.iterations(own.iterations, budget, scope))
     planned = plan(budget, method, scope, own.calibration)
-    return Loss(planned.epsilon_folder, planned.epsilon_total, "unit").say()
+    return PrivacyLoss(planned.epsilon_folder, planned.epsilon_total, "unit").say()
 
 
 def _advise_check(settings: RunConfig) -> str:

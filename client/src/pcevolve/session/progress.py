@@ -33,7 +33,7 @@ from pcevolve.public.calls import Call
 from pcevolve.public.figures import format_loss
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Receipt
-from pcevolve.publish.loss import Loss
+from pcevolve.publish.loss import PrivacyLoss
 
 LINE_SECONDS = 10.0
 SLOW_DAY = 1.5
@@ -171,7 +171,7 @@ class RunProgress:
         place = (
             f"iteration {self._iteration}/{self._plan.iterations}" if self._plan.iterations else "candidates"
         )
-        loss = Loss.of(self._plan, self._events).epsilon
+        loss = PrivacyLoss.of(self._plan, self._events).epsilon
         told = f"ε {format_loss(loss, 3)} spent" if self._plan.secure else "INSECURE"
         stage = f"{self._title}: {place}, {told}"
         self._bar.update(self._task, completed=self._done, description=stage, left=left)
@@ -186,7 +186,7 @@ class RunProgress:
         self._progress()
 
     def _progress(self) -> Progress:
-        spent = Loss.of(self._plan, self._events).epsilon if self._plan.secure else None
+        spent = PrivacyLoss.of(self._plan, self._events).epsilon if self._plan.secure else None
         each = (self._last - self._began) / self._made if self._made else None
         iterations = self._plan.iterations
         found = Progress(self._done, self._total, self._iteration, iterations, spent, self._bill(), each)

@@ -39,7 +39,7 @@ from pcevolve.session.private_data import (
 from pcevolve.session.reaching import choose_fields
 
 if TYPE_CHECKING:
-    from pcevolve.evaluation.judge import Judge
+    from pcevolve.evaluation.judge import Evaluator
     from pcevolve.evaluation.labelled import Labelled
 
 
@@ -160,13 +160,13 @@ def list_judges() -> list[str]:
     return [STRANGER, WORDS]
 
 
-def make_stranger(quick: bool = False) -> Judge:
+def make_stranger(quick: bool = False) -> Evaluator:
     """The hashed words, with a head whose steps are few and the same for any number of texts."""
     from pcevolve.evaluation.heads import train_linear
-    from pcevolve.evaluation.judge import Judge
+    from pcevolve.evaluation.judge import Evaluator
     from pcevolve.evaluation.texts import hash_ngrams
 
-    return Judge(STRANGER, voted=False, look=hash_ngrams, train=train_linear)
+    return Evaluator(STRANGER, voted=False, look=hash_ngrams, train=train_linear)
 
 
 def find_copied_words(dataset: Labelled, private: Labelled) -> dict[str, object]:

@@ -121,7 +121,7 @@ class Bodies:
 
 
 @dataclass
-class Cut:
+class CutBody:
     """A body taken apart: its images, and its ``text`` with placeholders, None where that cannot be undone."""
 
     text: str | None = None
@@ -138,9 +138,9 @@ def _make_error(ref: BodyRef) -> TranscriptError:
     return TranscriptError(f"a recorded body is not what crossed the wire (sha256 {ref.sha256[:12]}…)")
 
 
-def cut(body: bytes) -> Cut:
+def cut(body: bytes) -> CutBody:
     """Take the images out of a body: the one way in which it is written down."""
-    taken = Cut()
+    taken = CutBody()
     form = _FORM.match(body)
     bare = (
         _cut_form(taken, body, form[1])
@@ -149,18 +149,18 @@ def cut(body: bytes) -> Cut:
         else _BASE64.sub(lambda match: _cut_word(taken, match), body, limits.MAX_BATCH)
     )
     if len(bare) > MOST_LOGGED_BYTES:
-        return Cut()
+        return CutBody()
     try:
         text = bare.decode("utf-8")
         # Put together again before it is believed: base64 has more than one
         # spelling, and forms more than one end of line.
         whole = _join(text, taken.files.__getitem__) == body
     except (UnicodeDecodeError, KeyError):  # the text itself looks like a placeholder: keep it whole instead
-        return Cut()
-    return Cut(text, taken.files) if whole else Cut()
+        return CutBody()
+    return CutBody(text, taken.files) if whole else CutBody()
 
 
-def _cut_word(taken: Cut, match: re.Match[bytes]) -> bytes:
+def _cut_word(taken: CutBody, match: re.Match[bytes]) -> bytes:
     try:
         data = base64.b64decode(match[2], validate=True)
         # Only what is an image by its first bytes: a long word of a prompt stays readable in the log.
@@ -170,13 +170,13 @@ def _cut_word(taken: Cut, match: re.Match[bytes]) -> bytes:
     return b'"' + match[1] + b"{{sha256:" + taken.take(data) + b'}}"'
 
 
-def _cut_form(taken: Cut, body: bytes, boundary: bytes) -> bytes:
+def _cut_form(taken: CutBody, body: bytes, boundary: bytes) -> bytes:
     """A multipart form with a placeholder for each of its files."""
     delimiter = b"\r\n--" + boundary
     return delimiter.join(_cut_part(taken, part) for part in body.split(delimiter))
 
 
-def _cut_part(taken: Cut, part: bytes) -> bytes:
+def _cut_part(taken: CutBody, part: bytes) -> bytes:
     head, blank, content = part.partition(b"\r\n\r\n")
     if not content or b"filename=" not in head:
         return part

@@ -15,7 +15,7 @@ from pcevolve.dp.attacks import most_true_positives
 from pcevolve.pages.reasons import TrafficTable
 from pcevolve.pages.report.brief import Brief
 from pcevolve.privacy import Event
-from pcevolve.public.parts import Earlier
+from pcevolve.public.parts import PriorReleases
 from pcevolve.transcript import RunReader
 from support.briefs import PAID, brief_of
 
@@ -62,12 +62,12 @@ def test_where_nothing_is_promised_or_paid_there_is_no_figure(
 
 def test_earlier_releases_to_the_provider_are_added_for_whom_all_of_them_concern(finished: Make):
     exact = 100 * stats.norm.cdf(stats.norm.ppf(0.05) + math.hypot(0.5, 1))
-    earlier = Earlier(releases=2, events=(Event("gaussian", "1"),))
+    earlier = PriorReleases(releases=2, events=(Event("gaussian", "1"),))
     root = finished()
     found = brief_of(root, PAID, earlier=earlier).odds
     assert found.together == f"For it the figure is {math.ceil(exact)} of 100."
     assert found.short == brief_of(root, PAID).odds.short
-    for unknown in (Earlier(), Earlier(releases=2, events=None)):
+    for unknown in (PriorReleases(), PriorReleases(releases=2, events=None)):
         assert brief_of(root, PAID, earlier=unknown).odds.together == ""
 
 

@@ -18,7 +18,7 @@ from pcevolve.pages.wire.folding import (
     MOST_FIELDS,
     MOST_VALUES,
     WHOLE,
-    Request,
+    FoldedRequest,
     group_requests,
     list_fields,
 )
@@ -100,8 +100,11 @@ def test_a_value_that_the_plan_did_not_give_is_seen_among_those_that_left(finish
 
 def test_what_is_not_listed_is_counted():
     wide = json.dumps({f"f{place:04d}": 1 for place in range(MOST_FIELDS + 3)})
-    many = [Request(attempt(number, json.dumps({"a": f"v{number}"}))) for number in range(1, MOST_VALUES + 6)]
-    assert group_requests([Request(attempt(1, wide))])[0].unlisted == 3
+    many = [
+        FoldedRequest(attempt(number, json.dumps({"a": f"v{number}"})))
+        for number in range(1, MOST_VALUES + 6)
+    ]
+    assert group_requests([FoldedRequest(attempt(1, wide))])[0].unlisted == 3
     (column,) = group_requests(many)[0].body
     assert (len(column.values), column.different) == (MOST_VALUES, MOST_VALUES + 5)
 
@@ -110,7 +113,7 @@ def test_what_is_not_listed_is_counted():
     st.lists(st.dictionaries(st.sampled_from("abc"), st.text(max_size=4) | st.integers(0, 9)), max_size=12)
 )
 def test_every_request_is_in_one_group_and_every_value_is_counted(bodies):
-    requests = [Request(attempt(number, json.dumps(body))) for number, body in enumerate(bodies, 1)]
+    requests = [FoldedRequest(attempt(number, json.dumps(body))) for number, body in enumerate(bodies, 1)]
     expected = Counter(tuple(body) or (WHOLE,) for body in bodies)
     values = {
         names: [len({str(body[name]) for body in bodies if tuple(body) == names}) for name in names]

@@ -13,7 +13,7 @@ from pcevolve.durable import write_private
 from pcevolve.egress.transport import Incoming
 from pcevolve.errors import ProviderRefusedError, UsageError
 from pcevolve.evaluation.labelled import Labelled
-from pcevolve.pages.report.charts import Chart, Value
+from pcevolve.pages.report.charts import Chart, FigureOverSeeds
 from pcevolve.session.finished import comparison
 from pcevolve.session.finished.comparison import PICTURES, Point, draw_curves, read_runs, write_page
 from pcevolve.session.owner import OwnerFolder
@@ -154,4 +154,4 @@ def test_only_from_three_runs_of_equal_settings_on_a_point_has_an_interval():
     first, second = list_titles(curve)
     assert (first.partition(" ± ")[0], second) == ("random, ε 4: 50.0%", "random, ε 8: 60.0%")
     assert [each.low != each.high for each in curve.marks(curve.series[0])] == [True, False]
-    assert Value.of(repeated).half is not None
+    assert FigureOverSeeds.of(repeated).half is not None

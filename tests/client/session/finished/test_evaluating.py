@@ -20,7 +20,7 @@ from pcevolve.cli.commands import app
 from pcevolve.cli.finished import _compare_classifier
 from pcevolve.errors import ClientError, DataError, ModelError, UsageError
 from pcevolve.evaluation.heads import Predict, Training
-from pcevolve.evaluation.judge import Accuracy, Judge
+from pcevolve.evaluation.judge import Accuracy, Evaluator
 from pcevolve.evaluation.labelled import Labelled
 from pcevolve.private.dataset import load_folder
 from pcevolve.public.plan import PublicPlan
@@ -315,7 +315,7 @@ def test_shuffled_labels_err_by_as_much_as_permutations_differ():
         made = Labelled(list(random.normal(size=(20, 3)) + 4 * order[:, None]), order)
         truth = np.arange(40) % 2
         test = Labelled(list(random.normal(size=(40, 3)) + 4 * truth[:, None]), truth)
-        own = Evaluation(Path(), ("a", "b"), made, [Judge("near", False, look, nearest)], test)
+        own = Evaluation(Path(), ("a", "b"), made, [Evaluator("near", False, look, nearest)], test)
         seen = {"dataset": (look(made.images), made.targets)}
         said = own._predict(0, seen, look(test.images))[0]["shuffled"]
         found = Accuracy.of([np.mean(each == truth) for each in said])

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from pcevolve.modality import FROM_PARQUET, CandidateCheck, Shown, UnreadableError
+from pcevolve.modality import FROM_PARQUET, CandidateCheck, RenderedImages, UnreadableError
 from pcevolve.modality.images.appearance import Appearance
 from pcevolve.modality.images.decoding import DecodedImage, decode_picture
 from pcevolve.modality.images.files import RejectedImageError, read_image
@@ -107,9 +107,9 @@ class ImageMedium:
         same: NDArray[np.bool_] = (gaps > SAME_LEVELS).sum(axis=1) <= SAME_BUT
         return same
 
-    def show(self, data: bytes, wanted: Appearance | None = None) -> Shown:
+    def show(self, data: bytes, wanted: Appearance | None = None) -> RenderedImages:
         """Show something that a provider sent to people; ``wanted`` is the appearance that it is given first."""
-        return Shown(jpeg=make_thumbnail(data, wanted) or b"")
+        return RenderedImages(jpeg=make_thumbnail(data, wanted) or b"")
 
     def open(
         self, path: Path, wanted: Appearance | None = None, window: Window | None = None

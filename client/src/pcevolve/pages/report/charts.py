@@ -19,7 +19,7 @@ from pcevolve.pages.reasons import TrafficTable
 from pcevolve.pages.rendering import spell_size
 from pcevolve.public.figures import format_chance
 from pcevolve.public.parts import Secrecy
-from pcevolve.publish.loss import Loss
+from pcevolve.publish.loss import PrivacyLoss
 from pcevolve.transcript.reader import FinishedRun
 
 WIDTH, HEIGHT = 400.0, 220.0  # units of the SVG's view box
@@ -32,7 +32,7 @@ FEWEST = 3
 
 
 @dataclass(frozen=True)
-class Value:
+class FigureOverSeeds:
     """A figure over seeds; ``half`` of its interval at ``LEVEL`` by Student's t is None for fewer than ``FEWEST``."""
 
     mean: float
@@ -40,7 +40,7 @@ class Value:
     seeds: int
 
     @classmethod
-    def of(cls, values: Sequence[float]) -> Value:
+    def of(cls, values: Sequence[float]) -> FigureOverSeeds:
         """Summarise at least one figure."""
         count, mean = len(values), float(np.mean(values))
         if count < FEWEST:
@@ -191,7 +191,9 @@ def sum_spent(run: FinishedRun) -> list[float]:
     """Privacy loss ε at the run's δ by the end of each iteration; a dataset that is selected belongs to the last."""
     last = run.plan.iterations
     paid = [(min(each.iteration, last), event) for each in run.record.receipts for event in each.events]
-    return [Loss.of(run.plan, [event for t, event in paid if t <= end]).epsilon for end in range(last + 1)]
+    return [
+        PrivacyLoss.of(run.plan, [event for t, event in paid if t <= end]).epsilon for end in range(last + 1)
+    ]
 
 
 def draw_curves(run: FinishedRun, traffic: TrafficTable, accuracy: Sequence[AccuracyPoint]) -> list[Chart]:

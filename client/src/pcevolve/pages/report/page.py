@@ -20,7 +20,7 @@ from pcevolve.pages.report.charts import AccuracyPoint, Protection, draw_curves,
 from pcevolve.pages.report.sheets import (
     ROWS,
     TILES_PER_ROW,
-    Row,
+    SheetRow,
     draw_sheets,
     show_beside,
     show_dataset,
@@ -31,7 +31,7 @@ from pcevolve.public.figures import format_factor, format_loss
 from pcevolve.public.modality import Described, Kind, reword_for
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import count_rounds
-from pcevolve.publish.loss import Loss, state_cumulative_loss
+from pcevolve.publish.loss import PrivacyLoss, state_cumulative_loss
 from pcevolve.publish.promises import (
     describe_library,
     state_promise,
@@ -50,8 +50,8 @@ CONTROL, SHOTS = "random control", "private shots"
 class Glance:
     """Above and below."""
 
-    before: Row
-    after: list[Row]
+    before: SheetRow
+    after: list[SheetRow]
     figures: tuple[tuple[str, str], ...]
     judge: str
     chance: str
@@ -157,7 +157,7 @@ def _content(run: FinishedRun, accuracy: Sequence[AccuracyPoint]) -> dict[str, A
         "guarantee": guarantee,
         "neighbours": RELATIONS[guarantee.relation].format(unit=guarantee.unit),
         "factor": None if guarantee.epsilon_spent is None else format_factor(guarantee.epsilon_spent),
-        "loss": Loss.of(plan, events).say(guarantee.epsilon_budget, symbol=""),
+        "loss": PrivacyLoss.of(plan, events).say(guarantee.epsilon_budget, symbol=""),
         "promise": state_promise(plan),
         "in_all": state_cumulative_loss(plan, events),
         "real_images": describe_library(plan.library) if plan.library else "",

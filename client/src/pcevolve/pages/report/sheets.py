@@ -59,7 +59,7 @@ class Tile:
 
 
 @dataclass(frozen=True)
-class Row:
+class SheetRow:
     """Some candidates of a class after an iteration."""
 
     title: str
@@ -73,7 +73,7 @@ class Sheet:
 
     label: str
     prompts: Shares
-    rows: tuple[Row, ...]
+    rows: tuple[SheetRow, ...]
 
 
 def draw_sheets(run: FinishedRun) -> list[Sheet]:
@@ -92,23 +92,23 @@ def draw_sheets(run: FinishedRun) -> list[Sheet]:
     ]
 
 
-def show_dataset(run: FinishedRun, label: str, title: str, count: int) -> Row:
+def show_dataset(run: FinishedRun, label: str, title: str, count: int) -> SheetRow:
     """Some of a class of the dataset, evenly spread over it."""
     plan = run.plan
     files = (each for each in run.manifest.files if each.label == label)
     whole = [Chosen(each.candidate, each.received_sha256) for each in files]
     named = [whole[place] for place in spread_evenly(len(whole), count)]
     tiles = _tiles(run, named, {}, count, find_released_appearance(run.receipts.values()))
-    return Row(title, f"method {plan.method}", tiles)
+    return SheetRow(title, f"method {plan.method}", tiles)
 
 
-def show_opening(run: FinishedRun, count: int) -> Row:
+def show_opening(run: FinishedRun, count: int) -> SheetRow:
     """The first of the provider's images, a class's after the other's: of names that say nothing, in no order."""
     by_label = [
         _outputs(run, [call for call in run.plan.opening if call.label == label]) for label in run.plan.labels
     ]
     mixed = [each for turn in zip_longest(*by_label) for each in turn if each is not None]
-    return Row("The words alone", "as they came", _tiles(run, mixed, {}, count))
+    return SheetRow("The words alone", "as they came", _tiles(run, mixed, {}, count))
 
 
 def spread_evenly(count: int, wanted: int) -> list[int]:
@@ -131,7 +131,7 @@ def show_beside(runs: Mapping[str, FinishedRun]) -> list[Sheet]:
     ]
 
 
-def _rows(run: FinishedRun, iterations: Sequence[int], label: str, per_row: int) -> Iterator[Row]:
+def _rows(run: FinishedRun, iterations: Sequence[int], label: str, per_row: int) -> Iterator[SheetRow]:
     """Populations that are shown, and the dataset where it is not the last of them."""
     plan = run.plan
     chosen = _list_sent_back(run, label)
@@ -145,13 +145,15 @@ def _rows(run: FinishedRun, iterations: Sequence[int], label: str, per_row: int)
         last = " (the dataset)" if t == plan.iterations and not chosen_last else ""
         shown = wanted if last else None
         how = _how(plan, t)
-        yield Row(title + last, how + (matched if last else ""), _tiles(run, named, chosen, per_row, shown))
+        yield SheetRow(
+            title + last, how + (matched if last else ""), _tiles(run, named, chosen, per_row, shown)
+        )
     if chosen_last:
         how = "selected from all rounds" if plan.selects else "what was chosen last, and variations of it"
         yield replace(show_dataset(run, label, "The dataset", per_row), how=how + matched)
     elif plan.more:
         extended = _outputs(run, [call for call in plan.extensions() if call.label == label])
-        yield Row(
+        yield SheetRow(
             "More of the dataset",
             "variations of the last round" + matched,
             _tiles(run, extended, {}, per_row, wanted),

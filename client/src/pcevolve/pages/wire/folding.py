@@ -110,7 +110,7 @@ Pair = tuple[str, str]
 
 
 @dataclass(frozen=True)
-class Request:
+class FoldedRequest:
     """A request and the attempts that left its very bytes; ``shown`` is the last usable one, which stands for all."""
 
     shown: Attempt
@@ -123,7 +123,7 @@ class Request:
 
 
 @dataclass(frozen=True)
-class Value:
+class FieldValue:
     """A field's content, and the number of the first request that had it."""
 
     parts: tuple[Part, ...]
@@ -131,7 +131,7 @@ class Value:
 
 
 @dataclass(frozen=True)
-class Column:
+class FieldColumn:
     """A field of several requests.
 
     Attributes:
@@ -140,12 +140,12 @@ class Column:
     """
 
     name: str
-    values: tuple[Value, ...]
+    values: tuple[FieldValue, ...]
     different: int
     span: tuple[int, int] | None = None
 
     @property
-    def images(self) -> tuple[Value, ...]:
+    def images(self) -> tuple[FieldValue, ...]:
         """The values that are one image each."""
         return tuple(each for each in self.values if len(each.parts) == 1 and each.parts[0].image)
 
@@ -169,8 +169,8 @@ class Group:
     requests: int
     attempts: int
     bytes_sent: int
-    body: tuple[Column, ...]
-    headers: tuple[Column, ...]
+    body: tuple[FieldColumn, ...]
+    headers: tuple[FieldColumn, ...]
     unlisted: int
 
     @property
@@ -181,19 +181,19 @@ class Group:
         return int(not any(part.image for each in self.body for value in each.values for part in value.parts))
 
     @property
-    def same(self) -> list[Column]:
+    def same(self) -> list[FieldColumn]:
         """Fields of the body that have one value in all of them."""
         return [each for each in self.body if each.different == 1]
 
     @property
-    def differing(self) -> list[Column]:
+    def differing(self) -> list[FieldColumn]:
         """Fields of the body in which they differ."""
         return [each for each in self.body if each.different > 1]
 
 
 def fold(
     steps: Iterable[Attempt | RecordedReceipt], faulty: Container[int]
-) -> list[Request | RecordedReceipt]:
+) -> list[FoldedRequest | RecordedReceipt]:
     """A run's steps in order, with attempts that left the same bytes under the one that stands for them.
 
     Args:
@@ -213,9 +213,9 @@ def fold(
     ]
 
 
-def group_requests(requests: Iterable[Request]) -> list[Group]:
+def group_requests(requests: Iterable[FoldedRequest]) -> list[Group]:
     """Group what left by requests that have the same fields; those that carried images come first."""
-    groups: dict[tuple[object, ...], list[tuple[Request, list[Pair]]]] = defaultdict(list)
+    groups: dict[tuple[object, ...], list[tuple[FoldedRequest, list[Pair]]]] = defaultdict(list)
     for request in requests:
         sent, pairs = request.shown.sent, _body(request.shown)
         names = tuple(name for name, _ in pairs), tuple(name for name, _ in sent.headers)
@@ -223,9 +223,9 @@ def group_requests(requests: Iterable[Request]) -> list[Group]:
     return sorted(map(_group, groups.values()), key=lambda group: group.rank)
 
 
-def _request(attempts: Sequence[Attempt]) -> Request:
+def _request(attempts: Sequence[Attempt]) -> FoldedRequest:
     shown = next((each for each in reversed(attempts) if each.usable), attempts[-1])
-    return Request(shown, tuple(each for each in attempts if each is not shown))
+    return FoldedRequest(shown, tuple(each for each in attempts if each is not shown))
 
 
 def _body(attempt: Attempt) -> list[Pair]:
@@ -236,7 +236,7 @@ def _body(attempt: Attempt) -> list[Pair]:
     return [(WHOLE, f"{body.size} bytes that are no text, sha256 {body.sha256}")] if body.size else []
 
 
-def _group(members: Sequence[tuple[Request, list[Pair]]]) -> Group:
+def _group(members: Sequence[tuple[FoldedRequest, list[Pair]]]) -> Group:
     shown = members[0][0].shown
     attempts = [attempt for request, _ in members for attempt in request.attempts]
     numbers = [request.shown.number for request, _ in members]
@@ -253,16 +253,17 @@ def _group(members: Sequence[tuple[Request, list[Pair]]]) -> Group:
     )
 
 
-def _columns(numbers: Sequence[int], rows: Sequence[Sequence[Pair]]) -> Iterator[Column]:
+def _columns(numbers: Sequence[int], rows: Sequence[Sequence[Pair]]) -> Iterator[FieldColumn]:
     """The fields of requests that have the same ones; values are compared as a whole, however long they are."""
     for cells in zip(*rows, strict=True):
         first: dict[str, int] = {}
         for number, (_, value) in zip(numbers, cells, strict=True):
             first.setdefault(value, number)
         values = tuple(
-            Value(tuple(split_parts(value)), number) for value, number in list(first.items())[:MOST_VALUES]
+            FieldValue(tuple(split_parts(value)), number)
+            for value, number in list(first.items())[:MOST_VALUES]
         )
-        yield Column(cells[0][0], values, len(first), _span(first))
+        yield FieldColumn(cells[0][0], values, len(first), _span(first))
 
 
 def _span(values: Iterable[str]) -> tuple[int, int] | None:

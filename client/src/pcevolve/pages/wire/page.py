@@ -27,13 +27,13 @@ from pcevolve.pages.rendering import (
     shorten,
     spell_size,
 )
-from pcevolve.pages.wire.folding import Request, cut, fold, group_requests, list_fields
+from pcevolve.pages.wire.folding import FoldedRequest, cut, fold, group_requests, list_fields
 from pcevolve.privacy import Event, MechanismName
 from pcevolve.public.figures import format_loss
 from pcevolve.public.finding import Finding
 from pcevolve.public.modality import Kind, reword_for
 from pcevolve.public.plan import PublicPlan
-from pcevolve.publish.loss import Loss
+from pcevolve.publish.loss import PrivacyLoss
 from pcevolve.publish.promises import list_marks
 from pcevolve.transcript import Attempt, Counts, RecordedReceipt, RunReader, Traffic
 
@@ -52,8 +52,8 @@ class Price:
         own: Of one receipt alone.
     """
 
-    own: Loss | None
-    total: Loss | None
+    own: PrivacyLoss | None
+    total: PrivacyLoss | None
 
 
 def price_receipts(receipts: Iterable[RecordedReceipt], plan: PublicPlan | None) -> dict[int, Price]:
@@ -82,12 +82,12 @@ def _short(event: Event) -> str:
         return event.parameter
 
 
-def _loss(events: Sequence[Event], plan: PublicPlan | None) -> Loss | None:
+def _loss(events: Sequence[Event], plan: PublicPlan | None) -> PrivacyLoss | None:
     """Return the loss of events; None where a forged record has no plan, or events beyond any accountant."""
     if plan is None:
         return None
     try:
-        return Loss.of(plan, events)
+        return PrivacyLoss.of(plan, events)
     except (ArithmeticError, ValueError):
         return None
 
@@ -249,9 +249,9 @@ def _content(traffic: Traffic, reasons: Reasons, gallery: Gallery) -> dict[str, 
     }
 
 
-def _steps(steps: Sequence[Request | RecordedReceipt]) -> dict[str, Any]:
+def _steps(steps: Sequence[FoldedRequest | RecordedReceipt]) -> dict[str, Any]:
     """Return what happened in order, each request once; what left in all; and the start of each iteration."""
-    requests = [each for each in steps if isinstance(each, Request)]
+    requests = [each for each in steps if isinstance(each, FoldedRequest)]
     return {
         "steps": steps,
         "requests": len(requests),
@@ -278,7 +278,7 @@ def _host(url: str) -> str:
         return url
 
 
-def _rounds(steps: Iterable[Request | RecordedReceipt]) -> dict[int, str]:
+def _rounds(steps: Iterable[FoldedRequest | RecordedReceipt]) -> dict[int, str]:
     anchors: dict[int, str] = {}
     for step in steps:
         if isinstance(step, RecordedReceipt):

@@ -25,14 +25,14 @@ from pcevolve.pages.rendering import (
     read_own,
     read_style,
 )
-from pcevolve.pages.report.charts import Chart, Series, Value
+from pcevolve.pages.report.charts import Chart, FigureOverSeeds, Series
 from pcevolve.pages.useful import list_accuracies
 from pcevolve.public.figures import in_full
 from pcevolve.public.modality import Kind
 from pcevolve.public.parts import Secrecy
 from pcevolve.public.plan import PublicPlan
 from pcevolve.publish.dataset import summarise
-from pcevolve.publish.loss import Loss
+from pcevolve.publish.loss import PrivacyLoss
 from pcevolve.session.folder import RunFolder
 from pcevolve.session.kind import load_kind
 from pcevolve.session.owner import OwnerFolder
@@ -55,7 +55,7 @@ class Point:
 
 
 @dataclass(frozen=True)
-class Column:
+class ComparedRunColumn:
     """A run on the page.
 
     Attributes:
@@ -137,7 +137,7 @@ def _chart(axis: str, title: str, lines: Mapping[str, Line]) -> Chart:
 
 
 def _series(name: str, line: Line, columns: Sequence[float]) -> Series:
-    values = {columns.index(at): Value.of(line[at]) for at in sorted(line)}
+    values = {columns.index(at): FigureOverSeeds.of(line[at]) for at in sorted(line)}
     means = tuple((place, value.mean) for place, value in values.items())
     return Series(name, means, tuple(value.half or 0.0 for value in values.values()))
 
@@ -152,7 +152,7 @@ BAR = 280.0
 
 
 @dataclass(frozen=True)
-class Compared:
+class ComparedRun:
     """One run.
 
     Attributes:
@@ -181,7 +181,7 @@ class Compared:
         }
 
 
-def read_runs(roots: Sequence[Path]) -> list[Compared]:
+def read_runs(roots: Sequence[Path]) -> list[ComparedRun]:
     """Read several runs; ``UsageError`` for one that is none, or has not ended."""
     return [_one(root, name) for root, name in zip(roots, _name_runs(roots), strict=True)]
 
@@ -196,7 +196,7 @@ def write_sheet(roots: Sequence[Path], path: Path) -> None:
     write_durably(path, draw_sheet(rows))
 
 
-def write_page(found: Sequence[Compared], roots: Sequence[Path], path: Path) -> None:
+def write_page(found: Sequence[ComparedRun], roots: Sequence[Path], path: Path) -> None:
     """Write the runs beside each other for people to look at; a page that is there is replaced."""
     columns = [_column(each, root) for each, root in zip(found, roots, strict=True)]
     tests = {each.test for each in found if each.judges}
@@ -214,7 +214,7 @@ def write_page(found: Sequence[Compared], roots: Sequence[Path], path: Path) -> 
     write_durably(path, compile_page("comparison").render(content).encode(), 0o600 if judges else 0o644)
 
 
-def list_facts(run: Compared) -> dict[str, str]:
+def list_facts(run: ComparedRun) -> dict[str, str]:
     """Return the public facts of a run, by title."""
     summary = run.summary
     spent = summary["epsilon_spent"]
@@ -222,7 +222,7 @@ def list_facts(run: Compared) -> dict[str, str]:
     epsilon = (
         f"no guarantee{', INSECURE' if seeded else ''}"
         if spent is None
-        else f"{Loss.read(summary).say(symbol='')} (δ {in_full(summary['delta'])}, {summary['relation']})"
+        else f"{PrivacyLoss.read(summary).say(symbol='')} (δ {in_full(summary['delta'])}, {summary['relation']})"
     )
     if "listed_secrets" in summary:
         epsilon += f"; listed secrets {Secrecy.model_validate(summary['listed_secrets']).words}"
@@ -236,13 +236,13 @@ def list_facts(run: Compared) -> dict[str, str]:
     }
 
 
-def _points(found: Sequence[Compared], judge: str) -> list[Point]:
+def _points(found: Sequence[ComparedRun], judge: str) -> list[Point]:
     asked = (each for each in found if judge in each.judges)
     # Figures on different test sets are no line.
     return [Point({**each.settings, "test set": each.test[:8]}, each.judges[judge]["mean"]) for each in asked]
 
 
-def _column(each: Compared, root: Path) -> Column:
+def _column(each: ComparedRun, root: Path) -> ComparedRunColumn:
     run = RunReader.strict(root)
     plan = run.require_plan()
     kind = plan.modality.kind
@@ -255,7 +255,7 @@ def _column(each: Compared, root: Path) -> Column:
         label: _some(sorted((RunFolder(root).release / label).glob(f"*{find_medium(kind).suffix}")))
         for label in plan.labels
     }
-    return Column(
+    return ComparedRunColumn(
         each.name,
         list_facts(each),
         each.judges,
@@ -283,7 +283,7 @@ def _name_runs(roots: Sequence[Path]) -> list[str]:
     return ["/".join(each[-least:]) for each in parts]
 
 
-def _one(root: Path, name: str) -> Compared:
+def _one(root: Path, name: str) -> ComparedRun:
     folder = RunFolder(root)
     folder.require_transcript()
     run = RunReader.strict(root)
@@ -291,7 +291,7 @@ def _one(root: Path, name: str) -> Compared:
     summary = summarise(run, plan, len(run.manifest().files))
     told, judges = _read_judges(OwnerFolder.of(root), folder.digest_manifest())
     settings = choose_settings(plan, summary["epsilon_spent"])
-    return Compared(
+    return ComparedRun(
         name, summary, plan.labels, judges, settings, told.get("test", ""), told.get("measured") or {}
     )
 

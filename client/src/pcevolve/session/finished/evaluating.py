@@ -22,10 +22,10 @@ from pcevolve.evaluation.heads import Training
 from pcevolve.evaluation.judge import (
     DRAWS,
     SEEDS,
+    Evaluator,
+    EvaluatorAccuracy,
     Features,
     IntArray,
-    Judge,
-    Verdict,
     find_redrawing,
     find_usable,
     redraw_all,
@@ -164,7 +164,7 @@ class Evaluation:
     root: Path
     labels: tuple[str, ...]
     dataset: Labelled
-    judges: Sequence[Judge]
+    judges: Sequence[Evaluator]
     test: Labelled
     private: Labelled | None = None
     control: Path | None = None
@@ -252,7 +252,7 @@ class Evaluation:
         seen = {name: judge.look(each.images) for name, each in sets.items()}
         said, again = self._predict(place, {name: (seen[name], sets[name].targets) for name in sets}, real)
         truth = self.test.targets[find_usable(real)]
-        verdicts = {name: Verdict.of(of_set, truth, self.labels) for name, of_set in said.items()}
+        verdicts = {name: EvaluatorAccuracy.of(of_set, truth, self.labels) for name, of_set in said.items()}
         self._draw(judge, verdicts["dataset"])
         right = {
             called: np.stack([each == truth for each in said[name]])
@@ -281,7 +281,7 @@ class Evaluation:
             return {}
         said = self.classifier.classes(self.test.images)
         tested = said >= 0
-        verdict = Verdict.of([said[tested]] * SEEDS, self.test.targets[tested], self.labels)
+        verdict = EvaluatorAccuracy.of([said[tested]] * SEEDS, self.test.targets[tested], self.labels)
         return {"classifier": {"judge": CLASSIFIER, "voted": True, "dataset": verdict.to_json()}}
 
     def _sets(self) -> Iterator[tuple[str, Labelled]]:
@@ -316,7 +316,7 @@ class Evaluation:
         return dict(zip(trainings, said, strict=False)), dict(zip(again, said[len(trainings) :], strict=True))
 
     def _list_trainings(
-        self, judge: Judge, seen: Mapping[str, tuple[Features, NDArray[np.int64]]]
+        self, judge: Evaluator, seen: Mapping[str, tuple[Features, NDArray[np.int64]]]
     ) -> dict[str, list[Training]]:
         """Return what a classifier of each seed is trained on, by set."""
         sets = dict(seen)
@@ -332,13 +332,13 @@ class Evaluation:
             ]
         return trainings
 
-    def _draw(self, judge: Judge, verdict: Verdict) -> None:
+    def _draw(self, judge: Evaluator, verdict: EvaluatorAccuracy) -> None:
         name = "".join(each if each.isalnum() else "-" for each in judge.name.partition("=")[0])
         path = OwnerFolder.of(self.root).root / f"confusion-{name}.png"
         write_private_bytes(path, draw_confusion(verdict.confusion, self.labels))
 
     def _beside(
-        self, judge: Judge, seen: Mapping[str, Features], private: Features | None, real: Features
+        self, judge: Evaluator, seen: Mapping[str, Features], private: Features | None, real: Features
     ) -> dict[str, object]:
         """Distances, for judges whose features are embeddings."""
         if judge.name == self._own.STRANGER:

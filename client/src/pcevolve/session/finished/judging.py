@@ -23,8 +23,8 @@ from pcevolve.evaluation.judge import (
     SEEDS,
     Accuracy,
     AccuracyTest,
+    Evaluator,
     IntArray,
-    Judge,
     LabelledSet,
     find_redrawing,
     redraw_all,
@@ -59,7 +59,7 @@ from pcevolve.transcript import Bodies
 
 def load_judges(
     names: Iterable[str], voter: str | None, device: str, kind: Kind = "image", weights: str | None = None
-) -> list[Judge]:
+) -> list[Evaluator]:
     """Load judges; those that did not vote come first.
 
     Args:
@@ -77,7 +77,7 @@ def load_judges(
     return sorted({each.name: each for each in found}.values(), key=lambda each: each.voted)
 
 
-def load_quick_judges(encoder: Encoder, voted: bool, device: str, kind: Kind = "image") -> list[Judge]:
+def load_quick_judges(encoder: Encoder, voted: bool, device: str, kind: Kind = "image") -> list[Evaluator]:
     """List the judges of a run that has just ended: those that did not vote first, the run's own encoder last.
 
     The network from scratch takes a quarter of its steps, so that a run's end is not the longest part of it.
@@ -87,11 +87,17 @@ def load_quick_judges(encoder: Encoder, voted: bool, device: str, kind: Kind = "
     """
     own = load_kind(kind)
     strangers = [name for name in own.list_encoders() if not _same(name, encoder.name)][:1]
-    heads = [Judge(name, False, load_encoder(name, None, device).embed, train_linear) for name in strangers]
-    return [own.make_stranger(quick=True), *heads, Judge(encoder.name, voted, encoder.embed, train_linear)]
+    heads = [
+        Evaluator(name, False, load_encoder(name, None, device).embed, train_linear) for name in strangers
+    ]
+    return [
+        own.make_stranger(quick=True),
+        *heads,
+        Evaluator(encoder.name, voted, encoder.embed, train_linear),
+    ]
 
 
-def _judge(name: str, voter: str | None, voting: str | None, device: str, kind: Kind) -> Judge:
+def _judge(name: str, voter: str | None, voting: str | None, device: str, kind: Kind) -> Evaluator:
     own = load_kind(kind)
     if name == own.STRANGER:
         return own.make_stranger()
@@ -104,7 +110,7 @@ def _judge(name: str, voter: str | None, voting: str | None, device: str, kind: 
     )
     # Figures are kept under this name, and ``auto`` is another encoder once another one was fetched.
     known = name if named == encoder.name else encoder.name
-    return Judge(known, voted, encoder.embed, train_linear)
+    return Evaluator(known, voted, encoder.embed, train_linear)
 
 
 def _same(first: str, second: str) -> bool:
@@ -150,7 +156,7 @@ class Answers:
         redrawn: Of controls that it was trained on other draws of, its accuracies.
     """
 
-    judge: Judge
+    judge: Evaluator
     truth: IntArray
     said: Mapping[str, IntArray]
     redrawn: Mapping[str, Accuracies]

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from pcevolve.evaluation.judge import Judge, LabelledSet, find_usable
+from pcevolve.evaluation.judge import Evaluator, LabelledSet, find_usable
 from pcevolve.modality import Item
 from pcevolve.pages.rendering import picture_item
 from pcevolve.pages.useful import Confusion, Pair, write_use_page
@@ -24,7 +24,7 @@ def make_page(
     kind: Kind,
     measured: Mapping[str, Any],
     confusion: Confusion,
-    judge: Judge,
+    judge: Evaluator,
     made: LabelledSet,
     private: Sequence[Item | None],
 ) -> Path:
@@ -34,7 +34,7 @@ def make_page(
 
 
 def pair_images(
-    kind: Kind, labels: Sequence[str], judge: Judge, made: LabelledSet, private: Sequence[Item | None]
+    kind: Kind, labels: Sequence[str], judge: Evaluator, made: LabelledSet, private: Sequence[Item | None]
 ) -> dict[str, list[Pair]]:
     """Some images of each class of a dataset, each beside the nearest private one."""
     images, targets = made

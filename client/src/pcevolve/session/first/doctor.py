@@ -35,7 +35,7 @@ EXTRAS = {"torch": "torch", "pyarrow": "parquet", "transformers": "text"}
 
 
 @dataclass(frozen=True)
-class Finding:
+class Diagnosis:
     """One thing that was looked at; ``found`` says what was found, and what mends it."""
 
     what: str
@@ -43,20 +43,20 @@ class Finding:
     fit: bool = True
 
 
-def examine(settings: RunConfig) -> Iterator[Finding]:
+def examine(settings: RunConfig) -> Iterator[Diagnosis]:
     """Yield what a run with these options would find.
 
     The API is greeted, as every run greets it: the same request for everybody.
     """
     torch = f"torch {version('torch')}" if has_torch() else "without torch"
-    yield Finding("pcevolve", f"{__version__} on Python {sys.version.split()[0]}, {torch}")
+    yield Diagnosis("pcevolve", f"{__version__} on Python {sys.version.split()[0]}, {torch}")
     there = [extra for library, extra in EXTRAS.items() if find_spec(library)]
     lacking = [f"pcevolve[{extra}]" for library, extra in EXTRAS.items() if not find_spec(library)]
-    yield Finding(
+    yield Diagnosis(
         "extras",
         f"{', '.join(there) or 'none'}" + (f"; could be installed: {', '.join(lacking)}" if lacking else ""),
     )
-    yield Finding("confinement", _describe_confinement())
+    yield Diagnosis("confinement", _describe_confinement())
     yield _gpu()
     yield _encoder(settings)
     yield _ledger(settings.privacy.ledger)
@@ -71,40 +71,40 @@ def _describe_confinement() -> str:
     return f"{enforced}: Linux has both from 5.13 on, if they are switched on and a container leaves them"
 
 
-def _gpu() -> Finding:
+def _gpu() -> Diagnosis:
     if not has_torch():
-        return Finding("GPU", "not needed: the bundled encoder works on the CPU")
+        return Diagnosis("GPU", "not needed: the bundled encoder works on the CPU")
     from pcevolve.encoders.loading import find_gpu  # torch takes seconds to load
 
-    return Finding(
+    return Diagnosis(
         "GPU", find_gpu() or "none; encoders run on the CPU, which is enough for some thousand images"
     )
 
 
-def _encoder(settings: RunConfig) -> Finding:
+def _encoder(settings: RunConfig) -> Diagnosis:
     spoken = dialect(settings.provider.dialect)
     try:
         name, reason = resolve(settings.encoder.name, spoken.abilities.makes)
         load_encoder(name, settings.encoder.weights, settings.encoder.device)
     except ClientError as error:
-        return Finding("encoder", str(error), fit=False)
-    return Finding("encoder", f"{name}; {reason}" if reason else name)
+        return Diagnosis("encoder", str(error), fit=False)
+    return Diagnosis("encoder", f"{name}; {reason}" if reason else name)
 
 
-def _ledger(path: Path) -> Finding:
+def _ledger(path: Path) -> Diagnosis:
     try:
         require_volume(path, find_ledger_volume())
         key = locate_key(path)
     except ClientError as error:
-        return Finding("ledger", str(error), fit=False)
+        return Diagnosis("ledger", str(error), fit=False)
     if path.exists() != key.exists():
         gone = key if path.exists() else path
-        return Finding("ledger", f"{gone} is gone: restore it beside the other", fit=False)
+        return Diagnosis("ledger", f"{gone} is gone: restore it beside the other", fit=False)
     there = _find_nearest(path.parent)
     if not there.is_dir() or not os.access(there, os.W_OK):
         said = f"{path}: {there} takes no files: give --set privacy.ledger=FILE"
-        return Finding("ledger", said, fit=False)
-    return Finding("ledger", f"{path}{'' if path.exists() else ', which the first run makes'}")
+        return Diagnosis("ledger", said, fit=False)
+    return Diagnosis("ledger", f"{path}{'' if path.exists() else ', which the first run makes'}")
 
 
 def _find_nearest(folder: Path) -> Path:
@@ -112,19 +112,19 @@ def _find_nearest(folder: Path) -> Path:
     return next(each for each in (folder.absolute(), *folder.absolute().parents) if each.exists())
 
 
-def _disk(folder: Path) -> Finding:
+def _disk(folder: Path) -> Diagnosis:
     there = _find_nearest(folder)
     free = shutil.disk_usage(there).free
     told = f"{free / 2**30:.1f} GiB free at {there}"
-    return Finding("disk", told if free > FEW_BYTES else f"{told}: make room", fit=free > FEW_BYTES)
+    return Diagnosis("disk", told if free > FEW_BYTES else f"{told}: make room", fit=free > FEW_BYTES)
 
 
-def _api(settings: RunConfig) -> Finding:
+def _api(settings: RunConfig) -> Diagnosis:
     """Greet the API once, without retries."""
     spoken = dialect(settings.provider.dialect)
     place = settings.provider.api
     if not settings.provider.greeting:
-        return Finding(
+        return Diagnosis(
             "API", f"{place} was not asked, as provider.greeting=false says: pcevolve preview asks it"
         )
     address = make_address(settings.provider, spoken, place, settings.key())
@@ -134,13 +134,13 @@ def _api(settings: RunConfig) -> Finding:
         if has_succeeded(answer.status, answer.body):
             spoken.native_size(settings.provider.model, answer.body)
             found = f"{place} answers as {spoken.name} and has {settings.provider.model}"
-            return Finding("API", f"{found}. {address.warning}" if address.warning else found)
+            return Diagnosis("API", f"{found}. {address.warning}" if address.warning else found)
         advice = ADVICE_BY_STATUS.get(answer.status, "look at --api and --dialect")
-        return Finding("API", f"{place} answers HTTP {answer.status}: {advice}", fit=False)
+        return Diagnosis("API", f"{place} answers HTTP {answer.status}: {advice}", fit=False)
     except ConnectionTroubleError as error:
         start = ADVICE.get(error.reason, "start one with pcevolve-server serve, or name yours with --api")
-        return Finding("API", f"{place}: {error.reason}: {start}", fit=False)
+        return Diagnosis("API", f"{place}: {error.reason}: {start}", fit=False)
     except ClientError as error:
-        return Finding("API", f"{place}: {error}", fit=False)
+        return Diagnosis("API", f"{place}: {error}", fit=False)
     finally:
         transport.close()
