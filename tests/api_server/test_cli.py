@@ -1,4 +1,7 @@
-"""The command as a real process: exit codes, one-line errors, and a whole life over real HTTP."""
+"""The command as a real process: exit codes, one-line errors, and a whole life over real HTTP.
+
+The whole life is that of the installed command; the others are forks, which ``system/test_forkserver.py`` compares.
+"""
 
 import json
 import os
@@ -17,6 +20,7 @@ import pytest
 
 from pcevolve_server.settings import API_KEY_VARIABLE
 from pcevolve_shared import images, wire
+from support.forking import API_SERVER
 
 pytestmark = pytest.mark.system
 
@@ -29,10 +33,9 @@ def environment(**extra):
     return inherited | {"HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"} | extra
 
 
-def run(*arguments, **extra):
-    return subprocess.run(
-        [COMMAND, *map(str, arguments)], capture_output=True, text=True, timeout=400, env=environment(**extra)
-    )
+@pytest.fixture
+def run(forks):
+    return lambda *arguments, **extra: forks.run(arguments, environment(**extra), 400, command=API_SERVER)
 
 
 def assert_fails(done, code, message):
@@ -43,34 +46,37 @@ def assert_fails(done, code, message):
     assert "Traceback" not in done.stderr
 
 
-def test_the_key_cannot_be_given_where_other_users_see_it():
+def test_the_key_cannot_be_given_where_other_users_see_it(run):
     assert "--api-key " not in run("serve", "--help", COLUMNS="200").stdout
 
 
 @pytest.mark.parametrize("option", ["--port 99999", "--batching maybe", "--drain-seconds 30", "--nope"])
-def test_impossible_options_exit_with_2(option):
+def test_impossible_options_exit_with_2(run, option):
     assert run("serve", *option.split()).returncode == 2
 
 
-def test_listening_to_the_network_without_a_key_is_refused():
+def test_listening_to_the_network_without_a_key_is_refused(run):
     assert_fails(run("serve", "--host", "0.0.0.0"), 2, "refusing to listen on 0.0.0.0 without an API key")
 
 
-def test_a_port_that_is_taken_is_told_with_the_option_for_another():
+def test_a_port_that_is_taken_is_told_with_the_option_for_another(run):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         asked = run("serve", "--port", str(taken.getsockname()[1]))
     assert_fails(asked, 4, "choose another --port or --host")
 
 
 class Server:
-    """A server process, its log and its address."""
+    """A server process, its log and its address; the installed command unless there are forks to be one of."""
 
-    def __init__(self, log_path, *arguments, **extra):
+    def __init__(self, log_path, *arguments, forks=None, **extra):
         self.log_path = log_path
-        with log_path.open("wb") as log:
-            self.process = subprocess.Popen(
-                [COMMAND, "serve", "--port", "0", *map(str, arguments)], stderr=log, env=environment(**extra)
-            )
+        words = ["serve", "--port", "0", *map(str, arguments)]
+        if forks is not None:
+            outputs = (log_path.with_name("printed"), log_path)
+            self.process = forks.start(words, environment(**extra), outputs, command=API_SERVER)
+        else:
+            with log_path.open("wb") as log:
+                self.process = subprocess.Popen([COMMAND, *words], stderr=log, env=environment(**extra))
         self.url = f"http://127.0.0.1:{self.wait(self.port)}"
 
     def log(self):
@@ -121,10 +127,10 @@ def server(tiny_model, tmp_path_factory):
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="children are found in Linux's /proc")
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 0), (signal.SIGKILL, -signal.SIGKILL)])
 def test_replicas_answer_as_one_process_does_and_end_with_the_server(
-    server, tiny_model, tmp_path, number, code
+    server, tiny_model, tmp_path, number, code, forks
 ):
     options = ("--model", tiny_model, "--engine", "processes", "--replicas", 2)
-    several = Server(tmp_path / "log", *options)
+    several = Server(tmp_path / "log", *options, forks=forks)
     server.wait(lambda: server.call(wire.READY)[0] == 200)
     several.wait(lambda: several.call(wire.READY)[0] == 200)
     ask = wire.TextToImageRequest(model=server.model().id, prompt="a cat", steps=4, seed=11, n=2)
@@ -144,8 +150,9 @@ def waiting_images(server):
     return int(float(re.search(rb"^pcevolve_queue_images (\S+)", server.call("/metrics")[1], re.M)[1]))
 
 
-def test_after_sigterm_who_cannot_be_served_in_time_is_told_so_and_not_cut_off(tiny_model, tmp_path):
-    stopping = Server(tmp_path / "log", "--model", tiny_model, "--threads", 1, "--shutdown-seconds", 3)
+def test_after_sigterm_who_cannot_be_served_in_time_is_told_so_and_not_cut_off(tiny_model, tmp_path, forks):
+    options = ("--model", tiny_model, "--threads", 1, "--shutdown-seconds", 3)
+    stopping = Server(tmp_path / "log", *options, forks=forks)
     stopping.wait(lambda: stopping.call(wire.READY)[0] == 200)
     ask = wire.TextToImageRequest(prompt="a cat", steps=150, width=64, height=64, n=64)
     with ThreadPoolExecutor() as pool:

@@ -26,3 +26,10 @@ def library(root: Path, images: int = 6, domain: str = "painted tile") -> Path:
             Image.fromarray(pixels(colour, number)).save(folder / f"{number:03d}.png")
     (root / "LICENSE").write_text("Painted tiles\nby nobody, CC0-1.0\n")
     return root
+
+
+def keep_at_once(images: int) -> None:
+    """Have a server that indexes put so many on the disk at a time: it may be killed between them."""
+    from pcevolve_server.library import collection
+
+    collection._KEPT_AT_ONCE = images

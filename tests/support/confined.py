@@ -8,13 +8,16 @@ import json
 import marshal
 import os
 import pickle
+import signal
+import socket
 import subprocess
 import sys
 import traceback
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from types import CellType, FunctionType
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 
@@ -29,29 +32,80 @@ from pcevolve.processes.confinement import (
 KERNEL = find_enforcement()
 confines = pytest.mark.skipif(not KERNEL.is_whole, reason=f"confinement is {KERNEL}")
 NOBODY = 65534
+ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
 
 
 def in_a_process(work: Callable[[], Any], root: bool = False) -> Any:
     """Return what a function answers in a process of nobody with one thread; fails as it fails.
 
-    The process is not forked from this one: libraries that are loaded here may begin threads again in a child.
+    The process is not forked from this one, where libraries may have begun threads, but from one that has imported the
+    function's module and little else.
     """
     reading, writing = os.pipe()
     order = io.BytesIO()
-    _Pickler(order).dump((work, root, writing))
-    code = f"import sys; sys.path[:] = {sys.path!r}; from support.confined import obey; obey()"
-    environment = os.environ | dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"), "1")
-    process = subprocess.Popen(
-        [sys.executable, "-c", code], stdin=subprocess.PIPE, pass_fds=[writing], env=environment
-    )
+    _Pickler(order).dump((work, root))
+    told = (os.environ | ONE_THREAD, str(Path.cwd()), work.__module__, order.getvalue())
+    answer = _tell(told, [1, 2, writing])
     os.close(writing)
-    process.communicate(order.getvalue())
     with os.fdopen(reading, "rb") as file:
         said = file.read()
-    assert said, f"the process ended with {process.returncode}"
-    answer = json.loads(said)
-    assert "failed" not in answer, answer["failed"]
-    return answer["answer"]
+    code = answer.recv(8)
+    assert said, f"the process ended with {int(code)}"
+    found = json.loads(said)
+    assert "failed" not in found, found["failed"]
+    return found["answer"]
+
+
+def _tell(order: object, descriptors: list[int]) -> socket.socket:
+    """Order a process; the exit code comes on the socket that is returned."""
+    own, given = socket.socketpair()
+    socket.send_fds(_find_server(), [b"x"], [*descriptors, given.fileno()])
+    given.close()
+    with own.makefile("wb") as file:
+        pickle.dump(order, file)
+    return own
+
+
+@cache
+def _find_server() -> socket.socket:
+    """Who forks the processes: it ends with this process, which has the other end of its socket."""
+    own, given = socket.socketpair()
+    code = (
+        f"import sys; sys.path[:] = {sys.path!r}; from support.confined import serve; serve({given.fileno()})"
+    )
+    subprocess.Popen([sys.executable, "-c", code], pass_fds=[given.fileno()], env=os.environ | ONE_THREAD)
+    given.close()
+    return own
+
+
+def serve(descriptor: int) -> None:
+    """Fork a process for each order, and tell when it has ended."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    orders = socket.socket(fileno=descriptor)
+    while True:
+        begun, descriptors, _, _ = socket.recv_fds(orders, 1, 4)
+        if not begun:  # nobody is left to order any
+            return
+        out, err, writing, telling = descriptors
+        with socket.socket(fileno=telling) as told:
+            with told.makefile("rb") as file:
+                environment, folder, module, work = pickle.load(file)
+            importlib.import_module(module)
+            pid = os.fork()
+            if pid == 0:
+                signal.signal(signal.SIGINT, signal.default_int_handler)
+                for given, own in ((out, 1), (err, 2)):
+                    os.dup2(given, own)
+                    os.close(given)
+                orders.close()
+                told.close()
+                os.chdir(folder)
+                os.environ.clear()
+                os.environ.update(environment)
+                _obey(work, writing)
+            for each in (out, err, writing):
+                os.close(each)
+            told.sendall(b"%d" % os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
 
 
 class _Pickler(pickle.Pickler):
@@ -69,11 +123,11 @@ def _make_function(code: bytes, module: str, defaults: Any, enclosed: list[Any])
     return FunctionType(marshal.loads(code), known, None, defaults, tuple(map(CellType, enclosed)))
 
 
-def obey() -> None:
-    """Be the process: do what standard input orders, and answer on its pipe."""
-    work, root, writing = pickle.load(sys.stdin.buffer)
+def _obey(order: bytes, writing: int) -> NoReturn:
+    """Be the process: do what was ordered, and answer on its pipe."""
     os.set_inheritable(writing, False)
     try:
+        work, root = pickle.loads(order)
         if os.getuid() == 0 and not root:
             os.setgroups([])
             os.setgid(NOBODY)
@@ -81,6 +135,8 @@ def obey() -> None:
         answer = {"answer": work()}
     except BaseException:  # noqa: BLE001 - told to the test
         answer = {"failed": traceback.format_exc()}
+    sys.stdout.flush()
+    sys.stderr.flush()
     os.write(writing, json.dumps(answer).encode())
     os._exit(0)
 

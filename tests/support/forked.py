@@ -2,8 +2,9 @@
 
 ``Forked`` stands for ``subprocess.Popen`` in ``processes.launcher``. What it starts is a process of its own with the
 words, environment and descriptors that a new interpreter gets, and confines itself in its one thread as that does; only
-the imports are done before. Tests that start the installed command have real interpreters: ``system/test_apart.py``,
-``system/test_destinations.py``, ``client/processes``, ``Client.as_installed``, ``boundary``, ``compose``.
+the imports are done before, and its role is its name. Tests that start the installed command have real interpreters:
+what ``system/test_apart.py`` and ``client/processes`` say of confinement, ``Client.as_installed``, ``boundary``,
+``compose``.
 """
 
 from __future__ import annotations
@@ -114,6 +115,7 @@ def _be_child(command: Sequence[str], environment: Mapping[str, str]) -> None:
         each for each in sys.path if each not in ("", tests)
     ]  # -P, and no more to read than it has
     sys.argv = [child.__file__, *command[command.index(CHILD) + 1 :]]
+    Path("/proc/self/comm").write_text(sys.argv[1])
     child.main()
 
 

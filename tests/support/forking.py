@@ -58,7 +58,8 @@ CLIENT = Command(
         "pcevolve.pages.wire.page",
         "pcevolve.session.execution",
         "pcevolve.session.finished.whole",
-        "pcevolve.session.keeper",
+        "pcevolve.session.keeping",
+        "pcevolve.session.running",
         # what httpx and Pillow import on their first use
         "PIL.BmpImagePlugin",
         "PIL.GifImagePlugin",
@@ -211,7 +212,7 @@ def _prepare(command: Command, job: Job) -> None:
     for descriptor, path in zip((1, 2), job.outputs, strict=True):
         os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), descriptor)
     sys.argv = [command.name, *job.arguments]
-    if command is CLIENT:
+    if command is CLIENT and Path("/proc/self/task").exists():
         fork_children()
     if job.first:
         _function(job.first[0])(job.first[1])

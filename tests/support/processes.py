@@ -11,6 +11,7 @@ import urllib.error
 import urllib.request
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from support.forking import API_SERVER, CLIENT, Command
 from support.forkserver import ForkServer, Started, environment_of_tests
@@ -37,6 +38,7 @@ class ServerProcess:
         port: A free one if 0.
         arguments: Added to the command's; the last of an option counts.
         models: What it serves; the first is called ``bundled`` unless the arguments say otherwise.
+        first: See ``Job``.
     """
 
     log: Path
@@ -44,6 +46,7 @@ class ServerProcess:
     port: int = 0
     arguments: tuple[object, ...] = ()
     models: tuple[object, ...] = (MODEL,)
+    first: tuple[str, Any] | tuple[()] = ()
     process: Started | None = field(default=None, repr=False)
 
     @property
@@ -55,7 +58,9 @@ class ServerProcess:
         models = [word for each in self.models for word in ("--model", each)]
         options = ["serve", *models, "--model-id", "bundled", "--port", self.port, *self.arguments]
         outputs = (self.log, self.log)
-        self.process = self.forks.start(options, os.environ, outputs, command=API_SERVER, append=True)
+        self.process = self.forks.start(
+            options, os.environ, outputs, first=self.first, command=API_SERVER, append=True
+        )
         if ready:
             self.wait_ready()
 

@@ -1,4 +1,8 @@
-"""A run in three processes, as somebody types it: what the kernel lets each do, and what is left when one dies."""
+"""A run in three processes, as somebody types it: what the kernel lets each do, and what is left when one dies.
+
+What the kernel lets them do is asked of the installed command, whose processes are new interpreters; what is left is
+asked of forks, which die as well.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +14,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
@@ -18,6 +22,8 @@ import pytest
 from pcevolve.processes.confinement import find_enforcement
 from support import intruder, online
 from support.folders import class_folders, events, receipts
+from support.forked import CHILD
+from support.forkserver import ForkServer, Started
 
 COMMAND = Path(sys.executable).with_name("pcevolve")
 SECONDS = 300
@@ -52,10 +58,15 @@ def api() -> Iterator[Api]:
 
 @dataclass
 class Typed:
-    """The command in a folder of its own, whose options lead to an API."""
+    """The command in a folder of its own, whose options lead to an API.
+
+    Attributes:
+        forks: What starts it; it is the installed one, in a new interpreter, without.
+    """
 
     folder: Path
     api: Api
+    forks: ForkServer | None = None
 
     def words(self, *more: str) -> list[str]:
         options = {
@@ -70,11 +81,14 @@ class Typed:
         said = [each for name, value in settings.items() for each in ("--set", f"{name}={value}")]
         return ["run", *(each for pair in options.items() for each in pair), "--yes", *said, *more]
 
-    def start(self, *words: str) -> subprocess.Popen[str]:
+    def start(self, *words: str) -> subprocess.Popen[str] | Started:
+        environment = {**os.environ, "PCEVOLVE_API_KEY": online.LOGIN, "HOME": str(self.folder)}
+        if self.forks is not None:
+            return self.forks.start(words, environment, folder=self.folder)
         return subprocess.Popen(
             [COMMAND, *words],
             cwd=self.folder,
-            env={**os.environ, "PCEVOLVE_API_KEY": online.LOGIN, "HOME": str(self.folder)},
+            env=environment,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -89,27 +103,35 @@ class Typed:
 
 
 @pytest.fixture
-def typed(tmp_path: Path, api: Api) -> Typed:
+def installed(tmp_path: Path, api: Api) -> Typed:
     class_folders(tmp_path / "private", 1, ("cut", "good"))
     return Typed(tmp_path, api)
+
+
+@pytest.fixture
+def typed(installed: Typed, forks: ForkServer) -> Typed:
+    return replace(installed, forks=forks)
 
 
 def children(launcher: int) -> dict[str, int]:
     """The processes of a run by their roles."""
     found = {}
     for pid in Path(f"/proc/{launcher}/task/{launcher}/children").read_text().split():
-        words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
-        place = words.index(b"pcevolve.processes.child")
-        found[words[place + 1].decode()] = int(pid)
+        words = Path(f"/proc/{pid}/cmdline").read_text().split("\0")
+        is_new = CHILD in words
+        found[words[words.index(CHILD) + 1] if is_new else Path(f"/proc/{pid}/comm").read_text().strip()] = (
+            int(pid)
+        )
     return found
 
 
 @pytest.fixture(scope="module")
-def reference(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def reference(tmp_path_factory: pytest.TempPathFactory, forks: ForkServer) -> Path:
     """A run that nothing interrupts."""
     made, folder = Api(), tmp_path_factory.mktemp("reference")
     class_folders(folder / "private", 1, ("cut", "good"))
-    code, _, err = Typed(folder, made)(*Typed(folder, made).words())
+    typed = Typed(folder, made, forks)
+    code, _, err = typed(*typed.words())
     made.server.close()
     assert code == 0, err
     return folder / "run"
@@ -118,7 +140,7 @@ def reference(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("victim", ["launcher", "keeper", "runner"])
 def test_killed_at_every_fourth_request_a_run_ends_as_if_nothing_had_been(typed, api, reference, victim):
     last = sum(each["kind"] == "sent" for each in events(reference))
-    running: list[subprocess.Popen[str]] = []
+    running: list[subprocess.Popen[str] | Started] = []
 
     def kill() -> None:
         launcher = running[-1].pid
@@ -159,7 +181,7 @@ def _is_whole(typed: Typed) -> None:
 def test_killed_after_a_charge_and_before_its_answer_a_run_goes_on_with_what_was_drawn(
     typed, api, reference, victim
 ):
-    running: list[subprocess.Popen[str]] = []
+    running: list[subprocess.Popen[str] | Started] = []
 
     def kill() -> None:
         launcher = running[-1].pid
@@ -178,7 +200,7 @@ def test_killed_after_a_charge_and_before_its_answer_a_run_goes_on_with_what_was
 
 
 def test_ctrl_c_is_answered_in_two_lines_and_resume_goes_on(typed, api, reference):
-    running: list[subprocess.Popen[str]] = []
+    running: list[subprocess.Popen[str] | Started] = []
     api.before = {6: lambda: os.kill(running[-1].pid, signal.SIGINT)}
     running.append(typed.start(*typed.words()))
     _, said = running[-1].communicate(timeout=SECONDS)
@@ -202,9 +224,9 @@ def test_what_the_keeper_refuses_is_told_once_and_ends_the_command_with_its_code
 
 
 @IS_CONFINED
-def test_while_a_run_goes_on_no_process_has_both_a_private_file_and_the_network(typed, api):
+def test_while_a_run_goes_on_no_process_has_both_a_private_file_and_the_network(installed, api):
     seen: dict[str, dict[str, str]] = {}
-    running: list[subprocess.Popen[str]] = []
+    running: list[subprocess.Popen[str] | Started] = []
 
     def look() -> None:
         launcher = running[-1].pid
@@ -216,7 +238,7 @@ def test_while_a_run_goes_on_no_process_has_both_a_private_file_and_the_network(
             seen[role]["private"] = str(sum("/private/" in each or "/own/" in each for each in files))
 
     api.before = {4: look}
-    running.append(typed.start(*typed.words()))
+    running.append(installed.start(*installed.words()))
     _, said = running[-1].communicate(timeout=SECONDS)
     assert running[-1].returncode == 0, said
     assert {role for role, each in seen.items() if each["Seccomp"] == "2"} == {"launcher", "keeper", "runner"}
@@ -224,8 +246,8 @@ def test_while_a_run_goes_on_no_process_has_both_a_private_file_and_the_network(
     assert {role for role, each in seen.items() if int(each["private"])} == {"keeper"}
 
 
-def test_python_gets_progress_errors_of_their_kind_and_nothing_private(typed, api):
-    script = typed.folder / "script.py"
+def test_python_gets_progress_errors_of_their_kind_and_nothing_private(installed, api):
+    script = installed.folder / "script.py"
     script.write_text(
         f"""
 import pcevolve
@@ -244,7 +266,7 @@ except pcevolve.BudgetError as error:
     )
     done = subprocess.run(
         [sys.executable, script],
-        cwd=typed.folder,
+        cwd=installed.folder,
         capture_output=True,
         text=True,
         timeout=SECONDS,
@@ -255,13 +277,19 @@ except pcevolve.BudgetError as error:
 
 
 @IS_CONFINED
-def test_an_encoder_and_a_dialect_of_an_attacker_get_past_nothing(typed, monkeypatch):
+def test_an_encoder_and_a_dialect_of_an_attacker_get_past_nothing(installed, monkeypatch):
     numbers = intruder.read_headers(os.uname().machine) or pytest.skip(
         "no headers of the kernel are installed"
     )
-    own, run = f"{typed.folder}/own", f"{typed.folder}/run"
-    private = [f"{typed.folder}/private", str(next((typed.folder / "private" / "cut").iterdir()))]
-    elsewhere = [str(typed.folder), "/etc/shadow", "/tmp", f"/proc/{os.getpid()}/environ", str(Path.home())]
+    own, run = f"{installed.folder}/own", f"{installed.folder}/run"
+    private = [f"{installed.folder}/private", str(next((installed.folder / "private" / "cut").iterdir()))]
+    elsewhere = [
+        str(installed.folder),
+        "/etc/shadow",
+        "/tmp",
+        f"/proc/{os.getpid()}/environ",
+        str(Path.home()),
+    ]
     planted = {
         "modules": {"keeper": "pcevolve.encoders.bundled", "runner": "pcevolve.providers.a1111"},
         "found": {"keeper": f"{own}/found.json", "runner": f"{run}/found.json"},
@@ -272,7 +300,7 @@ def test_an_encoder_and_a_dialect_of_an_attacker_get_past_nothing(typed, monkeyp
     attacker = Path(intruder.__file__).parent / "attacker"
     paths = [str(attacker), str(attacker.parents[1]), *filter(None, [os.environ.get("PYTHONPATH")])]
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(paths))
-    code, _, said = typed(*typed.words())
+    code, _, said = installed(*installed.words())
     assert code == 0, said
     keeper, runner = (json.loads(Path(path).read_text()) for path in planted["found"].values())
     for each in (keeper, runner):

@@ -18,11 +18,14 @@ from support.collections import COLOURS, library, pixels
 from support.forkserver import ForkServer
 from support.processes import Client, ServerProcess
 
+IMAGES, KEPT_AT_ONCE = 800, 250
+
 
 def server_on(folder: Path, work: Path, forks: ForkServer) -> ServerProcess:
-    arguments = ("--model-id", "library:tiles", "--library-cache", work / "cache")
+    arguments = ("--model-id", "library:tiles", "--library-cache", work / "cache", "--threads", "2")
+    first = ("support.collections:keep_at_once", KEPT_AT_ONCE)
     return ServerProcess(
-        work / "server.log", forks, arguments=(*arguments, "--threads", "2"), models=(f"library:{folder}",)
+        work / "server.log", forks, arguments=arguments, models=(f"library:{folder}",), first=first
     )
 
 
@@ -75,7 +78,7 @@ def test_a_server_killed_while_it_indexes_starts_again_with_what_was_finished(
     tmp_path: Path, forks: ForkServer
 ):
     root = tmp_path / "many"
-    for number in range(2500):
+    for number in range(IMAGES):
         folder = root / f"{number % 50:02d}"
         folder.mkdir(parents=True, exist_ok=True)
         Image.fromarray(pixels((number % 250, 90, 90), number % 40, side=8)).save(folder / f"{number}.png")
@@ -91,7 +94,7 @@ def test_a_server_killed_while_it_indexes_starts_again_with_what_was_finished(
     with closing(sqlite3.connect(find_index(cache))) as index, index:
         # Unlike anything that is computed: whatever is indexed again is found out.
         kept = index.execute("UPDATE facts SET code = zeroblob(length(code))").rowcount
-    assert 0 < kept < 2500
+    assert 0 < kept < IMAGES
     process = server_on(root, tmp_path, forks)
     process.start()
     process.kill()
@@ -99,7 +102,7 @@ def test_a_server_killed_while_it_indexes_starts_again_with_what_was_finished(
         taken_up = index.execute("SELECT count(*) FROM facts WHERE code = zeroblob(length(code))").fetchone()
     assert taken_up == (kept,)
     ready = [line for line in process.log.read_text().splitlines() if '"model": "library:tiles"' in line]
-    assert any('"images": 2500' in line for line in ready)
+    assert any(f'"images": {IMAGES}' in line for line in ready)
 
 
 def find_index(cache: Path) -> Path:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pcevolve.encoders import has_torch
 from pcevolve.errors import ClientError, UsageError
@@ -15,13 +15,10 @@ from pcevolve.processes.launcher import Children
 from pcevolve.processes.pipe import Pipe
 from pcevolve.session.apart import carry_out_apart
 from pcevolve.session.checked import CheckedRun
-from pcevolve.session.components import Components
-from pcevolve.session.dashboard import show_page
-from pcevolve.session.execution import Outcome, execute, preview
-from pcevolve.session.finished.recalling import recall
-from pcevolve.session.following import follow, preview_following
 from pcevolve.session.progress import Audience, show_work
-from pcevolve.transcript import RunReader
+
+if TYPE_CHECKING:  # who only starts a run's processes does without what they import
+    from pcevolve.session.execution import Outcome
 
 
 def carry_out(
@@ -40,17 +37,28 @@ def carry_out(
         ClientError: Why it ended; what was paid for is on record, and the run can be resumed from there.
     """
     if run.settings.data.from_run is not None:
+        from pcevolve.session.following import follow
+
         _require_network(apart)
         return follow(run, audience, open_page)
     if apart is not None:
         if open_page:
+            from pcevolve.session.dashboard import show_page
+
             show_page(run.folder.live, audience.console)
         return carry_out_apart(run, apart, audience)
+    from pcevolve.session.execution import execute
+
     return _measure(execute(run, audience, open_page), audience)
 
 
 def measure(run: CheckedRun, summary: dict[str, Any], audience: Audience) -> dict[str, Any]:
     """Measure a finished run, whose private data are read anew; its summary with the accuracies."""
+    from pcevolve.session.components import Components
+    from pcevolve.session.execution import Outcome
+    from pcevolve.session.finished.recalling import recall
+    from pcevolve.transcript import RunReader
+
     record = RunReader.strict(run.folder.root)
     outcome = Outcome(run.folder, Components.of(run), record.require_plan(), recall(record), summary)
     return _measure(outcome, audience)
@@ -79,11 +87,15 @@ def _require_network(apart: Children | None) -> None:
 def look(run: CheckedRun, audience: Audience, apart: Children | None = None) -> Path:
     """Begin a run, show the provider's first images, and leave it there; see ``execution.preview``."""
     if run.settings.data.from_run is not None:
+        from pcevolve.session.following import preview_following
+
         _require_network(apart)
         return preview_following(run, audience)
     if apart is not None:
         carry_out_apart(run, apart, audience, only_look=True)
         return run.folder.preview
+    from pcevolve.session.execution import preview
+
     return preview(run, audience)
 
 
