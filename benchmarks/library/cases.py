@@ -8,6 +8,7 @@ from typing import Any
 
 from benchmarks.selectors.grid import NEAREST_MEAN, RANDOM_PHASE, Trial
 from benchmarks.split import LOOKED_AT_ONCE, SETS, PrivateSet
+from pcevolve.encoders import BUNDLED, MOBILENET
 
 SHOTS, CANDIDATES, EPSILON = 10, 20, "10"
 TESTED = 200
@@ -83,17 +84,21 @@ class Contender:
         name: In the tables.
         method: Of the client, or a yardstick.
         changes: In the method's usual plan; ``initial`` is in multiples of the dataset's size.
+        encoder: What selects.
         tuning: Tried on sets alone that may be tuned on.
     """
 
     name: str
     method: str
     changes: dict[str, Any] = field(default_factory=dict)
+    encoder: str = BUNDLED
     tuning: bool = False
 
     def trial(self, case: Case, seed: int) -> Trial:
         """One run of it."""
-        return Trial(case.world, self.method, EPSILON, SHOTS, seed, candidates=CANDIDATES)
+        return Trial(
+            case.world, self.method, EPSILON, SHOTS, seed, candidates=CANDIDATES, encoder=self.encoder
+        )
 
 
 THREE = {"iterations": 3}
@@ -102,11 +107,14 @@ FALLING = {**AS_IS, **THREE, "strengths": (0.6, 0.5, 0.4)}
 SELECT_5, SELECT_7 = "as-is, 5 N", "as-is, 7 N"
 ONE_ROUND, THREE_ROUNDS = "as-is, T = 1", "as-is, T = 3"
 DEFAULT, T2I = "dp-means", "t2i"
+NEVER_SAW = "dp-means, MobileNet selects"
+"""Selected by an encoder of photographs, which never saw any of these domains; the bundled one saw some."""
 SHOTS_THEMSELVES = "ten shots (not private)"
 CONTENDERS = (
     Contender(SHOTS_THEMSELVES, "shots"),
     Contender(T2I, "t2i"),
     Contender(DEFAULT, "dp-means"),
+    Contender(NEVER_SAW, "dp-means", encoder=MOBILENET),
     Contender("random", "random", THREE),
     Contender("pe", "pe"),
     Contender("pcevolve", "pcevolve", THREE),
@@ -127,7 +135,7 @@ CONTENDERS = (
     Contender("T = 3, latest pool", "dp-means", {**FALLING, "pool": "latest"}, tuning=True),
 )
 BY_NAME = {each.name: each for each in CONTENDERS}
-PIXELS = (SHOTS_THEMSELVES, T2I, DEFAULT, "pe")
+PIXELS = (SHOTS_THEMSELVES, T2I, DEFAULT, NEVER_SAW, "pe")
 """Those that the network from scratch judges, too: a training costs it as much as ten runs of a client."""
 
 Wanted = tuple[int, Case, Contender]

@@ -97,7 +97,8 @@ def _accuracies(rows: Iterable[Row], judge: str) -> Iterator[float]:
 
 
 def _summary(shares: Iterable[float]) -> str:
-    return summary(100 * np.array(list(shares)))
+    found = 100 * np.array(list(shares))
+    return summary(found) if len(found) else "voted"
 
 
 def _pairs(rows: Sequence[Row]) -> str:

@@ -68,6 +68,8 @@ def measure(case: Case, contender: Contender, seed: int, model: LibraryGenerator
     pictures, targets, told = make(case, contender, seed, model)
     verdicts = []
     for name, look in heads(work).items():
+        if name == trial.encoder:
+            continue  # it voted
         real, ours = look(held_out.items), look(pictures)
         accuracy = judge(name, ours, np.array(targets), real, held_out.targets, seed)
         verdicts.append(_verdict(name, False, accuracy))

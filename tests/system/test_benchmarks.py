@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
 import pytest
 from PIL import Image
+from scipy import stats
 
 from benchmarks.oracles.stops import share
+from benchmarks.prototypes import draw_top
 from benchmarks.selectors.yardsticks import RADIUS, sum_clipped
 from benchmarks.usefulness.cases import Verdict
 from pcevolve.private.dataset import PrivateDataset
@@ -63,6 +67,20 @@ def test_an_interval_of_a_share_is_as_wide_as_draws_say():
     shares = np.array([share(*each) for each in zip(parts, wholes, strict=True)])
     covered = np.abs(shares[:, 0] - 0.6) <= shares[:, 1]
     assert 0.94 < covered.mean() < 0.96
+
+
+@pytest.mark.statistical
+def test_several_prototypes_are_drawn_as_often_as_the_exponential_mechanism_draws_their_set():
+    """Against the mechanism itself: a set's score is the least of its members', and epsilon / 2 stands before it."""
+    scores, epsilon, draws = np.array([0.3, 2.0, 1.1, 0.0, 1.6]), 2.0, 4000
+    sets = list(itertools.combinations(range(5), 2))
+    weights = np.array([np.exp(epsilon / 2 * scores[list(each)].min()) for each in sets])
+    random = np.random.default_rng(3)
+    drawn = Counter(tuple(sorted(draw_top(scores, 2, epsilon, random).tolist())) for _ in range(draws))
+    found = np.array([drawn[each] for each in sets])
+    assert stats.chisquare(found, draws * weights / weights.sum()).pvalue > 0.001
+    other = np.array([np.exp(epsilon * scores[list(each)].min()) for each in sets])
+    assert stats.chisquare(found, draws * other / other.sum()).pvalue < 0.001, "not with all of epsilon"
 
 
 @pytest.mark.parametrize("name", ["usefulness-texts"])
