@@ -43,7 +43,7 @@ from pcevolve.dp.mechanisms import SeededNoise
 from pcevolve.encoders import BUNDLED, MOBILENET, Encoder, load_encoder
 from pcevolve.geometry.frame import project
 from pcevolve.privacy import Budget
-from pcevolve.selectors import PrivateEmbeddings, Scene
+from pcevolve.selectors import PrivateEmbeddings, SelectionInput
 from pcevolve.selectors.means import Means, means_of
 
 EVERY = 4
@@ -163,7 +163,9 @@ def _ours(seen: Seen, encoder: Encoder, epsilon: int, seed: int) -> tuple[str, s
     classes, shots, size = seen.shots.shape
     nobody = np.full((1, size), np.nan)
     labels = tuple(map(str, range(classes)))
-    scene = Scene(labels, (nobody,) * classes, 1, shots, 1, 0, seed, "replace-one", public=encoder.frame)
+    scene = SelectionInput(
+        labels, (nobody,) * classes, 1, shots, 1, 0, seed, "replace-one", public=encoder.frame
+    )
     rows, targets = seen.shots.reshape(-1, size), np.repeat(np.arange(classes), shots)
     measured = Means().measure(
         PrivateEmbeddings(rows, targets, np.arange(len(rows))), scene, spend(epsilon), SeededNoise(seed)

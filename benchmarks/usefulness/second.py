@@ -32,7 +32,7 @@ from pcevolve.dp.mechanisms import SeededNoise
 from pcevolve.encoders import JOINED, load_encoder
 from pcevolve.geometry.distances import squared_distances
 from pcevolve.geometry.frame import MOST_AXES, project
-from pcevolve.selectors import PrivateEmbeddings, Scene
+from pcevolve.selectors import PrivateEmbeddings, SelectionInput
 from pcevolve.selectors.means import Means, aims_of, means_of
 from pcevolve.selectors.usefulness import agreement, classes_apart, distance
 
@@ -98,7 +98,7 @@ def measure(name: str, sets: dict[str, Seen], shots: int, seed: int) -> list[Row
         pools = list(_pools(source, here, other, free, classes, random))
         labels = tuple(map(str, range(classes)))
         joined = tuple(each[0] for each in pools)
-        scene = Scene(labels, joined, PICKED, shots, 1, 0, seed, "replace-one", public=_frame())
+        scene = SelectionInput(labels, joined, PICKED, shots, 1, 0, seed, "replace-one", public=_frame())
         events = spend(EPSILON)
         measured = Means().measure(private, scene, events, SeededNoise(seed))
         picked = Means().pick(measured, scene)
