@@ -52,6 +52,7 @@ PLAIN = {
     "pcevolve.session.declared_secrets": "from a list to what it leaves of votes: private/test_secrets.py",
     "pcevolve.session.keeping": "a process of a run: system/test_apart.py",
     "pcevolve.session.notes": "two processes of a run: session/test_keeper.py",
+    "pcevolve.session.reopening": "folders that a run goes on in: session/test_continuity.py",
     "pcevolve.session.running": "a process of a run: system/test_apart.py",
 }
 """Modules without a test file of their own, and why."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -14,6 +14,12 @@ if TYPE_CHECKING:
 Line: TypeAlias = tuple[str, str]
 """A title and what is told under it."""
 TITLE_WIDTH = 9
+ProgressCallback: TypeAlias = Callable[[int, int], None]
+"""Is called with how many private images are done, and of how many; both are private."""
+
+
+def no_progress(done: int, total: int) -> None:
+    """Report nothing."""
 
 
 @dataclass(frozen=True)

@@ -19,9 +19,10 @@ from pcevolve.ledger.account import Account, Limits, NoRecord, Paid, Record
 from pcevolve.ledger.creation import open_store
 from pcevolve.ledger.entries import Cap, Enrolment, Entries, Origin, Payment, Terms
 from pcevolve.ledger.store import SIZE
-from pcevolve.ledger.units import IMAGE, PrivateUnit, Units
+from pcevolve.ledger.units import PrivateUnit, Units
 from pcevolve.privacy import FREE, Budget, Event, Relation
 from pcevolve.public.figures import finite_or_none
+from pcevolve.public.words import IMAGE
 
 __all__ = ["Account", "Ledger", "Limits", "Origin", "Paid", "Payment", "PrivateUnit", "Terms"]
 

@@ -18,9 +18,10 @@ from pcevolve.dp.accountants import merge
 from pcevolve.errors import LedgerError
 from pcevolve.ledger.entries import Enrolment, Entries, Listed
 from pcevolve.ledger.overlap import Exposure, Overlap, bound_group, compute_exposures
-from pcevolve.ledger.units import SINGLE, RunUnits, among
+from pcevolve.ledger.units import RunUnits, among
 from pcevolve.privacy import Event
 from pcevolve.public.parts import PriorReleases
+from pcevolve.public.words import SINGLE
 
 NAMED = 4
 """Runs that a refusal names."""

@@ -52,7 +52,6 @@ from numpy.typing import NDArray
 
 from pcevolve.errors import LedgerError
 from pcevolve.ledger.units import (
-    IMAGE,
     IntArray,
     Numbers,
     RunUnits,
@@ -63,6 +62,7 @@ from pcevolve.ledger.units import (
     merge_numbers,
 )
 from pcevolve.privacy import Relation
+from pcevolve.public.words import IMAGE
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,10 @@ from fractions import Fraction
 
 from pcevolve.dp.accountants import epsilon
 from pcevolve.ledger.others import AffectedUnits, CumulativeLoss, name_runs
-from pcevolve.ledger.units import SINGLE
 from pcevolve.privacy import Budget, Event
 from pcevolve.public.figures import format_loss, format_upwards, in_full
 from pcevolve.public.options import spell_flag
+from pcevolve.public.words import SINGLE
 
 INSECURE_BEFORE = (
     "an INSECURE run used these data: its noise came from a seed, so no epsilon bounds what all runs together "

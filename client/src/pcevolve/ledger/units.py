@@ -14,12 +14,8 @@ from numpy.typing import NDArray
 
 from pcevolve.errors import DataError
 from pcevolve.ledger.store import SIZE, Key
+from pcevolve.public.words import SINGLE
 
-IMAGE = "image"
-"""What a unit is called that is one image and has no name."""
-TEXT = "text"
-"""What a unit is called that is one text and has no name."""
-SINGLE = frozenset({IMAGE, TEXT})
 COUNT = np.dtype("<u4")
 IntArray = NDArray[np.int64]
 Numbers = NDArray[np.uint64]

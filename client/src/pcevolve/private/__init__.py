@@ -4,20 +4,10 @@ Nothing here opens a socket to a provider or writes a log. A private type's ``re
 carries a statistic of the data; errors name only the owner's own files. What it offers is a judge
 (``judge.PrivateJudge``, ``judge.UniformJudge``) and the data that one is made from: ``listing`` names the files,
 ``subsample`` draws some, ``dataset`` reads them, ``units`` groups them, ``embedding`` embeds them; ``inspection`` looks
-at a folder without a run. ``ProgressCallback`` learns how far such work has come.
+at a folder without a run.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TypeAlias
-
 BATCH_IMAGES = 256
 """Images that are read or embedded before it is told again."""
-
-ProgressCallback: TypeAlias = Callable[[int, int], None]
-"""Is called with how many images are done, and of how many; both are private."""
-
-
-def no_progress(done: int, total: int) -> None:
-    """Report nothing."""

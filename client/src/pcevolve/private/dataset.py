@@ -19,14 +19,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pcevolve.errors import DataError, UsageError
-from pcevolve.ledger.units import IMAGE, PrivateUnit
+from pcevolve.ledger.units import PrivateUnit
 from pcevolve.modality import Item
 from pcevolve.modality.images.decoding import DecodedImage
 from pcevolve.modality.images.files import RejectedImageError, count_pixels, examine, read_image
 from pcevolve.modality.images.levels import Seen, Window, find_folder_fault
-from pcevolve.private import BATCH_IMAGES, ProgressCallback, no_progress
+from pcevolve.private import BATCH_IMAGES
 from pcevolve.private.listing import Listing, list_folder, list_some, refuse, refuse_twins, shorten
 from pcevolve.private.subsample import pick
+from pcevolve.public.words import IMAGE
+from pcevolve.screen import ProgressCallback, no_progress
 
 IntArray = NDArray[np.int64]
 

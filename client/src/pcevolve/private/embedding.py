@@ -11,7 +11,8 @@ import numpy as np
 from pcevolve.encoders import Encoder
 from pcevolve.geometry.distances import Embeddings, are_single
 from pcevolve.modality.images.decoding import DecodedImage
-from pcevolve.private import BATCH_IMAGES, ProgressCallback
+from pcevolve.private import BATCH_IMAGES
+from pcevolve.screen import ProgressCallback
 from pcevolve.selectors.choosing import Rendition
 
 

@@ -22,11 +22,11 @@ from pcevolve.geometry.distances import Embeddings
 from pcevolve.ledger.ledger import Account, Paid
 from pcevolve.modality.images.appearance import measure_appearances
 from pcevolve.privacy import Event, Events
-from pcevolve.private import ProgressCallback, no_progress
 from pcevolve.private.dataset import PrivateDataset
 from pcevolve.private.embedding import embed_images
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import WITHHELD, Candidate, Query, Receipt
+from pcevolve.screen import ProgressCallback, no_progress
 from pcevolve.selectors import Measurement, PrivateEmbeddings, SelectionInput
 from pcevolve.selectors.choosing import Chooser, Rendition, choose_renditions, name_choice
 from pcevolve.selectors.scene import join_scenes

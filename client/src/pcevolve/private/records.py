@@ -14,14 +14,13 @@ from pathlib import Path
 import numpy as np
 
 from pcevolve.errors import DataError
-from pcevolve.ledger.units import TEXT
 from pcevolve.modality.texts import MOST_BYTES, Text, digest_text
 from pcevolve.private.dataset import PrivateDataset
 from pcevolve.private.listing import describe_single_class, refuse, refuse_twins
 from pcevolve.private.sources import require_folder
 from pcevolve.private.subsample import PrivateItems, pick
 from pcevolve.private.tables import MOST_TEXTS, OF_TEXTS, Columns, read_folder, read_table, require_reader
-from pcevolve.public.words import find_label_faults
+from pcevolve.public.words import TEXT, find_label_faults
 
 
 @dataclass(frozen=True, repr=False)

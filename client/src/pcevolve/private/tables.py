@@ -14,12 +14,11 @@ from pathlib import Path
 from typing import Any, Self, TypeAlias
 
 from pcevolve.errors import DataError, UsageError
-from pcevolve.ledger.units import SINGLE
 from pcevolve.modality.images.kinds import HEAD_BYTES, SUFFIXES, advise_by_name, describe_misnamed_table
 from pcevolve.modality.texts import MOST_BYTES, Text, normalise, read_text
 from pcevolve.private.listing import Folders
 from pcevolve.private.units import normalise_unit
-from pcevolve.public.words import find_label_fault, nfc
+from pcevolve.public.words import SINGLE, find_label_fault, nfc
 from pcevolve_shared.reading import BoundedLines, open_file, parse_json, read_file
 
 MOST_TEXTS = 4_000_000

@@ -17,11 +17,10 @@ from shlex import quote
 import numpy as np
 
 from pcevolve.errors import DataError, printable
-from pcevolve.ledger.units import SINGLE
 from pcevolve.private.dataset import PrivateDataset
 from pcevolve.private.listing import UnitMap, list_some, names_nobody
 from pcevolve.public.options import advise
-from pcevolve.public.words import find_label_fault, nfc
+from pcevolve.public.words import SINGLE, find_label_fault, nfc
 from pcevolve_shared.reading import read_file
 
 MAX_BYTES = 100_000_000

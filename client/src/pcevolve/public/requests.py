@@ -138,3 +138,14 @@ def is_nearby(base_url: str) -> bool:
         return host == "localhost" or ipaddress.ip_address(host).is_private
     except ValueError:
         return False
+
+
+_REASONING: Final = re.compile(r"^(?:openai/)?(?:o[1-9](?:-|$)|gpt-5(?!.*chat))")
+"""Names of OpenAI's models that take no temperature."""
+
+
+def choose_fields(given: tuple[str, ...] | None, model: str) -> tuple[str, ...]:
+    """Return how a chat API takes a request's fields: the user's word, or what a model's name tells."""
+    if given is not None:
+        return given
+    return CHAT_FAMILIES["reasoning" if _REASONING.search(model) else "standard"]

@@ -17,6 +17,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 from itertools import islice, product
+from typing import Final
 
 RELEASE_FILES = frozenset({"manifest.json", "readme.md", "classifier.safetensors"})
 """Files that lie beside the class folders of a release, in lower case."""
@@ -80,6 +81,11 @@ _CONTEXTS = (
 )
 MOST = len(_SENTENCES) * len(_WAYS) * len(_CONTEXTS)
 """Prompts of a class that the grammar has."""
+IMAGE: Final = "image"
+"""What a unit is called that is one image and has no name."""
+TEXT: Final = "text"
+"""What a unit is called that is one text and has no name."""
+SINGLE: Final = frozenset({IMAGE, TEXT})
 
 
 def find_label_faults(labels: Iterable[str]) -> list[str]:

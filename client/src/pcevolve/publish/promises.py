@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from pcevolve.dp.calibration import DRAWN_UNITS
-from pcevolve.ledger.units import SINGLE
 from pcevolve.modality.images.appearance import Appearance, find_released_appearance
 from pcevolve.privacy import Event
 from pcevolve.public.modality import OWN_DEGREE, reword_for
 from pcevolve.public.parts import Library, LicenceFile, Start
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Receipt, count_rounds
+from pcevolve.public.words import SINGLE
 from pcevolve.publish.loss import PrivacyLoss
 from pcevolve.selectors.method import Method
 from pcevolve.transcript.records import Guarantee, ReleasedImage

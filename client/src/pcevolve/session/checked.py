@@ -10,7 +10,9 @@ from pathlib import Path
 from pcevolve.config.config import RunConfig
 from pcevolve.errors import LedgerError, UsageError
 from pcevolve.privacy import Budget
-from pcevolve.public.declared import spell
+from pcevolve.public.declared import list_options, spell
+from pcevolve.public.modality import Kind
+from pcevolve.public.options import spell_flag
 from pcevolve.session.folder import RunFolder
 
 
@@ -48,3 +50,20 @@ def find_given(settings: RunConfig, names: Iterable[str], why: str) -> Iterator[
         # A strength of 0 equals False, and is given.
         if given is not None and given is not False and given not in ((), "local"):
             yield f"{spell(name, RunConfig)}{why}"
+
+
+def find_foreign_options(settings: RunConfig, kind: Kind) -> Iterator[str]:
+    """Yield what is wrong with each given option of the other kind of run, beside those that its dialect lacks."""
+    other, does = ("text", "makes images") if kind == "image" else ("image", "writes texts")
+    names = [each.name for each in list_options(RunConfig) if each.setting.only == other]
+    return find_given(settings, names, f" is about {other}s, and this API {does}: leave it out")
+
+
+def find_idle_namespace(settings: RunConfig) -> Iterator[str]:
+    """Say that units without names cannot be of a source of names."""
+    data = settings.data
+    if data.unit_namespace is not None and data.unit_map is None and data.unit_column is None:
+        yield (
+            f"data.unit_namespace says whose names the units have: give {spell_flag('unit_map')} or data.unit_column, "
+            "or leave it out"
+        )

@@ -14,7 +14,6 @@ from pcevolve.encoders import Encoder, load_encoder
 from pcevolve.encoders.published import resolve
 from pcevolve.evolution import Judge
 from pcevolve.ledger.ledger import Account, Limits
-from pcevolve.private import ProgressCallback, no_progress
 from pcevolve.private.dataset import PrivateDataset
 from pcevolve.private.judge import PrivateJudge, PrivateViews, UniformJudge
 from pcevolve.public.declared import list_options
@@ -22,6 +21,7 @@ from pcevolve.public.dialects import Abilities, find_abilities, require
 from pcevolve.public.options import Option
 from pcevolve.public.parts import Secrecy
 from pcevolve.public.plan import PublicPlan
+from pcevolve.screen import ProgressCallback, no_progress
 from pcevolve.selectors import Method, Scope
 from pcevolve.selectors.choosing import Chooser
 from pcevolve.selectors.method import AppearanceMode, first_selection

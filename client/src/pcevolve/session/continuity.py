@@ -7,18 +7,17 @@ from exactly what is on record.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
 from itertools import pairwise, takewhile
 
-from pcevolve.errors import LedgerError, TranscriptError, UsageError
+from pcevolve.errors import LedgerError
 from pcevolve.ledger.ledger import Ledger, Payment
 from pcevolve.public.figures import format_loss
 from pcevolve.public.options import spell_flag
 from pcevolve.session.folder import LOST, RunFolder
 from pcevolve.session.owner import OwnerFolder
-from pcevolve.transcript import RunReader, Transcript
+from pcevolve.session.reopening import find_release_fault, refuse_strange_release
+from pcevolve.transcript import RunReader
 from pcevolve.transcript.layout import TRANSCRIPT
 from pcevolve.transcript.log import read
 from pcevolve.transcript.records import Opened, Released
@@ -33,7 +32,7 @@ def compare_with_ledger(folder: RunFolder, ledger: Ledger) -> RunReader | None:
     """
     if not folder.has_plan():
         _refuse_lost_record(folder, ledger)
-        _refuse_strange_release(folder)
+        refuse_strange_release(folder)
         if owner := OwnerFolder.find(folder.root, ledger.path):
             owner.forget()
         return None
@@ -41,25 +40,6 @@ def compare_with_ledger(folder: RunFolder, ledger: Ledger) -> RunReader | None:
     if (fault := find_disagreement(run, ledger)) is not None:
         raise LedgerError(fault)
     return run
-
-
-@contextmanager
-def open_record(folder: RunFolder) -> Iterator[Transcript]:
-    """Open a run's record for writing, whose folder is claimed; a false start is cleared away.
-
-    Raises:
-        TranscriptError: A stored file is gone or was changed, or a release folder is not the record's.
-    """
-    if folder.has_plan():
-        run = folder.read()
-        if (fault := find_release_fault(run)) is not None:
-            raise TranscriptError(fault)
-        _require_stored_files(run)
-    else:
-        _refuse_strange_release(folder)
-        folder.clear_false_start()
-    with closing(Transcript(folder.transcript)) as transcript:
-        yield transcript
 
 
 def find_disagreement(run: RunReader, ledger: Ledger) -> str | None:
@@ -93,30 +73,6 @@ def find_disagreement(run: RunReader, ledger: Ledger) -> str | None:
     )
 
 
-def find_release_fault(run: RunReader) -> str | None:
-    """Say why the release folder of a run is not that of its record; None where it is, or is not there."""
-    layout = run.layout
-    if not layout.release.exists():
-        return None
-    try:
-        manifest = run.manifest()
-    except (UsageError, TranscriptError):
-        return (
-            f"{layout.release} is not of the record beside it, which is older or another one: restore {TRANSCRIPT}/ as "
-            "it was with that release; or move the release elsewhere and resume, which asks the provider again for "
-            "what is not on record, and spends no privacy budget again"
-        )
-    for each in manifest.files:
-        with suppress(OSError):
-            if hashlib.sha256((layout.release / each.path).read_bytes()).hexdigest() == each.sha256:
-                continue
-        return (
-            f"{layout.release / each.path} is gone or was changed: move the release elsewhere and resume, which makes "
-            "it anew from the record and asks for nothing"
-        )
-    return None
-
-
 def find_fault(run: RunReader, ledger: Ledger) -> str | None:
     """Say why a run cannot go on, or is not finished although it looks so; without a look into every stored file."""
     missing = sorted(name for name in run.files if not (run.layout.transcript / name).is_file())
@@ -133,26 +89,6 @@ def _list_recorded(run: RunReader) -> Iterator[Payment]:
     for before, each in pairwise(run.entries):
         if isinstance(each.record, Released):
             yield Payment(each.record.receipt, before.digest)
-
-
-def _require_stored_files(run: RunReader) -> None:
-    """Refuse to go on where a stored file is gone or was changed: it would be missed when all was asked for."""
-    for name in run.stored:
-        try:
-            run.bodies.file(name)
-        except TranscriptError as error:
-            raise TranscriptError(
-                f"{error}; nothing was sent: restore {run.layout.root} from its newest copy; "
-                f"{LOST.format(out=spell_flag('out'))}"
-            ) from error
-
-
-def _refuse_strange_release(folder: RunFolder) -> None:
-    if folder.release.exists():
-        raise TranscriptError(
-            f"{folder.release} is there, and the record that it is of is not: restore {TRANSCRIPT}/, or choose another "
-            f"{spell_flag('out')}"
-        )
 
 
 def _refuse_lost_record(folder: RunFolder, ledger: Ledger) -> None:

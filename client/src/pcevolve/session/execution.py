@@ -44,13 +44,13 @@ from pcevolve.session.asking import AskingJudge, TellingGenerator
 from pcevolve.session.checked import CheckedRun
 from pcevolve.session.components import Components
 from pcevolve.session.console import introduce, is_paid, report_early_stop, report_stop, say_spent
-from pcevolve.session.continuity import open_record
 from pcevolve.session.dashboard import keep_live_page
 from pcevolve.session.folder import RunFolder
 from pcevolve.session.keeper import Keeper
 from pcevolve.session.owner import OwnerFolder
 from pcevolve.session.progress import Audience, RunProgress
 from pcevolve.session.reaching import Connection, connect, make_address, note_answers
+from pcevolve.session.reopening import open_record
 from pcevolve.session.showing import show_first
 from pcevolve.transcript import RunReader, Transcript
 from pcevolve.usability import Usability

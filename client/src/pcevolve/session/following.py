@@ -36,13 +36,13 @@ from pcevolve.selectors.method import VARIES
 from pcevolve.session.approval import approve, forecast_costs
 from pcevolve.session.checked import CheckedRun
 from pcevolve.session.console import describe_plan, is_paid
-from pcevolve.session.continuity import open_record
 from pcevolve.session.dashboard import keep_live_page
 from pcevolve.session.execution import Session
 from pcevolve.session.folder import RunFolder
 from pcevolve.session.owner import OwnerFolder
 from pcevolve.session.progress import Audience
 from pcevolve.session.reaching import Connection, connect, make_address
+from pcevolve.session.reopening import open_record
 from pcevolve.transcript import Transcript
 from pcevolve.transcript.records import Opened
 from pcevolve.usability import Usability

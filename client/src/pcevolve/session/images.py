@@ -18,10 +18,8 @@ from pcevolve.config.providers import USUAL_ADAPTER_SCALE, USUAL_GUIDANCE, USUAL
 from pcevolve.encoders import BUNDLED
 from pcevolve.encoders.published import PREFERRED, is_fetched
 from pcevolve.errors import DataError, UsageError
-from pcevolve.ledger.units import SINGLE
 from pcevolve.modality import Item
 from pcevolve.privacy import Budget
-from pcevolve.private import ProgressCallback, no_progress
 from pcevolve.private.dataset import PrivateDataset, load
 from pcevolve.private.listing import Listing, list_folder, shorten
 from pcevolve.private.sources import PICTURES, FolderSource, TermsSource, parse_source
@@ -29,7 +27,8 @@ from pcevolve.private.units import group_into_units, read_units, require_unit_si
 from pcevolve.public.dialects import Advice, ModelSize
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.settings import window_ends
-from pcevolve.public.words import TEMPLATE, UNLABELLED_TEMPLATE
+from pcevolve.public.words import SINGLE, TEMPLATE, UNLABELLED_TEMPLATE
+from pcevolve.screen import ProgressCallback, no_progress
 from pcevolve.selectors.method import AppearanceMode, Method, Schedule
 from pcevolve.selectors.rounds import Scope
 from pcevolve.session.private_data import (

@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from pcevolve.evaluation.judge import Evaluator
     from pcevolve.evaluation.labelled import Labelled
     from pcevolve.privacy import Budget
-    from pcevolve.private import ProgressCallback
     from pcevolve.private.dataset import PrivateDataset
     from pcevolve.public.dialects import Advice, ModelSize
     from pcevolve.public.plan import PublicPlan
+    from pcevolve.screen import ProgressCallback
     from pcevolve.selectors.method import AppearanceMode, Method, Schedule
     from pcevolve.selectors.rounds import Scope
     from pcevolve.session.private_data import RunData

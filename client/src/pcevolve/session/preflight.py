@@ -5,7 +5,7 @@ None of a run's libraries is imported here (torch, SciPy, an HTTP client), so th
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, Final
@@ -28,9 +28,14 @@ from pcevolve.private.sources import (
 from pcevolve.public.declared import list_options, spell
 from pcevolve.public.dialects import find_abilities
 from pcevolve.public.figures import parse_epsilon
-from pcevolve.public.modality import Kind
 from pcevolve.public.options import spell_before, spell_flag
-from pcevolve.session.checked import CheckedRun, find_given, refuse_options, require_ledger
+from pcevolve.session.checked import (
+    CheckedRun,
+    find_foreign_options,
+    find_idle_namespace,
+    refuse_options,
+    require_ledger,
+)
 from pcevolve.session.folder import LOST, RunFolder
 from pcevolve.session.owner import OwnerFolder
 from pcevolve.session.places import require_apart
@@ -230,23 +235,6 @@ def _require_images(settings: RunConfig) -> None:
     else:
         own = ("test", "unit_map", "unlabelled", "subsample", "window")
         refuse_options(settings, own, " is for a folder of images, not for digits or cells: leave it out")
-
-
-def find_foreign_options(settings: RunConfig, kind: Kind) -> Iterator[str]:
-    """Yield what is wrong with each given option of the other kind of run, beside those that its dialect lacks."""
-    other, does = ("text", "makes images") if kind == "image" else ("image", "writes texts")
-    names = [each.name for each in list_options(RunConfig) if each.setting.only == other]
-    return find_given(settings, names, f" is about {other}s, and this API {does}: leave it out")
-
-
-def find_idle_namespace(settings: RunConfig) -> Iterator[str]:
-    """Say that units without names cannot be of a source of names."""
-    data = settings.data
-    if data.unit_namespace is not None and data.unit_map is None and data.unit_column is None:
-        yield (
-            f"data.unit_namespace says whose names the units have: give {spell_flag('unit_map')} or data.unit_column, "
-            "or leave it out"
-        )
 
 
 def _require_image_files(settings: RunConfig, private: Path) -> None:

@@ -28,12 +28,12 @@ from rich.progress import (
 from rich.progress import Progress as Bar
 
 from pcevolve.privacy import Event
-from pcevolve.private import ProgressCallback
 from pcevolve.public.calls import Call
 from pcevolve.public.figures import format_loss
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Receipt
 from pcevolve.publish.loss import PrivacyLoss
+from pcevolve.screen import ProgressCallback
 
 LINE_SECONDS = 10.0
 SLOW_DAY = 1.5

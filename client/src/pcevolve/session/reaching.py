@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-import re
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from rich.console import Console
 
@@ -23,14 +22,11 @@ from pcevolve.egress.retry import RetryPolicy
 from pcevolve.errors import ProviderReplyError
 from pcevolve.providers.dialect import Dialect
 from pcevolve.public.plan import PublicPlan
-from pcevolve.public.requests import CHAT_FAMILIES
 from pcevolve.transcript import RunLayout, RunReader, Transcript
 from pcevolve.transcript.records import Answered
 
 PROXIES = ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy", "HTTP_PROXY", "http_proxy")
 """Variables by which other programs are told of a proxy."""
-_REASONING: Final = re.compile(r"^(?:openai/)?(?:o[1-9](?:-|$)|gpt-5(?!.*chat))")
-"""Names of OpenAI's models that take no temperature."""
 
 
 class Connection(NamedTuple):
@@ -84,13 +80,6 @@ def _make_patience(provider: PublicProvider, console: Console) -> RetryPolicy:
     if provider.proxy is not None or ignored is None:
         return usual
     return replace(usual, hint=f"{ignored} is not used: --set provider.proxy=URL names a proxy")
-
-
-def choose_fields(given: tuple[str, ...] | None, model: str) -> tuple[str, ...]:
-    """Return how a chat API takes a request's fields: the user's word, or what a model's name tells."""
-    if given is not None:
-        return given
-    return CHAT_FAMILIES["reasoning" if _REASONING.search(model) else "standard"]
 
 
 def note_answers(plan: PublicPlan, record: RunReader, spoken: Dialect) -> Iterator[str]:

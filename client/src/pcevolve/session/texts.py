@@ -16,7 +16,6 @@ from pcevolve.config.providers import USUAL_TEMPERATURE, USUAL_TOKENS
 from pcevolve.encoders import WORDS
 from pcevolve.errors import DataError, UsageError
 from pcevolve.privacy import Budget
-from pcevolve.private import ProgressCallback, no_progress
 from pcevolve.private.dataset import PrivateDataset
 from pcevolve.private.listing import refuse_twins
 from pcevolve.private.records import Records, read_records
@@ -25,7 +24,9 @@ from pcevolve.private.tables import Columns
 from pcevolve.private.units import require_unit_size
 from pcevolve.public.dialects import Advice, ModelSize
 from pcevolve.public.plan import PublicPlan
+from pcevolve.public.requests import choose_fields
 from pcevolve.public.words import TEXT_TEMPLATE, UNLABELLED_TEXT_TEMPLATE
+from pcevolve.screen import ProgressCallback, no_progress
 from pcevolve.selectors.method import AppearanceMode, Method, Schedule
 from pcevolve.selectors.rounds import Scope
 from pcevolve.session.private_data import (
@@ -36,7 +37,6 @@ from pcevolve.session.private_data import (
     require_shots,
     tell_drawable,
 )
-from pcevolve.session.reaching import choose_fields
 
 if TYPE_CHECKING:
     from pcevolve.evaluation.judge import Evaluator

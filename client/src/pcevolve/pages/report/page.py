@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 from jinja2 import Template
 
-import pcevolve
 from pcevolve.durable import write_durably
 from pcevolve.pages.reasons import TrafficTable
 from pcevolve.pages.rendering import compile_page, inline_parts, read_own, read_style, spell_size
@@ -171,7 +171,7 @@ def _content(run: FinishedRun, accuracy: Sequence[AccuracyPoint]) -> dict[str, A
         "shown_populations": len(spread_evenly(made, ROWS)),
         "sheets": sheets,
         "brief": Brief.of(plan, events, traffic, run.record.traffic.attempts),
-        "version": pcevolve.__version__,
+        "version": version("pcevolve"),
         "framed": any(tile.receipt for sheet in sheets for row in sheet.rows for tile in row.tiles),
         "charts": draw_curves(run, traffic, accuracy),
         "spent": sum_spent(run),

@@ -34,10 +34,10 @@ from pcevolve.evaluation.labelled import RANDOM_CONTROL, SHUFFLED, Labelled, fin
 from pcevolve.evaluation.worth import DATASET, SHOTS, Accuracies, Right, Worth
 from pcevolve.modality.images.sheet import draw_confusion
 from pcevolve.pages.useful import Confusion
-from pcevolve.private import ProgressCallback, no_progress
 from pcevolve.private.dataset import PrivateDataset
 from pcevolve.public.modality import Kind
 from pcevolve.public.plan import PublicPlan
+from pcevolve.screen import ProgressCallback, no_progress
 from pcevolve.session.finished.classification import NearestMean
 from pcevolve.session.finished.held_out import find_origin, has_voted, require_held_out
 from pcevolve.session.finished.judging import (

@@ -44,10 +44,10 @@ from pcevolve.evolution import Population
 from pcevolve.modality import find_medium
 from pcevolve.modality.images.appearance import Appearance, find_released_appearance
 from pcevolve.pages.useful import Confusion
-from pcevolve.private import ProgressCallback, no_progress
 from pcevolve.private.dataset import PrivateDataset
 from pcevolve.public.modality import MODALITIES, Kind, join, reword_for
 from pcevolve.public.plan import PublicPlan
+from pcevolve.screen import ProgressCallback, no_progress
 from pcevolve.selectors import find_method
 from pcevolve.session.execution import Outcome
 from pcevolve.session.finished.use_page import make_page

@@ -16,7 +16,6 @@ from pcevolve.config.owner import DataSettings
 from pcevolve.errors import DataError
 from pcevolve.modality.images.kinds import tell_format
 from pcevolve.modality.images.levels import REFUSED, Seen
-from pcevolve.private import ProgressCallback
 from pcevolve.private.inspection import MOST_COMPARED, MOST_TURNED, Inspection, Pair, inspect
 from pcevolve.private.listing import Listing, list_folder, read_head, shorten
 from pcevolve.private.records import Records, read_records
@@ -31,7 +30,8 @@ from pcevolve.private.units import (
     write_units,
 )
 from pcevolve.public import settings as public
-from pcevolve.session.preflight import find_foreign_options, find_idle_namespace
+from pcevolve.screen import ProgressCallback
+from pcevolve.session.checked import find_foreign_options, find_idle_namespace
 from pcevolve.session.private_data import (
     count_and_name,
     note_companions,

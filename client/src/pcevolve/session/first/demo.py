@@ -31,12 +31,11 @@ from pcevolve.ledger.ledger import Ledger
 from pcevolve.pages.report.charts import AccuracyPoint
 from pcevolve.pages.report.page import CONTROL, SHOTS, write_report
 from pcevolve.privacy import Budget
-from pcevolve.private import ProgressCallback
 from pcevolve.private.dataset import PrivateDataset
 from pcevolve.private.sources import CELLS
 from pcevolve.public.figures import USUAL_DELTA
 from pcevolve.public.modality import Kind
-from pcevolve.screen import lay_out
+from pcevolve.screen import ProgressCallback, lay_out
 from pcevolve.selectors import list_paid_events
 from pcevolve.session.checked import CheckedRun
 from pcevolve.session.console import describe_plan
