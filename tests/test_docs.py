@@ -181,6 +181,13 @@ def of_two() -> float:
     [
         ("decisions/0022-subsample.md", "an ε of 10 at δ = 1e-5 is one of 24.4", of_two, 24.389),
         ("../CHANGELOG.md", "an ε of 10 at δ = 1e-5 is 24.4 there", of_two, 24.389),
+        ("data-protection.md", "| 1 | 9 % |", lambda: 100 * most_true_positives([gaussian(1)], 0.05), 8.429),
+        (
+            "data-protection.md",
+            "| 10 | 64 % |",
+            lambda: 100 * most_true_positives([gaussian(10)], 0.05),
+            63.893,
+        ),
         ("first-run.md", "epsilon 24.389 for one image of the whole folder (10 for one that", of_two, 24.389),
         (
             "decisions/0027-the-first-screen.md",
