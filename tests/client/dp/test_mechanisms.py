@@ -50,8 +50,10 @@ def test_opendp_agrees_that_gaussian_noise_is_one_over_two_z_squared_zcdp(sigma,
 
 @given(st.fractions(min_value=Fraction(1, 10**9), max_value=10**9).filter(bool))
 def test_rounding_the_scale_never_costs_privacy(rate):
-    scale = Fraction(noise_scale(rate))
-    assert 1 / rate <= scale <= (1 / rate) * (1 + Fraction(1, 2**51))
+    scale = noise_scale(rate)
+    assert (
+        Fraction(math.nextafter(scale, 0)) < 1 / rate <= Fraction(scale)
+    )  # the smallest float that is not below
 
 
 # The costs, by enumeration: every score vector on a small grid and every neighbour of it.

@@ -160,3 +160,12 @@ def test_a_list_that_cannot_be_used_is_refused(tmp_path, content, complaint):
     assert "jane" not in str(error.value)
     with pytest.raises(DataError, match="cannot be read"):
         read_secrets(tmp_path / "nowhere", ETA)
+
+
+def test_a_list_has_at_most_a_hundred_thousand_secrets(tmp_path):
+    path = write(tmp_path, "\n".join(f"secret {number}" for number in range(100_000)))
+    assert len(read_secrets(path, 0.5)) == 100_000
+    with path.open("a") as file:
+        file.write("\nsecret 7\none more")
+    with pytest.raises(DataError, match="holds more than 100,000 secrets"):
+        read_secrets(path, 0.5)
