@@ -9,7 +9,7 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from types import FrameType
 
 import uvicorn
@@ -20,7 +20,6 @@ from pcevolve_server.errors import BindError, ModelLoadError, ServerError
 from pcevolve_server.http.app import create_app
 from pcevolve_server.http.connections import make_protocol
 from pcevolve_server.settings import Settings
-from pcevolve_shared.wire import ModelInfo
 
 logger = logging.getLogger(__name__)
 
@@ -98,13 +97,15 @@ def run(settings: Settings, opening: Opening | None = None) -> None:
     """
     tracing.configure()
     listener = bind(settings.host, settings.port)
+    host, port = listener.getsockname()[:2]
+    url = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
     # Each of the two needs the other.
     server: _Server
     app = create_app(
         settings,
         opening or choice.opening(settings, lambda: server.stopping()),
         lambda failure: server.fail(failure),
-        lambda infos: _say_ready(listener, infos),
+        lambda infos: logger.info("ready", extra={"url": url, "model": ", ".join(info.id for info in infos)}),
     )
     config = uvicorn.Config(
         app,
@@ -122,7 +123,6 @@ def run(settings: Settings, opening: Opening | None = None) -> None:
     atexit.register(server.exit)  # before whatever is imported later registers: it comes last
     for number in (signal.SIGTERM, signal.SIGINT):  # also before uvicorn hears of them
         signal.signal(number, server.handle_exit)
-    host, port = listener.getsockname()[:2]
     logger.info("listening", extra={"host": host, "port": port, "auth": bool(settings.keys)})
     try:
         server.run(sockets=[listener])
@@ -131,16 +131,6 @@ def run(settings: Settings, opening: Opening | None = None) -> None:
         raise
     if server.failure is not None:
         raise _explain(server.failure)
-
-
-def _say_ready(listener: socket.socket, infos: Sequence[ModelInfo]) -> None:
-    """Tell whoever started the server that it answers now, and where."""
-    logger.info("ready", extra={"url": _url(listener), "model": ", ".join(info.id for info in infos)})
-
-
-def _url(listener: socket.socket) -> str:
-    host, port = listener.getsockname()[:2]
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
 def bind(host: str, port: int) -> socket.socket:

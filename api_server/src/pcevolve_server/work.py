@@ -6,7 +6,7 @@ import hashlib
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, TypeGuard
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, cast
 
 from PIL import Image
 
@@ -23,8 +23,6 @@ class Recipe:
     """Settings that all images of one batch share; equal recipes may share a batch.
 
     Attributes:
-        width: Pixels.
-        height: Pixels.
         strength: Share of the noise schedule that a variation runs through; ``None`` for a creation.
         adapter_scale: Weight of the image prompt; ``None`` runs without the adapter.
         scheduler: ``None`` takes the one that the model is best asked with, which ``recommended`` names.
@@ -257,19 +255,11 @@ def perform(model: Model, works: Sequence[Work], is_cancelled: IsCancelled = nev
     """
     texts = [each for each in works if isinstance(each, TextTask)]
     images = [each for each in works if isinstance(each, Task)]
-    if texts and _writes(model):
+    if texts and hasattr(model, "write"):
         return [*model.write(texts, is_cancelled)]
-    if images and _paints(model):
-        return [*generate(model, images, is_cancelled)]
+    if images and hasattr(model, "create"):
+        return [*generate(cast(Generator, model), images, is_cancelled)]
     raise InvalidRequestError("model: it does not make what was asked for")
-
-
-def _writes(model: Model) -> TypeGuard[Writer]:
-    return hasattr(model, "write")
-
-
-def _paints(model: Model) -> TypeGuard[Generator]:
-    return hasattr(model, "create")
 
 
 def stage_seconds(made: Sequence[Made]) -> dict[str, float]:

@@ -142,3 +142,19 @@ def test_nothing_is_written_for_a_caller_who_has_gone():
 
     with pytest.raises(AbandonedError, match="closed the connection"):
         stream(never, leave)
+
+
+def test_nobody_listens_to_a_caller_who_was_answered():
+    async def scenario():
+        async def receive():
+            await asyncio.Event().wait()
+
+        async def work():
+            return Answer("{}", 0)
+
+        scope = {"type": "http", "headers": [], "state": {"request_id": "x"}}
+        answered = await answering.answer(Request(scope, receive), work)
+        await asyncio.sleep(0)
+        return answered.body, len(asyncio.all_tasks())
+
+    assert asyncio.run(scenario()) == (b"{}", 1)

@@ -110,3 +110,14 @@ def test_an_answer_to_a_request_that_was_read_keeps_the_connection(client):
     for response in (client.post(wire.TEXT_TO_IMAGE, json=ASK), client.get(wire.MODELS)):
         assert response.status_code == 200
         assert "Connection" not in response.headers
+
+
+def test_a_request_leaves_one_line_with_what_it_weighed(client, caplog):
+    caplog.set_level("INFO")
+    body = b'{"prompt": "a", "seed": 7}'
+    answer = client.post(wire.TEXT_TO_IMAGE, content=body, headers={"Content-Type": "application/json"})
+    (line,) = [vars(each) for each in caplog.records if each.getMessage() == "request"]
+    told = {name: line[name] for name in ("method", "route", "status", "bytes_in", "bytes_out")}
+    weights = {"bytes_in": 26, "bytes_out": len(answer.content)}
+    assert told == {"method": "POST", "route": wire.TEXT_TO_IMAGE, "status": 200} | weights
+    assert line["request_id"] == answer.headers["X-Request-Id"]

@@ -95,6 +95,15 @@ def test_who_has_had_no_more_than_others_is_forgotten(chunks, waiting):
     assert len(waiting._had) <= 2
 
 
+def test_who_has_had_as_much_as_whose_turn_it_is_is_forgotten_although_others_wait(chunks, waiting):
+    waiting.add(chunks("stays", 3), 0.0)
+    waiting.add(chunks("leaves", 1), 0.0)
+    assert order(waiting, runs=2) == ["stays", "leaves"]
+    assert set(waiting._had) == {"stays", "leaves"}
+    assert order(waiting, runs=1) == ["stays"]
+    assert set(waiting._had) == {"stays"}
+
+
 def test_when_nobody_waits_nobody_is_owed_anything(chunks, waiting):
     waiting.add(chunks("early", 30), 0.0)
     order(waiting)

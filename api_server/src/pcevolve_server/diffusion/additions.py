@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -74,11 +73,15 @@ def add_lora(lora: Lora, pipeline: DiffusionPipeline, settings: ModelSettings) -
         raise ModelLoadError(
             f"the LoRA {lora.source} is a DoRA, which diffusers reads in part: convert it into a LoRA"
         )
-    changed = _list_changed_parts(pipeline)
+    changed = sorted(part for part, names in pipeline.get_list_adapters().items() if _ADAPTER in names)
     if not changed:
         raise ModelLoadError(f"{misfit}: it has no weights for it")
-    layers = _count_changed_layers(pipeline, changed)
-    meant = _layers(found[0] if isinstance(found, tuple) else found)
+    modules = (module for part in changed for module in getattr(pipeline, part).modules())
+    layers = sum(isinstance(module, BaseTunerLayer) for module in modules)
+    weights = found[0] if isinstance(found, tuple) else found
+    meant = sum(
+        "lora_A." in name or ".down." in name for name in weights
+    )  # the first of each layer's two matrices
     # Counted, because the library passes over layers that it does not know in silence.
     if layers < meant / 2:
         raise ModelLoadError(f"{misfit}: the model has {layers} of the {meant} layers that it changes")
@@ -90,20 +93,6 @@ def add_lora(lora: Lora, pipeline: DiffusionPipeline, settings: ModelSettings) -
     # in every step, and round otherwise in a batch.
     pipeline.unload_lora_weights()
     logger.info("lora added", extra={"lora": lora.source, "scale": lora.scale, "parts": changed})
-
-
-def _list_changed_parts(pipeline: DiffusionPipeline) -> list[str]:
-    return sorted(part for part, names in pipeline.get_list_adapters().items() if _ADAPTER in names)
-
-
-def _count_changed_layers(pipeline: DiffusionPipeline, parts: Iterable[str]) -> int:
-    modules = (module for part in parts for module in getattr(pipeline, part).modules())
-    return sum(isinstance(module, BaseTunerLayer) for module in modules)
-
-
-def _layers(weights: Iterable[str]) -> int:
-    """Count the layers in a file: each has two matrices, and these are the names of the first."""
-    return sum("lora_A." in name or ".down." in name for name in weights)
 
 
 def _tensor_at(source: str, settings: ModelSettings) -> tuple[str, str | None]:
@@ -205,7 +194,10 @@ def _vectors(file: Path) -> dict[str, Any]:
     Raises:
         ValueError: It is none of the known kinds.
     """
-    read: dict[str, Any] = load_file(file) if file.suffix == ".safetensors" else _unpickle(file)
+    safe = file.suffix == _SAFE
+    read: dict[str, Any] = (
+        load_file(file) if safe else torch.load(file, map_location="cpu", weights_only=True)
+    )
     if _ENCODERS.keys() >= read.keys():
         return {_ENCODERS[key]: vectors for key, vectors in read.items()}
     if "string_to_param" in read:
@@ -214,11 +206,6 @@ def _vectors(file: Path) -> dict[str, Any]:
     if others or not isinstance(vectors, Tensor):
         raise ValueError(f"it has {len(read)} tensors, and a textual inversion has one for each text encoder")
     return {"": vectors} | ({} if key in _NAMELESS else {"word": key})
-
-
-def _unpickle(file: Path) -> dict[str, Any]:
-    found: dict[str, Any] = torch.load(file, map_location="cpu", weights_only=True)
-    return found
 
 
 def _inversion_file(source: str, settings: ModelSettings) -> Path:

@@ -69,7 +69,8 @@ def find_readers(pipeline: DiffusionPipeline) -> list[Reader]:
     for tokenizer in filter(None, (getattr(pipeline, name, None) for name in _NAMES)):
         own = tokenizer.model_max_length
         # The argument of the pipelines is about encoders other than CLIP's.
-        most = own if asked is None or _is_clip(tokenizer) else min(own, asked.default)
+        is_clip = "CLIP" in type(tokenizer).__name__
+        most = own if asked is None or is_clip else min(own, asked.default)
         found.append((partial(_count_tokens, pipeline, tokenizer), most))
     return found
 
@@ -88,10 +89,6 @@ def _count_tokens(pipeline: DiffusionPipeline, tokenizer: Any, prompt: str) -> i
     if hasattr(pipeline, "maybe_convert_prompt"):
         prompt = pipeline.maybe_convert_prompt(prompt, tokenizer)
     return len(tokenizer(prompt).input_ids)
-
-
-def _is_clip(tokenizer: object) -> bool:
-    return "CLIP" in type(tokenizer).__name__
 
 
 _MOST_BYTES: Final = 64 * 2**20

@@ -44,20 +44,13 @@ class Parts:
     metrics: Metrics
 
 
-def parts_of(request: Request) -> Parts:
-    """Return the parts of a request's app."""
+async def _find_parts(request: Request) -> Parts:
+    # Async although it waits for nothing: FastAPI runs any other dependency on a worker thread, for each request.
     parts: Parts = request.app.state.parts
     return parts
 
 
-async def _depend_on_parts(request: Request) -> Parts:
-    # Async although it waits for nothing: FastAPI runs any other dependency on a worker thread, for each request.
-    return parts_of(request)
-
-
-PartsDep = Annotated[Parts, Depends(_depend_on_parts)]
-
-
+PartsDep = Annotated[Parts, Depends(_find_parts)]
 router = APIRouter()
 _json = APIRouter(route_class=BoundedRoute)
 

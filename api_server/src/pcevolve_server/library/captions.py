@@ -55,11 +55,11 @@ def words(text: str) -> frozenset[str]:
     Case, accents' encoding and a plural's ``s`` make no difference; words that say nothing are left out.
     """
     folded = unicodedata.normalize("NFKC", text).casefold()
-    return frozenset(_singular(word) for word in _WORD.findall(folded) if word not in _STOP)
-
-
-def _singular(word: str) -> str:
-    return word[:-1] if len(word) > _LONGER_THAN_GAS and word.endswith("s") else word
+    return frozenset(
+        word[:-1] if len(word) > _LONGER_THAN_GAS and word.endswith("s") else word
+        for word in _WORD.findall(folded)
+        if word not in _STOP
+    )
 
 
 @lru_cache(maxsize=2**14)

@@ -97,7 +97,8 @@ class LibraryGenerator:
             origins[key] = self._origin(image, task.recipe)
         origin = origins[key]
         if strength == 0:
-            return self._picture(self._nearest(origin), task.recipe)
+            nearest = self.neighbours.nearest(origin.code, 1)[0] if origin.place is None else origin.place
+            return self._picture(int(nearest), task.recipe)
         weights = self._weigh(task)
         return self._picture(self._neighbour(origin, weights, strength, task.seed), task.recipe)
 
@@ -109,9 +110,6 @@ class LibraryGenerator:
             if np.array_equal(np.asarray(self._resize(place, recipe)), pixels):
                 return Origin(self.collection.facts.codes[place], place)
         return Origin(code, None)
-
-    def _nearest(self, origin: Origin) -> int:
-        return int(self.neighbours.nearest(origin.code, 1)[0]) if origin.place is None else origin.place
 
     def _neighbour(self, origin: Origin, weights: Weights, strength: float, seed: int) -> int:
         """Draw among the nearest images that together weigh ``W ** strength``."""
