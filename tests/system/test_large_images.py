@@ -17,7 +17,9 @@ SMALL = {"prompt": "a", "n": 1, "width": 64, "height": 64, "steps": 4, "seed": 1
 
 
 def ask(server: ServerProcess, fields: dict[str, object], seconds: float) -> httpx.Response:
-    return httpx.post(server.address + wire.TEXT_TO_IMAGE, json=fields, timeout=httpx.Timeout(10, read=seconds))
+    return httpx.post(
+        server.address + wire.TEXT_TO_IMAGE, json=fields, timeout=httpx.Timeout(10, read=seconds)
+    )
 
 
 def test_many_large_images_hold_up_no_small_one_after_their_caller_left_and_no_end(tmp_path, forks):
