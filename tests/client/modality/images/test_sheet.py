@@ -6,7 +6,7 @@ import io
 
 import numpy as np
 import pytest
-from PIL import Image
+from PIL import Image, ImageChops
 
 from pcevolve.modality.images.sheet import draw_confusion, draw_sheet, draw_strip, make_thumbnail
 
@@ -54,6 +54,9 @@ def test_a_sheet_has_rows_under_their_names():
 
 @pytest.mark.parametrize(("row", "column", "tone"), [(0, 0, 64), (0, 1, 191), (1, 0, 255), (1, 1, 255)])
 def test_a_confusion_is_darker_for_more_and_has_room_for_a_class_of_nothing(row: int, column: int, tone: int):
-    picture = opened(draw_confusion([[3, 1], [0, 0]], ["a", "b"]))
+    picture = opened(draw_confusion("cnn on run", [[3, 1], [0, 0]], ["a", "b"]))
     assert picture.size == (150 + 2 * 64,) * 2
+    other = opened(draw_confusion("clip on run", [[3, 1], [0, 0]], ["a", "b"]))
+    changed = np.asarray(ImageChops.difference(picture, other).getbbox())
+    assert changed.max() < 100, "the title alone says whose it is"
     assert picture.getpixel((150 + column * 64 + 2, 150 + row * 64 + 2)) == (tone, tone, 255)

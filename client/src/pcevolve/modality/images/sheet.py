@@ -15,7 +15,7 @@ JPEG_QUALITY = 80
 SIDE, GAP, NAME = 64, 2, 150  # pixels of a sheet's images, between them, and of a name
 LETTERS = 22  # of a name that is shown
 CELL, MARGIN = 64, 150  # pixels of a table of confusions
-LABEL_LETTERS = 20  # of a label that is shown
+LABEL_LETTERS, TITLE_LETTERS = 20, 40  # of a label and of a title that are shown
 
 
 def make_thumbnail(data: bytes, wanted: Appearance | None = None) -> bytes | None:
@@ -55,12 +55,12 @@ def draw_sheet(rows: Sequence[tuple[str, Sequence[DecodedImage | None]]]) -> byt
     return _encode(sheet, "PNG")
 
 
-def draw_confusion(confusion: Sequence[Sequence[int]], labels: Sequence[str]) -> bytes:
-    """Draw a confusion matrix; each cell holds its share of the true class in percent, darker for more."""
+def draw_confusion(title: str, confusion: Sequence[Sequence[int]], labels: Sequence[str]) -> bytes:
+    """Draw a confusion matrix under a title; cells hold shares of the true class in percent, darker for more."""
     side = MARGIN + CELL * len(labels)
     picture = Image.new("RGB", (side, side), "white")
     draw = ImageDraw.Draw(picture)
-    draw.text((8, 8), "true class down,\npredicted across", fill="black")
+    draw.text((8, 8), f"{_shorten(title, TITLE_LETTERS)}\ntrue class down, predicted across", fill="black")
     for row, (label, counts) in enumerate(zip(labels, confusion, strict=True)):
         place = MARGIN + row * CELL
         name = _shorten(label, LABEL_LETTERS)

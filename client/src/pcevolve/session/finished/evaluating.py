@@ -335,7 +335,10 @@ class Evaluation:
     def _draw(self, judge: Evaluator, verdict: EvaluatorAccuracy) -> None:
         name = "".join(each if each.isalnum() else "-" for each in judge.name.partition("=")[0])
         path = OwnerFolder.of(self.root).root / f"confusion-{name}.png"
-        write_private_bytes(path, draw_confusion(verdict.confusion, self.labels))
+        write_private_bytes(
+            path,
+            draw_confusion(f"{judge.name} on {self.root.absolute().name}", verdict.confusion, self.labels),
+        )
 
     def _beside(
         self, judge: Evaluator, seen: Mapping[str, Features], private: Features | None, real: Features
