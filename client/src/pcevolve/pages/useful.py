@@ -11,6 +11,8 @@ from pcevolve.durable import write_private_bytes
 from pcevolve.pages.rendering import PagePicture, compile_page, inline_parts, read_own, read_style
 from pcevolve.public.modality import Kind
 
+ORDER = ("words alone", "a random choice", "dataset", "private images")
+"""From what costs nothing to what protects nobody."""
 BAR = 280.0
 """Width of an accuracy of 1."""
 
@@ -41,8 +43,12 @@ class Confusion:
 
 
 def list_accuracies(measured: Mapping[str, Any], chance: float) -> list[tuple[str, Sequence[float]]]:
-    """Every yardstick and the dataset, each with its mean and interval; chance has none."""
-    return [("chance", (chance, chance, chance)), *measured["accuracies"].items()]
+    """Every yardstick and the dataset, each with its mean and interval; chance has none.
+
+    In one order, which figures that were kept as JSON have lost.
+    """
+    found = measured["accuracies"]
+    return [("chance", (chance, chance, chance)), *((name, found[name]) for name in ORDER if name in found)]
 
 
 def write_use_page(

@@ -68,7 +68,11 @@ def test_the_page_answers_of_each_measured_run_whether_it_is_useful_with_every_y
         "sentence": "it goes 72 % (60 to 84) of the way",
         "advice": "",
         "share": [0.72, 0.6, 0.84],
-        "accuracies": {"words alone": [0.52, 0.45, 0.6], "dataset": [0.8, 0.74, 0.86]},
+        "accuracies": {
+            "words alone": [0.52, 0.45, 0.6],
+            "dataset": [0.8, 0.74, 0.86],
+            "private images": [0.9, 0.86, 0.94],
+        },
     }
     row = {"judge": "cnn", "voted": False, "final": ACCURACY}
     write_private(
@@ -85,9 +89,9 @@ def test_the_page_answers_of_each_measured_run_whether_it_is_useful_with_every_y
         ("dataset", "80 % (74 to 86)"),
     ):
         assert page.index(f">{name}</text>") < page.index(f">{told}</text>")
-    assert comparison.list_facts(found[0])["useful?"] == (
-        "useful, measured: 72 % (60 to 84) of the way from chance to the private data"
-    )
+    order = [page.index(f">{name}</text>") for name in ("chance", "words alone", "dataset", "private images")]
+    assert order == sorted(order), "as kept they are in the order of letters"
+    assert comparison.list_facts(found[0])["useful?"] == "useful, measured: 72 % (60 to 84) of the way"
     assert "other: useful" not in page
 
 

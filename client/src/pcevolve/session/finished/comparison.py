@@ -301,7 +301,7 @@ def _say_measured(measured: Mapping[str, Any]) -> str:
     if measured["share"] is None:
         return said
     mean, low, high = (round(100 * each) for each in measured["share"])
-    return f"{said}: {mean} % ({low} to {high}) of the way from chance to the private data"
+    return f"{said}: {mean} % ({low} to {high}) of the way"
 
 
 def _estimate(summary: Mapping[str, Any]) -> str:
