@@ -116,12 +116,17 @@ def _evolve(
     """A whole run of a client, without HTTP."""
     size = model.info.base_resolution
     assert size is not None
-    changes = {**contender.changes, "domain": case.asked, "model": model.info.id}
+    changes = {**contender.changes}
     trial = dataclasses.replace(
         trial, **{key: changes.pop(key) for key in ("iterations", "initial", "appearance") if key in changes}
     )
     plan, method = make_plan(trial, private.labels, Images(width=size.width, height=size.height))
-    plan = plan.model_validate({**plan.model_dump(), **changes})
+    written = plan.model_dump()
+    asked = {
+        "data": {**written["data"], "domain": case.asked},
+        "provider": {**written["provider"], "model": model.info.id},
+    }
+    plan = plan.model_validate({**written, **changes, **asked})
     generator, watch = FromLibrary(plan, model, shared=None), Watch()
     evolved = ran(plan, method, private, generator, SeededNoise(trial.seed), watch, voter(trial.encoder))
     look = find_released_appearance(evolved.receipts)

@@ -184,11 +184,11 @@ def ran(
     voter: Encoder | None = None,
 ) -> Evolved:
     """A whole run of a plan, with a ledger of its own; ``voter`` stands for the plan's encoder."""
-    eyes = voter or encoder(plan.encoder or BUNDLED)
+    eyes = voter or encoder(plan.encoder.name or BUNDLED)
     with tempfile.TemporaryDirectory() as folder:
         ledger = Ledger(Path(folder) / "ledger.sqlite")
         account = ledger.account(
-            plan.run_id, private.privacy_units(), plan.relation, Limits(plan.budget)
+            plan.run_id, private.privacy_units(), plan.privacy.relation, Limits(plan.budget)
         ).enrol()
         judge = (
             UniformJudge(account, noise, plan)
@@ -234,12 +234,14 @@ def make_plan(
     rounds = iterations or method.keep == "selected"
     values = {
         "run_id": f"{trial.seed:032x}",
-        "run_seed": trial.seed,
-        "api": "http://127.0.0.1",
-        "dialect": "getimg",
-        "model": "bundled",
+        "data": {"domain": domain or SETS[trial.world].domain, "shots": trial.shots},
+        "privacy": {"epsilon": str(budget.epsilon), "delta": trial.delta if method.delta else 0.0},
+        "provider": {"api": "http://127.0.0.1", "seed": trial.seed},
+        "encoder": {
+            "name": trial.encoder,
+            "frame": frame_digest(trial.encoder, None) if method.centre_first else None,
+        },
         "method": method.name,
-        "domain": domain or SETS[trial.world].domain,
         "labels": labels,
         "candidates": trial.candidates if rounds else first,
         "initial": first,
@@ -250,12 +252,7 @@ def make_plan(
         "keep": method.keep,
         "appearance": trial.appearance or method.appearance_for(budget, scope),
         "modality": modality or model_options(),
-        "shots": trial.shots,
-        "epsilon": str(budget.epsilon),
-        "delta": trial.delta if method.delta else 0.0,
-        "encoder": trial.encoder,
         "centre_first": bool(method.centre_first),
-        "frame": frame_digest(trial.encoder, None) if method.centre_first else None,
         "noise": "INSECURE-seeded",
     }
     # A method's defaults may be about more than this trial has.

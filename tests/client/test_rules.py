@@ -40,7 +40,7 @@ def receipt(iteration: int = 1, run_id: str = PLAN.run_id, **chosen: tuple[str, 
     choices = tuple(
         Choice(label, tuple(Chosen(each, sha(each)) for each in ids)) for label, ids in chosen.items()
     )
-    return Receipt(run_id, iteration, choices, (), PLAN.relation)
+    return Receipt(run_id, iteration, choices, (), PLAN.privacy.relation)
 
 
 FIRST = "i001/c000/n000000"

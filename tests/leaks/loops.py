@@ -204,7 +204,9 @@ def leaking(
 ) -> Evolved:
     """Goes around the gate."""
     gate: Any = generator.generator
-    gate._exchange.transport.send(Outgoing("POST", plan.api + "/", (("Content-Length", "48"),), _row(judge)))
+    gate._exchange.transport.send(
+        Outgoing("POST", plan.provider.api + "/", (("Content-Length", "48"),), _row(judge))
+    )
     raise KeyboardInterrupt
 
 

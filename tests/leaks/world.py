@@ -138,7 +138,7 @@ class World:
 
     @property
     def dialect(self) -> Dialect:
-        return dialect(self.run.plan.dialect)
+        return dialect(self.run.plan.provider.dialect)
 
     @property
     def candidate(self) -> Candidate:

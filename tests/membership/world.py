@@ -195,11 +195,11 @@ def play(setting: Setting, side: int, noise: Noise, folder: Path, selector: Sele
     """One whole run on one of the datasets, as the provider saw it."""
     provider, plan = Adversary(setting), setting.plan
     ledger, transcript = Ledger(folder / "ledger.sqlite"), Transcript(folder / "transcript")
-    data, spoken = setting.datasets[side], dialect(plan.dialect)
+    data, spoken = setting.datasets[side], dialect(plan.provider.dialect)
     account = ledger.account(
         plan.run_id,
         data.privacy_units(),
-        plan.relation,
+        plan.privacy.relation,
         Limits(setting.budget),
         data.unit_name,
     ).enrol()

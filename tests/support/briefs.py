@@ -8,13 +8,14 @@ from pcevolve.pages.reasons import TrafficTable
 from pcevolve.pages.report.brief import Brief
 from pcevolve.privacy import Event
 from pcevolve.transcript import RunReader
+from support.runs import replace_settings
 
 PAID = [Event("gaussian", "2")]
 
 
 def brief_of(root: Path, events: list[Event] | None = None, **changes: object) -> Brief:
     run = RunReader.strict(root)
-    plan = run.require_plan().model_copy(update=changes)
+    plan = replace_settings(run.require_plan(), changes)
     traffic = TrafficTable.of(run.traffic, plan)
     paid = [event for receipt in run.receipts for event in receipt.events] if events is None else events
     return Brief.of(plan, paid, traffic, run.traffic.attempts)

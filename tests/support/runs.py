@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -28,10 +29,11 @@ from pcevolve.private.judge import UniformJudge
 from pcevolve.providers import dialect
 from pcevolve.public.calls import Call
 from pcevolve.public.canonical import drop_unused
-from pcevolve.public.fields import PlanFields
+from pcevolve.public.fields import PlanEncoder, PlanFields, PlanPrivacy, PlanProvider
 from pcevolve.public.modality import Images
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Candidate, Prototype, PublicEcho, Query, Receipt
+from pcevolve.public.settings import DataSettings, Section
 from pcevolve.public.usefulness import Assessment
 from pcevolve.publish.dataset import publish, write_summary
 from pcevolve.publish.release import Release
@@ -44,6 +46,11 @@ RUN_ID = "0123456789abcdef0123456789abcdef"
 ADDRESS = Address("http://127.0.0.1:9", "secret-key")
 OF_IMAGES = frozenset(Images.model_fields) - {"kind"}
 """Settings of a plan that are in its part about images."""
+
+
+SECTIONS: dict[str, type[Section]] = {
+    "data": DataSettings, "privacy": PlanPrivacy, "provider": PlanProvider, "encoder": PlanEncoder,
+}  # fmt: skip
 
 
 class Silent:
@@ -60,7 +67,7 @@ def small_plan(**changes: object) -> PublicPlan:
     """Two classes, three images each, two iterations, on the ``random`` control."""
     values: dict[str, object] = {
         "run_id": RUN_ID,
-        "run_seed": 7,
+        "seed": 7,
         "api": ADDRESS.base_url,
         "dialect": "getimg",
         "model": "bundled",
@@ -92,8 +99,30 @@ def small_plan(**changes: object) -> PublicPlan:
         values |= {"strengths": ()} if {**left, **own}.get("graded") is False else {}
     values |= {name: value for name, value in changes.items() if name not in OF_IMAGES}
     values.setdefault("weights", named_weights(str(values["encoder"]), None))
+    nested = nest(values)
     # As a run does: what means nothing with this method and these sizes is left out.
-    return PublicPlan.model_validate(drop_unused(values, PlanFields.model_validate(values)))
+    return PublicPlan.model_validate(drop_unused(nested, PlanFields.model_validate(nested)))
+
+
+def replace_settings(plan: PublicPlan, changes: Mapping[str, object]) -> PublicPlan:
+    """A plan with other settings, each wherever it stands, unchecked."""
+    update: dict[str, object] = {}
+    for name, value in nest(changes).items():
+        is_section = name in SECTIONS and isinstance(value, dict)
+        update[name] = getattr(plan, name).model_copy(update=value) if is_section else value
+    return plan.model_copy(update=update)
+
+
+def nest(values: Mapping[str, object]) -> dict[str, Any]:
+    """Values of a plan, each in the section that has it; an encoder may be given by its name."""
+    nested: dict[str, Any] = {}
+    for name, value in values.items():
+        if name == "encoder" and isinstance(value, str):
+            nested.setdefault("encoder", {})["name"] = value
+            continue
+        section = next((each for each, kind in SECTIONS.items() if name in kind.model_fields), None)
+        (nested if section is None else nested.setdefault(section, {}))[name] = value
+    return nested
 
 
 RELEASED = tuple(png(900 + number) for number in range(3))
@@ -157,16 +186,16 @@ class SmallRun:
         """Open or reopen a run in a folder."""
         plan = plan or small_plan()
         ledger = Ledger(root.with_name(f"{root.name}-private") / "ledger.sqlite")
-        limits = Limits(Budget(Fraction(10), plan.delta))
+        limits = Limits(Budget(Fraction(10), plan.privacy.delta))
         units = [PrivateUnit((b"unit 1",)), PrivateUnit((b"unit 2",))]
         terms = Terms(secure=plan.secure)
-        account = ledger.account(plan.run_id, units, plan.relation, limits, terms=terms).enrol()
+        account = ledger.account(plan.run_id, units, plan.privacy.relation, limits, terms=terms).enrol()
         transcript = Transcript(root / "transcript")
         patience = RetryPolicy(seconds=5, first=1, sleep=sleep, report=report)
-        meter = Meter(allowance, dialect(plan.dialect), transcript)
+        meter = Meter(allowance, dialect(plan.provider.dialect), transcript)
         gate = Gate(
             transcript,
-            dialect(plan.dialect),
+            dialect(plan.provider.dialect),
             address,
             provider or FakeProvider(),
             patience,

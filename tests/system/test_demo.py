@@ -62,7 +62,7 @@ def test_the_demonstration_makes_a_dataset_measures_it_beside_its_control_and_ho
     assert measured["sentence"] not in RunFolder(shown).report.read_text("utf-8"), "a page that may be shared"
     assert audit(shown).holds
     assert find_traces(shown, (str(shown.parent), "demo-private")) == []
-    assert RunReader.strict(shown).require_plan().frame
+    assert RunReader.strict(shown).require_plan().encoder.frame
 
 
 def test_it_asks_for_as_many_images_as_the_estimate_says(shown: Path):

@@ -84,7 +84,7 @@ def finished(
 def test_a_run_with_texts_sends_no_private_word_and_holds(client: Client, finished: tuple[Path, str]):
     out, told = finished
     plan = RunReader.strict(out).require_plan()
-    assert (plan.modality.kind, plan.unit, plan.encoder) == ("text", "patient", "words")
+    assert (plan.modality.kind, plan.unit, plan.encoder.name) == ("text", "patient", "words")
     files = [path for path in out.rglob("*") if path.is_file()]
     assert len(files) > 20
     assert {path.stat().st_mtime for path in files} == {NO_TIME}  # none tells how long private work took

@@ -23,7 +23,7 @@ from typing import Any
 
 from pcevolve.config.config import RunConfig
 from pcevolve.config.files import KEY_VARIABLE, read_key_file
-from pcevolve.config.owner import ProviderSettings
+from pcevolve.config.owner import OwnerProvider
 from pcevolve.config.sources import name_options, read_toml
 from pcevolve.egress.address import require_address, require_key, require_proxy
 from pcevolve.errors import UsageError
@@ -100,7 +100,7 @@ def _one(name: str, part: object, path: Path) -> Provider:
     if own := [key for key in OF_THE_TABLE if key in values]:
         raise UsageError(f"{place}: {own[0]} is the table's own: leave it out")
     with spell_as(lambda key: f"{place}: {key}"):
-        settings = validate(ProviderSettings, values)
+        settings = validate(OwnerProvider, values)
     try:
         _require_sendable(settings)
     except UsageError as error:
@@ -117,7 +117,7 @@ def _one(name: str, part: object, path: Path) -> Provider:
     )
 
 
-def _require_sendable(settings: ProviderSettings) -> None:
+def _require_sendable(settings: OwnerProvider) -> None:
     """Refuse what no run could begin with, before the first one does.
 
     Raises:

@@ -228,7 +228,7 @@ class RunState:
         asked = self._before[place + 1] - self._before[self._first]
         # In the plan's order: which of several leaves first could be a bit of the caller's.
         in_order = place <= max(self._begun, self._first)
-        return place == self._first or (of_its_round and in_order and asked <= self.plan.at_once)
+        return place == self._first or (of_its_round and in_order and asked <= self.plan.provider.at_once)
 
     def image_of(self, call: Call) -> Verdict:
         """Return the verdict on a call's image, whether or not it is its turn: all that a record of the past needs."""

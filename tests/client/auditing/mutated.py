@@ -27,7 +27,7 @@ from pcevolve.transcript.records import (
     Released,
     Sent,
 )
-from support.runs import SmallRun, following_plan, small_plan
+from support.runs import SmallRun, following_plan, replace_settings, small_plan
 
 BEFORE = small_plan(candidates=4, initial=4, prototypes=2, lookahead=1, more=1)
 WORDED = small_plan(
@@ -35,7 +35,7 @@ WORDED = small_plan(
     prompts=(("a cut", "a long cut"), ("good leather", "better leather")),
 )  # fmt: skip
 """A plan by which no image goes back: the prompt by which it was made does."""
-TOGETHER = BEFORE.model_copy(update={"at_once": 3, "batch": 1})
+TOGETHER = replace_settings(BEFORE, {"at_once": 3, "batch": 1})
 """A plan with three requests under way at once."""
 FOLLOWING = following_plan()
 """A plan that varies a release and chooses nothing."""
@@ -81,7 +81,7 @@ class Honest:
         run.close()
         records = [entry.record for entry in RunReader.strict(root).entries]
         start = next(place for place, each in enumerate(records) if isinstance(each, Planned)) + 1
-        cut = _blocks if plan.at_once == 1 else _halves
+        cut = _blocks if plan.provider.at_once == 1 else _halves
         return cls(root, plan, tuple(records[:start]), tuple(cut(records[start:])))
 
     @property
@@ -146,7 +146,7 @@ def carrying(at: int, of: int) -> Mutation:
         assert isinstance(sent, Sent)
         bodies = honest.bodies
         known = sorted({each for block in honest.blocks for each in _outputs(block)})
-        spelled = dialect(honest.plan.dialect).encode
+        spelled = dialect(honest.plan.provider.dialect).encode
         call, due = honest.plan.calls[sent.slot], bodies.get(sent.body)
         all_of_them = (spelled(honest.plan, call, bodies.file(each)).body for each in known)
         others = [each for each in all_of_them if each != due]
@@ -178,7 +178,7 @@ def worded(at: int, of: int) -> Mutation:
         sent, *rest = blocks[place]
         assert isinstance(sent, Sent)
         call = dataclasses.replace(honest.plan.calls[sent.slot], wording=of % honest.plan.wordings)
-        body = dialect(honest.plan.dialect).encode(honest.plan, call, None).body
+        body = dialect(honest.plan.provider.dialect).encode(honest.plan, call, None).body
         bodies = honest.bodies
         blocks[place] = (_with_body(sent, bodies.put(body)), *rest)
 
@@ -291,7 +291,7 @@ def obeying(honest: Honest, blocks: Blocks) -> None:
         call = honest.plan.calls.get(sent.slot) if isinstance(sent, Sent) else None
         if call is not None and call.purpose == "vary" and call.parent is not None:
             image = bodies.file(named[call.iteration].of(call.label)[call.parent].digest)
-            body = dialect(honest.plan.dialect).encode(honest.plan, call, image).body
+            body = dialect(honest.plan.provider.dialect).encode(honest.plan, call, image).body
             blocks[place] = (_with_body(sent, bodies.put(body)), *rest)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from leaks.forgeries.forging import edited
+from leaks.forgeries.forging import edited, write_into
 from pcevolve.auditing import Audit, find_encoder
 from pcevolve.auditing.claims import list_claims
 from pcevolve.errors import ModelError, UsageError
@@ -28,20 +28,24 @@ from support.provider import png
 from support.runs import Silent, small_plan
 
 OTHERS: dict[str, list[Any]] = {
-    "run_id": ["f" * 32], "run_seed": [8], "api": ["http://127.0.0.1:8"], "dialect": [*DIALECTS], "model": ["other"],
-    "method": [*METHODS], "domain": ["cells"], "labels": [["cut", "fine"]], "words": [["a", "b"], ["x", "y"]],
-    "prompt_template": ["{domain}, {label}"], "prompts": [PROMPTS, [[], []]], "answered_by": ["other"],
+    "run_id": ["f" * 32], "provider.seed": [8], "provider.api": ["http://127.0.0.1:8"],
+    "provider.dialect": [*DIALECTS], "provider.model": ["other"],
+    "method": [*METHODS], "data.domain": ["cells"], "labels": [["cut", "fine"]], "words": [["a", "b"], ["x", "y"]],
+    "provider.prompt_template": ["{domain}, {label}"], "prompts": [PROMPTS, [[], []]],
+    "provider.answered_by": ["other"],
     "candidates": [12, 3], "initial": [6, 40], "prototypes": [1, 2, 3], "min_usable": [0.3], "lookahead": [0, 2],
     "more": [0, 2], "pool": ["latest", "survivors", "all"], "keep": ["last", "selected"],
     "appearance": ["as-is", "matched", "auto"], "centre_first": [True, False], "threshold": [0.5],
     "threshold_end": [0.25], "votes": [3], "class_counts": [True, False], "cells": [2, 3, None], "tau": [5.0],
     "selection": ["rank", "prob"], "variations": [1, 2, 3], "calibration": ["published", "tight"],
     "iterations": [1, 3], "strengths": [[0.8, 0.5], [0.9], []], "vary_by": ["image", "prompt"],
-    "vary_with": ["own prompt", "template"], "batch": [1, 33], "at_once": [5], "relation": ["add-remove"],
-    "unit": ["patient"], "unit_size": [4], "namespaced": [True], "shots": [11], "subsample": [10, 11],
-    "window": ["0,255"], "epsilon": ["9", "20/2"], "delta": [0.0, 1e-6], "encoder": ["words", "bundled", "other", ""],
-    "frame": ["0" * 64, None], "weights": ["0" * 64, None], "image_hosts": [["a.example"]],
-    "noise": ["INSECURE-seeded"], "forgets_insecure": [True],
+    "vary_with": ["own prompt", "template"], "provider.batch": [1, 33], "provider.at_once": [5],
+    "privacy.relation": ["add-remove"],
+    "unit": ["patient"], "data.unit_size": [4], "namespaced": [True], "data.shots": [11], "data.subsample": [10, 11],
+    "data.window": ["0,255"], "privacy.epsilon": ["9", "20/2"], "privacy.delta": [0.0, 1e-6],
+    "encoder.name": ["words", "bundled", "other", ""],
+    "encoder.frame": ["0" * 64, None], "encoder.weights": ["0" * 64, None], "provider.image_hosts": [["a.example"]],
+    "noise": ["INSECURE-seeded"], "privacy.forget_insecure": [True],
     "earlier": [{"releases": 3, "events": [{"mechanism": "gaussian", "parameter": "17", "count": 1}]}],
     "start": [{"manifest": "5" * 64, "images": [["6" * 64], ["7" * 64]]}],
     "library": [{"images": 3}], "exact": ["no"], "confinement": [{"by": "containers"}], "licence": ["mit"],
@@ -61,7 +65,7 @@ def with_value(plan: PublicPlan, name: str, value: object) -> PublicPlan:
     """A plan read from a record that says something else; ``ValidationError`` if none can say it."""
     written = plan.model_dump(mode="json")
     part, _, key = name.rpartition(".")
-    (written[part] if part else written)[key] = value
+    (written.setdefault(part, {}) if part else written)[key] = value
     if name == "iterations":  # the other half of one statement
         written["strengths"] = [0.8] * int(str(value)) if plan.strengths else []
     return PublicPlan.model_validate_json(json.dumps(written))
@@ -80,7 +84,7 @@ class Imagined:
             image = (
                 None if source is None or self.plan.varies_prompts else self._image(source.candidate.digest)
             )
-            self.seen.append(dialect(self.plan.dialect).encode(self.plan, call, image))
+            self.seen.append(dialect(self.plan.provider.dialect).encode(self.plan, call, image))
             parent = None if source is None else source.candidate.id
             made = [f"{call.slot}/{place}".encode() for place in range(call.count)]
             yield tuple(Candidate.received(call, place, parent, each) for place, each in enumerate(made))
@@ -103,13 +107,15 @@ class Imagined:
             Choice(label, tuple(Chosen(each.id, each.digest) for each in (of_class * wanted)[:wanted]))
             for label, of_class in pool.candidates.items()
         )
-        return Receipt(self.plan.run_id, query.iteration, choices if wanted else (), (), self.plan.relation)
+        return Receipt(
+            self.plan.run_id, query.iteration, choices if wanted else (), (), self.plan.privacy.relation
+        )
 
 
 @cache
 def show(plan: PublicPlan) -> tuple[Any, ...]:
     """All that an audit holds against requests, receipts and release of a plan, and why the plan is refused."""
-    spoken = DIALECTS.get(plan.dialect)
+    spoken = DIALECTS.get(plan.provider.dialect)
     if spoken is None or spoken.abilities.makes != plan.modality.kind or [*find_misstatements(spoken, plan)]:
         return ("refused",)
     try:
@@ -118,9 +124,9 @@ def show(plan: PublicPlan) -> tuple[Any, ...]:
         return ("refused",)
     imagined = Imagined(plan)
     evolve(plan, imagined, imagined, Silent(), lambda digest: digest)
-    opened = (plan.run_id, plan.api, plan.dialect, plan.model)
+    opened = (plan.run_id, plan.provider.api, plan.provider.dialect, plan.provider.model)
     # What was measured has to be of so many cells, and in this frame.
-    measured = (plan.cells, plan.frame)
+    measured = (plan.cells, plan.encoder.frame)
     return (opened, events, tuple(map(repr, imagined.seen)), plan.appearance, measured)
 
 
@@ -128,7 +134,7 @@ def show(plan: PublicPlan) -> tuple[Any, ...]:
 def is_at_hand(plan: PublicPlan) -> bool:
     """True if the encoder that a plan names is, in the very weights."""
     try:
-        return not plan.encoder or find_encoder(plan) is not None
+        return not plan.encoder.name or find_encoder(plan) is not None
     except ModelError:
         return False
 
@@ -137,13 +143,14 @@ def is_at_hand(plan: PublicPlan) -> bool:
 def test_no_field_of_a_plan_is_a_free_word(method: str, spoken: str):
     plan = plan_of(method, spoken)
     assert show(plan) != ("refused",)
-    asked = {f"modality.{each}" for each in type(plan.modality).model_fields}
-    names = {*PublicPlan.model_fields} - {"modality"} | asked
+    sections = ("data", "privacy", "provider", "encoder", "modality")
+    names = {*PublicPlan.model_fields} - {*sections}
+    names |= {f"{each}.{name}" for each in sections for name in type(getattr(plan, each)).model_fields}
     assert names <= OTHERS.keys()
     claims, written, free = list_claims(plan), json.loads(plan.model_dump_json()), []
     for name in sorted(names):
         part, _, key = name.rpartition(".")
-        known = (written[part] if part else written).get(key)
+        known = (written.get(part, {}) if part else written).get(key)
         for value in OTHERS[name]:
             if json.loads(json.dumps(value)) == known or name in claims or name in COMPARED_WITH_THE_GREETING:
                 continue
@@ -151,7 +158,7 @@ def test_no_field_of_a_plan_is_a_free_word(method: str, spoken: str):
                 other = with_value(plan, name, value)
             except ValidationError:
                 continue
-            if name in ("encoder", "weights", "frame") and not is_at_hand(other):
+            if name.startswith("encoder.") and not is_at_hand(other):
                 continue
             if other != plan and show(other) == show(plan):
                 free.append((name, value))
@@ -164,11 +171,11 @@ def test_no_field_of_a_plan_is_a_free_word(method: str, spoken: str):
         ({"tau": 10.0}, "edited"),  # its default, spelled out
         ({"tau": 3.7}, "damaged"),
         ({"threshold": 0.123}, "damaged"),
-        ({"unit_size": 1234}, "damaged"),
-        ({"encoder": "patient 17"}, "damaged"),
+        ({"data": {"unit_size": 1234}}, "damaged"),
+        ({"encoder": {"name": "patient 17"}}, "damaged"),
         ({"earlier": {"releases": 17, "events": []}}, "damaged"),
-        ({"epsilon": "20/2"}, "damaged"),
-        ({"answered_by": "patient-17"}, "no answer named that model"),
+        ({"privacy": {"epsilon": "20/2"}}, "damaged"),
+        ({"provider": {"answered_by": "patient-17"}}, "no answer named that model"),
     ],
 )
 def test_a_control_s_plan_with_a_word_that_means_nothing_is_refused(
@@ -176,12 +183,15 @@ def test_a_control_s_plan_with_a_word_that_means_nothing_is_refused(
 ):
     root = make_paid_run(tmp_path / "run", small_plan())
     assert Audit.of(root).holds
-    edited("planned", lambda event: event["plan"].update(changes))(root)
+    edited("planned", lambda event: write_into(event["plan"], changes))(root)
     assert any(fault in each for each in Audit.of(root).faults), Audit.of(root).faults
 
 
 def test_an_audit_lists_what_is_the_owner_s_word(tmp_path: Path):
     root = make_paid_run(tmp_path / "run", small_plan(licence="mit", min_usable=0.3))
-    claims, due = Audit.of(root).claims, {"licence": "mit", "min_usable": 0.3, "shots": 10, "unit": "image"}
+    claims, due = (
+        Audit.of(root).claims,
+        {"licence": "mit", "min_usable": 0.3, "data.shots": 10, "unit": "image"},
+    )
     assert claims.items() >= due.items()
-    assert not claims.keys() & {"tau", "votes", "earlier", "unit_size"}
+    assert not claims.keys() & {"tau", "votes", "earlier", "data.unit_size"}

@@ -96,7 +96,7 @@ def private_images(labels: tuple[str, ...]) -> PrivateDataset:
 def make_judged_run(root: Path, plan: PublicPlan, provider: Transport | None = None) -> Path:
     """A whole run in which the private images choose."""
     run, chosen = SmallRun.open(root, plan, provider), find_method(plan.method)
-    eyes = encoder() if plan.encoder == BUNDLED else load_encoder(plan.encoder)
+    eyes = encoder() if plan.encoder.name == BUNDLED else load_encoder(plan.encoder.name)
     chooser = Chooser(plan, eyes, run.transcript.bodies.file, chosen.make_selector())
     views = PrivateViews(private_images(plan.labels), eyes)
     run.judge = PrivateJudge(views, chooser, run.account, SecureNoise(), chosen.plan_events(plan))

@@ -52,7 +52,7 @@ def test_no_other_record_than_the_honest_one_passes(kept: Honest, mutations: lis
     if list(find_request_faults(run)):
         assert told
     # Answers that come together may come in any order; of prompts, one may stand for several choices.
-    if kept.plan.at_once == 1 and not kept.plan.varies_prompts:
+    if kept.plan.provider.at_once == 1 and not kept.plan.varies_prompts:
         assert bool(told) == (run.entries != mutated(kept).entries)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from pcevolve.config.files import read_key_file, read_prompts, spell_prompts
-from pcevolve.config.owner import DataSettings
+from pcevolve.config.owner import OwnerData
 from pcevolve.config.sources import read_toml
 from pcevolve.errors import UsageError
 
@@ -30,7 +30,7 @@ def test_a_file_is_taken_in_the_order_of_the_classes(tmp_path: Path):
     assert read_prompts(path, 10, "leather texture", LABELS) == (("c1", "c2"), ("g1", "g2"))
     path.write_text(spell_prompts({"e\u0301": ["e"], "b": ["b"]}), "utf-8")
     assert read_prompts(path, 0, "", ("\u00e9", "b")) == (("e",), ("b",))
-    assert DataSettings(private="x", domain="y", words={"e\u0301": "w"}).words == {"\u00e9": "w"}
+    assert OwnerData(private="x", domain="y", words={"e\u0301": "w"}).words == {"\u00e9": "w"}
 
 
 @pytest.mark.parametrize(

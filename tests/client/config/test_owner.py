@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pydantic import Field
 
 from pcevolve.config.config import RunConfig
-from pcevolve.config.runner import PublicConfig
+from pcevolve.config.runner import Config, PublicConfig
 from pcevolve.errors import UsageError
 from pcevolve.public.declared import list_options
 from pcevolve.public.options import Option
@@ -75,7 +75,10 @@ def test_secrets_are_refused_where_nothing_would_protect_them():
 
 
 def test_an_option_that_says_nothing_of_itself_is_refused_when_it_is_declared():
+    class Unmarked(Section):
+        depth: Annotated[int, Field(description="Depth.")] = 1
+
     with pytest.raises(TypeError, match="depth does not say what it is for"):
 
-        class Unmarked(Section):
-            depth: Annotated[int, Field(description="Depth.")] = 1
+        class Marked(Config):
+            data: Unmarked

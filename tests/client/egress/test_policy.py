@@ -161,6 +161,6 @@ def test_a_plan_that_says_what_its_requests_do_not_lets_nothing_out(
     tmp_path: Path, name: str, changes: dict[str, object], fault: str
 ):
     plan = small_plan(dialect=name, **changes)
-    policy = Policy(dialect(name), Address(plan.api), Bodies(tmp_path))
+    policy = Policy(dialect(name), Address(plan.provider.api), Bodies(tmp_path))
     with pytest.raises(EgressError, match=f"the plan says that {fault}"):
         policy.fix(plan, lambda receipt: True)

@@ -14,7 +14,7 @@ from pcevolve.private.judge import UniformJudge
 from pcevolve.providers.dialect import WireRequest
 from support import online
 from support.provider import FakeProvider
-from support.runs import SmallRun, small_plan
+from support.runs import SmallRun, replace_settings, small_plan
 
 NO_ROUNDS = {"iterations": 0, "strengths": (), "keep": "selected", "pool": "all"}
 """All that is released is released after the last request."""
@@ -114,7 +114,7 @@ def test_the_connections_to_image_hosts_are_closed_too(tmp_path):
     plan = small_plan(
         **NO_ROUNDS, dialect="siliconflow", api=api.address, model="Kwai-Kolors/Kolors", width=512, height=512
     )
-    plan = plan.model_copy(update={"image_hosts": (host.host,)})
+    plan = replace_settings(plan, {"image_hosts": (host.host,)})
     run = SmallRun.open(tmp_path, plan, transport, address=address)
     *calls, last = run.plan.calls.values()
     for call in calls:

@@ -110,7 +110,7 @@ def test_an_api_without_n_is_found_out_before_the_plan_and_asked_for_one_text_at
     first, *others = [json.loads(each.body) for each in server.asked]
     assert first == {"model": "bundled", "messages": [{"role": "user", "content": "Write one word."}], "n": 2}
     plan = RunReader.strict(root).require_plan()
-    assert (plan.batch, plan.texts.fields) == (1, ("n=",))
+    assert (plan.provider.batch, plan.texts.fields) == (1, ("n=",))
     assert len(others) == len(plan.calls)
     assert all("n" not in each and {"max_tokens", "seed"} <= each.keys() for each in others)
     assert faults_of(root) == []
@@ -121,7 +121,7 @@ def test_an_api_with_n_is_asked_once_whether_it_is_one_and_not_at_all_where_the_
 ):
     server = world("chat").server
     root = begin(server.address)
-    assert RunReader.strict(root).require_plan().batch > 1
+    assert RunReader.strict(root).require_plan().provider.batch > 1
     assert [json.loads(each.body)["n"] for each in server.asked][:2] == [2, 8]
     shutil.rmtree(root)
     server.heard.clear()
@@ -177,7 +177,7 @@ def test_a_question_for_two_that_met_a_limit_on_the_rate_may_be_asked_again(worl
     server.speak = lambda heard: limited.pop() if limited and b"one word" in heard.body else able(heard)
     root = begin(server.address, "--set", "provider.patience=30")
     assert sum(b"one word" in each.body for each in server.heard) == 2
-    assert RunReader.strict(root).require_plan().batch > 1
+    assert RunReader.strict(root).require_plan().provider.batch > 1
     assert faults_of(root) == []
 
 

@@ -108,7 +108,7 @@ def test_where_prompts_are_varied_no_call_has_a_strength_and_the_wording_of_a_va
 
 def test_wire_seeds_come_from_the_public_seed_alone():
     assert [c.seed for c in small_plan().round(0)] == [c.seed for c in small_plan(run_id="f" * 32).round(0)]
-    assert [c.seed for c in small_plan().round(0)] != [c.seed for c in small_plan(run_seed=8).round(0)]
+    assert [c.seed for c in small_plan().round(0)] != [c.seed for c in small_plan(seed=8).round(0)]
 
 
 def test_rounds_may_be_larger_than_the_dataset_where_it_is_selected_from_them():

@@ -7,12 +7,12 @@ from fractions import Fraction
 import pytest
 
 from pcevolve.public.plan import PublicPlan
-from support.runs import small_plan
+from support.runs import replace_settings, small_plan
 
 
 def plan_of(**changes: object) -> PublicPlan:
     """A plan with fields that need not go together."""
-    return small_plan().model_copy(update=changes)
+    return replace_settings(small_plan(), changes)
 
 
 def test_a_budget_is_exact():
@@ -94,9 +94,7 @@ def test_what_is_varied_by_prompt_is_never_sent_and_has_no_strength():
 
 
 def test_a_public_seed_is_a_hash_of_the_run_s_seed_and_its_purpose():
-    assert plan_of(run_seed=7).public_seed("i000", 1, 2) == 0xCEEC29B5
-    seeds = {
-        plan_of(run_seed=seed).public_seed(*of) for seed in (7, 8) for of in (("a", 1), ("a", 2), ("b", 1))
-    }
+    assert plan_of(seed=7).public_seed("i000", 1, 2) == 0xCEEC29B5
+    seeds = {plan_of(seed=seed).public_seed(*of) for seed in (7, 8) for of in (("a", 1), ("a", 2), ("b", 1))}
     assert len(seeds) == 6
     assert max(seeds) < 2**32

@@ -9,11 +9,18 @@ from pcevolve.public.options import AS_KEYWORDS, advise, say_missing, spell_as, 
 from pcevolve.public.plan import PublicPlan
 
 
-def test_what_a_plan_repeats_of_a_run_is_public():
-    of_runs = {option.name: option for option in list_options(RunConfig)}
-    repeated = set(of_runs) & {*PublicPlan.model_fields, *Images.model_fields}
-    assert {"candidates", "delta", "guidance", "image_hosts", "steps"} <= repeated
-    assert all(of_runs[name].setting.public for name in repeated)
+def test_what_a_plan_embeds_of_a_run_is_public():
+    embedded = {
+        f"{section}.{name}"
+        for section in ("data", "privacy", "provider")
+        for name in PublicPlan.model_fields[section].annotation.model_fields
+    }
+    repeated = {*PublicPlan.model_fields, *Images.model_fields}
+    shown = [
+        option for option in list_options(RunConfig) if option.path in embedded or option.name in repeated
+    ]
+    assert {"candidates", "delta", "guidance", "image_hosts", "steps"} <= {option.name for option in shown}
+    assert all(option.setting.public for option in shown)
 
 
 def test_an_option_is_called_as_it_was_typed_and_else_by_its_flag_or_its_key():

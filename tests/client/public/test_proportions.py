@@ -14,7 +14,7 @@ DATASET = {"cut": tuple("abcdefgh"), "good": tuple("ijklmnop")}
 
 def count_kept(values: tuple[float, ...], class_counts: bool = True, iteration: int = 1) -> list[int]:
     plan = small_plan(method="pe", delta=1e-5, class_counts=class_counts, labels=("cut", "good"))
-    receipt = Receipt(plan.run_id, iteration, (), (Event("gaussian", "1"),), plan.relation, values)
+    receipt = Receipt(plan.run_id, iteration, (), (Event("gaussian", "1"),), plan.privacy.relation, values)
     found = cut_to_proportion(plan, [receipt], DATASET)
     assert all(found[label] == DATASET[label][: len(found[label])] for label in DATASET)
     return [len(found[label]) for label in DATASET]

@@ -27,7 +27,7 @@ def test_what_the_gate_is_handed_is_frozen():
     plan = small_plan()
     call = next(iter(plan.calls.values()))
     with pytest.raises(ValidationError, match="frozen"):
-        plan.domain = "another"
+        plan.data.domain = "another"
     with pytest.raises(ValidationError, match="frozen"):
         plan.images.steps = 7
     with pytest.raises(TypeError, match="does not support item assignment"):
@@ -37,7 +37,7 @@ def test_what_the_gate_is_handed_is_frozen():
         (call, "seed"),
         (candidate, "digest"),
         (PublicEcho(candidate), "candidate"),
-        (Receipt(plan.run_id, 1, (), (), plan.relation), "choices"),
+        (Receipt(plan.run_id, 1, (), (), plan.privacy.relation), "choices"),
     ):
         with pytest.raises(dataclasses.FrozenInstanceError):
             setattr(value, name, None)

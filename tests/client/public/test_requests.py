@@ -17,7 +17,6 @@ from pcevolve.public import requests
         ("Tokens", 1, 4096, 1),
         ("Temperature", 0, 2, 0.1),
         ("Pixels", 8, 4096, 1),
-        ("Batch", 1, 64, 1),
         ("AtOnce", 1, 64, 1),
     ],
 )
@@ -64,7 +63,14 @@ def test_rules_that_make_no_request_are_refused(given: object, told: str):
 
 @pytest.mark.parametrize("host", ["A.example", "host/path", "host:", "host:123456", "", "x" * 254])
 def test_a_host_of_images_is_a_name_and_maybe_a_port(host: str):
-    hosts = TypeAdapter(requests.ImageHosts)
-    assert hosts.validate_python(("cdn.example:8443",)) == ("cdn.example:8443",)
+    asked = requests.ProviderSettings(image_hosts=("cdn.example:8443",))
+    assert asked.image_hosts == ("cdn.example:8443",)
     with pytest.raises(ValidationError, match="match pattern"):
-        hosts.validate_python((host,))
+        requests.ProviderSettings(image_hosts=(host,))
+
+
+def test_a_request_asks_for_one_to_64_images():
+    assert [requests.ProviderSettings(batch=each).batch for each in (1, 64)] == [1, 64]
+    for bad in (0, 65):
+        with pytest.raises(ValidationError, match="should be"):
+            requests.ProviderSettings(batch=bad)

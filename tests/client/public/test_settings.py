@@ -26,7 +26,6 @@ def test_usual_values_are_those_of_the_papers_and_of_the_documentation():
     ("name", "least", "most"),
     [
         ("Shots", 1, 10**9),
-        ("UnitSize", 1, 10**9),
         ("Candidates", 1, 1_000_000),
         ("Initial", 1, 10_000_000),
         ("Prototypes", 1, 1_000_000),
@@ -56,7 +55,7 @@ def test_counts_are_bounded(name: str, least: int, most: int):
     ],
 )
 def test_a_window_has_one_spelling(given: object, told: str, ends: tuple[float, float]):
-    window = TypeAdapter(settings.Window).validate_python(given)
+    window = settings.DataSettings(domain="d", window=given).window
     assert (window, window_ends(window), window_ends(None)) == (told, ends, None)
 
 
@@ -67,7 +66,14 @@ def test_a_window_has_one_spelling(given: object, told: str, ends: tuple[float, 
 )  # fmt: skip
 def test_a_window_that_is_none_is_refused(given: object, told: str):
     with pytest.raises(ValidationError, match=told):
-        TypeAdapter(settings.Window).validate_python(given)
+        settings.DataSettings(domain="d", window=given)
+
+
+def test_a_unit_has_one_image_or_more():
+    assert settings.DataSettings(domain="d", unit_size=1).unit_size == 1
+    for bad in (0, 10**9 + 1):
+        with pytest.raises(ValidationError, match="should be"):
+            settings.DataSettings(domain="d", unit_size=bad)
 
 
 def test_strengths_say_how_many_iterations_there_are_and_leave_no_first_and_last_to_say():

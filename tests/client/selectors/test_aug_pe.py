@@ -152,7 +152,7 @@ class Run:
         (scene,) = self.chooser.scenes(query.iteration, pool, (None,))
         measured = self.selector.measure(self.embedded, scene, events, self.noise)
         choices, _ = self.chooser.choose(measured, (scene,), pool)
-        return Receipt(query.run_id, query.iteration, choices, events, self.plan.relation)
+        return Receipt(query.run_id, query.iteration, choices, events, self.plan.privacy.relation)
 
     def generated(self, call: Call) -> None: ...
 

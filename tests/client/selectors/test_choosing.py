@@ -95,7 +95,7 @@ def test_a_run_in_a_public_frame_that_the_encoder_does_not_bring_is_refused(brou
         Counting(),
         Counting(),
     )
-    encoder.frame = SimpleNamespace(digest=plan.frame)
+    encoder.frame = SimpleNamespace(digest=plan.encoder.frame)
     assert find_frame(plan, encoder) is encoder.frame
     other.frame = brought and SimpleNamespace(digest=brought)
     with pytest.raises(ModelError, match="was judged in the public frame with sha256 0000"):

@@ -55,7 +55,7 @@ def settled(keeper: Keeper) -> protocol.Begin:
     plan = keeper.settle(protocol.Settle(size=ModelSize(16, 16))).plan
     with closing(Transcript(keeper._folder.transcript)) as record:
         if not record.entries:
-            record.append(Opened(run_id=RUN_ID, api=plan.api, dialect=plan.dialect))
+            record.append(Opened(run_id=RUN_ID, api=plan.provider.api, dialect=plan.provider.dialect))
     return protocol.Begin(plan=protocol.digest_plan(plan))
 
 

@@ -62,7 +62,7 @@ def planned(tmp_path: Path):
 def test_an_api_nearby_has_two_requests_to_work_on_up_to_64_images_and_one_elsewhere_four_images(
     planned, api, batch, images
 ):
-    assert planned(None, api=api, batch=batch).at_once == images
+    assert planned(None, api=api, batch=batch).provider.at_once == images
 
 
 def test_what_the_user_says_comes_before_it(planned):

@@ -272,7 +272,7 @@ def test_another_window_makes_no_other_data_to_spend_on(run, tmp_path):
     with pytest.raises(DataError, match=r"has next to no contrast .* --set data.window=LOW,HIGH"):
         run(out="none")
     root = run(window="31768,32828")
-    assert RunReader.strict(root).require_plan().window == "31768,32828"
+    assert RunReader.strict(root).require_plan().data.window == "31768,32828"
     assert all(finding.holds for finding in audit(root))
     with pytest.raises(BudgetError):
         run(window="32000,32828", out="again")

@@ -16,7 +16,7 @@ from pcevolve.public.modality import Texts
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Candidate, PublicEcho
 from support.provider import png
-from support.runs import OF_IMAGES
+from support.runs import OF_IMAGES, replace_settings
 
 OTHER_PLAN = "on record with another plan"
 BITS = int.from_bytes(secrets.pixels().tobytes()[:4], "big")
@@ -34,7 +34,7 @@ HIDDEN = {
     "a combining accent": "\u0301",
 }
 NUMBERS: dict[str, Mapping[str, object]] = {
-    "the seed": {"run_seed": BITS},
+    "the seed": {"seed": BITS},
     "steps": {"steps": 51},
     "guidance": {"guidance": 7.5000001},
     "width": {"width": 24},
@@ -65,7 +65,7 @@ PLANS: dict[str, Mapping[str, object]] = {
     "steps": {"steps": 51},
     "guidance": {"guidance": 7.5000001},
     "size": {"width": 24, "height": 24},
-    "seed": {"run_seed": 417},
+    "seed": {"seed": 417},
 }
 OF_TEXTS: dict[str, Mapping[str, object]] = {
     "tokens": {"tokens": 41},
@@ -92,9 +92,9 @@ def _changed(plan: PublicPlan, changes: Mapping[str, object]) -> PublicPlan:
     """A plan that says something else, unchecked."""
     part = {name: value for name, value in changes.items() if name in PART}
     others = {name: value for name, value in changes.items() if name not in PART}
-    return plan.model_copy(
-        update=others | ({"modality": plan.modality.model_copy(update=part)} if part else {})
-    )
+    if part:
+        others["modality"] = plan.modality.model_copy(update=part)
+    return replace_settings(plan, others)
 
 
 def begun(**changes: object) -> Act:

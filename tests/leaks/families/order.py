@@ -53,7 +53,7 @@ KEYS = {
 }
 PLANS = {
     "more steps": {"steps": 51},
-    "another seed": {"run_seed": 8},
+    "another seed": {"seed": 8},
     "another domain": {"domain": secrets.PERSON},
     "another class": {"labels": ("cut", secrets.UNIT)},
     "one class less": {"labels": ("cut",)},

@@ -55,7 +55,7 @@ def _of_other_run(world: World) -> Receipt:
     """A receipt that another run in the same ledger has paid for."""
     limits = Limits(Budget(Fraction(10), 0.0))
     other = world.run.ledger.account(
-        "f" * 32, images(b"somebody else"), world.run.plan.relation, limits
+        "f" * 32, images(b"somebody else"), world.run.plan.privacy.relation, limits
     ).enrol()
     choices = world.receipt.choices
     return other.pay(Query("f" * 32, world.call.iteration), (Event("uniform"),), lambda: Paid(choices))
@@ -261,7 +261,7 @@ def _uncommitted(world: World) -> object:
 
     with suppress(OSError):
         world.run.account.pay(Query(world.run.plan.run_id, 1), (), draw)
-    receipt = Receipt(world.run.plan.run_id, 1, drawn[0], (), world.run.plan.relation)
+    receipt = Receipt(world.run.plan.run_id, 1, drawn[0], (), world.run.plan.privacy.relation)
     call = next(iter(world.run.plan.round(1)))
     return world.ask(call=call, source=Prototype(honest, receipt))
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from leaks.forgeries.honest import doubts
 from pcevolve.errors import ClientError
@@ -78,6 +79,15 @@ def edited(kind: str, change: Callable[[Event], object], which: int = 0, **field
         return events
 
     return rewritten(edit)
+
+
+def write_into(written: dict[str, Any], changes: Mapping[str, Any]) -> None:
+    """Write values into a JSON object, those of a section beside the others that it has."""
+    for name, value in changes.items():
+        if isinstance(value, Mapping) and name in written:
+            write_into(written[name], value)
+        else:
+            written[name] = value
 
 
 def respelled(change: Callable[[bytes], bytes], kind: str, which: int = 0) -> Act:

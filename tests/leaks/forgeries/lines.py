@@ -72,7 +72,9 @@ SPELLINGS = {
         "released", lambda event: event["receipt"]["events"][0].update(count=1.0)
     ),
     "a planned size as float": edited("planned", lambda event: event["plan"]["modality"].update(width=16.0)),
-    "a whole number for a planned float": edited("planned", lambda event: event["plan"].update(delta=0)),
+    "a whole number for a planned float": edited(
+        "planned", lambda event: event["plan"]["privacy"].update(delta=0)
+    ),
 }
 UNREADABLE = {
     "a byte order mark": respelled(lambda line: b"\xef\xbb\xbf" + line, "opened"),

@@ -176,7 +176,7 @@ def answered_by(model: str, name: str | None = None) -> Act:
     def act(root: Path) -> None:
         fielded(lambda values: values.update(model=model), "answered")(root)
         if name is not None:
-            edited("planned", lambda event: event["plan"].update(answered_by=name))(root)
+            edited("planned", lambda event: event["plan"]["provider"].update(answered_by=name))(root)
         made_to_fit(root)
 
     return act
@@ -290,7 +290,7 @@ NAMED: dict[str, Row] = {
     "an answer by another model": (answered_by("another-model"), OTHER_MODEL),
     "an answer by neither of two names": (answered_by("another-model", "third-model"), OTHER_MODEL),
     "a plan that names the model otherwise than all answers": (
-        edited("planned", lambda event: event["plan"].update(model="another-model")),
+        edited("planned", lambda event: event["plan"]["provider"].update(model="another-model")),
         BODY,
     ),
 }

@@ -68,7 +68,7 @@ def _add_noise(session: Session) -> Iterator[NDArray[np.uint8]]:
     plan, data, noise = session.plan, session.components.data, session.components.noise
     width, height = plan.images.width, plan.images.height
     (access,) = session.accesses[1]
-    sensitivity = math.sqrt(width * height * 3) * histogram_sensitivity(plan.relation)
+    sensitivity = math.sqrt(width * height * 3) * histogram_sensitivity(plan.privacy.relation)
     sigma = deviation(Event("gaussian", access.parameter), sensitivity)
     places = draw_places(data.targets, data.unit_of, len(plan.labels), plan.prototypes, noise, ROUND)
     for number, image in enumerate(places.ravel().tolist()):

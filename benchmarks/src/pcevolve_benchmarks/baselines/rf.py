@@ -69,7 +69,11 @@ def _fill(session: Session, private: PrivateEmbeddings, target: int, limit: floa
     far: dict[str, float] = {}
     for time in range(MOST_TIMES):
         # With another seed the same calls bring other images; their names are told apart by how often it asked.
-        sender = session.sender.with_plan(replan(plan, run_seed=(plan.run_seed + time) % 2**31))
+        sender = session.sender.with_plan(
+            replan(
+                plan, provider=plan.provider.model_copy(update={"seed": (plan.provider.seed + time) % 2**31})
+            )
+        )
         own = [call for call in plan.round(0) if call.label == label]
         fresh = [
             Candidate(f"{each.id}-{time}" if time else each.id, each.label, each.iteration, None, each.digest)

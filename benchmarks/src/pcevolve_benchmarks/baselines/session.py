@@ -187,7 +187,7 @@ class OpenJudge:
             name_choice(label, pool.candidates, indices)
             for label, indices in zip(self.plan.labels, picked, strict=True)
         )
-        return Receipt(query.run_id, query.iteration, choices, (), self.plan.relation)
+        return Receipt(query.run_id, query.iteration, choices, (), self.plan.privacy.relation)
 
 
 class _NobodyAsked:

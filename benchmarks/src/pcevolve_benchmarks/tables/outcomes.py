@@ -42,7 +42,7 @@ def measure_noise_on_votes(
         labels: In the order of their classes.
     """
     _, released = next(read_votes(outcome))
-    first, encoder = next(populations(outcome, labels)), load_encoder(outcome.plan.encoder)
+    first, encoder = next(populations(outcome, labels)), load_encoder(outcome.plan.encoder.name)
     cast = count_votes_cast(
         (encoder.embed(shots.images), shots.targets), (encoder.embed(first.images), first.targets)
     )

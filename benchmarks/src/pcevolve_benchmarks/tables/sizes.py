@@ -8,7 +8,6 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from pcevolve.config.providers import MaxCost, Price
-from pcevolve.config.runner import Epsilon
 from pcevolve.privacy import Budget
 from pcevolve.public import settings
 from pcevolve.public.options import Setting
@@ -114,7 +113,7 @@ class Sizes(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    epsilon: Epsilon | None = None
+    epsilon: settings.Epsilon | None = None
     delta: settings.Delta | None = None
     candidates: settings.Candidates | None = None
     subsample: settings.Subsample | None = None

@@ -165,7 +165,7 @@ def _dataset(
     if isinstance(outcome, Result):
         return outcome.dataset(labels), outcome.voter
     compared = outcome.components.method.queries_data
-    return Labelled.released(outcome.folder.root, labels), outcome.plan.encoder if compared else None
+    return Labelled.released(outcome.folder.root, labels), outcome.plan.encoder.name if compared else None
 
 
 def _of_untrained(job: Job, cell: Cell, test: HeldOut) -> Iterator[Figure]:
@@ -260,5 +260,5 @@ def _train(judge: Evaluator, own: Seen, test: HeldOut, heads: int) -> _Trained:
 
 def _by_means(root: Path, test: HeldOut) -> float:
     """Accuracy of a run's released class means, without any image of the run's."""
-    means = NearestMean.of(root, lambda plan: load_encoder(plan.encoder))
+    means = NearestMean.of(root, lambda plan: load_encoder(plan.encoder.name))
     return float(np.mean(means.classes(test.images) == test.targets))

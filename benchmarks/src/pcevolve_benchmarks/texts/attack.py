@@ -66,14 +66,16 @@ def attack(plan: PublicPlan, releases: int = RELEASES, weaker: float = 1.0) -> A
         return None
     event = first_selection(find_method(plan.method).plan_events(plan))[-1]
     budget, most = secret_budget(plan.secrecy.prior, plan.secrecy.bound), plan.secrecy.most
-    share = secret_share(budget, most, float(event.value), plan.relation)
+    share = secret_share(budget, most, float(event.value), plan.privacy.relation)
     holders = PrivateEmbeddings(
         np.zeros((most, 1)), np.zeros(most, dtype=np.int64), np.arange(most), caps=np.full(most, share)
     )
-    scene = SelectionInput(("a",), (np.array([[0.0], [1.0]]),), 1, plan.shots, 1, 1, 0, plan.relation)
+    scene = SelectionInput(
+        ("a",), (np.array([[0.0], [1.0]]),), 1, plan.data.shots, 1, 1, 0, plan.privacy.relation
+    )
     selector = find_method(plan.method).make_selector()
     moved = float(most * holders.capped[0])
-    sigma = float(event.value) * histogram_sensitivity(plan.relation) * weaker
+    sigma = float(event.value) * histogram_sensitivity(plan.privacy.relation) * weaker
     threshold = -moved - math.sqrt(2) * sigma * float(ndtri(PRIOR))
     right = 0
     for seed in range(releases):

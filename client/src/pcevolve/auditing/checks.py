@@ -143,16 +143,16 @@ def _said(run: RunReader, plan: PublicPlan) -> tuple[Library | None, Exact | Non
     said = next(greetings, None)
     if said is None:
         return None, None
-    spoken, body = dialect(plan.dialect), run.bodies.get(said.body)
-    return spoken.library(plan.model, body), spoken.exact(plan.model, body)
+    spoken, body = dialect(plan.provider.dialect), run.bodies.get(said.body)
+    return spoken.library(plan.provider.model, body), spoken.exact(plan.provider.model, body)
 
 
 def _answers_by_another_name(run: RunReader, plan: PublicPlan) -> bool:
     """True if an answer to a call of the plan named its model otherwise than the plan asks for it."""
-    spoken = dialect(plan.dialect)
+    spoken = dialect(plan.provider.dialect)
     answers = (each.record for each in run.entries if isinstance(each.record, Answered))
     named = (spoken.answered_by(run.bodies.get(each.body)) for each in answers if each.slot in plan.calls)
-    return any(each and not is_same_model(plan.model, each) for each in named)
+    return any(each and not is_same_model(plan.provider.model, each) for each in named)
 
 
 def _terms(run: RunReader) -> Iterator[str]:
@@ -162,12 +162,12 @@ def _terms(run: RunReader) -> Iterator[str]:
         if run.finished:
             yield "no plan is on record, so no request had a reason to leave"
         return
-    if (opened.run_id, opened.api, opened.dialect) != (plan.run_id, plan.api, plan.dialect):
+    if (opened.run_id, opened.api, opened.dialect) != (plan.run_id, plan.provider.api, plan.provider.dialect):
         yield "the plan is for another run, address or dialect than the record was opened for"
     # That of a run that starts from a release is that run's.
-    if plan.answered_by and plan.start is None and not _answers_by_another_name(run, plan):
+    if plan.provider.answered_by and plan.start is None and not _answers_by_another_name(run, plan):
         yield "the plan has another name for the model, by which no answer named that model"
-    if opened.proxied and not plan.api.startswith("https:"):
+    if opened.proxied and not plan.provider.api.startswith("https:"):
         yield "line 1: a proxy carries https alone"
     if (plan.library, plan.exact) != _said(run, plan):
         yield "the plan says another thing of the provider's images than the provider did"

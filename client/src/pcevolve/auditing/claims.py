@@ -8,15 +8,16 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from pcevolve.public.canonical import list_unused
+from pcevolve.public.canonical import find_written, list_unused
 from pcevolve.public.plan import PublicPlan
 from pcevolve.transcript import RunReader
 
 _CLAIMED: Final = (
-    *("run_id", "run_seed", "method", "answered_by", "image_hosts", "licence"),
-    *("domain", "words", "batch", "at_once", "min_usable"),
-    *("unit", "unit_size", "namespaced", "shots", "subsample", "window", "relation"),
-    *("epsilon", "delta", "noise", "forgets_insecure", "earlier", "secrecy"),
+    *("run_id", "method", "licence", "words", "min_usable", "unit", "namespaced"),
+    *("provider.seed", "provider.answered_by", "provider.image_hosts", "provider.batch", "provider.at_once"),
+    *("data.domain", "data.shots", "data.subsample", "data.unit_size", "data.window"),
+    *("privacy.epsilon", "privacy.delta", "privacy.relation", "privacy.forget_insecure"),
+    *("noise", "earlier", "secrecy"),
     *("confinement", "start", "threshold", "threshold_end", "votes", "tau", "selection"),
 )
 
@@ -24,7 +25,7 @@ _CLAIMED: Final = (
 def list_claims(plan: PublicPlan) -> dict[str, Any]:
     """Values of a plan that the record alone does not prove, by name, as they stand on record."""
     unused, written = {*list_unused(plan)}, plan.model_dump(mode="json")
-    claimed: dict[str, Any] = {name: written.get(name) for name in _CLAIMED if name not in unused}
+    claimed: dict[str, Any] = {path: find_written(written, path) for path in _CLAIMED if path not in unused}
     if plan.modality.kind == "text":
         # They show as numbers of blanks, and short texts have few.
         claimed["strengths"] = written["strengths"]

@@ -108,7 +108,7 @@ class ComparingGate:
                 due = isinstance(outcome, Failed) or self._may_pass(outcome)
 
     def _trial(self, sent: Sent) -> Outgoing | None:
-        model = model_named(self.run.bodies.get(sent.body)) if self.plan is None else self.plan.model
+        model = model_named(self.run.bodies.get(sent.body)) if self.plan is None else self.plan.provider.model
         return self.policy.trial_request(model or "")
 
     def _may_pass(self, answer: Answered) -> bool:

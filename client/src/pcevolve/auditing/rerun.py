@@ -40,7 +40,7 @@ from pcevolve.usability import Usability
 
 def find_receipt_faults(receipt: Receipt, plan: PublicPlan) -> Iterator[str]:
     """Yield a receipt's own faults: it pays for what is planned, and says no more than a receipt may."""
-    if (receipt.run_id, receipt.relation) != (plan.run_id, plan.relation):
+    if (receipt.run_id, receipt.relation) != (plan.run_id, plan.privacy.relation):
         yield "for another run or relation"
     if receipt.events != selectors.find_method(plan.method).plan_events(plan).get(receipt.iteration):
         yield "not the planned price or mechanism"
@@ -193,20 +193,20 @@ def find_encoder(plan: PublicPlan, weights: str | None = None) -> Encoder:
 
 
 def _with_weights(plan: PublicPlan, weights: str | None) -> Encoder:
-    ours = shipped_digest(plan.encoder)
-    if plan.weights == ours:
-        return load_encoder(plan.encoder)
-    if weights is not None and weights_digest(weights) == plan.weights:
-        return load_encoder(plan.encoder, weights)
+    ours = shipped_digest(plan.encoder.name)
+    if plan.encoder.weights == ours:
+        return load_encoder(plan.encoder.name)
+    if weights is not None and weights_digest(weights) == plan.encoder.weights:
+        return load_encoder(plan.encoder.name, weights)
     raise ModelError(
-        f"the run was judged by weights of encoder {plan.encoder} with sha256 {plan.weights or 'unknown'}: give "
-        f"--encoder-weights FILE with them{_of_other_versions(plan)}"
+        f"the run was judged by weights of encoder {plan.encoder.name} with sha256 "
+        f"{plan.encoder.weights or 'unknown'}: give --encoder-weights FILE with them{_of_other_versions(plan)}"
     )
 
 
 def _of_other_versions(plan: PublicPlan) -> str:
     """Add advice on a bundled encoder, whose weights may be those of another version of the client."""
-    ours = shipped_digest(plan.encoder)
+    ours = shipped_digest(plan.encoder.name)
     return (
         "" if ours is None else f", or audit with the version of pcevolve that has them (this one has {ours})"
     )

@@ -21,7 +21,7 @@ from pcevolve_shared.bundled import BUNDLED, DOMAINS, draws
 
 if TYPE_CHECKING:
     from pcevolve.config.config import RunConfig
-    from pcevolve.config.owner import DataSettings
+    from pcevolve.config.owner import OwnerData
     from pcevolve.session.first.check import Checkup
     from pcevolve.session.first.prompts import Writer
 
@@ -144,7 +144,7 @@ def _show(folder: Path, found: Checkup, are_texts: bool) -> None:
     click.echo(STAYS)
 
 
-def _show_outlook(classes: int, meant: DataSettings) -> None:
+def _show_outlook(classes: int, meant: OwnerData) -> None:
     """Print which classes a run could tell apart, with these images and with more of them."""
     from pcevolve.screen import NARROW, print_table
     from pcevolve.session.first.pricing import EPSILONS, compare_budgets
@@ -162,7 +162,7 @@ LEFT_OF_TEXTS = {"model": "--model bundled-text"}
 
 
 def _spell_options(
-    meant: DataSettings, flags: Mapping[str, object], said: Sequence[str] | None, config: Path | None
+    meant: OwnerData, flags: Mapping[str, object], said: Sequence[str] | None, config: Path | None
 ) -> Iterator[str]:
     """Yield all that was given, for a run that leaves one out may send what its owner means to hide.
 

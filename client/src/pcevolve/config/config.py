@@ -8,7 +8,7 @@ from typing import Self, TypeVar
 import tomli_w
 from pydantic import model_validator
 
-from pcevolve.config.owner import DataSettings, EncoderSettings, PrivacySettings, ProviderSettings
+from pcevolve.config.owner import OwnerData, OwnerEncoder, OwnerPrivacy, OwnerProvider
 from pcevolve.config.providers import PublicProvider
 from pcevolve.config.runner import (
     AnyMethod,
@@ -33,11 +33,11 @@ class RunConfig(Config):
     It is no ``PublicConfig``, so that nobody can hand it to the runner by mistake.
     """
 
-    data: DataSettings
-    privacy: PrivacySettings
+    data: OwnerData
+    privacy: OwnerPrivacy
     method: AnyMethod
-    provider: ProviderSettings
-    encoder: EncoderSettings
+    provider: OwnerProvider
+    encoder: OwnerEncoder
     output: OutputSettings
 
     @model_validator(mode="after")

@@ -52,7 +52,7 @@ def _read_words(value: object) -> object:
     return {nfc(name): each for name, each in value.items()}
 
 
-class DataSettings(PublicData):
+class OwnerData(PublicData):
     """The private data."""
 
     private: Annotated[
@@ -154,7 +154,7 @@ class DataSettings(PublicData):
         return self
 
 
-class PrivacySettings(PublicPrivacy):
+class OwnerPrivacy(PublicPrivacy):
     """The budget that belongs to the data, over all runs."""
 
     ledger: Annotated[
@@ -178,7 +178,7 @@ class PrivacySettings(PublicPrivacy):
     ] = None
 
 
-class EncoderSettings(PublicEncoder):
+class OwnerEncoder(PublicEncoder):
     """The encoder's files."""
 
     weights: Annotated[
@@ -190,7 +190,7 @@ class EncoderSettings(PublicEncoder):
     ] = None
 
 
-class ProviderSettings(PublicProvider):
+class OwnerProvider(PublicProvider):
     """What is said of each class by its own name, which may be private."""
 
     prompts: Annotated[

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from typing import Annotated
 
 from pydantic import Field
@@ -11,13 +10,11 @@ from pcevolve.config.files import KEY_VARIABLE
 from pcevolve.public import requests
 from pcevolve.public import settings as public
 from pcevolve.public.options import OWN, Setting
-from pcevolve.public.words import TEMPLATE
 
 USUAL_STEPS, USUAL_GUIDANCE, USUAL_ADAPTER_SCALE = 50, 7.5, 0.5
 """Of Stable Diffusion, where neither the user nor the API says anything."""
 USUAL_TOKENS, USUAL_TEMPERATURE = 128, 1.0
 """Of a language model, where the user says nothing."""
-NEAR_AT_ONCE, FAR_AT_ONCE = 16, 4
 DAY = 86400.0
 """Seconds: longer than anybody waits, and short enough for every clock."""
 Seconds = Annotated[float, Field(ge=0, le=DAY, allow_inf_nan=False)]
@@ -33,26 +30,9 @@ Price = Annotated[
 ]
 
 
-class PublicProvider(public.Section):
+class PublicProvider(requests.ProviderSettings):
     """The API, what is asked of its model, and what may be spent there."""
 
-    api: Annotated[str, Field(description="Address of the image API."), public.PUBLIC] = (
-        "http://127.0.0.1:8000"
-    )
-    dialect: Annotated[
-        str,
-        Field(
-            description="How the API speaks: getimg (pcevolve-server), openai, a1111 ...; for texts chat. A "
-            "wrong name is answered with the list."
-        ),
-        public.PUBLIC,
-    ] = "getimg"
-    model: requests.Model = "bundled"
-    answered_by: Annotated[
-        requests.Model | None,
-        Field(description="Name by which the API's answers call the model, if another."),
-        public.PUBLIC,
-    ] = None
     api_key_file: Annotated[
         public.AbsolutePath | None,
         Field(description=f"File with the API key (mode 600); or put the key itself into {KEY_VARIABLE}."),
@@ -73,7 +53,6 @@ class PublicProvider(public.Section):
         ),
         Setting(resumable=True),
     ] = False
-    prompt_template: requests.PromptTemplate = TEMPLATE
     negative_prompt: requests.NegativePrompt = ""
     guidance: Annotated[
         requests.Guidance | None,
@@ -115,18 +94,6 @@ class PublicProvider(public.Section):
         Setting(public=True, needs="tokens"),
     ] = None
     fields: requests.ChatFields | None = None
-    batch: requests.Batch = 32
-    seed: public.PublicSeed = Field(default_factory=lambda: secrets.randbelow(2**32))
-    at_once: Annotated[
-        requests.AtOnce | None,
-        Field(
-            description="Images that requests under way may ask for together; a single request may ask for more. If "
-            f"not given, twice provider.batch (at least {NEAR_AT_ONCE}) for an API on this machine or at a private "
-            f"address, else {FAR_AT_ONCE}."
-        ),
-        public.PUBLIC,
-    ] = None
-    image_hosts: requests.ImageHosts = ()
     greeting: Annotated[
         bool,
         Field(

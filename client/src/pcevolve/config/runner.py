@@ -19,7 +19,7 @@ from pcevolve.config.providers import PublicProvider, Seconds
 from pcevolve.config.table import spell_option
 from pcevolve.encoders import AUTO, ENCODERS, JOINED, SPECTRAL, TRANSFORMER, WORDS
 from pcevolve.public import settings as public
-from pcevolve.public.declared import EXACT, list_options, validate
+from pcevolve.public.declared import list_options, validate
 from pcevolve.public.method_names import require_method
 from pcevolve.public.methods import METHOD_TABLE
 from pcevolve.public.options import OWN, Setting
@@ -33,13 +33,9 @@ def _tick(seconds: float | None) -> float | None:
     return seconds
 
 
-Epsilon = Annotated[str, EXACT, Field(description="Total privacy budget of the run, > 0."), public.PUBLIC]
+class PublicData(public.DataSettings):
+    """What is public of the private data, and the release that stands in for them."""
 
-
-class PublicData(public.Section):
-    """What is public of the private data."""
-
-    domain: public.Domain
     from_run: Annotated[
         public.AbsolutePath | None,
         Field(
@@ -47,10 +43,6 @@ class PublicData(public.Section):
         ),
         OWN,
     ] = None
-    shots: public.Shots = 10
-    subsample: public.Subsample | None = None
-    unit_size: public.UnitSize | None = None
-    window: public.Window | None = None
 
     @model_validator(mode="before")
     @classmethod
@@ -69,20 +61,9 @@ class PublicData(public.Section):
         return self
 
 
-class PublicPrivacy(public.Section):
+class PublicPrivacy(public.PrivacySettings):
     """The budget of the run, and when its requests leave."""
 
-    epsilon: Epsilon = "10"
-    delta: public.Delta | None = None
-    relation: public.Relation = "replace-one"
-    forget_insecure: Annotated[
-        bool,
-        Field(
-            description="Leave out of the sum earlier runs on these data whose noise came from a seed "
-            "(INSECURE); card and report say so."
-        ),
-        public.PUBLIC,
-    ] = False
     pad_selection: Annotated[
         Seconds | None,
         AfterValidator(_tick),
@@ -176,6 +157,12 @@ class Config(BaseModel):
     if TYPE_CHECKING:
         method: AnyMethod
         provider: PublicProvider
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:  # noqa: ANN401 - pydantic's own
+        """Refuse an option without help or ``Setting`` when its module is imported (``TypeError``)."""
+        super().__pydantic_init_subclass__(**kwargs)
+        list_options(cls)
 
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> Self:

@@ -43,7 +43,7 @@ def follow(plan: PublicPlan, link: str) -> Outgoing:
     # Plain http only to a loopback API's own machine: elsewhere whoever is on the way could swap the images.
     if parts.scheme == "http" and not _is_local(plan):
         raise ProviderReplyError(f"the API's images lie at {named}, but not behind https")
-    if named not in plan.image_hosts:
+    if named not in plan.provider.image_hosts:
         raise UnlistedHostError(
             f"the API's images lie at {named}, from where this run fetches nothing: "
             f"if you trust that host, start a new run with --set provider.image_hosts={named}"
@@ -111,5 +111,5 @@ def _parse(link: str) -> SplitResult:
 
 
 def _is_local(plan: PublicPlan) -> bool:
-    api = urlsplit(plan.api)
+    api = urlsplit(plan.provider.api)
     return api.scheme == "http" and is_loopback(api.hostname or "")

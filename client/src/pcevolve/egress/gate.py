@@ -187,8 +187,8 @@ class Gate:
                 self._policy.require_committed(entry.record.receipt)
         self._meter.fix(plan)
         self._losses = LossCount(plan)
-        self._window = RequestWindow(plan.at_once, self._abandon, self._exchange.stopping)
-        if plan.at_once > 1:
+        self._window = RequestWindow(plan.provider.at_once, self._abandon, self._exchange.stopping)
+        if plan.provider.at_once > 1:
             # A thread that waits to retry wakes when another fails, instead of sending after the run has ended.
             told = self._report_unless_stopping(self._patience.report)
             self._patience = replace(self._patience, sleep=self._window.pause, report=told)

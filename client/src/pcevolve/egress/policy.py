@@ -51,7 +51,7 @@ class Policy:
 
     def fix(self, plan: PublicPlan, committed: Callable[[Receipt], bool]) -> None:
         """Say once and for all what the run sends and who knows what was paid; ``EgressError`` for another API."""
-        if (plan.api, plan.dialect) != (self._address.base_url, self._dialect.name):
+        if (plan.provider.api, plan.provider.dialect) != (self._address.base_url, self._dialect.name):
             raise EgressError("the plan is for another API than the one that this run is on record with")
         # A plan that says "seed" to a dialect without one would describe requests that never left.
         for fault in find_misstatements(self._dialect, plan):
@@ -144,11 +144,12 @@ class Policy:
     def _require_model(self, call: Call, body: bytes) -> None:
         """Refuse an answer that says that another model gave it than was asked for."""
         plan, named = self._require_state(call).plan, self._dialect.answered_by(body)
-        if named and not is_same_model(plan.answered_by or plan.model, named):
+        if named and not is_same_model(plan.provider.answered_by or plan.provider.model, named):
             told = printable(named)[:LONGEST_NAME]
             raise OtherModelError(
-                f"the API answered with the model '{told}', and '{plan.model}' was asked for: start a new run with the "
-                f"model that you mean, or, if that is its own name for it, with --set provider.answered_by='{told}'"
+                f"the API answered with the model '{told}', and '{plan.provider.model}' was asked for: start a new run "
+                f"with the model that you mean, or, if that is its own name for it, with --set "
+                f"provider.answered_by='{told}'"
             )
 
     def request_for(self, call: Call, source: Source) -> Outgoing:

@@ -20,10 +20,10 @@ class RunOptions(TypedDict, total=False):
     test: AnyPath | None
     shots: int
     unit_map: AnyPath | None
-    from_run: AnyPath | None
     subsample: int | None
     unit_size: int | None
     window: str | None
+    from_run: AnyPath | None
     subsample_seed: int | None
     unit_column: str | None
     unit_namespace: str | None
@@ -72,9 +72,13 @@ class RunOptions(TypedDict, total=False):
     max_cost: float | None
     yes: bool
     answered_by: str | None
+    prompt_template: str
+    batch: int
+    seed: int | None
+    at_once: int | None
+    image_hosts: Sequence[str]
     price: float | None
     max_requests: int | None
-    prompt_template: str
     negative_prompt: str | None
     guidance: float | None
     steps: int | None
@@ -85,10 +89,6 @@ class RunOptions(TypedDict, total=False):
     tokens: int | None
     temperature: float | None
     fields: Sequence[str]
-    batch: int
-    seed: int | None
-    at_once: int | None
-    image_hosts: Sequence[str]
     greeting: bool
     ca_file: AnyPath | None
     proxy: str | None

@@ -90,7 +90,7 @@ def write_preview(run: RunReader, doubt: str = "") -> Path:
         "style": inline_parts(read_style(), read_own("preview.css")),
         "plan": plan,
         "marks": [*list_marks(plan), *filter(None, [doubt])],
-        "host": urlsplit(plan.api).netloc,
+        "host": urlsplit(plan.provider.api).netloc,
         "sheets": sheets,
     }
     write_durably(run.layout.preview, compile_page("preview", plan.modality.kind).render(content).encode())
@@ -134,13 +134,13 @@ def _under_way(run: RunReader, plan: PublicPlan) -> dict[str, object]:
     return {
         "plan": plan,
         "run": run.layout.root.name,
-        "host": urlsplit(plan.api).netloc,
+        "host": urlsplit(plan.provider.api).netloc,
         "marks": list_marks(plan),
         "iteration": min(iteration, plan.iterations),
         "done": done,
         "total": sum(call.count for call in plan.calls.values()),
         # The meter is of what --epsilon limits; the words begin with what holds for everybody.
-        "spent": epsilon(events, plan.delta) if plan.secure else None,
+        "spent": epsilon(events, plan.privacy.delta) if plan.secure else None,
         "spent_text": PrivacyLoss.of(plan, events).say(budget, symbol=""),
         "budget": budget,
         "releases": list(_releases(run, plan)),

@@ -130,11 +130,17 @@ class PrivateJudge:
         plan, views = self.chooser.plan, self.views
         # Worked out before the transaction: other runs wait while it is open.
         prior = self.chooser.common_appearance(pool)
-        expected = plan.shots * len(plan.labels)
+        expected = plan.data.shots * len(plan.labels)
 
         def draw() -> Paid:
             released = release_appearance(
-                views.appearances, views.data.unit_of, expected, prior, event, plan.relation, self.noise
+                views.appearances,
+                views.data.unit_of,
+                expected,
+                prior,
+                event,
+                plan.privacy.relation,
+                self.noise,
             )
             return Paid((), values=released.numbers)
 

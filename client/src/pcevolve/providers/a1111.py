@@ -45,7 +45,7 @@ def _undo(found: re.Match[str]) -> str:
 def _in_syntax(plan: PublicPlan, call: Call) -> str:
     """A call's prompt with domain and label escape; what else a user wrote may be meant as syntax."""
     prompt = plan.prompt_of(call)
-    words = sorted(filter(None, {plan.domain, call.label}), key=len, reverse=True)
+    words = sorted(filter(None, {plan.data.domain, call.label}), key=len, reverse=True)
     whole = re.sub("|".join(map(re.escape, words)), lambda found: escape(found[0]), prompt)
     ends = any(prompt.rstrip().endswith(each.rstrip()) for each in words)
     return f"{whole}," if ends and _WEIGHT.search(whole) else whole
@@ -102,7 +102,7 @@ class A1111Dialect(Dialect):
             "batch_size": call.count,
             "n_iter": 1,
             "save_images": False,
-            "override_settings": {"sd_model_checkpoint": plan.model},
+            "override_settings": {"sd_model_checkpoint": plan.provider.model},
         }
         if image is None:
             return WireRequest("POST", TEXT_TO_IMAGE, encode_json(fields))

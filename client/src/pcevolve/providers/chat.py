@@ -135,7 +135,7 @@ class ChatDialect(Dialect):
         """
         prompt, text = plan.prompt_of(call), None if image is None else read_text(image)
         asked = prompt if text is None else question(prompt, blank_out(text, call.strength or 0.0, call.seed))
-        return _request(plan.model, asked, plan.texts, call)
+        return _request(plan.provider.model, asked, plan.texts, call)
 
     def decode(self, call: Call, body: bytes, linked: Sequence[Output] = ()) -> list[Output]:
         """The texts of an answer, as they came; a choice without one is an empty text."""

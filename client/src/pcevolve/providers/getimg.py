@@ -124,14 +124,14 @@ class GetimgDialect(Dialect):
             "scheduler": plan.images.sampler,
         }
         fields: dict[str, Any] = {
-            "model": plan.model,
+            "model": plan.provider.model,
             "prompt": plan.prompt_of(call),
             **{name: value for name, value in settings.items() if value is not None},
             "seed": call.seed,
             "output_format": "png",
             "response_format": "b64",
         }
-        if plan.batch > 1:
+        if plan.provider.batch > 1:
             fields["n"] = call.count
         if image is None:
             size = {"width": plan.images.width, "height": plan.images.height}

@@ -71,7 +71,7 @@ class OpenAIDialect(Dialect):
     def encode(self, plan: PublicPlan, call: Call, image: bytes | None) -> WireRequest:
         """Spell a call: a JSON generation, or an edit as a form where there is an image."""
         fields: dict[str, Any] = {
-            "model": plan.model,
+            "model": plan.provider.model,
             "prompt": plan.prompt_of(call),
             "n": call.count,
             "size": f"{plan.images.width}x{plan.images.height}",

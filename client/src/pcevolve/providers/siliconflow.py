@@ -48,7 +48,7 @@ class SiliconFlowDialect(Dialect):
     def encode(self, plan: PublicPlan, call: Call, image: bytes | None) -> WireRequest:
         """Spell a call as JSON; an image goes in as a data URL."""
         fields: dict[str, Any] = {
-            "model": plan.model,
+            "model": plan.provider.model,
             "prompt": plan.prompt_of(call),
             "image_size": f"{plan.images.width}x{plan.images.height}",
             "batch_size": call.count,

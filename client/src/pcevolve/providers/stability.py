@@ -44,7 +44,7 @@ class StabilityDialect(Dialect):
     def encode(self, plan: PublicPlan, call: Call, image: bytes | None) -> WireRequest:
         """Spell a call as a form; an image is its last part."""
         fields = {
-            "model": plan.model,
+            "model": plan.provider.model,
             "prompt": plan.prompt_of(call),
             "seed": str(shift_seed(call.seed, _LARGEST_SEED)),
             "cfg_scale": str(plan.images.guidance),

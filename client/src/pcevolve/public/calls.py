@@ -125,7 +125,7 @@ class PlanCalls(PlanFields):
     def _batches(self, first: int, stop: int, opens: bool = False) -> Iterator[tuple[int, int]]:
         """Index of each batch's first image, and how many it has; one that opens a run has few."""
         while first < stop:
-            count = min(self.batch, stop - first, OPENING if opens else stop)
+            count = min(self.provider.batch, stop - first, OPENING if opens else stop)
             yield first, count
             first, opens = first + count, opens and first + count < OPENING
 

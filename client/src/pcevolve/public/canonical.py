@@ -7,6 +7,7 @@ rest follows from the plan's own sizes. What a dialect does not ask for is absen
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from functools import reduce
 from typing import Any, Final
 
 from pcevolve.public.fields import PlanFields
@@ -27,18 +28,18 @@ _PARAMETERS: Final = {
 }
 """Fields that only some methods have, and the parameter by which a method declares each."""
 _OF_PRIVATE_DATA: Final = (
-    "encoder",
-    "weights",
-    "unit_size",
+    "encoder.name",
+    "encoder.weights",
+    "data.unit_size",
     "namespaced",
-    "forgets_insecure",
+    "privacy.forget_insecure",
     "earlier",
 )
 """Fields about how private data are looked at, and what that adds to."""
 
 
 def list_unused(plan: PlanFields) -> list[str]:
-    """Names of the fields that mean nothing in a plan, which must have their defaults and are not written down."""
+    """Paths of the values that mean nothing in a plan, which must have their defaults and are not written down."""
     declared = METHOD_TABLE.get(plan.method)
     own: Collection[str] = () if declared is None else declared.parameters.model_fields
     unused = {name for name, parameter in _PARAMETERS.items() if parameter not in own}
@@ -47,12 +48,11 @@ def list_unused(plan: PlanFields) -> list[str]:
     if plan.method in CONTROLS:
         unused |= {*_OF_PRIVATE_DATA}
     if plan.modality.kind == "text":
-        unused |= {"window", "appearance"}
+        unused |= {"data.window", "appearance"}
     if not plan.centre_first:
-        unused.add("frame")
+        unused.add("encoder.frame")
     unused |= _list_idle(plan)
-    # In the order of the fields, which is that of the record.
-    return [name for name in type(plan).model_fields if name in unused]
+    return sorted(unused)
 
 
 def _list_idle(plan: PlanFields) -> set[str]:
@@ -69,17 +69,42 @@ def _list_idle(plan: PlanFields) -> set[str]:
     if not plan.prompts or plan.vary_by != "image":
         idle.add("vary_with")
     if plan.prompts and (not plan.iterations or plan.keeps_prompts):  # every call has a prompt of its own
-        idle.add("prompt_template")
+        idle.add("provider.prompt_template")
     return idle
 
 
 def drop_unused(values: Mapping[str, Any], drafted: PlanFields) -> dict[str, Any]:
     """Values of a plan without those that mean nothing in it; ``drafted`` is made of them."""
-    unused = {*list_unused(drafted)}
-    return {name: value for name, value in values.items() if name not in unused}
+    return drop(values, list_unused(drafted))
+
+
+def drop(values: Mapping[str, Any], paths: Collection[str]) -> dict[str, Any]:
+    """Values of a plan without some, and without the sections that they leave empty."""
+    kept = {}
+    for name, value in values.items():
+        own = [path.removeprefix(f"{name}.") for path in paths if path.startswith(f"{name}.")]
+        left = drop(value, own) if own else value
+        if name not in paths and (left or not own):
+            kept[name] = left
+    return kept
+
+
+def find_value(values: object, path: str) -> Any:  # noqa: ANN401 - as many types as there are settings
+    """Return the value of a plan at a path such as ``data.window``."""
+    return reduce(getattr, path.split("."), values)
 
 
 def find_idle_values(plan: PlanFields) -> list[str]:
     """Names of the fields that mean nothing in a plan and say something all the same."""
-    fields = type(plan).model_fields
-    return [name for name in list_unused(plan) if getattr(plan, name) != fields[name].default]
+    return [path for path in list_unused(plan) if find_value(plan, path) != _find_default(plan, path)]
+
+
+def find_written(written: Mapping[str, Any], path: str) -> Any:  # noqa: ANN401 - any JSON
+    """Return the value at a path of a plan that is written down; None where it is absent."""
+    section, _, name = path.rpartition(".")
+    return (written.get(section, {}) if section else written).get(name)
+
+
+def _find_default(plan: PlanFields, path: str) -> object:
+    *sections, name = path.split(".")
+    return type(reduce(getattr, sections, plan)).model_fields[name].default

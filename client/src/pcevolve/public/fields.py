@@ -28,25 +28,49 @@ FEWEST = 2
 ExactEpsilon = Annotated[str, Field(pattern=r"^[0-9]{1,60}(/[1-9][0-9]{0,59})?$")]
 
 
+class PlanPrivacy(settings.PrivacySettings):
+    """The budget of a run, settled."""
+
+    epsilon: ExactEpsilon
+    delta: settings.Delta = 0.0
+
+
+class PlanProvider(requests.ProviderSettings):
+    """The API, and how it is asked, settled."""
+
+    api: Annotated[str, Field(pattern=r"^https?://[^@\s]+$", max_length=500)]
+    seed: settings.PublicSeed
+    at_once: requests.AtOnce = 1
+
+
+class PlanEncoder(settings.Section):
+    """The encoder.
+
+    Attributes:
+        name: Empty where none looks at private data.
+        weights: SHA-256 of its weights.
+        frame: SHA-256 of the frame of public images, which is joined with the candidates.
+    """
+
+    name: str = ""
+    weights: settings.Digest | None = None
+    frame: settings.Digest | None = None
+
+
 class PlanFields(BaseModel):
     """The fields of a plan, and what follows from one field at once; use ``PublicPlan``."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     run_id: Annotated[str, Field(pattern=r"^[0-9a-f]{32}$")]
-    run_seed: settings.PublicSeed
-    api: Annotated[str, Field(pattern=r"^https?://[^@\s]+$", max_length=500)]
-    dialect: str
-    model: requests.Model
+    data: settings.DataSettings
+    privacy: PlanPrivacy
     method: str
-    domain: settings.Domain
+    provider: PlanProvider
+    encoder: PlanEncoder = PlanEncoder()
     labels: Annotated[tuple[str, ...], Field(min_length=1, max_length=settings.MOST_CLASSES)]
     words: tuple[settings.Words, ...] = ()  # of each class, where prompts say something else than its label
-    prompt_template: requests.PromptTemplate = TEMPLATE
     prompts: tuple[tuple[requests.Prompt, ...], ...] = ()  # of each class; none where the template is all
-    answered_by: requests.Model | None = (
-        None  # another name for ``model``, by which the API calls it in answers
-    )
     modality: Modality
     candidates: settings.Candidates = 100
     initial: Annotated[int, Field(ge=1, le=settings.MOST_INITIAL)]
@@ -71,21 +95,8 @@ class PlanFields(BaseModel):
     strengths: tuple[settings.Strength, ...]  # none where the API is asked for none
     vary_by: settings.VaryBy = "image"
     vary_with: settings.VaryWith = "own prompt"
-    batch: requests.Batch = 32
-    at_once: requests.AtOnce = 1
-    relation: settings.Relation = "replace-one"
     unit: str = "image"
-    unit_size: settings.UnitSize | None = None
     namespaced: bool = False  # the owner's claim that units of these names have no other data elsewhere
-    shots: settings.Shots
-    subsample: settings.Subsample | None = None
-    window: settings.Window | None = None  # of the owner's grey files, as encoders see them
-    epsilon: ExactEpsilon
-    delta: settings.Delta = 0.0
-    encoder: str = ""  # empty where none looks at private data
-    frame: settings.Digest | None = None  # of public images, which is joined with the candidates
-    weights: settings.Digest | None = None
-    image_hosts: requests.ImageHosts = ()
     noise: Literal["os-csprng", "INSECURE-seeded"] = "os-csprng"
     forgets_insecure: bool = False
     earlier: PriorReleases = PriorReleases()
@@ -116,7 +127,7 @@ class PlanFields(BaseModel):
     @property
     def budget(self) -> Budget:
         """Total privacy budget of the run, exact."""
-        return Budget(Fraction(self.epsilon), self.delta)
+        return Budget(Fraction(self.privacy.epsilon), self.privacy.delta)
 
     @property
     def secure(self) -> bool:
@@ -163,9 +174,11 @@ class PlanFields(BaseModel):
         """The public text prompt of a class: of all its images, or of its variations if it has ``prompts``."""
         words = self.words[self.labels.index(label)] if self.words else label
         if words:
-            return fill(self.prompt_template, self.domain, words)
-        template = _WITHOUT_WORDS.get(self.prompt_template, self.prompt_template)
-        return put_in_one_line(fill(template, self.domain, words))  # a template of one's own has a gap there
+            return fill(self.provider.prompt_template, self.data.domain, words)
+        template = _WITHOUT_WORDS.get(self.provider.prompt_template, self.provider.prompt_template)
+        return put_in_one_line(
+            fill(template, self.data.domain, words)
+        )  # a template of one's own has a gap there
 
     @property
     def wordings(self) -> int:
@@ -193,5 +206,5 @@ class PlanFields(BaseModel):
 
     def public_seed(self, *of: str | int) -> int:
         """A 32-bit seed for one public purpose: a hash of public values, never of anything private."""
-        text = "/".join(str(each) for each in (self.run_seed, *of))
+        text = "/".join(str(each) for each in (self.provider.seed, *of))
         return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "big")

@@ -14,7 +14,7 @@ from typing import Any, Final, Self
 from pydantic import SerializerFunctionWrapHandler, model_serializer, model_validator
 
 from pcevolve.public.calls import Call, PlanCalls
-from pcevolve.public.canonical import find_idle_values, list_unused
+from pcevolve.public.canonical import drop, find_idle_values, list_unused
 from pcevolve.public.fields import PlanFields
 from pcevolve.public.words import choose_labels, find_label_faults
 
@@ -52,7 +52,7 @@ def _of_words(plan: PlanFields) -> Iterator[str]:
     """Labels, and prompts made of them."""
     if faults := find_label_faults(plan.labels):
         yield f"labels: {'; '.join(faults[:_NAMED])}"
-    if "{label}" not in plan.prompt_template and len(plan.labels) > 1:
+    if "{label}" not in plan.provider.prompt_template and len(plan.labels) > 1:
         yield "prompt-template: '{label}' is missing, so all classes would get the same prompt"
     if plan.words and plan.labels != choose_labels(plan.words):
         yield "data.words: every class needs some, and no other name in the plan than its words give"
@@ -77,9 +77,9 @@ def _of_looks(plan: PlanFields) -> Iterator[str]:
 
 def _of_sizes(plan: PlanFields) -> Iterator[str]:
     """Yield faults of sizes and numbers."""
-    if plan.subsample not in (None, plan.shots):
+    if plan.data.subsample not in (None, plan.data.shots):
         yield "subsample: so many units of each class are drawn, and --shots says another number"
-    if plan.secrecy is not None and plan.subsample is not None and plan.unit == plan.modality.kind:
+    if plan.secrecy is not None and plan.data.subsample is not None and plan.unit == plan.modality.kind:
         # A text's turn in the draw follows from its words: with another secret it makes room for one that has a vote.
         yield (
             "subsample: a text is drawn by its own words, so nothing can be promised of secrets in it; name its unit "
@@ -116,9 +116,9 @@ def _of_form(plan: PlanFields) -> Iterator[str]:
     """Yield fields that mean nothing in this plan, and would be free words on a shared record."""
     for name in find_idle_values(plan):
         yield f"{name}: it means nothing with this method, data and sizes: leave it out"
-    if not plan.encoder and plan.start is None and "encoder" not in list_unused(plan):
+    if not plan.encoder.name and plan.start is None and "encoder.name" not in list_unused(plan):
         yield "encoder: this method looks at private data, and needs one"
-    if str(plan.budget.epsilon) != plan.epsilon:
+    if str(plan.budget.epsilon) != plan.privacy.epsilon:
         yield "epsilon: it must be a fraction in lowest terms"
 
 
@@ -143,8 +143,7 @@ class PublicPlan(PlanCalls):
 
     @model_serializer(mode="wrap")
     def _without_unused(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        unused = {*list_unused(self)}
-        return {name: value for name, value in write(self).items() if name not in unused}
+        return drop(write(self), list_unused(self))
 
     def prompt_of(self, call: Call) -> str:
         """The text prompt of a call; a class's ``prompts`` share its first images equally, in order."""

@@ -1,22 +1,21 @@
-"""The options of requests that the public plan repeats: how images and texts are asked for, each declared once."""
+"""The options of requests: how images and texts are asked for."""
 
 from __future__ import annotations
 
 import ipaddress
 import re
+import secrets
 from typing import Annotated, Final
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from pcevolve.public.options import Setting
-from pcevolve.public.settings import PUBLIC
+from pcevolve.public.settings import PUBLIC, PublicSeed, Section
+from pcevolve.public.words import TEMPLATE
 
 Model = Annotated[
     str, Field(min_length=1, max_length=200, description="Model that the API shall use."), PUBLIC
-]
-PromptTemplate = Annotated[
-    str, Field(max_length=1000, description="Prompt with {domain} and {label}."), PUBLIC
 ]
 Prompt = Annotated[str, Field(min_length=1, max_length=1000, pattern=r"^[^\x00-\x1f\x7f]+$")]
 """A prompt as it goes out."""
@@ -112,8 +111,7 @@ Pixels = Annotated[
     ),
     Setting(public=True, needs="size"),
 ]
-Batch = Annotated[int, Field(ge=1, le=64, description="Images per request."), PUBLIC]
-MOST_AT_ONCE = 64
+MOST_AT_ONCE, NEAR_AT_ONCE, FAR_AT_ONCE = 64, 16, 4
 AtOnce = Annotated[
     int,
     Field(
@@ -124,11 +122,47 @@ AtOnce = Annotated[
     PUBLIC,
 ]
 ImageHost = Annotated[str, Field(pattern=r"^[a-z0-9.-]{1,253}(:[0-9]{1,5})?$")]
-ImageHosts = Annotated[
-    tuple[ImageHost, ...],
-    Field(max_length=20, description="Hosts from which images may be fetched, of an API that sends links."),
-    PUBLIC,
-]
+
+
+class ProviderSettings(Section):
+    """The API, and how it is asked."""
+
+    api: Annotated[str, Field(description="Address of the image API."), PUBLIC] = "http://127.0.0.1:8000"
+    dialect: Annotated[
+        str,
+        Field(
+            description="How the API speaks: getimg (pcevolve-server), openai, a1111 ...; for texts chat. A "
+            "wrong name is answered with the list."
+        ),
+        PUBLIC,
+    ] = "getimg"
+    model: Model = "bundled"
+    answered_by: Annotated[
+        Model | None,
+        Field(description="Name by which the API's answers call the model, if another."),
+        PUBLIC,
+    ] = None
+    prompt_template: Annotated[
+        str, Field(max_length=1000, description="Prompt with {domain} and {label}."), PUBLIC
+    ] = TEMPLATE
+    batch: Annotated[int, Field(ge=1, le=64, description="Images per request."), PUBLIC] = 32
+    seed: PublicSeed = Field(default_factory=lambda: secrets.randbelow(2**32))
+    at_once: Annotated[
+        AtOnce | None,
+        Field(
+            description="Images that requests under way may ask for together; a single request may ask for more. If "
+            f"not given, twice provider.batch (at least {NEAR_AT_ONCE}) for an API on this machine or at a private "
+            f"address, else {FAR_AT_ONCE}."
+        ),
+        PUBLIC,
+    ] = None
+    image_hosts: Annotated[
+        tuple[ImageHost, ...],
+        Field(
+            max_length=20, description="Hosts from which images may be fetched, of an API that sends links."
+        ),
+        PUBLIC,
+    ] = ()
 
 
 def is_nearby(base_url: str) -> bool:

@@ -1,7 +1,4 @@
-"""The options that the public plan repeats, each declared once: bounds, help, and where it is shown.
-
-A run's settings, its public plan and ``pcevolve budget plan`` take their types from here.
-"""
+"""Sections of a run's public options, which the public plan embeds: bounds, help, and where each is shown."""
 
 from __future__ import annotations
 
@@ -13,7 +10,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from pcevolve import privacy
 from pcevolve.errors import UsageError
-from pcevolve.public.declared import list_options
+from pcevolve.public.declared import EXACT
 from pcevolve.public.figures import parse_delta
 from pcevolve.public.options import Setting
 
@@ -40,6 +37,8 @@ def _delta(value: float) -> float:
 
 def _window(value: object) -> object:
     """A window as it stands in a plan, from LOW,HIGH as text or as two numbers."""
+    if value is None:
+        return None
     parts = value.split(",") if isinstance(value, str) else value
     try:
         low, high = map(float, parts if isinstance(parts, list | tuple) else ())
@@ -55,23 +54,6 @@ def window_ends(window: str | None) -> tuple[float, float] | None:
     return None if window is None else (float(window.split(",")[0]), float(window.split(",")[1]))
 
 
-Window = Annotated[
-    str,
-    BeforeValidator(_window),
-    Field(
-        description="LOW,HIGH: what becomes black and what white in grey files, after slope and "
-        "intercept; -160,240 shows soft tissue in CT. Public: choose it by the modality, not "
-        "by your images."
-    ),
-    Setting(public=True, only="image"),
-]
-Domain = Annotated[
-    str,
-    Field(
-        min_length=1, max_length=200, description="Public words for what the images show: 'leather texture'."
-    ),
-    PUBLIC,
-]
 MOST_WORDS = 200
 """Characters of what prompts say for a class."""
 Words = Annotated[str, Field(max_length=MOST_WORDS, pattern=r"^[^\x00-\x1f\x7f]*$")]
@@ -87,16 +69,6 @@ Relation = Annotated[
 ]
 MOST_UNITS = 10**9
 """Of whatever is private: more than there can be, so that counts fit into 64 bits and floats."""
-UnitSize = Annotated[
-    int,
-    Field(
-        ge=1,
-        le=MOST_UNITS,
-        description="Most images that one patient (unit) has; public. Needed under add-remove if runs "
-        "count patients both by name and by image.",
-    ),
-    PUBLIC,
-]
 SecretPrior = Annotated[
     float,
     Field(
@@ -336,16 +308,65 @@ UNKNOWN_LICENCE = "unknown"
 """The word of Hugging Face for a licence that nobody named."""
 
 
+Epsilon = Annotated[str, EXACT, Field(description="Total privacy budget of the run, > 0."), PUBLIC]
+
+
 class Section(BaseModel):
     """A part of a run's options, which a configuration file has as a table."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
-    @classmethod
-    def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:  # noqa: ANN401 - pydantic's own
-        """Refuse an option without help or ``Setting`` when its module is imported (``TypeError``)."""
-        super().__pydantic_init_subclass__(**kwargs)
-        list_options(cls)
+
+class DataSettings(Section):
+    """What is public of the private data."""
+
+    domain: Annotated[
+        str,
+        Field(
+            min_length=1,
+            max_length=200,
+            description="Public words for what the images show: 'leather texture'.",
+        ),
+        PUBLIC,
+    ]
+    shots: Shots = 10
+    subsample: Subsample | None = None
+    unit_size: Annotated[
+        int | None,
+        Field(
+            ge=1,
+            le=MOST_UNITS,
+            description="Most images that one patient (unit) has; public. Needed under add-remove if runs "
+            "count patients both by name and by image.",
+        ),
+        PUBLIC,
+    ] = None
+    window: Annotated[
+        str | None,
+        BeforeValidator(_window),
+        Field(
+            description="LOW,HIGH: what becomes black and what white in grey files, after slope and "
+            "intercept; -160,240 shows soft tissue in CT. Public: choose it by the modality, not "
+            "by your images."
+        ),
+        Setting(public=True, only="image"),
+    ] = None
+
+
+class PrivacySettings(Section):
+    """The budget of a run."""
+
+    epsilon: Epsilon = "10"
+    delta: Delta | None = None
+    relation: Relation = "replace-one"
+    forget_insecure: Annotated[
+        bool,
+        Field(
+            description="Leave out of the sum earlier runs on these data whose noise came from a seed "
+            "(INSECURE); card and report say so."
+        ),
+        PUBLIC,
+    ] = False
 
 
 class MethodSettings(Section):

@@ -37,8 +37,8 @@ class PrivacyLoss:
     def of(cls, plan: PublicPlan, events: Iterable[Event]) -> Self:
         """Price events that a run has on its units, for a unit of its folder."""
         own = tuple(events)
-        loss = epsilon(find_folder_events(plan, own), plan.delta)
-        return cls(loss, None if plan.subsample is None else epsilon(own, plan.delta), plan.unit)
+        loss = epsilon(find_folder_events(plan, own), plan.privacy.delta)
+        return cls(loss, None if plan.data.subsample is None else epsilon(own, plan.privacy.delta), plan.unit)
 
     @classmethod
     def read(cls, summary: Mapping[str, Any]) -> Self:
@@ -69,7 +69,7 @@ class PrivacyLoss:
 
 def find_folder_events(plan: PublicPlan, events: Iterable[Event]) -> tuple[Event, ...]:
     """Return events of a run on its units as one unit of the folder bears them."""
-    return scale_to_folder(events, plan.subsample is not None)
+    return scale_to_folder(events, plan.data.subsample is not None)
 
 
 def state_cumulative_loss(plan: PublicPlan, events: Iterable[Event]) -> str:
@@ -89,9 +89,9 @@ def state_cumulative_loss(plan: PublicPlan, events: Iterable[Event]) -> str:
             f"{known}, some under another neighbour relation or on units of another kind: what one {plan.unit} bears "
             "that is in all of them and in this one cannot be added up."
         )
-    total = epsilon((*plan.earlier.events, *find_folder_events(plan, events)), plan.delta)
+    total = epsilon((*plan.earlier.events, *find_folder_events(plan, events)), plan.privacy.delta)
     bears = (
-        f"epsilon <= {format_loss(total)} at delta {in_full(plan.delta)}"
+        f"epsilon <= {format_loss(total)} at delta {in_full(plan.privacy.delta)}"
         if isfinite(total)
         else "more than any epsilon bounds"
     )

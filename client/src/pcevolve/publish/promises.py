@@ -21,7 +21,9 @@ _MOST_NAMED = 3  # licences in one sentence
 
 def make_title(plan: PublicPlan) -> str:
     """Return a dataset's title: nobody shall take real images for synthetic ones."""
-    return f"{'Synthetic dataset' if plan.library is None else 'Dataset of public images'}: {plan.domain}"
+    return (
+        f"{'Synthetic dataset' if plan.library is None else 'Dataset of public images'}: {plan.data.domain}"
+    )
 
 
 def describe_library(library: Library, spelled: Callable[[str], str] = str) -> str:
@@ -76,8 +78,8 @@ def state_guarantee(plan: PublicPlan, method: Method, receipts: Iterable[Receipt
         epsilon_budget=float(plan.budget.epsilon),
         epsilon_spent=None if loss is None else loss.epsilon,
         epsilon_drawn=None if loss is None else loss.drawn,
-        delta=plan.delta,
-        relation=plan.relation,
+        delta=plan.privacy.delta,
+        relation=plan.privacy.relation,
         unit=plan.unit,
         events=tuple(events),
         statement=reword_for(method.statement(plan), plan.modality.kind) if plan.secure else NO_GUARANTEE,
@@ -175,14 +177,14 @@ def list_assumptions(plan: PublicPlan) -> list[str]:
         *_unit_sizes(plan),
         *_namespace(plan),
         _classes(plan),
-        f"domain words: {plan.domain}",
-        f"nominal shots per class: {plan.shots}",
+        f"domain words: {plan.data.domain}",
+        f"nominal shots per class: {plan.data.shots}",
         *_subsample(plan),
         f"candidates per class: {plan.candidates}; iterations: {plan.iterations}"
         if plan.start is None
         else f"that a release was varied, for {plan.candidates} per class, and what that release assumes",
         *_encoder(plan),
-        *([_frame(plan)] if plan.frame else []),
+        *([_frame(plan)] if plan.encoder.frame else []),
     ]
 
 
@@ -198,32 +200,34 @@ def _classes(plan: PublicPlan) -> str:
 
 def _encoder(plan: PublicPlan) -> list[str]:
     """Say through what private images are seen, if they are."""
-    weights = f", weights with sha256 {plan.weights}" if plan.weights else ""
-    return [f"encoder: {plan.encoder}{weights}"] if plan.encoder else []
+    weights = f", weights with sha256 {plan.encoder.weights}" if plan.encoder.weights else ""
+    return [f"encoder: {plan.encoder.name}{weights}"] if plan.encoder.name else []
 
 
 def _frame(plan: PublicPlan) -> str:
     """In which public coordinates private images are seen."""
-    return f"frame of its embeddings of public images: sha256 {plan.frame}, joined with the candidates'"
+    return (
+        f"frame of its embeddings of public images: sha256 {plan.encoder.frame}, joined with the candidates'"
+    )
 
 
 def _subsample(plan: PublicPlan) -> list[str]:
     """Say what the guarantee is about where a run used some of the owner's images only."""
-    if plan.subsample is None:
+    if plan.data.subsample is None:
         return []
     return [
-        f"that every class has {plan.subsample} or more units ({plan.unit}) to draw from, each counted for one class "
-        f"alone; {plan.subsample} of each are drawn, in an order that a secret seed gives; one {plan.unit} of the "
-        f"folder changes up to {DRAWN_UNITS} of those that are drawn, and epsilon is what it bears"
+        f"that every class has {plan.data.subsample} or more units ({plan.unit}) to draw from, each counted for one "
+        f"class alone; {plan.data.subsample} of each are drawn, in an order that a secret seed gives; one {plan.unit} "
+        f"of the folder changes up to {DRAWN_UNITS} of those that are drawn, and epsilon is what it bears"
     ]
 
 
 def _unit_sizes(plan: PublicPlan) -> list[str]:
     """Say what is taken to be public about the images of one unit, where runs may count images or patients."""
-    if plan.unit_size is not None:
+    if plan.data.unit_size is not None:
         whose = "unit of any run on these data" if plan.unit in SINGLE else plan.unit
-        return [f"at most {plan.unit_size} {plan.modality.kind}s per {whose}"]
-    known = plan.unit not in SINGLE and plan.relation == "replace-one"
+        return [f"at most {plan.data.unit_size} {plan.modality.kind}s per {whose}"]
+    known = plan.unit not in SINGLE and plan.privacy.relation == "replace-one"
     return [f"how many {plan.modality.kind}s each {plan.unit} has"] if known else []
 
 
@@ -252,7 +256,7 @@ def state_confinement(plan: PublicPlan) -> str:
 def list_marks(plan: PublicPlan) -> list[str]:
     """Warnings that nobody can switch off."""
     said = [] if plan.secure else ["INSECURE: noise came from a seed; this run has no privacy"]
-    if plan.forgets_insecure:
+    if plan.privacy.forget_insecure:
         said.append(
             "INSECURE runs on the same data are left out of the account (privacy.forget_insecure): what they revealed "
             "comes "

@@ -239,11 +239,11 @@ def _what(release: Release, files: Sequence[ReleasedImage]) -> str:
         selected = f", as variations of a release: no private {kind} was looked at again"
     if plan.library is None:
         return (
-            f"{count}, made by `{plan.model}` behind an API"
+            f"{count}, made by `{plan.provider.model}` behind an API"
             f"{selected}. No private {kind} is in here, and none was sent to the API."
         )
     return (
-        f"{count}, out of the library `{plan.model}` behind an API"
+        f"{count}, out of the library `{plan.provider.model}` behind an API"
         f"{selected}. **They are not synthetic**: {describe_library(plan.library, quote_code)}. "
         "No private image was sent to the API."
     )
@@ -265,16 +265,18 @@ def _classifier(plan: PublicPlan) -> str:
         f"a frame made from {'synthetic candidates' if plan.library is None else 'images of the library'}"
     )
     frame = (
-        f"the public frame with sha256 {plan.frame} joined with {candidates}" if plan.frame else candidates
+        f"the public frame with sha256 {plan.encoder.frame} joined with {candidates}"
+        if plan.encoder.frame
+        else candidates
     )
     given = ", of images that were given the released appearance" if plan.appearance == "matched" else ""
     kind, one = plan.modality.kind, reword_for("an image", plan.modality.kind)
     covered = "the epsilon above covers it" if plan.secure else "there is no guarantee for it either"
     return (
         f"## Classifier\n\n`{CLASSIFIER}` holds the released means of the {len(plan.labels)} classes: {one} belongs "
-        f"to the class whose mean is nearest. The means are those of embeddings by encoder `{plan.encoder}`{given}, in "
-        f"{frame}, which is in the file as `centre` and `axes`. Nothing was asked of the private {kind}s for it, so "
-        f"{covered}. `pcevolve classify RUN IMAGES` applies it.\n\n"
+        f"to the class whose mean is nearest. The means are those of embeddings by encoder `{plan.encoder.name}`{given}"
+        f", in {frame}, which is in the file as `centre` and `axes`. Nothing was asked of the private {kind}s for it, "
+        f"so {covered}. `pcevolve classify RUN IMAGES` applies it.\n\n"
     )
 
 
@@ -290,7 +292,7 @@ def _state_promise(release: Release) -> str:
     opening = f"{state_promise(plan)}\n\n" if state_promise(plan) else ""
     loss = PrivacyLoss(promised.epsilon_spent, promised.epsilon_drawn, plan.unit)
     return (
-        f"{opening}{loss.say(symbol='epsilon = ')}, delta = {in_full(plan.delta)}, neighbour relation "
-        f"`{plan.relation}`, privacy unit: one {plan.unit}.\nMethod `{release.method.name}`: "
+        f"{opening}{loss.say(symbol='epsilon = ')}, delta = {in_full(plan.privacy.delta)}, neighbour relation "
+        f"`{plan.privacy.relation}`, privacy unit: one {plan.unit}.\nMethod `{release.method.name}`: "
         f"{release.guarantee.statement}.{more}"
     )

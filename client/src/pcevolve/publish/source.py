@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from pcevolve.errors import TranscriptError, UsageError
+from pcevolve.public.canonical import find_value
 from pcevolve.public.parts import Start
 from pcevolve.public.plan import PublicPlan
 from pcevolve.transcript.bodies import MOST_BYTES
@@ -21,11 +22,9 @@ from pcevolve.transcript.reader import FinishedRun, RunReader
 from pcevolve_shared.reading import read_file
 
 KEPT: Final = (
-    *("dialect", "model", "answered_by", "modality", "image_hosts", "min_usable"),
-    *("domain", "labels", "words", "prompt_template"),
-    *("relation", "unit", "unit_size", "namespaced", "shots", "subsample", "window"),
-    *("epsilon", "delta", "encoder", "weights"),
-    *("noise", "forgets_insecure", "earlier", "secrecy"),
+    *("provider.dialect", "provider.model", "provider.answered_by", "provider.image_hosts"),
+    *("provider.prompt_template", "modality", "min_usable", "data", "labels", "words"),
+    *("unit", "namespaced", "privacy", "encoder.name", "encoder.weights", "noise", "earlier", "secrecy"),
 )
 """Fields of a plan that starts from a release which are its run's: how images are asked for, and what is promised."""
 
@@ -78,7 +77,7 @@ class Source:
         if plan.start != self.describe(None if plan.start is None else plan.start.strength):
             yield "the plan names other images, or another cost, than the release has"
         for name in KEPT:
-            if getattr(plan, name) != getattr(self.run.plan, name):
+            if find_value(plan, name) != find_value(self.run.plan, name):
                 yield f"the plan has another {name} than the run of the release"
 
 

@@ -169,11 +169,11 @@ class Chooser:
             labels=plan.labels,
             pools=tuple(self._embed(pool.candidates[label], pool.views, rendition) for label in plan.labels),
             wanted=plan.wanted(iteration),
-            shots=plan.shots,
+            shots=plan.data.shots,
             iteration=iteration,
             iterations=plan.iterations,
             seed=plan.public_seed("pick", iteration),
-            relation=plan.relation,
+            relation=plan.privacy.relation,
             threshold=plan.threshold_at(iteration),
             votes=plan.votes,
             tau=plan.tau,
@@ -229,12 +229,12 @@ def read_counts(measured: Measurement) -> tuple[float, ...]:
 
 def find_frame(plan: PublicPlan, encoder: Encoder) -> PublicFrame | None:
     """The public frame that a plan names, None if it names none; ``ModelError`` where the encoder brings another."""
-    if plan.frame is None:
+    if plan.encoder.frame is None:
         return None
-    if encoder.frame is None or encoder.frame.digest != plan.frame:
+    if encoder.frame is None or encoder.frame.digest != plan.encoder.frame:
         raise ModelError(
-            f"the run was judged in the public frame with sha256 {plan.frame}, which encoder {encoder.name} of this "
-            "version does not bring: use the version of pcevolve that has it"
+            f"the run was judged in the public frame with sha256 {plan.encoder.frame}, which encoder {encoder.name} of "
+            "this version does not bring: use the version of pcevolve that has it"
         )
     return encoder.frame
 

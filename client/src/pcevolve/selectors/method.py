@@ -276,7 +276,7 @@ class Method:
         """State a run's promise in words: the guarantee and what the plan adds to it. Errors as ``plan_events``."""
         planned = self.plan_events(plan)
         own = [event for each in planned.values() for event in each]
-        events = scale_to_folder(own, plan.subsample is not None)
+        events = scale_to_folder(own, plan.data.subsample is not None)
         parts = [self.centre_first if plan.centre_first else self.guarantee]
         if 0 in planned:
             parts.append(APPEARANCE)
@@ -290,8 +290,8 @@ class Method:
             )
         # Said only where δ makes a difference: for a run at δ = 0 the sum is the ε that is printed.
         pure = pure_epsilon(events)
-        if pure and epsilon(events, plan.delta) < pure:
-            parts.append(COMPOSED.format(delta=in_full(plan.delta), pure=format_loss(float(pure))))
+        if pure and epsilon(events, plan.privacy.delta) < pure:
+            parts.append(COMPOSED.format(delta=in_full(plan.privacy.delta), pure=format_loss(float(pure))))
         return "; ".join(parts)
 
 
@@ -305,9 +305,9 @@ def first_selection(planned: Mapping[int, tuple[Event, ...]]) -> tuple[Event, ..
 def scope_of(plan: PublicPlan) -> Scope:
     """The public sizes of a plan on which its prices depend."""
     return Scope(
-        relation=plan.relation,
+        relation=plan.privacy.relation,
         iterations=plan.iterations,
         classes=len(plan.labels),
-        shots=plan.shots,
+        shots=plan.data.shots,
         candidates=plan.candidates,
     )

@@ -27,8 +27,8 @@ def detail_run(plan: PublicPlan, encoder_reason: str, advice: Advice | None) -> 
     """Yield what only whoever asks for every fact is told: reasons, the selection's worth, how is asked."""
     paid, method, kind = list_paid_events(plan), find_method(plan.method), plan.modality.kind
     why = f" (auto: {encoder_reason})" if encoder_reason else ""
-    if plan.encoder:
-        yield Fact("encoder", plan.encoder + why, "")
+    if plan.encoder.name:
+        yield Fact("encoder", plan.encoder.name + why, "")
     rounds = f"{plan.iterations} round{'' if plan.iterations == 1 else 's'} of variation"
     by_prompt = f" by prompt: no {kind} is sent back" if plan.varies_prompts else ""
     draws = sum(event.count for event in paid)

@@ -166,7 +166,7 @@ class Components:
         if not self._capped:
             event = first_selection(self.method.plan_events(plan))[-1]
             sources = self.read_secrets(plan.secrecy)
-            self._capped.append(compute_caps(sources, self.data, plan.secrecy, event, plan.relation))
+            self._capped.append(compute_caps(sources, self.data, plan.secrecy, event, plan.privacy.relation))
         return {"caps": self._capped[0]}
 
     def read_secrets(self, promise: Secrecy) -> Sources:

@@ -46,8 +46,10 @@ def introduce(plan: PublicPlan, prepared: Prepared, meter: Meter, advice: Advice
     """Yield what somebody has to know before a run: what leaves, what it costs in privacy and money, what is public."""
     paid, method, reason = list_paid_events(plan), find_method(plan.method).summary, prepared.method_reason
     unread = "" if paid else "; none is looked at"
-    yield Fact("private", f"{_number(len(plan.labels), 'class')}, {plan.shots} {plan.unit}s each{unread}")
-    yield Fact("server", f"{plan.model} at {plan.api}")
+    yield Fact(
+        "private", f"{_number(len(plan.labels), 'class')}, {plan.data.shots} {plan.unit}s each{unread}"
+    )
+    yield Fact("server", f"{plan.provider.model} at {plan.provider.api}")
     yield (
         Fact("method", f"{method} (auto: {reason})", f"{method} (chosen by auto)")
         if reason
@@ -62,8 +64,8 @@ def introduce(plan: PublicPlan, prepared: Prepared, meter: Meter, advice: Advice
     yield Fact("cost", said, None if is_paid(meter) else "")
     yield from detail_run(plan, prepared.encoder_reason, advice)
     yield from (Fact("WARNING", mark) for mark in list_marks(plan))
-    if advice is not None and advice.domains and not draws(plan.domain, advice.domains):
-        yield Fact("WARNING", warn_of_domain(plan.domain, advice.domains))
+    if advice is not None and advice.domains and not draws(plan.data.domain, advice.domains):
+        yield Fact("WARNING", warn_of_domain(plan.data.domain, advice.domains))
 
 
 def warn_of_domain(domain: str, domains: Sequence[str]) -> str:
@@ -88,7 +90,7 @@ def describe_plan(plan: PublicPlan, paid: Sequence[Event], greetings: int) -> It
         if plan.words
         else f"names {_names(plan.labels)}"
     )
-    yield "public", f"{said}; words {plan.domain!r}; {plan.shots} {plan.unit}s in a class"
+    yield "public", f"{said}; words {plan.data.domain!r}; {plan.data.shots} {plan.unit}s in a class"
 
 
 def describe_begun(root: Path) -> Iterator[Line]:
@@ -139,9 +141,9 @@ def _price(plan: PublicPlan, paid: Sequence[Event]) -> str:
         return NO_GUARANTEE
     if not paid:
         return "nothing is spent"
-    change = "exchanged for another" if plan.relation == "replace-one" else "more or less"
+    change = "exchanged for another" if plan.privacy.relation == "replace-one" else "more or less"
     loss, found = PrivacyLoss.of(plan, paid).say(), count_found_members(find_folder_events(plan, paid))
-    promised = f"{loss} at delta {in_full(plan.delta)}, for one {plan.unit} {change}"
+    promised = f"{loss} at delta {in_full(plan.privacy.delta)}, for one {plan.unit} {change}"
     return f"{promised}: who wrongly accuses {ALARMS} of 100 outsiders finds at most {found} of 100 members"
 
 

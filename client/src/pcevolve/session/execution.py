@@ -371,7 +371,7 @@ def _settle_batch(
     is_known = settings.provider.fields is not None
     if is_known or plan.modality.kind != "text" or all(call.count == 1 for call in plan.calls.values()):
         return plan
-    if connection.gate.takes_several(plan.model):
+    if connection.gate.takes_several(plan.provider.model):
         return plan
     alone = keeper.settle(said.model_copy(update={"takes_several": False})).plan
     connection.meter.check(connection.meter.forecast(alone.calls.values()), None)

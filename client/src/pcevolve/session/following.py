@@ -21,7 +21,7 @@ from pcevolve.errors import StoppedError, UsageError
 from pcevolve.evolution import Pool
 from pcevolve.providers import dialect
 from pcevolve.providers.dialect import Dialect
-from pcevolve.public.canonical import drop_unused
+from pcevolve.public.canonical import drop_unused, find_value
 from pcevolve.public.declared import spell, validate
 from pcevolve.public.dialects import require
 from pcevolve.public.fields import PlanFields
@@ -153,21 +153,28 @@ def plan_run(source: Source, settings: RunConfig, run_id: str, library: Library 
     before, own = source.run.plan, settings.options()
     count, licence = settings.method.candidates, settings.output.licence
     given = settings.provider.model_fields_set
-    values = {name: getattr(before, name) for name in KEPT} | {
-        "run_id": run_id,
-        "run_seed": settings.provider.seed,
+    values: dict[str, Any] = {}
+    for path in KEPT:
+        section, _, name = path.rpartition(".")
+        (values.setdefault(section, {}) if section else values)[name] = find_value(before, path)
+    values["provider"] |= {
+        "seed": settings.provider.seed,
         "api": settings.provider.api,
+        "batch": settings.provider.batch if "batch" in given else before.provider.batch,
+        "at_once": settings.provider.at_once or before.provider.at_once,
+    }
+    values |= {
+        "run_id": run_id,
         "method": FROM_RELEASE,
         "candidates": count,
         "initial": count,
         "iterations": 0,
         "strengths": (),
-        "batch": settings.provider.batch if "batch" in given else before.batch,
-        "at_once": settings.provider.at_once or before.at_once,
         "library": library,
         "licence": before.licence if licence == UNKNOWN_LICENCE else licence,
         "start": source.describe(_choose_strength(before, own["strength_end"])),
     }
+    values |= {name: values[name].model_dump() for name in ("data", "privacy")}
     return validate(PublicPlan, drop_unused(values, validate(PlanFields, values, RunConfig)), RunConfig)
 
 
@@ -194,7 +201,7 @@ def _introduce(plan: PublicPlan, settings: RunConfig, connection: Connection) ->
     assert start is not None
     count = sum(map(len, start.images))
     yield "starts from", f"{settings.data.from_run}: {count} {kind}s, manifest sha256 {start.manifest[:16]}…"
-    yield "server", f"{plan.model} at {plan.api}"
+    yield "server", f"{plan.provider.model} at {plan.provider.api}"
     yield from describe_plan(plan, [each for each in start.events if not each.free], meter.greetings)
     yield "spends", f"nothing: no private {kind} is read; the privacy above is that of the release"
     if is_paid(meter):

@@ -137,11 +137,11 @@ def read_owned(given: str, plan: PublicPlan, option: str, began: RunConfig | Non
     if isinstance(source, PICTURES):
         from pcevolve.private.bundled import load_pictures  # scikit-learn's data take seconds to load
 
-        shots, rest = load_pictures(source, plan.shots, SPLIT_SEED)
+        shots, rest = load_pictures(source, plan.data.shots, SPLIT_SEED)
         return shots if option == "--private" else rest
     # Where a map said whose each image of the run is, the owner's may lie in folders of units too.
     listing = list_folder(source.path, nested=plan.unit not in SINGLE)
-    return load(listing, unique=False, window=window_ends(plan.window))
+    return load(listing, unique=False, window=window_ends(plan.data.window))
 
 
 def count_drawable(folder: Path, unit_map: Path | None) -> int:

@@ -47,14 +47,14 @@ def note_private(components: Components, plan: PublicPlan, account: Account) -> 
 def _note_shots(components: Components, plan: PublicPlan) -> Iterator[Fact]:
     """Yield a note for the owner's screen alone where classes do not hold what the plan says they do."""
     counts = sorted(components.data.count_units_in(label) for label in plan.labels)
-    if not components.method.queries_data or plan.class_counts or counts[0] == counts[-1] == plan.shots:
+    if not components.method.queries_data or plan.class_counts or counts[0] == counts[-1] == plan.data.shots:
         return
     held = f"{counts[0]}" if counts[0] == counts[-1] else f"{counts[0]} to {counts[-1]}"
     yield Fact(
         "NOTE",
-        f"your classes hold {held} privacy units each, and --shots says {plan.shots}: released means are divided by "
-        "--shots, so they come out too large or too small. It is public: say about how many there are, if that may be "
-        "known, or leave some out",
+        f"your classes hold {held} privacy units each, and --shots says {plan.data.shots}: released means are divided "
+        "by --shots, so they come out too large or too small. It is public: say about how many there are, if that may "
+        "be known, or leave some out",
     )
 
 

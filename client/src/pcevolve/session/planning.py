@@ -14,7 +14,6 @@ from pathlib import Path
 
 from pcevolve.config.config import RunConfig
 from pcevolve.config.files import Prompts, find_ledger_volume, read_prompts
-from pcevolve.config.providers import FAR_AT_ONCE, NEAR_AT_ONCE
 from pcevolve.encoders import frame_digest, named_weights
 from pcevolve.errors import UsageError
 from pcevolve.ledger.account import Record
@@ -28,8 +27,14 @@ from pcevolve.public.fields import PlanFields
 from pcevolve.public.methods import SecretEvolution
 from pcevolve.public.parts import Exact, Library, PriorReleases, Secrecy
 from pcevolve.public.plan import PublicPlan
-from pcevolve.public.requests import MOST_AT_ONCE, is_nearby
-from pcevolve.public.settings import UNKNOWN_LICENCE
+from pcevolve.public.requests import (
+    FAR_AT_ONCE,
+    MOST_AT_ONCE,
+    NEAR_AT_ONCE,
+    ProviderSettings,
+    is_nearby,
+)
+from pcevolve.public.settings import UNKNOWN_LICENCE, DataSettings, PrivacySettings, Section
 from pcevolve.public.words import TEMPLATE, USUAL
 from pcevolve.publish.loss import PrivacyLoss
 from pcevolve.selectors.method import AppearanceMode, Method, Schedule, first_selection
@@ -39,13 +44,9 @@ from pcevolve.session.kind import load_kind
 
 NOTHING_EARLIER = PriorReleases()
 STRENGTHS = ("strengths", "strength_start", "strength_end")
-_FIELDS = {
-    "encoder_weights": "weights",
-    "unit_namespace": "namespaced",
-    "forget_insecure": "forgets_insecure",
-}
+_FIELDS = {"unit_namespace": "namespaced"}
 """Fields of a plan that have another name than their option."""
-_SETTLED = ("prompts", "at_once", "licence")
+_SETTLED = ("prompts", "licence")
 """Options that a run settles when it begins, where nobody says them."""
 
 
@@ -81,14 +82,13 @@ def resolve_plan(
     given = {name: value for name, value in settings.options().items() if value is not None}
     values = {name: given[name] for name in given.keys() & PublicPlan.model_fields.keys()} | {
         "run_id": run_id,
-        "run_seed": settings.provider.seed,
         "labels": components.data.labels,
         "words": tuple((settings.data.words or {}).values()),
         "unit": components.data.unit_name,
         "namespaced": settings.data.unit_namespace is not None,
         **_choose_asking(components, size, advice, asked),
         **_choose_selection(components),
-        "forgets_insecure": settings.privacy.forget_insecure,
+        "data": _take(DataSettings, settings.data),
         "earlier": earlier,
         "library": library,
         "exact": exact,
@@ -105,7 +105,7 @@ def resolve_plan(
 def _refuse_idle(components: Components, drafted: PlanFields) -> None:
     """Refuse an option that the owner gave and that means nothing in a plan (``UsageError``)."""
     # A control loads the encoder all the same, so that it takes as long as what it is compared with.
-    unused = {*list_unused(drafted), *(() if drafted.strengths else STRENGTHS)} - {"encoder"}
+    unused = {*list_unused(drafted), *(() if drafted.strengths else STRENGTHS)} - {"encoder.name"}
     # What a method without rounds has instead of what was asked for.
     unused |= {
         name
@@ -114,7 +114,7 @@ def _refuse_idle(components: Components, drafted: PlanFields) -> None:
     }
     rounds = f"{drafted.iterations} round{'' if drafted.iterations == 1 else 's'}"
     for each in components.given:
-        if _FIELDS.get(each.name, each.name) in unused:
+        if {each.path, _FIELDS.get(each.name, each.name)} & unused:
             raise UsageError(
                 f"{each.spelled} means nothing in a run of method {drafted.method} over {rounds} on "
                 f"{drafted.modality.kind}s: leave it out"
@@ -133,10 +133,13 @@ def _choose_asking(
         "modality": modality,
         "strengths": _strengths(components, usual, advice) if "strength" in asked else (),
         "initial": initial,
-        "prompt_template": _template(settings, own.choose_template(settings.data.unlabelled)),
         "prompts": _prompts(components, initial),
-        "batch": batch,
-        "at_once": choose_at_once(components, batch),
+        "provider": _take(ProviderSettings, settings.provider)
+        | {
+            "prompt_template": _template(settings, own.choose_template(settings.data.unlabelled)),
+            "batch": batch,
+            "at_once": choose_at_once(components, batch),
+        },
     }
 
 
@@ -155,12 +158,21 @@ def _choose_selection(components: Components) -> dict[str, object]:
         "secrecy": promise,
         "cells": None if promise is None else settings.get("cells") or _cells(components, promise),
         "centre_first": bool(method.centre_first),
-        "epsilon": str(limit.epsilon),
-        "delta": limit.delta,
+        "privacy": _take(PrivacySettings, settings.privacy)
+        | {"epsilon": str(limit.epsilon), "delta": limit.delta},
         "noise": components.noise.source,
-        "weights": named_weights(settings.encoder.name, weights),
-        "frame": frame_digest(settings.encoder.name, weights) if method.centre_first else None,
+        "encoder": {
+            "name": settings.encoder.name,
+            "weights": named_weights(settings.encoder.name, weights),
+            "frame": frame_digest(settings.encoder.name, weights) if method.centre_first else None,
+        },
     }
+
+
+def _take(kind: type[Section], part: Section) -> dict[str, object]:
+    """The options of a section that a plan has, as far as they are settled."""
+    values = {name: getattr(part, name) for name in kind.model_fields}
+    return {name: value for name, value in values.items() if value is not None}
 
 
 def _initial(components: Components) -> int:
@@ -203,9 +215,12 @@ def keep_recorded(begun: PublicPlan | None, plan: PublicPlan, settings: RunConfi
     open_still = ["exact", "confinement"] + [
         name for name in _SETTLED if settings.get(name) in (None, UNKNOWN_LICENCE)
     ]
+    provider = {"at_once": begun.provider.at_once} if settings.provider.at_once is None else {}
     if begun.modality.kind == "text" and settings.provider.fields is None:
-        open_still += ["modality", "batch"]  # whether it takes several was asked then
-    return plan.model_copy(update={name: getattr(begun, name) for name in open_still})
+        open_still += ["modality"]  # whether it takes several was asked then
+        provider["batch"] = begun.provider.batch
+    recorded = {name: getattr(begun, name) for name in open_still}
+    return plan.model_copy(update={**recorded, "provider": plan.provider.model_copy(update=provider)})
 
 
 def settle_single(components: Components, plan: PublicPlan) -> PublicPlan:
@@ -213,8 +228,9 @@ def settle_single(components: Components, plan: PublicPlan) -> PublicPlan:
     if plan.modality.kind != "text":
         return plan
     modality = {**plan.texts.model_dump(), "fields": (*plan.texts.fields, "n=")}
-    single = {"batch": 1, "at_once": choose_at_once(components, 1), "modality": modality}
-    return PublicPlan.model_validate({**plan.model_dump(), **single})
+    single = {"batch": 1, "at_once": choose_at_once(components, 1)}
+    provider = {**plan.provider.model_dump(), **single}
+    return PublicPlan.model_validate({**plan.model_dump(), "provider": provider, "modality": modality})
 
 
 def _batch(components: Components, modality: Mapping[str, object]) -> int:
@@ -340,15 +356,15 @@ def open_ledger(settings: RunConfig, begun: bool, waiting: Callable[[str], None]
 def open_account(components: Components, plan: PublicPlan, ledger: Ledger, record: Record) -> Account:
     """The run's view of the ledger; nothing is on record of it yet."""
     terms = Terms(
-        plan.api,
+        plan.provider.api,
         plan.secure,
-        plan.unit_size,
-        plan.forgets_insecure,
+        plan.data.unit_size,
+        plan.privacy.forget_insecure,
         _list_secrets(components, plan, ledger),
-        plan.subsample is not None,
+        plan.data.subsample is not None,
     )
     units = components.data.privacy_units(components.settings.data.unit_namespace or "")
-    origin = Origin(str(components.settings.output.folder.absolute()), plan.domain)
+    origin = Origin(str(components.settings.output.folder.absolute()), plan.data.domain)
     private = components.data.compute_digest()
     if plan.secrecy is not None:
         private += components.read_secrets(plan.secrecy).compute_budgets_digest()
@@ -356,7 +372,7 @@ def open_account(components: Components, plan: PublicPlan, ledger: Ledger, recor
         *(
             plan.run_id,
             units,
-            plan.relation,
+            plan.privacy.relation,
             _limit(components, plan),
             plan.unit,
             terms,
@@ -371,7 +387,7 @@ def _limit(components: Components, plan: PublicPlan) -> Limits:
     """The run's limits, and what all of it costs a unit of the folder where its units are drawn from one."""
     events = [event for each in components.method.plan_events(plan).values() for event in each]
     whole = PrivacyLoss.of(plan, events).epsilon
-    drawn = plan.subsample is not None and isfinite(whole)
+    drawn = plan.data.subsample is not None and isfinite(whole)
     return replace(components.limits, folder=Fraction(whole)) if drawn else components.limits
 
 

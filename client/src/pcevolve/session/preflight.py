@@ -123,7 +123,10 @@ def read_options(given: Mapping[str, Any]) -> RunConfig:
     root = Path(str(given["from_run"]))
     plan = Source.at(root).run.plan
     settled = {
-        name: getattr(plan, name) for name in ("domain", "api", "dialect", "model", "shots", "epsilon")
+        "domain": plan.data.domain,
+        "shots": plan.data.shots,
+        "epsilon": plan.privacy.epsilon,
+        **{name: getattr(plan.provider, name) for name in ("api", "dialect", "model")},
     }
     return RunConfig.of({**settled, "private": str(root), **given})
 

@@ -99,7 +99,7 @@ def read_owned(given: str, plan: PublicPlan, option: str, began: RunConfig | Non
     if isinstance(source, TermsSource):
         from pcevolve.private.bundled import load_terms
 
-        shots, rest = load_terms(plan.shots, source.names, SPLIT_SEED)
+        shots, rest = load_terms(plan.data.shots, source.names, SPLIT_SEED)
         return shots if option == "--private" else rest
     columns = Columns() if began is None else _columns(began)
     return read_records(source.path, columns).dataset(None, unique=False)

@@ -96,10 +96,10 @@ def _odds(plan: PublicPlan, paid: list[Event]) -> Odds:
     if not paid:
         return Odds("Nothing: no private image was looked at.")
     paid = list(find_folder_events(plan, paid))
-    used = "used" if plan.subsample is None else "in the folder that was drawn from"
+    used = "used" if plan.data.subsample is None else "in the folder that was drawn from"
     unit = f"one given {plan.unit}" + ("" if plan.unit == plan.modality.kind else "'s images")
     verb = "was" if plan.unit == plan.modality.kind else "were"
-    other = ", or another in its place" if plan.relation == "replace-one" else ""
+    other = ", or another in its place" if plan.privacy.relation == "replace-one" else ""
     words = (
         f"Worst case: an attacker who knows all other images decides whether {unit} {verb} {used}{other}. At a "
         f"{ALARMS} % false-positive rate, the attack detects at most {count_found_members(paid)} % of true cases."

@@ -227,7 +227,7 @@ def _epsilon(run: FinishedRun) -> Chart:
     values, budget = tuple(enumerate(sum_spent(run))), float(run.plan.budget.epsilon)
     spent = values[-1][1]
     title, top, shown = "Privacy loss ε, cumulative", max(budget, spent), "{:g}".format
-    if run.plan.subsample is not None:  # the budget is of who was drawn, and no limit to this line
+    if run.plan.data.subsample is not None:  # the budget is of who was drawn, and no limit to this line
         line = Series("ε spent, for one unit of the whole folder", values)
         return Chart(title, f"{spent:g} spent in the end", [line], top, shown)
     summary = f"{spent:g} spent in the end, budget {budget:g}"

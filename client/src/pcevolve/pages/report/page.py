@@ -178,7 +178,7 @@ def _content(run: FinishedRun, accuracy: Sequence[AccuracyPoint]) -> dict[str, A
         "traffic": traffic,
         "accuracy": accuracy,
         "glance": Glance.of(run, accuracy),
-        "host": urlsplit(plan.api).netloc,
+        "host": urlsplit(plan.provider.api).netloc,
         "settings": list_settings(plan),
     }
 
@@ -188,16 +188,16 @@ def list_settings(plan: PublicPlan) -> Described:
     made = plan.modality
     return [
         *made.extra_prompts,
-        ("Model", plan.model),
-        ("Address", plan.api),
-        ("Dialect", plan.dialect),
+        ("Model", plan.provider.model),
+        ("Address", plan.provider.api),
+        ("Dialect", plan.provider.dialect),
         *made.describe(),
         *([("Starts from the release with manifest", plan.start.manifest)] if plan.start else []),
         ("Candidates per class", plan.candidates),
         ("Prototypes per class", plan.prototypes),
-        (f"{plan.modality.kind.capitalize()}s per request, at most", plan.batch),
-        *([("Encoder", plan.encoder)] if plan.encoder else []),
-        ("Seed of the public schedule", plan.run_seed),
+        (f"{plan.modality.kind.capitalize()}s per request, at most", plan.provider.batch),
+        *([("Encoder", plan.encoder.name)] if plan.encoder.name else []),
+        ("Seed of the public schedule", plan.provider.seed),
         ("Run", plan.run_id),
     ]
 

@@ -104,7 +104,7 @@ class NearestMean:
 
     def _read(self, path: Path) -> tuple[Item | None, bytes]:
         try:
-            kind, window = find_medium(self.plan.modality.kind), window_ends(self.plan.window)
+            kind, window = find_medium(self.plan.modality.kind), window_ends(self.plan.data.window)
             return kind.open(path, self.appearance, window)
         except UnreadableError as error:
             raise DataError(f"{path} {error}") from None

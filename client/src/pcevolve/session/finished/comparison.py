@@ -82,20 +82,22 @@ def choose_settings(plan: PublicPlan, epsilon_spent: float | None) -> Settings:
     """Return the settings that two runs on one line must share: all but the axis."""
     return {
         "method": plan.method,
-        "ε": (epsilon_spent if plan.subsample else float(plan.budget.epsilon)) if epsilon_spent else None,
+        "ε": (epsilon_spent if plan.data.subsample else float(plan.budget.epsilon))
+        if epsilon_spent
+        else None,
         "N": plan.candidates,
-        "K": plan.shots,
-        "domain": plan.domain,
+        "K": plan.data.shots,
+        "domain": plan.data.domain,
         "classes": ", ".join(plan.labels),
-        "model": plan.model,
-        "API": f"{plan.dialect}, {urlsplit(plan.api).hostname}",
-        "encoder": plan.encoder,
+        "model": plan.provider.model,
+        "API": f"{plan.provider.dialect}, {urlsplit(plan.provider.api).hostname}",
+        "encoder": plan.encoder.name,
         "T": plan.iterations,
         "strengths": " ".join(f"{each:g}" for each in plan.strengths),
         "varied by": plan.vary_by,
-        "prompt": plan.prompt_template,
-        "δ": in_full(plan.delta),
-        "unit": f"{plan.unit}, {plan.relation}",
+        "prompt": plan.provider.prompt_template,
+        "δ": in_full(plan.privacy.delta),
+        "unit": f"{plan.unit}, {plan.privacy.relation}",
     }
 
 

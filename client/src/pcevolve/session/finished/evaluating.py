@@ -107,8 +107,8 @@ def evaluate(
     if question.private is not None:
         private = _owners(question.private, plan, "--private", origin)
     unchecked = require_held_out(test, private, folder, plan, f"--test {question.test}")
-    voter = plan.encoder if has_voted(plan) else None
-    judges = load_judges(question.judges, voter, question.device, kind, plan.weights)
+    voter = plan.encoder.name if has_voted(plan) else None
+    judges = load_judges(question.judges, voter, question.device, kind, plan.encoder.weights)
     dataset = Labelled.released(root, plan.labels)
     classifier = None if load is None else _find_classifier(folder, question.weights, load)
     tested, owned = Labelled.of(test), None if private is None else Labelled.of(private)

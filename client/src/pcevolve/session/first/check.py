@@ -12,7 +12,7 @@ from shlex import quote
 from typing import Any
 
 from pcevolve.config.config import RunConfig
-from pcevolve.config.owner import DataSettings
+from pcevolve.config.owner import OwnerData
 from pcevolve.errors import DataError
 from pcevolve.modality.images.kinds import tell_format
 from pcevolve.modality.images.levels import REFUSED, Seen
@@ -119,7 +119,7 @@ def check_folder(
     return Checkup(tuple(rows), tuple(faults), tuple(_warnings(found, units_known)), len(listing.labels))
 
 
-def _with_units(listing: Listing, meant: DataSettings) -> Listing:
+def _with_units(listing: Listing, meant: OwnerData) -> Listing:
     """The listing with units by the map (``DataError`` if it cannot be used), or by its folders where there is none."""
     if meant.unit_map:
         return replace(listing, units=read_units(meant.unit_map, listing.names))
@@ -149,7 +149,7 @@ def _count_units(counts: Mapping[str, int], unit: str) -> tuple[str, str]:
     return f"units per class (one {unit} each)", ", ".join(f"{label} {n}" for label, n in counts.items())
 
 
-def _fits(meant: DataSettings, before: Sequence[str], own: Sequence[str]) -> tuple[str, str]:
+def _fits(meant: OwnerData, before: Sequence[str], own: Sequence[str]) -> tuple[str, str]:
     """The row that says whether there are as many units as was said, where that is known."""
     return (
         f"fits {spell_units(meant)}",
@@ -215,7 +215,7 @@ def spell_source(folder: Path) -> str:
     return f"./{folder}" if str(folder) in BUNDLED else str(folder)
 
 
-def spell_units(meant: DataSettings) -> str:
+def spell_units(meant: OwnerData) -> str:
     """Return the numbers of units as the user typed them."""
     return f"--shots {meant.shots}" if meant.subsample is None else f"--set data.subsample={meant.subsample}"
 
