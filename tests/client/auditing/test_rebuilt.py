@@ -43,3 +43,22 @@ def test_an_export_that_cannot_be_read_is_a_fault_and_no_crash(run, monkeypatch)
 
     monkeypatch.setattr(rebuilt, "_writer", unreadable)
     assert [each for each in faults_of(run) if "cannot be read: Permission denied" in each]
+
+
+@pytest.mark.parametrize("form", ["parquet", "webdataset"])
+def test_a_form_is_compared_file_by_file_and_its_card_is_no_part_of_what_was_verified(run, form):
+    export_run(run, [form])
+    folder = run / f"release-{form}"
+    assert faults_of(run) == []
+    data = next(each for each in sorted(folder.rglob("*")) if each.is_file() and each.name != "README.md")
+    name = f"release-{form}/{data.relative_to(folder).as_posix()}"
+    with (folder / "README.md").open("a") as card:
+        card.write("In other words.")
+    assert faults_of(run) == []
+    held = data.read_bytes()
+    for other in (held + b"x", held[:-1] + bytes([held[-1] ^ 1])):
+        data.write_bytes(other)
+        assert f"{name} is not what the release gives" in faults_of(run)
+    data.unlink()
+    assert f"{name} is missing" in faults_of(run)
+    assert not any("is not what" in each for each in faults_of(run))

@@ -10,7 +10,7 @@ import pytest
 from pcevolve.auditing import Audit
 from support.paid import make_paid_run
 from support.provider import png
-from support.runs import small_plan
+from support.runs import SmallRun, following_plan, small_plan
 
 OWN = {"README.md": "release/README.md", "report.html": "report.html", "summary.json": "summary.json"}
 
@@ -55,3 +55,28 @@ def test_an_audit_renders_what_it_verified_and_nothing_of_a_broken_run_but_what_
     next((copy / "release" / "cut").iterdir()).write_bytes(png(7))
     assert [path.name for path in Audit.of(copy).write_pages().parent.iterdir()] == ["wire.html"]
     assert Audit.of(copy).summary is None
+
+
+def test_a_run_that_starts_from_a_release_does_not_hold_until_that_release_is_audited_too(
+    tmp_path: Path, finished: Path
+):
+    run = SmallRun.open(tmp_path / "more", following_plan())
+    run.finish()
+    run.close()
+    for sources in ([], [finished], [tmp_path / "gone"]):
+        audited = Audit.of(tmp_path / "more", sources=sources)
+        assert (audited.holds, audited.broken) == (False, False)
+        assert audited.faults == [
+            "what it varies is a release of a run whose audit holds: nothing shows that these images are a release, "
+            f"nor its epsilon: give --from RUN with the run whose release/manifest.json has sha256 {'5' * 64}"
+        ]
+
+
+def test_a_verdict_is_told_with_what_speaks_against_it(copy: Path):
+    assert Audit.of(copy)
+    assert repr(Audit.of(copy)).startswith("<AuditResult: holds, ")
+    next((copy / "release" / "cut").iterdir()).write_bytes(png(7))
+    audited = Audit.of(copy)
+    assert not audited
+    assert audited.broken
+    assert repr(audited).startswith("<AuditResult: does NOT hold: the release is what the record gives")

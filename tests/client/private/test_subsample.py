@@ -156,3 +156,9 @@ def test_a_draw_is_the_same_however_unicode_spells_the_names():
     composed, apart = ([f"Zo{e} {number}" for number in range(20)] * 2 for e in ("\u00e9", "e\u0301"))
     targets = [0] * 20 + [1] * 20
     assert draw_places(composed, targets, 3, 5) == draw_places(apart, targets, 3, 5)
+
+
+def test_of_a_class_without_units_none_can_be_drawn():
+    whole, _ = listing([(1, 0), (2, 0), (3, 1)])
+    assert whole.count_drawable() == {"a": 2, "b": 1, "c": 0}
+    assert whole.count_units() == {"a": 2, "b": 1, "c": 0}

@@ -11,7 +11,13 @@ from pcevolve.errors import DataError
 from pcevolve.ledger.units import PrivateUnit
 from pcevolve.private.dataset import PrivateDataset, load, load_folder
 from pcevolve.private.listing import list_folder
-from pcevolve.private.units import MAX_BYTES, group_into_units, read_units, require_unit_size, write_units
+from pcevolve.private.units import (
+    Shots,
+    group_into_units,
+    read_units,
+    require_unit_size,
+    write_units,
+)
 
 NAMES = ("bad/a.png", "bad/b.png", "good/a.png", "good/b.png")
 ROWS = "file,patient\n" + "".join(f"{name},p{place % 2}\n" for place, name in enumerate(NAMES))
@@ -160,7 +166,7 @@ def test_a_missing_table_and_a_huge_one_are_refused(folder, tmp_path):
     with pytest.raises(DataError, match=r"units\.csv cannot be read: No such file"):
         group_by_file(path, dataset)
     with path.open("wb") as file:
-        file.truncate(MAX_BYTES + 1)
+        file.truncate(100_000_001)
     with pytest.raises(DataError, match=r"units\.csv cannot be read: it is larger than 100,000,000 bytes"):
         group_by_file(path, dataset)
 
@@ -177,3 +183,19 @@ def test_what_is_wrong_with_a_folder_without_labels_is_told(folder, tmp_path, pa
     (tmp_path / "empty").mkdir()
     with pytest.raises(DataError, match=fault):
         load(list_folder(tmp_path / path, label))
+
+
+@pytest.mark.parametrize(
+    ("held", "said", "even", "fit"),
+    [
+        ((10, 15), 10, True, True),
+        ((10, 16), 10, False, False),
+        ((10, 10), 15, True, True),
+        ((10, 10), 16, True, False),
+        ((15, 15), 10, True, True),
+        ((16, 16), 10, True, False),
+    ],
+)
+def test_numbers_that_are_half_as_large_again_at_most_are_about_the_same(held, said, even, fit):
+    shots = Shots(dict(zip("ab", held, strict=True)), said, drawable=1)
+    assert (shots.even, shots.fit) == (even, fit)
