@@ -1,6 +1,7 @@
 """Mutants: slips from a table, and changes drawn from a module's syntax; each is tried in a fork of this process.
 
-A module's text is changed in memory and its tests run there: nothing is written, so nothing has to be put back.
+A module's text is changed in memory and its tests run there; processes that they start find the change in a package of
+links. Nothing of the tree is written, so nothing has to be put back.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from types import CodeType, ModuleType
 from typing import IO
 
 import pytest
-from tests.support.mirror import ROOT, TESTS, find_module, list_modules, narrow_file, narrow_files
+from tests.support.mirror import PARTS, ROOT, TESTS, find_module, list_modules, narrow_file, narrow_files
 
 SLIPS = Path(__file__).with_name("slips.txt")
 SECONDS = 600
@@ -164,12 +165,33 @@ def _try(change: Change, said: IO[str], examples: str) -> None:
     """Change a module, run the tests, and exit as pytest does."""
     os.dup2(said.fileno(), 1)
     os.dup2(said.fileno(), 2)
-    os.environ["HYPOTHESIS_STORAGE_DIRECTORY"] = examples
+    os.environ["HYPOTHESIS_STORAGE_DIRECTORY"] = f"{examples}/examples"
+    lay_over(change, Path(examples, "changed"))
+    os.environ["PYTHONPATH"] = os.pathsep.join(
+        filter(None, [f"{examples}/changed", os.environ.get("PYTHONPATH")])
+    )
     sys.meta_path.insert(0, _Finder(change.module, change.text))
     files = [str(TESTS / each) for each in change.tests.split()]
     which = [] if change.heavy else ["--fast"]
     options = ["-x", "-q", "--timeout=120", "--hypothesis-seed=0", "-p", "no:cacheprovider", "-p", "no:xdist"]
     sys.exit(pytest.main([*options, f"--rootdir={ROOT}", *which, *files]))
+
+
+def lay_over(change: Change, folder: Path) -> None:
+    """Make a folder with the package of a changed module: that module, and links to all else."""
+    path = find_module(change.module)
+    source = ROOT / PARTS[change.module.partition(".")[0]] / "src"
+    folder.mkdir()
+    for name in path.relative_to(source).parts:
+        if source.name != "src":
+            # Nothing compiled: it would be written where the link leads.
+            for each in source.iterdir():
+                if each.name not in {name, "__pycache__"}:
+                    (folder / each.name).symlink_to(each)
+        source, folder = source / name, folder / name
+        if source.is_dir():
+            folder.mkdir()
+    folder.write_text(change.text, encoding="utf-8")
 
 
 class _Finder(importlib.abc.MetaPathFinder):

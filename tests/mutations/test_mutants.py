@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import ast
+import os
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
-from tests.mutations.mutants import SLIPS, draw_mutants, read_slips
+from tests.mutations.mutants import SLIPS, Change, draw_mutants, lay_over, read_slips
 from tests.support.mirror import TESTS, find_module
 
 
@@ -27,3 +31,14 @@ def test_a_drawn_mutant_compiles_differs_and_is_the_same_again(module: str):
     assert drawn == draw_mutants(module, 10, seed=3)
     for each in drawn:
         compile(each.text, module, "exec")
+
+
+def test_a_process_that_a_test_starts_finds_the_change_and_all_else_as_it_is(tmp_path: Path):
+    change = Change("pcevolve.processes.pipe", "", "MOST_BYTES = 7\n", "")
+    lay_over(change, tmp_path / "changed")
+    asks = "from pcevolve.processes import pipe, seccomp; print(pipe.MOST_BYTES, seccomp.__name__)"
+    there = {**os.environ, "PYTHONPATH": str(tmp_path / "changed")}
+    told = subprocess.run(
+        [sys.executable, "-P", "-c", asks], env=there, capture_output=True, text=True, check=True
+    )
+    assert told.stdout == "7 pcevolve.processes.seccomp\n"
