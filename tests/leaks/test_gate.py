@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -27,6 +28,7 @@ def _fits_texts(attempt: Attempt) -> bool:
     return attempt.spoken == "getimg" and not pixels and not any(each in attempt.name for each in settings)
 
 
+@cache
 def _is_blind(forge: Forge) -> bool:
     """True if it makes something of any bytes, an image or not."""
     try:

@@ -36,6 +36,7 @@ LONGEST = (
     "client/dp_audit/test_audit.py",
     "leaks/test_forgeries.py",
     "system/test_benchmarks.py",
+    "system/test_apart.py",
     "system/test_private_evolution.py",
     "api_server/language/test_model.py",
     "system/test_run.py",

@@ -1,9 +1,7 @@
 """Whatever the published schema allows is answered as the schema says."""
 
 import pytest
-import schemathesis
 from hypothesis import HealthCheck, given, settings
-from schemathesis.specs.openapi.checks import positive_data_acceptance
 
 from flood.servers import running
 from pcevolve_shared import wire
@@ -14,12 +12,12 @@ ROUTES = [
     *(("GET", path) for path in (wire.MODELS, wire.MODELS + "/{model}", wire.BALANCE)),
     *(("GET", path) for path in (wire.HEALTH, wire.READY, wire.METRICS)),
 ]
-# Which models and schedulers there are, and whether a string is an image: what keeps to the schema may be refused.
-BEYOND_SCHEMAS = [positive_data_acceptance]
 
 
 @pytest.fixture(scope="module")
 def published(tmp_path_factory):
+    import schemathesis  # every worker imports this file, and one runs it
+
     with running(tmp_path_factory.mktemp("fuzzed")) as server:
         yield schemathesis.openapi.from_url(f"http://127.0.0.1:{server.port}/openapi.json")
 
@@ -32,9 +30,14 @@ def test_every_route_is_tried(published):
 
 @pytest.mark.parametrize(("method", "path"), ROUTES)
 def test_the_server_keeps_its_own_schema(published, method, path):
+    from schemathesis.specs.openapi.checks import positive_data_acceptance
+
+    # Which models and schedulers there are, and whether a string is an image: what keeps to the schema may be refused.
+    beyond_schemas = [positive_data_acceptance]
+
     @given(case=published[path][method].as_strategy())
     @settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
     def ask(case):
-        case.call_and_validate(excluded_checks=BEYOND_SCHEMAS)
+        case.call_and_validate(excluded_checks=beyond_schemas)
 
     ask()

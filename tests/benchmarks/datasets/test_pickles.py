@@ -104,16 +104,11 @@ def zip_files(path: Path, shape: tuple[int, ...], data: bytes) -> None:
 
 
 @pytest.mark.parametrize(
-    ("shape", "data"),
-    [
-        ((2**12, 2**10, 2**10), bytes(2**20)),
-        ((200, 2**10, 2**10), bytes(200 * 2**20)),
-        ((2**62, 4, 4), b""),
-        ((10**400,), b""),
-    ],
+    ("shape", "held"),
+    [((2**12, 2**10, 2**10), 2**20), ((200, 2**10, 2**10), 200 * 2**20), ((2**62, 4, 4), 0), ((10**400,), 0)],
 )
-def test_an_archive_of_arrays_takes_no_more_than_a_hundred_times_its_size(tmp_path: Path, shape, data):
-    zip_files(tmp_path / "blood.npz", shape, data)
+def test_an_archive_of_arrays_takes_no_more_than_a_hundred_times_its_size(tmp_path: Path, shape, held):
+    zip_files(tmp_path / "blood.npz", shape, bytes(held))
     assert (tmp_path / "blood.npz").stat().st_size < 1_100_000
     assert quote_reader("medmnist", tmp_path / "blood.npz").startswith("DataError")
 
