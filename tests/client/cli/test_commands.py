@@ -88,6 +88,19 @@ def test_a_wrong_option_is_told_before_any_library_but_click_is_loaded(words, co
     assert complaint in said
 
 
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [
+        ("evalute", "No such command 'evalute'. Did you mean 'evaluate'?"),
+        ("xyzzy", "No such command 'xyzzy'.\n"),
+    ],
+)
+def test_a_command_that_there_is_not_is_told_with_the_one_that_is_spelt_like_it(typed, said):
+    ((code, words, loaded),) = run_to_end([typed], heavy=SLOW + HEAVY)
+    assert (code, loaded) == (2, [])
+    assert words.endswith(said) or said in words
+
+
 def test_a_run_that_cannot_be_is_refused_before_anything_heavy_is_loaded(options, tmp_path):
     def place(row: str) -> dict[str, object]:
         words = row.split()

@@ -123,3 +123,21 @@ def test_the_first_is_the_one_that_a_run_without_prompts_asks_with():
 def test_words_that_look_like_places_stay_words():
     assert "{label} x" in make_prompts("{label} x", "cut")[0]
     assert fill("{domain}/{label}", "{label}", "{domain}") == "{label}/{domain}"
+
+
+@pytest.mark.parametrize(
+    ("domain", "said"),
+    [
+        ("immunohistochemistry", "An immunohistochemistry image"),
+        ("MRI", "An MRI image"),
+        ("X-ray", "An X-ray image"),
+        ("ultrasound", "An ultrasound image"),
+        ("uninfected cell", "An uninfected cell image"),
+        ("uterus", "A uterus image"),
+        ("CT", "A CT image"),
+        ("chest X-ray", "A chest X-ray image"),
+        ("", "A  image"),
+    ],
+)
+def test_the_article_is_that_of_the_word_behind_it(domain, said):
+    assert fill("A {domain} image", domain, "cut") == said

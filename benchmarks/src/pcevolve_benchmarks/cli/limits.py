@@ -10,14 +10,17 @@ import click
 
 from pcevolve.cli.parameters import Flag
 
-FOLDER = Path("docs/results")
+PUBLISHED = Path(__file__).parents[4] / "docs" / "results"
+"""Of the repository, wherever the command is given."""
 
 
 def limits(
     measured: Annotated[
         Path, Flag(help="Folder with selectors.json and figure7.json, which the page compares with.")
-    ] = FOLDER,
-    out: Annotated[Path, Flag(help="Folder for pcevolve.json, pcevolve.md and pcevolve.svg.")] = FOLDER,
+    ] = PUBLISHED,
+    out: Annotated[Path, Flag(help="Folder for pcevolve.json, pcevolve.md and pcevolve.svg.")] = Path(
+        "limits"
+    ),
 ) -> None:
     """Work out what PCEvolve can do at epsilon 10, and write it as a page: seconds, without a server."""
     from pcevolve_benchmarks.limits.measured import read_measured

@@ -212,7 +212,7 @@ def print_list() -> None:
 
     known = [(each.name, each.title, each.source) for each in TABLES.values()]
     known += [(study.name, study.title, "SecPE, in miniature") for study in STUDIES.values()]
-    shown = Shown("what it shows", "after", Column("in minutes", no_wrap=True))
-    for name, title, source in known:
-        shown.add_row(title, source, f"pcevolve-bench table {name} --smoke")
-    Console().print(shown)
+    shown = Shown(Column("NAME", no_wrap=True), "what it shows", "after")
+    for row in known:
+        shown.add_row(*row)
+    Console().print(shown, "In minutes: pcevolve-bench table NAME --smoke")

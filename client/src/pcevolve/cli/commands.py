@@ -107,6 +107,15 @@ class Commands(GroupWithHeadings):
         except KeyboardInterrupt:
             raise StoppedError("stopped") from None
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command that was typed, or say which is spelt like it: click knows the imported ones alone."""
+        try:
+            return super().resolve_command(ctx, args)
+        except click.NoSuchCommand as error:
+            raise click.NoSuchCommand(error.command_name, possibilities=COMMANDS, ctx=ctx) from None
+
     def list_commands(self, ctx: click.Context) -> list[str]:
         """The names of all commands, in the order in which the help lists them."""
         return list(COMMANDS)

@@ -30,7 +30,7 @@ def embed_images(
     rows: Embeddings = np.zeros((len(images), encoder.dimension), dtype=np.float32)
     for start in range(0, len(images), BATCH_IMAGES):
         batch = slice(start, start + BATCH_IMAGES)
-        embedded = encoder.embed(Shown(images[batch], rendition))
+        embedded = encoder.embed(RenditionView(images[batch], rendition))
         # Widened once, when the first batch needs it: float32 of float64 numbers would move who is nearest.
         rows = rows if are_single(embedded) else rows.astype(np.float64, copy=False)
         rows[batch] = embedded
@@ -39,7 +39,7 @@ def embed_images(
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Shown(Sequence[DecodedImage]):
+class RenditionView(Sequence[DecodedImage]):
     """Images as an encoder is shown them, made when asked for; without a ``rendition``, in their own appearance."""
 
     images: Sequence[DecodedImage]
@@ -47,7 +47,7 @@ class Shown(Sequence[DecodedImage]):
 
     def __repr__(self) -> str:
         """Nothing about the images, their number included."""
-        return "RenderedImages"
+        return "RenditionView"
 
     def __len__(self) -> int:
         return len(self.images)
@@ -55,9 +55,9 @@ class Shown(Sequence[DecodedImage]):
     @overload
     def __getitem__(self, place: int) -> DecodedImage: ...
     @overload
-    def __getitem__(self, place: slice) -> Shown: ...
-    def __getitem__(self, place: int | slice) -> DecodedImage | Shown:
+    def __getitem__(self, place: slice) -> RenditionView: ...
+    def __getitem__(self, place: int | slice) -> DecodedImage | RenditionView:
         if isinstance(place, slice):
-            return Shown(self.images[place], self.rendition)
+            return RenditionView(self.images[place], self.rendition)
         image = self.images[place]
         return image if self.rendition is None else self.rendition.apply_to(image)

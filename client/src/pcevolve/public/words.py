@@ -36,6 +36,7 @@ _DEVICES = frozenset(
 
 TEMPLATE = "A {domain} image with {label}"
 UNLABELLED_TEMPLATE = "A {domain} image"
+_SAID_WITH_A_CONSONANT = ("eu", "one", "uniform", "unique", "univers", "us", "uter", "ureter", "urin")
 TEXT_TEMPLATE = "Write one {domain} about {label}."
 UNLABELLED_TEXT_TEMPLATE = "Write one {domain}."
 USUAL = 10
@@ -154,7 +155,23 @@ def _key(label: str) -> str:
 def fill(template: str, domain: str, label: str) -> str:
     """A template with its ``{domain}`` and ``{label}`` replaced; words that look like them stay as they are."""
     words = {"domain": domain, "label": label}
-    return re.sub(r"\{(domain|label)\}", lambda match: words[match[1]], template)
+    return re.sub(
+        r"(?:\b([Aa]) )?\{(domain|label)\}",
+        lambda match: (f"{match[1]}{_end_article(words[match[2]])} " if match[1] else "") + words[match[2]],
+        template,
+    )
+
+
+def _end_article(words: str) -> str:
+    """What "a" lacks before words, by how most people say the first: an MRI, an X-ray, an organ, a uterus."""
+    first = re.split(r"[\s-]", words, maxsplit=1)[0]
+    if first.isupper():
+        return "n" if first[0] in "AEFHILMNORSX" else ""
+    return (
+        "n"
+        if first[:1].lower() in set("aeiou") and not first.lower().startswith(_SAID_WITH_A_CONSONANT)
+        else ""
+    )
 
 
 def nfc(text: str) -> str:

@@ -12,6 +12,8 @@ HEAD_BYTES = 4096
 SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".tif", ".tiff", ".bmp", ".webp", ".gif", ".dcm", ".dicom"})
 READ = "PNG, JPEG, TIFF, BMP, WebP, GIF or DICOM"
 """What can be read, in words."""
+SET_ASIDE = frozenset({".off", ".bak", ".old", ".orig", ".disabled", ".tmp", ".part", ".partial"})
+"""Behind an image's name: somebody put it away, or it was not copied to its end."""
 HEIC = "is HEIC: convert it, such as by heif-convert photo.heic photo.png"
 _ADVICE = {
     HEIC: {".heic", ".heif"},
@@ -43,7 +45,7 @@ class Kind(Enum):
     """A file's role in a folder of images."""
 
     IMAGE = "an image, to be read or to be refused by whoever reads it"
-    NOTES = "text beside the images, to be passed over"
+    NOTES = "text beside the images, or an image that was put away, to be passed over"
     OTHER = "something that cannot be read, and may be an image"
 
 
@@ -58,6 +60,8 @@ def tell_kind(name: str, head: bytes) -> Kind:
     suffix = PurePath(name).suffix.lower()
     if suffix in SUFFIXES:
         return Kind.IMAGE
+    if suffix in SET_ASIDE and PurePath(PurePath(name).stem).suffix.lower() in SUFFIXES:
+        return Kind.NOTES
     if suffix in _BY_SUFFIX:
         return Kind.OTHER
     if tell_format(head):
