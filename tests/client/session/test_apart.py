@@ -12,7 +12,7 @@ import pytest
 
 from pcevolve.errors import BudgetError, ClientError, ProtocolError, StoppedError
 from pcevolve.processes.pipe import Pipe, open_conversation
-from pcevolve.session.apart import _attend
+from pcevolve.session.apart import attend as hear
 from pcevolve.session.folder import RunFolder
 from pcevolve.session.progress import Audience, Progress
 
@@ -42,14 +42,12 @@ def attend(
     for name, body in said:
         other.send(name, body)
     child: Any = SimpleNamespace(pipe=own)
-    run: Any = SimpleNamespace(folder=RunFolder(folder))
+    audience = Audience(tell=tell, person=person or Person())
     try:
         # The answer to a question must find somebody who reads.
         if not any(name == "ask" for name, _ in said):
             other.close()
-        return _attend(
-            child, SimpleNamespace(runner=child), run, Audience(tell=tell, person=person or Person())
-        )  # type: ignore[arg-type]
+        return hear(child, child, RunFolder(folder), audience, lambda: None)
     finally:
         own.close()
 

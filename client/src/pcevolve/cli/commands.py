@@ -27,6 +27,10 @@ COMMANDS = {
         "pcevolve.cli.run:preview",
         "Show what the provider draws for your classes, before anything is spent; run --resume goes on from there.",
     ),
+    "keeper": (
+        "pcevolve.cli.run:keeper",
+        "Keep the private data of one run, without network, for a client in another container.",
+    ),
     "demo": (
         "pcevolve.cli.run:demo",
         "Run the main job end to end on this machine: API server as its own process, client against it over HTTP.",

@@ -10,7 +10,8 @@ from itertools import islice
 
 from pcevolve.processes import launcher
 from pcevolve.processes.browser import prepare_browser
-from pcevolve.processes.confinement import ConfinementError, confine_offline, require_confinement
+from pcevolve.processes.confinement import ConfinementError, confine_offline, require_confinement, take_demand
+from pcevolve.processes.doorway import DoorError
 
 OFFLINE = frozenset(
     "audit audit-dp budget check classify compare evaluate export init pack plan report status".split(" ")  # noqa: SIM905
@@ -32,43 +33,59 @@ def main(arguments: Sequence[str] | None = None) -> None:
             free as it is.
     """
     if arguments is None:
-        _require_confinement()
+        is_demanded = take_demand(sys.argv)
         if sys.getfilesystemencoding() != "utf-8":
             again = [sys.executable, "-X", "utf8", *sys.orig_argv[1:]]  # for itself, also with -I
             os.execve(sys.executable, again, {**os.environ, "PYTHONUTF8": "1"})  # noqa: S606 - and what it starts
-        command = sys.argv[1] if len(sys.argv) > 1 else ""
-        options = {each.partition("=")[0] for each in sys.argv}
-        if command in APART and not {"--from", "--help"} & options and not _goes_on_from_release():
+        _prepare(sys.argv[1] if len(sys.argv) > 1 else "", is_demanded)
+    from pcevolve.cli.commands import app, carry_out
+
+    carry_out(app, arguments)
+
+
+def _prepare(command: str, is_demanded: bool) -> None:
+    """Start the processes that a command needs, and leave it no network of its own where it needs none."""
+    options = {each.partition("=")[0] for each in sys.argv}
+    doors = _find_values("--keeper") if command == "run" else []
+    try:
+        if (command == "keeper" or doors) and not {"--help", "-h"} & options:
+            # Whether it is confined by containers shows when both sides meet.
+            launcher.demands.append(is_demanded)
+            launcher.sides.append(
+                launcher.start_clients_side(doors[0]) if doors else launcher.start_keepers_side()
+            )
+        elif is_demanded:
+            require_confinement()
+        if (
+            command in APART
+            and not doors
+            and not {"--from", "--help"} & options
+            and not _goes_on_from_release()
+        ):
             launcher.started.append(launcher.start_children())
         elif command in APART:
             launcher.alone.append(command)
         if launcher.started and "--dashboard" in sys.argv:
             prepare_browser()
         # A run from a release has no private data, and no processes.
-        if command in OFFLINE or launcher.started:
-            try:
-                confine_offline([pid for each in launcher.started for pid in each.pids])
-            except ConfinementError as error:
-                sys.exit(f"error: {error}")
-    from pcevolve.cli.commands import app, carry_out
-
-    carry_out(app, arguments)
-
-
-def _require_confinement() -> None:
-    try:
-        require_confinement(sys.argv)
-    except ConfinementError as error:
+        if command in OFFLINE or launcher.started or launcher.sides:
+            pids = [pid for each in (*launcher.started, *launcher.sides) for pid in each.pids]
+            confine_offline(pids, door=[each for side in launcher.sides for each in side.doors])
+    except (ConfinementError, DoorError) as error:
         print(f"error: {error}", file=sys.stderr)
         sys.exit(2)
 
 
+def _find_values(option: str) -> list[str]:
+    """The values of an option, before options are parsed."""
+    places = [place for place, each in enumerate(sys.argv[:-1]) if each == option]
+    given = [sys.argv[place + 1] for place in places]
+    return given + [each.partition("=")[2] for each in sys.argv if each.startswith(f"{option}=")]
+
+
 def _goes_on_from_release() -> bool:
     """True if the command resumes a run that starts from a release, which has no private data."""
-    places = [place for place, each in enumerate(sys.argv[:-1]) if each == "--resume"]
-    given = [sys.argv[place + 1] for place in places]
-    given += [each.partition("=")[2] for each in sys.argv if each.startswith("--resume=")]
-    for run in given:
+    for run in _find_values("--resume"):
         with suppress(OSError), open(os.path.join(run, "transcript", "log.jsonl"), "rb") as log:  # noqa: PTH118, PTH123
             return any(b'"method":"from-release"' in line for line in islice(log, PLANNED))
     return False

@@ -13,7 +13,17 @@ from pcevolve.cli.options import ConfigFile, Json, Said, Verbose, gather, takes
 from pcevolve.cli.parameters import Flag
 from pcevolve.config.table import require_given, run_options
 from pcevolve.errors import UsageError
-from pcevolve.processes.launcher import Children, alone, started
+from pcevolve.processes.launcher import (
+    Children,
+    ClientsSide,
+    KeepersSide,
+    alone,
+    demands,
+    sides,
+    start_clients_side,
+    start_keepers_side,
+    started,
+)
 
 MOST_USED = [each for each in run_options() if each.has_flag]
 if TYPE_CHECKING:
@@ -52,6 +62,15 @@ def run(
         ),
     ] = None,
     start: StartingFrom = None,
+    keeper: Annotated[
+        Path | None,
+        Flag(
+            ("--keeper",),
+            metavar="SOCKET",
+            help="Be the client of the pcevolve keeper that waits at this socket file, in a container without private "
+            "files; the keeper has all options.",
+        ),
+    ] = None,
     config: ConfigFile = None,
     said: Said = None,
     dashboard: Annotated[
@@ -66,6 +85,15 @@ def run(
     **options: object,
 ) -> None:
     """Evolve a synthetic dataset under differential privacy and print what it cost."""
+    if keeper is not None:
+        if dashboard or any(
+            each not in (None, [], ()) for each in (resume, start, config, said, *options.values())
+        ):
+            raise UsageError(
+                "--keeper SOCKET goes with --verbose and --json alone: the keeper has all other options"
+            )
+        _run_at_door(keeper, verbose, as_json)
+        return
     wanted = gather(context, {**options, "from_run": start}, said, config)
     if resume is None and start is None:
         _require_options(wanted)
@@ -79,6 +107,63 @@ def run(
 
     apart = take_children(settings)
     show(carry_out(request, Audience(verbose=verbose), dashboard, apart), as_json, verbose)
+
+
+def _run_at_door(socket: Path, verbose: bool, as_json: bool) -> None:
+    from pcevolve.session.containers import run_at_door
+    from pcevolve.session.progress import Audience
+
+    side = sides.pop() if sides else start_clients_side(str(socket))
+    assert isinstance(side, ClientsSide)
+    show(run_at_door(side, Audience(verbose=verbose), is_demanded=any(demands)), as_json, verbose)
+
+
+@takes(MOST_USED)
+def keeper(
+    context: click.Context,
+    *,
+    socket: Annotated[
+        Path,
+        Flag(
+            ("--socket",),
+            metavar="FILE",
+            help="Socket file to make, at which one pcevolve run --keeper FILE comes in.",
+        ),
+    ],
+    resume: Annotated[
+        Path | None,
+        Flag(
+            ("--resume",),
+            metavar="RUN",
+            help="Continue the run in this folder where it was cut off. Where none has begun there yet, begin one.",
+        ),
+    ] = None,
+    config: ConfigFile = None,
+    said: Said = None,
+    verbose: Verbose = False,
+    **options: object,
+) -> None:
+    """Keep the private data of one run, without network, for a client in another container.
+
+    It takes the options of ``run``, and says on its own screen what the run will cost.
+    """
+    wanted = gather(context, options, said, config)
+    if resume is None:
+        _require_options(wanted)
+    from pcevolve.session.preflight import check_run, continue_options, read_options
+
+    settings = read_options(wanted) if resume is None else continue_options(resume, wanted)
+    request = check_run(settings, resume is not None)
+    if settings.data.from_run is not None:
+        raise UsageError(
+            "a run that starts from a release has no private data to keep: pcevolve run --from RUN"
+        )
+    from pcevolve.session.containers import keep_at_door
+    from pcevolve.session.progress import Audience
+
+    side = sides.pop() if sides else start_keepers_side()
+    assert isinstance(side, KeepersSide)
+    keep_at_door(request, side, socket, Audience(verbose=verbose), is_demanded=any(demands))
 
 
 @takes(MOST_USED)

@@ -20,6 +20,7 @@ from pcevolve.processes.confinement import (
     list_network_paths,
     list_system_paths,
 )
+from pcevolve.processes.doorway import DoorError, admit, open_pipe
 from pcevolve.processes.pipe import Pipe, read_order
 
 _PR_SET_PDEATHSIG: Final = 1
@@ -44,12 +45,16 @@ def main() -> None:
         return
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     try:
+        if "door" in order["orders"]:  # the client is another command: it is let in while there are sockets
+            connection, order["orders"]["is_elsewhere"] = admit(order["orders"]["door"])
+            pipes.append(open_pipe(connection))
+        door = [each for pipe in pipes for each in pipe.descriptors]
         if role != RUNNER:
-            enforced = confine_keeper([*list_system_paths(), *order["reads"]], order["writes"])
+            enforced = confine_keeper([*list_system_paths(), *order["reads"]], order["writes"], door=door)
         else:
             reads = [*list_system_paths(), *list_network_paths(), *order["reads"]]
-            enforced = confine_runner(reads, order["writes"])
-    except ConfinementError as error:
+            enforced = confine_runner(reads, order["writes"], door=door)
+    except (ConfinementError, DoorError) as error:
         print(f"error: {error}", file=sys.stderr)
         sys.exit(FAULTY)
     module, _, function = order["work"].partition(":")

@@ -59,24 +59,27 @@ class Enforcement:
 
 
 def find_enforcement() -> Enforcement:
-    """Ask the kernel by system call what it can enforce; its version says little."""
+    """Ask the kernel by system call what it can enforce; its version says little.
+
+    A process that is offline may not ask any more, and has asked.
+    """
+    if _offline:
+        return _offline[0]
     if sys.platform != "linux":
         return Enforcement(0, seccomp=False)
     return Enforcement(min(find_version(), LATEST), has_seccomp())
 
 
-def require_confinement(words: list[str]) -> None:
-    """Refuse to go on where confinement is demanded and the kernel cannot enforce all of it.
-
-    Args:
-        words: Of the command line; the demand is taken out. The environment may demand it too, for every command.
-
-    Raises:
-        ConfinementError: What is missing.
-    """
+def take_demand(words: list[str]) -> bool:
+    """Take the demand for confinement out of a command line; the environment may demand it too, of every command."""
     demanded = REQUIRE in words or os.environ.get(REQUIRE_VARIABLE, "").lower() in ("1", "true", "yes")
     words[:] = [each for each in words if each != REQUIRE]
-    if demanded and not (found := find_enforcement()).is_whole:
+    return demanded
+
+
+def require_confinement() -> None:
+    """Refuse to go on where the kernel cannot enforce all of it (``ConfinementError``: what is missing)."""
+    if not (found := find_enforcement()).is_whole:
         raise ConfinementError(f"confinement is required, and {found}: nothing was read or sent")
 
 
@@ -114,25 +117,27 @@ def list_network_paths() -> list[str]:
 
 
 def confine_keeper(
-    reads: Iterable[str], writes: Iterable[str], enforced: Enforcement | None = None
+    reads: Iterable[str], writes: Iterable[str], enforced: Enforcement | None = None, door: Sequence[int] = ()
 ) -> Enforcement:
-    """Leave this process these files, no socket of any family and no other program."""
-    return _confine(KEEPER, reads, writes, enforced)
+    """Leave this process these files, no other program, and no socket but ``door``, to read and write as a file."""
+    return _confine(KEEPER, reads, writes, enforced, door=door)
 
 
 def confine_runner(
-    reads: Iterable[str], writes: Iterable[str], enforced: Enforcement | None = None
+    reads: Iterable[str], writes: Iterable[str], enforced: Enforcement | None = None, door: Sequence[int] = ()
 ) -> Enforcement:
     """Leave this process these files and connections to the internet that it opens itself; no other program."""
-    return _confine(RUNNER, reads, writes, enforced)
+    return _confine(RUNNER, reads, writes, enforced, door=door)
 
 
-def confine_offline(children: Sequence[int] = (), enforced: Enforcement | None = None) -> Enforcement:
-    """Leave this process no socket of any family, no other program, and signals to its children alone.
+def confine_offline(
+    children: Sequence[int] = (), enforced: Enforcement | None = None, door: Sequence[int] = ()
+) -> Enforcement:
+    """Leave this process no socket but ``door``, no other program, and signals to its children alone.
 
     ``leave_files`` may follow.
     """
-    can = _confine(OFFLINE, None, (), enforced, children)
+    can = _confine(OFFLINE, None, (), enforced, children, door)
     _offline.append(can)
     return can
 
@@ -189,6 +194,7 @@ def _confine(
     writes: Iterable[str],
     enforced: Enforcement | None,
     children: Sequence[int] = (),
+    door: Sequence[int] = (),
 ) -> Enforcement:
     """Confine this process, files first: the filter lets no further rule be made.
 
@@ -196,6 +202,7 @@ def _confine(
         reads: All files that may be read, but for those in ``writes``; None for any file at all.
         enforced: As on a kernel that can do less; whatever this one can, if not given.
         children: Processes that may be sent signals.
+        door: Descriptors of the socket between a keeper and a client that are two commands.
 
     Raises:
         ConfinementError: A path does not exist, another thread runs already, or the kernel refuses.
@@ -204,7 +211,7 @@ def _confine(
     if sys.platform != "linux":
         return can
     _require_one_thread()
-    _close_sockets()
+    _close_sockets(door)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     for option, value in ((_PR_SET_DUMPABLE, 0), (_PR_SET_NO_NEW_PRIVS, 1)):
         if ctypes.CDLL(None).prctl(option, value, 0, 0, 0) != 0:
@@ -228,12 +235,12 @@ def _require_one_thread() -> None:
         raise ConfinementError("another thread runs already, which would keep all files: confine first")
 
 
-def _close_sockets() -> None:
-    """Close sockets that were open when this process began; what it was given on purpose is a pipe or a file."""
+def _close_sockets(door: Sequence[int]) -> None:
+    """Close sockets that were open when this process began; a pipe, a file or a door was given on purpose."""
     for name in os.listdir("/proc/self/fd"):  # noqa: PTH208
         descriptor = int(name)
         try:
-            if descriptor > 2 and stat.S_ISSOCK(os.fstat(descriptor).st_mode):
+            if descriptor > 2 and descriptor not in door and stat.S_ISSOCK(os.fstat(descriptor).st_mode):
                 os.close(descriptor)
         except OSError:  # the one that listed them
             continue

@@ -16,6 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
+from pcevolve.processes.doorway import knock, open_pipe
 from pcevolve.processes.pipe import Pipe, open_conversation
 
 GRACE_SECONDS = 10.0
@@ -96,8 +97,67 @@ def start_children() -> Children:
     )
 
 
+@dataclass(frozen=True)
+class KeepersSide:
+    """The processes of ``pcevolve keeper``, whose client is another command."""
+
+    keeper: Child
+    judge: Child
+    doors: tuple[int, ...] = ()
+
+    @property
+    def pids(self) -> tuple[int, ...]:
+        """Their numbers."""
+        return self.keeper.process.pid, self.judge.process.pid
+
+
+@dataclass(frozen=True)
+class ClientsSide:
+    """The process of ``pcevolve run --keeper``, and the conversation with the keeper that it goes on with.
+
+    Attributes:
+        folder: Where the socket file was.
+    """
+
+    runner: Child
+    door: Pipe
+    folder: str
+
+    @property
+    def pids(self) -> tuple[int, ...]:
+        """Its number."""
+        return (self.runner.process.pid,)
+
+    @property
+    def doors(self) -> tuple[int, ...]:
+        """Descriptors of the conversation."""
+        return tuple(self.door.descriptors)
+
+
+def start_keepers_side() -> KeepersSide:
+    """Start the processes with private files; each waits for its orders."""
+    own_keeper, keepers = open_conversation()
+    own_judge, judges = open_conversation()
+    return KeepersSide(
+        _start("keeper", Pipe(*own_keeper), keepers), _start("judge", Pipe(*own_judge), judges)
+    )
+
+
+def start_clients_side(path: str) -> ClientsSide:
+    """Wait for the keeper at a socket file, and start the process with the network (``DoorError`` for no keeper)."""
+    door = open_pipe(knock(path))
+    own, runners = open_conversation()
+    reads, writes = map(os.dup, door.descriptors)
+    folder = os.path.dirname(os.path.abspath(path))  # noqa: PTH100, PTH120 - pathlib takes 10 ms to import
+    return ClientsSide(_start("runner", Pipe(*own), runners, (reads, writes)), door, folder)
+
+
 started: list[Children] = []
 """Those that a command's first line started, for the command to order."""
+sides: list[KeepersSide | ClientsSide] = []
+"""The same for a command that is one side of a run."""
+demands: list[bool] = []
+"""Whether such a command was told that it must be confined."""
 alone: list[str] = []
 """A command whose first line started none, because it was found to have no private data."""
 

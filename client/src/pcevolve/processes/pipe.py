@@ -37,7 +37,7 @@ class Pipe:
         try:
             while rest:
                 rest = rest[os.write(self._writes, rest) :]
-        except BrokenPipeError:
+        except (BrokenPipeError, ConnectionResetError):
             raise GoneError from None
 
     def receive(self) -> tuple[str, str]:
@@ -47,7 +47,10 @@ class Pipe:
             GoneError: There will be none: the other process ended, perhaps in the middle of a message.
             PipeError: It is none, or too long.
         """
-        line = self._reader.readline(MOST_BYTES + 1)
+        try:
+            line = self._reader.readline(MOST_BYTES + 1)
+        except ConnectionResetError:  # of a socket whose other end did not read all
+            raise GoneError from None
         if len(line) > MOST_BYTES:
             raise PipeError(f"a message of more than {MOST_BYTES} bytes")
         if not line.endswith(b"\n"):

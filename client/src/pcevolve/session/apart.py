@@ -10,15 +10,17 @@ import json
 import shutil
 import signal
 import tempfile
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from pydantic import TypeAdapter, ValidationError
 
 from pcevolve.config.config import RunConfig
+from pcevolve.config.runner import PublicConfig
 from pcevolve.errors import ClientError, ProtocolError, StoppedError, make_told
 from pcevolve.private.sources import FolderSource, parse_source
 from pcevolve.processes.confinement import list_caches
@@ -45,14 +47,15 @@ def carry_out_apart(
         ClientError: Why it ended; of what the keeper refused, the kind.
     """
     stopped = True
-    with _claim(run), _give_room() as room:
+    with claim(run.folder, run.resume), give_room() as room:
         try:
             _order(run, children, audience, room, only_look=only_look)
             children.runner.pass_on_words()
-            found = _attend(children.runner, children, run, audience)
+            begun = partial(link_owners, run)
+            found = attend(children.runner, children.runner, run.folder, audience, begun)
             if not only_look and may_be_measured(run.settings):
-                _order_judge(run, children.judge, audience, room, found)
-                found = _attend(children.judge, children, run, audience)
+                order_judge(run, children.judge, audience, room, found)
+                found = attend(children.judge, children.runner, run.folder, audience, begun)
             stopped = False
         except ClientError as error:
             stopped = isinstance(error, StoppedError)
@@ -65,20 +68,25 @@ def carry_out_apart(
     return found
 
 
+def link_owners(run: CheckedRun) -> None:
+    """Have the usual ledger's folder lead to what is the owner's of a run; the keeper can make no link."""
+    OwnerFolder.of(run.folder.root, run.settings.privacy.ledger).link()
+
+
 @contextmanager
-def _claim(run: CheckedRun) -> Iterator[None]:
+def claim(folder: RunFolder, resume: bool) -> Iterator[None]:
     """Hold the run's folder, which the runner can write in and not lock; a refusal leaves none that was not there."""
-    is_new = not run.folder.root.exists()
+    is_new = not folder.root.exists()
     try:
-        with run.folder.claim(run.resume):
+        with folder.claim(resume):
             yield
     finally:
-        if is_new and {each.name for each in run.folder.root.iterdir()} <= {run.folder.lock.name}:
-            shutil.rmtree(run.folder.root)
+        if is_new and {each.name for each in folder.root.iterdir()} <= {folder.lock.name}:
+            shutil.rmtree(folder.root)
 
 
 @contextmanager
-def _give_room() -> Iterator[Path]:
+def give_room() -> Iterator[Path]:
     """A folder for the keeper's temporary files, such as torch wants."""
     room = Path(tempfile.mkdtemp(prefix="pcevolve-"))
     try:
@@ -89,19 +97,28 @@ def _give_room() -> Iterator[Path]:
 
 def _order(run: CheckedRun, children: Children, audience: Audience, room: Path, *, only_look: bool) -> None:
     """Hand each process what it has to know."""
-    settings, root = run.settings, run.folder.root.absolute()
-    settings.privacy.ledger.absolute().parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    shown = {"quiet": audience.console.quiet, "verbose": audience.verbose}
+    run.settings.privacy.ledger.absolute().parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     try:
-        children.keeper.order(KEEPER, *_list_files(run, room), **_describe(run, audience, room))
-        authority = settings.provider.ca_file
-        children.runner.order(
+        children.keeper.order(KEEPER, *list_files(run, room), **describe(run, audience, room))
+    except GoneError:
+        raise ProtocolError("a process of the run could not begin") from None
+    order_runner(children.runner, run.settings.public(), run.key, audience, only_look=only_look)
+
+
+def order_runner(
+    runner: Child, settings: PublicConfig, key: str | None, audience: Audience, *, only_look: bool = False
+) -> None:
+    """Hand the process with the network all that it may know."""
+    authority = settings.provider.ca_file
+    try:
+        runner.order(
             RUNNER,
             [] if authority is None else [str(authority)],
-            [str(root)],
-            **shown,
-            settings=settings.public().model_dump(mode="json"),
-            key=run.key,
+            [str(settings.output.folder.absolute())],
+            quiet=audience.console.quiet,
+            verbose=audience.verbose,
+            settings=settings.model_dump(mode="json"),
+            key=key,
             only_look=only_look,
             is_there=audience.person.is_there(),
             tells=audience.tell is not tell_nobody,
@@ -110,25 +127,27 @@ def _order(run: CheckedRun, children: Children, audience: Audience, room: Path, 
         raise ProtocolError("a process of the run could not begin") from None
 
 
-def _order_judge(
+def order_judge(
     run: CheckedRun, judge: Child, audience: Audience, room: Path, summary: Mapping[str, Any]
 ) -> None:
     """Have what the run made measured on the owner's test data."""
-    described = _describe(run, audience, room)
+    described = describe(run, audience, room)
     try:
-        judge.order(JUDGE, *_list_files(run, room), **described, summary=summary)
+        judge.order(JUDGE, *list_files(run, room), **described, summary=summary)
     except GoneError:
         raise ProtocolError("the process that measures could not begin; the run is finished") from None
 
 
-def _list_files(run: CheckedRun, room: Path) -> tuple[list[str], list[str]]:
+def list_files(run: CheckedRun, room: Path) -> tuple[list[str], list[str]]:
     """What a process with private files may read, and what it may write."""
     settings, root = run.settings, run.folder.root.absolute()
-    reads = [*follow_links(list_private_paths(settings)), *list_caches(), str(root)]
+    # A client that is another command makes the run's folder later; beside it lie other runs.
+    runs = root if root.exists() else root.parent
+    reads = [*follow_links(list_private_paths(settings)), *list_caches(), str(runs)]
     return reads, [str(settings.privacy.ledger.absolute().parent), str(room)]
 
 
-def _describe(run: CheckedRun, audience: Audience, room: Path) -> dict[str, Any]:
+def describe(run: CheckedRun, audience: Audience, room: Path) -> dict[str, Any]:
     """All of a run but its key, for a process with private files."""
     return {
         "quiet": audience.console.quiet,
@@ -189,17 +208,24 @@ _SAYS: dict[str, type[_Said]] = {
 """What a process of a run says to whoever started it: a process may be in other hands, so each is checked."""
 
 
-def _attend(child: Child, children: Children, run: CheckedRun, audience: Audience) -> dict[str, Any]:
-    """Answer a process until it says how its work ended."""
-    with _leaving_stop_to(children):
+def attend(
+    child: Child, stopped: Child | None, folder: RunFolder, audience: Audience, begun: Callable[[], None]
+) -> dict[str, Any]:
+    """Answer a process until it says how its work ended.
+
+    Args:
+        stopped: The process to which Ctrl-C is left, if there is one.
+        begun: Called when the run is in the ledger.
+    """
+    with nullcontext() if stopped is None else _leaving_stop_to(stopped):
         while True:
-            match _read(child.pipe, run.folder):
+            match _read(child.pipe, folder):
                 case Progress() as progress:
                     audience.tell(progress)
                 case _Question(question):
                     child.pipe.send("answer", json.dumps(audience.person.agrees(question)))
-                case _Begun():  # the keeper can make no link
-                    OwnerFolder.of(run.folder.root, run.settings.privacy.ledger).link()
+                case _Begun():
+                    begun()
                 case _Ended(summary):
                     return summary
                 case _Failed(kind, lines, is_told):
@@ -222,7 +248,7 @@ def _read(pipe: Pipe, folder: RunFolder) -> _Said:
 
 
 @contextmanager
-def _leaving_stop_to(children: Children) -> Iterator[None]:
+def _leaving_stop_to(stopped: Child) -> Iterator[None]:
     """Leave Ctrl-C to the runner, which says what became of the run; a second one ends it at once."""
     pressed = [False]
 
@@ -230,7 +256,7 @@ def _leaving_stop_to(children: Children) -> Iterator[None]:
         if pressed[0]:
             raise KeyboardInterrupt
         pressed[0] = True
-        children.runner.process.send_signal(signal.SIGINT)
+        stopped.process.send_signal(signal.SIGINT)
 
     try:
         before = signal.signal(signal.SIGINT, stop)

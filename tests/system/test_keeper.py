@@ -1,0 +1,109 @@
+"""Keeper and client as two commands with a socket file between, as somebody types them; one of them may die."""
+
+from __future__ import annotations
+
+import re
+import signal
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from pcevolve.transcript import RunReader
+from support.folders import class_folders, receipts
+from system.test_apart import IS_CONFINED, SECONDS, Api, Typed, reference
+
+__all__ = ["reference"]
+RUN = Path("runs/run")
+
+
+@pytest.fixture
+def api() -> Iterator[Api]:
+    made = Api()
+    yield made
+    made.server.close()
+
+
+@pytest.fixture
+def typed(tmp_path: Path, api: Api) -> Typed:
+    class_folders(tmp_path / "private", 1, ("cut", "good"))
+    return Typed(tmp_path, api)
+
+
+def begin(typed: Typed, *more: str) -> tuple[subprocess.Popen[str], subprocess.Popen[str]]:
+    """Start both sides: the keeper and its client."""
+    words = [str(RUN) if each == "run" else each for each in typed.words()[1:]]
+    place = words.index("--out")
+    words[place] = "--resume"
+    keeper = typed.start("keeper", "--socket", "door/keeper.sock", *words, *more)
+    return keeper, typed.start("run", "--keeper", "door/keeper.sock")
+
+
+def end(*sides: subprocess.Popen[str]) -> list[tuple[int, str]]:
+    """The exit code of each side, and what it said."""
+    said = [each.communicate(timeout=SECONDS)[1] for each in sides]
+    return [(each.returncode, words) for each, words in zip(sides, said, strict=True)]
+
+
+def test_two_commands_make_what_one_makes(typed: Typed, reference: Path) -> None:
+    (kept, owners), (ran, clients) = end(*begin(typed))
+    assert (kept, ran) == (0, 0), owners + clients
+    assert receipts(typed.folder / RUN) == receipts(reference)
+    assert "privacy" in owners
+    assert "error" not in owners + clients
+    assert not {"ledger", "before"} & {line.split(" ")[0] for line in clients.splitlines()}
+    code, out, err = typed("audit", str(RUN))
+    assert code == 0, out + err
+    assert not (typed.folder / "door" / "keeper.sock").exists()
+
+
+@IS_CONFINED
+def test_on_one_machine_the_kernel_keeps_both_apart_and_containers_are_not_claimed(typed: Typed) -> None:
+    (kept, owners), (ran, _) = end(*begin(typed, "--require-confinement"))
+    assert (kept, ran) == (0, 0), owners
+    plan = RunReader.strict(typed.folder / RUN).require_plan()
+    assert plan.confinement is not None
+    assert plan.confinement.by == "kernel"
+
+
+@pytest.mark.parametrize("victim", ["keeper", "client"])
+def test_where_one_side_is_killed_the_other_says_so_and_both_go_on(
+    typed: Typed, api: Api, reference: Path, victim: str
+) -> None:
+    sides: list[subprocess.Popen[str]] = []
+    api.before = {7: lambda: sides[victim == "client"].send_signal(signal.SIGKILL)}
+    sides += begin(typed)
+    found = dict(zip(("keeper", "client"), end(*sides), strict=True))
+    assert found.pop(victim)[0] == -signal.SIGKILL
+    ((code, said),) = found.values()
+    assert code == 1
+    assert len(re.findall("error: ", said)) == 1, said
+    assert f"the {victim}" in said or "ended" in said
+    (kept, owners), (ran, clients) = end(*begin(typed))
+    assert (kept, ran) == (0, 0), owners + clients
+    assert receipts(typed.folder / RUN) == receipts(reference)
+
+
+def test_what_the_keeper_refuses_its_client_names_in_a_line_without_the_reason(typed: Typed) -> None:
+    (typed.folder / "private" / "cut" / "00.png").write_bytes(b"no image")
+    (kept, owners), (ran, clients) = end(*begin(typed))
+    assert (kept, ran) == (3, 3), owners + clients
+    assert "cut" in owners
+    assert [line for line in clients.splitlines() if "waiting" not in line] == [
+        "error: the keeper refuses to go on, and says why"
+    ]
+    assert not any((typed.folder / "runs").iterdir())
+
+
+def test_a_keeper_whose_options_are_wrong_waits_for_nobody(typed: Typed) -> None:
+    code, _, said = typed("keeper", "--socket", "door/keeper.sock", *typed.words()[1:], "--shots", "none")
+    assert code == 2
+    assert "waiting" not in said
+
+
+def test_a_client_takes_no_options_of_a_run(typed: Typed) -> None:
+    keeper = begin(typed)
+    code, _, said = typed("run", "--keeper", "door/other.sock", "--help")
+    assert code == 0, said
+    assert end(*keeper)[0][0] == 0
