@@ -1,13 +1,16 @@
 # The auditor: mitmproxy and one script that records; no code of the client or the server.
 # Build in the repository's root: docker build -f docker/auditor.Dockerfile -t pcevolve-auditor .
 
-FROM python:3.11-slim AS dependencies
+# To pin it, name its digest: --build-arg PYTHON_IMAGE=python:3.11-slim@sha256:...
+ARG PYTHON_IMAGE=python:3.11-slim
+
+FROM ${PYTHON_IMAGE} AS dependencies
 RUN python -m venv /opt/pip && python -m venv --without-pip /opt/auditor
 COPY docker/auditor/requirements.txt ./
 RUN /opt/pip/bin/pip --python /opt/auditor/bin/python install --no-cache-dir --no-deps --require-hashes \
         --only-binary :all: -r requirements.txt
 
-FROM python:3.11-slim
+FROM ${PYTHON_IMAGE}
 COPY --from=dependencies /opt/auditor /opt/auditor
 COPY docker/auditor/record.py /opt/auditor/record.py
 RUN useradd --uid 10002 --user-group --no-create-home --home-dir /tmp auditor

@@ -2,9 +2,12 @@
 # Build in the repository's root: docker build -f docker/server.Dockerfile -t pcevolve-server .
 # For a Ray cluster and the server before it: --build-arg EXTRAS=ray (docker/ray)
 
+# To pin the base, name its digest: --build-arg PYTHON_IMAGE=python:3.11-slim@sha256:...
+ARG PYTHON_IMAGE=python:3.11-slim
+
 # The dependencies of this side alone. `compile` picks their names out of the lock's pins; `install` takes every
 # version's hash from the lock as well, and refuses what has none or another one.
-FROM python:3.11-slim AS dependencies
+FROM ${PYTHON_IMAGE} AS dependencies
 ARG EXTRAS=
 ENV UV_COMPILE_BYTECODE=1 UV_NO_CACHE=1 VIRTUAL_ENV=/opt/venv
 WORKDIR /build
@@ -27,7 +30,7 @@ RUN /opt/uv/bin/uv build --quiet --wheel --build-constraints requirements.lock -
     && /opt/uv/bin/uv build --quiet --wheel --build-constraints requirements.lock --require-hashes -o wheels api_server \
     && /opt/uv/bin/uv pip install --no-deps --prefix /code wheels/*.whl
 
-FROM python:3.11-slim
+FROM ${PYTHON_IMAGE}
 COPY --from=dependencies /opt/venv /opt/venv
 COPY --from=code /code /opt/venv
 RUN useradd --uid 10001 --user-group --no-create-home --home-dir /tmp pcevolve-server

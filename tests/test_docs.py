@@ -276,4 +276,4 @@ def bind_mounts(service: dict[str, Any]) -> Iterator[tuple[str, bool]]:
         if isinstance(each, dict) and each["type"] == "bind":
             yield each["target"], each.get("read_only", False)
         elif isinstance(each, str) and each.startswith("$"):
-            yield each.rpartition(":")[2], False
+            yield each.removesuffix(":ro").rpartition(":")[2], each.endswith(":ro")

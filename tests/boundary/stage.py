@@ -65,7 +65,7 @@ class Stage:
         return self.root / "captures" / f"{SMALL['PCEVOLVE_NAME']}.jsonl"
 
     def here(self, text: str) -> str:
-        for mount in ("/private", "/runs", "/captures"):
+        for mount in ("/private", "/runs", "/captures", "/door"):
             text = text.replace(mount, f"{self.root}{mount}", 1) if mount in text else text
         return text
 
@@ -78,8 +78,23 @@ class Stage:
             "PCEVOLVE_LEDGER": str(self.root / "ledger" / "ledger.sqlite"),
         }
 
-    def client_command(self) -> list[str]:
-        return [self.here(part) for part in self.lab.topology.services["client"].command]
+    def command(self, service: str) -> list[str]:
+        """What a service's container is told to do."""
+        return [self.here(part) for part in self.lab.topology.services[service].command]
+
+    def main_job(self, *words: object, program: Sequence[object] = (BIN / "pcevolve",)) -> Any:
+        """Keeper and client, each in its namespace; the client's end.
+
+        Args:
+            words: What the keeper is told in place of its container's command.
+            program: The client's, in place of the command line's.
+        """
+        log = self.root / "keeper.log"
+        told = [BIN / "pcevolve", *(words or self.command("keeper"))]
+        keeper = self.lab.start("keeper", told, log, self.environment("keeper"))
+        done = self.client(*self.command("client"), program=program)
+        assert keeper.wait(120) == 0, log.read_text()
+        return done
 
     def client(self, *arguments: object, program: Sequence[object] = (BIN / "pcevolve",)) -> Any:
         """Run the command line in the client's namespace."""

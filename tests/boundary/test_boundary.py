@@ -72,6 +72,14 @@ def test_client_does_not_reach_the_server_directly(stage: Stage):
     try_to_reach(stage, "client", attempts + at(stage, "auditor", "behind", PORT))
 
 
+def test_keeper_has_nothing_but_loopback_and_reaches_nobody(stage: Stage):
+    shown = json.loads(stage.lab.run("keeper", "ip", "-j", "link", "show", "up").stdout)
+    assert [each["ifname"] for each in shown] == ["lo"]
+    attempts = at(stage, "api", "behind", PORT, DECOY) + at(stage, "client", "wire", DECOY)
+    attempts += [["name", name, PORT] for name in ("api", "auditor", "client")]
+    try_to_reach(stage, "keeper", attempts + at(stage, "auditor", "wire", PORT))
+
+
 def test_server_reaches_neither_client_nor_auditor(stage: Stage):
     attempts = at(stage, "client", "wire", DECOY)
     attempts += [["name", "client", DECOY], ["tcp", f"{link_local(stage, 'client')}%eth0", DECOY]]
@@ -80,12 +88,12 @@ def test_server_reaches_neither_client_nor_auditor(stage: Stage):
     )
 
 
-@pytest.mark.parametrize("service", ["client", "auditor", "api"])
+@pytest.mark.parametrize("service", ["client", "auditor", "api", "keeper"])
 def test_nobody_reaches_the_internet_or_looks_up_its_names(stage: Stage, service: str):
     try_to_reach(stage, service, INTERNET + NAMES)
 
 
-@pytest.mark.parametrize("service", ["client", "auditor", "api"])
+@pytest.mark.parametrize("service", ["client", "auditor", "api", "keeper"])
 def test_nobody_reaches_the_host(stage: Stage, service: str, host: Listener):
     gateways = [stage.lab.gateway(network, v) for network in stage.lab.topology.internal for v in (4, 6)]
     try_to_reach(
@@ -210,7 +218,7 @@ def run(stage: Stage) -> Any:
     """The main job in the client's place, by way of the auditor; then the capture as it was."""
     before = stage.capture.read_bytes()
     strayed = {service: stage.strays(service) for service in ("client", "api")}
-    done = stage.client(*stage.client_command())
+    done = stage.main_job()
     done.strayed = {service: stage.strays(service) - count for service, count in strayed.items()}
     opened = before.splitlines(keepends=True)[0]
     (stage.root / "honest.jsonl").write_bytes(opened + new_lines(stage, before))
@@ -307,9 +315,9 @@ def test_a_recorded_request_that_is_sent_again_is_told(stage: Stage, run: Any):
 
 
 LEAKY = """
-import sys
 from dataclasses import replace
 from pcevolve.egress.http_transport import HttpTransport
+from pcevolve.session.apart import run
 
 honest = HttpTransport.send
 
@@ -317,25 +325,28 @@ def leaky(self, request):
     return honest(self, replace(request, headers=(*request.headers, ("X-Leak", "secret"))))
 
 HttpTransport.send = leaky
+"""
+LEAKS = """
+import sys
+from pcevolve.session import apart
+apart.RUNNER = "leaky:run"
 sys.argv[0] = "pcevolve"
 from pcevolve.cli.commands import app
 app()
 """
 
 
-def test_a_client_that_lies_about_its_headers_is_told(stage: Stage, run: Any):
+def test_a_client_that_lies_about_its_headers_is_told(
+    stage: Stage, run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    (tmp_path / "leaky.py").write_text(LEAKY)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     before = stage.capture.read_bytes()
-    words = [word.replace("/audited", "/leaky") for word in stage.client_command()]
-    words = [
-        *(word for word in words if not word.startswith("--iterations=")),  # this method has no rounds
-        "--method",
-        "t2i",
-        "--candidates",
-        2,
-        "--set",
-        f"privacy.ledger={stage.root / 'leaky' / 'ledger.sqlite'}",
-    ]
-    done = stage.client(*words, program=[sys.executable, "-c", LEAKY])
+    told = [word.replace("/audited", "/leaky") for word in stage.command("keeper")]
+    words = [word for word in told if "iterations=" not in word]  # this method has no rounds
+    words += ["--method", "t2i", "--candidates", "2"]
+    words += ["--set", f"privacy.ledger={stage.root / 'leaky' / 'ledger.sqlite'}"]
+    done = stage.main_job(*words, program=[sys.executable, "-c", LEAKS])
     assert done.returncode == 0, done.stderr
     folder = stage.root / "runs" / "leaky"
     assert all(each.holds for each in audit(folder))  # its own record is spotless

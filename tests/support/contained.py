@@ -23,7 +23,12 @@ from support.tally import Tally
 ROOT = Path(__file__).parents[2]
 NAME = "contained"
 SMALL = {"PCEVOLVE_NAME": NAME, "PCEVOLVE_CANDIDATES": "6", "PCEVOLVE_ITERATIONS": "2", "PCEVOLVE_STEPS": "4"}
-WRITABLE = {"api": ["/tmp"], "client": ["/tmp", "/runs", "/state"], "auditor": ["/tmp", "/captures"]}
+WRITABLE = {
+    "api": ["/tmp"],
+    "client": ["/tmp", "/runs"],
+    "keeper": ["/tmp", "/state", "/door"],
+    "auditor": ["/tmp", "/captures"],
+}
 
 FACTS = """
 import json, os, pathlib, shutil
@@ -42,7 +47,9 @@ print(json.dumps({
     "capabilities": int(status["CapBnd"], 16),
     "no_new_privileges": status["NoNewPrivs"].strip(),
     "writable": [folder for folder in
-        ("/", "/etc", "/opt", "/private", "/models", "/tmp", "/runs", "/state", "/captures") if writable(folder)],
+        "/ /etc /opt /private /models /tmp /runs /state /door /captures".split() if writable(folder)],
+    "interfaces": sorted(os.listdir("/sys/class/net")),
+    "ledger": sorted(os.listdir("/state")) if os.path.exists("/state") else [],
     "private": sorted(os.listdir("/private")) if os.path.exists("/private") else None,
     "tools": [tool for tool in ("pip", "uv", "gcc") if shutil.which(tool)],
 }))
@@ -57,6 +64,23 @@ for folder, folders, files in os.walk("/"):
     if folder == "/":
         folders[:] = [name for name in folders if name not in ("proc", "sys")]
     count += sum(own(name) is not None for name in folders + files)
+print(count)
+"""
+
+# Counts the files of the whole container that have a digest.
+SAME = """
+import hashlib, os, sys
+
+count = 0
+for folder, folders, files in os.walk("/"):
+    if folder == "/":
+        folders[:] = [name for name in folders if name not in ("proc", "sys", "dev")]
+    for name in files:
+        try:
+            with open(os.path.join(folder, name), "rb") as file:
+                count += hashlib.file_digest(file, "sha256").hexdigest() == sys.argv[1]
+        except OSError:
+            continue
 print(count)
 """
 
@@ -85,7 +109,9 @@ for _ in range(300 if asked["url"] else 0):
         break
     except OSError:
         time.sleep(1)
-first = socket.gethostbyname(socket.gethostname()).rsplit(".", 1)[0] + ".1"
+first = None
+if any(host == "first" for host, _ in asked["targets"]):
+    first = socket.gethostbyname(socket.gethostname()).rsplit(".", 1)[0] + ".1"
 targets = [[first if host == "first" else host, port] for host, port in asked["targets"]]
 print(json.dumps({
     "status": status,
@@ -188,7 +214,7 @@ def facts(stack: Stack, service: str) -> dict[str, Any]:
 
 
 def show_spent(stack: Stack) -> list[dict[str, Any]]:
-    done = stack("run", "--rm", "--no-deps", "-T", "client", "budget", "show", "--json")
+    done = stack("run", "--rm", "--no-deps", "-T", "keeper", "budget", "show", "--json")
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 

@@ -39,8 +39,8 @@ def mounts(service: str) -> dict[str, str]:
     found = {}
     for volume in SERVICES[service]["volumes"]:
         if isinstance(volume, str):
-            source, _, target = volume.rpartition(":")
-            found[target] = source
+            source, target = re.fullmatch(r"(.*):(/[^:]*(?::ro)?)", volume).groups()
+            found[target.removesuffix(":ro")] = source + (":ro" if target.endswith(":ro") else "")
         else:
             found[volume["target"]] = volume["source"] + (":ro" if volume.get("read_only") else "")
     return found
@@ -56,14 +56,52 @@ def default(text: str) -> str:
     return VARIABLE.sub(lambda match: match[2], text)
 
 
-def test_client_has_the_private_data_read_only():
-    assert mounts("client")["/private"] == "${PCEVOLVE_PRIVATE:-./docker/demo}:ro"
+KEEPERS = {"keeper": "client", "online-keeper": "online"}
+"""Each keeper's client."""
 
 
-@pytest.mark.parametrize("service", sorted(set(SERVICES) - {"client", "online"}))
-def test_nobody_else_has_the_private_data(service: str):
-    assert "PRIVATE" not in str(SERVICES[service])
-    assert "/private" not in str(SERVICES[service])
+@pytest.mark.parametrize("service", KEEPERS)
+def test_a_keeper_has_the_private_data_and_the_ledger_and_only_reads_data_and_runs(service: str):
+    assert mounts(service) == {
+        "/private": "${PCEVOLVE_PRIVATE:-./docker/demo}:ro",
+        "/runs": "${PCEVOLVE_RUNS:-./runs}:ro",
+        "/state": "ledger",
+        "/door": "door",
+    }
+
+
+@pytest.mark.parametrize("service", KEEPERS)
+def test_a_keeper_has_no_network(service: str):
+    its = SERVICES[service]
+    assert its["network_mode"] == "none"
+    assert not {"networks", "dns", "ports", "environment"} & set(its)
+
+
+@pytest.mark.parametrize("service", sorted(set(SERVICES) - set(KEEPERS)))
+def test_nobody_else_has_the_private_data_or_the_ledger(service: str):
+    for word in ("PRIVATE", "/private", "ledger", "/state"):
+        assert word not in str(SERVICES[service])
+
+
+@pytest.mark.parametrize(("keeper", "client"), KEEPERS.items())
+def test_keeper_and_client_share_runs_and_one_socket_file_and_nothing_else(keeper: str, client: str):
+    assert mounts(client) == {"/runs": "${PCEVOLVE_RUNS:-./runs}", "/door": "door:ro"}
+    assert "--socket=/door/keeper.sock" in SERVICES[keeper]["command"]
+    assert SERVICES[client]["command"] == ["run", "--keeper=/door/keeper.sock"]
+    assert SERVICES[client]["user"] == SERVICES[keeper]["user"]
+    others = set(SERVICES) - set(KEEPERS) - set(KEEPERS.values())
+    assert [name for name in others if "door" in str(SERVICES[name].get("volumes"))] == []
+
+
+def test_the_helper_sees_the_folder_of_runs_and_nothing_else():
+    assert mounts("folders") == {"/runs": "${PCEVOLVE_RUNS:-./runs}"}
+
+
+@pytest.mark.parametrize("service", KEEPERS)
+def test_no_option_that_another_method_refuses_is_always_given(service: str):
+    command = [default(word) for word in SERVICES[service]["command"]]
+    assert "--method=auto" in command
+    assert "--set=method.iterations=" in command
 
 
 def test_server_has_no_mount_but_models_read_only():
@@ -76,6 +114,7 @@ def test_both_sides_meet_on_the_internal_network_only():
         "api": {"wire"},
         "client": {"wire"},
         "folders": set(),
+        "keeper": set(),
     }
     assert direct.internal == {"wire": True}
 
@@ -88,15 +127,16 @@ def test_an_auditor_stands_between_them_on_two_internal_networks():
         "captures": set(),
         "client": {"wire"},
         "folders": set(),
+        "keeper": set(),
     }
     assert audited.internal == {"behind": True, "wire": True}
 
 
 def test_an_audited_client_calls_the_auditor_and_the_auditor_the_server():
     audited = Topology.of(TEXT, AUDITED).services
-    assert "--api=http://auditor:8000" in audited["client"].command
+    assert "--api=http://auditor:8000" in audited["keeper"].command
     assert "--mode=reverse:http://api:8000" in audited["auditor"].command
-    assert "--api=http://api:8000" in Topology.of(TEXT, {}).services["client"].command
+    assert "--api=http://api:8000" in Topology.of(TEXT, {}).services["keeper"].command
 
 
 def test_the_auditor_listens_towards_the_client_alone_and_is_no_router():
@@ -146,7 +186,9 @@ def test_every_container_is_confined(service: str):
 
 
 def test_all_but_the_helpers_are_ordinary_users_without_capabilities():
-    users = {name: default(SERVICES[name]["user"]).split(":") for name in ("api", "auditor", "client")}
+    users = {
+        name: default(SERVICES[name]["user"]).split(":") for name in ("api", "auditor", "client", "keeper")
+    }
     assert all(int(number) >= 1000 for pair in users.values() for number in pair)
     assert users["api"] != users["client"]
     assert {name: each["cap_add"] for name, each in SERVICES.items() if "cap_add" in each} == {
@@ -175,20 +217,19 @@ def test_no_engine_kills_a_server_that_is_still_within_its_own_deadline():
 
 
 def test_ledger_outlives_the_containers():
-    assert mounts("client")["/state"] == "ledger"
     assert "ledger" in COMPOSE["volumes"]
     assert any("PCEVOLVE_LEDGER=/state/ledger.sqlite" in line for line in instructions("client"))
 
 
-def test_client_refuses_to_run_where_the_ledgers_folder_is_no_mount():
+def test_keeper_refuses_to_run_where_the_ledgers_folder_is_no_mount():
     text = " ".join(instructions("client"))
     volume = re.search(r"PCEVOLVE_LEDGER_VOLUME=(\S+)", text)
     ledger = re.search(r"PCEVOLVE_LEDGER=(\S+)", text)
     assert volume is not None
     assert ledger is not None
-    assert volume[1] in mounts("client")
+    assert volume[1] in mounts("keeper")
     assert Path(ledger[1]).parent == Path(volume[1])
-    assert "LEDGER" not in str(SERVICES["client"]["environment"]), "nothing may turn it off"
+    assert "environment" not in SERVICES["keeper"], "nothing may turn it off"
     assert not [line for line in instructions("client") if line.startswith("VOLUME")], (
         "docker would make one and drop it"
     )
@@ -252,15 +293,21 @@ def test_the_auditor_is_installed_from_hashes_alone():
 @pytest.mark.parametrize("side", [*SIDES, "auditor"])
 def test_images_start_from_the_public_base_and_name_no_other_host(side: str):
     lines = instructions(side)
-    assert {line.split()[1] for line in lines if line.startswith("FROM")} - {"dependencies"} == {
-        "python:3.11-slim"
-    }
+    bases = {line.split()[1] for line in lines if line.startswith("FROM")} - {"dependencies"}
+    assert bases == {"${PYTHON_IMAGE}"}
     text = " ".join(lines)
     assert "://" not in text
     assert "index" not in text
-    # The one choice, which extras of our own are installed, names no place.
+    # The choices: which build of the base, by its digest, and which extras of our own, which name no place.
     choices = [line for line in lines if line.startswith(("ARG", "ADD"))]
-    assert choices == (["ARG EXTRAS="] if side == "server" else [])
+    assert choices == ["ARG PYTHON_IMAGE=python:3.11-slim", *(["ARG EXTRAS="] if side == "server" else [])]
+
+
+@pytest.mark.parametrize("service", [name for name, its in SERVICES.items() if "build" in its])
+def test_one_variable_names_the_base_of_every_image_by_its_digest(service: str):
+    base = "${PCEVOLVE_PYTHON_IMAGE:-python:3.11-slim}"
+    assert SERVICES[service]["build"]["args"] == {"PYTHON_IMAGE": base}
+    assert SERVICES["folders"]["image"] == base
 
 
 def test_nothing_is_sent_to_the_engine_but_sources_and_pins():
@@ -282,8 +329,9 @@ def test_nothing_is_sent_to_the_engine_but_sources_and_pins():
 
 def test_a_gate_stands_between_the_client_and_an_online_endpoint_and_listens_towards_the_client_alone():
     online = Topology.of(TEXT, {"COMPOSE_PROFILES": "online"})
-    assert {name: set(online.services[name].names) for name in ("online", "gate")} == {
+    assert {name: set(online.services[name].names) for name in ("online", "online-keeper", "gate")} == {
         "online": {"wire"},
+        "online-keeper": set(),
         "gate": {"outside", "wire"},
     }
     assert (online.internal["wire"], online.internal["outside"]) == (True, False)
@@ -292,7 +340,7 @@ def test_a_gate_stands_between_the_client_and_an_online_endpoint_and_listens_tow
     assert "--listen-host=front" in gate.command
     assert "insecure" not in " ".join(gate.command), "its certificate is verified"
     assert gate.sysctls == {"net.ipv4.ip_forward": "0"}
-    assert "--api=http://gate:8000" in online.services["online"].command
+    assert "--api=http://gate:8000" in online.services["online-keeper"].command
 
 
 @pytest.mark.parametrize(("limit", "code"), [("", 2), ("5", 0)])
@@ -314,7 +362,7 @@ def test_the_client_of_an_online_endpoint_asks_for_a_limit_of_cost_before_anythi
     assert found.stdout == ("run --domain=two words\n" if limit else "")
     assert limit or "set PCEVOLVE_MAX_COST" in found.stderr
     assert service["environment"]["MOST"] == "${PCEVOLVE_MAX_COST:-}"
-    assert "--set=provider.max_cost=${PCEVOLVE_MAX_COST:-}" in service["command"]
+    assert "--set=provider.max_cost=${PCEVOLVE_MAX_COST:-}" in SERVICES["online-keeper"]["command"]
 
 
 @pytest.fixture(scope="module")

@@ -53,7 +53,7 @@ def test_two_commands_make_what_one_makes(typed: Typed, reference: Path) -> None
     assert "privacy" in owners
     assert "error" not in owners + clients
     assert not {"ledger", "before"} & {line.split(" ")[0] for line in clients.splitlines()}
-    code, out, err = typed("audit", str(RUN))
+    code, out, err = typed("audit", str(RUN), "--allow-insecure")  # its noise has a seed, to compare it
     assert code == 0, out + err
     assert not (typed.folder / "door" / "keeper.sock").exists()
 

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -50,6 +51,9 @@ def carry_out_a_probe(*words: str) -> list[str]:
     sys.modules["pcevolve.cli.commands"] = commands
     sys.argv = ["pcevolve", *words]
     launcher.start_children = lambda: SimpleNamespace(pids=())  # type: ignore[assignment,return-value]
+    side: Any = SimpleNamespace(pids=(), doors=())
+    launcher.start_keepers_side = lambda: side  # type: ignore[assignment]
+    launcher.start_clients_side = lambda path: side  # type: ignore[assignment]
     entry.main()
     return said
 
@@ -60,6 +64,12 @@ def test_a_command_without_a_network_has_no_socket_no_program_and_no_child(comma
     free = ["done", "FileNotFoundError", "done"]
     expected = free if command in NETWORKED else ["PermissionError"] * 3
     assert in_a_process(lambda: carry_out_a_probe(command)) == expected
+
+
+@confines
+@pytest.mark.parametrize("words", [["run", "--keeper", "socket"], ["run", "--keeper=socket"]])
+def test_a_client_that_has_met_its_keeper_has_no_network_of_its_own(words: list[str]) -> None:
+    assert in_a_process(lambda: carry_out_a_probe(*words)) == ["PermissionError"] * 3
 
 
 @confines

@@ -46,7 +46,7 @@ def main() -> None:
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     try:
         if "door" in order["orders"]:  # the client is another command: it is let in while there are sockets
-            connection, order["orders"]["is_elsewhere"] = admit(order["orders"]["door"])
+            connection, order["orders"]["is_cut_off"] = admit(order["orders"]["door"])
             pipes.append(open_pipe(connection))
         door = [each for pipe in pipes for each in pipe.descriptors]
         if role != RUNNER:

@@ -35,7 +35,8 @@ def admit(path: str) -> tuple[int, bool]:
     """Wait for one client, and take the socket file away.
 
     Returns:
-        The connection, and whether the client is in another container: the kernel names no process here as its own.
+        The connection, and whether containers keep this process from the network: it has no interface but loopback, and
+        the client is none of the processes that the kernel knows here.
 
     Raises:
         DoorError: Another keeper waits there, or no file can be made.
@@ -50,8 +51,8 @@ def admit(path: str) -> tuple[int, bool]:
                 os.unlink(path)  # noqa: PTH108 - pathlib takes 10 ms to import
     except OSError as error:
         raise DoorError(f"{path}: {error.strerror or error}: give --socket a new file in a folder") from None
-    is_elsewhere = _is_elsewhere(connection)
-    return connection.detach(), is_elsewhere
+    is_apart = is_cut_off() and _is_elsewhere(connection)
+    return connection.detach(), is_apart
 
 
 def _is_elsewhere(connection: socket.socket) -> bool:

@@ -22,7 +22,7 @@ from pcevolve.errors import ClientError, ProtocolError, UsageError, make_told
 from pcevolve.keeper import protocol
 from pcevolve.keeper.door import GONE, refuse, serve
 from pcevolve.processes.confinement import Enforcement, find_enforcement
-from pcevolve.processes.doorway import is_contained, is_cut_off
+from pcevolve.processes.doorway import is_contained
 from pcevolve.processes.launcher import ClientsSide, KeepersSide
 from pcevolve.processes.pipe import GoneError, Pipe, PipeError
 from pcevolve.providers import dialect
@@ -219,7 +219,12 @@ class _DoorKeeper(Keeper):
         paid = list_paid_events(plan)
         facts = [
             Fact("method", f"{find_method(plan.method).summary}; {plan.model} at {plan.api}"),
-            Fact("privacy", Loss.of(plan, paid).say() if paid else "nothing is paid for"),
+            Fact(
+                "privacy",
+                f"{Loss.of(plan, paid).say()}, delta {plan.budget.delta:g}"
+                if paid
+                else "nothing is paid for",
+            ),
             Fact("confinement", state_confinement(plan)),
         ]
         self.audience.console.print(lay_out_facts(facts, self.audience.verbose))
@@ -274,7 +279,7 @@ def _welcome(
     welcome = Welcome(
         settings=run.settings.public(),
         resume=run.resume,
-        is_cut_off=is_cut_off() and orders["is_elsewhere"],
+        is_cut_off=orders["is_cut_off"],
         landlock=enforced.landlock if enforced.is_whole else 0,
     )
     try:
