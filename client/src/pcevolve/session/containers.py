@@ -1,37 +1,23 @@
 """A run of two commands, each in a container of its own: a keeper without network, and a client without private files.
 
 They share a socket file and the folder of runs, in which the keeper only reads. The messages are those between the
-processes of one command. The keeper has all options, and hands the client the public ones; each checks what keeps it
-apart from the other's side, and says so before anything private is read.
+processes of one command. The keeper has all options, and hands the client the public ones.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
-from contextlib import nullcontext, suppress
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
-from pydantic import BaseModel, ConfigDict, ValidationError
-
-from pcevolve.config.runner import PublicConfig
 from pcevolve.egress.address import require_key
 from pcevolve.encoders import has_torch
-from pcevolve.errors import ClientError, ProtocolError, UsageError, make_told
-from pcevolve.keeper import protocol
-from pcevolve.keeper.door import GONE, refuse, serve
-from pcevolve.processes.confinement import Enforcement, find_enforcement
+from pcevolve.errors import ClientError, ProtocolError, make_told
+from pcevolve.keeper.door import GONE
+from pcevolve.processes.confinement import find_enforcement
 from pcevolve.processes.doorway import is_contained
 from pcevolve.processes.launcher import ClientsSide, KeepersSide
-from pcevolve.processes.pipe import GoneError, Pipe, PipeError
-from pcevolve.providers import dialect
-from pcevolve.public.options import AS_KEYWORDS, spell_as
-from pcevolve.public.parts import Confinement
-from pcevolve.publish.loss import Loss
-from pcevolve.publish.promises import state_confinement
-from pcevolve.screen import Fact, lay_out_facts
-from pcevolve.selectors import find_method, list_paid_events
+from pcevolve.processes.pipe import GoneError
+from pcevolve.public.dialects import find_abilities
 from pcevolve.session.apart import (
     attend,
     claim,
@@ -42,64 +28,13 @@ from pcevolve.session.apart import (
     may_be_measured,
     order_judge,
     order_runner,
-    read_orders,
-    tell_owner,
 )
+from pcevolve.session.checked import CheckedRun
 from pcevolve.session.folder import RunFolder
-from pcevolve.session.keeper import Keeper
-from pcevolve.session.preflight import CheckedRun
+from pcevolve.session.meeting import Claim, Welcome, agree, receive, require_agreed, wait_for_word
 from pcevolve.session.progress import Audience
 
-KEEPER: Final = "pcevolve.session.containers:keep"
-CLIENT_GONE: Final = (
-    "the client ended in the middle of the run: what is paid for is in the ledger; to go on, begin both again"
-)
-Said = TypeVar("Said", "Welcome", "Claim")
-
-
-class Welcome(BaseModel):
-    """What the keeper says first: what the client may know of the run, and what keeps the keeper from the network.
-
-    Attributes:
-        is_cut_off: No interface but loopback is up, and the client is in another container, says the kernel.
-        landlock: Its version, if the kernel confines the keeper's process; else 0.
-    """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-    settings: PublicConfig
-    resume: bool
-    is_cut_off: bool
-    landlock: int
-
-
-class Claim(BaseModel):
-    """What the client answers: what keeps it from private files.
-
-    Attributes:
-        is_contained: It is in a container that has nothing of its machine but the runs and the socket's folder.
-        landlock: Its version, if the kernel will confine the process with the network; else 0.
-    """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-    is_contained: bool
-    landlock: int
-
-
-def agree(keeper: Welcome, client: Claim) -> Confinement | None:
-    """What keeps both sides apart, as far as each has checked its own."""
-    if keeper.is_cut_off and client.is_contained:
-        return Confinement(by="containers")
-    if keeper.landlock and client.landlock:
-        return Confinement(by="kernel", landlock=min(keeper.landlock, client.landlock))
-    return None
-
-
-def _require(confinement: Confinement | None, is_demanded: bool) -> None:
-    if is_demanded and confinement is None:
-        raise UsageError(
-            "confinement is required, and neither containers nor the kernel keep keeper and client apart: the keeper "
-            "must have no network, and the client no folder but the runs and the socket's; nothing was read or sent"
-        )
+KEEPER: Final = "pcevolve.session.keeping:keep_at_door"
 
 
 def keep_at_door(
@@ -140,13 +75,13 @@ def run_at_door(side: ClientsSide, audience: Audience, *, is_demanded: bool = Fa
     """
     is_over = False
     try:
-        welcome = _receive(side.door, "welcome", Welcome)
+        welcome = receive(side.door, "welcome", Welcome)
         settings = welcome.settings
         folder, key = RunFolder(settings.output.folder), settings.key()
-        require_key(key, dialect(settings.provider.dialect).scheme)
+        require_key(key, find_abilities(settings.provider.dialect).scheme)
         shared = [str(folder.root.absolute().parent), side.folder]
         claimed = Claim(is_contained=is_contained(shared), landlock=_find_landlock())
-        _require(agree(welcome, claimed), is_demanded)
+        require_agreed(agree(welcome, claimed), is_demanded)
         with claim(folder, welcome.resume):
             side.door.send("claim", claimed.model_dump_json())
             order_runner(side.runner, settings, key, audience)
@@ -155,7 +90,7 @@ def run_at_door(side: ClientsSide, audience: Audience, *, is_demanded: bool = Fa
             folder.forget_times()
         side.runner.end()
         # The keeper may have something to measure, and speaks when that is done.
-        _wait_for_word(side.door)
+        wait_for_word(side.door)
         is_over = True
         return found
     except GoneError:
@@ -170,122 +105,6 @@ def run_at_door(side: ClientsSide, audience: Audience, *, is_demanded: bool = Fa
         side.runner.end(kill=not is_over)
 
 
-def _wait_for_word(pipe: Pipe) -> None:
-    """Wait until the other says something, or ends."""
-    with suppress(PipeError):
-        pipe.receive()
-
-
-def _receive(pipe: Pipe, name: str, kind: type[Said]) -> Said:
-    try:
-        said, body = pipe.receive()
-        if said == name:
-            return kind.model_validate_json(body)
-    except GoneError:
-        raise ProtocolError(
-            "whoever is at the socket ended before the run began, or had another client: begin both again"
-        ) from None
-    except (PipeError, ValidationError):
-        pass
-    raise ProtocolError(f"whoever is at the socket sent what is no {name}: nothing was drawn")
-
-
 def _find_landlock() -> int:
     found = find_enforcement()
     return found.landlock if found.is_whole else 0
-
-
-# In the keeper's process.
-
-
-class _DoorKeeper(Keeper):
-    """A keeper that shows the owner what a run will cost, and tells who started it how far the run came."""
-
-    is_closed = False
-    figures: Mapping[str, Any] = {}
-    up: Pipe
-    audience: Audience
-
-    def begin(self, asked: protocol.Begin) -> protocol.Begun:
-        """See ``Begin``."""
-        begun = super().begin(asked)
-        self.up.send("begun")
-        return begun
-
-    def settle(self, said: protocol.Settle) -> protocol.Settled:
-        """See ``Settle``."""
-        settled = super().settle(said)
-        plan = settled.plan
-        paid = list_paid_events(plan)
-        facts = [
-            Fact("method", f"{find_method(plan.method).summary}; {plan.model} at {plan.api}"),
-            Fact(
-                "privacy",
-                f"{Loss.of(plan, paid).say()}, delta {plan.budget.delta:g}"
-                if paid
-                else "nothing is paid for",
-            ),
-            Fact("confinement", state_confinement(plan)),
-        ]
-        self.audience.console.print(lay_out_facts(facts, self.audience.verbose))
-        return settled
-
-    def finish(self, told: protocol.Finish) -> protocol.Done:
-        """See ``Finish``."""
-        self.figures = told.figures
-        return super().finish(told)
-
-    def close(self, asked: protocol.Close = protocol.Close()) -> None:  # noqa: B008 - frozen
-        """See ``Close``."""
-        super().close(asked)
-        self.is_closed = True
-
-
-def keep(orders: Mapping[str, Any], enforced: Enforcement, up: Pipe, across: Pipe) -> None:
-    """Be the keeper for the client behind ``across``, until both sides are over."""
-    run, audience = read_orders(orders)
-    refused: list[ClientError] = []
-
-    def tell(error: ClientError) -> None:
-        tell_owner(error)
-        refused.append(error)
-
-    with spell_as(AS_KEYWORDS) if orders["keywords"] else nullcontext():
-        try:
-            keeper = _welcome(run, audience, across, orders, enforced)
-            keeper.up, keeper.audience = up, audience
-            serve(keeper, across, tell)
-            if not keeper.is_closed and not refused:
-                tell(ProtocolError(CLIENT_GONE))
-        except ClientError as error:
-            tell(error)
-            refuse(across, error)
-    if refused:
-        told = {"kind": type(refused[0]).__name__, "lines": ["see above"], "is_told": True}
-        up.send("failed", json.dumps(told))
-        return
-    up.send("done", json.dumps({"summary": {**keeper.figures}}))
-    # Whoever started this closes its end when nothing is left to measure; the client goes first.
-    _wait_for_word(up)
-    with suppress(GoneError):
-        across.send("over")
-        _wait_for_word(across)
-
-
-def _welcome(
-    run: CheckedRun, audience: Audience, across: Pipe, orders: Mapping[str, Any], enforced: Enforcement
-) -> _DoorKeeper:
-    """Say what the client may know, hear what keeps it from private files, and read them."""
-    welcome = Welcome(
-        settings=run.settings.public(),
-        resume=run.resume,
-        is_cut_off=orders["is_cut_off"],
-        landlock=enforced.landlock if enforced.is_whole else 0,
-    )
-    try:
-        across.send("welcome", welcome.model_dump_json())
-    except GoneError:
-        raise ProtocolError(CLIENT_GONE) from None
-    confinement = agree(welcome, _receive(across, "claim", Claim))
-    _require(confinement, orders["is_demanded"])
-    return _DoorKeeper(run, audience, confinement)
