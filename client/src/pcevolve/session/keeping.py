@@ -24,7 +24,7 @@ from pcevolve.processes.pipe import GoneError, Pipe
 from pcevolve.public.figures import parse_epsilon
 from pcevolve.public.options import AS_KEYWORDS, spell_as
 from pcevolve.public.parts import Confinement
-from pcevolve.publish.loss import Loss
+from pcevolve.publish.loss import PrivacyLoss
 from pcevolve.publish.promises import state_confinement
 from pcevolve.screen import Fact, lay_out_facts
 from pcevolve.selectors import find_method, list_paid_events
@@ -100,7 +100,7 @@ class _DoorKeeper(Keeper):
             Fact("method", f"{find_method(plan.method).summary}; {plan.model} at {plan.api}"),
             Fact(
                 "privacy",
-                f"{Loss.of(plan, paid).say()}, delta {plan.budget.delta:g}"
+                f"{PrivacyLoss.of(plan, paid).say()}, delta {plan.budget.delta:g}"
                 if paid
                 else "nothing is paid for",
             ),

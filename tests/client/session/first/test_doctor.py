@@ -6,6 +6,7 @@ import pytest
 
 from pcevolve.config.config import RunConfig
 from pcevolve.processes.confinement import confine_keeper
+from pcevolve.session.first import doctor
 from pcevolve.session.first.doctor import examine
 from support.confined import KERNEL, confines, in_a_process
 from support.probing import run_without_torch
@@ -14,6 +15,18 @@ from support.probing import run_without_torch
 def describe_confinement() -> str:
     settings = RunConfig.of({"private": "digits", "domain": "anything", "out": "."})
     return next(each.found for each in examine(settings) if each.what == "confinement")
+
+
+@pytest.fixture(autouse=True)
+def networked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor, "is_cut_off", lambda: False)  # whatever the machine of the tests has
+
+
+def test_it_says_that_a_container_without_network_is_a_keepers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor, "is_cut_off", lambda: True)
+    assert describe_confinement().endswith(
+        "; by containers for pcevolve keeper: no interface but loopback is up here"
+    )
 
 
 @confines

@@ -21,6 +21,7 @@ from pcevolve.encoders.published import resolve
 from pcevolve.errors import ClientError
 from pcevolve.ledger.creation import locate_key, require_volume
 from pcevolve.processes.confinement import find_enforcement
+from pcevolve.processes.doorway import is_cut_off
 from pcevolve.providers import dialect
 from pcevolve.public.answers import has_succeeded
 from pcevolve.session.reaching import make_address
@@ -66,9 +67,13 @@ def examine(settings: RunConfig) -> Iterator[Diagnosis]:
 
 def _describe_confinement() -> str:
     enforced = find_enforcement()
+    contained = (
+        "; by containers for pcevolve keeper: no interface but loopback is up here" if is_cut_off() else ""
+    )
     if enforced.is_whole:
-        return str(enforced)
-    return f"{enforced}: Linux has both from 5.13 on, if they are switched on and a container leaves them"
+        return f"{enforced}{contained}"
+    advice = "Linux has both from 5.13 on, if they are switched on and a container leaves them"
+    return f"{enforced}: {advice}{contained}"
 
 
 def _gpu() -> Diagnosis:
