@@ -100,10 +100,3 @@ def test_a_keeper_whose_options_are_wrong_waits_for_nobody(typed: Typed) -> None
     code, _, said = typed("keeper", "--socket", "door/keeper.sock", *typed.words()[1:], "--shots", "none")
     assert code == 2
     assert "waiting" not in said
-
-
-def test_a_client_takes_no_options_of_a_run(typed: Typed) -> None:
-    keeper = begin(typed)
-    code, _, said = typed("run", "--keeper", "door/other.sock", "--help")
-    assert code == 0, said
-    assert end(*keeper)[0][0] == 0

@@ -13,6 +13,31 @@ def test_a_required_option_that_is_missing_is_told_in_a_line(command):
     assert told.said == "error: --private, --domain and --out must be given: --help says more"
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--private", "scans"),
+        ("--shots", "3"),
+        ("--resume", "run"),
+        ("--set", "provider.patience=0"),
+        ("--dashboard",),
+        ("--yes",),
+    ],
+)
+def test_a_client_of_a_keeper_takes_no_options_of_a_run(command, words):
+    told = command("run", "--keeper", "nowhere.sock", *words)
+    assert told.code == 2
+    assert told.said == (
+        "error: --keeper SOCKET goes with --verbose and --json alone: the keeper has all other options"
+    )
+
+
+def test_a_keeper_has_to_know_where_to_wait_and_for_what(command):
+    assert "--socket" in command("keeper", "--private", "scans").said
+    told = command("keeper", "--socket", "nowhere.sock", "--epsilon", "3")
+    assert told.said == "error: --private, --domain and --out must be given: --help says more"
+
+
 def test_demonstrations_of_images_and_of_texts_stand_beside_each_other(command, monkeypatch):
     begun = []
     monkeypatch.setattr(
