@@ -317,7 +317,7 @@ def test_a_recorded_request_that_is_sent_again_is_told(stage: Stage, run: Any):
 LEAKY = """
 from dataclasses import replace
 from pcevolve.egress.http_transport import HttpTransport
-from pcevolve.session.apart import run
+from pcevolve.session.running import run
 
 honest = HttpTransport.send
 

@@ -27,7 +27,7 @@ from pcevolve.public.parts import Confinement
 from pcevolve.publish.loss import PrivacyLoss
 from pcevolve.publish.promises import state_confinement
 from pcevolve.screen import Fact, lay_out_facts
-from pcevolve.selectors import find_method, list_paid_events
+from pcevolve.selectors import list_paid_events
 from pcevolve.session.checked import CheckedRun
 from pcevolve.session.folder import RunFolder
 from pcevolve.session.keeper import Keeper
@@ -96,14 +96,10 @@ class _DoorKeeper(Keeper):
         settled = super().settle(said)
         plan = settled.plan
         paid = list_paid_events(plan)
+        loss = f"{PrivacyLoss.of(plan, paid).say()}, delta {plan.budget.delta:g}"
         facts = [
-            Fact("method", f"{find_method(plan.method).summary}; {plan.model} at {plan.api}"),
-            Fact(
-                "privacy",
-                f"{PrivacyLoss.of(plan, paid).say()}, delta {plan.budget.delta:g}"
-                if paid
-                else "nothing is paid for",
-            ),
+            Fact("server", f"{plan.provider.model} at {plan.provider.api}"),
+            Fact("privacy", loss if paid else "nothing is paid for"),
             Fact("confinement", state_confinement(plan)),
         ]
         self.audience.console.print(lay_out_facts(facts, self.audience.verbose))

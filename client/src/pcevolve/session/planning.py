@@ -207,7 +207,9 @@ def keep_recorded(begun: PublicPlan | None, plan: PublicPlan, settings: RunConfi
     if begun is None:
         return plan
     # Another device may serve it by now; what is on record is what the API said first.
-    if begun.confinement is not None and plan.confinement is None:
+    if begun.confinement is not None and (
+        plan.confinement is None or plan.confinement.by != begun.confinement.by
+    ):
         raise UsageError(
             f"this run began confined, {begun.confinement.words}, and its card says so; here that is not enforced: go "
             "on with it where it is"
