@@ -57,17 +57,6 @@ Opening = Callable[[], Awaitable[Engine]]
 _Result = TypeVar("_Result")
 
 
-class Pulse:
-    """When a run last gave a sign of life, by ``time.monotonic``; none before its model is at hand."""
-
-    def __init__(self) -> None:
-        self.at: float | None = None
-
-    def beat(self) -> None:
-        """Give one; from any thread."""
-        self.at = time.monotonic()
-
-
 async def finish(
     work: asyncio.Future[_Result],
     give_up: Callable[[], object],
@@ -77,7 +66,7 @@ async def finish(
     """Return what ``work`` returns; when cancelled, ask it to give up and wait until it has.
 
     Args:
-        pulse: When it last gave a sign of life.
+        pulse: When it last gave a sign of life, by ``time.monotonic``; None before its model is at hand.
         stall_seconds: Without one, after which nobody waits any longer; 0: for ever.
 
     Raises:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 
-from pcevolve_server.engines import Opening, Pulse, finish
+from pcevolve_server.engines import Opening, finish
 from pcevolve_server.errors import EngineLostError
 from pcevolve_server.models import ModelCache, ModelDescription
 from pcevolve_server.work import Made, Work
@@ -63,10 +64,12 @@ class ThreadEngine:
         """
         if self.lost is not None:
             raise self.lost
-        given_up, pulse = threading.Event(), Pulse()
+        given_up = threading.Event()
+        pulse: float | None = None
 
         def is_cancelled() -> bool:
-            pulse.beat()
+            nonlocal pulse
+            pulse = time.monotonic()
             return given_up.is_set()
 
         def run() -> list[Made]:
@@ -74,7 +77,7 @@ class ThreadEngine:
 
         work = asyncio.get_running_loop().run_in_executor(self._executor, run)
         try:
-            return await finish(work, given_up.set, lambda: pulse.at, self._stall_seconds)
+            return await finish(work, given_up.set, lambda: pulse, self._stall_seconds)
         except EngineLostError as error:
             self.lost = error
             raise
