@@ -158,3 +158,20 @@ def test_nobody_listens_to_a_caller_who_was_answered():
         return answered.body, len(asyncio.all_tasks())
 
     assert asyncio.run(scenario()) == (b"{}", 1)
+
+
+@pytest.mark.parametrize("cut", [0, 3])
+def test_a_prompt_that_was_cut_is_told_in_the_log_and_in_a_header(caplog, cut):
+    async def scenario():
+        async def receive():
+            await asyncio.Event().wait()
+
+        async def work():
+            return Answer("{}", cut)
+
+        scope = {"type": "http", "headers": [], "state": {"request_id": "x"}}
+        return await answering.answer(Request(scope, receive), work)
+
+    headers = asyncio.run(scenario()).headers
+    logged = [vars(each)["cut_tokens"] for each in caplog.records if "longer than" in each.getMessage()]
+    assert (headers.get("X-Prompt-Tokens-Cut"), logged) == (("3", [3]) if cut else (None, []))

@@ -24,6 +24,9 @@ def test_a_wrong_field_is_named_from_the_body_on_and_eight_at_most(client):
     said = read_refusal(client.post(wire.TEXT_TO_IMAGE, json=many), 422, "invalid_request")
     assert said.count("Extra inputs") == 8
     assert said.endswith("; and 2 more")
+    named = {"prompt": "a", "x" * 100: 1}
+    said = read_refusal(client.post(wire.TEXT_TO_IMAGE, json=named), 422, "invalid_request")
+    assert said.partition(":")[0] == "x" * 64
     assert "body: " in read_refusal(client.post(wire.TEXT_TO_IMAGE, json=1), 422, "invalid_request")
 
 

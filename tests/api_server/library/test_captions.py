@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
+
 import pytest
 
-from pcevolve_server.library.captions import Captions
+from pcevolve_server.library.captions import Captions, describe
 from pcevolve_server.library.folder import list_images
+from pcevolve_shared import limits
 from support.collections import library
 
 
@@ -68,3 +71,23 @@ def test_a_table_that_describes_no_image_is_said_in_the_log(tmp_path, caplog):
     told = [each.getMessage().split(": ") for each in caplog.records if "describes no" in each.getMessage()]
     assert [each[1] for each in told] == ["manifest.csv", "metadata.csv"]
     assert told[0][2].endswith("of paths from its folder on")
+
+
+def test_licences_are_passed_on_from_files_of_the_folder_alone_and_from_their_beginning(tmp_path):
+    root = library(tmp_path / "tiles", images=1)
+    (tmp_path / "secret").write_text("SECRET")
+    (root / "LICENSE.txt").write_bytes(b"free\x00 for\nall" + b"x" * 5000)
+    (root / "Notice").symlink_to(tmp_path / "secret")
+    (root / "sources").mkdir()
+    (root / "COPYING").write_bytes(b"x" * (2**20 + 1))
+    (root / "copyright").write_bytes(b"c" * 2**20)
+    (root / "readme").write_text("no licence")
+    (root / "manifest.csv").write_text("file,licence\npainted tile/red/000.png,CC0\tx\n")
+    about = describe(root, Captions(list_images(root)), 3)
+    assert [each.name for each in about.licence_files] == ["LICENSE", "LICENSE.txt", "copyright"]
+    first = about.licence_files[1]
+    assert first.text.startswith("free for\nallx")
+    assert len(first.text) == limits.MAX_LICENCE_CHARS
+    assert first.sha256 == hashlib.sha256((root / "LICENSE.txt").read_bytes()).hexdigest()
+    assert [(each.name, each.images) for each in about.licences] == [("CC0 x", 1)]
+    assert about.images == 3
