@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from types import SimpleNamespace
 
+import h11
 import pytest
 
 from pcevolve_server import server
+from pcevolve_server.http.connections import _Lingering
 
 MIB = 2**20
 MOST_SECONDS = 20  # far above every limit that is set here, far below what an unlimited server would take
@@ -59,3 +63,27 @@ def test_a_peer_that_takes_its_answer_slowly_gets_all_of_it():
 def test_an_answers_body_does_not_wait_until_the_peer_has_confirmed_its_head():
     with connection() as (accepted, _):
         assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+
+
+@pytest.mark.parametrize(
+    ("state", "done"), [(h11.IDLE, ["close"]), (h11.SEND_BODY, ["write_eof", "resume_reading"])]
+)
+def test_a_connection_is_closed_at_once_unless_a_body_is_still_coming(state, done):
+    called = []
+
+    class Transport:
+        def is_closing(self):
+            return "close" in called
+
+        def __getattr__(self, name):
+            return lambda: called.append(name)
+
+    async def scenario():
+        lingering = _Lingering(Transport(), SimpleNamespace(their_state=state))
+        assert not lingering.is_closing()
+        lingering.close()
+        lingering.close()
+        return lingering.is_closing()
+
+    assert asyncio.run(scenario())
+    assert called == done

@@ -5,6 +5,7 @@ from PIL import Image
 
 from pcevolve_server.errors import GenerationError
 from pcevolve_server.library.collection import StoppedError
+from pcevolve_shared import limits
 from support.collections import library, pixels
 
 
@@ -44,3 +45,14 @@ def test_indexing_stops_when_the_server_does_and_goes_on_later(tmp_path, collect
         collect(root, stopping=lambda: True)
     _, seen = collect(root)
     assert seen == 18
+
+
+@pytest.mark.parametrize(("less", "images"), [(0, 3), (1, 2)])
+def test_a_file_may_be_as_long_as_an_image_may_and_no_longer(tmp_path, collect, monkeypatch, less, images):
+    root = library(tmp_path / "tiles", images=1)
+    longest = max(each.stat().st_size for each in root.rglob("*.png")) + 1
+    path = root / "painted tile" / "red" / "000.png"
+    path.write_bytes(path.read_bytes().ljust(longest, b"\0"))
+    monkeypatch.setattr(limits, "MAX_IMAGE_BYTES", longest - less)
+    found, _ = collect(root)
+    assert len(found.files) == images

@@ -42,3 +42,23 @@ def test_an_image_is_embedded_once_and_again_when_it_changes(tmp_path, collect):
     changed, seen = collect(root)
     assert [*changed.facts.codes[12]] != [*first.facts.codes[12]]
     assert seen == 1
+
+
+class GivenUpError(Exception):
+    pass
+
+
+def test_who_finds_another_at_work_waits_and_may_give_up(tmp_path):
+    one, other = FactStore(tmp_path, 4), FactStore(tmp_path, 4)
+    waited = []
+
+    def wait():
+        waited.append(True)
+        if len(waited) == 3:
+            raise GivenUpError
+
+    with one.alone(wait), pytest.raises(GivenUpError), other.alone(wait):
+        raise AssertionError("two at once")
+    assert len(waited) == 3
+    with other.alone(wait):
+        assert len(waited) == 3

@@ -3,6 +3,7 @@
 import numpy as np
 from PIL import Image
 
+from pcevolve_server.library.generator import LibraryGenerator
 from pcevolve_server.work import Recipe, Task
 from pcevolve_shared import images, wire
 from support.collections import library, pixels
@@ -71,3 +72,19 @@ def test_the_api_answers_as_it_does_for_any_model(root, loaded):
         assert images.decode(shown).size == (32, 16)
         refused = client.post(wire.TEXT_TO_IMAGE, json=ask_for | {"scheduler": "ddim"})
         assert refused.status_code == 422
+
+
+def test_as_many_of_the_nearest_are_looked_at_as_weigh_enough():
+    asked = []
+
+    class InOrder:
+        def nearest(self, code, count, among):
+            asked.append(count)
+            return np.arange(count)
+
+    drawing = LibraryGenerator(None, None, InOrder(), None)
+    among = np.ones(1000, bool)
+    assert len(drawing._rank(None, np.full(1000, 0.1), among, 20.0)) == 256
+    assert len(drawing._rank(None, np.full(1000, 0.1), among, 50.0)) == 1000
+    assert len(drawing._rank(None, np.full(1000, 0.01), among, 50.0)) == 1000
+    assert asked == [64, 256, 100, 400, 1000, 100, 400, 1000]
