@@ -94,7 +94,7 @@ def measure(world: str, seed: int, name: str, pictures: Path) -> dict[str, objec
     watch = Telling(generator) if develops else Watch()
     images, made = make_dataset(seed, plan, method, private, generator, watch)
     found = scores(trial, images, np.array([target for _, target in made]))
-    rounds = [sum(each.iteration == place for each, _ in made) for place in range(plan.iterations + 1)]
+    rounds = [sum(each.iteration == place for each, _ in made) for place in range(plan.method.iterations + 1)]
     about = {"world": world, "seed": seed, "schedule": name, "images": watch.images, "of_round": rounds}
     return {**about, "verdicts": found["verdicts"]}
 

@@ -171,7 +171,7 @@ def _run(
     generator, watch = LocalGenerator(plan, model(), shared), Watch()
     noise: Noise = SeededNoise(trial.seed) if trial.noise else NoNoise(trial.seed)
     evolved = ran(plan, method, private, generator, noise, watch)
-    return evolved, generator, {"images": watch.images, "iterations": plan.iterations}
+    return evolved, generator, {"images": watch.images, "iterations": plan.method.iterations}
 
 
 def ran(
@@ -241,16 +241,18 @@ def make_plan(
             "name": trial.encoder,
             "frame": frame_digest(trial.encoder, None) if method.centre_first else None,
         },
-        "method": method.name,
+        "method": {
+            "name": method.name,
+            "candidates": trial.candidates if rounds else first,
+            "initial": first,
+            "prototypes": method.prototypes_for(trial.candidates),
+            "iterations": iterations,
+            "strengths": method.schedule.over(iterations),
+            "pool": method.pool,
+            "keep": method.keep,
+            "appearance": trial.appearance or method.appearance_for(budget, scope),
+        },
         "labels": labels,
-        "candidates": trial.candidates if rounds else first,
-        "initial": first,
-        "prototypes": method.prototypes_for(trial.candidates),
-        "iterations": iterations,
-        "strengths": method.schedule.over(iterations),
-        "pool": method.pool,
-        "keep": method.keep,
-        "appearance": trial.appearance or method.appearance_for(budget, scope),
         "modality": modality or model_options(),
         "centre_first": bool(method.centre_first),
         "noise": "INSECURE-seeded",

@@ -124,7 +124,7 @@ class Setting:
     @cached_property
     def events(self) -> dict[int, tuple[Event, ...]]:
         """Effects of each round on the data, as the method's own calibration has it."""
-        scope = Scope(self.relation, self.rounds, len(LABELS), SHOTS, self.plan.candidates)
+        scope = Scope(self.relation, self.rounds, len(LABELS), SHOTS, self.plan.method.candidates)
         return self.parts.accesses(self.budget, scope, appearance="as-is")
 
     @property

@@ -96,7 +96,7 @@ class Populations:
 
     def pool(self, iteration: int) -> Pool:
         last = max(iteration - 1, 0)
-        shown = range(last + 1) if self.plan.pool == "all" else range(last, last + 1)
+        shown = range(last + 1) if self.plan.method.pool == "all" else range(last, last + 1)
         views: dict[str, tuple[Candidate, ...]] = {}
         for call in (call for t in shown for call in self.plan.lookaheads(t)):
             views[call.source or ""] = views.get(call.source or "", ()) + self._bring(call)
@@ -109,7 +109,7 @@ class Populations:
             last = [each for each in known if each.iteration == plan.releases[-1]][-1:]
             kept = {label: tuple(one for each in last for one in each.of(label)) for label in plan.labels}
         else:
-            kept = self._name([*plan.round(plan.iterations), *plan.extensions()])
+            kept = self._name([*plan.round(plan.method.iterations), *plan.extensions()])
         return cut_to_proportion(plan, known, kept)
 
     def _name(self, calls: Iterable[Call]) -> dict[str, tuple[Chosen, ...]]:

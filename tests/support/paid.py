@@ -59,7 +59,7 @@ class LastOne:
     def release(self, query: Query, pool: Pool) -> Receipt:
         """See ``Judge.release``."""
         plan = self.chooser.plan
-        planned = find_method(plan.method).plan_events(plan)
+        planned = find_method(plan.method.name).plan_events(plan)
         events = planned[query.iteration]
         if query.iteration == 0:
             return self.account.pay(query, events, lambda: Paid((), values=LOOK))
@@ -102,7 +102,7 @@ def last_one(chooser: Chooser, scene: SelectionInput, events: Events) -> Measure
 def make_paid_run(root: Path, plan: PublicPlan, provider: Transport | None = None) -> Path:
     """Carry out a whole run through the real parts."""
     run = SmallRun.open(root, plan, provider)
-    used = find_method(plan.method)
+    used = find_method(plan.method.name)
     if used.queries_data:
         chooser = Chooser(plan, encoder(), run.transcript.bodies.file, used.make_selector())
         run.judge = LastOne(chooser, run.account)

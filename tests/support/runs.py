@@ -29,11 +29,12 @@ from pcevolve.private.judge import UniformJudge
 from pcevolve.providers import dialect
 from pcevolve.public.calls import Call
 from pcevolve.public.canonical import drop_unused
-from pcevolve.public.fields import PlanEncoder, PlanFields, PlanPrivacy, PlanProvider
+from pcevolve.public.fields import PlanEncoder, PlanFields, PlanMethod, PlanPrivacy, PlanProvider
+from pcevolve.public.methods import METHOD_TABLE
 from pcevolve.public.modality import Images
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Candidate, Prototype, PublicEcho, Query, Receipt
-from pcevolve.public.settings import DataSettings, Section
+from pcevolve.public.settings import DataSettings, MethodSettings, Section
 from pcevolve.public.usefulness import Assessment
 from pcevolve.publish.dataset import publish, write_summary
 from pcevolve.publish.release import Release
@@ -50,7 +51,14 @@ OF_IMAGES = frozenset(Images.model_fields) - {"kind"}
 
 SECTIONS: dict[str, type[Section]] = {
     "data": DataSettings, "privacy": PlanPrivacy, "provider": PlanProvider, "encoder": PlanEncoder,
+    "method": PlanMethod,
 }  # fmt: skip
+
+
+PARAMETERS = {
+    name for each in METHOD_TABLE.values() for name in each.parameters.model_fields
+} - MethodSettings.model_fields.keys()
+"""Those of methods that not every method has."""
 
 
 class Silent:
@@ -100,6 +108,10 @@ def small_plan(**changes: object) -> PublicPlan:
     values |= {name: value for name, value in changes.items() if name not in OF_IMAGES}
     values.setdefault("weights", named_weights(str(values["encoder"]), None))
     nested = nest(values)
+    entry = METHOD_TABLE.get(nested["method"]["name"])
+    parameters = MethodSettings if entry is None else entry.parameters
+    for name in PARAMETERS - parameters.model_fields.keys():
+        nested["method"].pop(name, None)
     # As a run does: what means nothing with this method and these sizes is left out.
     return PublicPlan.model_validate(drop_unused(nested, PlanFields.model_validate(nested)))
 
@@ -114,13 +126,14 @@ def replace_settings(plan: PublicPlan, changes: Mapping[str, object]) -> PublicP
 
 
 def nest(values: Mapping[str, object]) -> dict[str, Any]:
-    """Values of a plan, each in the section that has it; an encoder may be given by its name."""
+    """Values of a plan, each in the section that has it; encoder and method may be given by their names."""
     nested: dict[str, Any] = {}
     for name, value in values.items():
-        if name == "encoder" and isinstance(value, str):
-            nested.setdefault("encoder", {})["name"] = value
+        if name in ("encoder", "method") and isinstance(value, str):
+            nested.setdefault(name, {})["name"] = value
             continue
         section = next((each for each, kind in SECTIONS.items() if name in kind.model_fields), None)
+        section = "method" if name in PARAMETERS else section
         (nested if section is None else nested.setdefault(section, {}))[name] = value
     return nested
 

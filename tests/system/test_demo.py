@@ -73,7 +73,7 @@ def test_it_asks_for_as_many_images_as_the_estimate_says(shown: Path):
 
 def test_its_control_may_be_as_poor_as_luck_makes_it_and_the_run_that_pays_may_not(shown: Path):
     plans = [RunReader.strict(each).require_plan() for each in (shown, shown.with_name("demo-random"))]
-    assert [plan.min_usable for plan in plans] == [0.25, 0.01]
+    assert [plan.method.min_usable for plan in plans] == [0.25, 0.01]
 
 
 def test_the_same_command_again_shows_what_is_there(shown: Path, monkeypatch: pytest.MonkeyPatch):

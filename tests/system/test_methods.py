@@ -92,7 +92,7 @@ def test_prompts_are_varied_where_no_image_goes_back(client: Client, tmp_path: P
         for choice in receipt["choices"]:
             place = plan["labels"].index(choice["label"])
             for parent, chosen in enumerate(choice["chosen"]):
-                first = parent * plan["candidates"] // plan["prototypes"]
+                first = parent * plan["method"]["candidates"] // plan["method"]["prototypes"]
                 slot = f"i{receipt['iteration']:03d}/c{place:03d}/n{first:06d}"
                 assert asked[slot]["prompt"] == _prompt_of(chosen["id"], plan, asked)
     report = (run / "report.html").read_text()

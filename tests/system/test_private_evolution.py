@@ -25,7 +25,7 @@ def test_the_degrees_that_cross_the_wire_are_the_paper_s(client: Client, tmp_pat
     )
     client.succeed(*without(options, "--iterations"), *asked)
     plan = RunReader.strict(out).require_plan()
-    assert (plan.strengths, plan.iterations) == (DEGREES, 13)
+    assert (plan.method.strengths, plan.method.iterations) == (DEGREES, 13)
     sent = [json.loads(each["body"]["text"]) for each in events(out) if each.get("method") == "POST"]
     strengths = [body["strength"] for body in sent if "strength" in body]
     assert tuple(dict.fromkeys(strengths)) == DEGREES

@@ -150,7 +150,7 @@ def _session(chosen: Baseline, components: Components, direct: Direct, options: 
         )
     else:
         plan = resolve_plan(components, _RUN_ID, FALLBACK_SIZE)
-    if plan.appearance != "as-is":
+    if plan.method.appearance != "as-is":
         raise UsageError("--appearance: baselines take images as they are: leave it out")
     plan = chosen.planned(plan)
     accesses = dict(enumerate(chosen.accesses(components.limits.run, components.scope), 1))

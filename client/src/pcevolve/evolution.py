@@ -156,7 +156,7 @@ class Lineage:
 
     def populations(self) -> tuple[Population, ...]:
         """Of every iteration that was asked for, the initial one first."""
-        rounds = (tuple(self.plan.round(iteration)) for iteration in range(self.plan.iterations + 1))
+        rounds = (tuple(self.plan.round(iteration)) for iteration in range(self.plan.method.iterations + 1))
         return tuple(
             self.population(calls) for calls in rounds if all(call.slot in self.answers for call in calls)
         )
@@ -178,8 +178,8 @@ class Lineage:
         """
         if iteration not in self.pools:
             *earlier, newest = self.populations()[: max(iteration, 1)]
-            if self.plan.pool != "all":
-                earlier = [self._survivors()] if self.plan.pool == "survivors" else []
+            if self.plan.method.pool != "all":
+                earlier = [self._survivors()] if self.plan.method.pool == "survivors" else []
             self.pools[iteration] = self._pool_of([*earlier, newest], self._views(max(iteration, 1)))
         return self.pools[iteration]
 
@@ -199,7 +199,7 @@ class Lineage:
         if due is None or self.find_end() is None:
             return due
         is_chosen = self.receipts[-1].iteration == plan.releases[-1]
-        return plan.releases[-1] if plan.selects and plan.pool == "all" and not is_chosen else None
+        return plan.releases[-1] if plan.selects and plan.method.pool == "all" and not is_chosen else None
 
     def find_end(self) -> Pool | None:
         """The candidates after which a run goes on no more, for they leave too little to choose; None while it goes on.
@@ -216,7 +216,7 @@ class Lineage:
 
     def list_missing(self, due: int | None) -> list[str]:
         """List slots of the calls that a release waits for, or the end of all rounds."""
-        rounds = range(self.plan.iterations + 1 if due is None else max(due, 1))
+        rounds = range(self.plan.method.iterations + 1 if due is None else max(due, 1))
         calls = ((*self.plan.round(each), *self.plan.lookaheads(each)) for each in rounds)
         return [call.slot for call in chain(*calls) if call.slot not in self.answers]
 
@@ -226,7 +226,7 @@ class Lineage:
         if plan.selects and self.receipts[-1].iteration == plan.releases[-1]:
             made = [self._survivors()]
         elif self.find_end() is not None:
-            made, most = [self._survivors(), last], plan.candidates
+            made, most = [self._survivors(), last], plan.method.candidates
         else:
             made = [last, self.population(plan.extensions())]
         whole = join_populations(plan.labels, made)
@@ -267,7 +267,7 @@ class _Evolution:
         self._populate(0)
         while (iteration := lineage.find_next()) is not None:
             self._release(iteration)
-            if 0 < iteration <= plan.iterations:
+            if 0 < iteration <= plan.method.iterations:
                 self._populate(iteration)
         ended = lineage.find_end()
         if ended is None and not plan.selects:

@@ -58,7 +58,7 @@ class LastOnes:
     def release(self, query: Query, pool: Pool) -> Receipt:
         """Pay nothing, for nothing private was looked at."""
         choices = tuple(
-            Choice(label, tuple(Chosen(each.id, each.digest) for each in made[-BEFORE.prototypes :]))
+            Choice(label, tuple(Chosen(each.id, each.digest) for each in made[-BEFORE.method.prototypes :]))
             for label, made in pool.candidates.items()
         )
         return self.account.pay(query, (Event("uniform"),), lambda: Paid(choices))

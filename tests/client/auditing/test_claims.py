@@ -30,27 +30,37 @@ from support.runs import Silent, small_plan
 OTHERS: dict[str, list[Any]] = {
     "run_id": ["f" * 32], "provider.seed": [8], "provider.api": ["http://127.0.0.1:8"],
     "provider.dialect": [*DIALECTS], "provider.model": ["other"],
-    "method": [*METHODS], "data.domain": ["cells"], "labels": [["cut", "fine"]], "words": [["a", "b"], ["x", "y"]],
+    "method.name": [*METHODS], "method.strength_start": [0.5], "method.strength_end": [0.5],
+    "method.secret_prior": [0.01], "method.secret_bound": [0.1], "method.secret_size": [3],
+    "data.domain": ["cells"], "labels": [["cut", "fine"]], "words": [["a", "b"], ["x", "y"]],
     "provider.prompt_template": ["{domain}, {label}"], "prompts": [PROMPTS, [[], []]],
     "provider.answered_by": ["other"],
-    "candidates": [12, 3], "initial": [6, 40], "prototypes": [1, 2, 3], "min_usable": [0.3], "lookahead": [0, 2],
-    "more": [0, 2], "pool": ["latest", "survivors", "all"], "keep": ["last", "selected"],
-    "appearance": ["as-is", "matched", "auto"], "centre_first": [True, False], "threshold": [0.5],
-    "threshold_end": [0.25], "votes": [3], "class_counts": [True, False], "cells": [2, 3, None], "tau": [5.0],
-    "selection": ["rank", "prob"], "variations": [1, 2, 3], "calibration": ["published", "tight"],
-    "iterations": [1, 3], "strengths": [[0.8, 0.5], [0.9], []], "vary_by": ["image", "prompt"],
-    "vary_with": ["own prompt", "template"], "provider.batch": [1, 33], "provider.at_once": [5],
+    "method.candidates": [12, 3], "method.initial": [6, 40], "method.prototypes": [1, 2, 3],
+    "method.min_usable": [0.3], "method.lookahead": [0, 2],
+    "method.more": [0, 2], "method.pool": ["latest", "survivors", "all"], "method.keep": ["last", "selected"],
+    "method.appearance": ["as-is", "matched", "auto"], "centre_first": [True, False],
+    "method.threshold": [0.5],
+    "method.threshold_end": [0.25], "method.votes": [3], "method.class_counts": [True, False],
+    "method.cells": [2, 3, None], "method.tau": [5.0],
+    "method.selection": ["rank", "prob"], "method.variations": [1, 2, 3],
+    "method.calibration": ["published", "tight"],
+    "method.iterations": [1, 3], "method.strengths": [[0.8, 0.5], [0.9], []], "method.vary_by": ["image",
+    "prompt"],
+    "method.vary_with": ["own prompt", "template"], "provider.batch": [1, 33], "provider.at_once": [5],
     "privacy.relation": ["add-remove"],
-    "unit": ["patient"], "data.unit_size": [4], "namespaced": [True], "data.shots": [11], "data.subsample": [10, 11],
+    "unit": ["patient"], "data.unit_size": [4], "namespaced": [True], "data.shots": [11],
+    "data.subsample": [10, 11],
     "data.window": ["0,255"], "privacy.epsilon": ["9", "20/2"], "privacy.delta": [0.0, 1e-6],
     "encoder.name": ["words", "bundled", "other", ""],
-    "encoder.frame": ["0" * 64, None], "encoder.weights": ["0" * 64, None], "provider.image_hosts": [["a.example"]],
+    "encoder.frame": ["0" * 64, None], "encoder.weights": ["0" * 64, None],
+    "provider.image_hosts": [["a.example"]],
     "noise": ["INSECURE-seeded"], "privacy.forget_insecure": [True],
     "earlier": [{"releases": 3, "events": [{"mechanism": "gaussian", "parameter": "17", "count": 1}]}],
     "start": [{"manifest": "5" * 64, "images": [["6" * 64], ["7" * 64]]}],
     "library": [{"images": 3}], "exact": ["no"], "confinement": [{"by": "containers"}], "licence": ["mit"],
     "secrecy": [{"prior": 0.001, "bound": 0.1, "most": 3}, None],
-    "modality.kind": ["image", "text"], "modality.negative_prompt": ["blur"], "modality.guidance": [3.0, None],
+    "modality.kind": ["image", "text"], "modality.negative_prompt": ["blur"],
+    "modality.guidance": [3.0, None],
     "modality.steps": [7, None], "modality.sampler": ["euler"], "modality.adapter": ["ip"],
     "modality.adapter_scale": [0.5], "modality.width": [24], "modality.height": [24],
     "modality.sized": [True, False], "modality.graded": [True, False], "modality.tokens": [41],
@@ -66,8 +76,8 @@ def with_value(plan: PublicPlan, name: str, value: object) -> PublicPlan:
     written = plan.model_dump(mode="json")
     part, _, key = name.rpartition(".")
     (written.setdefault(part, {}) if part else written)[key] = value
-    if name == "iterations":  # the other half of one statement
-        written["strengths"] = [0.8] * int(str(value)) if plan.strengths else []
+    if name == "method.iterations":  # the other half of one statement
+        written["method"]["strengths"] = [0.8] * int(str(value)) if plan.method.strengths else []
     return PublicPlan.model_validate_json(json.dumps(written))
 
 
@@ -119,15 +129,15 @@ def show(plan: PublicPlan) -> tuple[Any, ...]:
     if spoken is None or spoken.abilities.makes != plan.modality.kind or [*find_misstatements(spoken, plan)]:
         return ("refused",)
     try:
-        events = find_method(plan.method).plan_events(plan)
+        events = find_method(plan.method.name).plan_events(plan)
     except UsageError:
         return ("refused",)
     imagined = Imagined(plan)
     evolve(plan, imagined, imagined, Silent(), lambda digest: digest)
     opened = (plan.run_id, plan.provider.api, plan.provider.dialect, plan.provider.model)
     # What was measured has to be of so many cells, and in this frame.
-    measured = (plan.cells, plan.encoder.frame)
-    return (opened, events, tuple(map(repr, imagined.seen)), plan.appearance, measured)
+    measured = (plan.method.get("cells", None), plan.encoder.frame)
+    return (opened, events, tuple(map(repr, imagined.seen)), plan.method.appearance, measured)
 
 
 @cache
@@ -143,7 +153,7 @@ def is_at_hand(plan: PublicPlan) -> bool:
 def test_no_field_of_a_plan_is_a_free_word(method: str, spoken: str):
     plan = plan_of(method, spoken)
     assert show(plan) != ("refused",)
-    sections = ("data", "privacy", "provider", "encoder", "modality")
+    sections = ("data", "privacy", "method", "provider", "encoder", "modality")
     names = {*PublicPlan.model_fields} - {*sections}
     names |= {f"{each}.{name}" for each in sections for name in type(getattr(plan, each)).model_fields}
     assert names <= OTHERS.keys()
@@ -168,9 +178,9 @@ def test_no_field_of_a_plan_is_a_free_word(method: str, spoken: str):
 @pytest.mark.parametrize(
     ("changes", "fault"),
     [
-        ({"tau": 10.0}, "edited"),  # its default, spelled out
-        ({"tau": 3.7}, "damaged"),
-        ({"threshold": 0.123}, "damaged"),
+        ({"encoder": {"frame": None}}, "edited"),  # its default, spelled out
+        ({"method": {"tau": 3.7}}, "damaged"),
+        ({"method": {"threshold": 0.123}}, "damaged"),
         ({"data": {"unit_size": 1234}}, "damaged"),
         ({"encoder": {"name": "patient 17"}}, "damaged"),
         ({"earlier": {"releases": 17, "events": []}}, "damaged"),
@@ -191,7 +201,7 @@ def test_an_audit_lists_what_is_the_owner_s_word(tmp_path: Path):
     root = make_paid_run(tmp_path / "run", small_plan(licence="mit", min_usable=0.3))
     claims, due = (
         Audit.of(root).claims,
-        {"licence": "mit", "min_usable": 0.3, "data.shots": 10, "unit": "image"},
+        {"licence": "mit", "method.min_usable": 0.3, "data.shots": 10, "unit": "image"},
     )
     assert claims.items() >= due.items()
-    assert not claims.keys() & {"tau", "votes", "earlier", "data.unit_size"}
+    assert not claims.keys() & {"method.tau", "method.votes", "earlier", "data.unit_size"}

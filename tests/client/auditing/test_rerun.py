@@ -95,7 +95,7 @@ def private_images(labels: tuple[str, ...]) -> PrivateDataset:
 
 def make_judged_run(root: Path, plan: PublicPlan, provider: Transport | None = None) -> Path:
     """A whole run in which the private images choose."""
-    run, chosen = SmallRun.open(root, plan, provider), find_method(plan.method)
+    run, chosen = SmallRun.open(root, plan, provider), find_method(plan.method.name)
     eyes = encoder() if plan.encoder.name == BUNDLED else load_encoder(plan.encoder.name)
     chooser = Chooser(plan, eyes, run.transcript.bodies.file, chosen.make_selector())
     views = PrivateViews(private_images(plan.labels), eyes)
@@ -138,7 +138,7 @@ def test_a_receipt_that_brings_back_what_was_voted_out_is_found(tmp_path: Path):
 def test_a_plan_on_record_of_more_votes_than_its_method_pays_for_is_told(tmp_path: Path):
     root = make_judged_run(tmp_path, small_plan(method="pe-em", candidates=4, initial=4, shots=SHOTS))
 
-    edited("planned", lambda event: event["plan"].update(votes=2))(root)
+    edited("planned", lambda event: event["plan"]["method"].update(votes=2))(root)
     assert any("is damaged" in fault for fault in faults_of(root))
 
 

@@ -33,7 +33,10 @@ def test_a_whole_run_satisfies_the_documented_api_and_the_audit(world, tmp_path,
     evolved = run.finish()
     images = sum(call.count for call in run.plan.calls.values())
     assert len(api.server.asked) == len(run.plan.calls)
-    assert sum(len(each) for each in evolved.populations[-1].values()) * (run.plan.iterations + 1) == images
+    assert (
+        sum(len(each) for each in evolved.populations[-1].values()) * (run.plan.method.iterations + 1)
+        == images
+    )
     assert faults_of(tmp_path) == []
     bodies = list((tmp_path / "transcript" / "bodies").iterdir())
     outputs = {digest for call in run.plan.calls for digest in run.transcript.outputs(call)}

@@ -118,7 +118,7 @@ def test_rounds_may_be_larger_than_the_dataset_where_it_is_selected_from_them():
     calls = [call for call in plan.round(1) if call.label == plan.labels[0]]
     assert sum(call.count for call in calls) == 24
     assert [sum(call.count for call in calls if call.parent == parent) for parent in range(4)] == [6] * 4
-    assert plan.wanted(1) == plan.wanted(plan.iterations + 1) == 4
+    assert plan.wanted(1) == plan.wanted(plan.method.iterations + 1) == 4
     assert sum(call.count for call in plan.round(0)) == 4 * len(plan.labels)
     with pytest.raises(ValueError, match="need a dataset that is selected"):
         small_plan(candidates=4, variations=6, **own)

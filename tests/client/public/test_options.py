@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from pcevolve.config.config import RunConfig
 from pcevolve.public.declared import list_options
+from pcevolve.public.methods import METHOD_TABLE
 from pcevolve.public.modality import Images
 from pcevolve.public.options import AS_KEYWORDS, advise, say_missing, spell_as, spell_before, suggest
 from pcevolve.public.plan import PublicPlan
+from pcevolve.public.settings import MethodSettings
 
 
 def test_what_a_plan_embeds_of_a_run_is_public():
@@ -15,10 +17,10 @@ def test_what_a_plan_embeds_of_a_run_is_public():
         for section in ("data", "privacy", "provider")
         for name in PublicPlan.model_fields[section].annotation.model_fields
     }
-    repeated = {*PublicPlan.model_fields, *Images.model_fields}
-    shown = [
-        option for option in list_options(RunConfig) if option.path in embedded or option.name in repeated
-    ]
+    methods = [MethodSettings, *(each.parameters for each in METHOD_TABLE.values())]
+    embedded |= {f"method.{name}" for each in methods for name in each.model_fields}
+    asked = {*Images.model_fields}
+    shown = [option for option in list_options(RunConfig) if option.path in embedded or option.name in asked]
     assert {"candidates", "delta", "guidance", "image_hosts", "steps"} <= {option.name for option in shown}
     assert all(option.setting.public for option in shown)
 

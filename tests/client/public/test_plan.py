@@ -29,7 +29,7 @@ SECRETS = {
         ({"appearance": "auto"}, "say matched or as-is"),
         ({"labels": ("cut", "cut")}, "same name"),
         ({"labels": ("../x", "cut")}, "begins or ends with a blank or a dot"),
-        ({"strengths": (0.8,)}, "one per iteration"),
+        ({"strengths": (0.8,)}, "1 are given for 2 iterations"),
         ({"prompt_template": "an image"}, "is missing"),
         ({"candidates": 3, "prototypes": 2}, "multiple of"),
         ({"api": "http://u:p@host"}, "pattern"),

@@ -81,7 +81,7 @@ def test_only_a_run_that_draws_and_promises_something_says_what_the_folder_bears
 
 
 def top(plan: PublicPlan, images: int, form: Form | None) -> str:
-    return write_front_matter(plan, state_guarantee(plan, find_method(plan.method), ()), images, form)
+    return write_front_matter(plan, state_guarantee(plan, find_method(plan.method.name), ()), images, form)
 
 
 PROMISE = {"method": "random", "epsilon": 0.0, "delta": 0.0, "relation": "replace-one", "unit": "image"}

@@ -139,7 +139,7 @@ class Run:
         if parent is None:
             text = make_random(call.label, place)
         else:
-            each = self.plan.candidates * self.plan.variations // self.plan.prototypes
+            each = self.plan.method.candidates * self.plan.variations // self.plan.method.prototypes
             text = make_variation(self.texts[parent.digest], call.iteration, place % each)
         made = Candidate.received(call, index, parent and parent.id, text.encode())
         self.texts[made.digest] = text

@@ -11,7 +11,7 @@ import pytest
 
 import pcevolve
 from pcevolve.ledger.ledger import Ledger
-from pcevolve.public.fields import PlanEncoder, PlanProvider
+from pcevolve.public.fields import PlanEncoder, PlanMethod, PlanProvider
 from pcevolve.public.plan import PublicPlan
 from pcevolve.publish.source import KEPT
 from pcevolve.session.finished.evaluating import Question, evaluate
@@ -221,13 +221,11 @@ def test_texts_start_from_a_release_too(tmp_path):
 def test_what_a_plan_says_is_the_releases_or_the_new_runs_own():
     """A field that the promise of a release is about must not be forgotten."""
     own = (
-        *("run_id", "method", "candidates", "initial", "library", "exact", "licence", "start", "prompts"),
-        *("prototypes", "lookahead", "more", "pool", "keep", "appearance", "centre_first", "threshold"),
-        *("threshold_end", "votes", "class_counts", "cells", "tau", "selection", "variations", "calibration"),
-        *("iterations", "strengths", "vary_by", "vary_with", "encoder.frame", "confinement"),
-        *("provider.api", "provider.seed", "provider.batch", "provider.at_once"),
+        *("run_id", "library", "exact", "licence", "start", "prompts", "centre_first", "confinement"),
+        *("provider.api", "provider.seed", "provider.batch", "provider.at_once", "encoder.frame"),
+        *(f"method.{name}" for name in PlanMethod.model_fields if name != "min_usable"),
     )
-    parts = {"provider": PlanProvider, "encoder": PlanEncoder}
+    parts = {"provider": PlanProvider, "encoder": PlanEncoder, "method": PlanMethod}
     names = {f"{part}.{name}" for part, kind in parts.items() for name in kind.model_fields}
     assert {*PublicPlan.model_fields} - {*parts} | names == {*KEPT, *own}
 

@@ -22,7 +22,7 @@ PLAN = small_plan(method="pcevolve")
 def notes(mine: Account, plan: PublicPlan = PLAN, held: tuple[int, int] = (10, 10)) -> dict[str, Fact]:
     components = SimpleNamespace(
         data=SimpleNamespace(count_units_in=dict(zip(plan.labels, held, strict=True)).__getitem__),
-        method=find_method(plan.method),
+        method=find_method(plan.method.name),
         notes=(("window", "0 to 255"),),
     )
     return {each.title: each for each in note_private(components, plan, mine)}

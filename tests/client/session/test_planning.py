@@ -68,7 +68,7 @@ def test_an_api_nearby_has_two_requests_to_work_on_up_to_64_images_and_one_elsew
 def test_what_the_user_says_comes_before_it(planned):
     plan = planned(TURBO, steps=9, guidance=0, strength_start=0.9, strength_end=0.1)
     assert (plan.images.steps, plan.images.guidance) == (9, 0.0)
-    assert (plan.strengths[0], plan.strengths[-1]) == (0.9, 0.1)
+    assert (plan.method.strengths[0], plan.method.strengths[-1]) == (0.9, 0.1)
     assert planned(Advice(4, 8.0, 0.1, 0.9), guidance=0).images.guidance == 0.0
 
 
@@ -116,7 +116,7 @@ def test_an_option_that_means_nothing_in_a_plan_is_refused_by_the_name_that_is_t
 
 
 def test_defaults_and_what_equals_them_are_no_wishes(planned):
-    assert planned(None, method="t2i", iterations=None, encoder="auto", vary_by="image").method == "t2i"
+    assert planned(None, method="t2i", iterations=None, encoder="auto", vary_by="image").method.name == "t2i"
 
 
 def _announce(**recommended: object) -> bytes:

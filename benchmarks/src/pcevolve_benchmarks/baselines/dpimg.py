@@ -49,15 +49,19 @@ def _carry_out(session: Session) -> Made:
     """Noise the images, and have each varied."""
     plan = session.plan
     files = [png(pixels) for pixels in _add_noise(session)]
+    count = plan.method.prototypes
     chosen = [
-        Chosen(place_id(place // plan.prototypes, place % plan.prototypes), hashlib.sha256(file).hexdigest())
+        Chosen(
+            place_id(place // count, place % count),
+            hashlib.sha256(file).hexdigest(),
+        )
         for place, file in enumerate(files)
     ]
-    by_class = [chosen[start : start + plan.prototypes] for start in range(0, len(chosen), plan.prototypes)]
+    by_class = [chosen[start : start + count] for start in range(0, len(chosen), count)]
     choices = tuple(Choice(label, tuple(each)) for label, each in zip(plan.labels, by_class, strict=True))
     dataset: Population = dict.fromkeys(plan.labels, ())
     for call in plan.round(1):
-        place = plan.labels.index(call.label) * plan.prototypes + (call.parent or 0)
+        place = plan.labels.index(call.label) * count + (call.parent or 0)
         made = session.sender.make(call, files[place], chosen[place].id)
         dataset = {**dataset, call.label: (*dataset[call.label], *made)}
     return Made(dataset, (dataset,), (Round(1, choices, session.accesses[1]),))
@@ -70,7 +74,7 @@ def _add_noise(session: Session) -> Iterator[NDArray[np.uint8]]:
     (access,) = session.accesses[1]
     sensitivity = math.sqrt(width * height * 3) * histogram_sensitivity(plan.privacy.relation)
     sigma = deviation(Event("gaussian", access.parameter), sensitivity)
-    places = draw_places(data.targets, data.unit_of, len(plan.labels), plan.prototypes, noise, ROUND)
+    places = draw_places(data.targets, data.unit_of, len(plan.labels), plan.method.prototypes, noise, ROUND)
     for number, image in enumerate(places.ravel().tolist()):
         values = (
             np.full((height, width, 3), BLANK)

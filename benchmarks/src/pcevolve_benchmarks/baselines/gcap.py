@@ -68,10 +68,12 @@ def _captions(session: Session) -> Captions:
     plan, data = session.plan, session.components.data
     says = captioner(session.options.get("captioner"))
     places = draw_places(
-        data.targets, data.unit_of, len(plan.labels), plan.prototypes, session.components.noise, ROUND
+        data.targets, data.unit_of, len(plan.labels), plan.method.prototypes, session.components.noise, ROUND
     )
     return tuple(
-        _of_class(says.captions([data.items[place] for place in of_class if place >= 0]), plan.prototypes)
+        _of_class(
+            says.captions([data.items[place] for place in of_class if place >= 0]), plan.method.prototypes
+        )
         for of_class in places.tolist()
     )
 

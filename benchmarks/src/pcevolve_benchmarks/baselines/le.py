@@ -12,7 +12,9 @@ def _plan(plan: PublicPlan) -> PublicPlan:
     """A prompt of the grammar for each image, where nobody gives any."""
     if plan.prompts:
         return plan
-    return replan(plan, prompts=read_prompts(None, min(plan.initial, MOST), plan.data.domain, plan.labels))
+    return replan(
+        plan, prompts=read_prompts(None, min(plan.method.initial, MOST), plan.data.domain, plan.labels)
+    )
 
 
 BASELINE = Baseline(

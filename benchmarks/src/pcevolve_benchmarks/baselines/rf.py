@@ -86,11 +86,11 @@ def _fill(session: Session, private: PrivateEmbeddings, target: int, limit: floa
         far |= dict(
             zip([each.id for each in fresh], distance_to_others(points, private, target), strict=True)
         )
-        kept = keep_far(made, far, limit, plan.candidates)
-        if len(kept) == plan.candidates:
+        kept = keep_far(made, far, limit, plan.method.candidates)
+        if len(kept) == plan.method.candidates:
             return tuple(kept)
     farthest = sorted(made, key=lambda each: -far[each.id])
-    return tuple(farthest[: plan.candidates])
+    return tuple(farthest[: plan.method.candidates])
 
 
 BASELINE = Baseline(

@@ -172,7 +172,7 @@ def choose_sampling(session: Session) -> tuple[FloatArray, float]:
     held = [(each.places, each.budget) for each in sources.find_held(data) if each.places]
     found = sampling_rates(held, len(data), promise)
     exposed = {_expose(found[list(places)], promise) for places, _ in held}
-    return found, smallest_sigma(exposed, session.plan.iterations)
+    return found, smallest_sigma(exposed, session.plan.method.iterations)
 
 
 def sampling_rates(held: Sequence[tuple[Sequence[int], float]], texts: int, promise: Secrecy) -> FloatArray:

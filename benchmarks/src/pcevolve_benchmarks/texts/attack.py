@@ -64,7 +64,7 @@ def attack(plan: PublicPlan, releases: int = RELEASES, weaker: float = 1.0) -> A
     """
     if plan.secrecy is None or not plan.secure:
         return None
-    event = first_selection(find_method(plan.method).plan_events(plan))[-1]
+    event = first_selection(find_method(plan.method.name).plan_events(plan))[-1]
     budget, most = secret_budget(plan.secrecy.prior, plan.secrecy.bound), plan.secrecy.most
     share = secret_share(budget, most, float(event.value), plan.privacy.relation)
     holders = PrivateEmbeddings(
@@ -73,7 +73,7 @@ def attack(plan: PublicPlan, releases: int = RELEASES, weaker: float = 1.0) -> A
     scene = SelectionInput(
         ("a",), (np.array([[0.0], [1.0]]),), 1, plan.data.shots, 1, 1, 0, plan.privacy.relation
     )
-    selector = find_method(plan.method).make_selector()
+    selector = find_method(plan.method.name).make_selector()
     moved = float(most * holders.capped[0])
     sigma = float(event.value) * histogram_sensitivity(plan.privacy.relation) * weaker
     threshold = -moved - math.sqrt(2) * sigma * float(ndtri(PRIOR))

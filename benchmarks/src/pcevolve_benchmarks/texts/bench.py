@@ -173,7 +173,7 @@ def _evaluate(options: dict[str, Any], out: Path, data: dict[str, str]) -> Row:
             for name in ("test", "private")
         )
         labels, dataset = plan.labels, Labelled.released(out, plan.labels)
-        voter = plan.encoder.name if find_method(plan.method).queries_data else None
+        voter = plan.encoder.name if find_method(plan.method.name).queries_data else None
     else:
         read = texts.read_run(settings_of(options, out))
         if read.test is None:

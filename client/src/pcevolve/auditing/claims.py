@@ -13,22 +13,25 @@ from pcevolve.public.plan import PublicPlan
 from pcevolve.transcript import RunReader
 
 _CLAIMED: Final = (
-    *("run_id", "method", "licence", "words", "min_usable", "unit", "namespaced"),
+    *("run_id", "licence", "words", "unit", "namespaced"),
     *("provider.seed", "provider.answered_by", "provider.image_hosts", "provider.batch", "provider.at_once"),
     *("data.domain", "data.shots", "data.subsample", "data.unit_size", "data.window"),
     *("privacy.epsilon", "privacy.delta", "privacy.relation", "privacy.forget_insecure"),
-    *("noise", "earlier", "secrecy"),
-    *("confinement", "start", "threshold", "threshold_end", "votes", "tau", "selection"),
+    *("noise", "earlier", "secrecy", "method.name", "method.min_usable"),
+    *("confinement", "start"),
 )
+_PARAMETERS: Final = ("threshold", "threshold_end", "votes", "tau", "selection")
+"""Claims of the methods that have them."""
 
 
 def list_claims(plan: PublicPlan) -> dict[str, Any]:
     """Values of a plan that the record alone does not prove, by name, as they stand on record."""
     unused, written = {*list_unused(plan)}, plan.model_dump(mode="json")
     claimed: dict[str, Any] = {path: find_written(written, path) for path in _CLAIMED if path not in unused}
+    claimed |= {f"method.{name}": value for name, value in written["method"].items() if name in _PARAMETERS}
     if plan.modality.kind == "text":
         # They show as numbers of blanks, and short texts have few.
-        claimed["strengths"] = written["strengths"]
+        claimed["method.strengths"] = written["method"]["strengths"]
     if plan.modality.kind == "image" and not plan.images.sized:
         # The model's own, which the API may have told or the owner.
         claimed |= {f"modality.{name}": written["modality"][name] for name in ("width", "height")}

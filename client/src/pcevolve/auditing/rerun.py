@@ -42,7 +42,7 @@ def find_receipt_faults(receipt: Receipt, plan: PublicPlan) -> Iterator[str]:
     """Yield a receipt's own faults: it pays for what is planned, and says no more than a receipt may."""
     if (receipt.run_id, receipt.relation) != (plan.run_id, plan.privacy.relation):
         yield "for another run or relation"
-    if receipt.events != selectors.find_method(plan.method).plan_events(plan).get(receipt.iteration):
+    if receipt.events != selectors.find_method(plan.method.name).plan_events(plan).get(receipt.iteration):
         yield "not the planned price or mechanism"
     if not names_as_planned(receipt, plan):
         yield "names other classes or numbers of prototypes than the plan"
@@ -66,7 +66,7 @@ def _may_say(plan: PublicPlan, receipt: Receipt) -> bool:
     """True if the numbers of a receipt for prototypes are of those that the plan leaves open, in their number."""
     if plan.class_counts and receipt.iteration == 1:
         return len(receipt.values) == len(plan.labels) and all(map(math.isfinite, receipt.values))
-    settled = (AS_IS, MATCHED) if plan.appearance == "auto" else ((),)
+    settled = (AS_IS, MATCHED) if plan.method.appearance == "auto" else ((),)
     return str(receipt.values) in map(str, settled)  # -0.0 equals 0.0
 
 
@@ -158,7 +158,7 @@ class _RecordedReceipts:
         faults = [*find_receipt_faults(receipt, self.plan), *unknown]
         self.told.receipts.extend(f"{where}: {each}" for each in faults)
         # Of all rounds a last release selects whatever the newest brought.
-        ends = query.iteration > self.plan.iterations > 0 and self.plan.pool == "all"
+        ends = query.iteration > self.plan.method.iterations > 0 and self.plan.method.pool == "all"
         if not ends and (fault := self.usability.fault(pool)):
             self.told.unusable.append(f"{where}: {fault}")
         if unknown or not names_as_planned(receipt, self.plan):
@@ -246,9 +246,9 @@ class Selections:
     def _chooser(self) -> Chooser | None:
         """Chooses as the run did, with its encoder; None where no selector looked at embeddings."""
         plan = self.run.plan
-        if plan is None or not selectors.find_method(plan.method).queries_data:
+        if plan is None or not selectors.find_method(plan.method.name).queries_data:
             return None
-        selector = selectors.find_method(plan.method).make_selector()
+        selector = selectors.find_method(plan.method.name).make_selector()
         return Chooser(plan, self.load(plan), self.run.bodies.file, selector)
 
     def _derive(self, plan: PublicPlan, chooser: Chooser, receipts: list[Receipt]) -> Iterator[str]:

@@ -103,7 +103,7 @@ def find_control(root: Path, given: Path | None) -> Path | None:
     if given is None and not RunLayout(found).release.is_dir():
         return None
     plan, control = (RunReader.strict(each).require_plan() for each in (root, found))
-    if control.method == "random" and control.labels == plan.labels:
+    if control.method.name == "random" and control.labels == plan.labels:
         return found
     if given is None:
         return None

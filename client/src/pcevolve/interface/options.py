@@ -58,12 +58,12 @@ class RunOptions(TypedDict, total=False):
     strengths: Sequence[float]
     strength_start: float | None
     strength_end: float | None
-    threshold: float | None
+    threshold: float
     threshold_end: float | None
-    votes: int | None
-    selection: Literal["rank", "prob"] | None
+    votes: int
+    selection: Literal["rank", "prob"]
     variations: int | None
-    tau: float | None
+    tau: float
     class_counts: bool
     secret_prior: float | None
     secret_bound: float | None

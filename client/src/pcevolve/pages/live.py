@@ -136,7 +136,7 @@ def _under_way(run: RunReader, plan: PublicPlan) -> dict[str, object]:
         "run": run.layout.root.name,
         "host": urlsplit(plan.provider.api).netloc,
         "marks": list_marks(plan),
-        "iteration": min(iteration, plan.iterations),
+        "iteration": min(iteration, plan.method.iterations),
         "done": done,
         "total": sum(call.count for call in plan.calls.values()),
         # The meter is of what --epsilon limits; the words begin with what holds for everybody.

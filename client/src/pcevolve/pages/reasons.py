@@ -202,7 +202,7 @@ class TrafficTable:
         """Add up a finished run's attempts, by kind, in all, and by iteration."""
         reasons = Reasons.of(traffic)
         counts = Counts.by_kind(traffic.attempts, reasons.counts)
-        by_iteration = [Counts.of(group) for group in _by_iteration(traffic.attempts, plan.iterations)]
+        by_iteration = [Counts.of(group) for group in _by_iteration(traffic.attempts, plan.method.iterations)]
         return cls(
             kinds={kind: counts[kind] for kind in ALL_KINDS if kind in counts},
             total=reasons.counts(traffic.attempts),

@@ -175,7 +175,7 @@ def find_misstatements(dialect: Dialect, plan: PublicPlan) -> Iterator[str]:
     # What a user may leave out, and a strength: a model may take none that its dialect has.
     optional = ("negative_prompt", "sampler", "adapter")
     stated = always | {"strength": images.graded} | {name: bool(getattr(images, name)) for name in optional}
-    varies_images = plan.start is not None or (plan.iterations > 0 and not plan.varies_prompts)
+    varies_images = plan.start is not None or (plan.method.iterations > 0 and not plan.varies_prompts)
     if "strength" in asked and not images.graded and not varies_images:
         yield "the plan says that no strength is asked for, and nothing is varied for which one could be"
     for name, said in stated.items():

@@ -83,7 +83,9 @@ class PlanCalls(PlanFields):
     def opening(self) -> tuple[Call, ...]:
         """The first turns of a plan, until there are ``OPENING`` images of each class."""
         asked = accumulate(call.count for call in self._first_of_class(self.labels[0]))
-        turns = 1 + sum(1 for _ in takewhile(lambda images: images < min(OPENING, self.initial), asked))
+        turns = 1 + sum(
+            1 for _ in takewhile(lambda images: images < min(OPENING, self.method.initial), asked)
+        )
         return tuple(islice(self.round(0), turns * len(self.labels)))
 
     def _first_of_class(self, label: str) -> Iterator[Call]:
@@ -92,9 +94,9 @@ class PlanCalls(PlanFields):
     def _of_start(self, label: str, start: Start) -> Iterator[Call]:
         """A class's variations of a release, shared equally among its images, the first ones getting one more."""
         place = self.labels.index(label)
-        share, rest = divmod(self.candidates, len(start.images[place]))
+        share, rest = divmod(self.method.candidates, len(start.images[place]))
         stop = 0
-        for number in range(min(len(start.images[place]), self.candidates)):
+        for number in range(min(len(start.images[place]), self.method.candidates)):
             first, stop = stop, stop + share + (number < rest)
             for index, count in self._batches(first, stop, first < OPENING):
                 source = name_start(place, number)
@@ -117,10 +119,10 @@ class PlanCalls(PlanFields):
     def _parts(self, iteration: int) -> range | list[int]:
         """Return the first place of each prototype's (or prompt's) images in a class, and how many there are."""
         if iteration:
-            size = self.candidates * self.variations
-            return range(0, size + 1, size // self.prototypes)
+            size = self.method.candidates * self.variations
+            return range(0, size + 1, size // self.method.prototypes)
         wordings = max(self.wordings, 1)
-        return [-(-part * self.initial // wordings) for part in range(wordings + 1)]
+        return [-(-part * self.method.initial // wordings) for part in range(wordings + 1)]
 
     def _batches(self, first: int, stop: int, opens: bool = False) -> Iterator[tuple[int, int]]:
         """Index of each batch's first image, and how many it has; one that opens a run has few."""
@@ -131,13 +133,14 @@ class PlanCalls(PlanFields):
 
     def lookaheads(self, iteration: int) -> Iterator[Call]:
         """Lookahead on a population: ``lookahead`` variations of every candidate, in public order."""
-        if self.lookahead and iteration < self.iterations:
-            yield from self._echoes("look", iteration, self.lookahead, self._strength(iteration + 1))
+        if self.method.lookahead and iteration < self.method.iterations:
+            yield from self._echoes("look", iteration, self.method.lookahead, self._strength(iteration + 1))
 
     def extensions(self) -> Iterator[Call]:
         """More samples: ``more`` variations of every image of the last population, in public order."""
-        if self.more and self.iterations:
-            yield from self._echoes("extend", self.iterations, self.more, self._strength(self.iterations))
+        last = self.method.iterations
+        if self.method.more and last:
+            yield from self._echoes("extend", last, self.method.more, self._strength(last))
 
     def _echoes(
         self, purpose: Purpose, iteration: int, copies: int, strength: float | None
@@ -175,16 +178,16 @@ class PlanCalls(PlanFields):
         slot = f"{stage}/c{place:03d}/n{first:06d}"
         seed = self.public_seed(stage, place, first)
         own = purpose == "create" and self.prompts
-        wording = first * self.wordings // self.initial if own else None
+        wording = first * self.wordings // self.method.initial if own else None
         return Call(slot, purpose, iteration, label, first, count, seed, strength, parent, source, wording)
 
     def _strength(self, iteration: int) -> float | None:
         """Of a round's variations; None where the API is asked for none."""
-        return self.strengths[iteration - 1] if self.grades_variations else None
+        return self.method.strengths[iteration - 1] if self.grades_variations else None
 
     def _all_calls(self) -> Iterator[Call]:
         """Every call of the run, in sending order."""
-        for iteration in range(self.iterations + 1):
+        for iteration in range(self.method.iterations + 1):
             yield from self.round(iteration)
             yield from self.lookaheads(iteration)
         yield from self.extensions()

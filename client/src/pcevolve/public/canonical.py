@@ -11,22 +11,15 @@ from functools import reduce
 from typing import Any, Final
 
 from pcevolve.public.fields import PlanFields
-from pcevolve.public.methods import METHOD_TABLE
+from pcevolve.public.methods import METHOD_TABLE, SecretEvolution
 
 CONTROLS: Final = frozenset(name for name, entry in METHOD_TABLE.items() if entry.is_control)
 """Methods that never look at private data."""
-_PARAMETERS: Final = {
-    "threshold": "threshold",
-    "threshold_end": "threshold_end",
-    "votes": "votes",
-    "class_counts": "class_counts",
-    "cells": "cells",
-    "secrecy": "secret_prior",
-    "tau": "tau",
-    "selection": "selection",
-    "variations": "variations",
-}
-"""Fields that only some methods have, and the parameter by which a method declares each."""
+SAID_ELSEWHERE: Final = (
+    *("method.strength_start", "method.strength_end"),
+    *("method.secret_prior", "method.secret_bound", "method.secret_size"),
+)
+"""Options that a plan says in other fields: the strength of each iteration, and the promise about secrets."""
 _OF_PRIVATE_DATA: Final = (
     "encoder.name",
     "encoder.weights",
@@ -40,37 +33,38 @@ _OF_PRIVATE_DATA: Final = (
 
 def list_unused(plan: PlanFields) -> list[str]:
     """Paths of the values that mean nothing in a plan, which must have their defaults and are not written down."""
-    declared = METHOD_TABLE.get(plan.method)
-    own: Collection[str] = () if declared is None else declared.parameters.model_fields
-    unused = {name for name, parameter in _PARAMETERS.items() if parameter not in own}
-    if plan.start is not None:  # the promise is the release's, whose plan an audit compares
-        unused.discard("secrecy")
-    if plan.method in CONTROLS:
+    unused = {path for path in SAID_ELSEWHERE if hasattr(plan.method, path.removeprefix("method."))}
+    # That of a run that starts from a release is the release's, whose plan an audit compares.
+    if plan.start is None and not isinstance(plan.method, SecretEvolution):
+        unused.add("secrecy")
+    if plan.method.name in CONTROLS:
         unused |= {*_OF_PRIVATE_DATA}
     if plan.modality.kind == "text":
-        unused |= {"data.window", "appearance"}
+        unused |= {"data.window", "method.appearance"}
     if not plan.centre_first:
         unused.add("encoder.frame")
-    unused |= _list_idle(plan)
+    unused |= {f"method.{name}" for name in _list_idle(plan)}
+    if plan.prompts and (
+        not plan.method.iterations or plan.keeps_prompts
+    ):  # every call has a prompt of its own
+        unused.add("provider.prompt_template")
     return sorted(unused)
 
 
 def _list_idle(plan: PlanFields) -> set[str]:
     """Fields that the sizes of a plan, or its prompts, leave without a meaning."""
     idle: set[str] = set()
-    if not plan.iterations:
+    if not plan.method.iterations:
         idle |= {"lookahead", "more", "vary_by", "vary_with", "prototypes", "variations"}
-    if plan.iterations < 2:  # there is no way from the first to the last
+    if plan.method.iterations < 2:  # there is no way from the first to the last
         idle.add("threshold_end")
     if not plan.releases:
         idle |= {"threshold", "votes", "tau", "selection"}
-    if plan.iterations + plan.selects < 2:  # nothing is chosen from more than one generation
+    if plan.method.iterations + plan.selects < 2:  # nothing is chosen from more than one generation
         idle.add("pool")
-    if not plan.prompts or plan.vary_by != "image":
+    if not plan.prompts or plan.method.vary_by != "image":
         idle.add("vary_with")
-    if plan.prompts and (not plan.iterations or plan.keeps_prompts):  # every call has a prompt of its own
-        idle.add("provider.prompt_template")
-    return idle
+    return idle & type(plan.method).model_fields.keys()
 
 
 def drop_unused(values: Mapping[str, Any], drafted: PlanFields) -> dict[str, Any]:

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import math
+from collections.abc import Mapping
 from fractions import Fraction
-from typing import Annotated, Literal
+from functools import reduce
+from operator import or_
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, create_model
 
 from pcevolve.privacy import Budget
 from pcevolve.public import requests, settings
+from pcevolve.public.methods import METHOD_TABLE
 from pcevolve.public.modality import Images, Modality, Texts, images_of, texts_of
 from pcevolve.public.parts import Confinement, Exact, Library, PriorReleases, Secrecy, Start
 from pcevolve.public.words import (
@@ -57,6 +61,41 @@ class PlanEncoder(settings.Section):
     frame: settings.Digest | None = None
 
 
+class PlanMethod(settings.MethodSettings):
+    """How candidates are chosen and varied, settled; see ``AnyPlanMethod``."""
+
+    iterations: Annotated[int, Field(ge=0, le=settings.MOST_ITERATIONS)] = 20  # 0: text-to-image alone
+    initial: settings.Initial
+    prototypes: settings.Prototypes = 1
+    pool: settings.Pool = "latest"
+    keep: settings.Keep = "last"
+    appearance: settings.Appearance = "as-is"
+
+    def get(self, name: str, usual: Any) -> Any:  # noqa: ANN401 - as many types as there are parameters
+        """Return a parameter that some methods have; the usual value for others, and where nothing is said."""
+        value = getattr(self, name, None)
+        return usual if value is None else value
+
+
+if TYPE_CHECKING:
+    AnyPlanMethod: TypeAlias = PlanMethod
+else:
+    _OWN = {each.parameters for each in METHOD_TABLE.values()} - {settings.MethodSettings}
+    PARTS = {own: create_model(f"Plan{own.__name__}", __base__=(PlanMethod, own)) for own in _OWN}
+
+    def _tag(value: object) -> str:
+        name = value.get("name") if isinstance(value, Mapping) else value.name
+        entry = METHOD_TABLE.get(name)
+        return (settings.MethodSettings if entry is None else entry.parameters).__name__
+
+    AnyPlanMethod = Annotated[
+        reduce(or_, (Annotated[part, Tag(own.__name__)] for own, part in PARTS.items()))
+        | Annotated[PlanMethod, Tag(settings.MethodSettings.__name__)],
+        Discriminator(_tag),
+    ]
+    """A plan's method with the parameters that it has, and no others."""
+
+
 class PlanFields(BaseModel):
     """The fields of a plan, and what follows from one field at once; use ``PublicPlan``."""
 
@@ -65,40 +104,17 @@ class PlanFields(BaseModel):
     run_id: Annotated[str, Field(pattern=r"^[0-9a-f]{32}$")]
     data: settings.DataSettings
     privacy: PlanPrivacy
-    method: str
+    method: AnyPlanMethod
     provider: PlanProvider
     encoder: PlanEncoder = PlanEncoder()
     labels: Annotated[tuple[str, ...], Field(min_length=1, max_length=settings.MOST_CLASSES)]
     words: tuple[settings.Words, ...] = ()  # of each class, where prompts say something else than its label
     prompts: tuple[tuple[requests.Prompt, ...], ...] = ()  # of each class; none where the template is all
     modality: Modality
-    candidates: settings.Candidates = 100
-    initial: Annotated[int, Field(ge=1, le=settings.MOST_INITIAL)]
-    prototypes: settings.Prototypes = 1
-    min_usable: settings.MinUsable = 0.25
-    lookahead: settings.Lookahead = 0
-    more: settings.More = 0
-    pool: settings.Pool = "latest"
-    keep: settings.Keep = "last"
-    appearance: settings.Appearance = "as-is"
     centre_first: bool = False
-    threshold: settings.Threshold = 0.0
-    threshold_end: settings.ThresholdEnd | None = None
-    votes: settings.Votes = settings.VOTES
-    class_counts: settings.ClassCounts = False
-    cells: settings.Cells | None = None
-    tau: settings.Tau = settings.TAU
-    selection: settings.Selection = "rank"
-    variations: settings.Variations = 1
-    calibration: settings.Calibration = "tight"
-    iterations: Annotated[int, Field(ge=0, le=settings.MOST_ITERATIONS)] = 20  # 0: text-to-image alone
-    strengths: tuple[settings.Strength, ...]  # none where the API is asked for none
-    vary_by: settings.VaryBy = "image"
-    vary_with: settings.VaryWith = "own prompt"
     unit: str = "image"
     namespaced: bool = False  # the owner's claim that units of these names have no other data elsewhere
     noise: Literal["os-csprng", "INSECURE-seeded"] = "os-csprng"
-    forgets_insecure: bool = False
     earlier: PriorReleases = PriorReleases()
     library: Library | None = None
     exact: Annotated[Exact | None, Field(exclude_if=lambda said: said is None)] = (
@@ -145,30 +161,42 @@ class PlanFields(BaseModel):
 
         0 is the private images' appearance, 1..T are the prototypes of each round, T+1 is a dataset that is selected.
         """
-        first = 1 if self.appearance == "as-is" else 0
-        return tuple(range(first, self.iterations + 1 + self.selects))
+        first = 1 if self.method.appearance == "as-is" else 0
+        return tuple(range(first, self.method.iterations + 1 + self.selects))
+
+    @property
+    def variations(self) -> int:
+        """Variations in a round for each place in the dataset."""
+        return int(self.method.get("variations", 1))
+
+    @property
+    def class_counts(self) -> bool:
+        """True if noisy sizes of classes are released."""
+        return bool(self.method.get("class_counts", False))
 
     @property
     def selects(self) -> bool:
         """True if the dataset is what a last release keeps of all rounds."""
-        return self.keep == "selected"
+        return self.method.keep == "selected"
 
     def threshold_at(self, iteration: int) -> float:
         """H of an iteration: of the first, of the last, or on the straight line between."""
-        if self.threshold_end is None or self.iterations < 2:
-            return self.threshold
-        gone = min(max(iteration - 1, 0) / (self.iterations - 1), 1.0)
-        return self.threshold + gone * (self.threshold_end - self.threshold)
+        first: float = self.method.get("threshold", 0.0)
+        last: float = self.method.get("threshold_end", first)
+        if last == first or self.method.iterations < 2:
+            return first
+        gone = min(max(iteration - 1, 0) / (self.method.iterations - 1), 1.0)
+        return first + gone * (last - first)
 
     def wanted(self, iteration: int) -> int:
         """Return the number of candidates of each class that a release names."""
         if iteration == 0:
             return 0
-        return self.prototypes if iteration <= self.iterations else self.candidates
+        return self.method.prototypes if iteration <= self.method.iterations else self.method.candidates
 
     def count_needed(self, sent: int, fewest: int = FEWEST) -> int:
         """Return how many of a class's candidates must be usable and differ, of so many that were sent."""
-        return min(sent, max(fewest, math.ceil(Fraction(str(self.min_usable)) * sent)))
+        return min(sent, max(fewest, math.ceil(Fraction(str(self.method.min_usable)) * sent)))
 
     def prompt(self, label: str) -> str:
         """The public text prompt of a class: of all its images, or of its variations if it has ``prompts``."""
@@ -188,12 +216,12 @@ class PlanFields(BaseModel):
     @property
     def varies_prompts(self) -> bool:
         """True if variations are new images by a candidate's own prompt, so that no image is ever sent."""
-        return self.vary_by != "image"
+        return self.method.vary_by != "image"
 
     @property
     def keeps_prompts(self) -> bool:
         """True if what is varied is asked for with the prompt by which it was made, and not with the template."""
-        return self.varies_prompts or self.vary_with == "own prompt"
+        return self.varies_prompts or self.method.vary_with == "own prompt"
 
     @property
     def grades_variations(self) -> bool:

@@ -11,6 +11,8 @@ from typing import Final, Self
 from pydantic import model_validator
 
 from pcevolve.public.settings import (
+    TAU,
+    VOTES,
     Cells,
     ClassCounts,
     MethodSettings,
@@ -29,13 +31,13 @@ from pcevolve.public.settings import (
 class CountedVotes(MethodSettings):
     """Parameters of methods that count votes under Gaussian noise."""
 
-    threshold: Threshold | None = None
+    threshold: Threshold = 0.0
     threshold_end: ThresholdEnd | None = None
-    votes: Votes | None = None
+    votes: Votes = VOTES
 
     @model_validator(mode="after")
     def _end_has_a_beginning(self) -> Self:
-        if self.threshold_end is not None and self.threshold is None:
+        if self.threshold_end is not None and "threshold" not in self.model_fields_set:
             raise ValueError("threshold-end: it is where the threshold goes to: give both, or leave it out")
         return self
 
@@ -49,14 +51,14 @@ class PrivateEvolution(CountedVotes):
 class AugmentedEvolution(CountedVotes):
     """Parameters of Augmented Private Evolution."""
 
-    selection: Selection | None = None
+    selection: Selection = "rank"
     variations: Variations | None = None
 
 
 class Calibrated(MethodSettings):
     """Parameters of PCEvolve."""
 
-    tau: Tau | None = None
+    tau: Tau = TAU
 
 
 class SecretEvolution(MethodSettings):

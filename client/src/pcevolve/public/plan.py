@@ -34,12 +34,12 @@ def require_consistent(plan: PlanFields) -> None:
 
 def _of_variations(plan: PlanFields) -> Iterator[str]:
     """Yield faults of variations."""
-    if len(plan.strengths) != (plan.iterations if plan.grades_variations else 0):
+    if len(plan.method.strengths) != (plan.method.iterations if plan.grades_variations else 0):
         yield "strengths: one per iteration is needed, and none where the API is asked for none"
-    if plan.has_adapter and not plan.iterations and plan.start is None:
+    if plan.has_adapter and not plan.method.iterations and plan.start is None:
         yield "adapter: it needs rounds of variation, in which prototypes are the image prompts"
     if plan.varies_prompts and (plan.wordings < FEWEST_WORDINGS or plan.has_adapter):
-        yield f"vary-by: {plan.vary_by} needs provider.prompts, two at least for each class, and no provider.adapter"
+        yield f"vary-by: {plan.method.vary_by} needs provider.prompts, two at least for each class, and no adapter"
 
 
 def _of_counts(plan: PlanFields) -> Iterator[str]:
@@ -60,15 +60,15 @@ def _of_words(plan: PlanFields) -> Iterator[str]:
         yield "data.words: they are the same for all classes, so all would get the same prompt"
     if plan.prompts and {len(each) for each in plan.prompts} != {max(plan.wordings, 1)}:
         yield "prompts: every class needs as many as every other, and one at least"
-    if plan.prompts and (len(plan.prompts) != len(plan.labels) or plan.wordings > plan.initial):
+    if plan.prompts and (len(plan.prompts) != len(plan.labels) or plan.wordings > plan.method.initial):
         yield "prompts: each class needs some, and none of them more than its first images"
 
 
 def _of_looks(plan: PlanFields) -> Iterator[str]:
     """Yield faults of the looks of released images."""
-    if plan.modality.refuses_looks and plan.appearance != "as-is":
+    if plan.modality.refuses_looks and plan.method.appearance != "as-is":
         yield plan.modality.refuses_looks
-    if plan.appearance == "auto" and plan.keep != "selected":
+    if plan.method.appearance == "auto" and plan.method.keep != "selected":
         yield (
             "appearance: auto is settled when the dataset is selected from all rounds, as dp-means does: say "
             "matched or as-is"
@@ -87,24 +87,39 @@ def _of_sizes(plan: PlanFields) -> Iterator[str]:
         )
     if plan.namespaced and plan.unit == plan.modality.kind:
         yield "data.unit_namespace: single images and texts have no names"
-    if not (plan.iterations or plan.selects or plan.start) and plan.candidates != plan.initial:
+    if (
+        not (plan.method.iterations or plan.selects or plan.start)
+        and plan.method.candidates != plan.method.initial
+    ):
         yield "candidates: without rounds the first images are the dataset, so there are as many"
-    if plan.candidates % plan.prototypes:
+    if plan.method.candidates % plan.method.prototypes:
         yield "candidates: must be a multiple of the prototypes per class"
-    if plan.variations > 1 and plan.keep != "selected":
+    if plan.variations > 1 and plan.method.keep != "selected":
         yield "variations: rounds larger than the dataset need a dataset that is selected from them"
-    if plan.keep == "selected" and plan.more:
+    if plan.method.keep == "selected" and plan.method.more:
         yield "more: a dataset that is selected from all rounds cannot be extended"
 
 
 def _of_start(plan: PlanFields) -> Iterator[str]:
     """Yield faults of a run that starts from a release: it varies all of it once, and chooses nothing."""
-    if (plan.method == FROM_RELEASE) != (plan.start is not None):
+    if (plan.method.name == FROM_RELEASE) != (plan.start is not None):
         yield f"start: a run that starts from a release is of method {FROM_RELEASE}, and no other is"
     if plan.start is None:
         return
-    rounds = plan.iterations or plan.lookahead or plan.more or plan.releases or plan.varies_prompts
-    if rounds or plan.selects or plan.initial != plan.candidates or plan.prompts or plan.class_counts:
+    rounds = (
+        plan.method.iterations
+        or plan.method.lookahead
+        or plan.method.more
+        or plan.releases
+        or plan.varies_prompts
+    )
+    if (
+        rounds
+        or plan.selects
+        or plan.method.initial != plan.method.candidates
+        or plan.prompts
+        or plan.class_counts
+    ):
         yield "start: a run that starts from a release has no rounds, releases and prompts of its own"
     if len(plan.start.images) != len(plan.labels):
         yield "start: every class needs an image of the release that the run starts from"

@@ -67,7 +67,7 @@ def list_start(plan: PublicPlan) -> dict[str, tuple[Candidate, ...]]:
 
 def count_rounds(plan: PublicPlan, released: Iterable[int]) -> int:
     """Count the rounds of variation that a run made, which may be fewer than planned, by its receipts' iterations."""
-    return max((each for each in released if each <= plan.iterations), default=0)
+    return max((each for each in released if each <= plan.method.iterations), default=0)
 
 
 @dataclass(frozen=True)

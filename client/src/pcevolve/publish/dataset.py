@@ -75,10 +75,10 @@ def _write_images(
 
 def summarise(run: RunReader, plan: PublicPlan, released: int) -> dict[str, Any]:
     """Summarise what a run was, promised and sent."""
-    promised = state_guarantee(plan, find_method(plan.method), run.receipts)
+    promised = state_guarantee(plan, find_method(plan.method.name), run.receipts)
     sent = Counts.of(run.traffic.attempts)
     return {
-        "method": plan.method,
+        "method": plan.method.name,
         **plan.modality.in_summary,
         "marks": list_marks(plan),
         **promised.model_dump(

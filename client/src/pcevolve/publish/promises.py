@@ -117,15 +117,16 @@ def _describe_choice(plan: PublicPlan, receipts: Sequence[Receipt], files: Seque
     """Say which candidates the dataset is, and why a run ended before its plan did."""
     done = count_rounds(plan, (each.iteration for each in receipts))
     short = (
-        f"; {done} of {plan.iterations} rounds were made, for then {TOO_LITTLE}"
-        if done < plan.iterations
+        f"; {done} of {plan.method.iterations} rounds were made, for then {TOO_LITTLE}"
+        if done < plan.method.iterations
         else ""
     )
     if plan.selects and receipts[-1].iteration == plan.releases[-1]:
         return f"selected from all rounds by what was released{short}"
     if receipts and receipts[-1].is_among(each.candidate for each in files):
         return f"what the last release chose, and variations of it{short or f'; of these {TOO_LITTLE}'}"
-    return "the last round" + (f" and {plan.more} more variations of each of its images" if plan.more else "")
+    more = plan.method.more
+    return "the last round" + (f" and {more} more variations of each of its images" if more else "")
 
 
 TOO_LITTLE = "the API sent too little that can be used and differs"
@@ -133,7 +134,7 @@ TOO_LITTLE = "the API sent too little that can be used and differs"
 
 def say_shortfall(plan: PublicPlan, files: int) -> str:
     """Say that a dataset is smaller than planned, where no released class counts made it so; empty where it is not."""
-    planned = plan.candidates * (1 + plan.more) * len(plan.labels)
+    planned = plan.method.candidates * (1 + plan.method.more) * len(plan.labels)
     if plan.class_counts or files >= planned:
         return ""
     return f"{planned} were planned: what repeats another one or cannot be used is left out"
@@ -147,7 +148,7 @@ def _describe_start(plan: PublicPlan, start: Start) -> str:
 
 def _degree(plan: PublicPlan) -> str:
     """Say whose choice it was how different a variation is, where nobody asked for it."""
-    own = plan.iterations and not plan.varies_prompts and not plan.modality.graded
+    own = plan.method.iterations and not plan.varies_prompts and not plan.modality.graded
     return f"; images were varied {OWN_DEGREE}, for it takes no strength" if own else ""
 
 
@@ -166,7 +167,7 @@ def _appearance(plan: PublicPlan, given: Appearance | None) -> str:
         "; tone, colour, sharpness and place were matched to six numbers that were released with the rest"
     )
     nearer = "which lies nearer to what was released about the classes"
-    if plan.appearance == "auto":
+    if plan.method.appearance == "auto":
         return f"{matched}, {nearer}" if given else f"; its images look as they came, {nearer}"
     return matched if given else ""
 
@@ -180,9 +181,9 @@ def list_assumptions(plan: PublicPlan) -> list[str]:
         f"domain words: {plan.data.domain}",
         f"nominal shots per class: {plan.data.shots}",
         *_subsample(plan),
-        f"candidates per class: {plan.candidates}; iterations: {plan.iterations}"
+        f"candidates per class: {plan.method.candidates}; iterations: {plan.method.iterations}"
         if plan.start is None
-        else f"that a release was varied, for {plan.candidates} per class, and what that release assumes",
+        else f"that a release was varied, for {plan.method.candidates} per class, and what that release assumes",
         *_encoder(plan),
         *([_frame(plan)] if plan.encoder.frame else []),
     ]

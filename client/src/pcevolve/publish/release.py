@@ -67,7 +67,7 @@ class Release:
         plan = run.require_plan()
         return cls(
             plan,
-            find_method(plan.method),
+            find_method(plan.method.name),
             population,
             run.receipts,
             run.head,
@@ -140,7 +140,7 @@ def make_classifier(
         raise TranscriptError(
             "what was measured is no release of class means, so there is no classifier"
         ) from None
-    if plan.appearance == "matched":
+    if plan.method.appearance == "matched":
         first = next(each for each in receipts if not each.iteration)
         kept["appearance"] = Appearance.released(first.values).vector
     # Contiguous, or safetensors would write a view's whole base.
@@ -171,7 +171,7 @@ def collect_facts(plan: PublicPlan, promised: Guarantee) -> dict[str, Any]:
     """Return a card's facts for programs: method, ε, δ, neighbour relation and unit, as the manifest has them."""
     drawn = {} if promised.epsilon_drawn is None else {"epsilon_drawn": promised.epsilon_drawn}
     return {
-        "method": plan.method,
+        "method": plan.method.name,
         "epsilon": promised.epsilon_spent,
         **drawn,
         "delta": promised.delta,
@@ -269,7 +269,9 @@ def _classifier(plan: PublicPlan) -> str:
         if plan.encoder.frame
         else candidates
     )
-    given = ", of images that were given the released appearance" if plan.appearance == "matched" else ""
+    given = (
+        ", of images that were given the released appearance" if plan.method.appearance == "matched" else ""
+    )
     kind, one = plan.modality.kind, reword_for("an image", plan.modality.kind)
     covered = "the epsilon above covers it" if plan.secure else "there is no guarantee for it either"
     return (

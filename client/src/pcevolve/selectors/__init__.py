@@ -75,7 +75,7 @@ def find_method(name: str) -> Method:
 
 def list_paid_events(plan: PublicPlan) -> tuple[Event, ...]:
     """Return the events of a whole plan on the private data."""
-    events = find_method(plan.method).plan_events(plan)
+    events = find_method(plan.method.name).plan_events(plan)
     return tuple(event for each in events.values() for event in each if not event.free)
 
 

@@ -25,6 +25,7 @@ from pcevolve.modality.images.appearance import AS_IS, MATCHED, Appearance, aver
 from pcevolve.public.calls import Call
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Candidate, Choice, Chosen, Receipt
+from pcevolve.public.settings import TAU, VOTES
 from pcevolve.selectors import Measurement, SelectionInput, Selector
 from pcevolve.selectors.means import distance_to_released_means
 
@@ -41,7 +42,7 @@ def choose_renditions(plan: PublicPlan, appearance: Receipt | None) -> tuple[Ren
     if appearance is None:
         return (None,)
     released = Appearance.released(appearance.values)
-    return (None, released) if plan.appearance == "auto" else (released,)
+    return (None, released) if plan.method.appearance == "auto" else (released,)
 
 
 TOGETHER = 64
@@ -80,7 +81,7 @@ class Chooser:
             if (known, seen) == (iteration, wanted) and shown is pool:
                 return scenes
         # Where earlier candidates cannot be chosen any more, their embeddings would only fill memory.
-        if self.plan.pool != "all":
+        if self.plan.method.pool != "all":
             self._forget_others(pool)
         self._shown[:] = wanted
         made = tuple(self._scene(iteration, pool, rendition) for rendition in wanted)
@@ -90,15 +91,15 @@ class Chooser:
     def receive(self, call: Call, made: Sequence[Candidate]) -> None:
         """Embed and measure what a call brought, if the next release compares it, so that it finds that done."""
         plan = self.plan
-        compared = call.iteration < plan.iterations or plan.selects
-        by_views = plan.lookahead > 0 and call.iteration < plan.iterations
+        compared = call.iteration < plan.method.iterations or plan.selects
+        by_views = plan.method.lookahead > 0 and call.iteration < plan.method.iterations
         if not compared or call.purpose not in (("look",) if by_views else ("create", "vary")):
             return
         if 0 in plan.releases and not call.iteration:
             for each in made:
                 self._appearance(each.digest)
         # Before the appearance is released, only ``auto`` says that candidates will also be judged as they came.
-        settled = 0 not in plan.releases or plan.appearance == "auto"
+        settled = 0 not in plan.releases or plan.method.appearance == "auto"
         for rendition in self._shown or ([None] if settled else []):
             self._look([each.digest for each in made], rendition)
 
@@ -171,15 +172,15 @@ class Chooser:
             wanted=plan.wanted(iteration),
             shots=plan.data.shots,
             iteration=iteration,
-            iterations=plan.iterations,
+            iterations=plan.method.iterations,
             seed=plan.public_seed("pick", iteration),
             relation=plan.privacy.relation,
             threshold=plan.threshold_at(iteration),
-            votes=plan.votes,
-            tau=plan.tau,
-            cells=plan.cells,
-            first=plan.initial,
-            drawn=plan.selection == "prob",
+            votes=plan.method.get("votes", VOTES),
+            tau=plan.method.get("tau", TAU),
+            cells=plan.method.get("cells", None),
+            first=plan.method.initial,
+            drawn=plan.method.get("selection", "rank") == "prob",
             public=self._public,
         )
 

@@ -246,8 +246,8 @@ class Method:
         paid = self.accesses(
             plan.budget,
             scope_of(plan),
-            plan.calibration,
-            plan.appearance,
+            plan.method.calibration,
+            plan.method.appearance,
             centre_first=plan.centre_first,
             class_counts=plan.class_counts,
         )
@@ -269,7 +269,11 @@ class Method:
 
     def _faults_of_choice(self, plan: PublicPlan) -> Iterator[str]:
         """Yield options that do not go with how the method chooses."""
-        if plan.cells is not None and plan.pool != "all" and "pool" not in list_unused(plan):
+        if (
+            plan.method.get("cells", None) is not None
+            and plan.method.pool != "all"
+            and "method.pool" not in list_unused(plan)
+        ):
             yield "counts around its first candidates, which have to stay in the pool: leave method.pool out"
 
     def statement(self, plan: PublicPlan) -> str:
@@ -306,8 +310,8 @@ def scope_of(plan: PublicPlan) -> Scope:
     """The public sizes of a plan on which its prices depend."""
     return Scope(
         relation=plan.privacy.relation,
-        iterations=plan.iterations,
+        iterations=plan.method.iterations,
         classes=len(plan.labels),
         shots=plan.data.shots,
-        candidates=plan.candidates,
+        candidates=plan.method.candidates,
     )

@@ -25,11 +25,11 @@ from pcevolve.session.reaching import Connection
 
 def detail_run(plan: PublicPlan, encoder_reason: str, advice: Advice | None) -> Iterator[Fact]:
     """Yield what only whoever asks for every fact is told: reasons, the selection's worth, how is asked."""
-    paid, method, kind = list_paid_events(plan), find_method(plan.method), plan.modality.kind
+    paid, method, kind = list_paid_events(plan), find_method(plan.method.name), plan.modality.kind
     why = f" (auto: {encoder_reason})" if encoder_reason else ""
     if plan.encoder.name:
         yield Fact("encoder", plan.encoder.name + why, "")
-    rounds = f"{plan.iterations} round{'' if plan.iterations == 1 else 's'} of variation"
+    rounds = f"{plan.method.iterations} round{'' if plan.method.iterations == 1 else 's'} of variation"
     by_prompt = f" by prompt: no {kind} is sent back" if plan.varies_prompts else ""
     draws = sum(event.count for event in paid)
     yield Fact("accesses", f"{draws} to the private data, {rounds}{by_prompt}", "")
@@ -46,7 +46,9 @@ def detail_run(plan: PublicPlan, encoder_reason: str, advice: Advice | None) -> 
 
 def _describe_settings(plan: PublicPlan, advice: Advice | None) -> str:
     """Steps, guidance and strengths of images, or length and blanks of texts; and what the provider recommends."""
-    degrees = f"{plan.strengths[0]:g} to {plan.strengths[-1]:g}" if plan.strengths else ""
+    degrees = (
+        f"{plan.method.strengths[0]:g} to {plan.method.strengths[-1]:g}" if plan.method.strengths else ""
+    )
     idle = "; a library draws by guidance, and steps make no difference to it" if plan.library else ""
     return plan.modality.describe_asking(degrees, str(advice) if advice else "") + idle
 
@@ -115,7 +117,7 @@ def require_liking(
 
     ``doubt`` is what speaks against them.
     """
-    if not find_method(plan.method).queries_data or settings.provider.yes or not person.is_there():
+    if not find_method(plan.method.name).queries_data or settings.provider.yes or not person.is_there():
         return
     _ask(
         person,
@@ -127,7 +129,7 @@ def require_liking(
 
 def list_doubts(plan: PublicPlan) -> Iterator[str]:
     """Yield reasons why a run may not be what its owner wants, from public facts; none for one that spends nothing."""
-    paid, method = list_paid_events(plan), find_method(plan.method)
+    paid, method = list_paid_events(plan), find_method(plan.method.name)
     if not paid:
         return
     loss = PrivacyLoss.of(plan, paid)

@@ -44,7 +44,11 @@ SCORED = ("initial", "final", "random")
 
 def introduce(plan: PublicPlan, prepared: Prepared, meter: Meter, advice: Advice | None) -> Iterator[Fact]:
     """Yield what somebody has to know before a run: what leaves, what it costs in privacy and money, what is public."""
-    paid, method, reason = list_paid_events(plan), find_method(plan.method).summary, prepared.method_reason
+    paid, method, reason = (
+        list_paid_events(plan),
+        find_method(plan.method.name).summary,
+        prepared.method_reason,
+    )
     unread = "" if paid else "; none is looked at"
     yield Fact(
         "private", f"{_number(len(plan.labels), 'class')}, {plan.data.shots} {plan.unit}s each{unread}"
@@ -101,10 +105,10 @@ def describe_begun(root: Path) -> Iterator[Line]:
     """
     record = RunReader.lenient(root)
     plan = record.require_plan()
-    method = find_method(plan.method)
+    method = find_method(plan.method.name)
     planned = [event for each in method.plan_events(plan).values() for event in each]
     events = [*(plan.start.events if plan.start else ()), *planned]
-    yield "method", f"{plan.method}: {reword_for(method.summary, plan.modality.kind)}"
+    yield "method", f"{plan.method.name}: {reword_for(method.summary, plan.modality.kind)}"
     greetings = sum(each.call is None for each in record.traffic.attempts)
     yield from describe_plan(plan, [event for event in events if not event.free], greetings)
     for label in plan.labels:
@@ -128,7 +132,7 @@ def _say_sent(plan: PublicPlan, greetings: int) -> str:
     asked = (
         f"{_number(greetings + len(calls), 'request')} for {_number(sum(call.count for call in calls), kind)}"
     )
-    goes_back = plan.iterations and not plan.varies_prompts
+    goes_back = plan.method.iterations and not plan.varies_prompts
     made = "had sent before" if plan.library else "itself had made"
     back = f", and {kind}s that the server {made}" if goes_back else ""
     back = back if plan.start is None else f", and the {kind}s of the release that is varied"

@@ -275,7 +275,11 @@ class Session:
         """Say why a run ends before its plan does, and with what."""
         plan = self.plan
         done = count_rounds(plan, (each.iteration for each in evolved.receipts))
-        rest = f"round {done} of {plan.iterations} was the last, and n" if done < plan.iterations else "N"
+        rest = (
+            f"round {done} of {plan.method.iterations} was the last, and n"
+            if done < plan.method.iterations
+            else "N"
+        )
         return (
             f"{self.usability.fault(pool)}. {rest}othing more is paid for: what was chosen so far is released"
         )
@@ -326,7 +330,7 @@ def _open_session(
             session = Session(
                 *(settings, folder, plan, spoken, transcript, connection),
                 *(usability, audience, begun),
-                title=plan.method,
+                title=plan.method.name,
                 judge=judge,
                 say_spent=lambda: say_spent(plan, judge.receipts),
                 generator=TellingGenerator(connection.gate, keeper),

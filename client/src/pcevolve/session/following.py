@@ -165,11 +165,13 @@ def plan_run(source: Source, settings: RunConfig, run_id: str, library: Library 
     }
     values |= {
         "run_id": run_id,
-        "method": FROM_RELEASE,
-        "candidates": count,
-        "initial": count,
-        "iterations": 0,
-        "strengths": (),
+        "method": {
+            "name": FROM_RELEASE,
+            "candidates": count,
+            "initial": count,
+            "iterations": 0,
+            "min_usable": before.method.min_usable,
+        },
         "library": library,
         "licence": before.licence if licence == UNKNOWN_LICENCE else licence,
         "start": source.describe(_choose_strength(before, own["strength_end"])),
@@ -186,9 +188,9 @@ def _choose_strength(before: PublicPlan, wanted: float | None) -> float | None:
         return None
     if wanted is not None or before.start is not None:
         return wanted if wanted is not None or before.start is None else before.start.strength
-    method = selectors.find_method(before.method)
+    method = selectors.find_method(before.method.name)
     usual = method.schedule if before.modality.kind == "image" else method.blanks
-    return before.strengths[-1] if before.strengths else usual.end
+    return before.method.strengths[-1] if before.method.strengths else usual.end
 
 
 def _library(spoken: Dialect, settings: RunConfig, greeting: bytes) -> Library | None:

@@ -20,7 +20,7 @@ from pcevolve.ledger.account import Record
 from pcevolve.ledger.creation import require_volume
 from pcevolve.ledger.entries import Listed
 from pcevolve.ledger.ledger import Account, Ledger, Limits, Origin, Terms
-from pcevolve.public.canonical import drop_unused, list_unused
+from pcevolve.public.canonical import SAID_ELSEWHERE, drop_unused, list_unused
 from pcevolve.public.declared import validate
 from pcevolve.public.dialects import Advice, ModelSize
 from pcevolve.public.fields import PlanFields
@@ -44,8 +44,6 @@ from pcevolve.session.kind import load_kind
 
 NOTHING_EARLIER = PriorReleases()
 STRENGTHS = ("strengths", "strength_start", "strength_end")
-_FIELDS = {"unit_namespace": "namespaced"}
-"""Fields of a plan that have another name than their option."""
 _SETTLED = ("prompts", "licence")
 """Options that a run settles when it begins, where nobody says them."""
 
@@ -79,23 +77,22 @@ def resolve_plan(
     if "strength" not in asked:
         why = ": the API takes no strength and varies to a degree of its own: leave it out"
         refuse_options(settings, STRENGTHS, why)
-    given = {name: value for name, value in settings.options().items() if value is not None}
-    values = {name: given[name] for name in given.keys() & PublicPlan.model_fields.keys()} | {
+    promise = _secrecy(settings, components.method)
+    values = {
         "run_id": run_id,
         "labels": components.data.labels,
         "words": tuple((settings.data.words or {}).values()),
         "unit": components.data.unit_name,
         "namespaced": settings.data.unit_namespace is not None,
         **_choose_asking(components, size, advice, asked),
-        **_choose_selection(components),
+        **_choose_selection(components, promise),
+        "method": _choose_method(components, promise, advice, asked),
         "data": _take(DataSettings, settings.data),
         "earlier": earlier,
         "library": library,
         "exact": exact,
         "licence": _licence(settings, library),
     }
-    if not components.iterations and values["keep"] == "last":  # the first images are the dataset
-        values["candidates"] = values["initial"]
     drafted = validate(PlanFields, values, RunConfig)
     _refuse_idle(components, drafted)
     # A method's defaults may be about more than this run has, such as about several rounds.
@@ -105,18 +102,20 @@ def resolve_plan(
 def _refuse_idle(components: Components, drafted: PlanFields) -> None:
     """Refuse an option that the owner gave and that means nothing in a plan (``UsageError``)."""
     # A control loads the encoder all the same, so that it takes as long as what it is compared with.
-    unused = {*list_unused(drafted), *(() if drafted.strengths else STRENGTHS)} - {"encoder.name"}
+    unused = {*list_unused(drafted)} - {*SAID_ELSEWHERE, "encoder.name"}
+    unused |= set() if drafted.method.strengths else {f"method.{name}" for name in STRENGTHS}
+    unused |= {"data.unit_namespace"} if "namespaced" in unused else set()
     # What a method without rounds has instead of what was asked for.
     unused |= {
-        name
+        f"method.{name}"
         for name in ("iterations", "candidates")
-        if getattr(drafted, name) != components.settings.get(name)
+        if getattr(drafted.method, name) != components.settings.get(name)
     }
-    rounds = f"{drafted.iterations} round{'' if drafted.iterations == 1 else 's'}"
+    rounds = f"{drafted.method.iterations} round{'' if drafted.method.iterations == 1 else 's'}"
     for each in components.given:
-        if {each.path, _FIELDS.get(each.name, each.name)} & unused:
+        if each.path in unused:
             raise UsageError(
-                f"{each.spelled} means nothing in a run of method {drafted.method} over {rounds} on "
+                f"{each.spelled} means nothing in a run of method {drafted.method.name} over {rounds} on "
                 f"{drafted.modality.kind}s: leave it out"
             )
 
@@ -127,13 +126,10 @@ def _choose_asking(
     """How images are asked for: the kind's own where the user says nothing."""
     settings, own = components.settings, load_kind(components.dialect.makes)
     modality = own.choose_modality(settings, size, advice, asked)
-    usual, initial = own.choose_schedule(components.method), _initial(components)
     batch = _batch(components, modality)
     return {
         "modality": modality,
-        "strengths": _strengths(components, usual, advice) if "strength" in asked else (),
-        "initial": initial,
-        "prompts": _prompts(components, initial),
+        "prompts": _prompts(components, _initial(components)),
         "provider": _take(ProviderSettings, settings.provider)
         | {
             "prompt_template": _template(settings, own.choose_template(settings.data.unlabelled)),
@@ -143,20 +139,38 @@ def _choose_asking(
     }
 
 
-def _choose_selection(components: Components) -> dict[str, object]:
-    """How images are chosen and what that costs: the method's own where the user says nothing."""
-    settings, method, limit = components.settings, components.method, components.limits.run
-    weights, promise = settings.encoder.weights, _secrecy(settings, method)
-    return {
-        "method": method.name,
+def _choose_method(
+    components: Components, promise: Secrecy | None, advice: Advice | None, asked: AbstractSet[str]
+) -> dict[str, object]:
+    """The method's settings: its own where the user says nothing."""
+    given, method, initial = components.settings.method, components.method, _initial(components)
+    usual = load_kind(components.dialect.makes).choose_schedule(method)
+    keep = given.keep or method.keep
+    is_first = not components.iterations and keep == "last"  # the first images are the dataset
+    settled = {
+        "name": method.name,
+        "candidates": initial if is_first else given.candidates,
         "iterations": components.iterations,
-        "variations": _variations(components),
-        "prototypes": settings.method.prototypes or method.prototypes_for(settings.method.candidates),
-        "pool": settings.method.pool or method.pool,
-        "keep": settings.method.keep or method.keep,
-        "appearance": settings.method.appearance or _appearance(components),
+        "initial": initial,
+        "prototypes": given.prototypes or method.prototypes_for(given.candidates),
+        "pool": given.pool or method.pool,
+        "keep": keep,
+        "appearance": given.appearance or _appearance(components),
+        "strengths": _strengths(components, usual, advice) if "strength" in asked else (),
+    }
+    if "variations" in method.own_options:
+        settled["variations"] = _variations(components)
+    if promise is not None:
+        settled["cells"] = components.settings.get("cells") or _cells(components, promise)
+    return {**_take(type(given), given), **settled}
+
+
+def _choose_selection(components: Components, promise: Secrecy | None) -> dict[str, object]:
+    """What choosing costs, and in which space it happens."""
+    settings, method, limit = components.settings, components.method, components.limits.run
+    weights = settings.encoder.weights
+    return {
         "secrecy": promise,
-        "cells": None if promise is None else settings.get("cells") or _cells(components, promise),
         "centre_first": bool(method.centre_first),
         "privacy": _take(PrivacySettings, settings.privacy)
         | {"epsilon": str(limit.epsilon), "delta": limit.delta},
@@ -172,7 +186,8 @@ def _choose_selection(components: Components) -> dict[str, object]:
 def _take(kind: type[Section], part: Section) -> dict[str, object]:
     """The options of a section that a plan has, as far as they are settled."""
     values = {name: getattr(part, name) for name in kind.model_fields}
-    return {name: value for name, value in values.items() if value is not None}
+    elsewhere = {path.rpartition(".")[2] for path in SAID_ELSEWHERE}
+    return {name: value for name, value in values.items() if value is not None and name not in elsewhere}
 
 
 def _initial(components: Components) -> int:

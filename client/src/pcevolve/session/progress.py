@@ -166,10 +166,12 @@ class RunProgress:
             self._made += call.count
         elif not self._made:
             self._began = self._last
-        self._iteration = min(call.iteration, self._plan.iterations)
+        self._iteration = min(call.iteration, self._plan.method.iterations)
         left = self._progress().left
         place = (
-            f"iteration {self._iteration}/{self._plan.iterations}" if self._plan.iterations else "candidates"
+            f"iteration {self._iteration}/{self._plan.method.iterations}"
+            if self._plan.method.iterations
+            else "candidates"
         )
         loss = PrivacyLoss.of(self._plan, self._events).epsilon
         told = f"ε {format_loss(loss, 3)} spent" if self._plan.secure else "INSECURE"
@@ -188,7 +190,7 @@ class RunProgress:
     def _progress(self) -> Progress:
         spent = PrivacyLoss.of(self._plan, self._events).epsilon if self._plan.secure else None
         each = (self._last - self._began) / self._made if self._made else None
-        iterations = self._plan.iterations
+        iterations = self._plan.method.iterations
         found = Progress(self._done, self._total, self._iteration, iterations, spent, self._bill(), each)
         self._tell(found)
         return found

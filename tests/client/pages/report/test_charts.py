@@ -49,7 +49,10 @@ Make = Callable[..., Path]
 
 def test_what_a_dataset_cost_that_was_selected_is_part_of_what_was_spent_in_the_end():
     receipts = [SimpleNamespace(iteration=t, events=(Event("exponential", "1", 1),)) for t in (1, 2, 3)]
-    plan = SimpleNamespace(iterations=2, delta=0.0, subsample=None, unit="image")
+    plan = SimpleNamespace(
+        method=SimpleNamespace(iterations=2), privacy=SimpleNamespace(delta=0.0),
+        data=SimpleNamespace(subsample=None), unit="image",
+    )  # fmt: skip
     run = SimpleNamespace(plan=plan, record=SimpleNamespace(receipts=receipts))
     assert sum_spent(run) == [0, 1, 3]
 

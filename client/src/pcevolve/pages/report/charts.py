@@ -189,7 +189,7 @@ def spell_percent(value: float) -> str:
 
 def sum_spent(run: FinishedRun) -> list[float]:
     """Privacy loss ε at the run's δ by the end of each iteration; a dataset that is selected belongs to the last."""
-    last = run.plan.iterations
+    last = run.plan.method.iterations
     paid = [(min(each.iteration, last), event) for each in run.record.receipts for event in each.events]
     return [
         PrivacyLoss.of(run.plan, [event for t, event in paid if t <= end]).epsilon for end in range(last + 1)
@@ -200,9 +200,9 @@ def draw_curves(run: FinishedRun, traffic: TrafficTable, accuracy: Sequence[Accu
     """All charts of the page that have enough points for one; an INSECURE run has none of ε."""
     counted = [point for point in accuracy if not point.voted]
     charts = [_accuracy(counted)] if counted else []
-    if run.plan.iterations:
+    if run.plan.method.iterations:
         charts += [_epsilon(run)] if run.plan.secure else []
-        charts += [_strength(run)] if run.plan.strengths else []
+        charts += [_strength(run)] if run.plan.method.strengths else []
         charts += _bytes(traffic)
     return [each for each in charts if each.points >= FEWEST_POINTS]
 
@@ -235,7 +235,7 @@ def _epsilon(run: FinishedRun) -> Chart:
 
 
 def _strength(run: FinishedRun) -> Chart:
-    values = tuple(enumerate(run.plan.strengths, start=1))
+    values = tuple(enumerate(run.plan.method.strengths, start=1))
     summary = f"from {values[0][1]:g} to {values[-1][1]:g}"
     title = "Strength of variation (0 copies the image, 1 ignores it)"
     return Chart(title, summary, [Series("strength", values)], 1.0, "{:g}".format)

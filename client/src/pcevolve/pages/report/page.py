@@ -67,7 +67,7 @@ class Glance:
         return cls(
             show_opening(run, 2 * TILES_PER_ROW),
             [show_dataset(run, label, label, TILES_PER_ROW) for label in labels],
-            tuple((said, spell_percent(point.mean)) for said, point in _figures(run.plan.method, own)),
+            tuple((said, spell_percent(point.mean)) for said, point in _figures(run.plan.method.name, own)),
             judge,
             spell_percent(1 / len(labels)),
         )
@@ -146,7 +146,7 @@ def _content(run: FinishedRun, accuracy: Sequence[AccuracyPoint]) -> dict[str, A
     traffic = TrafficTable.of(run.record.traffic, plan)
     events = list(guarantee.events)  # with those of the release that a run starts from
     paid = [event for event in events if not event.free]
-    chosen_by = find_method(plan.method)
+    chosen_by = find_method(plan.method.name)
     sheets = draw_sheets(run)
     first = first_selection({t: each.events for t, each in sorted(run.receipts.items())})
     return {
@@ -164,7 +164,7 @@ def _content(run: FinishedRun, accuracy: Sequence[AccuracyPoint]) -> dict[str, A
         "draws": len(events),
         "accesses": sum(event.count for event in paid),
         "mechanisms": ", ".join(dict.fromkeys(f"{each.mechanism} mechanism" for each in paid)),
-        "best": math.ceil(plan.candidates / 10),
+        "best": math.ceil(plan.method.candidates / 10),
         "lift": chosen_by.lift(first, scope_of(plan)) if first else uniform_lift((), scope_of(plan)),
         "luck": uniform_lift((), scope_of(plan)),
         "populations": (made := count_rounds(plan, run.receipts) + 1),
@@ -193,8 +193,8 @@ def list_settings(plan: PublicPlan) -> Described:
         ("Dialect", plan.provider.dialect),
         *made.describe(),
         *([("Starts from the release with manifest", plan.start.manifest)] if plan.start else []),
-        ("Candidates per class", plan.candidates),
-        ("Prototypes per class", plan.prototypes),
+        ("Candidates per class", plan.method.candidates),
+        ("Prototypes per class", plan.method.prototypes),
         (f"{plan.modality.kind.capitalize()}s per request, at most", plan.provider.batch),
         *([("Encoder", plan.encoder.name)] if plan.encoder.name else []),
         ("Seed of the public schedule", plan.provider.seed),

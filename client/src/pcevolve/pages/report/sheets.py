@@ -99,7 +99,7 @@ def show_dataset(run: FinishedRun, label: str, title: str, count: int) -> SheetR
     whole = [Chosen(each.candidate, each.received_sha256) for each in files]
     named = [whole[place] for place in spread_evenly(len(whole), count)]
     tiles = _tiles(run, named, {}, count, find_released_appearance(run.receipts.values()))
-    return SheetRow(title, f"method {plan.method}", tiles)
+    return SheetRow(title, f"method {plan.method.name}", tiles)
 
 
 def show_opening(run: FinishedRun, count: int) -> SheetRow:
@@ -142,7 +142,7 @@ def _rows(run: FinishedRun, iterations: Sequence[int], label: str, per_row: int)
     for t in iterations:
         named = _outputs(run, [call for call in plan.round(t) if call.label == label])
         title = f"Iteration {t}" if t else "Initial"
-        last = " (the dataset)" if t == plan.iterations and not chosen_last else ""
+        last = " (the dataset)" if t == plan.method.iterations and not chosen_last else ""
         shown = wanted if last else None
         how = _how(plan, t)
         yield SheetRow(
@@ -151,7 +151,7 @@ def _rows(run: FinishedRun, iterations: Sequence[int], label: str, per_row: int)
     if chosen_last:
         how = "selected from all rounds" if plan.selects else "what was chosen last, and variations of it"
         yield replace(show_dataset(run, label, "The dataset", per_row), how=how + matched)
-    elif plan.more:
+    elif plan.method.more:
         extended = _outputs(run, [call for call in plan.extensions() if call.label == label])
         yield SheetRow(
             "More of the dataset",
@@ -165,14 +165,18 @@ def _how(plan: PublicPlan, iteration: int) -> str:
         return "from the prompt" if plan.start is None else "from the release that the run starts from"
     if plan.varies_prompts:
         return "by prototypes' prompts"
-    return plan.modality.describe_degree(plan.strengths[iteration - 1]) if plan.strengths else OWN_DEGREE
+    return (
+        plan.modality.describe_degree(plan.method.strengths[iteration - 1])
+        if plan.method.strengths
+        else OWN_DEGREE
+    )
 
 
 def _list_sent_back(run: FinishedRun, label: str) -> dict[str, Receipt]:
     """The candidates of a class that were sent back, each with the first receipt that allowed it."""
     found: dict[str, Receipt] = {}
     for iteration in sorted(run.receipts):
-        if iteration <= run.plan.iterations:
+        if iteration <= run.plan.method.iterations:
             for each in run.receipts[iteration].of(label):
                 found.setdefault(each.id, run.receipts[iteration])
     return found

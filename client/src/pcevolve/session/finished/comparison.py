@@ -81,20 +81,20 @@ class ComparedRunColumn:
 def choose_settings(plan: PublicPlan, epsilon_spent: float | None) -> Settings:
     """Return the settings that two runs on one line must share: all but the axis."""
     return {
-        "method": plan.method,
+        "method": plan.method.name,
         "ε": (epsilon_spent if plan.data.subsample else float(plan.budget.epsilon))
         if epsilon_spent
         else None,
-        "N": plan.candidates,
+        "N": plan.method.candidates,
         "K": plan.data.shots,
         "domain": plan.data.domain,
         "classes": ", ".join(plan.labels),
         "model": plan.provider.model,
         "API": f"{plan.provider.dialect}, {urlsplit(plan.provider.api).hostname}",
         "encoder": plan.encoder.name,
-        "T": plan.iterations,
-        "strengths": " ".join(f"{each:g}" for each in plan.strengths),
-        "varied by": plan.vary_by,
+        "T": plan.method.iterations,
+        "strengths": " ".join(f"{each:g}" for each in plan.method.strengths),
+        "varied by": plan.method.vary_by,
         "prompt": plan.provider.prompt_template,
         "δ": in_full(plan.privacy.delta),
         "unit": f"{plan.unit}, {plan.privacy.relation}",

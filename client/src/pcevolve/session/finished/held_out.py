@@ -30,7 +30,7 @@ def find_origin(folder: RunFolder) -> RunFolder:
 def has_voted(plan: PublicPlan) -> bool:
     """True if a plan's encoder had a part in the choice of the dataset, or of the release that it varies."""
     before = () if plan.start is None else plan.start.events
-    return find_method(plan.method).queries_data or not all(event.free for event in before)
+    return find_method(plan.method.name).queries_data or not all(event.free for event in before)
 
 
 def find_private(folder: RunFolder, plan: PublicPlan, digests: Sequence[bytes]) -> list[int] | None:

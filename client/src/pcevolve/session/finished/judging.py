@@ -234,7 +234,7 @@ def _choose_at_random(
     """The dataset of the control beside a run; else as many of the images by words, chosen at random."""
     if (control := find_control(outcome.folder.root, None)) is not None:
         return Labelled.released(control, labels)
-    if not find_method(outcome.plan.method).queries_data:
+    if not find_method(outcome.plan.method.name).queries_data:
         return None
     first, due = (Labelled(images, np.asarray(targets, dtype=np.int64)) for images, targets in (words, made))
     return first.choose_at_random(due)
@@ -252,7 +252,11 @@ def label_shots(private: PrivateDataset) -> LabelledSet:
 
 def weigh(answers: Sequence[Answers], plan: PublicPlan) -> dict[str, Any]:
     """What judges that did not vote say of a dataset's use, in figures, a word and a sentence."""
-    compared = {"final": DATASET, "shots": SHOTS, **(FREE if find_method(plan.method).queries_data else {})}
+    compared = {
+        "final": DATASET,
+        "shots": SHOTS,
+        **(FREE if find_method(plan.method.name).queries_data else {}),
+    }
     by_judge = {
         each.judge.name: {said: each.right[name] for name, said in compared.items() if name in each.right}
         for each in answers

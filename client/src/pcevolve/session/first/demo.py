@@ -245,7 +245,7 @@ def _demonstrate(out: Path, kind: Kind, stage: Stage, started: float) -> dict[st
         answers = _measure(main, control, counted)
     stage.say("3/3", "measured on real data kept aside")
     readers = {name: RunReader.strict(root) for name, root in others.items()}
-    points = [*_list_points([each.as_json() for each in answers], main.plan.method)]
+    points = [*_list_points([each.as_json() for each in answers], main.plan.method.name)]
     measured = weigh(answers, main.plan)
     page = write_report(RunReader.strict(out), points, _private(out) / "report.html", readers, measured)
     found = {"wall_seconds": round(time.monotonic() - started, 1), "report": str(page)}
