@@ -22,6 +22,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pydantic import BaseModel
+
 from support.forked import fork_children, leave_after
 
 
@@ -70,6 +72,7 @@ CLIENT = Command(
         "pcevolve.egress.http_transport:authorities",
         "pcevolve.pages.report.page:compile_template",
         "pcevolve.pages.wire.page:compile_template",
+        "support.forking:build_models",
     ),
 )
 API_SERVER = Command(
@@ -216,6 +219,15 @@ def _prepare(command: Command, job: Job) -> None:
         fork_children()
     if job.first:
         _function(job.first[0])(job.first[1])
+
+
+def build_models() -> None:
+    """Build what pydantic would build on first use, in every process anew."""
+    known = [BaseModel]
+    for each in known:
+        known += each.__subclasses__()
+        if each.__module__.startswith("pcevolve") and not each.__pydantic_complete__:
+            each.model_rebuild()
 
 
 def _function(name: str) -> Callable[..., object]:

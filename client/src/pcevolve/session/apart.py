@@ -13,7 +13,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -232,10 +232,15 @@ def attend(
                     raise make_told(kind, *lines, is_told=is_told)
 
 
+@cache
+def _adapt(name: str) -> TypeAdapter[_Said]:
+    return TypeAdapter(_SAYS[name])
+
+
 def _read(pipe: Pipe, folder: RunFolder) -> _Said:
     try:
         name, body = pipe.receive()
-        said: _Said = TypeAdapter(_SAYS[name]).validate_json(body)
+        said = _adapt(name).validate_json(body)
     except GoneError:
         fault = "ended in the middle of it"
     except (PipeError, KeyError, ValidationError):
