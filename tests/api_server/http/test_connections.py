@@ -12,9 +12,10 @@ from types import SimpleNamespace
 
 import h11
 import pytest
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from pcevolve_server import server
-from pcevolve_server.http.connections import _Lingering
+from pcevolve_server.http.connections import BoundedProtocol, _Lingering
 
 MIB = 2**20
 MOST_SECONDS = 20  # far above every limit that is set here, far below what an unlimited server would take
@@ -86,4 +87,14 @@ def test_a_connection_is_closed_at_once_unless_a_body_is_still_coming(state, don
         return lingering.is_closing()
 
     assert asyncio.run(scenario())
+    assert called == done
+
+
+@pytest.mark.parametrize(("ends", "done"), [(False, ["as uvicorn does"]), (True, ["abort"])])
+def test_a_server_that_stops_cuts_off_what_lingers_and_ends_all_else_as_uvicorn_does(monkeypatch, ends, done):
+    called = []
+    monkeypatch.setattr(H11Protocol, "shutdown", lambda self: called.append("as uvicorn does"))
+    connection = object.__new__(BoundedProtocol)
+    connection._lingering = SimpleNamespace(is_closing=lambda: ends, abort=lambda: called.append("abort"))
+    connection.shutdown()
     assert called == done

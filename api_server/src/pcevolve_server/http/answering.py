@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from http import HTTPStatus
 from typing import Final
 
 from starlette.requests import Request
@@ -13,11 +12,9 @@ from starlette.responses import Response
 
 from pcevolve_server.errors import (
     AbandonedError,
-    CrowdedError,
     DeadlineError,
     EngineLostError,
     GenerationError,
-    NotReadyError,
     RequestError,
 )
 from pcevolve_server.http.middleware import request_id_of
@@ -86,10 +83,7 @@ def _make_headers(made: Answer) -> dict[str, str]:
 
 
 def _severity(error: RequestError) -> int:
-    """Whose it is to mend: an error is the operator's, what the caller asked for is not; nor is a server that stops."""
-    if isinstance(error, NotReadyError | CrowdedError) and not isinstance(error, EngineLostError):
-        return logging.INFO
-    if isinstance(error, DeadlineError):
-        return logging.WARNING
-    failed = error.status >= HTTPStatus.INTERNAL_SERVER_ERROR or isinstance(error, GenerationError)
-    return logging.ERROR if failed else logging.INFO
+    """An error is the operator's; what the caller asked for is none, nor is a server that is full or stops."""
+    if isinstance(error, EngineLostError | GenerationError):
+        return logging.ERROR
+    return logging.WARNING if isinstance(error, DeadlineError) else logging.INFO
