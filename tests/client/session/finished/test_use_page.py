@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from pcevolve.evaluation.judge import Features, Judge
+from pcevolve.evaluation.judge import Evaluator, Features
 from pcevolve.modality import Item
 from pcevolve.session.finished.use_page import pair_images
 
@@ -23,7 +23,7 @@ def never(*_: object) -> None:
 def test_each_shown_text_of_a_class_stands_beside_the_nearest_private_one_that_can_be_used():
     made = ["x" * 9, "x" * 2, *["x" * 4] * 10], [1, 0, *[1] * 10]
     private = ["a" * 8, None, "b" * 3, "c" * 5]
-    pairs = pair_images("text", ("cut", "good"), Judge("long", False, lengths, never), made, private)
+    pairs = pair_images("text", ("cut", "good"), Evaluator("long", False, lengths, never), made, private)
     shown = {label: [(each.made.text, each.private.text) for each in of] for label, of in pairs.items()}
     assert shown["cut"] == [("xx", "bbb")]
     assert shown["good"] == [("x" * 9, "a" * 8), *[("xxxx", "bbb")] * 7], "eight of each class at most"
