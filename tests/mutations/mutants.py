@@ -166,10 +166,9 @@ def _try(change: Change, said: IO[str], examples: str) -> None:
     os.dup2(said.fileno(), 1)
     os.dup2(said.fileno(), 2)
     os.environ["HYPOTHESIS_STORAGE_DIRECTORY"] = f"{examples}/examples"
-    lay_over(change, Path(examples, "changed"))
-    os.environ["PYTHONPATH"] = os.pathsep.join(
-        filter(None, [f"{examples}/changed", os.environ.get("PYTHONPATH")])
-    )
+    lay_over(change, changed := Path(examples, "changed"))
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(changed), os.environ.get("PYTHONPATH")]))
+    sys.path.insert(0, str(changed))  # which fork servers of tests take over
     sys.meta_path.insert(0, _Finder(change.module, change.text))
     files = [str(TESTS / each) for each in change.tests.split()]
     which = [] if change.heavy else ["--fast"]

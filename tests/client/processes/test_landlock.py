@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from pcevolve.processes import landlock
 from pcevolve.processes.confinement import ConfinementError, confine_keeper
 from support import intruder
 from support.confined import confine, confines, in_a_process, older
@@ -55,3 +56,11 @@ def test_a_rule_for_a_path_that_is_not_there_is_an_error(folder: Path) -> None:
         return "refused"
 
     assert in_a_process(work) == "refused"
+
+
+@pytest.mark.parametrize(
+    ("version", "rights"), [(1, 0x1FFF), (2, 0x3FFF), (3, 0x7FFF), (4, 0x7FFF), (5, 0xFFFF), (7, 0xFFFF)]
+)
+def test_every_right_that_a_kernel_knows_is_refused_unless_a_rule_gives_it(version: int, rights: int) -> None:
+    """By ``linux/landlock.h``: ``REFER`` since 2, ``TRUNCATE`` since 3, ``IOCTL_DEV`` since 5."""
+    assert landlock._list_rights(version) == rights

@@ -99,13 +99,13 @@ def _parse(link: str) -> SplitResult:
     """A link without anything that a library might read in two ways."""
     try:
         parts = urlsplit(link)
-        odd = parts.username is not None or parts.password is not None or parts.fragment or not parts.hostname
+        plain = parts.username is None and parts.password is None and not parts.fragment and parts.hostname
         known = parts.scheme in _PORTS and (parts.port is None or parts.port > 0)
     except ValueError:
-        odd, known = True, False
+        plain = known = False
     # Refused rather than escaped: two libraries that escape otherwise would ask two different hosts.
     printable = link.isascii() and link.isprintable() and not set(link) & set(' "<>\\^`{|}')
-    if odd or not known or not printable:
+    if not (plain and known and printable):
         raise ProviderReplyError("the API answered with a link that is no plain https address")
     return parts
 
