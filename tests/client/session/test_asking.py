@@ -64,7 +64,7 @@ def test_what_was_paid_for_before_and_now_is_committed_and_nothing_else(keeper):
 
 
 def test_a_plan_is_entered_by_a_digest_of_all_of_it(keeper):
-    plans = (small_plan(), small_plan(epsilon="11"), small_plan(run_seed=8))
+    plans = (small_plan(), small_plan(epsilon="11"), small_plan(domain="wood"))
     assert len({protocol.digest_plan(each) for each in plans}) == 3
 
 
