@@ -15,6 +15,7 @@ from PIL import Image
 
 from benchmarks.rows import parser_of
 from pcevolve.modality.images.decoding import decode_picture
+from pcevolve.processes.launcher import start_children
 from pcevolve.session.first.demo import demonstrate
 from pcevolve.transcript import RunLayout, RunReader
 
@@ -67,7 +68,7 @@ def main() -> None:
     parser.add_argument("out", type=Path)
     parser.add_argument("--run", type=Path, default=Path("runs/demo"))
     given = parser.parse_args()
-    demonstrate(given.run)
+    demonstrate(given.run, start_children())
     strip(given.run).quantize(192).save(given.out, optimize=True)
 
 

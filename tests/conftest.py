@@ -20,11 +20,11 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 import pytest
 from hypothesis import settings
 
-from pcevolve.processes import launcher
 from pcevolve_shared.quiet import keep_quiet
 from support import schedule, tally
 from support.examples import NIGHTLY
 from support.forkserver import ForkServer, ForkServers
+from support.together import bring_together
 
 keep_quiet()
 settings.register_profile("nightly", deadline=None, derandomize=False, max_examples=NIGHTLY)
@@ -32,8 +32,7 @@ settings.register_profile("change", deadline=None, derandomize=False, max_exampl
 settings.register_profile("fast", deadline=None, derandomize=False, max_examples=10)
 settings.load_profile("change")  # ``--hypothesis-profile`` names another
 
-launcher.start_children = lambda: None
-"""Runs from Python stay in one process, where fakes can stand in for its parts, but in tests/system/test_apart.py."""
+bring_together()  # but in tests/system, where commands are processes of their own
 
 SERVERS = pytest.StashKey[ForkServers]()
 """Of the process that starts workers."""

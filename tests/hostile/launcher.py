@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pcevolve.cli import main
 from support.forkserver import ForkServer, Started, environment_of_tests
+from support.together import bring_together
 
 MOST_DATA = 4 * 2**30  # bytes; a client that wants more meets MemoryError, and the machine lives on
 POLL_SECONDS = 0.005
@@ -68,7 +68,7 @@ def confine(dialled: str) -> None:
 
     All of a run happens in it, as that of a demonstration does: what another process dials or holds is not seen here.
     """
-    main.APART = frozenset()
+    bring_together()
     resource.setrlimit(resource.RLIMIT_DATA, (MOST_DATA, MOST_DATA))
     notes = Path(dialled).open("w", buffering=1)  # noqa: SIM115 - open as long as the process lives
 

@@ -16,7 +16,6 @@ import numpy as np
 
 from leaks import secrets
 from leaks.world import InTurn, ask_gate, make_unchecked_prototype
-from pcevolve.cli import main
 from pcevolve.egress.gate import Gate
 from pcevolve.egress.policy import Source
 from pcevolve.egress.recording import RecordingJudge
@@ -29,6 +28,7 @@ from pcevolve.public.release import Candidate, PublicEcho
 from pcevolve.session import execution
 from pcevolve.session.asking import TellingGenerator
 from pcevolve.transcript.bodies import Bodies
+from support.together import bring_together
 
 Given = tuple[Call, Source]
 Bend = Callable[["Bent", Call, Source], Given]
@@ -236,4 +236,4 @@ def replace(name: str) -> None:
         return loop(plan, generator, judge, watcher)
 
     execution.evolve = evolve_by
-    main.APART = frozenset()
+    bring_together()

@@ -31,8 +31,8 @@ from pcevolve.encoders import Encoder, load_encoder
 from pcevolve.encoders.files import PublicFrame
 from pcevolve.session import components
 from pcevolve.session.components import Components
-from pcevolve.session.execution import execute
 from pcevolve.session.preflight import check_run
+from pcevolve_benchmarks.together import execute
 
 TESTS = Path(__file__).parents[1]
 MEMORY = Path("/dev/shm")

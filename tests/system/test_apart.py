@@ -223,12 +223,15 @@ def test_what_the_keeper_refuses_is_told_once_and_ends_the_command_with_its_code
     assert not (typed.folder / "other").exists()
 
 
-@IS_CONFINED
-def test_while_a_run_goes_on_no_process_has_both_a_private_file_and_the_network(installed, api):
-    seen: dict[str, dict[str, str]] = {}
-    running: list[subprocess.Popen[str] | Started] = []
+@dataclass
+class Seen:
+    """Of each process of a command, what the kernel says of it at one request."""
 
-    def look() -> None:
+    running: list[subprocess.Popen[str]] = field(default_factory=list)
+    found: dict[str, dict[str, str]] = field(default_factory=dict)
+
+    def look(self) -> None:
+        seen, running = self.found, self.running
         launcher = running[-1].pid
         for role, pid in {"launcher": launcher, **children(launcher)}.items():
             status = Path(f"/proc/{pid}/status").read_text()
@@ -237,13 +240,39 @@ def test_while_a_run_goes_on_no_process_has_both_a_private_file_and_the_network(
             seen[role]["sockets"] = str(sum(each.startswith("socket:") for each in files))
             seen[role]["private"] = str(sum("/private/" in each or "/own/" in each for each in files))
 
-    api.before = {4: look}
-    running.append(installed.start(*installed.words()))
-    _, said = running[-1].communicate(timeout=SECONDS)
-    assert running[-1].returncode == 0, said
-    assert {role for role, each in seen.items() if each["Seccomp"] == "2"} == {"launcher", "keeper", "runner"}
-    assert {role for role, each in seen.items() if int(each["sockets"])} == {"runner"}
-    assert {role for role, each in seen.items() if int(each["private"])} == {"keeper"}
+    def list_roles(self, is_so: Callable[[dict[str, str]], bool]) -> set[str]:
+        return {role for role, each in self.found.items() if is_so(each)}
+
+
+def look_at(typed: Typed, number: int, *words: str) -> Seen:
+    """Run a command to its end, and look at its processes at its n-th request."""
+    seen = Seen()
+    typed.api.before = {len(typed.api.server.heard) + number: seen.look}
+    seen.running.append(typed.start(*words))
+    _, said = seen.running[-1].communicate(timeout=SECONDS)
+    assert seen.running[-1].returncode == 0, said
+    return seen
+
+
+@IS_CONFINED
+def test_while_a_run_goes_on_no_process_has_both_a_private_file_and_the_network(installed):
+    seen = look_at(installed, 4, *installed.words())
+    assert seen.list_roles(lambda each: each["Seccomp"] == "2") == {"launcher", "keeper", "runner"}
+    assert seen.list_roles(lambda each: int(each["sockets"]) > 0) == {"runner"}
+    assert seen.list_roles(lambda each: int(each["private"]) > 0) == {"keeper"}
+
+
+@IS_CONFINED
+def test_a_run_from_a_release_has_a_runner_of_its_own_and_reaches_nothing_private(installed):
+    assert installed(*installed.words())[0] == 0
+    words = ["--from", "run", "--out", "more", "--candidates", "4", "--yes", "--require-confinement"]
+    seen = look_at(installed, 3, "run", *words)
+    assert seen.list_roles(lambda each: each["Seccomp"] == "2") == {"launcher", "runner"}
+    assert seen.list_roles(lambda each: int(each["sockets"]) > 0) == {"runner"}
+    assert seen.list_roles(lambda each: int(each["private"]) > 0) == set()
+    code, out, said = installed("run", "--resume", "more", "--yes", "--json")
+    assert code == 0, said
+    assert json.loads(out)["images_released"] == 8
 
 
 def test_python_gets_progress_errors_of_their_kind_and_nothing_private(installed, api):

@@ -16,6 +16,7 @@ from pcevolve.session.first import demo
 from pcevolve.session.folder import RunFolder
 from pcevolve.session.owner import OwnerFolder
 from pcevolve.transcript import RunReader
+from support.together import NO_CHILDREN
 from support.traces import find_traces
 
 SMALLEST = 10
@@ -31,7 +32,7 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> Path:
         patch.setitem(demo.DEMONSTRATIONS, "image", replace(USUAL, **small))
         patch.setattr(demo, "CANDIDATES", (SMALLEST,))
         patch.setattr(heads, "QUICK_STEPS", 5)  # how well a judge learns is asserted where judges are tested
-        demo.demonstrate(out)
+        demo.demonstrate(out, NO_CHILDREN)
     return out
 
 
@@ -78,14 +79,13 @@ def test_its_control_may_be_as_poor_as_luck_makes_it_and_the_run_that_pays_may_n
 
 def test_the_same_command_again_shows_what_is_there(shown: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(demo, "serve_locally", None)
-    assert [row["judge"] for row in demo.demonstrate(shown)["accuracy"]] == ["cnn", "bundled"]
+    assert [row["judge"] for row in demo.demonstrate(shown, NO_CHILDREN)["accuracy"]] == ["cnn", "bundled"]
 
 
 def test_a_demonstration_that_was_cut_off_keeps_its_size(shown: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(demo, "measure_seconds", None)
-    kept, _ = demo._affordable(
-        shown, "http://127.0.0.1:1", USUAL, demo.Stage(demo.error_console(), verbose=False)
-    )
+    stage = demo.Stage(demo.error_console(), False, None)
+    kept, _ = demo._affordable(shown, "http://127.0.0.1:1", USUAL, stage)
     assert kept["candidates"] == SMALLEST
     assert OwnerFolder.of(shown).require_options().method.candidates == SMALLEST
 

@@ -19,14 +19,11 @@ import pytest
 from pcevolve.cli import audit, finished
 from pcevolve.cli import main as entry
 from pcevolve.cli.commands import COMMANDS
-from pcevolve.cli.run import take_children
-from pcevolve.config.config import RunConfig
-from pcevolve.errors import UsageError
 from pcevolve.processes import launcher
 from pcevolve.processes.confinement import confine_keeper
 from support.confined import confines, in_a_process, lay_out
 
-NETWORKED = {"demo", "doctor", "fetch-encoder", "prompts"}
+NETWORKED = {"doctor", "fetch-encoder", "prompts"}
 """The others need none, or leave it to children."""
 
 
@@ -54,6 +51,7 @@ def carry_out_a_probe(*words: str) -> list[str]:
     side: Any = SimpleNamespace(pids=(), doors=())
     launcher.start_keepers_side = lambda: side  # type: ignore[assignment]
     launcher.start_clients_side = lambda path: side  # type: ignore[assignment]
+    entry.prepare_server = lambda: None
     entry.main()
     return said
 
@@ -74,10 +72,11 @@ def test_a_client_that_has_met_its_keeper_has_no_network_of_its_own(words: list[
 
 @confines
 @pytest.mark.parametrize(
-    "words", [["run", "--from", "there"], ["run", "--from=there"], ["preview", "--from", "there"]]
+    "words",
+    [["run", "--from", "there"], ["run", "--from=there"], ["preview", "--from", "there"], ["demo", "--text"]],
 )
-def test_a_run_without_private_data_keeps_the_network(words: list[str]) -> None:
-    assert in_a_process(lambda: carry_out_a_probe(*words)) == ["done", "FileNotFoundError", "done"]
+def test_a_command_with_children_has_no_network_itself_whatever_they_are_for(words: list[str]) -> None:
+    assert in_a_process(lambda: carry_out_a_probe(*words)) == ["PermissionError"] * 3
 
 
 @pytest.fixture
@@ -168,21 +167,3 @@ def test_the_entry_imports_nothing_but_the_standard_library() -> None:
     done = subprocess.run([sys.executable, "-S", "-c", code], capture_output=True, text=True, env=paths)
     loaded = {each for each in done.stdout.split() if each not in sys.stdlib_module_names and each[0] != "_"}
     assert loaded == {"pcevolve"}, done.stderr
-
-
-def test_a_record_that_claims_to_have_no_private_data_does_not_undo_the_processes_of_a_run_that_has(
-    folder: Path,
-) -> None:
-    def work() -> list[object]:
-        log = folder / "own" / "transcript" / "log.jsonl"
-        log.parent.mkdir()
-        log.write_text('{"kind":"planned","plan":{"method":"from-release"}}\n')
-        carry_out_a_probe("run", "--resume", str(folder / "own"))
-        settings = RunConfig.of({"private": "digits", "domain": "anything", "out": "."})
-        with pytest.raises(
-            UsageError, match="has private data: one of the two was changed; nothing was read"
-        ):
-            take_children(settings)
-        return launcher.started
-
-    assert in_a_process(work) == []

@@ -41,7 +41,8 @@ def test_a_keeper_has_to_know_where_to_wait_and_for_what(command):
 def test_demonstrations_of_images_and_of_texts_stand_beside_each_other(command, monkeypatch):
     begun = []
     monkeypatch.setattr(
-        "pcevolve.session.first.demo.demonstrate", lambda *asked: begun.append(asked[:2]) or {}
+        "pcevolve.session.first.demo.demonstrate",
+        lambda out, _, kind, verbose: begun.append((out, kind)) or {},
     )
     monkeypatch.setattr("pcevolve.cli.run.show", lambda *_: None)
     assert (command("demo").code, command("demo", "--text").code) == (0, 0)

@@ -16,11 +16,12 @@ from pcevolve.encoders import load_encoder
 from pcevolve.errors import DataError
 from pcevolve.evaluation.labelled import Labelled
 from pcevolve.modality.images.appearance import develop, find_released_appearance
-from pcevolve.session.execution import Outcome, execute
+from pcevolve.session.execution import Outcome
 from pcevolve.session.owner import OwnerFolder
 from pcevolve.session.preflight import check_run
 from pcevolve.session.progress import Audience
 from pcevolve.transcript import Bodies
+from pcevolve_benchmarks.together import execute
 
 
 def reopen(root: Path) -> Outcome:

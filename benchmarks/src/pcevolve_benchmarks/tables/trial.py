@@ -19,7 +19,7 @@ from pcevolve.evaluation.heads import Predict, Training
 from pcevolve.evaluation.judge import Evaluator, find_usable
 from pcevolve.evaluation.labelled import Labelled
 from pcevolve.session import images
-from pcevolve.session.execution import Outcome, execute
+from pcevolve.session.execution import Outcome
 from pcevolve.session.finished.classification import NearestMean
 from pcevolve.session.folder import RunFolder
 from pcevolve.session.owner import OwnerFolder
@@ -46,6 +46,7 @@ from pcevolve_benchmarks.tables.outcomes import (
 )
 from pcevolve_benchmarks.tables.table import RUNLESS, Measure
 from pcevolve_benchmarks.tables.wide import WideNetwork, ensemble
+from pcevolve_benchmarks.together import execute
 
 NEAREST_MEAN = "nearest mean"
 

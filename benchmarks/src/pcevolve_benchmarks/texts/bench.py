@@ -22,7 +22,6 @@ from pcevolve.evaluation.judge import Evaluator, find_usable
 from pcevolve.evaluation.labelled import Labelled
 from pcevolve.selectors import find_method
 from pcevolve.session import texts
-from pcevolve.session.execution import execute
 from pcevolve.session.finished.evaluating import Evaluation
 from pcevolve.session.finished.judging import load_judges
 from pcevolve.session.first.local_server import serve_locally
@@ -41,6 +40,7 @@ from pcevolve_benchmarks.texts.figures import (
 )
 from pcevolve_benchmarks.texts.page import BUNDLED_ID, Row, name_writer, page
 from pcevolve_benchmarks.texts.studies import Study
+from pcevolve_benchmarks.together import execute
 
 Told = Callable[[int, int], None]
 

@@ -5,24 +5,19 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
-from contextlib import suppress
-from itertools import islice
 
 from pcevolve.processes import launcher
 from pcevolve.processes.browser import prepare_browser
 from pcevolve.processes.confinement import ConfinementError, confine_offline, require_confinement, take_demand
 from pcevolve.processes.doorway import DoorError
+from pcevolve.processes.serving import prepare_server
 
 OFFLINE = frozenset(
     "audit audit-dp budget check classify compare evaluate export init pack plan report status".split(" ")  # noqa: SIM905
 )
 """Commands that open no socket and start no program: the kernel sees to it, where it can."""
-APART = frozenset({"run", "preview"})
+APART = frozenset({"demo", "preview", "run"})
 """Commands whose work is done by processes of their own; what is left to this one needs no network either."""
-
-
-PLANNED = 16
-"""Lines of a record within which its plan comes: behind the greeting and its attempts."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -56,18 +51,12 @@ def _prepare(command: str, is_demanded: bool) -> None:
             )
         elif is_demanded:
             require_confinement()
-        if (
-            command in APART
-            and not doors
-            and not {"--from", "--help"} & options
-            and not _goes_on_from_release()
-        ):
+        if command in APART and not doors and "--help" not in options:
             launcher.started.append(launcher.start_children())
-        elif command in APART:
-            launcher.alone.append(command)
-        if launcher.started and "--dashboard" in sys.argv:
-            prepare_browser()
-        # A run from a release has no private data, and no processes.
+            if command == "demo":
+                prepare_server()
+            if "--dashboard" in options:
+                prepare_browser()
         if command in OFFLINE or launcher.started or launcher.sides:
             pids = [pid for each in (*launcher.started, *launcher.sides) for pid in each.pids]
             confine_offline(pids, door=[each for side in launcher.sides for each in side.doors])
@@ -81,11 +70,3 @@ def _find_values(option: str) -> list[str]:
     places = [place for place, each in enumerate(sys.argv[:-1]) if each == option]
     given = [sys.argv[place + 1] for place in places]
     return given + [each.partition("=")[2] for each in sys.argv if each.startswith(f"{option}=")]
-
-
-def _goes_on_from_release() -> bool:
-    """True if the command resumes a run that starts from a release, which has no private data."""
-    for run in _find_values("--resume"):
-        with suppress(OSError), open(os.path.join(run, "transcript", "log.jsonl"), "rb") as log:  # noqa: PTH118, PTH123
-            return any(b'"method":"from-release"' in line for line in islice(log, PLANNED))
-    return False

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import click
 
@@ -14,20 +14,16 @@ from pcevolve.cli.parameters import Flag
 from pcevolve.config.table import require_given, run_options
 from pcevolve.errors import UsageError
 from pcevolve.processes.launcher import (
-    Children,
     ClientsSide,
     KeepersSide,
-    alone,
     demands,
     sides,
     start_clients_side,
     start_keepers_side,
-    started,
+    take_children,
 )
 
 MOST_USED = [each for each in run_options() if each.has_flag]
-if TYPE_CHECKING:
-    from pcevolve.config.config import RunConfig
 
 StartingFrom = Annotated[
     Path | None,
@@ -105,8 +101,7 @@ def run(
     from pcevolve.session.finished.whole import carry_out
     from pcevolve.session.progress import Audience
 
-    apart = take_children(settings)
-    show(carry_out(request, Audience(verbose=verbose), dashboard, apart), as_json, verbose)
+    show(carry_out(request, Audience(verbose=verbose), take_children(), dashboard), as_json, verbose)
 
 
 def _run_at_door(socket: Path, verbose: bool, as_json: bool) -> None:
@@ -189,7 +184,7 @@ def preview(
     from pcevolve.session.finished.whole import look
     from pcevolve.session.progress import Audience
 
-    click.echo(look(request, Audience(verbose=verbose), take_children(request.settings)))
+    click.echo(look(request, Audience(verbose=verbose), take_children()))
     click.echo(f"if that looks like your domain: {request.folder.resume_command}", err=True)
 
 
@@ -210,21 +205,7 @@ def demo(
     from pcevolve.session.first.demo import demonstrate
 
     folder = out or Path("runs/demo-text" if text else "runs/demo")
-    show(demonstrate(folder, "text" if text else "image", verbose), as_json, verbose)
-
-
-def take_children(settings: RunConfig) -> Children | None:
-    """Return the processes that the command's first line started; None where a run needs none.
-
-    Raises:
-        UsageError: It started none and the run has private data. Whoever can write the run's folder could have it so.
-    """
-    if alone and settings.data.from_run is None:
-        raise UsageError(
-            "the record of this run says that it starts from a release, and its options that it has private data: one "
-            "of the two was changed; nothing was read"
-        )
-    return started.pop() if started else None
+    show(demonstrate(folder, take_children(), "text" if text else "image", verbose), as_json, verbose)
 
 
 def show(summary: dict[str, Any], as_json: bool, verbose: bool = False) -> None:

@@ -283,7 +283,7 @@ def evolve(
     console = Console(quiet=True) if quiet else error_console()
     with spell_as(AS_KEYWORDS):
         run = check_run(RunConfig.of({**options, **values, **asked.settings}), resume, asked.key)
-        summary = carry_out(run, Audience(console, progress), apart=launcher.start_children())
+        summary = carry_out(run, Audience(console, progress), launcher.start_children())
     return Result.of(folder, summary)
 
 
@@ -324,7 +324,7 @@ def vary(
     console = Console(quiet=True) if quiet else error_console()
     with spell_as(AS_KEYWORDS):
         checked = check_run(read_options(values), resume, key)
-        summary = carry_out(checked, Audience(console, progress))
+        summary = carry_out(checked, Audience(console, progress), launcher.start_children())
     return Result.of(folder, summary)
 
 

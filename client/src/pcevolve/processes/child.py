@@ -1,5 +1,7 @@
 """The first lines of a process of a run: wait for an order, let the kernel confine this process, then import and work.
 
+It goes on with further orders, confined as by the first, until whoever started it has none.
+
 Nothing but the standard library is imported before: a library that starts a thread would keep it out of Landlock's
 rules. Usage: ``python -P -m pcevolve.processes.child ROLE PARENT DESCRIPTORS``.
 """
@@ -31,7 +33,7 @@ FAULTY: Final = 70
 
 
 def main() -> None:
-    """Carry out one order."""
+    """Carry out orders."""
     role, parent, *descriptors = sys.argv[1:]
     _end_with(int(parent))
     numbers = [*map(int, descriptors)]
@@ -57,8 +59,10 @@ def main() -> None:
     except (ConfinementError, DoorError) as error:
         print(f"error: {error}", file=sys.stderr)
         sys.exit(FAULTY)
-    module, _, function = order["work"].partition(":")
-    getattr(import_module(module), function)(order["orders"], enforced, *pipes)
+    while order is not None:
+        module, _, function = order["work"].partition(":")
+        getattr(import_module(module), function)(order["orders"], enforced, *pipes)
+        order = read_order(pipes[0])
 
 
 def _end_with(parent: int) -> None:

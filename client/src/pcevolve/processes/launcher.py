@@ -38,7 +38,7 @@ class Child:
 
     def pass_on_words(self) -> None:
         """Print what it prints, until its end; of a runner, which has no terminal."""
-        if self.process.stdout is not None:
+        if self.process.stdout is not None and not self.threads:
             self.threads.append(
                 threading.Thread(target=_copy, args=[self.process.stdout.fileno(), 2], daemon=True)
             )
@@ -158,8 +158,11 @@ sides: list[KeepersSide | ClientsSide] = []
 """The same for a command that is one side of a run."""
 demands: list[bool] = []
 """Whether such a command was told that it must be confined."""
-alone: list[str] = []
-"""A command whose first line started none, because it was found to have no private data."""
+
+
+def take_children() -> Children:
+    """Return the processes that the command's first line started, or start some."""
+    return started.pop() if started else start_children()
 
 
 def _start(role: str, pipe: Pipe, *given: tuple[int, int]) -> Child:

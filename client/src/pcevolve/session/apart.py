@@ -10,7 +10,7 @@ import json
 import shutil
 import signal
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import cache, partial
@@ -21,6 +21,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from pcevolve.config.config import RunConfig
 from pcevolve.config.runner import PublicConfig
+from pcevolve.durable import write_private
 from pcevolve.errors import ClientError, ProtocolError, StoppedError, make_told
 from pcevolve.private.sources import FolderSource, parse_source
 from pcevolve.processes.confinement import list_caches
@@ -35,37 +36,115 @@ from pcevolve.session.progress import Audience, Progress, tell_nobody
 
 KEEPER = "pcevolve.session.keeping:keep"
 RUNNER = "pcevolve.session.running:run"
+FOLLOWER = "pcevolve.session.running:vary"
 JUDGE = "pcevolve.session.finished.whole:judge"
 
 
-def carry_out_apart(
-    run: CheckedRun, children: Children, audience: Audience, *, only_look: bool = False
-) -> dict[str, Any]:
-    """Have two processes carry out a run, or the rest of one, or show its first images; its summary, if it has one.
+@dataclass(frozen=True)
+class Staff:
+    """The processes of a command at work.
 
-    Raises:
-        ClientError: Why it ended; of what the keeper refused, the kind.
+    Attributes:
+        room: A folder for temporary files of those with private files, such as torch wants.
+        shares: Folders of further runs: what a process may reach is settled by the first.
+        own: What those with private files may write besides, for further runs.
     """
-    stopped = True
-    with claim(run.folder, run.resume), give_room() as room:
+
+    children: Children
+    room: Path
+    shares: tuple[Path, ...] = ()
+    own: tuple[Path, ...] = ()
+
+    def carry_out(self, run: CheckedRun, audience: Audience, *, only_look: bool = False) -> dict[str, Any]:
+        """Have a run, or the rest of one, carried out, or its first images shown; its summary, if it has one.
+
+        Raises:
+            ClientError: Why it ended; of what the keeper refused, the kind.
+        """
+        runner, settings, source = self.children.runner, run.settings, run.settings.data.from_run
+        with claim(run.folder, run.resume), _ending(self.children):
+            settings.privacy.ledger.absolute().parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            false_start = None if source is None or run.folder.has_plan() else _find_owners(run)
+            if source is None:
+                self._order_keeper(run, audience)
+            order_runner(
+                *(runner, settings.public(), run.key, audience),
+                source=source,
+                writes=self.shares,
+                only_look=only_look,
+            )
+            runner.pass_on_words()
+            begun = (
+                partial(link_owners, run)
+                if source is None
+                else partial(_begin_without_keeper, run, false_start)
+            )
+            summary = attend(runner, runner, run.folder, audience, begun)
+            if source is not None and not only_look:
+                owner = OwnerFolder.of(run.folder.root, settings.privacy.ledger).bind()
+                write_private(owner.result, summary)
+            if not only_look:
+                run.folder.forget_times()
+        return summary
+
+    def measure(self, work: str, run: CheckedRun, audience: Audience, **asked: object) -> dict[str, Any]:
+        """Have what runs made measured on private data.
+
+        Args:
+            work: Of a process with private files (``module:name``), which is told the run and what is asked.
+        """
+        with _ending(self.children):
+            reads, writes = self._list_files(run)
+            try:
+                self.children.judge.order(work, reads, writes, **describe(run, audience, self.room), **asked)
+            except GoneError:
+                raise ProtocolError(
+                    "the process that measures could not begin; the run is finished"
+                ) from None
+            return attend(self.children.judge, None, run.folder, audience, lambda: None)
+
+    def _order_keeper(self, run: CheckedRun, audience: Audience) -> None:
         try:
-            _order(run, children, audience, room, only_look=only_look)
-            children.runner.pass_on_words()
-            begun = partial(link_owners, run)
-            found = attend(children.runner, children.runner, run.folder, audience, begun)
-            if not only_look and may_be_measured(run.settings):
-                order_judge(run, children.judge, audience, room, found)
-                found = attend(children.judge, children.runner, run.folder, audience, begun)
-            stopped = False
-        except ClientError as error:
-            stopped = isinstance(error, StoppedError)
-            raise
-        finally:
-            # What is about to end by itself may still have a word for its owner.
-            children.end(kill=stopped)
-        if not only_look:
-            run.folder.forget_times()
-    return found
+            self.children.keeper.order(KEEPER, *self._list_files(run), **describe(run, audience, self.room))
+        except GoneError:
+            raise ProtocolError("a process of the run could not begin") from None
+
+    def _list_files(self, run: CheckedRun) -> tuple[list[str], list[str]]:
+        reads, writes = list_files(run, self.room)
+        return [*reads, *map(str, self.shares)], [*writes, *map(str, self.own)]
+
+
+@contextmanager
+def staff(children: Children, shares: Sequence[Path] = (), own: Sequence[Path] = ()) -> Iterator[Staff]:
+    """Give processes that were started work, one after the other, until there is no more."""
+    with give_room() as room, _ending(children):
+        yield Staff(children, room, tuple(shares), tuple(own))
+        children.end()
+
+
+@contextmanager
+def _ending(children: Children) -> Iterator[None]:
+    """End all processes where one failed, or somebody stopped them."""
+    try:
+        yield
+    except ClientError as error:
+        # What is about to end by itself may still have a word for its owner.
+        children.end(kill=isinstance(error, StoppedError))
+        raise
+    except BaseException:
+        children.end(kill=True)
+        raise
+
+
+def _find_owners(run: CheckedRun) -> OwnerFolder | None:
+    return OwnerFolder.find(run.folder.root, run.settings.privacy.ledger)
+
+
+def _begin_without_keeper(run: CheckedRun, false_start: OwnerFolder | None) -> None:
+    """Keep the options of a run that has no keeper; what was kept of one that never fixed its plan goes."""
+    if false_start is not None:
+        false_start.forget()
+    OwnerFolder.of(run.folder.root, run.settings.privacy.ledger).keep_options(run.settings)
 
 
 def link_owners(run: CheckedRun) -> None:
@@ -76,12 +155,16 @@ def link_owners(run: CheckedRun) -> None:
 @contextmanager
 def claim(folder: RunFolder, resume: bool) -> Iterator[None]:
     """Hold the run's folder, which the runner can write in and not lock; a refusal leaves none that was not there."""
-    is_new = not folder.root.exists()
+    is_new = not folder.root.exists() or not any(folder.root.iterdir())
     try:
         with folder.claim(resume):
             yield
     finally:
-        if is_new and {each.name for each in folder.root.iterdir()} <= {folder.lock.name}:
+        if (
+            is_new
+            and folder.root.exists()
+            and {each.name for each in folder.root.iterdir()} <= {folder.lock.name}
+        ):
             shutil.rmtree(folder.root)
 
 
@@ -95,26 +178,23 @@ def give_room() -> Iterator[Path]:
         shutil.rmtree(room, ignore_errors=True)
 
 
-def _order(run: CheckedRun, children: Children, audience: Audience, room: Path, *, only_look: bool) -> None:
-    """Hand each process what it has to know."""
-    run.settings.privacy.ledger.absolute().parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    try:
-        children.keeper.order(KEEPER, *list_files(run, room), **describe(run, audience, room))
-    except GoneError:
-        raise ProtocolError("a process of the run could not begin") from None
-    order_runner(children.runner, run.settings.public(), run.key, audience, only_look=only_look)
-
-
 def order_runner(
-    runner: Child, settings: PublicConfig, key: str | None, audience: Audience, *, only_look: bool = False
+    runner: Child,
+    settings: PublicConfig,
+    key: str | None,
+    audience: Audience,
+    *,
+    source: Path | None = None,
+    writes: Sequence[Path] = (),
+    only_look: bool = False,
 ) -> None:
-    """Hand the process with the network all that it may know."""
-    authority = settings.provider.ca_file
+    """Hand the process with the network all that it may know; with a release to start from, it is a run's only one."""
+    reads = [each for each in (settings.provider.ca_file, source) if each is not None and Path(each).exists()]
     try:
         runner.order(
-            RUNNER,
-            [] if authority is None else [str(authority)],
-            [str(settings.output.folder.absolute())],
+            RUNNER if source is None else FOLLOWER,
+            [*map(str, reads)],
+            [str(each) for each in (settings.output.folder.absolute(), *writes)],
             quiet=audience.console.quiet,
             verbose=audience.verbose,
             settings=settings.model_dump(mode="json"),
@@ -186,6 +266,11 @@ class _Begun:
 
 
 @dataclass(frozen=True)
+class _Agreed:
+    """The owner agreed to a run that has no keeper; it is answered when its options are kept."""
+
+
+@dataclass(frozen=True)
 class _Ended:
     summary: dict[str, Any]
 
@@ -197,11 +282,12 @@ class _Failed:
     is_told: bool
 
 
-_Said: TypeAlias = Progress | _Question | _Begun | _Ended | _Failed
+_Said: TypeAlias = Progress | _Question | _Begun | _Agreed | _Ended | _Failed
 _SAYS: dict[str, type[_Said]] = {
     "progress": Progress,
     "ask": _Question,
     "begun": _Begun,
+    "agreed": _Agreed,
     "done": _Ended,
     "failed": _Failed,
 }
@@ -226,6 +312,9 @@ def attend(
                     child.pipe.send("answer", json.dumps(audience.person.agrees(question)))
                 case _Begun():
                     begun()
+                case _Agreed():
+                    begun()
+                    child.pipe.send("kept")
                 case _Ended(summary):
                     return summary
                 case _Failed(kind, lines, is_told):

@@ -72,19 +72,14 @@ class LivePage:
 
 
 @contextmanager
-def keep_live_page(layout: RunLayout, audience: Audience, open_it: bool) -> Iterator[Audience]:
+def keep_live_page(layout: RunLayout, audience: Audience) -> Iterator[Audience]:
     """Keep the page of a run whose plan is on record up to date while it goes on, and say on it how the run ended.
-
-    Args:
-        open_it: Whether to say where it lies, and to open it in the browser if there is a screen.
 
     Yields:
         The audience, of which the page is one more.
     """
     page = LivePage(layout)
     page.write()
-    if open_it:
-        show_page(layout.live, audience.console)
 
     def tell(progress: Progress) -> None:
         page.take_in(progress)

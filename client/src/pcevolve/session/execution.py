@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 from rich.console import Console
@@ -41,12 +40,10 @@ from pcevolve.publish.release import Release
 from pcevolve.screen import lay_out, lay_out_facts
 from pcevolve.session.approval import approve, list_doubts, require_liking
 from pcevolve.session.asking import AskingJudge, TellingGenerator
-from pcevolve.session.checked import CheckedRun
 from pcevolve.session.components import Components
 from pcevolve.session.console import introduce, is_paid, report_early_stop, report_stop, say_spent
 from pcevolve.session.dashboard import keep_live_page
 from pcevolve.session.folder import RunFolder
-from pcevolve.session.keeper import Keeper
 from pcevolve.session.owner import OwnerFolder
 from pcevolve.session.progress import Audience, RunProgress
 from pcevolve.session.reaching import Connection, connect, make_address, note_answers
@@ -74,50 +71,6 @@ class Outcome:
         return OwnerFolder.of(self.folder.root, self.components.settings.privacy.ledger)
 
 
-def execute(run: CheckedRun, audience: Audience | None = None, open_page: bool = False) -> Outcome:
-    """Carry out a run, or the rest of one; ``open_page`` opens the page that shows it meanwhile.
-
-    Raises:
-        ClientError: Why it ended; what was paid for is on record, and the run can be resumed from there.
-    """
-    audience = audience or Audience()
-    with _keep(run, audience) as keeper:
-        plan, evolved, summary = carry_out(RunnerJob.of(run), keeper, audience, open_page)
-        # Last, when nothing is written any more.
-        run.folder.forget_times()
-    return Outcome(run.folder, keeper.components, plan, evolved, summary)
-
-
-def preview(run: CheckedRun, audience: Audience | None = None) -> Path:
-    """Begin a run, show the provider's first images, and leave it there: no privacy budget is spent.
-
-    Returns:
-        The page that shows them.
-
-    Raises:
-        ClientError: Why it ended.
-    """
-    audience = audience or Audience()
-    with _keep(run, audience) as keeper:
-        look(RunnerJob.of(run), keeper, audience)
-    return run.folder.preview
-
-
-@contextmanager
-def _keep(run: CheckedRun, audience: Audience) -> Iterator[Keeper]:
-    """A keeper in this process, and the run's folder for the runner in it."""
-    try:
-        # Private data are read before the folder is claimed: a refusal leaves nothing behind.
-        keeper = Keeper(replace(run, key=None), audience)
-    except KeyboardInterrupt:
-        raise report_early_stop(run.folder) from None
-    with run.folder.claim(run.resume):
-        try:
-            yield keeper
-        finally:
-            keeper.close(protocol.Close())
-
-
 @dataclass(frozen=True)
 class RunnerJob:
     """All that a runner is told of a run; ``key`` opens the API."""
@@ -126,20 +79,15 @@ class RunnerJob:
     folder: RunFolder
     key: str | None = field(repr=False)
 
-    @classmethod
-    def of(cls, run: CheckedRun) -> RunnerJob:
-        """The runner's part of a run."""
-        return cls(run.settings.public(), run.folder, run.key)
-
 
 def carry_out(
-    job: RunnerJob, keeper: protocol.PrivateSide, audience: Audience, open_page: bool = False
+    job: RunnerJob, keeper: protocol.PrivateSide, audience: Audience
 ) -> tuple[PublicPlan, Evolved, dict[str, Any]]:
     """Carry out a run, or the rest of one, whose folder is claimed; its plan, what it made and its summary."""
     started = time.monotonic()
     with _open_session(job, keeper, audience) as (judge, session):
         try:
-            with keep_live_page(job.folder, audience, open_page) as watched:
+            with keep_live_page(job.folder, audience) as watched:
                 session = replace(session, audience=watched)
                 doubt = session.show_opening()
                 # Asked on the first start only: whoever goes on has seen them.

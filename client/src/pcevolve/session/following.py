@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from pcevolve import selectors
-from pcevolve.config.config import RunConfig
-from pcevolve.durable import write_private
+from pcevolve.config.runner import PublicConfig
 from pcevolve.errors import StoppedError, UsageError
 from pcevolve.evolution import Pool
 from pcevolve.providers import dialect
@@ -34,16 +33,12 @@ from pcevolve.publish.source import KEPT, Source
 from pcevolve.screen import Line, lay_out
 from pcevolve.selectors.method import VARIES
 from pcevolve.session.approval import approve, forecast_costs
-from pcevolve.session.checked import CheckedRun
 from pcevolve.session.console import describe_plan, is_paid
 from pcevolve.session.dashboard import keep_live_page
-from pcevolve.session.execution import Session
-from pcevolve.session.folder import RunFolder
-from pcevolve.session.owner import OwnerFolder
+from pcevolve.session.execution import RunnerJob, Session
 from pcevolve.session.progress import Audience
 from pcevolve.session.reaching import Connection, connect, make_address
 from pcevolve.session.reopening import open_record
-from pcevolve.transcript import Transcript
 from pcevolve.transcript.records import Opened
 from pcevolve.usability import Usability
 
@@ -60,8 +55,11 @@ class _NobodyAsked:
         raise AssertionError("a run that starts from a release makes none of its private data")
 
 
-def follow(run: CheckedRun, audience: Audience | None = None, open_page: bool = False) -> dict[str, Any]:
-    """Carry out a run that starts from a release, or the rest of one; ``open_page`` opens the page that shows it.
+def follow(job: RunnerJob, audience: Audience, begin: Callable[[], None]) -> dict[str, Any]:
+    """Carry out a run that starts from a release, or the rest of one, whose folder is claimed.
+
+    Args:
+        begin: Has the owner's options kept; called when the owner has agreed and before the plan is on record.
 
     Returns:
         Its summary.
@@ -71,46 +69,32 @@ def follow(run: CheckedRun, audience: Audience | None = None, open_page: bool = 
     """
     started = time.monotonic()
     with (
-        _open(run, audience or Audience()) as opened,
-        keep_live_page(run.folder, opened.audience, open_page) as watched,
+        _open(job, audience, begin) as opened,
+        keep_live_page(job.folder, opened.audience) as watched,
     ):
         session = replace(opened, audience=watched)
         session.show_opening()
-        summary = session.finish(session.run_loop(), started)
-        write_private(OwnerFolder.of(run.folder.root, run.settings.privacy.ledger).result, summary)
-        run.folder.forget_times()
-    return summary
+        return session.finish(session.run_loop(), started)
 
 
-def preview_following(run: CheckedRun, audience: Audience | None = None) -> Path:
-    """Begin a run that starts from a release, show its first variations, and leave it there; see ``preview``."""
-    with _open(run, audience or Audience(), only_look=True) as session:
+def preview_following(job: RunnerJob, audience: Audience, begin: Callable[[], None]) -> None:
+    """Begin a run that starts from a release, show its first variations, and leave it there."""
+    with _open(job, audience, begin, only_look=True) as session:
         session.show_opening()
-    return run.folder.preview
 
 
 @contextmanager
-def _open_record(folder: RunFolder, ledger: Path) -> Iterator[Transcript]:
-    """Open the record; what the owner keeps of a false start goes with it."""
-    owner = None if folder.has_plan() else OwnerFolder.find(folder.root, ledger)
-    with open_record(folder) as transcript:
-        if owner is not None:
-            owner.forget()
-        yield transcript
-
-
-@contextmanager
-def _open(run: CheckedRun, audience: Audience, only_look: bool = False) -> Iterator[Session]:
+def _open(
+    job: RunnerJob, audience: Audience, begin: Callable[[], None], only_look: bool = False
+) -> Iterator[Session]:
     """Greet the API, and fix the plan, or take the one on record."""
-    settings, folder, spoken = run.settings, run.folder, dialect(run.settings.provider.dialect)
-    public = settings.public()
+    settings, folder, spoken = job.settings, job.folder, dialect(job.settings.provider.dialect)
     require(spoken.abilities, VARIES)
-    address = make_address(settings.provider, spoken, settings.provider.api, run.key)
+    address = make_address(settings.provider, spoken, settings.provider.api, job.key)
     try:
         with (
-            folder.claim(run.resume),
-            _open_record(folder, settings.privacy.ledger) as transcript,
-            connect(public, spoken, address, transcript, audience.console) as connection,
+            open_record(folder) as transcript,
+            connect(settings, spoken, address, transcript, audience.console) as connection,
         ):
             begun, source = transcript.plan(), None
             first = transcript.entries[0].record if transcript.entries else None
@@ -128,16 +112,14 @@ def _open(run: CheckedRun, audience: Audience, only_look: bool = False) -> Itera
             assert plan is not None
             audience.console.print(lay_out(_introduce(plan, settings, connection)))
             calls = plan.opening if only_look else plan.calls.values()
-            approve(address, public, calls, connection, person=audience.person)
-            owner = OwnerFolder.of(folder.root, settings.privacy.ledger)
-            owner.keep_options(settings)
+            approve(address, settings, calls, connection, person=audience.person)
+            begin()
             for data in () if source is None else (each for of_class in source.files for each in of_class):
                 transcript.bodies.keep(data)
             connection.gate.begin(plan, lambda receipt: False, lambda iteration: b"")
-            owner.bind()
             usability = Usability(plan, transcript.bodies.file)
             yield Session(
-                *(public, folder, plan, spoken, transcript, connection, usability, audience),
+                *(settings, folder, plan, spoken, transcript, connection, usability, audience),
                 *(begun is not None, "variations", _NobodyAsked(), lambda: "no privacy budget is spent"),
                 generator=connection.gate,
             )
@@ -148,7 +130,7 @@ def _open(run: CheckedRun, audience: Audience, only_look: bool = False) -> Itera
         ) from None
 
 
-def plan_run(source: Source, settings: RunConfig, run_id: str, library: Library | None) -> PublicPlan:
+def plan_run(source: Source, settings: PublicConfig, run_id: str, library: Library | None) -> PublicPlan:
     """The public plan: the source's, but that its release is varied; ``UsageError`` for options out of bounds."""
     before, own = source.run.plan, settings.options()
     count, licence = settings.method.candidates, settings.output.licence
@@ -177,14 +159,16 @@ def plan_run(source: Source, settings: RunConfig, run_id: str, library: Library 
         "start": source.describe(_choose_strength(before, own["strength_end"])),
     }
     values |= {name: values[name].model_dump() for name in ("data", "privacy")}
-    return validate(PublicPlan, drop_unused(values, validate(PlanFields, values, RunConfig)), RunConfig)
+    return validate(PublicPlan, drop_unused(values, validate(PlanFields, values, PublicConfig)), PublicConfig)
 
 
 def _choose_strength(before: PublicPlan, wanted: float | None) -> float | None:
     """Of all variations: the user's, else the source's last; None where the API is asked for none."""
     if not before.modality.graded:
         if wanted is not None:
-            raise UsageError(f"{spell('strength_end', RunConfig)}: the API takes no strength: leave it out")
+            raise UsageError(
+                f"{spell('strength_end', PublicConfig)}: the API takes no strength: leave it out"
+            )
         return None
     if wanted is not None or before.start is not None:
         return wanted if wanted is not None or before.start is None else before.start.strength
@@ -193,11 +177,11 @@ def _choose_strength(before: PublicPlan, wanted: float | None) -> float | None:
     return before.method.strengths[-1] if before.method.strengths else usual.end
 
 
-def _library(spoken: Dialect, settings: RunConfig, greeting: bytes) -> Library | None:
+def _library(spoken: Dialect, settings: PublicConfig, greeting: bytes) -> Library | None:
     return spoken.library(settings.provider.model, greeting) if settings.provider.greeting else None
 
 
-def _introduce(plan: PublicPlan, settings: RunConfig, connection: Connection) -> Iterator[Line]:
+def _introduce(plan: PublicPlan, settings: PublicConfig, connection: Connection) -> Iterator[Line]:
     """Yield what somebody has to know before: what is varied, what leaves, what it costs."""
     start, kind, meter = plan.start, plan.modality.kind, connection.meter
     assert start is not None

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any
 
 from rich.console import Console
@@ -17,6 +18,7 @@ from pcevolve.processes.confinement import Enforcement
 from pcevolve.processes.pipe import GoneError, Pipe
 from pcevolve.session.execution import RunnerJob, carry_out, look
 from pcevolve.session.folder import RunFolder
+from pcevolve.session.following import follow, preview_following
 from pcevolve.session.progress import Audience, Progress, error_console, tell_nobody
 
 
@@ -55,27 +57,51 @@ class _AnnouncingKeeper(RemoteKeeper):
         return begun
 
 
-def run(orders: Mapping[str, Any], enforced: Enforcement, up: Pipe, across: Pipe) -> None:
+def _announce(up: Pipe) -> None:
+    """Say that the owner agreed to a run without a keeper, and wait until its options are kept."""
+    up.send("agreed")
+    up.receive()
+
+
+def run(orders: Mapping[str, Any], _enforced: Enforcement, up: Pipe, across: Pipe) -> None:
     """Be the runner of a run: what it may not know, it was not told."""
-    settings = PublicConfig.model_validate(orders["settings"])
-    job = RunnerJob(settings, RunFolder(settings.output.folder), orders["key"])
-    console, owner = (
-        Console(quiet=True) if orders["quiet"] else error_console(),
-        _Owner(up, orders["is_there"]),
-    )
-    audience = Audience(console, owner.tell if orders["tells"] else tell_nobody, orders["verbose"], owner)
     keeper = _AnnouncingKeeper(across, up)
-    try:
+
+    def work(job: RunnerJob, audience: Audience) -> dict[str, Any]:
         try:
             if orders["only_look"]:
                 look(job, keeper, audience)
-                summary: dict[str, Any] = {}
-            else:
-                summary = carry_out(job, keeper, audience)[2]
+                return {}
+            return carry_out(job, keeper, audience)[2]
+        finally:
             keeper.close(protocol.Close())
+
+    _work(work, orders, up)
+
+
+def vary(orders: Mapping[str, Any], _enforced: Enforcement, up: Pipe, _across: Pipe) -> None:
+    """Be the runner of a run that starts from a release, which has no keeper."""
+
+    def work(job: RunnerJob, audience: Audience) -> dict[str, Any]:
+        if orders["only_look"]:
+            preview_following(job, audience, partial(_announce, up))
+            return {}
+        return follow(job, audience, partial(_announce, up))
+
+    _work(work, orders, up)
+
+
+def _work(work: Callable[[RunnerJob, Audience], dict[str, Any]], orders: Mapping[str, Any], up: Pipe) -> None:
+    """Do a runner's work, and say how it ended."""
+    settings = PublicConfig.model_validate(orders["settings"])
+    console = Console(quiet=True) if orders["quiet"] else error_console()
+    owner = _Owner(up, orders["is_there"])
+    audience = Audience(console, owner.tell if orders["tells"] else tell_nobody, orders["verbose"], owner)
+    try:
+        try:
+            summary = work(RunnerJob(settings, RunFolder(settings.output.folder), orders["key"]), audience)
             up.send("done", json.dumps({"summary": summary}))
         except ClientError as error:
-            keeper.close(protocol.Close())
             lines = error.lines if isinstance(error, StoppedError) else (str(error),)
             told = {"kind": type(error).__name__, "lines": lines, "is_told": error.is_told}
             up.send("failed", json.dumps(told))

@@ -11,6 +11,7 @@ from pcevolve.errors import UsageError
 from pcevolve.session.first import demo, local_server
 from pcevolve.session.owner import OwnerFolder
 from support.runs import SmallRun, small_plan
+from support.together import NO_CHILDREN
 
 
 def test_what_lies_beside_a_demonstration_does_so_from_within_its_folder_too(tmp_path, monkeypatch):
@@ -23,8 +24,8 @@ def test_a_demonstration_of_texts_is_none_of_images(tmp_path):
     found = {"modality": "text", "accuracy": []}
     write_private(OwnerFolder.of(tmp_path, demo._find_ledger(tmp_path)).result, found)
     with pytest.raises(UsageError, match=r"holds a demonstration of texts: give another --out"):
-        demo.demonstrate(tmp_path, "image")
-    assert demo.demonstrate(tmp_path, "text") == found
+        demo.demonstrate(tmp_path, NO_CHILDREN, "image")
+    assert demo.demonstrate(tmp_path, NO_CHILDREN, "text") == found
 
 
 @pytest.fixture(autouse=True)

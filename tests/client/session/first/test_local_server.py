@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -58,13 +55,3 @@ def test_a_server_that_ends_is_not_waited_for(log: Path):
         ProviderUnreachableError, match=r"pcevolve-server is not ready: .*server\.log says why"
     ):
         local_server._address(server, log, log.stat().st_size)
-
-
-@pytest.mark.system
-def test_a_guarded_server_ends_with_whoever_wanted_it_and_its_own_end_is_told():
-    guarded = [sys.executable, "-I", local_server.__file__]
-    with subprocess.Popen([*guarded, "sh", "-c", "exit 3"], stdin=subprocess.PIPE) as ended:
-        assert ended.wait(60) == 3
-    with subprocess.Popen([*guarded, "sleep", "100"], stdin=subprocess.PIPE) as waiting:
-        waiting.stdin.close()
-        assert waiting.wait(60) == 256 - signal.SIGTERM

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pcevolve.encoders import has_torch
-from pcevolve.errors import ClientError, UsageError
+from pcevolve.errors import ClientError
 from pcevolve.processes.confinement import Enforcement
 from pcevolve.processes.launcher import Children
 from pcevolve.processes.pipe import Pipe
-from pcevolve.session.apart import carry_out_apart
+from pcevolve.session.apart import JUDGE, may_be_measured, staff
 from pcevolve.session.checked import CheckedRun
 from pcevolve.session.progress import Audience, show_work
 
@@ -22,13 +22,13 @@ if TYPE_CHECKING:  # who only starts a run's processes does without what they im
 
 
 def carry_out(
-    run: CheckedRun, audience: Audience, open_page: bool = False, apart: Children | None = None
+    run: CheckedRun, audience: Audience, children: Children, open_page: bool = False
 ) -> dict[str, Any]:
     """Carry out a run, or the rest of one, and measure its accuracy if there are test data.
 
     Args:
+        children: Processes that do the work, and end with it.
         open_page: Whether the page that shows the run while it goes on is opened in the browser.
-        apart: Processes that do the work; this one if not given, and where a run has no private data.
 
     Returns:
         The finished run's summary, with the accuracies.
@@ -36,20 +36,15 @@ def carry_out(
     Raises:
         ClientError: Why it ended; what was paid for is on record, and the run can be resumed from there.
     """
-    if run.settings.data.from_run is not None:
-        from pcevolve.session.following import follow
+    if open_page:
+        from pcevolve.session.dashboard import show_page
 
-        _require_network(apart)
-        return follow(run, audience, open_page)
-    if apart is not None:
-        if open_page:
-            from pcevolve.session.dashboard import show_page
-
-            show_page(run.folder.live, audience.console)
-        return carry_out_apart(run, apart, audience)
-    from pcevolve.session.execution import execute
-
-    return _measure(execute(run, audience, open_page), audience)
+        show_page(run.folder.live, audience.console)
+    with staff(children) as at_work:
+        summary = at_work.carry_out(run, audience)
+        if may_be_measured(run.settings):
+            summary = at_work.measure(JUDGE, run, audience, summary=summary)
+    return summary
 
 
 def measure(run: CheckedRun, summary: dict[str, Any], audience: Audience) -> dict[str, Any]:
@@ -77,26 +72,18 @@ def _measure(outcome: Outcome, audience: Audience) -> dict[str, Any]:
         return replace(outcome, summary=score(outcome, told)).summary
 
 
-def _require_network(apart: Children | None) -> None:
-    """Refuse a run from a release in a process that has given the network up for its children (``UsageError``)."""
-    if apart is not None:
-        apart.end()
-        raise UsageError("this run starts from a release and never began: begin it again with --from RUN")
+def look(run: CheckedRun, audience: Audience, children: Children) -> Path:
+    """Begin a run, show the provider's first images, and leave it there: no privacy budget is spent.
 
+    Returns:
+        The page that shows them.
 
-def look(run: CheckedRun, audience: Audience, apart: Children | None = None) -> Path:
-    """Begin a run, show the provider's first images, and leave it there; see ``execution.preview``."""
-    if run.settings.data.from_run is not None:
-        from pcevolve.session.following import preview_following
-
-        _require_network(apart)
-        return preview_following(run, audience)
-    if apart is not None:
-        carry_out_apart(run, apart, audience, only_look=True)
-        return run.folder.preview
-    from pcevolve.session.execution import preview
-
-    return preview(run, audience)
+    Raises:
+        ClientError: Why it ended.
+    """
+    with staff(children) as at_work:
+        at_work.carry_out(run, audience, only_look=True)
+    return run.folder.preview
 
 
 def judge(orders: Mapping[str, Any], _enforced: Enforcement, up: Pipe) -> None:

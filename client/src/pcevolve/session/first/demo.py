@@ -14,7 +14,7 @@ import json
 import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import isfinite
@@ -26,20 +26,27 @@ from rich.console import Console
 
 from pcevolve.config.config import RunConfig
 from pcevolve.encoders import WORDS
-from pcevolve.errors import StoppedError, UsageError
+from pcevolve.errors import ClientError, StoppedError, UsageError
+from pcevolve.evolution import Evolved
 from pcevolve.ledger.ledger import Ledger
 from pcevolve.pages.report.charts import AccuracyPoint
 from pcevolve.pages.report.page import CONTROL, SHOTS, write_report
 from pcevolve.privacy import Budget
 from pcevolve.private.dataset import PrivateDataset
 from pcevolve.private.sources import CELLS
+from pcevolve.processes.confinement import Enforcement
+from pcevolve.processes.launcher import Children
+from pcevolve.processes.pipe import Pipe
 from pcevolve.public.figures import USUAL_DELTA
 from pcevolve.public.modality import Kind
+from pcevolve.public.plan import PublicPlan
 from pcevolve.screen import ProgressCallback, lay_out
 from pcevolve.selectors import list_paid_events
+from pcevolve.session.apart import Staff, staff
 from pcevolve.session.checked import CheckedRun
+from pcevolve.session.components import Components
 from pcevolve.session.console import describe_plan
-from pcevolve.session.execution import Outcome, execute
+from pcevolve.session.execution import Outcome
 from pcevolve.session.finished.judging import (
     Answers,
     ask_judges,
@@ -48,7 +55,9 @@ from pcevolve.session.finished.judging import (
     label_shots,
     weigh,
 )
+from pcevolve.session.finished.recalling import recall
 from pcevolve.session.first.local_server import serve_locally
+from pcevolve.session.folder import RunFolder
 from pcevolve.session.owner import OwnerFolder
 from pcevolve.session.preflight import check_run
 from pcevolve.session.progress import Audience, Progress, error_console, show_work, spell_estimate
@@ -140,10 +149,11 @@ Drawn at random round after round, texts become the same: three of eight control
 """
 ROUND = "round"
 """What a summary calls the populations between the first and the dataset, with a number."""
+JUDGE = "pcevolve.session.first.demo:judge"
 DEMONSTRATIONS: Final[Mapping[Kind, Demonstration]] = {"image": OF_IMAGES, "text": OF_TEXTS}
 
 
-def measure_seconds(probe: CheckedRun, counted: ProgressCallback) -> float:
+def measure_seconds(at_work: Staff, probe: CheckedRun, counted: ProgressCallback) -> float:
     """Measure how long the provider takes for an image, by a run of which nothing else is wanted.
 
     Its first images, which wait for what a model does once, are those that are shown before: they do not count.
@@ -160,7 +170,7 @@ def measure_seconds(probe: CheckedRun, counted: ProgressCallback) -> float:
         found.append(progress)
         counted(progress.images, progress.total)
 
-    execute(probe, Audience(Console(quiet=True), tell))
+    at_work.carry_out(probe, Audience(Console(quiet=True), tell))
     return found[-1].seconds_per_image or math.inf
 
 
@@ -175,28 +185,31 @@ def choose_candidates(per_image: float) -> int:
     return max(enough, default=min(CANDIDATES))
 
 
-def demonstrate(out: Path, kind: Kind = "image", verbose: bool = False) -> dict[str, Any]:
+def demonstrate(out: Path, children: Children, kind: Kind = "image", verbose: bool = False) -> dict[str, Any]:
     """Run a method and its control against a local server and compare what they are worth.
 
     A demonstration that was cut off is continued.
+
+    Args:
+        children: Processes that do the work, and end with it.
 
     Raises:
         ClientError: Why it ended.
     """
     started = time.monotonic()
-    stage = Stage(error_console(), verbose)
+    console = error_console()
     done = _read_summary(out)
     if done is not None and done.get("modality", "image") != kind:
         raise UsageError(
             f"{out} holds a demonstration of {done.get('modality', 'image')}s: give another --out"
         )
     if done is not None:
-        stage.say(
-            "again", f"{out} holds a finished demonstration; remove it and {_private(out)} to run it anew"
-        )
+        again = f"{out} holds a finished demonstration; remove it and {_private(out)} to run it anew"
+        console.print(lay_out([("again", again)]))
         return done
     try:
-        return _demonstrate(out, kind, stage, started)
+        with _make_room(out, DEMONSTRATIONS[kind]) as places, staff(children, *places) as at_work:
+            return _demonstrate(out, kind, Stage(console, verbose, at_work), started)
     except (KeyboardInterrupt, StoppedError) as stopped:
         said = stopped.lines[0] if isinstance(stopped, StoppedError) else "stopped"
         raise StoppedError(said, "to go on: the same command again") from None
@@ -208,19 +221,20 @@ class Stage:
 
     console: Console
     verbose: bool
+    at_work: Staff
 
     def say(self, title: str, text: str) -> None:
         """Print a line, or a few."""
         self.console.print(lay_out([(title, text)]))
 
-    def run(self, run: CheckedRun, title: str) -> Outcome:
-        """Carry out a run behind one bar; its warnings are in its summary and its report."""
+    def run(self, run: CheckedRun, title: str) -> dict[str, Any]:
+        """Carry out a run behind one bar, and return its summary; its warnings are there and in its report."""
         if self.verbose:
             self.console.print(f"\n{title}")
-            return execute(run, Audience(self.console, verbose=True))
+            return self.at_work.carry_out(run, Audience(self.console, verbose=True))
         with show_work(self.console, title) as counted:
-            quiet = Console(quiet=True)
-            return execute(run, Audience(quiet, lambda each: counted(each.images, each.total)))
+            quiet = Audience(Console(quiet=True), lambda each: counted(each.images, each.total))
+            return self.at_work.carry_out(run, quiet)
 
 
 def _demonstrate(out: Path, kind: Kind, stage: Stage, started: float) -> dict[str, Any]:
@@ -230,52 +244,89 @@ def _demonstrate(out: Path, kind: Kind, stage: Stage, started: float) -> dict[st
     with serve_locally(_log(out), _port(out), shown.model) as address:
         options, pace = _affordable(out, address, shown, stage)
         stage.say("server", f"{shown.model} at {address} ({_log(out)}){pace}")
-        main = stage.run(_check(out, out, address, **options, method=shown.method), "1/3 evolve")
+        main = _check(out, out, address, **options, method=shown.method)
+        summary = stage.run(main, "1/3 evolve")
         stage.say("1/3", f"evolved; {main.folder.preview} shows what words alone give")
-        paid = list_paid_events(main.plan)
-        greetings = main.summary["requests"] - len(main.plan.calls)
-        stage.console.print(lay_out(describe_plan(main.plan, paid, greetings)))
+        plan = main.folder.read().require_plan()
+        greetings = summary["requests"] - len(plan.calls)
+        stage.console.print(lay_out(describe_plan(plan, list_paid_events(plan), greetings)))
         blind = _beside(out, "random")
-        control = stage.run(_check(out, blind, address, **options, **OF_CONTROL), "2/3 control")
+        stage.run(_check(out, blind, address, **options, **OF_CONTROL), "2/3 control")
         stage.say("2/3", "made once more, chosen at random")
-        others = {CONTROL: blind}
+        others = {CONTROL: str(blind)}
         if shown.secrets:
             others["secpe"] = _with_secrets(out, address, options, shown, stage)
-    with show_work(stage.console, "3/3 measure") as counted:
-        answers = _measure(main, control, counted)
+    asked = {"summary": summary, "others": others, "started": started}
+    found = stage.at_work.measure(JUDGE, main, Audience(stage.console), **asked)
     stage.say("3/3", "measured on real data kept aside")
-    readers = {name: RunReader.strict(root) for name, root in others.items()}
+    return found
+
+
+def judge(orders: Mapping[str, Any], _enforced: Enforcement, up: Pipe) -> None:
+    """Measure what a demonstration made, where its data are at hand."""
+    from pcevolve.session.keeping import read_orders, tell_owner
+
+    run, audience = read_orders(orders)
+    try:
+        found = measure(run, audience, **{name: orders[name] for name in ("summary", "others", "started")})
+        up.send("done", json.dumps({"summary": found}))
+    except ClientError as error:
+        tell_owner(error)
+        up.send("failed", json.dumps({"kind": type(error).__name__, "lines": ["see above"], "is_told": True}))
+
+
+def measure(
+    run: CheckedRun, audience: Audience, summary: dict[str, Any], others: Mapping[str, str], started: float
+) -> dict[str, Any]:
+    """Measure what a demonstration made, and write its page; its summary.
+
+    Args:
+        others: Folders of the runs beside the main one, the control among them.
+        started: When the demonstration began, by this machine's monotonic clock.
+    """
+    main = Outcome(run.folder, Components.of(run), *_recall(run.folder), summary)
+    with show_work(audience.console, "3/3 measure") as counted:
+        answers = _measure(main, RunFolder(Path(others[CONTROL])), counted)
+    readers = {name: RunReader.strict(Path(root)) for name, root in others.items()}
     points = [*_list_points([each.as_json() for each in answers], main.plan.method.name)]
-    measured = weigh(answers, main.plan)
-    page = write_report(RunReader.strict(out), points, _private(out) / "report.html", readers, measured)
+    measured, root = weigh(answers, main.plan), run.folder.root
+    page = write_report(RunReader.strict(root), points, _private(root) / "report.html", readers, measured)
     found = {"wall_seconds": round(time.monotonic() - started, 1), "report": str(page)}
-    return keep_accuracy(replace(main, summary=main.summary | found), answers)
+    return keep_accuracy(replace(main, summary=summary | found), answers)
+
+
+def _recall(folder: RunFolder) -> tuple[PublicPlan, Evolved]:
+    record = folder.read()
+    return record.require_plan(), recall(record)
 
 
 def _with_secrets(
     out: Path, address: str, options: dict[str, Any], shown: Demonstration, stage: Stage
-) -> Path:
+) -> str:
     """Run once more by SecPE, with some words declared secret; the folder of that run."""
-    listed = _beside(out, "secrets.txt")
-    listed.write_text("\n".join(shown.secrets) + "\n")
     with closing(Ledger(_find_ledger(out))) as ledger:
         # The main run has spent on the same texts, and the ledger adds both up.
         if ledger.cap() is None:
             ledger.set_cap(Budget(Fraction(40), USUAL_DELTA))
-    own = {**options, **shown.secret_options, "secrets": listed}
-    made = stage.run(_check(out, _beside(out, "secpe"), address, **own), "secpe")
+    made, own = (
+        _beside(out, "secpe"),
+        {**options, **shown.secret_options, "secrets": _beside(out, "secrets.txt")},
+    )
+    stage.run(_check(out, made, address, **own), "secpe")
     stage.say("secpe", f"once more with secrets declared, which it protects: {', '.join(shown.secrets)}")
-    return made.folder.root
+    return str(made)
 
 
-def _measure(main: Outcome, control: Outcome, counted: ProgressCallback) -> list[Answers]:
+def _measure(main: Outcome, control: RunFolder, counted: ProgressCallback) -> list[Answers]:
     """Ask each judge what the run, round by round, its control and the shots teach."""
     held_out = _public_test(main)
     labels = held_out.labels
     first, *later = label_sets(main, labels, every=True)
     rounds = {f"{ROUND} {t}": each for t, each in enumerate(later[:-1], 1)}
     sets = {"initial": first, **rounds, "final": later[-1]}
-    sets["random"] = label_sets(control, labels, every=False)[-1]
+    # Its images alone are looked at, and the components have no part in them.
+    chosen = Outcome(control, main.components, *_recall(control), {})
+    sets["random"] = label_sets(chosen, labels, every=False)[-1]
     sets["shots"] = label_shots(main.components.data)
     return ask_judges(main, held_out, sets, counted)
 
@@ -303,10 +354,30 @@ def _affordable(out: Path, address: str, shown: Demonstration, stage: Stage) -> 
     probe = _beside(out, "probe")
     with show_work(stage.console, "how fast is this machine?") as counted:
         asked = _check(probe, probe, address, **{**shown.options, **shown.probe})
-        per_image = measure_seconds(asked, counted)
+        per_image = measure_seconds(stage.at_work, asked, counted)
     found = choose_candidates(per_image)
     about = f", {spell_estimate(estimate_seconds(per_image, found))} in all" if isfinite(per_image) else ""
     return {**shown.options, "candidates": found}, about
+
+
+@contextmanager
+def _make_room(out: Path, shown: Demonstration) -> Iterator[tuple[list[Path], list[Path]]]:
+    """Make the folders of all runs of a demonstration, and their owner's; what stays empty goes in the end."""
+    names = ["random", *(["probe"] if shown.probe else []), *(["secpe"] if shown.secrets else [])]
+    roots = [out.absolute(), *(_beside(out, name) for name in names)]
+    own = [_private(each) for each in (out, _beside(out, "probe")) if each in roots or each == out]
+    for mode, folders in ((0o777, roots), (0o700, own)):
+        for each in folders:
+            each.mkdir(mode, parents=True, exist_ok=True)
+    listed = _beside(out, "secrets.txt")
+    if shown.secrets:
+        listed.write_text("\n".join(shown.secrets) + "\n")
+    try:
+        yield roots, [*own, *([listed] if shown.secrets else [])]
+    finally:
+        for each in (*roots, *own):
+            if each.is_dir() and not any(each.iterdir()):
+                each.rmdir()
 
 
 def _check(root: Path, out: Path, address: str, **options: object) -> CheckedRun:

@@ -1,0 +1,74 @@
+"""A server on this machine, started by a process of its own, for one that is confined starts no program.
+
+That process, which is this file, is told the server's command and log in a line of standard input. It ends the server
+when that input closes, as it does however whoever started it ends, by ``kill -9`` too. The standard library alone.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Sequence
+
+STOP_SECONDS = 10.0
+_waiting: list[subprocess.Popen[bytes]] = []
+
+
+def prepare_server() -> None:
+    """Start the process that starts a server later."""
+    _waiting.append(subprocess.Popen([sys.executable, "-I", __file__], stdin=subprocess.PIPE))  # noqa: S603 - our own
+
+
+def start_server(command: Sequence[str], log: str) -> subprocess.Popen[bytes]:
+    """Have a server started, whose words are added to a log; the process ends with it, and it with this process."""
+    if not _waiting:
+        prepare_server()
+    process = _waiting.pop()
+    if process.stdin is not None:
+        process.stdin.write(json.dumps({"command": [*command], "log": log}).encode() + b"\n")
+        process.stdin.flush()
+    return process
+
+
+def stop_server(process: subprocess.Popen[bytes]) -> None:
+    """End a server, and wait until it has ended."""
+    if process.stdin is not None:
+        process.stdin.close()
+    process.wait()
+
+
+def guard() -> int:
+    """Have the command run that standard input tells, until that closes; its exit code, or minus its signal."""
+    signal.signal(signal.SIGINT, lambda *_: None)  # the command gets Ctrl-C too; a handler is not inherited
+    told = b""
+    while not told.endswith(b"\n"):
+        # Unbuffered: a lock that a thread held on sys.stdin would abort the interpreter.
+        if not (piece := os.read(0, 2**16)):
+            return 0
+        told += piece
+    order = json.loads(told)
+    with open(order["log"], "ab") as sink:  # noqa: PTH123 - pathlib takes 10 ms to import
+        process = subprocess.Popen(  # noqa: S603 - the client's own command
+            order["command"], stdin=subprocess.DEVNULL, stdout=sink, stderr=sink
+        )
+    signal.signal(signal.SIGTERM, lambda *_: process.terminate())
+    threading.Thread(target=_end_with_input, args=(process,), daemon=True).start()
+    return process.wait()
+
+
+def _end_with_input(process: subprocess.Popen[bytes]) -> None:
+    while os.read(0, 1):
+        pass
+    process.terminate()
+    try:
+        process.wait(STOP_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+
+
+if __name__ == "__main__":
+    sys.exit(guard())

@@ -1,0 +1,60 @@
+"""Runs in one process, where fakes stand in for parts and a watcher sees all; the product has no such way."""
+
+from __future__ import annotations
+
+from functools import partial
+from importlib import import_module
+from types import SimpleNamespace
+from typing import Any
+
+from pcevolve.cli import main
+from pcevolve.durable import write_private
+from pcevolve.processes import launcher
+from pcevolve.session import apart
+from pcevolve.session.apart import Staff
+from pcevolve.session.checked import CheckedRun
+from pcevolve.session.owner import OwnerFolder
+from pcevolve.session.progress import Audience
+
+NO_CHILDREN: Any = SimpleNamespace(pids=(), end=lambda kill=False: None)
+
+
+def bring_together(*_: object) -> None:
+    """Have all runs of this process done by itself, which then is as free as it was begun."""
+    launcher.start_children = lambda: NO_CHILDREN
+    main.confine_offline = lambda *_: None  # type: ignore[assignment,return-value]
+    Staff.carry_out = _carry_out  # type: ignore[method-assign]
+    Staff.measure = _measure  # type: ignore[method-assign]
+
+
+def _carry_out(
+    self: Staff, run: CheckedRun, audience: Audience, *, only_look: bool = False
+) -> dict[str, Any]:
+    if run.settings.data.from_run is not None:
+        return _follow(run, audience, only_look)
+    from pcevolve_benchmarks.together import execute, preview
+
+    if only_look:
+        preview(run, audience)
+        return {}
+    return execute(run, audience).summary
+
+
+def _follow(run: CheckedRun, audience: Audience, only_look: bool) -> dict[str, Any]:
+    from pcevolve.session.following import follow, preview_following
+    from pcevolve_benchmarks.together import describe_job
+
+    with run.folder.claim(run.resume):
+        false_start = None if run.folder.has_plan() else apart._find_owners(run)
+        begin = partial(apart._begin_without_keeper, run, false_start)
+        if only_look:
+            preview_following(describe_job(run), audience, begin)
+            return {}
+        summary = follow(describe_job(run), audience, begin)
+        write_private(OwnerFolder.of(run.folder.root, run.settings.privacy.ledger).bind().result, summary)
+        run.folder.forget_times()
+        return summary
+
+
+def _measure(self: Staff, work: str, run: CheckedRun, audience: Audience, **asked: Any) -> dict[str, Any]:
+    return import_module(work.partition(":")[0]).measure(run, audience=audience, **asked)
