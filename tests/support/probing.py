@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 HEAVY = ("torch", "open_clip", "torchvision", "scipy", "sklearn", "httpx", "opendp")
 """Libraries that only a run under way needs."""
@@ -13,7 +14,12 @@ PROBE = """
 import contextlib, io, json, sys
 from pcevolve.cli.main import main
 
-heavy, commands = json.loads(sys.argv[1])
+heavy, commands, path = json.loads(sys.argv[1])
+if path:
+    sys.path.append(path)
+    from support.together import bring_together
+
+    bring_together()
 found = []
 for command in commands:
     code, said = 0, io.StringIO()
@@ -30,9 +36,12 @@ Ended = tuple[int, str, list[str]]
 """Exit code, complaint, and which of the heavy libraries are loaded by then."""
 
 
-def run_to_end(*commands: Sequence[object], heavy: Sequence[str] = HEAVY) -> list[Ended]:
-    """Run commands one after the other in a new process."""
-    given = json.dumps((heavy, [list(map(str, command)) for command in commands]))
+def run_to_end(
+    *commands: Sequence[object], heavy: Sequence[str] = HEAVY, together: bool = False
+) -> list[Ended]:
+    """Run commands one after the other in a new process; ``together``: with all processes of a run in it."""
+    path = str(Path(__file__).parents[1]) if together else ""
+    given = json.dumps((heavy, [list(map(str, command)) for command in commands], path))
     process = subprocess.run(
         [sys.executable, "-c", PROBE, given], capture_output=True, text=True, timeout=300
     )

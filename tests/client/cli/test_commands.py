@@ -160,7 +160,7 @@ def test_runs_are_compared_without_torch(tmp_path):
 
 
 def test_private_images_are_read_before_the_encoder_is_loaded(options, tmp_path):
-    [(code, said, loaded)] = run_to_end(a_run(options))
+    [(code, said, loaded)] = run_to_end(a_run(options), together=True)
     assert code == 3
     assert "class 'cut' is empty" in said
     assert "torch" not in loaded
