@@ -19,6 +19,7 @@ import pytest
 from pcevolve.cli import audit, finished
 from pcevolve.cli import main as entry
 from pcevolve.cli.commands import COMMANDS
+from pcevolve.config import config  # noqa: F401 - whom a test confines as nobody may read no library of root's
 from pcevolve.processes import launcher
 from pcevolve.processes.confinement import confine_keeper
 from support.confined import confines, in_a_process, lay_out
