@@ -6,9 +6,11 @@ import json
 from pathlib import Path
 
 import pytest
+from pyarrow import parquet
 
+from pcevolve.errors import UsageError
 from pcevolve.modality import find_medium
-from pcevolve.publish.dataset import publish
+from pcevolve.publish.dataset import export_run, publish
 from pcevolve.session.console import detail_result
 from pcevolve.transcript import RunReader
 from pcevolve_shared import images
@@ -74,3 +76,18 @@ def test_everybody_is_told_the_same_word_and_the_numbers(run: RunReader):
     assert f"<strong>Estimated {found.word('image')}</strong>, as far as what was released can tell" in report
     told = dict(detail_result({**summary, "wall_seconds": 1}))
     assert told["useful?"] == f"ESTIMATED {found.word('image').upper()}: {found.reason('image')}"
+
+
+def test_only_a_finished_run_is_exported_and_parquet_holds_neither_statistics_nor_dictionaries(tmp_path):
+    root = make_paid_run(tmp_path / "run", small_plan())
+    assert export_run(root, []) == []
+    (folder,) = export_run(root, ["parquet", "parquet"])
+    pages = parquet.ParquetFile(next(folder.rglob("*.parquet"))).metadata.row_group(0)
+    columns = [pages.column(number) for number in range(pages.num_columns)]
+    assert not any(each.has_dictionary_page or each.statistics for each in columns)
+    with pytest.raises(UsageError, match="nowhere"):
+        export_run(tmp_path / "nowhere", ["parquet"])
+    log = root / "transcript" / "log.jsonl"
+    log.write_bytes(b"".join(log.read_bytes().splitlines(keepends=True)[:-1]))
+    with pytest.raises(UsageError, match=r"unfinished|not finished"):
+        export_run(root, ["parquet"])
