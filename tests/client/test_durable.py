@@ -141,7 +141,9 @@ def test_file_and_folder_are_closed_to_others_whatever_the_umask(tmp_path):
     assert mode(tmp_path / "run" / "private" / "accuracy.json") == 0o600
 
 
-def test_open_folder_is_closed(tmp_path):
-    (tmp_path / "private").mkdir(mode=0o755)
-    write_private(tmp_path / "private" / "x.json", {})
-    assert mode(tmp_path / "private") == 0o700
+def test_a_folder_that_is_somebody_s_already_keeps_its_mode(tmp_path):
+    (tmp_path / "shared").mkdir()
+    (tmp_path / "shared").chmod(0o1777)
+    write_private(tmp_path / "shared" / "result.json", {"a": 1})
+    assert stat.S_IMODE((tmp_path / "shared").stat().st_mode) == 0o1777
+    assert mode(tmp_path / "shared" / "result.json") == 0o600

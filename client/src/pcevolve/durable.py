@@ -165,7 +165,7 @@ def _fresh(path: Path) -> Path:
 
 
 def write_private(path: Path, result: Mapping[str, object]) -> None:
-    """Write JSON with mode 0600 into a folder with mode 0700, replacing an older file at once.
+    """Write JSON with mode 0600, replacing an older file at once; a folder that is made for it has mode 0700.
 
     Raises:
         DataError: The file cannot be written; an older one is still whole.
@@ -184,8 +184,9 @@ def set_owners_mode(folder: Path) -> None:
 def write_private_bytes(path: Path, data: bytes) -> None:
     """Write a file as ``write_private`` does, and raise as it does."""
     try:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        set_owners_mode(path.parent)
+        if not path.parent.is_dir():  # one that is there is somebody's, such as /tmp
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            set_owners_mode(path.parent)
         write_durably(path, data, 0o600)
     except OSError as error:
         raise DataError(f"{path} cannot be written: {error.strerror}") from None
