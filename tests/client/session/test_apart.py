@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import threading
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -41,7 +42,7 @@ def attend(
     own, other = Pipe(*ours), Pipe(*theirs)
     for name, body in said:
         other.send(name, body)
-    child: Any = SimpleNamespace(pipe=own)
+    child: Any = SimpleNamespace(pipe=own, silence=threading.Lock())
     audience = Audience(tell=tell, person=person or Person())
     try:
         # The answer to a question must find somebody who reads.
@@ -65,8 +66,8 @@ def test_progress_is_passed_on_as_it_is(tmp_path: Path):
 
 def test_a_person_is_asked_what_a_process_asks(tmp_path: Path):
     person = Person()
-    attend(tmp_path, ("ask", '{"question":"go on?"}'), DONE, person=person)
-    assert person.asked == ["go on?"]
+    attend(tmp_path, ("ask", json.dumps({"question": "go\x1b[2J on?"})), DONE, person=person)
+    assert person.asked == ["go [2J on?"]
 
 
 @pytest.mark.parametrize(

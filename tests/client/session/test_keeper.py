@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 
 from pcevolve.config.config import RunConfig
-from pcevolve.errors import ProtocolError
+from pcevolve.errors import DataError, ProtocolError
 from pcevolve.keeper import protocol
 from pcevolve.keeper.padding import Padding
 from pcevolve.public.calls import Call
@@ -46,6 +46,7 @@ def keeper(tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> Kee
     (tmp_path / "run" / ".lock").touch()  # as the runner claims it
     made = Keeper(check_run(RunConfig.of(options)), Audience(Console(quiet=True)))
     made._padding = Padding(4.0, clock, clock.sleep)
+    made._began = clock.now
     return made
 
 
@@ -57,6 +58,28 @@ def settled(keeper: Keeper) -> protocol.Begin:
         if not record.entries:
             record.append(Opened(run_id=RUN_ID, api=plan.provider.api, dialect=plan.provider.dialect))
     return protocol.Begin(plan=protocol.digest_plan(plan))
+
+
+@pytest.mark.parametrize("took", [0.25, 3.9, 7.0])
+def test_reading_and_embedding_private_data_end_at_a_whole_tick_and_make_no_tick_too_short(
+    keeper, clock, monkeypatch, took
+):
+    clock.now += took / 2  # reading them
+    monkeypatch.setattr(type(keeper.components), "prepare", lambda *_: clock.sleep(took / 2), raising=True)
+    keeper.prepare(protocol.Prepare(run_id=RUN_ID))
+    assert clock.now - keeper._began == (4.0 if took < 4 else 8.0)
+    assert keeper._padding.longest == 0
+
+
+def test_a_preparation_that_is_refused_ends_at_a_whole_tick_as_well(keeper, clock, monkeypatch):
+    def refuse(*_: object) -> None:
+        clock.sleep(5.0)
+        raise DataError("a private image has no embedding")
+
+    monkeypatch.setattr(type(keeper.components), "prepare", refuse)
+    with pytest.raises(DataError, match="has no embedding"):
+        keeper.prepare(protocol.Prepare(run_id=RUN_ID))
+    assert clock.now - keeper._began == 8.0
 
 
 def tell(keeper: Keeper, folder: Path, calls: list[Call]) -> None:
@@ -87,11 +110,12 @@ def test_a_run_is_entered_and_a_release_leaves_at_a_whole_tick_however_long_they
         return enrol(account)
 
     monkeypatch.setattr(type(keeper._account), "enrol", slow)
+    assert clock.now == pytest.approx(104.0)  # it was prepared in a tick
     keeper.begin(begin)
-    assert clock.now == pytest.approx(108.0)
+    assert clock.now == pytest.approx(112.0)
     tell(keeper, tmp_path, list(keeper._plan.round(0)))
     released = keeper.release(protocol.Release(iteration=1, head=HEAD))
-    assert clock.now == pytest.approx(112.0)
+    assert clock.now == pytest.approx(116.0)
     assert released.receipt.iteration == 1
 
 

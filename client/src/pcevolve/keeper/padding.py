@@ -45,21 +45,28 @@ class Padding:
     longest: float = field(default=0.0, init=False, repr=False)
 
     @contextmanager
-    def section(self) -> Iterator[None]:
-        """Let what happens inside take a whole number of ticks, at least one; also if it fails."""
-        began = self.clock()
+    def section(self, began: float | None = None) -> Iterator[None]:
+        """Let what happens inside take a whole number of ticks, at least one; also if it fails.
+
+        Args:
+            began: When it began, if that was earlier: work before the first request, for which no tick is too short.
+        """
+        since = self.clock() if began is None else began
         try:
             yield
         # Not ``finally``: for Ctrl-C nobody waits, and it comes when the owner wants it, whatever the data are.
         except Exception:
-            self._pad(began)  # a run that ends here is seen to end, and when is a tick too
+            self._pad(
+                since, counts=began is None
+            )  # a run that ends here is seen to end, and when is a tick too
             raise
-        self._pad(began)
+        self._pad(since, counts=began is None)
 
-    def _pad(self, began: float) -> None:
+    def _pad(self, began: float, counts: bool) -> None:
         passed = self.clock() - began
         # The longest is kept to tell the owner that a tick was too short; nothing that is sent depends on it.
-        self.longest = max(self.longest, passed)
+        if counts:
+            self.longest = max(self.longest, passed)
         # At least one tick, so that quick work does not stand out.
         wanted = max(1, math.ceil(passed / self.tick)) * self.tick if self.tick else 0.0
         if wanted > passed:

@@ -18,6 +18,7 @@ from typing import Any
 
 from pcevolve.processes.doorway import knock, open_pipe
 from pcevolve.processes.pipe import Pipe, open_conversation
+from pcevolve.processes.words import Words
 
 GRACE_SECONDS = 10.0
 """From Ctrl-C to the end of a process that does not end by itself."""
@@ -25,11 +26,16 @@ GRACE_SECONDS = 10.0
 
 @dataclass(frozen=True)
 class Child:
-    """A process that waits for its orders, or has got them."""
+    """A process that waits for its orders, or has got them.
+
+    Attributes:
+        silence: Held while its words are not passed on: while a person is asked, whose line they could overwrite.
+    """
 
     process: subprocess.Popen[bytes]
     pipe: Pipe
     threads: list[threading.Thread] = field(default_factory=list)
+    silence: threading.Lock = field(default_factory=threading.Lock)
 
     def order(self, work: str, reads: Sequence[str], writes: Sequence[str], **orders: Any) -> None:  # noqa: ANN401 - JSON
         """Say which files it may reach, what its work is (``module:function``), and what else that has to know."""
@@ -37,11 +43,10 @@ class Child:
         self.pipe.send("order", json.dumps(told))
 
     def pass_on_words(self) -> None:
-        """Print what it prints, until its end; of a runner, which has no terminal."""
+        """Print what it prints, until its end; of a runner, which has no terminal, and may be in other hands."""
         if self.process.stdout is not None and not self.threads:
-            self.threads.append(
-                threading.Thread(target=_copy, args=[self.process.stdout.fileno(), 2], daemon=True)
-            )
+            given = [self.process.stdout.fileno(), 2, self.silence]
+            self.threads.append(threading.Thread(target=_pass_on, args=given, daemon=True))
             self.threads[-1].start()
 
     def end(self, *, kill: bool = False) -> int:
@@ -193,7 +198,17 @@ def _describe_terminal() -> dict[str, str]:
     return {**os.environ, "COLUMNS": str(os.get_terminal_size(2).columns), "FORCE_COLOR": "1"}
 
 
-def _copy(source: int, target: int) -> None:
+def _pass_on(source: int, target: int, silence: threading.Lock) -> None:
+    words = Words()
     with suppress(OSError):  # nobody listens any more
-        while words := os.read(source, 2**16):
-            os.write(target, words)
+        while piece := os.read(source, 2**16):
+            with silence:
+                _write(target, words.add(piece))
+        _write(target, words.end())
+
+
+def _write(target: int, text: str) -> None:
+    """Write text whose colours end with it: what another process writes next shall show."""
+    rest = (text + "\x1b[0m" if "\x1b[" in text else text).encode("utf-8", "replace")
+    while rest:
+        rest = rest[os.write(target, rest) :]

@@ -22,7 +22,7 @@ from pydantic import TypeAdapter, ValidationError
 from pcevolve.config.config import RunConfig
 from pcevolve.config.runner import PublicConfig
 from pcevolve.durable import write_private
-from pcevolve.errors import ClientError, ProtocolError, StoppedError, make_told
+from pcevolve.errors import ClientError, ProtocolError, StoppedError, make_told, printable
 from pcevolve.private.sources import FolderSource, parse_source
 from pcevolve.processes.confinement import list_caches
 from pcevolve.processes.launcher import Child, Children
@@ -309,7 +309,9 @@ def attend(
                 case Progress() as progress:
                     audience.tell(progress)
                 case _Question(question):
-                    child.pipe.send("answer", json.dumps(audience.person.agrees(question)))
+                    with child.silence:
+                        agrees = audience.person.agrees(printable(question))
+                    child.pipe.send("answer", json.dumps(agrees))
                 case _Begun():
                     begun()
                 case _Agreed():

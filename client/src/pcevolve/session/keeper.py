@@ -8,6 +8,7 @@ and what came by digest; bytes are read from the record. See ``keeper.protocol``
 from __future__ import annotations
 
 import base64
+import time
 from collections.abc import Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
@@ -87,6 +88,7 @@ class Keeper:
             DataError: The private or the test data cannot be used.
             UsageError: The API's dialect lacks what the run needs, or the options do not go together.
         """
+        self._began = time.monotonic()
         self._folder, self._audience, self._confinement = run.folder, audience, confinement
         kind = find_abilities(run.settings.provider.dialect).makes
         with show_work(audience.console, f"reading private {kind}s") as told:
@@ -111,7 +113,7 @@ class Keeper:
         """Make sure that all of the plan can be paid for, and embed the private images, before the API is greeted.
 
         The size of the API's images, which only the API knows, has no part in any of this. The owner alone is told
-        what ledger and data say.
+        what ledger and data say. The answer leaves at a whole tick since this keeper began to read.
 
         Raises:
             BudgetError: Not enough is left.
@@ -121,6 +123,10 @@ class Keeper:
         """
         if self._account is not None:
             raise ProtocolError("a run is prepared once")
+        with self._padding.section(self._began):
+            return self._prepare(asked)
+
+    def _prepare(self, asked: protocol.Prepare) -> protocol.Prepared:
         components, console = self.components, self._audience.console
         self._run_id = asked.run_id
         # Priced with a size that stands in: the true one is known after the greeting, and has no part in any price.
