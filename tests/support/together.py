@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from importlib import import_module
 from types import SimpleNamespace
 from typing import Any
 
@@ -57,4 +56,8 @@ def _follow(run: CheckedRun, audience: Audience, only_look: bool) -> dict[str, A
 
 
 def _measure(self: Staff, work: str, run: CheckedRun, audience: Audience, **asked: Any) -> dict[str, Any]:
-    return import_module(work.partition(":")[0]).measure(run, audience=audience, **asked)
+    from pcevolve.session.finished import whole
+    from pcevolve.session.first import demo
+
+    module: Any = demo if work == demo.JUDGE else whole
+    return module.measure(run, audience=audience, **asked)

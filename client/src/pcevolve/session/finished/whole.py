@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -88,11 +88,18 @@ def look(run: CheckedRun, audience: Audience, children: Children) -> Path:
 
 def judge(orders: Mapping[str, Any], _enforced: Enforcement, up: Pipe) -> None:
     """Measure what a run made on the owner's test data, if there are any."""
+    answer(orders, up, lambda run, audience: measure(run, dict(orders["summary"]), audience))
+
+
+def answer(
+    orders: Mapping[str, Any], up: Pipe, work: Callable[[CheckedRun, Audience], dict[str, Any]]
+) -> None:
+    """Do the work of a process that measures, and say how it ended."""
     from pcevolve.session.keeping import read_orders, tell_owner
 
     run, audience = read_orders(orders)
     try:
-        up.send("done", json.dumps({"summary": measure(run, dict(orders["summary"]), audience)}))
+        up.send("done", json.dumps({"summary": work(run, audience)}))
     except ClientError as error:
         tell_owner(error)
         up.send("failed", json.dumps({"kind": type(error).__name__, "lines": ["see above"], "is_told": True}))

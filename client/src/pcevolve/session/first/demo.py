@@ -26,7 +26,7 @@ from rich.console import Console
 
 from pcevolve.config.config import RunConfig
 from pcevolve.encoders import WORDS
-from pcevolve.errors import ClientError, StoppedError, UsageError
+from pcevolve.errors import StoppedError, UsageError
 from pcevolve.evolution import Evolved
 from pcevolve.ledger.ledger import Ledger
 from pcevolve.pages.report.charts import AccuracyPoint
@@ -34,9 +34,7 @@ from pcevolve.pages.report.page import CONTROL, SHOTS, write_report
 from pcevolve.privacy import Budget
 from pcevolve.private.dataset import PrivateDataset
 from pcevolve.private.sources import CELLS
-from pcevolve.processes.confinement import Enforcement
 from pcevolve.processes.launcher import Children
-from pcevolve.processes.pipe import Pipe
 from pcevolve.public.figures import USUAL_DELTA
 from pcevolve.public.modality import Kind
 from pcevolve.public.plan import PublicPlan
@@ -149,7 +147,7 @@ Drawn at random round after round, texts become the same: three of eight control
 """
 ROUND = "round"
 """What a summary calls the populations between the first and the dataset, with a number."""
-JUDGE = "pcevolve.session.first.demo:judge"
+JUDGE = "pcevolve.session.first.measuring:judge"
 DEMONSTRATIONS: Final[Mapping[Kind, Demonstration]] = {"image": OF_IMAGES, "text": OF_TEXTS}
 
 
@@ -260,19 +258,6 @@ def _demonstrate(out: Path, kind: Kind, stage: Stage, started: float) -> dict[st
     found = stage.at_work.measure(JUDGE, main, Audience(stage.console), **asked)
     stage.say("3/3", "measured on real data kept aside")
     return found
-
-
-def judge(orders: Mapping[str, Any], _enforced: Enforcement, up: Pipe) -> None:
-    """Measure what a demonstration made, where its data are at hand."""
-    from pcevolve.session.keeping import read_orders, tell_owner
-
-    run, audience = read_orders(orders)
-    try:
-        found = measure(run, audience, **{name: orders[name] for name in ("summary", "others", "started")})
-        up.send("done", json.dumps({"summary": found}))
-    except ClientError as error:
-        tell_owner(error)
-        up.send("failed", json.dumps({"kind": type(error).__name__, "lines": ["see above"], "is_told": True}))
 
 
 def measure(
