@@ -125,6 +125,11 @@ def replace_settings(plan: PublicPlan, changes: Mapping[str, object]) -> PublicP
     return plan.model_copy(update=update)
 
 
+def find_section(plan: PublicPlan, name: str) -> object:
+    """The section of a plan that has a setting; the plan itself where none has."""
+    return next((getattr(plan, each) for each, kind in SECTIONS.items() if name in kind.model_fields), plan)
+
+
 def nest(values: Mapping[str, object]) -> dict[str, Any]:
     """Values of a plan, each in the section that has it; encoder and method may be given by their names."""
     nested: dict[str, Any] = {}

@@ -16,7 +16,7 @@ from pcevolve.public.modality import Texts
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Candidate, PublicEcho
 from support.provider import png
-from support.runs import OF_IMAGES, replace_settings
+from support.runs import OF_IMAGES, find_section, replace_settings
 
 OTHER_PLAN = "on record with another plan"
 BITS = int.from_bytes(secrets.pixels().tobytes()[:4], "big")
@@ -112,7 +112,7 @@ def _begun_behind(field: str, words: str) -> Act:
 
     def act(world: World) -> object:
         plan = world.run.plan
-        honest = getattr(plan.modality if field in PART else plan, field)
+        honest = getattr(plan.modality if field in PART else find_section(plan, field), field)
         return begun(**{field: f"{honest} {words}"})(world)
 
     return act
