@@ -47,6 +47,7 @@ PLAIN = {
     "pcevolve.config.providers": "declarations alone, which config/test_config.py reads",
     "pcevolve.interface.options": "written by make docs-options, which cli/test_reference.py compares",
     "pcevolve_shared.limits": "numbers alone, written out where they bound, as in shared/test_wire.py",
+    "pcevolve.session.first.measuring": "the demonstration's own process: system/test_demo.py",
     "pcevolve.session.checked": "refusals that options get: session/test_preflight.py, session/test_planning.py",
     "pcevolve.session.declared_secrets": "from a list to what it leaves of votes: private/test_secrets.py",
     "pcevolve.session.keeping": "a process of a run: system/test_apart.py",
