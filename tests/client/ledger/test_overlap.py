@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from pcevolve.dp.accountants import epsilon
 from pcevolve.errors import BudgetError, LedgerError
 from pcevolve.ledger.ledger import Ledger, PrivateUnit, Terms
-from pcevolve.ledger.overlap import AffectedUnits, compute_exposures
+from pcevolve.ledger.overlap import Overlap, compute_exposures
 from pcevolve.ledger.store import Key
 from pcevolve.ledger.units import RunUnits, UnitPartition, Units
 from pcevolve.privacy import FREE, Budget, Event
@@ -45,7 +45,7 @@ def worst(mine, others, relation="replace-one", most=None):
         return RunUnits(run, kind, UnitPartition.of(Units.of(KEY, units, kind)), most)
 
     own, theirs = party("mine", mine), [party(run, units) for run, units in others.items()]
-    reach = AffectedUnits.of(own, theirs, theirs)
+    reach = Overlap.of(own, theirs, theirs)
     runs = [*theirs, own]
     found = compute_exposures(reach, runs, relation, {run.run_id: run.run_id for run in runs})
     return sorted((each.sizes for each in found), key=lambda each: sorted(each.items()))
