@@ -44,6 +44,7 @@ def narrow_files(path: Path) -> list[Path]:
 
 
 PLAIN = {
+    "pcevolve.session.finished.outcome": "a value, which session/finished/test_judging.py measures",
     "pcevolve.config.providers": "declarations alone, which config/test_config.py reads",
     "pcevolve.interface.options": "written by make docs-options, which cli/test_reference.py compares",
     "pcevolve_shared.limits": "numbers alone, written out where they bound, as in shared/test_wire.py",

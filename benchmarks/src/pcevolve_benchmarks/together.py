@@ -11,7 +11,8 @@ from dataclasses import replace
 
 from pcevolve.session.checked import CheckedRun
 from pcevolve.session.console import report_early_stop
-from pcevolve.session.execution import Outcome, RunnerJob, carry_out, look
+from pcevolve.session.execution import RunnerJob, carry_out, look
+from pcevolve.session.finished.outcome import Outcome
 from pcevolve.session.keeper import Keeper
 from pcevolve.session.progress import Audience
 

@@ -16,7 +16,7 @@ from pcevolve.encoders import load_encoder
 from pcevolve.errors import DataError
 from pcevolve.evaluation.labelled import Labelled
 from pcevolve.modality.images.appearance import develop, find_released_appearance
-from pcevolve.session.execution import Outcome
+from pcevolve.session.finished.outcome import Outcome
 from pcevolve.session.owner import OwnerFolder
 from pcevolve.session.preflight import check_run
 from pcevolve.session.progress import Audience

@@ -19,8 +19,8 @@ from pcevolve.evaluation.heads import Predict, Training
 from pcevolve.evaluation.judge import Evaluator, find_usable
 from pcevolve.evaluation.labelled import Labelled
 from pcevolve.session import images
-from pcevolve.session.execution import Outcome
 from pcevolve.session.finished.classification import NearestMean
+from pcevolve.session.finished.outcome import Outcome
 from pcevolve.session.folder import RunFolder
 from pcevolve.session.owner import OwnerFolder
 from pcevolve.session.preflight import check_run

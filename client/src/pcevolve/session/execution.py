@@ -40,11 +40,9 @@ from pcevolve.publish.release import Release
 from pcevolve.screen import lay_out, lay_out_facts
 from pcevolve.session.approval import approve, list_doubts, require_liking
 from pcevolve.session.asking import AskingJudge, TellingGenerator
-from pcevolve.session.components import Components
 from pcevolve.session.console import introduce, is_paid, report_early_stop, report_stop, say_spent
 from pcevolve.session.dashboard import keep_live_page
 from pcevolve.session.folder import RunFolder
-from pcevolve.session.owner import OwnerFolder
 from pcevolve.session.progress import Audience, RunProgress
 from pcevolve.session.reaching import Connection, connect, make_address, note_answers
 from pcevolve.session.reopening import open_record
@@ -53,22 +51,6 @@ from pcevolve.transcript import RunReader, Transcript
 from pcevolve.usability import Usability
 
 RESUMED = (("resumed", "nothing is paid twice"),)
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """A finished run."""
-
-    folder: RunFolder
-    components: Components
-    plan: PublicPlan
-    evolved: Evolved
-    summary: dict[str, Any]
-
-    @property
-    def owner(self) -> OwnerFolder:
-        """What of it is for its owner alone."""
-        return OwnerFolder.of(self.folder.root, self.components.settings.privacy.ledger)
 
 
 @dataclass(frozen=True)

@@ -49,7 +49,7 @@ from pcevolve.public.modality import MODALITIES, Kind, join, reword_for
 from pcevolve.public.plan import PublicPlan
 from pcevolve.screen import ProgressCallback, no_progress
 from pcevolve.selectors import find_method
-from pcevolve.session.execution import Outcome
+from pcevolve.session.finished.outcome import Outcome
 from pcevolve.session.finished.use_page import make_page
 from pcevolve.session.folder import RunFolder
 from pcevolve.session.kind import load_kind

@@ -18,7 +18,7 @@ from pcevolve.session.checked import CheckedRun
 from pcevolve.session.progress import Audience, show_work
 
 if TYPE_CHECKING:  # who only starts a run's processes does without what they import
-    from pcevolve.session.execution import Outcome
+    from pcevolve.session.finished.outcome import Outcome
 
 
 def carry_out(
@@ -50,7 +50,7 @@ def carry_out(
 def measure(run: CheckedRun, summary: dict[str, Any], audience: Audience) -> dict[str, Any]:
     """Measure a finished run, whose private data are read anew; its summary with the accuracies."""
     from pcevolve.session.components import Components
-    from pcevolve.session.execution import Outcome
+    from pcevolve.session.finished.outcome import Outcome
     from pcevolve.session.finished.recalling import recall
     from pcevolve.transcript import RunReader
 

@@ -44,7 +44,6 @@ from pcevolve.session.apart import Staff, staff
 from pcevolve.session.checked import CheckedRun
 from pcevolve.session.components import Components
 from pcevolve.session.console import describe_plan
-from pcevolve.session.execution import Outcome
 from pcevolve.session.finished.judging import (
     Answers,
     ask_judges,
@@ -53,6 +52,7 @@ from pcevolve.session.finished.judging import (
     label_shots,
     weigh,
 )
+from pcevolve.session.finished.outcome import Outcome
 from pcevolve.session.finished.recalling import recall
 from pcevolve.session.first.local_server import serve_locally
 from pcevolve.session.folder import RunFolder
