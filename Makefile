@@ -78,7 +78,7 @@ soak: install  ## Ten minutes of valid and hostile traffic against the API serve
 	$(BIN)/python -m benchmarks.soak --out docs/results/soak.json
 
 docs-options: install  ## Write docs/options.md, the keywords of pcevolve.evolve and the table of the command line from the declarations
-	$(BIN)/python -m pcevolve.cli.reference
+	$(BIN)/python -m pcevolve.app.cli.reference
 
 lock: $(UV)  ## Recompile requirements.lock from the four pyproject.toml files
 	$(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \

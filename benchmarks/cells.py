@@ -22,20 +22,20 @@ import numpy as np
 from rich.progress import track
 
 from benchmarks.rows import parser_of, table
-from pcevolve.dp.mechanisms import FloatArray, SeededNoise
-from pcevolve.encoders import WORDS, load_encoder
-from pcevolve.evaluation.heads import Predict, Training, train_linear
-from pcevolve.evaluation.texts import hash_ngrams
-from pcevolve.modality.texts import normalise
-from pcevolve.privacy import Budget, Event
-from pcevolve.private.bundled import load_terms
-from pcevolve.private.dataset import PrivateDataset
+from pcevolve.keeper.declared_secrets import compute_least_share
+from pcevolve.keeper.evaluation.heads import Predict, Training, train_linear
+from pcevolve.keeper.evaluation.texts import hash_ngrams
+from pcevolve.keeper.private.bundled import load_terms
+from pcevolve.keeper.private.dataset import PrivateDataset
+from pcevolve.keeper.private_data import SPLIT_SEED
+from pcevolve.public.dp.mechanisms import FloatArray, SeededNoise
+from pcevolve.public.encoders import WORDS, load_encoder
+from pcevolve.public.media.texts import normalise
 from pcevolve.public.parts import Secrecy
+from pcevolve.public.privacy import Budget, Event
+from pcevolve.public.selectors import METHODS, PrivateEmbeddings, Scope, SelectionInput
+from pcevolve.public.selectors.cells import choose_cells
 from pcevolve.public.words import TEXT_TEMPLATE, fill
-from pcevolve.selectors import METHODS, PrivateEmbeddings, Scope, SelectionInput
-from pcevolve.selectors.cells import choose_cells
-from pcevolve.session.declared_secrets import compute_least_share
-from pcevolve.session.private_data import SPLIT_SEED
 from pcevolve_benchmarks.texts.bench import CANDIDATES
 from pcevolve_benchmarks.texts.studies import DELTA, FIRST, HOLDERS, PRIOR, RATIOS, WORLDS, find_equal_epsilon
 from pcevolve_server.language.phrases import load as load_phrases

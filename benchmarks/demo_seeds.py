@@ -30,14 +30,14 @@ from benchmarks.selectors.local import LocalGenerator, load_model
 from benchmarks.selectors.trial import Watch, encoder, make_plan, model, model_options
 from benchmarks.selectors.ways import JUDGES, make_dataset
 from benchmarks.selectors.yardsticks import classify_by_means, paint_random_phases
-from pcevolve.dp.mechanisms import SeededNoise
-from pcevolve.evaluation.heads import Training, train_linear
-from pcevolve.evaluation.judge import SEEDS, Evaluator
-from pcevolve.private.dataset import PrivateDataset
+from pcevolve.app.session.first.demo import CANDIDATES, OF_IMAGES
+from pcevolve.keeper.evaluation.heads import Training, train_linear
+from pcevolve.keeper.evaluation.judge import SEEDS, Evaluator
+from pcevolve.keeper.finished.judging import load_quick_judges
+from pcevolve.keeper.private.dataset import PrivateDataset
+from pcevolve.public.dp.mechanisms import SeededNoise
 from pcevolve.public.modality import Images
 from pcevolve.public.usefulness import Word
-from pcevolve.session.finished.judging import load_quick_judges
-from pcevolve.session.first.demo import CANDIDATES, OF_IMAGES
 from pcevolve_server.diffusion.generator import DiffusionGenerator
 
 

@@ -28,9 +28,9 @@ import numpy as np
 from PIL import Image
 
 import pcevolve
-from pcevolve.dp.accountants import epsilon
 from pcevolve.errors import ClientError
-from pcevolve.privacy import Event
+from pcevolve.public.dp.accountants import epsilon
+from pcevolve.public.privacy import Event
 from pcevolve_benchmarks import runner
 from pcevolve_benchmarks.baselines import catalogue
 

@@ -17,10 +17,10 @@ import numpy as np
 from PIL import Image
 
 from benchmarks.private_sets import DATA
-from pcevolve.encoders import load_encoder
-from pcevolve.encoders.published import PREFERRED, is_fetched
-from pcevolve.encoders.singly import centre_square, pixel_array
-from pcevolve.evaluation.heads import CNN_SIDE, Training, train_cnn, train_linear
+from pcevolve.keeper.evaluation.heads import CNN_SIDE, Training, train_cnn, train_linear
+from pcevolve.public.encoders import load_encoder
+from pcevolve.public.encoders.published import PREFERRED, is_fetched
+from pcevolve.public.encoders.singly import centre_square, pixel_array
 from pcevolve_shared.quiet import keep_quiet
 
 Pictures = Sequence[Image.Image | None]

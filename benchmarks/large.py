@@ -24,14 +24,14 @@ import torch
 from PIL import Image
 
 from benchmarks.rows import parser_of
-from pcevolve.dp.mechanisms import SeededNoise
-from pcevolve.encoders import load_encoder
-from pcevolve.privacy import Event
-from pcevolve.private.dataset import load
-from pcevolve.private.judge import PrivateViews
-from pcevolve.private.listing import list_folder
-from pcevolve.selectors import SelectionInput
-from pcevolve.selectors.votes import Votes
+from pcevolve.keeper.private.dataset import load
+from pcevolve.keeper.private.judge import PrivateViews
+from pcevolve.keeper.private.listing import list_folder
+from pcevolve.public.dp.mechanisms import SeededNoise
+from pcevolve.public.encoders import load_encoder
+from pcevolve.public.privacy import Event
+from pcevolve.public.selectors import SelectionInput
+from pcevolve.public.selectors.votes import Votes
 
 CLASSES = ("normal", "tumour")
 SIDE = 96

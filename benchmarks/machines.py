@@ -15,9 +15,9 @@ import sys
 import numpy as np
 from PIL import Image
 
-from pcevolve.encoders import BUNDLED, SPECTRAL, load_encoder
-from pcevolve.geometry.frame import Frame
-from pcevolve.geometry.ruler import MACHINE_SHARE
+from pcevolve.public.encoders import BUNDLED, SPECTRAL, load_encoder
+from pcevolve.public.geometry.frame import Frame
+from pcevolve.public.geometry.ruler import MACHINE_SHARE
 
 SIDE, PICTURES = 96, 300
 

@@ -38,7 +38,7 @@ from membership.stopwatch import (
 )
 from membership.stopwatch import Client as Timed
 from membership.world import Setting
-from pcevolve.dp.mechanisms import Noise, SeededNoise
+from pcevolve.public.dp.mechanisms import Noise, SeededNoise
 
 METHODS = ("random", "pcevolve", "jvem", "pe", "dp-means")
 EPSILONS = (1, 2, 4, 10)

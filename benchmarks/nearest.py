@@ -68,7 +68,7 @@ def write(data: Data, sizes: argparse.Namespace, folder: Path) -> None:
 def ours(folder: Path, threads: int) -> Search:
     import torch
 
-    from pcevolve.geometry.distances import nearest_of_some
+    from pcevolve.public.geometry.distances import nearest_of_some
 
     torch.set_num_threads(threads)  # as many as torch was told to use
     candidates = np.load(folder / "candidates.npy").astype(np.float64)

@@ -101,12 +101,12 @@ def a_round(name: str, parts: int) -> dict[str, Any]:
 
 
 def _watch_run() -> Stages:
-    from pcevolve.egress import gate
-    from pcevolve.private.judge import PrivateJudge
-    from pcevolve.selectors.choosing import Chooser
-    from pcevolve.session import execution, reaching
-    from pcevolve.transcript.bodies import Bodies
-    from pcevolve.transcript.log import Transcript
+    from pcevolve.keeper.private.judge import PrivateJudge
+    from pcevolve.public.selectors.choosing import Chooser
+    from pcevolve.public.transcript.bodies import Bodies
+    from pcevolve.public.transcript.log import Transcript
+    from pcevolve.wire import execution, reaching
+    from pcevolve.wire.egress import gate
     from pcevolve_benchmarks import in_process
 
     stages = Stages()
@@ -167,10 +167,10 @@ def votes(name: str, parts: int, way: str) -> dict[str, Any]:
     import faiss
     import numpy as np
 
-    from pcevolve.dp.mechanisms import SeededNoise
-    from pcevolve.privacy import Event
-    from pcevolve.selectors import PrivateEmbeddings, SelectionInput
-    from pcevolve.selectors.votes import Votes
+    from pcevolve.public.dp.mechanisms import SeededNoise
+    from pcevolve.public.privacy import Event
+    from pcevolve.public.selectors import PrivateEmbeddings, SelectionInput
+    from pcevolve.public.selectors.votes import Votes
 
     classes, sizes = ROUNDS[name]
     random = np.random.default_rng(0)

@@ -38,13 +38,13 @@ from benchmarks.release.seen import Draw, arguments
 from benchmarks.rows import Row, resume_in_steps, summary, table
 from benchmarks.split import SETS
 from benchmarks.usefulness.cases import spend
-from pcevolve.dp.calibration import smallest_noise_multiplier
-from pcevolve.dp.mechanisms import SeededNoise
-from pcevolve.encoders import BUNDLED, MOBILENET, Encoder, load_encoder
-from pcevolve.geometry.frame import project
-from pcevolve.privacy import Budget
-from pcevolve.selectors import PrivateEmbeddings, SelectionInput
-from pcevolve.selectors.means import Means, means_of
+from pcevolve.public.dp.calibration import smallest_noise_multiplier
+from pcevolve.public.dp.mechanisms import SeededNoise
+from pcevolve.public.encoders import BUNDLED, MOBILENET, Encoder, load_encoder
+from pcevolve.public.geometry.frame import project
+from pcevolve.public.privacy import Budget
+from pcevolve.public.selectors import PrivateEmbeddings, SelectionInput
+from pcevolve.public.selectors.means import Means, means_of
 
 EVERY = 4
 """Of the library's images one in so many is looked at."""

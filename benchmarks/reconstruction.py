@@ -25,20 +25,20 @@ from rich.progress import track
 from scipy.special import ndtri
 from scipy.stats import binomtest
 
-from pcevolve.dp.attacks import most_success, secret_budget
-from pcevolve.dp.calibration import histogram_sensitivity
-from pcevolve.dp.mechanisms import FloatArray, Noise, SeededNoise
-from pcevolve.encoders import WORDS, load_encoder
-from pcevolve.privacy import Budget, Event, Relation
-from pcevolve.private.bundled import FILE
-from pcevolve.private.dataset import PrivateDataset
-from pcevolve.private.records import Records
-from pcevolve.private.secrets import Sources
+from pcevolve.keeper.declared_secrets import compute_caps
+from pcevolve.keeper.private.bundled import FILE
+from pcevolve.keeper.private.dataset import PrivateDataset
+from pcevolve.keeper.private.records import Records
+from pcevolve.keeper.private.secrets import Sources
+from pcevolve.public.dp.attacks import most_success, secret_budget
+from pcevolve.public.dp.calibration import histogram_sensitivity
+from pcevolve.public.dp.mechanisms import FloatArray, Noise, SeededNoise
+from pcevolve.public.encoders import WORDS, load_encoder
 from pcevolve.public.parts import Secrecy
-from pcevolve.selectors import METHODS, PrivateEmbeddings, SelectionInput
-from pcevolve.selectors.cells import Cells
-from pcevolve.selectors.rounds import Scope
-from pcevolve.session.declared_secrets import compute_caps
+from pcevolve.public.privacy import Budget, Event, Relation
+from pcevolve.public.selectors import METHODS, PrivateEmbeddings, SelectionInput
+from pcevolve.public.selectors.cells import Cells
+from pcevolve.public.selectors.rounds import Scope
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from support.draws import Misscaled

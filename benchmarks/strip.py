@@ -14,10 +14,10 @@ from pathlib import Path
 from PIL import Image
 
 from benchmarks.rows import parser_of
-from pcevolve.modality.images.decoding import decode_picture
-from pcevolve.processes.launcher import start_children
-from pcevolve.session.first.demo import demonstrate
-from pcevolve.transcript import RunLayout, RunReader
+from pcevolve.app.session.first.demo import demonstrate
+from pcevolve.public.media.images.decoding import decode_picture
+from pcevolve.public.processes.launcher import start_children
+from pcevolve.public.transcript import RunLayout, RunReader
 
 SHOWN, SIDE, GAP, RIFT = 14, 64, 3, 18
 ABOVE = 2

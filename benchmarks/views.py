@@ -25,14 +25,14 @@ from benchmarks.release.data import CENTRE_FIRST, SHOTS, interval
 from benchmarks.release.seen import Draw
 from benchmarks.rows import Row, parser_of, resume, table
 from benchmarks.split import SETS, by_role
-from pcevolve.dp.mechanisms import SeededNoise
-from pcevolve.encoders import load_encoder
-from pcevolve.encoders.bundled import SIDE, measure_spectrum
-from pcevolve.encoders.singly import pixel_array
-from pcevolve.geometry.frame import Frame, project
-from pcevolve.privacy import Event, Events
-from pcevolve.selectors import PrivateEmbeddings, SelectionInput
-from pcevolve.selectors.means import Means, means_of
+from pcevolve.public.dp.mechanisms import SeededNoise
+from pcevolve.public.encoders import load_encoder
+from pcevolve.public.encoders.bundled import SIDE, measure_spectrum
+from pcevolve.public.encoders.singly import pixel_array
+from pcevolve.public.geometry.frame import Frame, project
+from pcevolve.public.privacy import Event, Events
+from pcevolve.public.selectors import PrivateEmbeddings, SelectionInput
+from pcevolve.public.selectors.means import Means, means_of
 
 SHARE, PICKED = 0.25, 15
 NOISELESS: Events = (Event("gaussian", f"1/{10**9}"),) * len(CENTRE_FIRST)

@@ -21,10 +21,10 @@ from benchmarks.release.seen import Draw, arguments, measure_head, repeat_classe
 from benchmarks.rows import Row, resume_in_steps, table
 from benchmarks.split import SETS
 from benchmarks.usefulness.cases import PICKED, share_of_way, spend
-from pcevolve.dp.mechanisms import SeededNoise
-from pcevolve.encoders import BUNDLED, JOINED, MOBILENET, load_encoder
-from pcevolve.selectors import PrivateEmbeddings, SelectionInput
-from pcevolve.selectors.means import Means
+from pcevolve.public.dp.mechanisms import SeededNoise
+from pcevolve.public.encoders import BUNDLED, JOINED, MOBILENET, load_encoder
+from pcevolve.public.selectors import PrivateEmbeddings, SelectionInput
+from pcevolve.public.selectors.means import Means
 
 VOTERS = (BUNDLED, MOBILENET, JOINED)
 JUDGE = "squeezenet"

@@ -24,11 +24,11 @@ import numpy as np
 import torch
 
 from benchmarks.rows import table
-from pcevolve.dp.mechanisms import SeededNoise
-from pcevolve.privacy import Event
-from pcevolve.selectors import PrivateEmbeddings, SelectionInput
-from pcevolve.selectors.cells import Cells
-from pcevolve.selectors.votes import Votes
+from pcevolve.public.dp.mechanisms import SeededNoise
+from pcevolve.public.privacy import Event
+from pcevolve.public.selectors import PrivateEmbeddings, SelectionInput
+from pcevolve.public.selectors.cells import Cells
+from pcevolve.public.selectors.votes import Votes
 
 EVENTS = (Event("gaussian", "2", 1),)
 CASES = ("100000x2000", "100000x14000", "1900000x2000")

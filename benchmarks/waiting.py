@@ -45,7 +45,7 @@ STARTS: dict[str, list[str]] = {
     "`status`": ["status", "--ledger", "{run}.sqlite"],
     "`budget`": ["budget", "show", "--ledger", "{run}.sqlite"],
 }
-CLI = "import sys; from pcevolve.cli.main import main; main(sys.argv[1:])"
+CLI = "import sys; from pcevolve.app.cli.main import main; main(sys.argv[1:])"
 
 
 def main() -> None:
@@ -157,13 +157,13 @@ def run(out: str, address: str, candidates: str) -> None:
     began = time.perf_counter()
     import pcevolve
     from benchmarks.stages import Stages
-    from pcevolve.egress import pace
-    from pcevolve.egress.gate import Gate
-    from pcevolve.egress.pace import Pace
-    from pcevolve.private.judge import PrivateJudge
-    from pcevolve.session import execution
-    from pcevolve.transcript.bodies import Bodies
-    from pcevolve.transcript.log import Transcript
+    from pcevolve.keeper.private.judge import PrivateJudge
+    from pcevolve.public.transcript.bodies import Bodies
+    from pcevolve.public.transcript.log import Transcript
+    from pcevolve.wire import execution
+    from pcevolve.wire.egress import pace
+    from pcevolve.wire.egress.gate import Gate
+    from pcevolve.wire.egress.pace import Pace
 
     stages = Stages()
     seconds, watch = stages.seconds, stages.watch
@@ -213,9 +213,9 @@ def evaluate(folder: str) -> None:
     import numpy as np
     from PIL import Image
 
-    from pcevolve.evaluation.labelled import Labelled
-    from pcevolve.session.finished.evaluating import Evaluation
-    from pcevolve.session.finished.judging import load_judges
+    from pcevolve.keeper.evaluation.labelled import Labelled
+    from pcevolve.keeper.finished.evaluating import Evaluation
+    from pcevolve.keeper.finished.judging import load_judges
 
     random = np.random.default_rng(0)
 

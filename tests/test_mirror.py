@@ -7,11 +7,12 @@ from support.mirror import PLAIN, ROOT, find_module, list_modules, list_without,
 
 def test_a_module_s_test_file_has_its_name_and_lies_where_it_does():
     assert (
-        narrow_file(ROOT / "client/src/pcevolve/egress/pace.py") == ROOT / "tests/client/egress/test_pace.py"
+        narrow_file(ROOT / "client/src/pcevolve/wire/egress/pace.py")
+        == ROOT / "tests/client/wire/egress/test_pace.py"
     )
     assert narrow_file(ROOT / "shared/src/pcevolve_shared/wire.py") == ROOT / "tests/shared/test_wire.py"
-    assert find_module("pcevolve.egress.pace") == ROOT / "client/src/pcevolve/egress/pace.py"
-    assert narrow_file(find_module("pcevolve.egress.pace")).is_file()
+    assert find_module("pcevolve.wire.egress.pace") == ROOT / "client/src/pcevolve/wire/egress/pace.py"
+    assert narrow_file(find_module("pcevolve.wire.egress.pace")).is_file()
 
 
 def test_every_module_has_a_test_file_of_its_own_but_those_that_are_named_with_a_reason():

@@ -13,7 +13,7 @@ import typer.testing
 import yaml
 from packaging.version import Version
 
-import pcevolve.cli.commands
+import pcevolve.app.cli.commands
 import pcevolve_benchmarks.cli.main
 import pcevolve_server.cli
 
@@ -48,7 +48,7 @@ def test_the_changelog_s_newest_release_is_the_one_that_is_cited() -> None:
     assert heads[1] == (citation["version"], str(citation["date-released"]))
 
 
-@pytest.mark.parametrize("command", [pcevolve.cli.commands.app, pcevolve_benchmarks.cli.main.app])
+@pytest.mark.parametrize("command", [pcevolve.app.cli.commands.app, pcevolve_benchmarks.cli.main.app])
 def test_each_command_prints_it(command: click.Command) -> None:
     assert click.testing.CliRunner().invoke(command, ["--version"]).output.strip() == VERSION
 

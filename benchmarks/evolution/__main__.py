@@ -30,7 +30,7 @@ from benchmarks.selectors.local import LocalGenerator
 from benchmarks.selectors.trial import Watch, make_plan, model, scores
 from benchmarks.selectors.ways import JUDGES, YARDSTICKS, list_accuracies, make_dataset, read_standing_rows
 from benchmarks.split import SETS
-from pcevolve.modality.images.appearance import Appearance, develop, find_released_appearance
+from pcevolve.public.media.images.appearance import Appearance, develop, find_released_appearance
 from pcevolve.public.release import Receipt
 
 ROUNDS: dict[str, Any] = {"iterations": 3, "strengths": (0.6, 0.5, 0.4)}

@@ -8,7 +8,7 @@ from typing import Any
 
 from benchmarks.selectors.grid import NEAREST_MEAN, RANDOM_PHASE, Trial
 from benchmarks.split import LOOKED_AT_ONCE, SETS, PrivateSet
-from pcevolve.encoders import BUNDLED, MOBILENET
+from pcevolve.public.encoders import BUNDLED, MOBILENET
 
 SHOTS, CANDIDATES, EPSILON = 10, 20, "10"
 TESTED = 200

@@ -12,9 +12,9 @@ from PIL import Image
 
 from benchmarks.judges import ONNX, Look, Pictures, load_onnx
 from benchmarks.private_sets import DATA
-from pcevolve.encoders import Encoder, load_encoder
-from pcevolve.encoders.files import PublicFrame
-from pcevolve.modality.images.files import digest_pixels
+from pcevolve.public.encoders import Encoder, load_encoder
+from pcevolve.public.encoders.files import PublicFrame
+from pcevolve.public.media.images.files import digest_pixels
 
 HEADS = tuple(ONNX)
 """Encoders that did not vote."""

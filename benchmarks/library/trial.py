@@ -18,10 +18,10 @@ from benchmarks.selectors.grid import NEAREST_MEAN, RANDOM_PHASE, Trial
 from benchmarks.selectors.local import LocalGenerator
 from benchmarks.selectors.trial import Watch, make_plan, ran
 from benchmarks.selectors.yardsticks import classify_by_means, paint_random_phases
-from pcevolve.dp.mechanisms import SeededNoise
-from pcevolve.modality.images.appearance import develop, find_released_appearance
-from pcevolve.modality.images.files import digest_pixels
-from pcevolve.private.dataset import PrivateDataset
+from pcevolve.keeper.private.dataset import PrivateDataset
+from pcevolve.public.dp.mechanisms import SeededNoise
+from pcevolve.public.media.images.appearance import develop, find_released_appearance
+from pcevolve.public.media.images.files import digest_pixels
 from pcevolve.public.modality import Images
 from pcevolve_server.library.generator import LibraryGenerator
 from pcevolve_server.library.loading import load

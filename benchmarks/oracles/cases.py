@@ -15,14 +15,14 @@ from benchmarks.release.seen import VOTER, Draw, Seen, load_frame, measure_head,
 from benchmarks.rows import Row
 from benchmarks.selectors.grid import RANDOM_PHASE, Trial
 from benchmarks.selectors.yardsticks import paint_random_phases
-from pcevolve.dp.mechanisms import SeededNoise
-from pcevolve.geometry.frame import Frame, project
-from pcevolve.modality.images.files import digest_pixels
-from pcevolve.privacy import Event, Events
-from pcevolve.private.dataset import PrivateDataset
-from pcevolve.selectors import PrivateEmbeddings, SelectionInput
-from pcevolve.selectors.means import Means, means_of
-from pcevolve.selectors.scene import Measurement
+from pcevolve.keeper.private.dataset import PrivateDataset
+from pcevolve.public.dp.mechanisms import SeededNoise
+from pcevolve.public.geometry.frame import Frame, project
+from pcevolve.public.media.images.files import digest_pixels
+from pcevolve.public.privacy import Event, Events
+from pcevolve.public.selectors import PrivateEmbeddings, SelectionInput
+from pcevolve.public.selectors.means import Means, means_of
+from pcevolve.public.selectors.scene import Measurement
 
 PICKED = 20
 NOISELESS: Events = (Event("gaussian", f"1/{10**9}"), Event("gaussian", f"1/{10**9}"))

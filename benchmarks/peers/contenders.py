@@ -16,9 +16,9 @@ from PIL import Image
 from benchmarks.private_sets import draw
 from benchmarks.server.served import GUIDANCE, STEPS
 from benchmarks.split import SETS
+from pcevolve.public.transcript import RunReader
+from pcevolve.public.transcript.traffic import Counts
 from pcevolve.public.words import TEMPLATE
-from pcevolve.transcript import RunReader
-from pcevolve.transcript.traffic import Counts
 
 ENCODER, DELTA, THRESHOLD = "bundled", 1e-5, 0.0
 STRENGTHS = (0.9, 0.75, 0.6)

@@ -21,7 +21,7 @@ import httpx
 import numpy as np
 from PIL import Image
 
-from pcevolve.encoders import load_encoder
+from pcevolve.public.encoders import load_encoder
 from pcevolve_shared import wire
 
 AT_ONCE = 16

@@ -14,8 +14,8 @@ from benchmarks.peers.contenders import DELTA, ENCODER, Setting
 from benchmarks.private_sets import draw
 from benchmarks.selectors.grid import NEAREST_MEAN, RANDOM_PHASE, Trial
 from benchmarks.selectors.yardsticks import classify_by_means, paint_random_phases
-from pcevolve.dp.mechanisms import SeededNoise
-from pcevolve.encoders import load_encoder
+from pcevolve.public.dp.mechanisms import SeededNoise
+from pcevolve.public.encoders import load_encoder
 
 SHOTS = "shots"
 

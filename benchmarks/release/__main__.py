@@ -36,13 +36,13 @@ from benchmarks.release.data import (
 )
 from benchmarks.release.seen import Draw, measure_head, repeat_classes
 from benchmarks.rows import parser_of
-from pcevolve.dp.mechanisms import SeededNoise
-from pcevolve.encoders import load_encoder
-from pcevolve.encoders.files import PublicFrame
-from pcevolve.geometry.frame import Frame, project
-from pcevolve.privacy import Event, Events
-from pcevolve.selectors import PrivateEmbeddings, SelectionInput
-from pcevolve.selectors.means import Means, means_of
+from pcevolve.public.dp.mechanisms import SeededNoise
+from pcevolve.public.encoders import load_encoder
+from pcevolve.public.encoders.files import PublicFrame
+from pcevolve.public.geometry.frame import Frame, project
+from pcevolve.public.privacy import Event, Events
+from pcevolve.public.selectors import PrivateEmbeddings, SelectionInput
+from pcevolve.public.selectors.means import Means, means_of
 
 PICKED, CANDIDATES = 15, 24
 NOISELESS: Events = (Event("gaussian", f"1/{10**9}"),)

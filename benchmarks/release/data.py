@@ -16,10 +16,10 @@ from scipy.stats import t as student
 from benchmarks.judges import ONNX, Look, load_onnx
 from benchmarks.private_sets import available, whole
 from benchmarks.split import SETS
-from pcevolve.dp.calibration import smallest_noise_multiplier
-from pcevolve.encoders import bundled_digest, load_encoder
-from pcevolve.privacy import Budget, Event, Events
-from pcevolve.selectors.rounds import pay_for_centre
+from pcevolve.public.dp.calibration import smallest_noise_multiplier
+from pcevolve.public.encoders import bundled_digest, load_encoder
+from pcevolve.public.privacy import Budget, Event, Events
+from pcevolve.public.selectors.rounds import pay_for_centre
 
 Images = list[Image.Image]
 SIDE = 64

@@ -14,8 +14,8 @@ from sklearn.linear_model import LogisticRegression
 from benchmarks.judges import Look
 from benchmarks.release.data import SHOTS, RealSet, draw_candidates, embed_once
 from benchmarks.split import SETS, by_role
-from pcevolve.encoders import load_encoder
-from pcevolve.encoders.files import PublicFrame
+from pcevolve.public.encoders import load_encoder
+from pcevolve.public.encoders.files import PublicFrame
 
 VOTER, CANDIDATES = "voter", 60
 

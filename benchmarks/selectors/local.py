@@ -16,8 +16,8 @@ from pathlib import Path
 import torch
 from PIL import Image
 
-from pcevolve.evolution import Ask
 from pcevolve.public.calls import Call
+from pcevolve.public.evolution import Ask
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Candidate
 from pcevolve_server.diffusion.generator import DiffusionGenerator

@@ -19,28 +19,28 @@ from benchmarks.selectors.grid import NEAREST_MEAN, NOISED, RANDOM_PHASE, Trial
 from benchmarks.selectors.local import LocalGenerator, load_model, recommend
 from benchmarks.selectors.yardsticks import classify_by_means, paint_random_phases, vary_noised
 from benchmarks.split import SETS
-from pcevolve import selectors
-from pcevolve.dp.mechanisms import FloatArray, Noise, SeededNoise, Source
-from pcevolve.encoders import BUNDLED, Encoder, frame_digest, load_encoder
-from pcevolve.evaluation.closeness import measure_closeness
-from pcevolve.evolution import Evolved, evolve
-from pcevolve.ledger.ledger import Ledger, Limits
-from pcevolve.modality.images.appearance import develop, find_released_appearance
-from pcevolve.modality.images.decoding import decode_picture
-from pcevolve.privacy import Budget
-from pcevolve.private.dataset import PrivateDataset
-from pcevolve.private.judge import PrivateJudge, PrivateViews, UniformJudge
+from pcevolve.keeper.evaluation.closeness import measure_closeness
+from pcevolve.keeper.ledger.ledger import Ledger, Limits
+from pcevolve.keeper.private.dataset import PrivateDataset
+from pcevolve.keeper.private.judge import PrivateJudge, PrivateViews, UniformJudge
+from pcevolve.public import selectors
 from pcevolve.public.calls import Call
 from pcevolve.public.canonical import drop_unused
+from pcevolve.public.dp.mechanisms import FloatArray, Noise, SeededNoise, Source
+from pcevolve.public.encoders import BUNDLED, Encoder, frame_digest, load_encoder
+from pcevolve.public.evolution import Evolved, evolve
 from pcevolve.public.fields import PlanFields
+from pcevolve.public.media.images.appearance import develop, find_released_appearance
+from pcevolve.public.media.images.decoding import decode_picture
 from pcevolve.public.modality import Images
 from pcevolve.public.plan import PublicPlan
+from pcevolve.public.privacy import Budget
 from pcevolve.public.release import Receipt
+from pcevolve.public.selectors.choosing import Chooser
+from pcevolve.public.selectors.method import Method
+from pcevolve.public.selectors.rounds import Scope
+from pcevolve.public.selectors.usefulness import assess
 from pcevolve.public.usefulness import Assessment
-from pcevolve.selectors.choosing import Chooser
-from pcevolve.selectors.method import Method
-from pcevolve.selectors.rounds import Scope
-from pcevolve.selectors.usefulness import assess
 from pcevolve_server.diffusion.generator import DiffusionGenerator
 
 NEIGHBOURS = 5

@@ -15,12 +15,12 @@ from benchmarks.rows import Row, accuracy
 from benchmarks.selectors.grid import CHOSEN_EPSILON, CHOSEN_SHOTS, NEAREST_MEAN, RANDOM_PHASE, Trial, usual
 from benchmarks.selectors.local import LocalGenerator
 from benchmarks.selectors.trial import Watch, ran, scores
-from pcevolve.dp.mechanisms import SeededNoise
-from pcevolve.modality.images.appearance import develop, find_released_appearance
-from pcevolve.private.dataset import PrivateDataset
+from pcevolve.keeper.private.dataset import PrivateDataset
+from pcevolve.public.dp.mechanisms import SeededNoise
+from pcevolve.public.media.images.appearance import develop, find_released_appearance
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Candidate
-from pcevolve.selectors.method import Method
+from pcevolve.public.selectors.method import Method
 
 JUDGES = {"cnn": "CNN", "mobilenet": "MobileNet", "squeezenet": "SqueezeNet", "bundled": "bundled: **voted**"}
 """Columns by judge; the last voted."""

@@ -31,7 +31,7 @@ def one(job: tuple[Trial, float, Path]) -> dict[str, Any] | None:
 @cache
 def models() -> str:
     """Which weights a result is of: a fingerprint of the bundled generator's and encoder's files."""
-    from pcevolve.encoders import named_weights
+    from pcevolve.public.encoders import named_weights
     from pcevolve_server.sources import locate
 
     files = sorted(Path(locate("bundled")).rglob("*.safetensors"))

@@ -21,16 +21,16 @@ from PIL import Image
 
 from benchmarks.selectors.grid import Trial
 from benchmarks.split import SETS
-from pcevolve.dp.calibration import bounded_sum_sensitivity, smallest_noise_multiplier
-from pcevolve.dp.mechanisms import Noise
-from pcevolve.encoders import Encoder
-from pcevolve.geometry.frame import project
-from pcevolve.privacy import Budget, Event
-from pcevolve.private.dataset import PrivateDataset
+from pcevolve.keeper.private.dataset import PrivateDataset
+from pcevolve.public.dp.calibration import bounded_sum_sensitivity, smallest_noise_multiplier
+from pcevolve.public.dp.mechanisms import Noise
+from pcevolve.public.encoders import Encoder
+from pcevolve.public.geometry.frame import project
+from pcevolve.public.privacy import Budget, Event
+from pcevolve.public.selectors import PrivateEmbeddings, SelectionInput
+from pcevolve.public.selectors.means import Means, means_of
+from pcevolve.public.selectors.rounds import pay_for_centre
 from pcevolve.public.words import TEMPLATE, fill
-from pcevolve.selectors import PrivateEmbeddings, SelectionInput
-from pcevolve.selectors.means import Means, means_of
-from pcevolve.selectors.rounds import pay_for_centre
 from pcevolve_server.diffusion.generator import DiffusionGenerator
 from pcevolve_server.work import Recipe, Task
 from pcevolve_shared.wire import Recommended

@@ -13,15 +13,15 @@ import numpy as np
 from benchmarks.release.data import SHOTS
 from benchmarks.release.seen import Draw, Seen, load_frame, measure_head, repeat_classes
 from benchmarks.rows import Row
-from pcevolve.dp.calibration import smallest_noise_multiplier
-from pcevolve.dp.mechanisms import SeededNoise
-from pcevolve.geometry.frame import Frame, project
-from pcevolve.privacy import Budget, Event, Events
+from pcevolve.public.dp.calibration import smallest_noise_multiplier
+from pcevolve.public.dp.mechanisms import SeededNoise
+from pcevolve.public.geometry.frame import Frame, project
+from pcevolve.public.privacy import Budget, Event, Events
+from pcevolve.public.selectors import PrivateEmbeddings, SelectionInput
+from pcevolve.public.selectors.means import Means
+from pcevolve.public.selectors.rounds import pay_for_centre
+from pcevolve.public.selectors.usefulness import Figures, agree_by_words, agreement, classes_apart, distance
 from pcevolve.public.usefulness import Assessment, Word
-from pcevolve.selectors import PrivateEmbeddings, SelectionInput
-from pcevolve.selectors.means import Means
-from pcevolve.selectors.rounds import pay_for_centre
-from pcevolve.selectors.usefulness import Figures, agree_by_words, agreement, classes_apart, distance
 
 PICKED, WORTH = 20, 0.5
 LEAST_GAP = 0.05

@@ -28,13 +28,13 @@ from benchmarks.release.data import RealSet, embed_once, list_development_sets
 from benchmarks.release.seen import arguments, measure_head, repeat_classes
 from benchmarks.rows import Row, resume_in_steps, table
 from benchmarks.usefulness.cases import PICKED, WORTH, share_of_way, spend
-from pcevolve.dp.mechanisms import SeededNoise
-from pcevolve.encoders import JOINED, load_encoder
-from pcevolve.geometry.distances import squared_distances
-from pcevolve.geometry.frame import MOST_AXES, project
-from pcevolve.selectors import PrivateEmbeddings, SelectionInput
-from pcevolve.selectors.means import Means, aims_of, means_of
-from pcevolve.selectors.usefulness import agreement, classes_apart, distance
+from pcevolve.public.dp.mechanisms import SeededNoise
+from pcevolve.public.encoders import JOINED, load_encoder
+from pcevolve.public.geometry.distances import squared_distances
+from pcevolve.public.geometry.frame import MOST_AXES, project
+from pcevolve.public.selectors import PrivateEmbeddings, SelectionInput
+from pcevolve.public.selectors.means import Means, aims_of, means_of
+from pcevolve.public.selectors.usefulness import agreement, classes_apart, distance
 
 JUDGE = "squeezenet"
 SHOTS = (10, 50)

@@ -18,9 +18,9 @@ import numpy as np
 from benchmarks.release.seen import CANDIDATES, Seen
 from benchmarks.rows import Row, parser_of
 from benchmarks.usefulness.cases import EPSILONS, WORDS_VOTER, Case, Study, Verdict, group, rates, verdict
-from pcevolve.encoders import load_encoder
-from pcevolve.evaluation.texts import hash_ngrams
-from pcevolve.private.bundled import load_terms
+from pcevolve.keeper.evaluation.texts import hash_ngrams
+from pcevolve.keeper.private.bundled import load_terms
+from pcevolve.public.encoders import load_encoder
 from pcevolve.public.words import TEXT_TEMPLATE
 from pcevolve_benchmarks.texts.studies import WORLDS
 from pcevolve_server.language.phrases import Phrases, load

@@ -2,7 +2,7 @@
 
 ::
 
-    python client/training/export_cells.py --public FOLDER --out client/src/pcevolve/private/cells
+    python client/training/export_cells.py --public FOLDER --out client/src/pcevolve/keeper/private/cells
 
 ``FOLDER`` is the collection of public photographs that the bundled generator learns from; of its blood smears, every
 third is kept from it (``api_server/training/material/photographs.py``).
@@ -16,8 +16,8 @@ from pathlib import Path
 
 from PIL import Image
 
-from pcevolve.private.bundled import SIDE
-from pcevolve.private.sources import CELLS
+from pcevolve.keeper.private.bundled import SIDE
+from pcevolve.public.sources import CELLS
 
 EACH, COLUMNS = 50, 10
 RESERVED_EVERY = 3

@@ -8,7 +8,7 @@ images, drawn by ``--seed`` from the material that the encoder was trained on:
 - ``variances`` ``(32,)``: their variances along these axes;
 - ``radii`` ``(32,)``: at place k - 1 the median norm of their coordinates on the first k axes.
 
-Centre and axes are rounded as ``pcevolve.geometry.frame`` rounds the frame of candidates; variances and radii to the
+Centre and axes are rounded as ``public.geometry.frame`` rounds the frame of candidates; variances and radii to the
 nearest 1/512 of the power of two below each. The file's metadata name the weights that it belongs to: ``weights``,
 SHA-256.
 """
@@ -23,8 +23,8 @@ import torch
 from PIL import Image
 from safetensors.numpy import save_file
 
-from pcevolve.encoders import BUNDLED, BUNDLED_FRAMES, Encoder, load_encoder, named_weights
-from pcevolve.geometry.frame import STEP, Frame, power_below, round_to
+from pcevolve.public.encoders import BUNDLED, BUNDLED_FRAMES, Encoder, load_encoder, named_weights
+from pcevolve.public.geometry.frame import STEP, Frame, power_below, round_to
 
 AXES = 32
 

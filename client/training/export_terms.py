@@ -2,7 +2,7 @@
 
 ::
 
-    PYTHONPATH=api_server/training python client/training/export_terms.py --wordnet FOLDER --out client/src/pcevolve/private/terms.jsonl
+    PYTHONPATH=api_server/training python client/training/export_terms.py --wordnet FOLDER --out client/src/pcevolve/keeper/private/terms.jsonl
 
 ``FOLDER`` has WordNet's ``data.noun``.
 """  # noqa: E501 - a command
@@ -15,7 +15,7 @@ from pathlib import Path
 
 from wordnet import meanings, topics, words
 
-from pcevolve.private.sources import TERMS as KINDS
+from pcevolve.public.sources import TERMS as KINDS
 
 MOST = 150
 """Of each kind."""

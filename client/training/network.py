@@ -1,4 +1,4 @@
-"""The bundled encoder's network for torch, which trains it; ``pcevolve.encoders.bundled`` computes the same."""
+"""The bundled encoder's network for torch, which trains it; ``pcevolve.public.encoders.bundled`` computes the same."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as tf
 
-from pcevolve.encoders.bundled import COARSE, EMBEDDING_SIZE, GROUPS, LAYOUT, LEAST_VARIANCE, WIDTHS
+from pcevolve.public.encoders.bundled import COARSE, EMBEDDING_SIZE, GROUPS, LAYOUT, LEAST_VARIANCE, WIDTHS
 
 
 class _Residual(nn.Module):

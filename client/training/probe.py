@@ -31,13 +31,13 @@ from PIL import Image
 from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression
 
-from pcevolve.dp.calibration import smallest_noise_multiplier
-from pcevolve.encoders import Encoder, load_encoder
-from pcevolve.encoders.singly import centre_square
-from pcevolve.geometry.frame import Frame
-from pcevolve.modality.images.decoding import set_on_black
-from pcevolve.privacy import Budget
-from pcevolve.selectors.sums import clip
+from pcevolve.public.dp.calibration import smallest_noise_multiplier
+from pcevolve.public.encoders import Encoder, load_encoder
+from pcevolve.public.encoders.singly import centre_square
+from pcevolve.public.geometry.frame import Frame
+from pcevolve.public.media.images.decoding import set_on_black
+from pcevolve.public.privacy import Budget
+from pcevolve.public.selectors.sums import clip
 
 AXES = 16
 POOLED_SHARE = 0.2  # of the budget in 1/z^2, for the pooled sum

@@ -33,7 +33,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 from torch.nn import functional as tf
 
-from pcevolve.encoders.bundled import EMBEDDING_SIZE
+from pcevolve.public.encoders.bundled import EMBEDDING_SIZE
 
 _IGNORED = -100
 _LEAST_IMAGES = 5  # of a label that has an output of its own

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from pcevolve.evaluation.heads import Training
-from pcevolve.evaluation.judge import Evaluator
+from pcevolve.keeper.evaluation.heads import Training
+from pcevolve.keeper.evaluation.judge import Evaluator
 from pcevolve_benchmarks.heads import make_untrained_cnn, train_papers_head, with_papers_head
 
 pytestmark = pytest.mark.models

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from pcevolve.config.files import KEY_VARIABLE
 from pcevolve.errors import ClientError, UsageError
+from pcevolve.public.config.files import KEY_VARIABLE
 from pcevolve_benchmarks.providers import by_flags, in_file
 from pcevolve_benchmarks.tables.cells import list_columns, places, tabulate
 from pcevolve_benchmarks.tables.data import BenchData

@@ -19,7 +19,7 @@ from boundary.stage import AUDITED, COMPOSE, DECOY, PORT, REACH, TALLY, Listener
 from boundary.topology import Topology
 from pcevolve.auditing import audit
 from pcevolve.auditing.capture import reconcile
-from pcevolve.transcript import RunReader
+from pcevolve.public.transcript import RunReader
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -316,8 +316,8 @@ def test_a_recorded_request_that_is_sent_again_is_told(stage: Stage, run: Any):
 
 LEAKY = """
 from dataclasses import replace
-from pcevolve.egress.http_transport import HttpTransport
-from pcevolve.session.running import run
+from pcevolve.wire.egress.http_transport import HttpTransport
+from pcevolve.wire.running import run
 
 honest = HttpTransport.send
 
@@ -328,10 +328,10 @@ HttpTransport.send = leaky
 """
 LEAKS = """
 import sys
-from pcevolve.session import apart
+from pcevolve.app.session import apart
 apart.RUNNER = "leaky:run"
 sys.argv[0] = "pcevolve"
-from pcevolve.cli.commands import app
+from pcevolve.app.cli.commands import app
 app()
 """
 

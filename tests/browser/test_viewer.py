@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from pcevolve.auditing import audit
-from pcevolve.egress.transport import Incoming, Outgoing
-from pcevolve.pages.wire.page import render_viewer
-from pcevolve.transcript import RunReader
+from pcevolve.public.pages.wire.page import render_viewer
+from pcevolve.public.transcript import RunReader
+from pcevolve.wire.egress.transport import Incoming, Outgoing
 from support.browser import Browser, Tab
 from support.paid import make_paid_run
 from support.provider import FakeProvider

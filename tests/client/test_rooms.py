@@ -1,4 +1,4 @@
-"""Every module has a room, and every room says who may enter it (docs/architecture.md)."""
+"""Every module of the client lies in one of five zones (docs/architecture.md)."""
 
 from __future__ import annotations
 
@@ -19,28 +19,20 @@ SOURCES = {
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 CONTRACTS: list[dict[str, Any]] = PYPROJECT["tool"]["importlinter"]["contracts"]
 PROTECTED = [each for each in CONTRACTS if each["type"] == "protected"]
-FREE = {"pcevolve.errors", "pcevolve.privacy", "pcevolve.durable", "pcevolve.screen"}
-"""What everybody may import, because it imports nothing of ours but these."""
+ZONES = {"public", "keeper", "wire", "auditing", "app"}
 
 
-def rooms(root: str) -> set[str]:
-    """Top-level modules and packages of a distribution, by their full names."""
-    inside = (SOURCES[root] / root).iterdir()
-    found = {each.stem for each in inside if each.suffix == ".py" or (each / "__init__.py").is_file()}
-    return {f"{root}.{name}" for name in found - {"__init__", "__main__"}}
+def test_every_module_of_the_client_is_in_a_zone() -> None:
+    inside = {each.name for each in (SOURCES["pcevolve"] / "pcevolve").iterdir()} - {"__pycache__"}
+    assert inside == ZONES | {"__init__.py", "errors.py", "py.typed"}
 
 
-def test_every_room_of_the_client_says_who_may_import_it() -> None:
-    confined = {module for contract in PROTECTED for module in contract["protected_modules"]}
-    doorless = rooms("pcevolve") - FREE - confined - {"pcevolve.cli"}
-    assert doorless == set(), "pyproject.toml: add a contract 'who may import …' for each of these"
-
-
-def test_private_data_noise_and_budgets_are_kept_from_the_network() -> None:
-    (contract,) = [each for each in CONTRACTS if each["name"].startswith("what holds private data")]
-    kept = {"dp", "encoders", "evaluation", "ledger", "modality", "private", "selectors"}
-    assert {f"pcevolve.{name}" for name in kept} <= set(contract["source_modules"])
-    assert {"pcevolve.egress", "pcevolve.providers", "httpx"} <= set(contract["forbidden_modules"])
+def test_the_zones_contract_is_about_all_of_them_and_has_no_exceptions() -> None:
+    (layers,) = [each for each in CONTRACTS if each["type"] == "layers"]
+    named = {name for layer in layers["layers"] for name in layer.split(" | ")}
+    assert (named, layers["exhaustive"], layers["exhaustive_ignores"]) == (ZONES, True, ["errors"])
+    assert layers["layers"] == ["app", "auditing", "keeper | wire", "public"]
+    assert [each["name"] for each in CONTRACTS if each.get("ignore_imports")] == []
 
 
 def test_pytorch_is_for_the_server_s_models_and_not_for_the_wire() -> None:
@@ -75,7 +67,14 @@ def test_folders_of_tests_are_those_of_the_sources(name: str) -> None:
     assert strange == set()
 
 
-KINDLESS = ("dp", "evolution.py", "rules.py", "selectors", "transcript", "auditing/rerun.py")
+KINDLESS = (
+    "public/dp",
+    "public/evolution.py",
+    "public/rules.py",
+    "public/selectors",
+    "public/transcript",
+    "auditing/rerun.py",
+)
 """What architecture.md names as that which never asks if a run is of images or of texts."""
 
 

@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from pcevolve.providers.chat import TRIAL
+from pcevolve.wire.providers.chat import TRIAL
 from pcevolve_shared import images, wire
 from support.provider import png
 

@@ -11,12 +11,12 @@ from urllib.parse import urlsplit
 from hostile.launcher import HUNG, Ended
 from hostile.provider import Heard
 from pcevolve.auditing import audit
-from pcevolve.ledger.ledger import Ledger
+from pcevolve.keeper.ledger.ledger import Ledger
 from pcevolve.public.release import Receipt
-from pcevolve.transcript.bodies import Bodies
-from pcevolve.transcript.layout import BODIES, LOG
-from pcevolve.transcript.log import read
-from pcevolve.transcript.records import Released, Sent
+from pcevolve.public.transcript.bodies import Bodies
+from pcevolve.public.transcript.layout import BODIES, LOG
+from pcevolve.public.transcript.log import read
+from pcevolve.public.transcript.records import Released, Sent
 
 KEY = "k3y-of-the-owner"
 MOST_MEMORY = 2**30  # bytes above an honest run

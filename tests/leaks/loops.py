@@ -16,18 +16,18 @@ import numpy as np
 
 from leaks import secrets
 from leaks.world import InTurn, ask_gate, make_unchecked_prototype
-from pcevolve.egress.gate import Gate
-from pcevolve.egress.policy import Source
-from pcevolve.egress.recording import RecordingJudge
-from pcevolve.egress.transport import Outgoing
-from pcevolve.evolution import Evolved, Watcher, evolve
-from pcevolve.private.dataset import PrivateDataset
+from pcevolve.keeper.private.dataset import PrivateDataset
 from pcevolve.public.calls import Call
+from pcevolve.public.evolution import Evolved, Watcher, evolve
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Candidate, PublicEcho
-from pcevolve.session import execution
-from pcevolve.session.asking import TellingGenerator
-from pcevolve.transcript.bodies import Bodies
+from pcevolve.public.transcript.bodies import Bodies
+from pcevolve.wire import execution
+from pcevolve.wire.asking import TellingGenerator
+from pcevolve.wire.egress.gate import Gate
+from pcevolve.wire.egress.policy import Source
+from pcevolve.wire.egress.recording import RecordingJudge
+from pcevolve.wire.egress.transport import Outgoing
 from support.together import bring_together
 
 Given = tuple[Call, Source]

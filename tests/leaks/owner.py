@@ -14,7 +14,7 @@ from urllib.parse import quote
 from PIL import Image
 
 from leaks import secrets
-from pcevolve.egress.transport import Incoming, Outgoing
+from pcevolve.wire.egress.transport import Incoming, Outgoing
 from support.forkserver import ForkServer, environment_of_tests
 from support.provider import FakeProvider
 from support.runs import rng

@@ -15,9 +15,9 @@ from leaks.forgeries.honest import KINDS, Honest, faults, remember
 from leaks.forgeries.papers import VIEWS
 from leaks.forgeries.pixels import of_class, pixels_of
 from leaks.world import Count
+from pcevolve.app.cli.main import main
 from pcevolve.auditing import Audit
-from pcevolve.cli.main import main
-from pcevolve.modality import find_medium
+from pcevolve.public.media import find_medium
 from support.forge import reissue
 from support.paid import make_paid_run
 from support.runs import small_plan

@@ -12,7 +12,7 @@ from leaks.attempts import Attempt, make_attempt
 from leaks.corpus import CORPUS
 from leaks.families.contents import IMAGES, Forge
 from leaks.world import CALLS, WAYS, Count, World, WorldAt
-from pcevolve.providers import DIALECTS
+from pcevolve.wire.providers import DIALECTS
 
 
 def _of_images(attempt: Attempt) -> bool:

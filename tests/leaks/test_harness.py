@@ -12,13 +12,13 @@ from leaks.attempts import Attempt, make_attempt
 from leaks.corpus import CORPUS
 from leaks.families import timing
 from leaks.world import World
-from pcevolve.egress.gate import Gate
-from pcevolve.egress.pace import Ready
-from pcevolve.egress.policy import Source
-from pcevolve.egress.retry import RetryPolicy
-from pcevolve.evolution import Pool
 from pcevolve.public.calls import Call
+from pcevolve.public.evolution import Pool
 from pcevolve.public.release import Query
+from pcevolve.wire.egress.gate import Gate
+from pcevolve.wire.egress.pace import Ready
+from pcevolve.wire.egress.policy import Source
+from pcevolve.wire.egress.retry import RetryPolicy
 from support.runs import ADDRESS
 
 BELIEVED = (

@@ -13,7 +13,7 @@ import pytest
 from leaks import loops, secrets
 from leaks.owner import Meddle, Owner, found, honest, listening, private_folder
 from leaks.world import Count
-from pcevolve.egress.transport import Incoming, Outgoing
+from pcevolve.wire.egress.transport import Incoming, Outgoing
 from support.forkserver import ForkServer
 
 FAMILY = "real processes"

@@ -13,15 +13,15 @@ from typing import Any, get_args, get_origin, get_type_hints
 
 import pytest
 
-from pcevolve.egress.gate import Gate
-from pcevolve.egress.transport import Incoming, Outgoing
-from pcevolve.evolution import Generator, Lineage
-from pcevolve.providers import DIALECTS
-from pcevolve.providers.dialect import WireRequest
 from pcevolve.public.calls import Call
+from pcevolve.public.evolution import Generator, Lineage
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Prototype, PublicEcho, Receipt
 from pcevolve.public.usefulness import Assessment
+from pcevolve.wire.egress.gate import Gate
+from pcevolve.wire.egress.transport import Incoming, Outgoing
+from pcevolve.wire.providers import DIALECTS
+from pcevolve.wire.providers.dialect import WireRequest
 
 CARRIERS = (bytes, bytearray, memoryview, WireRequest, Outgoing, Incoming, object, Any)
 """Types whose values could be somebody's own bytes."""

@@ -8,16 +8,16 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from pcevolve.egress.gate import Gate
-from pcevolve.egress.policy import Source
-from pcevolve.egress.transport import Outgoing
-from pcevolve.evolution import Ask, Pool, evolve
-from pcevolve.ledger.ledger import Paid
-from pcevolve.privacy import Event
-from pcevolve.providers import dialect
-from pcevolve.providers.dialect import Dialect
+from pcevolve.keeper.ledger.ledger import Paid
 from pcevolve.public.calls import Call
+from pcevolve.public.evolution import Ask, Pool, evolve
+from pcevolve.public.privacy import Event
 from pcevolve.public.release import Candidate, Choice, Chosen, Prototype, PublicEcho, Query, Receipt
+from pcevolve.wire.egress.gate import Gate
+from pcevolve.wire.egress.policy import Source
+from pcevolve.wire.egress.transport import Outgoing
+from pcevolve.wire.providers import dialect
+from pcevolve.wire.providers.dialect import Dialect
 from support.provider import FakeProvider, ok
 from support.runs import ADDRESS, Silent, SmallRun, small_plan, vary
 

@@ -22,10 +22,10 @@ import numpy as np
 from scipy import stats
 
 from membership.world import Seen, Setting, play
-from pcevolve.dp.mechanisms import FloatArray, Noise, SeededNoise
-from pcevolve.dp_audit.bound import at_least, at_most
-from pcevolve.privacy import Event, Events
-from pcevolve.selectors import Measurement, PrivateEmbeddings, SelectionInput, Selector
+from pcevolve.auditing.dp_audit.bound import at_least, at_most
+from pcevolve.public.dp.mechanisms import FloatArray, Noise, SeededNoise
+from pcevolve.public.privacy import Event, Events
+from pcevolve.public.selectors import Measurement, PrivateEmbeddings, SelectionInput, Selector
 from support.draws import Misscaled
 
 MEMORY = Path("/dev/shm")

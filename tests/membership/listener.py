@@ -10,7 +10,7 @@ import socketserver
 import threading
 import time
 
-from pcevolve.egress.transport import Outgoing
+from pcevolve.wire.egress.transport import Outgoing
 from support.provider import FakeProvider
 
 PROVIDER = FakeProvider()

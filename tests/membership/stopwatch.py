@@ -25,13 +25,13 @@ import pytest
 from PIL import Image
 from scipy import stats
 
-from pcevolve.config.config import RunConfig
-from pcevolve.egress.gate import Gate
-from pcevolve.encoders import Encoder, load_encoder
-from pcevolve.encoders.files import PublicFrame
-from pcevolve.session import components
-from pcevolve.session.components import Components
-from pcevolve.session.preflight import check_run
+from pcevolve.app.session.preflight import check_run
+from pcevolve.keeper import components
+from pcevolve.keeper.components import Components
+from pcevolve.public.config.config import RunConfig
+from pcevolve.public.encoders import Encoder, load_encoder
+from pcevolve.public.encoders.files import PublicFrame
+from pcevolve.wire.egress.gate import Gate
 from pcevolve_benchmarks.together import execute
 
 TESTS = Path(__file__).parents[1]

@@ -15,7 +15,7 @@ from scipy import stats
 
 from membership.attack import Bare, attack, bound, ceiling, limits, power, rehearse, too_quiet
 from membership.world import Setting
-from pcevolve.privacy import Event
+from pcevolve.public.privacy import Event
 
 pytestmark = pytest.mark.statistical
 

@@ -17,24 +17,24 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from pcevolve.dp.mechanisms import Noise
-from pcevolve.dp_audit.audit import LABELS, SHOTS, Neighbours
-from pcevolve.egress.gate import Gate
-from pcevolve.egress.retry import RetryPolicy
-from pcevolve.egress.transport import Incoming, Outgoing
-from pcevolve.evolution import Judge, evolve
-from pcevolve.ledger.ledger import Account, Ledger, Limits
-from pcevolve.privacy import Budget, Event, Relation
-from pcevolve.private.dataset import PrivateDataset
-from pcevolve.private.judge import PrivateJudge, PrivateViews, UniformJudge
-from pcevolve.providers import dialect
+from pcevolve.auditing.dp_audit.audit import LABELS, SHOTS, Neighbours
+from pcevolve.keeper.ledger.ledger import Account, Ledger, Limits
+from pcevolve.keeper.private.dataset import PrivateDataset
+from pcevolve.keeper.private.judge import PrivateJudge, PrivateViews, UniformJudge
+from pcevolve.public.dp.mechanisms import Noise
+from pcevolve.public.evolution import Judge, evolve
 from pcevolve.public.plan import PublicPlan
-from pcevolve.selectors import METHODS, Selector, find_method
-from pcevolve.selectors.choosing import Chooser
-from pcevolve.selectors.method import Method
-from pcevolve.selectors.rounds import Scope
-from pcevolve.transcript.log import Transcript
-from pcevolve.usability import Usability
+from pcevolve.public.privacy import Budget, Event, Relation
+from pcevolve.public.selectors import METHODS, Selector, find_method
+from pcevolve.public.selectors.choosing import Chooser
+from pcevolve.public.selectors.method import Method
+from pcevolve.public.selectors.rounds import Scope
+from pcevolve.public.transcript.log import Transcript
+from pcevolve.public.usability import Usability
+from pcevolve.wire.egress.gate import Gate
+from pcevolve.wire.egress.retry import RetryPolicy
+from pcevolve.wire.egress.transport import Incoming, Outgoing
+from pcevolve.wire.providers import dialect
 from pcevolve_shared import images
 from support.provider import FakeProvider, ok
 from support.runs import ADDRESS, Silent, small_plan

@@ -23,7 +23,9 @@ def test_every_slip_changes_one_place_of_a_module_and_has_tests_that_exist():
     assert len(SLIPS.read_text().splitlines()) <= 300
 
 
-@pytest.mark.parametrize("module", ["pcevolve.dp.calibration", "pcevolve.egress.retry", "pcevolve.rules"])
+@pytest.mark.parametrize(
+    "module", ["pcevolve.public.dp.calibration", "pcevolve.wire.egress.retry", "pcevolve.public.rules"]
+)
 def test_a_drawn_mutant_compiles_differs_and_is_the_same_again(module: str):
     whole = ast.unparse(ast.parse(find_module(module).read_text()))
     drawn = draw_mutants(module, 10, seed=3)
@@ -34,11 +36,11 @@ def test_a_drawn_mutant_compiles_differs_and_is_the_same_again(module: str):
 
 
 def test_a_process_that_a_test_starts_finds_the_change_and_all_else_as_it_is(tmp_path: Path):
-    change = Change("pcevolve.processes.pipe", "", "MOST_BYTES = 7\n", "")
+    change = Change("pcevolve.public.processes.pipe", "", "MOST_BYTES = 7\n", "")
     lay_over(change, tmp_path / "changed")
-    asks = "from pcevolve.processes import pipe, seccomp; print(pipe.MOST_BYTES, seccomp.__name__)"
+    asks = "from pcevolve.public.processes import pipe, seccomp; print(pipe.MOST_BYTES, seccomp.__name__)"
     there = {**os.environ, "PYTHONPATH": str(tmp_path / "changed")}
     told = subprocess.run(
         [sys.executable, "-P", "-c", asks], env=there, capture_output=True, text=True, check=True
     )
-    assert told.stdout == "7 pcevolve.processes.seccomp\n"
+    assert told.stdout == "7 pcevolve.public.processes.seccomp\n"

@@ -8,9 +8,9 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from pcevolve.ledger.account import Record
-from pcevolve.ledger.ledger import NO_RECORD, Account, Ledger, Limits, Paid, PrivateUnit, Terms
-from pcevolve.privacy import Budget, Event, Relation
+from pcevolve.keeper.ledger.account import Record
+from pcevolve.keeper.ledger.ledger import NO_RECORD, Account, Ledger, Limits, Paid, PrivateUnit, Terms
+from pcevolve.public.privacy import Budget, Event, Relation
 from pcevolve.public.release import Choice, Chosen, Query, Receipt
 
 UNITS = tuple(PrivateUnit((each,)) for each in (b"unit 1", b"unit 2", b"unit 3"))

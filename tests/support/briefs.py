@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pcevolve.pages.reasons import TrafficTable
-from pcevolve.pages.report.brief import Brief
-from pcevolve.privacy import Event
-from pcevolve.transcript import RunReader
+from pcevolve.public.pages.reasons import TrafficTable
+from pcevolve.public.pages.report.brief import Brief
+from pcevolve.public.privacy import Event
+from pcevolve.public.transcript import RunReader
 from support.runs import replace_settings
 
 PAID = [Event("gaussian", "2")]

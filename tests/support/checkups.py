@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from pcevolve.private.listing import list_folder
+from pcevolve.keeper.private.listing import list_folder
 
 
 def save(path: Path, seed: int, side: int = 48) -> Path:

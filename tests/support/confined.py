@@ -21,7 +21,7 @@ from typing import Any, NoReturn
 
 import pytest
 
-from pcevolve.processes.confinement import (
+from pcevolve.public.processes.confinement import (
     Enforcement,
     confine_keeper,
     confine_offline,

@@ -8,8 +8,8 @@ from functools import cache
 
 from hypothesis import strategies as st
 
-from pcevolve.privacy import Budget, Event, Events, Relation
-from pcevolve.selectors import METHODS, Method, Scope
+from pcevolve.public.privacy import Budget, Event, Events, Relation
+from pcevolve.public.selectors import METHODS, Method, Scope
 from support import toy
 
 CONTRACTED: dict[str, Method] = {

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from pcevolve.errors import LedgerError
-from pcevolve.ledger.ledger import Ledger
+from pcevolve.keeper.ledger.ledger import Ledger
 from support.accounts import UNITS, budget
 
 

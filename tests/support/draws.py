@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from pcevolve.dp.mechanisms import FloatArray, Noise, Source
+from pcevolve.public.dp.mechanisms import FloatArray, Noise, Source
 
 
 def exponential_probabilities(scores: FloatArray, rate: float) -> FloatArray:

@@ -11,15 +11,15 @@ from typing import Any
 
 from pcevolve.auditing import audit
 from pcevolve.errors import ClientError
-from pcevolve.evolution import Pool, Population, join_populations
 from pcevolve.public.calls import Call
+from pcevolve.public.evolution import Pool, Population, join_populations
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.proportions import cut_to_proportion
+from pcevolve.public.publish.release import Release, describe_file, name_files, write_card
 from pcevolve.public.release import Candidate, Chosen, Receipt
-from pcevolve.publish.release import Release, describe_file, name_files, write_card
-from pcevolve.transcript import RunLayout, RunReader
-from pcevolve.transcript.bodies import Bodies, BodyRef
-from pcevolve.transcript.records import GENESIS, Line, digest
+from pcevolve.public.transcript import RunLayout, RunReader
+from pcevolve.public.transcript.bodies import Bodies, BodyRef
+from pcevolve.public.transcript.records import GENESIS, Line, digest
 
 Event = dict[str, Any]
 

@@ -22,7 +22,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import IO, NoReturn
 
-CHILD = "pcevolve.processes.child"
+CHILD = "pcevolve.public.processes.child"
 POLL_SECONDS = 0.005
 
 
@@ -89,7 +89,7 @@ class Forked:
 
 def fork_children() -> None:
     """Have this command fork the processes of its run instead of starting interpreters."""
-    from pcevolve.processes import launcher
+    from pcevolve.public.processes import launcher
 
     names = ("DEVNULL", "PIPE", "STDOUT", "TimeoutExpired")
     likeness = SimpleNamespace(Popen=Forked, **{name: getattr(subprocess, name) for name in names})
@@ -105,7 +105,7 @@ def _keep_descriptors(kept: set[int]) -> None:
 
 
 def _be_child(command: Sequence[str], environment: Mapping[str, str]) -> None:
-    from pcevolve.processes import child
+    from pcevolve.public.processes import child
 
     found = dict(environment)
     os.environ.clear()

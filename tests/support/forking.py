@@ -47,21 +47,21 @@ class Command:
 
 CLIENT = Command(
     "pcevolve",
-    "pcevolve.cli.main",
+    "pcevolve.app.cli.main",
     (
         "pcevolve.auditing",
-        "pcevolve.cli.audit",
-        "pcevolve.cli.budget",
-        "pcevolve.cli.commands",
-        "pcevolve.cli.run",
-        "pcevolve.encoders.bundled",
-        "pcevolve.encoders.loading",
-        "pcevolve.pages.report.page",
-        "pcevolve.pages.wire.page",
-        "pcevolve.session.execution",
-        "pcevolve.session.finished.whole",
-        "pcevolve.session.keeping",
-        "pcevolve.session.running",
+        "pcevolve.app.cli.audit",
+        "pcevolve.app.cli.budget",
+        "pcevolve.app.cli.commands",
+        "pcevolve.app.cli.run",
+        "pcevolve.public.encoders.bundled",
+        "pcevolve.public.encoders.loading",
+        "pcevolve.public.pages.report.page",
+        "pcevolve.public.pages.wire.page",
+        "pcevolve.wire.execution",
+        "pcevolve.app.session.whole",
+        "pcevolve.keeper.keeping",
+        "pcevolve.wire.running",
         # what httpx and Pillow import on their first use
         "PIL.BmpImagePlugin",
         "PIL.GifImagePlugin",
@@ -69,9 +69,9 @@ CLIENT = Command(
         "httpcore",
     ),
     (
-        "pcevolve.egress.http_transport:authorities",
-        "pcevolve.pages.report.page:compile_template",
-        "pcevolve.pages.wire.page:compile_template",
+        "pcevolve.wire.egress.http_transport:authorities",
+        "pcevolve.public.pages.report.page:compile_template",
+        "pcevolve.public.pages.wire.page:compile_template",
         "support.forking:build_models",
     ),
 )
@@ -90,7 +90,7 @@ API_SERVER = Command(
 BENCHMARKS = Command(
     "pcevolve-bench",
     "pcevolve_benchmarks.cli.main",
-    ("pcevolve.session.execution", "pcevolve.encoders.loading"),
+    ("pcevolve.wire.execution", "pcevolve.public.encoders.loading"),
 )
 COMMANDS = {each.name: each for each in (CLIENT, API_SERVER, BENCHMARKS)}
 

@@ -14,7 +14,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from pcevolve.processes.system_calls import NUMBERS
+from pcevolve.public.processes.system_calls import NUMBERS
 
 NO_PID = 2**22 + 5  # above the largest there can be
 _HEADERS = {

@@ -5,9 +5,9 @@ from __future__ import annotations
 import secrets
 from pathlib import Path
 
-from pcevolve.durable import write_private
-from pcevolve.session.folder import RunFolder
-from pcevolve.session.owner import OwnerFolder
+from pcevolve.public.durable import write_private
+from pcevolve.public.run.folder import RunFolder
+from pcevolve.public.run.owner import OwnerFolder
 from support.paid import make_paid_run
 from support.runs import small_plan
 

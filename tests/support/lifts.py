@@ -6,11 +6,11 @@ from fractions import Fraction
 
 import pytest
 
-from pcevolve.privacy import Event
-from pcevolve.selectors.contrastive import exponential_lift
-from pcevolve.selectors.joint import joint_lift
-from pcevolve.selectors.means import means_lift
-from pcevolve.selectors.votes import draws_lift, histogram_lift
+from pcevolve.public.privacy import Event
+from pcevolve.public.selectors.contrastive import exponential_lift
+from pcevolve.public.selectors.joint import joint_lift
+from pcevolve.public.selectors.means import means_lift
+from pcevolve.public.selectors.votes import draws_lift, histogram_lift
 
 LIFTS = {
     exponential_lift: "exponential",

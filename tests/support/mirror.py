@@ -1,4 +1,4 @@
-"""Where a module's own test file lies: ``client/egress/policy.py`` has ``tests/client/egress/test_policy.py``."""
+"""Where a module's own test file lies: ``client/egress/policy.py`` has ``tests/client/wire/egress/test_policy.py``."""
 
 from __future__ import annotations
 
@@ -44,16 +44,16 @@ def narrow_files(path: Path) -> list[Path]:
 
 
 PLAIN = {
-    "pcevolve.session.finished.outcome": "a value, which session/finished/test_judging.py measures",
-    "pcevolve.config.providers": "declarations alone, which config/test_config.py reads",
-    "pcevolve.interface.options": "written by make docs-options, which cli/test_reference.py compares",
+    "pcevolve.keeper.finished.outcome": "a value, which keeper/finished/test_judging.py measures",
+    "pcevolve.public.config.providers": "declarations alone, which config/test_config.py reads",
+    "pcevolve.app.interface.options": "written by make docs-options, which cli/test_reference.py compares",
     "pcevolve_shared.limits": "numbers alone, written out where they bound, as in shared/test_wire.py",
-    "pcevolve.session.first.measuring": "the demonstration's own process: system/test_demo.py",
-    "pcevolve.session.checked": "refusals that options get: session/test_preflight.py, session/test_planning.py",
-    "pcevolve.session.declared_secrets": "from a list to what it leaves of votes: private/test_secrets.py",
-    "pcevolve.session.keeping": "a process of a run: system/test_apart.py",
-    "pcevolve.session.reopening": "folders that a run goes on in: session/test_continuity.py",
-    "pcevolve.session.running": "a process of a run: system/test_apart.py",
+    "pcevolve.app.session.first.measuring": "the demonstration's own process: system/test_demo.py",
+    "pcevolve.public.run.checked": "refusals that options get: session/test_preflight.py, keeper/test_planning.py",
+    "pcevolve.keeper.declared_secrets": "from a list to what it leaves of votes: private/test_secrets.py",
+    "pcevolve.keeper.keeping": "a process of a run: system/test_apart.py",
+    "pcevolve.public.run.reopening": "folders that a run goes on in: keeper/test_continuity.py",
+    "pcevolve.wire.running": "a process of a run: system/test_apart.py",
 }
 """Modules without a test file of their own, and why."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pcevolve.egress.transport import Outgoing
+from pcevolve.wire.egress.transport import Outgoing
 from pcevolve_shared import wire
 from support.online import Heard, LocalServer, Reply, answer_json
 from support.provider import SIZE, FakeProvider

@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pcevolve.errors import DataError
-from pcevolve.geometry.frame import Frame
-from pcevolve.privacy import Events, Relation
-from pcevolve.selectors import PrivateEmbeddings, SelectionInput, Selector
+from pcevolve.public.geometry.frame import Frame
+from pcevolve.public.privacy import Events, Relation
+from pcevolve.public.selectors import PrivateEmbeddings, SelectionInput, Selector
 from support.draws import FloatArray, exponential_probabilities
 
 IntArray = NDArray[np.int64]

@@ -9,21 +9,21 @@ from pathlib import Path
 import numpy as np
 from safetensors.numpy import load, save
 
-from pcevolve.dp.mechanisms import SeededNoise
-from pcevolve.egress.transport import Transport
-from pcevolve.encoders import Encoder, frame_digest, load_encoder
-from pcevolve.evolution import Pool
-from pcevolve.geometry.frame import round_to_noise_scale
-from pcevolve.ledger.ledger import Account, Paid
-from pcevolve.privacy import Events
+from pcevolve.keeper.ledger.ledger import Account, Paid
+from pcevolve.public.dp.mechanisms import SeededNoise
+from pcevolve.public.encoders import Encoder, frame_digest, load_encoder
+from pcevolve.public.evolution import Pool
+from pcevolve.public.geometry.frame import round_to_noise_scale
 from pcevolve.public.plan import PublicPlan
+from pcevolve.public.privacy import Events
 from pcevolve.public.release import Query, Receipt
-from pcevolve.selectors import Measurement, PrivateEmbeddings, SelectionInput, find_method
-from pcevolve.selectors.cells import Cells
-from pcevolve.selectors.choosing import Chooser, choose_renditions
-from pcevolve.selectors.means import Means
-from pcevolve.selectors.scene import join_scenes
-from pcevolve.selectors.sums import choose_release, typical
+from pcevolve.public.selectors import Measurement, PrivateEmbeddings, SelectionInput, find_method
+from pcevolve.public.selectors.cells import Cells
+from pcevolve.public.selectors.choosing import Chooser, choose_renditions
+from pcevolve.public.selectors.means import Means
+from pcevolve.public.selectors.scene import join_scenes
+from pcevolve.public.selectors.sums import choose_release, typical
+from pcevolve.wire.egress.transport import Transport
 from support.runs import SmallRun
 
 LOOK = (0.2, 0.7, 0.0, 0.9, 0.4, 0.6)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from pcevolve.modality.images.files import RejectedImageError, read_image
+from pcevolve.public.media.images.files import RejectedImageError, read_image
 
 
 def disc(inside, outside, kind=np.uint16):

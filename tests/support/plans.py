@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from pcevolve.encoders import frame_digest
-from pcevolve.providers import DIALECTS
 from pcevolve.public.canonical import CONTROLS
+from pcevolve.public.encoders import frame_digest
 from pcevolve.public.plan import PublicPlan
-from pcevolve.selectors import METHODS, find_method
+from pcevolve.public.selectors import METHODS, find_method
+from pcevolve.wire.providers import DIALECTS
 from support.runs import small_plan
 
 PROMPTS = (("a cut", "a long cut"), ("good leather", "better leather"))

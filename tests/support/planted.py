@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from pcevolve.processes.confinement import Enforcement
-from pcevolve.processes.pipe import Pipe
+from pcevolve.public.processes.confinement import Enforcement
+from pcevolve.public.processes.pipe import Pipe
 from support import intruder
 
 

@@ -7,9 +7,9 @@ import io
 import numpy as np
 from PIL import Image
 
-from pcevolve.evolution import Pool
+from pcevolve.public.evolution import Pool
 from pcevolve.public.release import Candidate
-from pcevolve.usability import ClassUsability, Usability
+from pcevolve.public.usability import ClassUsability, Usability
 from support.runs import small_plan
 
 

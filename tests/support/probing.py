@@ -12,7 +12,7 @@ HEAVY = ("torch", "open_clip", "torchvision", "scipy", "sklearn", "httpx", "open
 """Libraries that only a run under way needs."""
 PROBE = """
 import contextlib, io, json, sys
-from pcevolve.cli.main import main
+from pcevolve.app.cli.main import main
 
 heavy, commands, path = json.loads(sys.argv[1])
 if path:
@@ -59,7 +59,7 @@ class Finder(PathFinder):
         return None if name.partition(".")[0] == "torch" else super().find_spec(name, path, target)
 
 sys.meta_path[sys.meta_path.index(PathFinder)] = Finder
-from pcevolve.cli.main import main
+from pcevolve.app.cli.main import main
 sys.argv[0] = "pcevolve"
 main()
 """

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from pcevolve.egress.transport import Incoming, Outgoing
+from pcevolve.wire.egress.transport import Incoming, Outgoing
 from pcevolve_shared import images, wire
 from pcevolve_shared.blanks import BLANK, parse_question
 

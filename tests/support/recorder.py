@@ -11,8 +11,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from pcevolve.egress.transport import ConnectionTroubleError, Incoming, Outgoing, Transport
-from pcevolve.transcript.records import Header
+from pcevolve.public.transcript.records import Header
+from pcevolve.wire.egress.transport import ConnectionTroubleError, Incoming, Outgoing, Transport
 
 SCRIPT = Path(__file__).parents[2] / "docker" / "auditor" / "record.py"
 

@@ -8,10 +8,10 @@ import io
 from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
-from pcevolve.privacy import Event
+from pcevolve.public.privacy import Event
+from pcevolve.public.publish.release import Release
 from pcevolve.public.release import Candidate, Receipt
-from pcevolve.publish.release import Release
-from pcevolve.selectors import find_method
+from pcevolve.public.selectors import find_method
 from support.provider import png
 from support.runs import RUN_ID, small_plan
 

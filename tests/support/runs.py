@@ -11,36 +11,36 @@ from typing import Any
 
 import numpy as np
 
-from pcevolve.dp.mechanisms import SecureNoise
-from pcevolve.egress.address import Address
-from pcevolve.egress.allowance import Allowance, Meter
-from pcevolve.egress.gate import Gate
-from pcevolve.egress.pace import Pace
-from pcevolve.egress.recording import RecordingJudge
-from pcevolve.egress.retry import Notice, RetryPolicy
-from pcevolve.egress.transport import Transport
-from pcevolve.encoders import named_weights
-from pcevolve.evolution import Evolved, Judge, Lineage, Pool, evolve
+from pcevolve.keeper.ledger.ledger import Account, Ledger, Limits, PrivateUnit, Terms
 from pcevolve.keeper.padding import Padding
-from pcevolve.ledger.ledger import Account, Ledger, Limits, PrivateUnit, Terms
-from pcevolve.pages.report.page import write_report
-from pcevolve.privacy import Budget
-from pcevolve.private.judge import UniformJudge
-from pcevolve.providers import dialect
+from pcevolve.keeper.private.judge import UniformJudge
 from pcevolve.public.calls import Call
 from pcevolve.public.canonical import drop_unused
+from pcevolve.public.dp.mechanisms import SecureNoise
+from pcevolve.public.encoders import named_weights
+from pcevolve.public.evolution import Evolved, Judge, Lineage, Pool, evolve
 from pcevolve.public.fields import PlanEncoder, PlanFields, PlanMethod, PlanPrivacy, PlanProvider
 from pcevolve.public.methods import METHOD_TABLE
 from pcevolve.public.modality import Images
+from pcevolve.public.pages.report.page import write_report
 from pcevolve.public.plan import PublicPlan
+from pcevolve.public.privacy import Budget
+from pcevolve.public.publish.dataset import publish, write_summary
+from pcevolve.public.publish.release import Release
 from pcevolve.public.release import Candidate, Prototype, PublicEcho, Query, Receipt
+from pcevolve.public.selectors.usefulness import assess
 from pcevolve.public.settings import DataSettings, MethodSettings, Section
+from pcevolve.public.transcript import RunReader, Transcript
+from pcevolve.public.usability import Usability
 from pcevolve.public.usefulness import Assessment
-from pcevolve.publish.dataset import publish, write_summary
-from pcevolve.publish.release import Release
-from pcevolve.selectors.usefulness import assess
-from pcevolve.transcript import RunReader, Transcript
-from pcevolve.usability import Usability
+from pcevolve.wire.egress.address import Address
+from pcevolve.wire.egress.allowance import Allowance, Meter
+from pcevolve.wire.egress.gate import Gate
+from pcevolve.wire.egress.pace import Pace
+from pcevolve.wire.egress.recording import RecordingJudge
+from pcevolve.wire.egress.retry import Notice, RetryPolicy
+from pcevolve.wire.egress.transport import Transport
+from pcevolve.wire.providers import dialect
 from support.provider import FakeProvider, png
 
 RUN_ID = "0123456789abcdef0123456789abcdef"

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from pcevolve.modality.images.files import RejectedImageError, read_image
+from pcevolve.public.media.images.files import RejectedImageError, read_image
 
 RAMP = np.arange(256, dtype=np.uint16).reshape(16, 16)
 NAME = "Mustermann^Erika"

@@ -6,14 +6,14 @@ from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
-from pcevolve.cli import main
-from pcevolve.durable import write_private
-from pcevolve.processes import launcher
-from pcevolve.session import apart
-from pcevolve.session.apart import Staff
-from pcevolve.session.checked import CheckedRun
-from pcevolve.session.owner import OwnerFolder
-from pcevolve.session.progress import Audience
+from pcevolve.app.cli import main
+from pcevolve.app.session import apart
+from pcevolve.app.session.apart import Staff
+from pcevolve.public.durable import write_private
+from pcevolve.public.processes import launcher
+from pcevolve.public.run.checked import CheckedRun
+from pcevolve.public.run.owner import OwnerFolder
+from pcevolve.public.run.progress import Audience
 
 NO_CHILDREN: Any = SimpleNamespace(pids=(), end=lambda kill=False: None)
 
@@ -40,7 +40,7 @@ def _carry_out(
 
 
 def _follow(run: CheckedRun, audience: Audience, only_look: bool) -> dict[str, Any]:
-    from pcevolve.session.following import follow, preview_following
+    from pcevolve.wire.following import follow, preview_following
     from pcevolve_benchmarks.together import describe_job
 
     with run.folder.claim(run.resume):
@@ -56,8 +56,8 @@ def _follow(run: CheckedRun, audience: Audience, only_look: bool) -> dict[str, A
 
 
 def _measure(self: Staff, work: str, run: CheckedRun, audience: Audience, **asked: Any) -> dict[str, Any]:
-    from pcevolve.session.finished import whole
-    from pcevolve.session.first import demo
+    from pcevolve.app.session import whole
+    from pcevolve.app.session.first import demo
 
     module: Any = demo if work == demo.JUDGE else whole
     return module.measure(run, audience=audience, **asked)

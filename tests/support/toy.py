@@ -10,15 +10,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pcevolve.dp.calibration import draw_rate
-from pcevolve.dp.mechanisms import Noise
-from pcevolve.privacy import Event, Events, Relation
-from pcevolve.selectors import Measurement, Method, PrivateEmbeddings, Scope, SelectionInput
-from pcevolve.selectors.consistency import Drawn
-from pcevolve.selectors.control import drawn_lift
-from pcevolve.selectors.method import Sensitivity
-from pcevolve.selectors.rounds import exponential_draws
-from pcevolve.selectors.scene import WorstCase, require_mechanism, single_event
+from pcevolve.public.dp.calibration import draw_rate
+from pcevolve.public.dp.mechanisms import Noise
+from pcevolve.public.privacy import Event, Events, Relation
+from pcevolve.public.selectors import Measurement, Method, PrivateEmbeddings, Scope, SelectionInput
+from pcevolve.public.selectors.consistency import Drawn
+from pcevolve.public.selectors.control import drawn_lift
+from pcevolve.public.selectors.method import Sensitivity
+from pcevolve.public.selectors.rounds import exponential_draws
+from pcevolve.public.selectors.scene import WorstCase, require_mechanism, single_event
 
 
 @dataclass(frozen=True)

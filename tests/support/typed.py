@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pcevolve.config.config import RunConfig
+from pcevolve.public.config.config import RunConfig
 from pcevolve.public.declared import list_options
 
 

@@ -9,10 +9,10 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 from pcevolve.auditing import audit
-from pcevolve.pages.report.charts import AccuracyPoint
-from pcevolve.pages.report.page import write_report
-from pcevolve.pages.wire.page import render_viewer
-from pcevolve.transcript import RunReader
+from pcevolve.public.pages.report.charts import AccuracyPoint
+from pcevolve.public.pages.report.page import write_report
+from pcevolve.public.pages.wire.page import render_viewer
+from pcevolve.public.transcript import RunReader
 from support.forge import Event
 
 HOSTILE = '<script>alert("1")</script>'

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import pytest
 
-from pcevolve.processes.confinement import find_enforcement
+from pcevolve.public.processes.confinement import find_enforcement
 from support import intruder, online
 from support.folders import class_folders, events, receipts
 from support.forked import CHILD
@@ -320,7 +320,7 @@ def test_an_encoder_and_a_dialect_of_an_attacker_get_past_nothing(installed, mon
         str(Path.home()),
     ]
     planted = {
-        "modules": {"keeper": "pcevolve.encoders.bundled", "runner": "pcevolve.providers.a1111"},
+        "modules": {"keeper": "pcevolve.public.encoders.bundled", "runner": "pcevolve.wire.providers.a1111"},
         "found": {"keeper": f"{own}/found.json", "runner": f"{run}/found.json"},
         "numbers": numbers,
         "paths": [*private, own, run, *elsewhere],

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from pcevolve.cli.main import main
-from pcevolve.ledger.ledger import Ledger
+from pcevolve.app.cli.main import main
+from pcevolve.keeper.ledger.ledger import Ledger
 from support import online
 from support.folders import class_folders
 from support.pngs import raw_png

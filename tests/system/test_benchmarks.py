@@ -19,7 +19,7 @@ from benchmarks.oracles.stops import share
 from benchmarks.prototypes import draw_top
 from benchmarks.selectors.yardsticks import RADIUS, sum_clipped
 from benchmarks.usefulness.cases import Verdict
-from pcevolve.private.dataset import PrivateDataset
+from pcevolve.keeper.private.dataset import PrivateDataset
 
 ROOT = Path(__file__).parents[2]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pcevolve.cli.main import main
+from pcevolve.app.cli.main import main
 from support.forkserver import ForkServer
 from support.processes import MODEL, ServerProcess
 from support.tiny_writer import save_writer

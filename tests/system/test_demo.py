@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from pcevolve import audit
-from pcevolve.evaluation import heads
-from pcevolve.private.sources import CELLS
-from pcevolve.session.first import demo
-from pcevolve.session.folder import RunFolder
-from pcevolve.session.owner import OwnerFolder
-from pcevolve.transcript import RunReader
+from pcevolve.app.session.first import demo
+from pcevolve.keeper.evaluation import heads
+from pcevolve.public.run.folder import RunFolder
+from pcevolve.public.run.owner import OwnerFolder
+from pcevolve.public.sources import CELLS
+from pcevolve.public.transcript import RunReader
 from support.together import NO_CHILDREN
 from support.traces import find_traces
 

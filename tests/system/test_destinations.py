@@ -13,11 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from pcevolve.egress.address import Address
-from pcevolve.egress.http_transport import HttpTransport
-from pcevolve.egress.transport import ConnectionTroubleError
-from pcevolve.providers.dialect import WireRequest
-from pcevolve.transcript.bodies import Bodies, BodyRef
+from pcevolve.public.transcript.bodies import Bodies, BodyRef
+from pcevolve.wire.egress.address import Address
+from pcevolve.wire.egress.http_transport import HttpTransport
+from pcevolve.wire.egress.transport import ConnectionTroubleError
+from pcevolve.wire.providers.dialect import WireRequest
 from pcevolve_shared.quiet import VARIABLES
 from support.certificates import self_signed
 from support.folders import class_folders, events
@@ -40,7 +40,7 @@ def watch(event, arguments):
         print(json.dumps(["started", str(arguments[0])]), file=seen)
 
 sys.addaudithook(watch)
-from pcevolve.cli.main import main
+from pcevolve.app.cli.main import main
 main(sys.argv[2:])
 """
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pcevolve.session.owner import OwnerFolder
+from pcevolve.public.run.owner import OwnerFolder
 from support.folders import class_folders
 from support.forkserver import ForkServer
 from support.processes import Client, ServerProcess, ledger_of

@@ -13,13 +13,13 @@ import datasets
 import pytest
 from safetensors.numpy import load
 
+from pcevolve.app.cli.main import main
+from pcevolve.app.session.first import demo
 from pcevolve.auditing import Audit
-from pcevolve.cli.main import main
-from pcevolve.ledger.ledger import Ledger
-from pcevolve.session.first import demo
-from pcevolve.session.folder import NO_TIME, RunFolder
-from pcevolve.session.owner import OwnerFolder
-from pcevolve.transcript import RunReader
+from pcevolve.keeper.ledger.ledger import Ledger
+from pcevolve.public.run.folder import NO_TIME, RunFolder
+from pcevolve.public.run.owner import OwnerFolder
+from pcevolve.public.transcript import RunReader
 from support.forkserver import ForkServer
 from support.processes import Client, ServerProcess
 from support.tiny_writer import save_encoder

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from pcevolve.dp.accountants import epsilon
-from pcevolve.ledger.ledger import Ledger
-from pcevolve.privacy import Event
+from pcevolve.keeper.ledger.ledger import Ledger
+from pcevolve.public.dp.accountants import epsilon
+from pcevolve.public.privacy import Event
 from support.accounts import ONE, budget, outcome, patients, query
 from support.processes import Client
 
@@ -176,7 +176,7 @@ def test_a_plan_touches_neither_ledger_nor_torch(alone, tmp_path):
     plan(alone, "--method", "jvem")
     assert list(tmp_path.iterdir()) == []
     code = (
-        "import sys; from pcevolve.cli.commands import app; "
+        "import sys; from pcevolve.app.cli.commands import app; "
         "app(['budget', 'plan', '--method', 'jvem', '--json'], standalone_mode=False); "
         "assert 'torch' not in sys.modules and 'opendp' not in sys.modules"
     )

@@ -11,9 +11,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from pcevolve.evaluation.heads import Predict, Training, descend, make_linear, train_cnn
-from pcevolve.evaluation.judge import Evaluator
-from pcevolve.session.images import STRANGER
+from pcevolve.keeper.evaluation.heads import Predict, Training, descend, make_linear, train_cnn
+from pcevolve.keeper.evaluation.judge import Evaluator
+from pcevolve.keeper.images import STRANGER
 
 EPOCHS, BATCH, RATE, DECAY = 100, 16, 1e-3, 1e-2
 

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
-from pcevolve.egress.transport import Incoming, Outgoing
 from pcevolve.errors import UsageError
+from pcevolve.wire.egress.transport import Incoming, Outgoing
 from pcevolve_shared import images, wire
 
 ModelImage: TypeAlias = Any

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageEnhance, ImageOps
 
-from pcevolve.modality.images.decoding import DecodedImage
+from pcevolve.public.media.images.decoding import DecodedImage
 
 
 def png(pixels: NDArray[np.uint8]) -> bytes:

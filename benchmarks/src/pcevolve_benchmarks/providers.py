@@ -21,15 +21,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pcevolve.config.config import RunConfig
-from pcevolve.config.files import KEY_VARIABLE, read_key_file
-from pcevolve.config.owner import OwnerProvider
-from pcevolve.config.sources import name_options, read_toml
-from pcevolve.egress.address import require_address, require_key, require_proxy
 from pcevolve.errors import UsageError
-from pcevolve.providers import dialect
+from pcevolve.public.config.config import RunConfig
+from pcevolve.public.config.files import KEY_VARIABLE, read_key_file
+from pcevolve.public.config.owner import OwnerProvider
+from pcevolve.public.config.sources import name_options, read_toml
 from pcevolve.public.declared import list_options, validate
 from pcevolve.public.options import spell_as
+from pcevolve.wire.egress.address import require_address, require_key, require_proxy
+from pcevolve.wire.providers import dialect
 
 OF_THE_TABLE = ("seed", "prompts")
 """Options that a table sets itself, for each of its runs."""

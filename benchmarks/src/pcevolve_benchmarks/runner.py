@@ -17,25 +17,25 @@ from typing import Any, Final
 
 import numpy as np
 
-from pcevolve.config.config import RunConfig
-from pcevolve.egress.address import Address
-from pcevolve.egress.http_transport import HttpTransport
-from pcevolve.egress.retry import Busy, RetryPolicy, require_final
-from pcevolve.egress.transport import ConnectionTroubleError, Incoming, Transport
+from pcevolve.app.session.preflight import check_run
 from pcevolve.errors import ProviderError, ProviderRefusedError, ProviderReplyError, UsageError
-from pcevolve.evaluation.labelled import Labelled
-from pcevolve.evolution import Ask
-from pcevolve.modality import UnreadableError, find_medium
-from pcevolve.providers import dialect
-from pcevolve.providers.dialect import WireRequest
+from pcevolve.keeper.components import Components
+from pcevolve.keeper.evaluation.labelled import Labelled
+from pcevolve.keeper.planning import resolve_plan
 from pcevolve.public.calls import Call
+from pcevolve.public.config.config import RunConfig
 from pcevolve.public.dialects import ModelSize
+from pcevolve.public.evolution import Ask
+from pcevolve.public.media import UnreadableError, find_medium
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Candidate, Prototype, PublicEcho
-from pcevolve.session.components import Components
-from pcevolve.session.planning import resolve_plan
-from pcevolve.session.preflight import check_run
-from pcevolve.session.reaching import make_address
+from pcevolve.wire.egress.address import Address
+from pcevolve.wire.egress.http_transport import HttpTransport
+from pcevolve.wire.egress.retry import Busy, RetryPolicy, require_final
+from pcevolve.wire.egress.transport import ConnectionTroubleError, Incoming, Transport
+from pcevolve.wire.providers import dialect
+from pcevolve.wire.providers.dialect import WireRequest
+from pcevolve.wire.reaching import make_address
 from pcevolve_benchmarks.baselines.catalogue import baseline
 from pcevolve_benchmarks.baselines.session import Baseline, Made, Options, Session
 

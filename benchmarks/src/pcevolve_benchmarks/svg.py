@@ -8,7 +8,7 @@ from __future__ import annotations
 import xml.etree.ElementTree as ET  # only writes
 from collections.abc import Sequence
 
-from pcevolve.pages.report.charts import HEIGHT, LEFT, RIGHT, WIDTH, Chart, Series
+from pcevolve.public.pages.report.charts import HEIGHT, LEFT, RIGHT, WIDTH, Chart, Series
 
 COLOURS = ("#0b6e99", "#c2410c", "#15803d", "#7e22ce", "#a16207", "#be123c", "#334155", "#0f766e")
 SVG = "http://www.w3.org/2000/svg"

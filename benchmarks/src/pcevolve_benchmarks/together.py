@@ -9,12 +9,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
-from pcevolve.session.checked import CheckedRun
-from pcevolve.session.console import report_early_stop
-from pcevolve.session.execution import RunnerJob, carry_out, look
-from pcevolve.session.finished.outcome import Outcome
-from pcevolve.session.keeper import Keeper
-from pcevolve.session.progress import Audience
+from pcevolve.keeper.finished.outcome import Outcome
+from pcevolve.keeper.keeper import Keeper
+from pcevolve.public.run.checked import CheckedRun
+from pcevolve.public.run.progress import Audience
+from pcevolve.wire.console import report_early_stop
+from pcevolve.wire.execution import RunnerJob, carry_out, look
 
 
 def execute(run: CheckedRun, audience: Audience | None = None) -> Outcome:

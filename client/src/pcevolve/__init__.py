@@ -10,19 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from pcevolve.errors import (
-        BudgetError,
-        ClientError,
-        DataError,
-        EgressError,
-        LedgerError,
-        ModelError,
-        ProviderError,
-        StoppedError,
-        TranscriptError,
-        UsageError,
-    )
-    from pcevolve.interface import (
+    from pcevolve.app.interface import (
         AuditResult,
         BudgetPlan,
         DatasetImage,
@@ -35,6 +23,18 @@ if TYPE_CHECKING:
         pack,
         plan,
         vary,
+    )
+    from pcevolve.errors import (
+        BudgetError,
+        ClientError,
+        DataError,
+        EgressError,
+        LedgerError,
+        ModelError,
+        ProviderError,
+        StoppedError,
+        TranscriptError,
+        UsageError,
     )
 
     __version__: str
@@ -72,7 +72,7 @@ def __getattr__(name: str) -> Any:  # noqa: ANN401 - whatever is asked for
 
         found: Any = version("pcevolve")
     elif name in __all__:
-        where = "pcevolve.errors" if name.endswith("Error") else "pcevolve.interface"
+        where = "pcevolve.errors" if name.endswith("Error") else "pcevolve.app.interface"
         found = getattr(import_module(where), name)
     else:
         raise AttributeError(f"module 'pcevolve' has no attribute {name!r}")

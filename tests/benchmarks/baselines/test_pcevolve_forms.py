@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from pcevolve.dp.mechanisms import SeededNoise
+from pcevolve.public.dp.mechanisms import SeededNoise
 from pcevolve_benchmarks.baselines.pcevolve_forms import permute_and_flip
 from support.draws import permute_and_flip_probabilities
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pcevolve.public.release import Candidate
-from pcevolve.selectors import PrivateEmbeddings
+from pcevolve.public.selectors import PrivateEmbeddings
 from pcevolve_benchmarks.baselines.rf import distance_to_others, find_limit, keep_far
 
 

@@ -15,8 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import ndtri
 
-from pcevolve.dp.attacks import secret_budget
-from pcevolve.dp.mechanisms import FloatArray
+from pcevolve.public.dp.attacks import secret_budget
+from pcevolve.public.dp.mechanisms import FloatArray
 from pcevolve_benchmarks.baselines.secret_noise import Sampled, fair_weights
 from support.examples import is_nightly
 

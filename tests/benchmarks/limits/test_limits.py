@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pcevolve.selectors.contrastive import calibrate
+from pcevolve.public.selectors.contrastive import calibrate
 from pcevolve_benchmarks.limits import chances
 from pcevolve_benchmarks.limits.chances import PAPER
 from pcevolve_benchmarks.limits.page import page, picture

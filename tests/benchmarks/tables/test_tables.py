@@ -13,7 +13,7 @@ import pytest
 from scipy.stats import t as student
 
 from pcevolve.errors import DataError, UsageError
-from pcevolve.pages.report.charts import FigureOverSeeds
+from pcevolve.public.pages.report.charts import FigureOverSeeds
 from pcevolve_benchmarks.providers import Provider, by_flags
 from pcevolve_benchmarks.tables.catalogue import TABLES, table
 from pcevolve_benchmarks.tables.cells import Cell, Figure, Place, Store, list_columns, places, tabulate

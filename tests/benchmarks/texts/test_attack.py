@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pcevolve.dp.attacks import most_success, secret_budget
+from pcevolve.public.dp.attacks import most_success, secret_budget
 from pcevolve.public.parts import Secrecy
 from pcevolve.public.plan import PublicPlan
 from pcevolve_benchmarks.texts.attack import PRIOR, attack

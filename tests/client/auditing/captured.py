@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from pcevolve.auditing.capture import reconcile
-from pcevolve.egress.transport import Outgoing
-from pcevolve.transcript import RunReader
+from pcevolve.public.transcript import RunReader
+from pcevolve.wire.egress.transport import Outgoing
 from pcevolve_shared import wire
 from support.paid import make_paid_run
 from support.provider import FakeProvider

@@ -9,16 +9,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from pcevolve.auditing.rerun import Rerun
-from pcevolve.evolution import Pool
-from pcevolve.ledger.ledger import Account, Paid
-from pcevolve.privacy import Event
-from pcevolve.providers import dialect
+from pcevolve.keeper.ledger.ledger import Account, Paid
+from pcevolve.public.evolution import Pool
 from pcevolve.public.plan import PublicPlan
+from pcevolve.public.privacy import Event
 from pcevolve.public.release import Choice, Chosen, Query, Receipt
-from pcevolve.transcript import RunLayout, RunReader
-from pcevolve.transcript.bodies import Bodies, BodyRef
-from pcevolve.transcript.log import Entry
-from pcevolve.transcript.records import (
+from pcevolve.public.transcript import RunLayout, RunReader
+from pcevolve.public.transcript.bodies import Bodies, BodyRef
+from pcevolve.public.transcript.log import Entry
+from pcevolve.public.transcript.records import (
     Answered,
     Finished,
     Planned,
@@ -27,6 +26,7 @@ from pcevolve.transcript.records import (
     Released,
     Sent,
 )
+from pcevolve.wire.providers import dialect
 from support.runs import SmallRun, following_plan, replace_settings, small_plan
 
 BEFORE = small_plan(candidates=4, initial=4, prototypes=2, lookahead=1, more=1)

@@ -31,9 +31,9 @@ from client.auditing.captured import (
     rewrite,
 )
 from pcevolve.auditing.capture import reconcile
-from pcevolve.egress.transport import Incoming, Outgoing
-from pcevolve.providers.dialect import WireRequest
-from pcevolve.transcript import RunReader
+from pcevolve.public.transcript import RunReader
+from pcevolve.wire.egress.transport import Incoming, Outgoing
+from pcevolve.wire.providers.dialect import WireRequest
 from support.forge import Event, forge
 from support.paid import make_paid_run
 from support.provider import FakeProvider

@@ -15,8 +15,8 @@ from leaks.forgeries.forging import Forgery, edited, refused
 from leaks.forgeries.lines import asked_for_the_balance
 from leaks.forgeries.receipts import receipted
 from pcevolve.auditing import audit
-from pcevolve.egress.transport import ConnectionTroubleError, Incoming, Outgoing
-from pcevolve.session.folder import RunFolder
+from pcevolve.public.run.folder import RunFolder
+from pcevolve.wire.egress.transport import ConnectionTroubleError, Incoming, Outgoing
 from pcevolve_shared import images
 from support.examples import examples
 from support.forge import faults_of, find_event, forge

@@ -16,12 +16,12 @@ from leaks.forgeries.forging import edited, write_into
 from pcevolve.auditing import Audit, find_encoder
 from pcevolve.auditing.claims import list_claims
 from pcevolve.errors import ModelError, UsageError
-from pcevolve.evolution import Ask, Pool, evolve
-from pcevolve.providers import DIALECTS, dialect
-from pcevolve.providers.dialect import find_misstatements
+from pcevolve.public.evolution import Ask, Pool, evolve
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Candidate, Choice, Chosen, Query, Receipt
-from pcevolve.selectors import METHODS, find_method
+from pcevolve.public.selectors import METHODS, find_method
+from pcevolve.wire.providers import DIALECTS, dialect
+from pcevolve.wire.providers.dialect import find_misstatements
 from support.paid import make_paid_run
 from support.plans import CASES, PROMPTS, plan_of
 from support.provider import png

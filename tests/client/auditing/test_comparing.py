@@ -19,8 +19,8 @@ from client.auditing.mutated import (
 )
 from pcevolve.auditing.comparing import ComparingGate
 from pcevolve.auditing.second_check import find_request_faults
-from pcevolve.egress.address import Address
-from pcevolve.egress.transport import Incoming, Outgoing
+from pcevolve.wire.egress.address import Address
+from pcevolve.wire.egress.transport import Incoming, Outgoing
 from support.forge import Event, faults_of, forge
 from support.provider import FakeProvider
 from support.runs import SmallRun, small_plan

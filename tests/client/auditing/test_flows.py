@@ -19,9 +19,9 @@ from client.auditing.captured import (
 from pcevolve.auditing import Audit, flows
 from pcevolve.auditing.capture import reconcile
 from pcevolve.auditing.flows import read_flows
-from pcevolve.egress.transport import ConnectionTroubleError, Incoming, Outgoing
 from pcevolve.errors import TranscriptError
-from pcevolve.transcript import RunReader
+from pcevolve.public.transcript import RunReader
+from pcevolve.wire.egress.transport import ConnectionTroubleError, Incoming, Outgoing
 from support.forge import faults_of
 from support.provider import FakeProvider
 from support.recorder import Recorded

@@ -17,9 +17,9 @@ from pcevolve.auditing.lines import (
     find_body_faults,
 )
 from pcevolve.errors import TranscriptError
-from pcevolve.transcript import RunReader
-from pcevolve.transcript.bodies import BodyRef
-from pcevolve.transcript.records import Answered, Failed, Opened, Planned, Sent
+from pcevolve.public.transcript import RunReader
+from pcevolve.public.transcript.bodies import BodyRef
+from pcevolve.public.transcript.records import Answered, Failed, Opened, Planned, Sent
 
 
 def answered(slot: str, status: int = 200) -> Answered:

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from pcevolve.app.cli.main import main
 from pcevolve.auditing import audit, rebuilt
-from pcevolve.cli.main import main
-from pcevolve.publish.dataset import export_run
+from pcevolve.public.publish.dataset import export_run
 from support.forge import faults_of
 from support.paid import make_paid_run
 from support.runs import small_plan

@@ -14,11 +14,13 @@ from PIL import Image
 
 from leaks.forgeries.forging import edited
 from leaks.forgeries.receipts import receipted, said
+from pcevolve.app.cli.main import main
 from pcevolve.auditing import audit
-from pcevolve.cli.main import main
-from pcevolve.dp.mechanisms import SecureNoise
-from pcevolve.egress.transport import Incoming, Outgoing, Transport
-from pcevolve.encoders import (
+from pcevolve.errors import ModelError, UnusableError
+from pcevolve.keeper.private.dataset import PrivateDataset
+from pcevolve.keeper.private.judge import PrivateJudge, PrivateViews
+from pcevolve.public.dp.mechanisms import SecureNoise
+from pcevolve.public.encoders import (
     BUNDLED,
     JOINED,
     SPECTRAL,
@@ -27,15 +29,13 @@ from pcevolve.encoders import (
     load_encoder,
     named_weights,
 )
-from pcevolve.errors import ModelError, UnusableError
-from pcevolve.private.dataset import PrivateDataset
-from pcevolve.private.judge import PrivateJudge, PrivateViews
 from pcevolve.public.finding import Finding
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Chosen
-from pcevolve.selectors import find_method
-from pcevolve.selectors.choosing import Chooser
-from pcevolve.transcript import RunReader
+from pcevolve.public.selectors import find_method
+from pcevolve.public.selectors.choosing import Chooser
+from pcevolve.public.transcript import RunReader
+from pcevolve.wire.egress.transport import Incoming, Outgoing, Transport
 from pcevolve_shared import images
 from support.forge import Event, faults_of, find_event, forge
 from support.paid import encoder, make_paid_run

@@ -7,11 +7,11 @@ from types import SimpleNamespace
 import pytest
 
 from pcevolve.auditing.under_way import UnderWay
-from pcevolve.egress.transport import Outgoing
 from pcevolve.errors import OtherModelError, ProviderReplyError, UnlistedHostError
 from pcevolve.public.calls import Call
-from pcevolve.transcript.bodies import BodyRef
-from pcevolve.transcript.records import Answered, Failed
+from pcevolve.public.transcript.bodies import BodyRef
+from pcevolve.public.transcript.records import Answered, Failed
+from pcevolve.wire.egress.transport import Outgoing
 from support.runs import small_plan
 
 CALL: Call = next(iter(small_plan().round(0)))

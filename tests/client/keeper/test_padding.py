@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pcevolve.dp.mechanisms import SecureNoise
 from pcevolve.keeper.padding import Padding, choose_tick
-from pcevolve.private.judge import UniformJudge
+from pcevolve.keeper.private.judge import UniformJudge
+from pcevolve.public.dp.mechanisms import SecureNoise
 from support.clock import Clock
 from support.provider import FakeProvider
 from support.runs import PaddedJudge, SmallRun

@@ -6,7 +6,7 @@ import pytest
 
 from pcevolve.public.canonical import CONTROLS, list_unused
 from pcevolve.public.plan import PublicPlan
-from pcevolve.selectors import METHODS
+from pcevolve.public.selectors import METHODS
 from support.plans import CASES, plan_of
 
 

@@ -7,8 +7,8 @@ from typing import Annotated, Literal
 import pytest
 from pydantic import BaseModel, Field
 
-from pcevolve.config.config import RunConfig
 from pcevolve.errors import UsageError
+from pcevolve.public.config.config import RunConfig
 from pcevolve.public.declared import list_options, spell, validate
 from pcevolve.public.options import Setting
 

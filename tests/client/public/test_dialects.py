@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from pcevolve.errors import UsageError
-from pcevolve.providers import DIALECTS
 from pcevolve.public.dialects import ABILITIES, Abilities, Advice, find_abilities, require
-from pcevolve.selectors import find_method
+from pcevolve.public.selectors import find_method
+from pcevolve.wire.providers import DIALECTS
 
 
 def test_every_dialect_that_varies_evolves_whether_or_not_it_takes_a_strength():

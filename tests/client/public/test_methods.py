@@ -4,7 +4,7 @@ import subprocess
 import sys
 
 from pcevolve.public.methods import METHOD_TABLE
-from pcevolve.selectors import METHODS
+from pcevolve.public.selectors import METHODS
 
 
 def test_a_line_of_the_table_names_the_method_that_it_leads_to():
@@ -13,7 +13,7 @@ def test_a_line_of_the_table_names_the_method_that_it_leads_to():
 
 def test_options_are_read_without_numpy():
     program = (
-        "import sys; from pcevolve.config.config import RunConfig; "
+        "import sys; from pcevolve.public.config.config import RunConfig; "
         "RunConfig.of({'private': 'x', 'domain': 'y', 'out': 'z', 'method': 'pe', 'votes': 3}); "
         "print('numpy' in sys.modules)"
     )

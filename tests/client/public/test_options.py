@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pcevolve.config.config import RunConfig
+from pcevolve.public.config.config import RunConfig
 from pcevolve.public.declared import list_options
 from pcevolve.public.methods import METHOD_TABLE
 from pcevolve.public.modality import Images

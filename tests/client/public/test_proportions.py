@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pcevolve.privacy import Event
+from pcevolve.public.privacy import Event
 from pcevolve.public.proportions import cut_to_proportion
 from pcevolve.public.release import Receipt
 from support.runs import small_plan

@@ -9,7 +9,7 @@ import pytest
 from pydantic import ValidationError
 
 from pcevolve.errors import EgressError
-from pcevolve.privacy import Event
+from pcevolve.public.privacy import Event
 from pcevolve.public.release import (
     Candidate,
     Choice,

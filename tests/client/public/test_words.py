@@ -12,8 +12,11 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from pcevolve.private.dataset import load_folder
+from pcevolve.keeper.private.dataset import load_folder
+from pcevolve.public.publish.dataset import publish
+from pcevolve.public.publish.release import Release
 from pcevolve.public.release import Candidate
+from pcevolve.public.selectors import find_method
 from pcevolve.public.words import (
     MOST,
     RELEASE_FILES,
@@ -24,9 +27,6 @@ from pcevolve.public.words import (
     find_label_faults,
     make_prompts,
 )
-from pcevolve.publish.dataset import publish
-from pcevolve.publish.release import Release
-from pcevolve.selectors import find_method
 from support.provider import png
 from support.runs import small_plan
 

@@ -14,8 +14,8 @@ from tempfile import TemporaryDirectory
 from leaks.attempts import Act, Attempt
 from leaks.world import World
 from pcevolve.errors import BudgetError, DataError, LedgerError
-from pcevolve.ledger.ledger import NO_TERMS, Ledger, Paid, PrivateUnit, Terms
-from pcevolve.privacy import Budget, Event, Relation
+from pcevolve.keeper.ledger.ledger import NO_TERMS, Ledger, Paid, PrivateUnit, Terms
+from pcevolve.public.privacy import Budget, Event, Relation
 from pcevolve.public.release import Query
 from support.accounts import budget, images, patients
 

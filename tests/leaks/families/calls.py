@@ -11,10 +11,10 @@ from leaks import secrets
 from leaks.attempts import UNCHANGED, UNPLANNED, Act, Attempt, UnchangedError, attempts, call
 from leaks.world import CALLS, World
 from pcevolve.errors import ProviderError
-from pcevolve.providers import DIALECTS
 from pcevolve.public.modality import Texts
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Candidate, PublicEcho
+from pcevolve.wire.providers import DIALECTS
 from support.provider import png
 from support.runs import OF_IMAGES, find_section, replace_settings
 

@@ -11,14 +11,14 @@ from leaks.attempts import UNCHANGED, UNPLANNED, Act, Attempt, UnchangedError, a
 from leaks.families.calls import OTHER_PLAN, begun
 from leaks.families.receipts import named
 from leaks.world import CALLS, MOMENTS, SIZES, World, ask_gate
-from pcevolve.egress.address import Address
-from pcevolve.egress.gate import Gate
-from pcevolve.egress.policy import Source
-from pcevolve.egress.retry import RetryPolicy
 from pcevolve.errors import UsageError
 from pcevolve.public.calls import Call
 from pcevolve.public.release import Prototype, PublicEcho
-from pcevolve.transcript.log import Transcript
+from pcevolve.public.transcript.log import Transcript
+from pcevolve.wire.egress.address import Address
+from pcevolve.wire.egress.gate import Gate
+from pcevolve.wire.egress.policy import Source
+from pcevolve.wire.egress.retry import RetryPolicy
 from support.runs import ADDRESS, small_plan
 
 EVIL = "http://evil.example:9"

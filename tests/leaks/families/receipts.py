@@ -13,8 +13,8 @@ from leaks import secrets
 from leaks.attempts import Act, Attempt, attempts
 from leaks.families.contents import NO_RECEIPT, UNSENT
 from leaks.world import ECHOES, VARIES, World, make_unchecked_prototype
-from pcevolve.ledger.ledger import Limits, Paid
-from pcevolve.privacy import Budget, Event
+from pcevolve.keeper.ledger.ledger import Limits, Paid
+from pcevolve.public.privacy import Budget, Event
 from pcevolve.public.release import Candidate, Choice, Chosen, Prototype, PublicEcho, Query, Receipt
 from support.accounts import images
 from support.runs import vary

@@ -19,16 +19,16 @@ from typing import Any, NoReturn
 
 from leaks.attempts import UNPLANNED, Act, Attempt, attempts
 from leaks.world import World
-from pcevolve.egress.http_transport import HttpTransport
-from pcevolve.egress.pace import Pace
-from pcevolve.egress.recording import RecordingJudge
-from pcevolve.egress.retry import RetryPolicy
-from pcevolve.egress.transport import Incoming, Outgoing
 from pcevolve.errors import BudgetError, ClientError, ProviderRefusedError
-from pcevolve.evolution import Evolved, Judge, Pool, evolve
 from pcevolve.keeper.padding import Padding
+from pcevolve.public.evolution import Evolved, Judge, Pool, evolve
 from pcevolve.public.release import Query, Receipt
-from pcevolve.transcript.records import Released
+from pcevolve.public.transcript.records import Released
+from pcevolve.wire.egress.http_transport import HttpTransport
+from pcevolve.wire.egress.pace import Pace
+from pcevolve.wire.egress.recording import RecordingJudge
+from pcevolve.wire.egress.retry import RetryPolicy
+from pcevolve.wire.egress.transport import Incoming, Outgoing
 from support.provider import FakeProvider
 from support.runs import PaddedJudge, Silent, SmallRun, small_plan
 

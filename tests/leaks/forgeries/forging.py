@@ -13,12 +13,12 @@ from typing import Any
 
 from leaks.forgeries.honest import doubts
 from pcevolve.errors import ClientError
-from pcevolve.providers.codec import encode_json
-from pcevolve.publish.dataset import publish
-from pcevolve.publish.release import Release
-from pcevolve.transcript import RunReader
-from pcevolve.transcript.bodies import Bodies
-from pcevolve.transcript.records import GENESIS, Line, digest
+from pcevolve.public.publish.dataset import publish
+from pcevolve.public.publish.release import Release
+from pcevolve.public.transcript import RunReader
+from pcevolve.public.transcript.bodies import Bodies
+from pcevolve.public.transcript.records import GENESIS, Line, digest
+from pcevolve.wire.providers.codec import encode_json
 from support.forge import Event, Populations, forge, reissue, rewrite_body
 
 Act = Callable[[Path], object]

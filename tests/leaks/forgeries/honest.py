@@ -12,10 +12,10 @@ import numpy as np
 from PIL import Image
 
 from pcevolve.auditing import audit
-from pcevolve.egress.transport import Incoming, Outgoing, Transport
-from pcevolve.encoders import Encoder, frame_digest
-from pcevolve.encoders.files import PublicFrame
+from pcevolve.public.encoders import Encoder, frame_digest
+from pcevolve.public.encoders.files import PublicFrame
 from pcevolve.public.plan import PublicPlan
+from pcevolve.wire.egress.transport import Incoming, Outgoing, Transport
 from support.paid import encoder, make_paid_run
 from support.provider import FakeProvider, linking
 from support.runs import ADDRESS, following_plan, small_plan

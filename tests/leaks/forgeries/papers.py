@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from leaks.forgeries.forging import SECRET, Act, Forgery, forged, replaced, written
-from pcevolve.pages.wire.page import render_viewer
 from pcevolve.public.finding import Finding
-from pcevolve.transcript import RunReader
+from pcevolve.public.pages.wire.page import render_viewer
+from pcevolve.public.transcript import RunReader
 
 MANIFEST, CARD = "release/manifest.json", "release/README.md"
 BOM = b"\xef\xbb\xbf"

@@ -25,7 +25,7 @@ from leaks.forgeries.forging import (
     stored,
 )
 from leaks.forgeries.lines import DAMAGED, KEY, counted, stands
-from pcevolve.transcript.bodies import Bodies, BodyRef
+from pcevolve.public.transcript.bodies import Bodies, BodyRef
 from pcevolve_shared import images
 from support.provider import png
 

@@ -68,7 +68,7 @@ def can(act: Any, path: str) -> bool:
     return True
 
 
-CHILD = "pcevolve.processes.child"
+CHILD = "pcevolve.public.processes.child"
 if "PLANTED" in os.environ and CHILD in sys.orig_argv:
     _planted, _role = json.loads(os.environ["PLANTED"]), sys.orig_argv[sys.orig_argv.index(CHILD) + 1]
     if _role in _planted["modules"]:

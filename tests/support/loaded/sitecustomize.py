@@ -11,7 +11,7 @@ import os
 import sys
 from pathlib import Path
 
-CHILD = "pcevolve.processes.child"
+CHILD = "pcevolve.public.processes.child"
 
 
 def leave_names(path: str) -> None:

@@ -12,15 +12,15 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from pcevolve.dp.calibration import histogram_sensitivity, smallest_noise_multiplier
-from pcevolve.dp.mechanisms import clamp
 from pcevolve.errors import UsageError
-from pcevolve.evolution import Population
-from pcevolve.privacy import Budget, Event
+from pcevolve.public.dp.calibration import histogram_sensitivity, smallest_noise_multiplier
+from pcevolve.public.dp.mechanisms import clamp
+from pcevolve.public.evolution import Population
 from pcevolve.public.figures import USUAL_DELTA
+from pcevolve.public.privacy import Budget, Event
 from pcevolve.public.release import Choice, Chosen
-from pcevolve.selectors import Scope
-from pcevolve.selectors.scene import deviation
+from pcevolve.public.selectors import Scope
+from pcevolve.public.selectors.scene import deviation
 from pcevolve_benchmarks.baselines.places import draw_places, one_round, place_id
 from pcevolve_benchmarks.baselines.session import Access, Accesses, Baseline, Made, Round, Session
 from pcevolve_benchmarks.pixels import levels, values_of

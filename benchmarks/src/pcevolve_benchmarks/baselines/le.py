@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pcevolve.config.files import read_prompts
+from pcevolve.public.config.files import read_prompts
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.words import MOST
 from pcevolve_benchmarks.baselines.session import Baseline, replan

@@ -15,16 +15,16 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from pcevolve.dp.calibration import smallest_noise_multiplier
-from pcevolve.dp.mechanisms import FloatArray, Noise, clamp
 from pcevolve.errors import UsageError
-from pcevolve.geometry.distances import IntArray, distances
-from pcevolve.privacy import Budget, Event
+from pcevolve.public.dp.calibration import smallest_noise_multiplier
+from pcevolve.public.dp.mechanisms import FloatArray, Noise, clamp
 from pcevolve.public.figures import USUAL_DELTA
-from pcevolve.selectors import METHODS, Measurement, PrivateEmbeddings, Scope, SelectionInput
-from pcevolve.selectors.consistency import Drawn
-from pcevolve.selectors.contrastive import calibrate, class_centres, mark_passing, similarity
-from pcevolve.selectors.scene import deviation
+from pcevolve.public.geometry.distances import IntArray, distances
+from pcevolve.public.privacy import Budget, Event
+from pcevolve.public.selectors import METHODS, Measurement, PrivateEmbeddings, Scope, SelectionInput
+from pcevolve.public.selectors.consistency import Drawn
+from pcevolve.public.selectors.contrastive import calibrate, class_centres, mark_passing, similarity
+from pcevolve.public.selectors.scene import deviation
 from pcevolve_benchmarks.baselines.session import Access, Accesses, Baseline, of_events
 
 COIN = 2**53

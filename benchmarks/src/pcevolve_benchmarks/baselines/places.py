@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from pcevolve.dp.mechanisms import Noise
 from pcevolve.errors import UsageError
-from pcevolve.geometry.distances import IntArray
+from pcevolve.public.dp.mechanisms import Noise
+from pcevolve.public.geometry.distances import IntArray
 from pcevolve_benchmarks.baselines.session import Options
 
 

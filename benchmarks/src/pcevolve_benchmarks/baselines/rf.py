@@ -14,11 +14,11 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from pcevolve.dp.mechanisms import FloatArray
-from pcevolve.geometry.distances import squared_distances
-from pcevolve.modality import find_medium
+from pcevolve.public.dp.mechanisms import FloatArray
+from pcevolve.public.geometry.distances import squared_distances
+from pcevolve.public.media import find_medium
 from pcevolve.public.release import Candidate, Choice, Chosen
-from pcevolve.selectors import PrivateEmbeddings
+from pcevolve.public.selectors import PrivateEmbeddings
 from pcevolve_benchmarks.baselines.session import Access, Baseline, Made, Round, Session, replan
 
 MOST_TIMES = 6

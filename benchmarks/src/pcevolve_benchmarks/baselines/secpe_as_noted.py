@@ -15,19 +15,19 @@ from math import ceil, floor, log10
 
 import numpy as np
 
-from pcevolve.dp.mechanisms import FloatArray, Noise
 from pcevolve.errors import DataError
-from pcevolve.geometry.distances import IntArray, nearest_of_some
-from pcevolve.geometry.frame import round_to_noise_scale
-from pcevolve.privacy import Budget
+from pcevolve.keeper.declared_secrets import read_declared
+from pcevolve.public.dp.mechanisms import FloatArray, Noise
 from pcevolve.public.figures import USUAL_DELTA
+from pcevolve.public.geometry.distances import IntArray, nearest_of_some
+from pcevolve.public.geometry.frame import round_to_noise_scale
 from pcevolve.public.parts import Secrecy
+from pcevolve.public.privacy import Budget
+from pcevolve.public.selectors import METHODS, Measurement, PrivateEmbeddings, Scope, SelectionInput
+from pcevolve.public.selectors.cells import find_anchors
+from pcevolve.public.selectors.scene import GRID
+from pcevolve.public.selectors.votes import cast_votes
 from pcevolve.public.settings import MOST_CELLS
-from pcevolve.selectors import METHODS, Measurement, PrivateEmbeddings, Scope, SelectionInput
-from pcevolve.selectors.cells import find_anchors
-from pcevolve.selectors.scene import GRID
-from pcevolve.selectors.votes import cast_votes
-from pcevolve.session.declared_secrets import read_declared
 from pcevolve_benchmarks.baselines.secret_noise import Exposed, fair_weights, rates, smallest_sigma
 from pcevolve_benchmarks.baselines.session import Access, Accesses, Baseline, Made, Options, Session
 

@@ -17,8 +17,8 @@ from typing import TypeAlias
 import numpy as np
 from scipy.special import logsumexp, ndtr
 
-from pcevolve.dp.attacks import secret_budget
-from pcevolve.dp.mechanisms import FloatArray
+from pcevolve.public.dp.attacks import secret_budget
+from pcevolve.public.dp.mechanisms import FloatArray
 
 JOINT_NORM = math.sqrt(2)
 """How far one record more moves a count, by 1, and a sum of vectors of norm 1 at most, together.

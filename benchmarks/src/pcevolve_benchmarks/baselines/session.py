@@ -10,17 +10,17 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Protocol, TypeAlias, cast
 
-from pcevolve.dp.mechanisms import Noise
-from pcevolve.evolution import Ask, Evolved, Pool, Population, evolve
-from pcevolve.geometry.distances import IntArray
-from pcevolve.privacy import Budget, Event
+from pcevolve.keeper.components import Components
 from pcevolve.public.calls import Call
+from pcevolve.public.dp.mechanisms import Noise
+from pcevolve.public.evolution import Ask, Evolved, Pool, Population, evolve
+from pcevolve.public.geometry.distances import IntArray
 from pcevolve.public.plan import PublicPlan
+from pcevolve.public.privacy import Budget, Event
 from pcevolve.public.release import Candidate, Choice, Query, Receipt
-from pcevolve.selectors import Measurement, PrivateEmbeddings, Scope, SelectionInput, Selector
-from pcevolve.selectors.choosing import Chooser, name_choice
-from pcevolve.selectors.scene import join_scenes
-from pcevolve.session.components import Components
+from pcevolve.public.selectors import Measurement, PrivateEmbeddings, Scope, SelectionInput, Selector
+from pcevolve.public.selectors.choosing import Chooser, name_choice
+from pcevolve.public.selectors.scene import join_scenes
 
 Options: TypeAlias = Mapping[str, Any]
 

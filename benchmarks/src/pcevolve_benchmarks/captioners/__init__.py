@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from pcevolve.modality import Item
+from pcevolve.public.media import Item
 
 ATTRIBUTES = "attributes"
 """The captioner that needs no model."""

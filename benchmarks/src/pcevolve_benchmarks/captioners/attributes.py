@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from pcevolve.modality import Item
+from pcevolve.public.media import Item
 from pcevolve_benchmarks.pixels import values_of
 
 FloatArray = NDArray[np.float64]

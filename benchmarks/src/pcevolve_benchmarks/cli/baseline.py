@@ -9,10 +9,10 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from pcevolve.cli.options import drop_unset, takes
-from pcevolve.cli.parameters import Flag, PositionalArgument
-from pcevolve.config.table import run_options
+from pcevolve.app.cli.options import drop_unset, takes
+from pcevolve.app.cli.parameters import Flag, PositionalArgument
 from pcevolve.errors import UsageError
+from pcevolve.public.config.table import run_options
 
 ASKED = frozenset(
     {

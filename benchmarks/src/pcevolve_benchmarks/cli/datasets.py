@@ -10,7 +10,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from pcevolve.cli.parameters import Flag, PositionalArgument
+from pcevolve.app.cli.parameters import Flag, PositionalArgument
 from pcevolve.errors import UsageError
 from pcevolve_benchmarks.datasets.catalogue import DATASETS, dataset
 from pcevolve_benchmarks.datasets.items import Dataset
@@ -57,8 +57,8 @@ def datasets(
         return
     if source is None or out is None:
         raise UsageError("--from says where the dataset lies and --out where its folders go: give both")
-    from pcevolve.session.images import count_drawable
-    from pcevolve.session.progress import error_console, show_work
+    from pcevolve.keeper.images import count_drawable
+    from pcevolve.public.run.progress import error_console, show_work
     from pcevolve_benchmarks.datasets.writing import Wanted, write
 
     wanted = Wanted(tuple(each.strip() for each in labels.split(",") if each.strip()), held_out, most, seed)

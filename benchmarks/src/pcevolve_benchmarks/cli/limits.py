@@ -8,7 +8,7 @@ from typing import Annotated
 
 import click
 
-from pcevolve.cli.parameters import Flag
+from pcevolve.app.cli.parameters import Flag
 
 PUBLISHED = Path(__file__).parents[4] / "docs" / "results"
 """Of the repository, wherever the command is given."""

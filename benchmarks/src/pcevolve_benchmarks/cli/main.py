@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import click
 
 from pcevolve import __version__
-from pcevolve.cli.commands import carry_out
-from pcevolve.cli.help import HELP, GroupWithHeadings, make_command, make_flag
+from pcevolve.app.cli.commands import carry_out
+from pcevolve.app.cli.help import HELP, GroupWithHeadings, make_command, make_flag
 from pcevolve_benchmarks.cli.baseline import baseline
 from pcevolve_benchmarks.cli.datasets import datasets
 from pcevolve_benchmarks.cli.limits import limits

@@ -12,8 +12,8 @@ from rich.console import Console
 from rich.table import Column
 from rich.table import Table as Shown
 
-from pcevolve.cli.options import drop_unset, takes
-from pcevolve.cli.parameters import Flag, PositionalArgument
+from pcevolve.app.cli.options import drop_unset, takes
+from pcevolve.app.cli.parameters import Flag, PositionalArgument
 from pcevolve.errors import UsageError
 from pcevolve.public.declared import list_options, validate
 from pcevolve_benchmarks.tables.catalogue import TABLES
@@ -140,7 +140,7 @@ def table(
         _require_of_texts(name, context)
         _texts(name, out.absolute(), smoke, seeds, tuple(dict.fromkeys(model or ())))
         return
-    from pcevolve.session.progress import error_console, show_work
+    from pcevolve.public.run.progress import error_console, show_work
     from pcevolve_benchmarks.providers import by_flags, in_file
     from pcevolve_benchmarks.tables.making import Wanted, make_table  # torch takes seconds to load
     from pcevolve_benchmarks.tables.workers import Processes
@@ -192,7 +192,7 @@ def _require_of_texts(name: str, context: click.Context) -> None:
 
 def _texts(name: str, out: Path, smoke: bool, seeds: int | None, writers: tuple[str, ...]) -> None:
     """A table of texts, which has a provider and data of its own."""
-    from pcevolve.session.progress import error_console, show_work
+    from pcevolve.public.run.progress import error_console, show_work
     from pcevolve_benchmarks.texts.bench import BUNDLED, TextBench
     from pcevolve_benchmarks.texts.page import as_json, tables
     from pcevolve_benchmarks.texts.studies import STUDIES

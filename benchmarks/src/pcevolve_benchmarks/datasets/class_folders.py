@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from pcevolve.errors import DataError
-from pcevolve.modality.images.kinds import SUFFIXES
+from pcevolve.public.media.images.kinds import SUFFIXES
 from pcevolve_benchmarks.datasets.items import Dataset, Item, Split, require
 
 SPLITS: Mapping[Split, Sequence[str]] = {

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from pcevolve.errors import DataError, UsageError
-from pcevolve.modality.images.kinds import SUFFIXES
+from pcevolve.public.media.images.kinds import SUFFIXES
 from pcevolve_benchmarks.datasets.items import Dataset, Item, Split, require
 from pcevolve_shared.reading import open_file, parse_json, read_file
 

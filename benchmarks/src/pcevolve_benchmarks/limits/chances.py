@@ -15,11 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import binom
 
-from pcevolve.dp.calibration import classical_deviation, largest_bounded_range
-from pcevolve.privacy import Budget, Event
-from pcevolve.selectors import METHODS, Scope
-from pcevolve.selectors.contrastive import exponential_lift, similarity
-from pcevolve.selectors.control import best_tenth
+from pcevolve.public.dp.calibration import classical_deviation, largest_bounded_range
+from pcevolve.public.privacy import Budget, Event
+from pcevolve.public.selectors import METHODS, Scope
+from pcevolve.public.selectors.contrastive import exponential_lift, similarity
+from pcevolve.public.selectors.control import best_tenth
 
 DELTA = 1e-5
 PAPER = Scope("replace-one", iterations=20, classes=2, shots=10, candidates=100)

@@ -10,7 +10,7 @@ from statistics import fmean
 from typing import Any
 
 from pcevolve.errors import DataError
-from pcevolve.pages.report.charts import FigureOverSeeds
+from pcevolve.public.pages.report.charts import FigureOverSeeds
 
 CONTROL = "random"
 COMPARED = ("pcevolve", "pe", "dp-means")

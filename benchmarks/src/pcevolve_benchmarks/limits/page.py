@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from pcevolve.pages.report.charts import Chart, FigureOverSeeds, Series
-from pcevolve.selectors.control import best_tenth
-from pcevolve.selectors.votes import kept_votes
+from pcevolve.public.pages.report.charts import Chart, FigureOverSeeds, Series
+from pcevolve.public.selectors.control import best_tenth
+from pcevolve.public.selectors.votes import kept_votes
 from pcevolve_benchmarks.limits import chances, measured
 from pcevolve_benchmarks.limits.chances import PAPER
 from pcevolve_benchmarks.svg import draw_svg

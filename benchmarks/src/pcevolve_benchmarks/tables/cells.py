@@ -12,7 +12,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from pcevolve.pages.report.charts import FigureOverSeeds
+from pcevolve.public.pages.report.charts import FigureOverSeeds
 from pcevolve_benchmarks.providers import Provider
 from pcevolve_benchmarks.tables.data import BenchData
 from pcevolve_benchmarks.tables.sizes import PAPER, Facts, Scale

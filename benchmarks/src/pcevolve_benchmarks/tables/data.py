@@ -10,12 +10,12 @@ from pathlib import Path
 
 import numpy as np
 
-from pcevolve.config.files import read_prompts
-from pcevolve.durable import write_durably
 from pcevolve.errors import DataError, UsageError
-from pcevolve.modality.images.decoding import DecodedImage
-from pcevolve.modality.images.files import RejectedImageError, read_image
-from pcevolve.private.dataset import PrivateDataset
+from pcevolve.keeper.private.dataset import PrivateDataset
+from pcevolve.public.config.files import read_prompts
+from pcevolve.public.durable import write_durably
+from pcevolve.public.media.images.decoding import DecodedImage
+from pcevolve.public.media.images.files import RejectedImageError, read_image
 from pcevolve_benchmarks.pixels import paint as in_colours
 from pcevolve_benchmarks.pixels import with_saturation
 from pcevolve_benchmarks.tables.table import LE, Table, Variant
@@ -71,7 +71,7 @@ def digits(folder: Path, painted: bool = False) -> BenchData:
     name = "painted digits" if painted else "digits"
     root = folder / name
     if not root.is_dir():
-        from pcevolve.private.bundled import load_digits  # scikit-learn takes seconds to load
+        from pcevolve.keeper.private.bundled import load_digits  # scikit-learn takes seconds to load
 
         partial = root.with_name(f"{name}.part")
         shutil.rmtree(partial, ignore_errors=True)

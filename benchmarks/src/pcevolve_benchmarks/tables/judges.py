@@ -10,12 +10,12 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from pcevolve.encoders import Encoder, load_encoder
-from pcevolve.encoders.loading import FrozenEncoder
-from pcevolve.encoders.singly import to_array
-from pcevolve.private.dataset import load_folder
-from pcevolve.session.finished.judging import load_judges
-from pcevolve.session.images import STRANGER
+from pcevolve.keeper.finished.judging import load_judges
+from pcevolve.keeper.images import STRANGER
+from pcevolve.keeper.private.dataset import load_folder
+from pcevolve.public.encoders import Encoder, load_encoder
+from pcevolve.public.encoders.loading import FrozenEncoder
+from pcevolve.public.encoders.singly import to_array
 from pcevolve_benchmarks.heads import TableJudge, train_papers_head, with_papers_head
 from pcevolve_benchmarks.tables.data import BenchData
 from pcevolve_benchmarks.tables.wide import WIDE, make_wide_judge

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from pcevolve.errors import UsageError
-from pcevolve.privacy import Budget
 from pcevolve.public.figures import USUAL_DELTA, parse_epsilon
-from pcevolve.selectors import Scope
+from pcevolve.public.privacy import Budget
+from pcevolve.public.selectors import Scope
 from pcevolve_benchmarks.providers import Provider
 from pcevolve_benchmarks.tables.catalogue import TABLES, table
 from pcevolve_benchmarks.tables.cells import Judged, list_columns, places, tabulate

@@ -12,15 +12,15 @@ from safetensors.numpy import load
 from scipy.spatial import cKDTree
 from scipy.spatial.distance import cdist
 
-from pcevolve.encoders import load_encoder
+from pcevolve.app.session.preflight import check_run
 from pcevolve.errors import DataError
-from pcevolve.evaluation.labelled import Labelled
-from pcevolve.modality.images.appearance import develop, find_released_appearance
-from pcevolve.session.finished.outcome import Outcome
-from pcevolve.session.owner import OwnerFolder
-from pcevolve.session.preflight import check_run
-from pcevolve.session.progress import Audience
-from pcevolve.transcript import Bodies
+from pcevolve.keeper.evaluation.labelled import Labelled
+from pcevolve.keeper.finished.outcome import Outcome
+from pcevolve.public.encoders import load_encoder
+from pcevolve.public.media.images.appearance import develop, find_released_appearance
+from pcevolve.public.run.owner import OwnerFolder
+from pcevolve.public.run.progress import Audience
+from pcevolve.public.transcript import Bodies
 from pcevolve_benchmarks.together import execute
 
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from pcevolve.durable import write_durably
-from pcevolve.pages.report.charts import Chart, FigureOverSeeds, Series, choose_ticks
+from pcevolve.public.durable import write_durably
+from pcevolve.public.pages.report.charts import Chart, FigureOverSeeds, Series, choose_ticks
 from pcevolve_benchmarks.svg import (
     COLOURS,
     LEGEND,

@@ -8,15 +8,15 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from pcevolve.durable import write_durably
-from pcevolve.encoders import load_encoder
-from pcevolve.evaluation.labelled import Labelled
-from pcevolve.modality.images.decoding import DecodedImage
-from pcevolve.modality.images.sheet import draw_sheet
-from pcevolve.private.dataset import load_folder
-from pcevolve.session import images
-from pcevolve.session.folder import RunFolder
-from pcevolve.session.owner import OwnerFolder
+from pcevolve.keeper import images
+from pcevolve.keeper.evaluation.labelled import Labelled
+from pcevolve.keeper.private.dataset import load_folder
+from pcevolve.public.durable import write_durably
+from pcevolve.public.encoders import load_encoder
+from pcevolve.public.media.images.decoding import DecodedImage
+from pcevolve.public.media.images.sheet import draw_sheet
+from pcevolve.public.run.folder import RunFolder
+from pcevolve.public.run.owner import OwnerFolder
 from pcevolve_benchmarks.tables.cells import Place
 from pcevolve_benchmarks.tables.data import BenchData
 from pcevolve_benchmarks.tables.outcomes import measure_gaps, populations, read_votes, reopen

@@ -7,11 +7,11 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from pcevolve.config.providers import MaxCost, Price
-from pcevolve.privacy import Budget
 from pcevolve.public import settings
+from pcevolve.public.config.providers import MaxCost, Price
 from pcevolve.public.options import Setting
-from pcevolve.selectors import METHODS, Scope
+from pcevolve.public.privacy import Budget
+from pcevolve.public.selectors import METHODS, Scope
 from pcevolve_benchmarks.baselines.catalogue import BASELINES
 from pcevolve_benchmarks.tables.table import Original
 

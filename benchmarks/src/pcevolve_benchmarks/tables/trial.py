@@ -12,19 +12,19 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.console import Console
 
-from pcevolve.config.config import RunConfig
-from pcevolve.encoders import load_encoder
-from pcevolve.evaluation.closeness import FEWEST, measure_closeness
-from pcevolve.evaluation.heads import Predict, Training
-from pcevolve.evaluation.judge import Evaluator, find_usable
-from pcevolve.evaluation.labelled import Labelled
-from pcevolve.session import images
-from pcevolve.session.finished.classification import NearestMean
-from pcevolve.session.finished.outcome import Outcome
-from pcevolve.session.folder import RunFolder
-from pcevolve.session.owner import OwnerFolder
-from pcevolve.session.preflight import check_run
-from pcevolve.session.progress import Audience
+from pcevolve.app.session.preflight import check_run
+from pcevolve.keeper import images
+from pcevolve.keeper.evaluation.closeness import FEWEST, measure_closeness
+from pcevolve.keeper.evaluation.heads import Predict, Training
+from pcevolve.keeper.evaluation.judge import Evaluator, find_usable
+from pcevolve.keeper.evaluation.labelled import Labelled
+from pcevolve.keeper.finished.classification import NearestMean
+from pcevolve.keeper.finished.outcome import Outcome
+from pcevolve.public.config.config import RunConfig
+from pcevolve.public.encoders import load_encoder
+from pcevolve.public.run.folder import RunFolder
+from pcevolve.public.run.owner import OwnerFolder
+from pcevolve.public.run.progress import Audience
 from pcevolve_benchmarks.baselines.catalogue import BASELINES
 from pcevolve_benchmarks.heads import PapersHead
 from pcevolve_benchmarks.runner import Result, run, settings_of

@@ -16,11 +16,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from pcevolve.encoders.singly import pixel_array
 from pcevolve.errors import UsageError
-from pcevolve.evaluation.heads import Training
-from pcevolve.evaluation.judge import Features
-from pcevolve.modality import Item
+from pcevolve.keeper.evaluation.heads import Training
+from pcevolve.keeper.evaluation.judge import Features
+from pcevolve.public.encoders.singly import pixel_array
+from pcevolve.public.media import Item
 from pcevolve_benchmarks.heads import TableJudge
 
 SHALLOWEST = 10

@@ -12,9 +12,9 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+from pcevolve.app.session.first.local_server import serve_locally
 from pcevolve.errors import ClientError
-from pcevolve.evaluation.closeness import FEWEST
-from pcevolve.session.first.local_server import serve_locally
+from pcevolve.keeper.evaluation.closeness import FEWEST
 from pcevolve_benchmarks.tables.cells import BY_ITERATION, Cell, Place, Store
 from pcevolve_benchmarks.tables.data import BenchData, classes, locate_prompts
 from pcevolve_benchmarks.tables.judges import has_embeddings, load_table_judges

@@ -15,12 +15,12 @@ import numpy as np
 from scipy.special import ndtri
 from scipy.stats import binomtest
 
-from pcevolve.dp.attacks import most_success, secret_budget, secret_share
-from pcevolve.dp.calibration import histogram_sensitivity
-from pcevolve.dp.mechanisms import FloatArray, SeededNoise
+from pcevolve.public.dp.attacks import most_success, secret_budget, secret_share
+from pcevolve.public.dp.calibration import histogram_sensitivity
+from pcevolve.public.dp.mechanisms import FloatArray, SeededNoise
 from pcevolve.public.plan import PublicPlan
-from pcevolve.selectors import PrivateEmbeddings, SelectionInput, find_method
-from pcevolve.selectors.method import first_selection
+from pcevolve.public.selectors import PrivateEmbeddings, SelectionInput, find_method
+from pcevolve.public.selectors.method import first_selection
 
 PRIOR: Final = 1e-2
 """Of the attacker's guess: at a smaller one some thousand releases would show nothing."""

@@ -16,19 +16,19 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.console import Console
 
-from pcevolve.config.config import RunConfig
+from pcevolve.app.session.first.local_server import serve_locally
+from pcevolve.app.session.preflight import check_run
 from pcevolve.errors import UsageError
-from pcevolve.evaluation.judge import Evaluator, find_usable
-from pcevolve.evaluation.labelled import Labelled
-from pcevolve.selectors import find_method
-from pcevolve.session import texts
-from pcevolve.session.finished.evaluating import Evaluation
-from pcevolve.session.finished.judging import load_judges
-from pcevolve.session.first.local_server import serve_locally
-from pcevolve.session.owner import OwnerFolder
-from pcevolve.session.preflight import check_run
-from pcevolve.session.progress import Audience
-from pcevolve.transcript import RunReader
+from pcevolve.keeper import texts
+from pcevolve.keeper.evaluation.judge import Evaluator, find_usable
+from pcevolve.keeper.evaluation.labelled import Labelled
+from pcevolve.keeper.finished.evaluating import Evaluation
+from pcevolve.keeper.finished.judging import load_judges
+from pcevolve.public.config.config import RunConfig
+from pcevolve.public.run.owner import OwnerFolder
+from pcevolve.public.run.progress import Audience
+from pcevolve.public.selectors import find_method
+from pcevolve.public.transcript import RunReader
 from pcevolve_benchmarks.baselines.catalogue import BASELINES
 from pcevolve_benchmarks.heads import with_papers_head
 from pcevolve_benchmarks.runner import Result, run, settings_of

@@ -13,7 +13,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from pcevolve.modality.texts import Text
+from pcevolve.public.media.texts import Text
 
 
 def measure_distinct_pairs(texts: Sequence[Text | None]) -> float:

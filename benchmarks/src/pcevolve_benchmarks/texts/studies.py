@@ -9,12 +9,12 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, Final
 
-from pcevolve.dp.accountants import epsilon
-from pcevolve.dp.attacks import secret_budget
-from pcevolve.privacy import Event
-from pcevolve.private.bundled import load_terms
-from pcevolve.private.dataset import PrivateDataset
-from pcevolve.session.private_data import SPLIT_SEED
+from pcevolve.keeper.private.bundled import load_terms
+from pcevolve.keeper.private.dataset import PrivateDataset
+from pcevolve.keeper.private_data import SPLIT_SEED
+from pcevolve.public.dp.accountants import epsilon
+from pcevolve.public.dp.attacks import secret_budget
+from pcevolve.public.privacy import Event
 from pcevolve_benchmarks.tables.sizes import Facts
 
 Options = Mapping[str, object]

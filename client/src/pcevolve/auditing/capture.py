@@ -30,13 +30,12 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from pcevolve.auditing.flows import Answer, Flow, Request, read_flows
-from pcevolve.egress.transport import HIDDEN
 from pcevolve.public.answers import is_success
 from pcevolve.public.dialects import find_abilities
 from pcevolve.public.finding import Finding
 from pcevolve.public.release import WITHHELD
-from pcevolve.transcript import Attempt, RunReader
-from pcevolve.transcript.records import (
+from pcevolve.public.transcript import Attempt, RunReader
+from pcevolve.public.transcript.records import (
     Finished,
     Header,
     Planned,
@@ -45,6 +44,7 @@ from pcevolve.transcript.records import (
     Sent,
     planned_slot,
 )
+from pcevolve.wire.egress.transport import HIDDEN
 
 RECORDERS_OWN: Final = frozenset({400, 413, 502})
 

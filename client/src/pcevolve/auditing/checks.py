@@ -9,14 +9,12 @@ from pcevolve.auditing.lines import collect, find_body_faults
 from pcevolve.auditing.rebuilt import RebuiltRelease, check_exports
 from pcevolve.auditing.rerun import LoadEncoder, Rerun, Selections
 from pcevolve.auditing.second_check import find_request_faults
-from pcevolve.egress.answers import is_same_model
 from pcevolve.errors import ClientError
-from pcevolve.providers import dialect
 from pcevolve.public.finding import Finding
 from pcevolve.public.parts import Exact, Library
 from pcevolve.public.plan import PublicPlan
-from pcevolve.transcript import RunReader
-from pcevolve.transcript.layout import (
+from pcevolve.public.transcript import RunReader
+from pcevolve.public.transcript.layout import (
     AUDIT,
     EXPORTS,
     KIND_NAMES,
@@ -28,7 +26,9 @@ from pcevolve.transcript.layout import (
     advise_deletion,
     kind_of,
 )
-from pcevolve.transcript.records import GREETING_SLOT, Answered
+from pcevolve.public.transcript.records import GREETING_SLOT, Answered
+from pcevolve.wire.egress.answers import is_same_model
+from pcevolve.wire.providers import dialect
 
 
 def check_record(run: RunReader, again: Rerun) -> list[Finding]:

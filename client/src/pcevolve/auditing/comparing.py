@@ -24,18 +24,13 @@ from urllib.parse import urlsplit
 
 from pcevolve.auditing.lines import KeyLength, Lines, OutOfPlaceError
 from pcevolve.auditing.under_way import UnderWay
-from pcevolve.egress.address import Address
-from pcevolve.egress.policy import Policy, Source
-from pcevolve.egress.transport import HIDDEN, Incoming, Outgoing
 from pcevolve.errors import EgressError, ProviderReplyError
-from pcevolve.evolution import Ask
-from pcevolve.providers.codec import model_named
-from pcevolve.providers.dialect import Dialect
 from pcevolve.public.calls import Call
+from pcevolve.public.evolution import Ask
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Candidate, Receipt
-from pcevolve.transcript import RunReader
-from pcevolve.transcript.records import (
+from pcevolve.public.transcript import RunReader
+from pcevolve.public.transcript.records import (
     BALANCE_SLOT,
     GREETING_SLOT,
     TRIAL_SLOT,
@@ -50,6 +45,11 @@ from pcevolve.transcript.records import (
     Sent,
     planned_slot,
 )
+from pcevolve.wire.egress.address import Address
+from pcevolve.wire.egress.policy import Policy, Source
+from pcevolve.wire.egress.transport import HIDDEN, Incoming, Outgoing
+from pcevolve.wire.providers.codec import model_named
+from pcevolve.wire.providers.dialect import Dialect
 
 STAND_IN = ":"
 """For a key, whose value is not on record; of a form that every scheme takes."""

@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from pcevolve.errors import TranscriptError
 from pcevolve.public.settings import Digest
-from pcevolve.transcript.records import Header
+from pcevolve.public.transcript.records import Header
 from pcevolve_shared.reading import open_file
 
 FORMAT = "pcevolve-capture/2"

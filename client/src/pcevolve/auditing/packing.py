@@ -14,10 +14,10 @@ from pathlib import Path
 
 from pcevolve.auditing.rebuilt import RebuiltRelease
 from pcevolve.auditing.verdict import Audit
-from pcevolve.durable import NO_TIME
 from pcevolve.errors import TranscriptError, UsageError
-from pcevolve.publish.release import make_classifier
-from pcevolve.transcript.layout import BODIES, CARD, CLASSIFIER, LOG, MANIFEST, RELEASE, TRANSCRIPT
+from pcevolve.public.durable import NO_TIME
+from pcevolve.public.publish.release import make_classifier
+from pcevolve.public.transcript.layout import BODIES, CARD, CLASSIFIER, LOG, MANIFEST, RELEASE, TRANSCRIPT
 
 EPOCH = (1980, 1, 1, 0, 0, 0)
 """The earliest time that a zip can state; the files have none of their own."""

@@ -14,17 +14,17 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from pcevolve.evolution import Population
-from pcevolve.modality import UnreadableError, find_medium
-from pcevolve.modality.images.appearance import find_released_appearance
+from pcevolve.public.evolution import Population
 from pcevolve.public.finding import Finding
+from pcevolve.public.media import UnreadableError, find_medium
+from pcevolve.public.media.images.appearance import find_released_appearance
 from pcevolve.public.plan import PublicPlan
+from pcevolve.public.publish.dataset import make_export_files, name_shards
+from pcevolve.public.publish.release import Release, describe_file, make_classifier, name_files, write_card
 from pcevolve.public.settings import Form
-from pcevolve.publish.dataset import make_export_files, name_shards
-from pcevolve.publish.release import Release, describe_file, make_classifier, name_files, write_card
-from pcevolve.transcript import RunReader
-from pcevolve.transcript.bodies import MOST_BYTES
-from pcevolve.transcript.layout import (
+from pcevolve.public.transcript import RunReader
+from pcevolve.public.transcript.bodies import MOST_BYTES
+from pcevolve.public.transcript.layout import (
     CARD,
     CLASSIFIER,
     EXPORTS,
@@ -34,7 +34,7 @@ from pcevolve.transcript.layout import (
     find_irregular_files,
     kind_of,
 )
-from pcevolve.transcript.records import Manifest, ReleasedImage
+from pcevolve.public.transcript.records import Manifest, ReleasedImage
 from pcevolve_shared.reading import parse_json, read_file
 
 FOOTER = 100_000

@@ -17,25 +17,25 @@ from safetensors import SafetensorError
 from safetensors.numpy import load as parsed
 from safetensors.numpy import save
 
-from pcevolve import selectors
 from pcevolve.auditing.comparing import ComparingGate
 from pcevolve.auditing.lines import UNREADABLE, KeyLength, OutOfPlaceError, RecordEndsError, describe
-from pcevolve.dp.accountants import within
-from pcevolve.encoders import Encoder, load_encoder, shipped_digest, weights_digest
 from pcevolve.errors import ClientError, ModelError
-from pcevolve.evolution import Evolved, Pool, evolve, pool_last
-from pcevolve.modality.images.appearance import AS_IS, MATCHED, is_released
-from pcevolve.providers import dialect
+from pcevolve.public import selectors
 from pcevolve.public.calls import Call
+from pcevolve.public.dp.accountants import within
+from pcevolve.public.encoders import Encoder, load_encoder, shipped_digest, weights_digest
+from pcevolve.public.evolution import Evolved, Pool, evolve, pool_last
+from pcevolve.public.media.images.appearance import AS_IS, MATCHED, is_released
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Query, Receipt
-from pcevolve.selectors import Measurement
-from pcevolve.selectors.choosing import Chooser, choose_renditions, find_frame
-from pcevolve.selectors.scene import join_scenes
-from pcevolve.selectors.usefulness import Figures, find_figures
-from pcevolve.transcript import RunReader
-from pcevolve.transcript.records import Released
-from pcevolve.usability import Usability
+from pcevolve.public.selectors import Measurement
+from pcevolve.public.selectors.choosing import Chooser, choose_renditions, find_frame
+from pcevolve.public.selectors.scene import join_scenes
+from pcevolve.public.selectors.usefulness import Figures, find_figures
+from pcevolve.public.transcript import RunReader
+from pcevolve.public.transcript.records import Released
+from pcevolve.public.usability import Usability
+from pcevolve.wire.providers import dialect
 
 
 def find_receipt_faults(receipt: Receipt, plan: PublicPlan) -> Iterator[str]:

@@ -16,15 +16,15 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
 
-from pcevolve.modality.answering import read_answer
-from pcevolve.modality.texts import blank_out, read_text
 from pcevolve.public.answers import strip_mark
 from pcevolve.public.calls import Call
+from pcevolve.public.media.answering import read_answer
+from pcevolve.public.media.texts import blank_out, read_text
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import WITHHELD, Candidate, Receipt, list_start
-from pcevolve.transcript import RunReader
-from pcevolve.transcript.bodies import Bodies
-from pcevolve.transcript.records import Answered, Received, Released, Sent
+from pcevolve.public.transcript import RunReader
+from pcevolve.public.transcript.bodies import Bodies
+from pcevolve.public.transcript.records import Answered, Received, Released, Sent
 
 
 class Unexplained(Exception):  # noqa: N818 - it never leaves this module

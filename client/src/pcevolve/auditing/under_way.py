@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from pcevolve.egress.answers import require_max_size
-from pcevolve.egress.losses import Brought, Outcome
-from pcevolve.egress.policy import Policy
-from pcevolve.egress.transport import Outgoing
 from pcevolve.errors import OtherModelError, ProviderError, ProviderReplyError, UnlistedHostError
-from pcevolve.providers.dialect import Output
 from pcevolve.public.calls import Call
-from pcevolve.transcript.records import Answered, link_slot
+from pcevolve.public.transcript.records import Answered, link_slot
+from pcevolve.wire.egress.answers import require_max_size
+from pcevolve.wire.egress.losses import Brought, Outcome
+from pcevolve.wire.egress.policy import Policy
+from pcevolve.wire.egress.transport import Outgoing
+from pcevolve.wire.providers.dialect import Output
 
 Link: TypeAlias = tuple[str, str]
 Links: TypeAlias = tuple[Link | ProviderError, ...]

@@ -26,18 +26,18 @@ from pcevolve.auditing.checks import (
 from pcevolve.auditing.claims import list_claims_of
 from pcevolve.auditing.rebuilt import RebuiltRelease, export_claim, holds_bytes
 from pcevolve.auditing.rerun import LoadEncoder, Rerun, find_encoder
-from pcevolve.durable import replace_folder_durably
 from pcevolve.errors import ClientError
-from pcevolve.pages.notebook import render_table
-from pcevolve.pages.report.page import render
-from pcevolve.pages.wire.page import render_viewer
+from pcevolve.public.durable import replace_folder_durably
 from pcevolve.public.finding import Finding
+from pcevolve.public.pages.notebook import render_table
+from pcevolve.public.pages.report.page import render
+from pcevolve.public.pages.wire.page import render_viewer
 from pcevolve.public.plan import PublicPlan
-from pcevolve.publish.dataset import encode, summarise
-from pcevolve.publish.promises import list_marks
-from pcevolve.publish.source import Source
-from pcevolve.transcript import RunLayout, RunReader
-from pcevolve.transcript.layout import (
+from pcevolve.public.publish.dataset import encode, summarise
+from pcevolve.public.publish.promises import list_marks
+from pcevolve.public.publish.source import Source
+from pcevolve.public.transcript import RunLayout, RunReader
+from pcevolve.public.transcript.layout import (
     CARD,
     EXPORTS,
     MANIFEST,
@@ -49,7 +49,7 @@ from pcevolve.transcript.layout import (
     find_irregular_files,
     kind_of,
 )
-from pcevolve.transcript.reader import FinishedRun
+from pcevolve.public.transcript.reader import FinishedRun
 
 
 def audit(root: Path, load: LoadEncoder = find_encoder) -> list[Finding]:

@@ -56,9 +56,8 @@ class Padding:
             yield
         # Not ``finally``: for Ctrl-C nobody waits, and it comes when the owner wants it, whatever the data are.
         except Exception:
-            self._pad(
-                since, counts=began is None
-            )  # a run that ends here is seen to end, and when is a tick too
+            # A run that ends here is seen to end, and when is a tick too.
+            self._pad(since, counts=began is None)
             raise
         self._pad(since, counts=began is None)
 

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, create_model
 
-from pcevolve.privacy import Budget
 from pcevolve.public import requests, settings
 from pcevolve.public.methods import METHOD_TABLE
 from pcevolve.public.modality import Images, Modality, Texts, images_of, texts_of
 from pcevolve.public.parts import Confinement, Exact, Library, PriorReleases, Secrecy, Start
+from pcevolve.public.privacy import Budget
 from pcevolve.public.words import (
     TEMPLATE,
     TEXT_TEMPLATE,

@@ -7,9 +7,9 @@ from typing import Annotated, Literal, Self
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 from pcevolve.errors import spell_out
-from pcevolve.privacy import Event
 from pcevolve.public import settings
 from pcevolve.public.figures import in_full
+from pcevolve.public.privacy import Event
 from pcevolve.public.settings import Digest
 
 LONGEST_LINE = 256

@@ -14,9 +14,9 @@ from functools import cached_property
 from typing import Any, Final, Self
 
 from pcevolve.errors import EgressError
-from pcevolve.privacy import Event, Relation
 from pcevolve.public.calls import Call, name_start
 from pcevolve.public.plan import PublicPlan
+from pcevolve.public.privacy import Event, Relation
 
 WITHHELD: Final = hashlib.sha256(b"").hexdigest()
 """Digest of an output that did not come: the API's moderation withheld it."""

@@ -8,8 +8,8 @@ from typing import Annotated, Any, Literal, Self, TypeAlias
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
-from pcevolve import privacy
 from pcevolve.errors import UsageError
+from pcevolve.public import privacy
 from pcevolve.public.declared import EXACT
 from pcevolve.public.figures import parse_delta
 from pcevolve.public.options import Setting

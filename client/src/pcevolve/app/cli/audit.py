@@ -1,0 +1,195 @@
+"""``pcevolve audit``: an independent reading of a finished run, and its verdict."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Iterator
+from contextlib import nullcontext
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import click
+
+from pcevolve.app.cli.options import Json, RunPath, Verbose, leave_files, require_run
+from pcevolve.app.cli.parameters import Flag
+from pcevolve.errors import ModelError, printable
+from pcevolve.public.screen import lay_out, print_table
+
+if TYPE_CHECKING:
+    from pcevolve.auditing import Audit
+
+UNFINISHED = 9
+"""Exit code of an audit in which nothing is broken, of a run that has not come to its end."""
+VIEW = "not what this version makes of the record: --html renders the audit's own"
+UNVERIFIED = {
+    ".lock": "held by a run under way",
+    "audit/": "pages of an audit",
+    "summary.json": VIEW,
+    "report.html": VIEW,
+    "preview.html": "the first images, for the owner to look at before anything is spent",
+    "live.html": "the run as it went on, for the owner to look at meanwhile",
+}
+"""Entries of a run's folder that do not follow from its record, or are views of it."""
+EncoderWeights = Annotated[
+    str | None,
+    Flag(
+        ("--encoder-weights",),
+        help="The file that the run was given by --set encoder.weights=FILE, if it was.",
+    ),
+]
+
+
+def audit(
+    folder: RunPath,
+    capture: Annotated[
+        Path | None,
+        Flag(help="What an independent recorder between client and API saw; compared byte for byte."),
+    ] = None,
+    sources: Annotated[
+        list[Path] | None,
+        Flag(
+            ("--from",),
+            metavar="RUN",
+            help="The run whose release this one starts from, if it starts from one; audited too. For a chain of such "
+            "runs once for each.",
+        ),
+    ] = None,
+    html: Annotated[
+        bool,
+        Flag(
+            ("--html",),
+            help="Also write this audit's own pages into RUN/audit: wire.html, with everything that left; and, where "
+            "nothing is broken, card, report and summary.",
+        ),
+    ] = False,
+    allow_insecure: Annotated[
+        bool,
+        Flag(
+            ("--allow-insecure",),
+            help="Let a run pass whose noise came from a seed (INSECURE).",
+        ),
+    ] = False,
+    encoder_weights: EncoderWeights = None,
+    verbose: Verbose = False,
+    as_json: Json = False,
+) -> None:
+    """Check from the record alone that nothing left without a reason, and that the dataset follows from it.
+
+    Exit code 1 if anything does not hold, or if the run is INSECURE; 9 if nothing is broken, but the run
+    is UNFINISHED; 8 if nothing is broken, but something was NOT CHECKED, for the encoder that judged is not at hand, or
+    the run whose release this one starts from; 2 if another version made the run.
+    """
+    require_run(folder)
+    leave_files([folder, capture, encoder_weights, *(sources or ())], [folder] * html)
+    from pcevolve.auditing import Audit, find_encoder
+    from pcevolve.public.run.folder import RunFolder
+    from pcevolve.public.run.progress import error_console
+
+    with RunFolder(folder).hold(as_found=True) if html else nullcontext():
+        with error_console().status("making everything again from the record ..."):
+            audited = Audit.of(
+                folder, lambda plan: find_encoder(plan, encoder_weights), capture, sources or ()
+            )
+        if html:
+            click.echo(f"page: {audited.write_pages()}", err=True)
+    files = {"--capture": capture, "--encoder-weights": encoder_weights}
+    again = [word for name, path in files.items() if path is not None for word in (name, str(path))]
+    again += [word for each in sources or () for word in ("--from", str(each))]
+    again += ["--allow-insecure"] * allow_insecure
+    more = shlex.join(["pcevolve", "audit", str(folder), *again, "--verbose"])
+    more += "" if html else ", or --html for pages"
+    _verdict(folder, audited, audited.secure or allow_insecure, as_json, verbose, more)
+
+
+def pack(
+    folder: RunPath,
+    out: Annotated[Path | None, Flag(help="The zip; RUN.zip if not given.")] = None,
+    encoder_weights: EncoderWeights = None,
+) -> None:
+    """Write what may be shared of a finished run as one zip, and nothing else; it audits once it is unzipped.
+
+    The run is audited first. The zip has its release and its record, and the pages that the audit renders of both.
+    """
+    require_run(folder)
+    path = folder.absolute().with_name(f"{folder.absolute().name}.zip") if out is None else out
+    leave_files([folder, encoder_weights], [path.parent])
+    from pcevolve import auditing
+    from pcevolve.public.run.progress import error_console
+
+    with error_console().status("making everything again from the record ..."):
+        audited = auditing.Audit.of(folder, lambda plan: auditing.find_encoder(plan, encoder_weights))
+    click.echo(auditing.pack(audited, path))
+
+
+def _verdict(folder: Path, audited: Audit, allowed: bool, as_json: bool, verbose: bool, more: str) -> None:
+    """Print what an audit found, what speaks against the run's privacy first; exit 1 if a claim does not hold.
+
+    ``more`` is where there is more to read.
+    """
+    holds = all(each.holds for each in audited.findings) and allowed
+    if as_json:
+        findings = [asdict(each) for each in audited.findings]
+        facts = {"findings": findings, "claims": audited.claims, "unverified": audited.unverified}
+        said = {"marks": audited.marks, "holds": holds, **facts, "summary": audited.summary}
+        click.echo(json.dumps(said, indent=1))
+    elif verbose:
+        rows = [(each.claim, str(each.checked), each.verdict) for each in audited.findings]
+        print_table(f"Audit of {folder}", ("claim", "checked", "verdict"), rows)
+        rest = [(name, UNVERIFIED.get(name, "")) for name in audited.unverified]
+        print_table("Not verified", ("in the run's folder", "what it is"), rest)
+        claims = [(name, printable(str(value))) for name, value in audited.claims.items()]
+        print_table("On the owner's word", ("of the plan", "what it says"), claims)
+    if not as_json:
+        for mark in audited.marks:
+            click.echo(mark)
+    for each in audited.findings:
+        for fault in each.faults[:20]:
+            click.echo(f"{each.claim}: NO, {printable(fault)}", err=True)
+        if each.pending:
+            click.echo(f"{each.claim}: UNFINISHED, {printable(each.pending)}", err=True)
+        if each.unchecked:
+            click.echo(f"{each.claim}: NOT CHECKED, {printable(each.unchecked)}", err=True)
+    if not (as_json or verbose):
+        from rich.console import Console
+
+        Console(highlight=False).print(lay_out([*_lines(audited, holds), ("more", more)]))
+    if not allowed:
+        click.echo("an INSECURE run passes only with --allow-insecure", err=True)
+    if not holds:
+        raise click.exceptions.Exit(_exit_code(audited, allowed))
+
+
+def _lines(audited: Audit, holds: bool) -> Iterator[tuple[str, str]]:
+    """Yield what left, under which guarantee, whether it holds, and what was not looked at."""
+    from pcevolve.wire.console import describe_traffic
+
+    if audited.summary is not None:
+        yield from describe_traffic(audited.summary)
+    broken = [each.claim for each in audited.findings if each.faults]
+    unfinished = [each.claim for each in audited.findings if each.pending]
+    unchecked = [each.claim for each in audited.findings if each.unchecked]
+    checked = f"{len(audited.findings)} claims were made again from the record"
+    if holds:
+        yield "holds", f"yes: {checked} and agree"
+    elif broken:
+        yield "holds", f"NO: {', '.join(broken)}"
+    else:
+        why = (("UNFINISHED", unfinished), ("NOT CHECKED", unchecked))
+        said = "; ".join(f"{word}: {', '.join(claims)}" for word, claims in why if claims)
+        yield "holds", said or "the run is INSECURE"
+    files = f"{', '.join(audited.unverified)} (views)"
+    claims = f"{len(audited.claims)} facts of the plan, which are the owner's word"
+    left = [files] * bool(audited.unverified) + [claims] * bool(audited.claims)
+    if left:
+        yield "unchecked", "; ".join(left)
+
+
+def _exit_code(audited: Audit, allowed: bool) -> int:
+    """Of an audit in which not all holds: others where nothing is broken, but something is missing."""
+    if audited.broken or not allowed:
+        return 1
+    if audited.unfinished:
+        return UNFINISHED
+    return ModelError.exit_code

@@ -1,0 +1,51 @@
+"""``pcevolve audit-dp``: an independent reading of a mechanism, and its verdict."""
+
+from __future__ import annotations
+
+import json
+from itertools import count
+from typing import Annotated
+
+import click
+
+from pcevolve.app.cli.options import Json, drop_unset, takes
+from pcevolve.app.cli.parameters import PositionalArgument
+from pcevolve.public.config.table import list_command_options
+from pcevolve.public.screen import lay_out
+
+
+@takes(list_command_options("audit-dp"))
+def audit_dp(
+    method: Annotated[
+        str, PositionalArgument(metavar="METHOD", help="Whose claim to test: pcevolve, pe, ...")
+    ],
+    *,
+    as_json: Json = False,
+    **options: object,
+) -> None:
+    """Try to tell two neighbouring datasets apart by what a method releases; exit 1 if it leaks more than it claims.
+
+    Reads no private data and spends no budget: the datasets are made up, the mechanisms are those of a real run.
+    """
+    from rich.console import Console
+
+    from pcevolve.app.cli.claim import AuditedClaim
+    from pcevolve.auditing.dp_audit.audit import (
+        audit_method,  # SciPy takes a second to load; --help should not
+    )
+    from pcevolve.public.declared import validate
+    from pcevolve.public.run.progress import error_console, show_work
+
+    asked = validate(AuditedClaim, drop_unset(options))
+    claim = asked.of(method)
+    done = count(1)
+    with show_work(error_console(), f"Audit of {method}") as told:
+        verdict = audit_method(claim, asked.seed, lambda: told(next(done), 2 * claim.runs))
+    if as_json:
+        click.echo(json.dumps(verdict.as_dict(), indent=1))
+    else:
+        rows = ((name, str(value)) for name, value in verdict.as_dict().items())
+        Console().print(lay_out(rows, "Privacy audit"))
+    click.echo(verdict.sentence, err=True)
+    if not verdict.holds:
+        raise click.exceptions.Exit(1)

@@ -1,0 +1,247 @@
+"""``pcevolve budget``: what a run would cost, what was spent, and on which data."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import asdict
+from datetime import UTC, datetime
+from fractions import Fraction
+from operator import attrgetter
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import click
+
+from pcevolve.app.cli.help import HELP, GroupWithHeadings
+from pcevolve.app.cli.options import Json, LedgerFile, drop_unset, takes
+from pcevolve.app.cli.parameters import Flag, PositionalArgument
+from pcevolve.errors import DeclinedError, UsageError
+from pcevolve.public.config.table import list_command_options
+from pcevolve.public.figures import USUAL_DELTA, format_loss, in_full, parse_cap, parse_delta
+from pcevolve.public.screen import NARROW, print_table
+
+if TYPE_CHECKING:
+    from pcevolve.keeper.ledger.entries import Cap
+    from pcevolve.keeper.ledger.ledger import HistoryRow, Ledger, RunRow
+    from pcevolve.public.privacy import Budget
+
+budget = GroupWithHeadings(
+    "budget",
+    help="What a run would cost, what was spent, and on which data.",
+    no_args_is_help=True,
+    context_settings=HELP,
+)
+
+NO_RUN = "no run has begun with this ledger (pcevolve demo keeps one of its own)"
+
+
+@budget.takes_command("plan")
+@takes(list_command_options("budget plan"))
+def budget_plan(*, as_json: Json = False, **options: object) -> None:
+    """Print what a run would cost and how much better than luck it would choose; nothing is spent."""
+    from pcevolve.app.session.first.pricing import PlannedRun, price, tabulate_plan
+    from pcevolve.public.declared import validate
+
+    planned = price(validate(PlannedRun, drop_unset(options)))
+    if as_json:
+        click.echo(json.dumps(planned.as_dict(), indent=1))
+    else:
+        print_table(f"Plan of {planned.method}", ("what", "value"), tabulate_plan(planned), NARROW)
+        click.echo(f"Selection against noise: {planned.verdict}.")
+        click.echo("What the provider can draw is another question: pcevolve preview shows it.")
+
+
+@budget.takes_command("show")
+def budget_show(ledger: LedgerFile = None, as_json: Json = False) -> None:
+    """List all runs in the ledger, by folder, domain and date, and what each has spent at its own delta."""
+    with open_ledger(ledger) as known:
+        rows, cap = known.runs(), known.cap()
+    if as_json:
+        click.echo(json.dumps([_as_json(row) for row in rows], indent=1))
+        return
+    if not rows:
+        click.echo(NO_RUN)
+        return
+    print_table("Privacy ledger", ("began", "run", "units", "spent"), map(_cells, rows), NARROW, lines=True)
+    click.echo(_spell_cap(cap))
+
+
+@budget.takes_command("cap")
+def budget_cap(
+    epsilon: Annotated[
+        str | None, PositionalArgument(metavar="EPSILON", help="The cap; without it, what the cap is.")
+    ] = None,
+    delta: Annotated[float, Flag(help="Delta at which the cap holds.")] = USUAL_DELTA,
+    ledger: LedgerFile = None,
+    yes: Annotated[bool, Flag(("--yes",), help="Do not ask whether more may be spent.")] = False,
+) -> None:
+    """Cap what all runs in the ledger may spend together on any one image, text or patient.
+
+    It is for whoever answers for the data; a run may lower the cap for itself, and not raise it. Whatever lets runs
+    spend more is asked about, and every cap stays in the ledger's history. As long as there is no cap, all runs on the
+    same data may spend together what the next one alone may.
+    """
+    if epsilon is None:
+        with open_ledger(ledger) as known:
+            click.echo(_spell_cap(known.cap()))
+        return
+    from pcevolve.public.config.files import find_ledger, find_ledger_volume
+    from pcevolve.public.privacy import Budget
+
+    wanted = Budget(parse_cap(epsilon), parse_delta(delta))
+    from pcevolve.keeper.ledger.creation import require_volume
+    from pcevolve.keeper.ledger.ledger import Ledger  # SciPy takes a second to load
+
+    path = ledger or find_ledger()
+    require_volume(path, find_ledger_volume())
+    with closing(Ledger(path, waiting=_tell_waiting)) as known:
+        before = known.cap()
+        if not yes and _allows_more(before, wanted, bool(known.runs())):
+            _require_agreement(
+                f"{path}: {_spell_cap(before)}; a cap of {_spell_budget(wanted)} lets them spend more"
+            )
+        known.set_cap(wanted)
+    click.echo(f"{path}: {_spell_cap(wanted)}")
+
+
+def _allows_more(before: Budget | None, wanted: Budget, used: bool) -> bool:
+    """True if runs may spend more under a cap than before it."""
+    if before is None:
+        return used
+    return wanted.epsilon > before.epsilon or wanted.delta > before.delta
+
+
+def _require_agreement(change: str) -> None:
+    """Ask at a terminal whether more may be spent; elsewhere nobody can answer, and it stays as it is."""
+    if not sys.stdin.isatty():
+        raise UsageError(f"{change}: somebody has to agree, so type it at a terminal")
+    if not click.confirm(f"{change}. Let runs reveal more about the same people?", err=True):
+        raise DeclinedError("the cap stays as it is")
+
+
+def _spell_cap(cap: Budget | None) -> str:
+    if cap is None:
+        return "no cap: all runs on the same data may spend together what the next one alone may"
+    return f"all runs together may spend {_spell_budget(cap)} on any one unit"
+
+
+def _spell_budget(budget: Budget) -> str:
+    return f"epsilon {float(budget.epsilon):g} at delta {in_full(budget.delta)}"
+
+
+@budget.takes_command("history")
+def budget_history(
+    run: Annotated[
+        str | None, Flag(help="Only this run, by its id; 'pcevolve budget show' lists them.")
+    ] = None,
+    ledger: LedgerFile = None,
+    as_json: Json = False,
+) -> None:
+    """List every access to private data, what its run had spent after it, and every cap, in order."""
+    with open_ledger(ledger) as known:
+        rows: list[HistoryRow | Cap] = [*known.history(run), *(known.caps() if run is None else ())]
+    rows.sort(key=attrgetter("number"))
+    if as_json:
+        click.echo(json.dumps([_as_json(row) for row in rows], indent=1))
+        return
+    headings = ("no.", "time", "run", "round", "mechanism", "parameter", "count", "noise", "epsilon so far")
+    print_table("Accesses to private data", headings, map(_list_cells, rows))
+
+
+@budget.takes_command("export")
+def budget_export(
+    out: Annotated[Path | None, Flag(help="File to write; stdout if not given.")] = None,
+    ledger: LedgerFile = None,
+) -> None:
+    """Write all events and receipts as JSON, for an accountant elsewhere; nothing in it is private."""
+    with open_ledger(ledger) as known:
+        text = json.dumps(known.export(), indent=1)
+    if out is None:
+        click.echo(text)
+        return
+    try:
+        with out.open("x", encoding="utf-8") as file:
+            file.write(text + "\n")
+    except OSError as error:
+        raise UsageError(f"cannot write {out}: {error.strerror}: choose another --out") from error
+    click.echo(f"written: {out}")
+
+
+@contextmanager
+def open_ledger(path: Path | None) -> Iterator[Ledger]:
+    """A ledger that is there, the default one if None; else ``LedgerError``."""
+    from pcevolve.keeper.ledger.creation import require_there
+    from pcevolve.public.config.files import find_ledger
+
+    require_there(path or find_ledger())
+    from pcevolve.keeper.ledger.ledger import Ledger  # SciPy takes a second to load
+
+    with closing(Ledger(path or find_ledger(), create=False, waiting=_tell_waiting)) as ledger:
+        yield ledger
+
+
+def _list_cells(row: HistoryRow | Cap) -> tuple[str, ...]:
+    """An access to private data, or a cap on all of them, in the columns of the history."""
+    from pcevolve.keeper.ledger.entries import Cap
+
+    begins = str(row.number), format_time(row.time)
+    if not isinstance(row, Cap):
+        return (
+            *(*begins, row.run_id, str(row.iteration), row.mechanism, _short(row.parameter)),
+            *(str(row.count), row.noise, format_loss(row.epsilon)),
+        )
+    return (*begins, "all", "", "cap", _spell_budget(row.budget), "", "", "")
+
+
+def _tell_waiting(said: str) -> None:
+    click.echo(said, err=True)
+
+
+def _as_json(row: RunRow | HistoryRow | Cap) -> dict[str, Any]:
+    """A row for JSON, which has no infinity: an unbounded loss is null."""
+    from pcevolve.keeper.ledger.entries import Cap
+
+    if isinstance(row, Cap):
+        cap = {"epsilon": str(row.budget.epsilon), "delta": row.budget.delta}
+        return {"number": row.number, "time": row.time, "cap": cap}
+    return {name: None if value == math.inf else value for name, value in asdict(row).items()}
+
+
+def _cells(row: RunRow) -> tuple[str, str, str, str]:
+    """A run in few columns: when it began, what it was, whom it concerned, what it has spent."""
+    from pcevolve.public.publish.loss import PrivacyLoss  # NumPy takes a moment to load
+
+    name = f"{row.folder or 'a folder that the ledger does not know'}\n{row.domain}".strip()
+    units = f"{row.units} by {row.unit}"  # by their names, or by their images alone
+    if row.named:
+        units += f"\n{row.images} images"
+    loss = PrivacyLoss(row.epsilon, row.epsilon_drawn, row.unit).say()
+    spent = f"{loss}\nat delta {in_full(row.delta)}\n{row.relation}\n{row.draws} accesses"
+    spent += f"\n{row.noise}"
+    if row.forgets_insecure:
+        spent += "\nforgets INSECURE runs"
+    if row.secret_mu is not None and math.isfinite(row.secret_mu):
+        spent += f"\nmu {row.secret_mu:.3g} of each secret"
+    return (
+        format_time(row.began)[: len("2026-01-01 12:00")].replace(" ", "\n"),
+        f"{name}\nid {row.run_id[:8]}",
+        units,
+        spent,
+    )
+
+
+def format_time(seconds: float) -> str:
+    """A recorded time for people; the clock that recorded it may have said anything."""
+    try:
+        return datetime.fromtimestamp(seconds, UTC).isoformat(" ", "seconds")
+    except (ValueError, OverflowError, OSError):
+        return f"{seconds:g} s"
+
+
+def _short(parameter: str) -> str:
+    """An exact fraction, or its value where it would fill the table."""
+    return parameter if len(parameter) <= 12 else f"{float(Fraction(parameter)):.6g}"

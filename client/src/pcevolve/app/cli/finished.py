@@ -1,0 +1,307 @@
+"""Commands on a run: plan, report, export, extend, classify, compare and evaluate."""
+
+from __future__ import annotations
+
+import json
+import math
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import click
+
+from pcevolve.app.cli.options import Json, RunPath, leave_files, require_run
+from pcevolve.app.cli.parameters import Flag, PositionalArgument
+from pcevolve.errors import UsageError, printable
+from pcevolve.public.screen import NARROW, print_table
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+EncoderWeights = Annotated[
+    str | None,
+    Flag(("--encoder-weights",), help="The encoder's weights, where the run was given a file of them."),
+]
+
+
+def report(folder: RunPath) -> None:
+    """Write the page about a finished run anew, as this version words it."""
+    require_run(folder)
+    leave_files([], [folder])
+    from pcevolve.public.pages.report.page import write_report
+    from pcevolve.public.run.folder import RunFolder
+
+    with RunFolder(folder).hold():
+        click.echo(write_report(RunFolder(folder).read()))
+
+
+def plan(folder: RunPath) -> None:
+    """Show all that is public of a run: what it sends and promises, its prompts and settings."""
+    require_run(folder)
+    leave_files([folder])
+    from pcevolve.wire.console import describe_begun
+
+    rows = ((title, printable(text)) for title, text in describe_begun(folder))
+    print_table(f"Plan of {folder}", ("what", "value"), rows, NARROW)
+
+
+def export(
+    folder: RunPath,
+    form: Annotated[list[str], Flag(("--format",), help="parquet or webdataset; once for each.")],
+) -> None:
+    """Write the dataset of a finished run as Parquet or WebDataset beside its images."""
+    require_run(folder)
+    leave_files([], [folder])
+    from pcevolve.public.publish.dataset import export_run
+    from pcevolve.public.run.folder import RunFolder
+
+    with RunFolder(folder).hold():
+        for path in export_run(folder, form):
+            click.echo(path)
+
+
+def classify(
+    folder: RunPath,
+    images: Annotated[
+        list[Path],
+        PositionalArgument(
+            metavar="FILES", help="Images, or files of one text each; a folder stands for all in it."
+        ),
+    ],
+    weights: EncoderWeights = None,
+) -> None:
+    """Say which class images or texts are nearest to, by what a run released about its classes."""
+    require_run(folder)
+    from pcevolve.auditing.rerun import find_encoder  # torch takes seconds to load
+    from pcevolve.keeper.finished.classification import NearestMean
+    from pcevolve.keeper.finished.held_out import find_private
+    from pcevolve.public.run.folder import RunFolder
+
+    nearest, digests = NearestMean.of(folder, partial(find_encoder, weights=weights)), []
+    for path in images:
+        for file in nearest.list_files(path) if path.is_dir() else [path]:
+            label, digest = nearest.label(file)
+            click.echo(f"{file}\t{label}")
+            digests.append(digest)
+    if seen := find_private(RunFolder(folder), nearest.plan, digests):
+        click.echo(
+            f"{len(seen)} of {len(digests)} are private data of this run, from which its means come: how they are "
+            "classified says nothing about others",
+            err=True,
+        )
+
+
+def compare(
+    folders: Annotated[list[Path], PositionalArgument(metavar="RUN", help="Folders of finished runs.")],
+    sheet: Annotated[
+        Path | None,
+        Flag(help="Also draw some images of each dataset, a row for each run, into this PNG."),
+    ] = None,
+    html: Annotated[
+        Path | None,
+        Flag(
+            help="Also write a page: facts, accuracies as bars and curves, and pictures of each run, class by class."
+        ),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Put finished runs beside each other: what each cost, whether it is useful, and what judges found.
+
+    Accuracies are what `evaluate`, else `run --test`, left beside the ledger: functions of your images, for you alone.
+    """
+    from pcevolve.keeper.finished.comparison import (
+        OTHER_TESTS,
+        list_facts,
+        read_runs,
+        write_page,
+        write_sheet,
+    )
+
+    found = read_runs(folders)
+    if sheet is not None:
+        write_sheet(folders, sheet)
+        click.echo(f"{sheet}: some images of each dataset", err=True)
+    if html is not None:
+        write_page(found, folders, html)
+        click.echo(f"{html}: the runs beside each other", err=True)
+    if as_json:
+        click.echo(json.dumps([each.to_json() for each in found]))
+        return
+    rows = []
+    for each in found:
+        *facts, useful = list_facts(each).items()
+        scored = [f"{judge} {_accuracy(mean)}" for judge, mean in each.judges.items()]
+        told = "\n".join(f"{title} {value}" for title, value in facts)
+        rows.append((each.name, told, useful[1], "\n".join(scored) or "–"))
+    print_table("Runs", ("run", "facts", "useful?", "accuracy, %"), rows, NARROW, lines=True)
+    if any(each.judges for each in found):
+        if len({each.test for each in found if each.judges}) > 1:
+            click.echo(OTHER_TESTS, err=True)
+        click.echo(
+            "accuracy, % (s.e. over seeds of the head), for you alone; (v): the judge's encoder voted, which flatters "
+            "what it selected",
+            err=True,
+        )
+    else:
+        click.echo("pcevolve evaluate RUN --test DIR measures what a dataset is worth", err=True)
+
+
+def _accuracy(found: dict[str, Any]) -> str:
+    """An accuracy in %; without a standard error where seeds make no difference, as of what is not trained."""
+    error = f" ± {100 * found['sem']:.1f}" if found["sem"] else ""
+    return f"{100 * found['mean']:.1f}{error}{' (v)' if found.get('voted') else ''}"
+
+
+def evaluate(
+    folder: RunPath,
+    test: Annotated[
+        str,
+        Flag(
+            help="Held-out images or texts: a folder with one subfolder per class, a table of texts, or digits:... "
+            "or terms:... as for run."
+        ),
+    ],
+    private: Annotated[
+        str | None,
+        Flag(
+            help="The private images: how much of what they teach the dataset teaches, and copies of them in it."
+        ),
+    ] = None,
+    mix: Annotated[
+        bool, Flag(("--mix",), help="Also train on the private images and the dataset together.")
+    ] = False,
+    judge: Annotated[
+        list[str] | None,
+        Flag(
+            help="cnn (from scratch), or an encoder with a new linear head: NAME or NAME=WEIGHTS; may be repeated. "
+            "Default: cnn, bundled, and resnet18 and clip where they were fetched. For texts ngrams and words.",
+        ),
+    ] = None,
+    control: Annotated[
+        Path | None,
+        Flag(help="A run of method random with the same classes. Default: RUN-random, if it is there."),
+    ] = None,
+    device: Annotated[str, Flag(help="Where encoders run: auto, cpu or cuda.")] = "auto",
+    weights: EncoderWeights = None,
+    as_json: Annotated[bool, Flag(("--json",), help="Print JSON instead of tables.")] = False,
+) -> None:
+    """Train classifiers on a finished run's dataset and test them on data of your own; nothing is sent or spent.
+
+    Figures are functions of your images, with no guarantee: they stay beside the ledger, and go to the screen.
+    """
+    require_run(folder)
+    if mix and private is None:
+        raise UsageError("--mix trains on the private images: say where they are with --private")
+    from pcevolve.public.encoders import require_torch
+
+    require_torch("evaluate, which trains networks,")
+    from pcevolve.auditing.rerun import find_encoder
+    from pcevolve.keeper.finished.evaluating import Question, evaluate  # torch takes seconds to load
+    from pcevolve.public.run.progress import error_console, show_work
+
+    question = Question(test, private, mix, tuple(judge or ()), control, device, weights)
+    with show_work(error_console(), "training classifiers") as told:
+        found = evaluate(folder, question, told, find_encoder)
+    if as_json:
+        click.echo(json.dumps(found))
+    else:
+        _show(found)
+
+
+def _show(found: dict[str, Any]) -> None:
+    from rich.console import Console
+
+    from pcevolve.public.modality import MODALITIES
+
+    console = Console()
+    console.print(_accuracies(found))
+    if measured := found.get("measured"):
+        advice = f"\n{measured['advice']}" if measured["advice"] else ""
+        console.print(
+            f"{measured['word'].upper()}, measured: {measured['sentence']}{advice}", highlight=False
+        )
+        console.print(f"on a page, with pictures: {found['use_page']}", highlight=False, soft_wrap=True)
+    else:
+        console.print("--private IMAGES tells how much of what they teach the dataset teaches, in a word")
+    kind = next(each for each in MODALITIES if f"test_{each}s" in found)
+    console.print(
+        f"chance: {found['chance']:.1%}; control: {found['control']}; {found[f'test_{kind}s']} test {kind}s"
+    )
+    if "not_checked" in found:
+        console.print(found["not_checked"])
+    if classifier := found.get("classifier"):
+        console.print(_compare_classifier(classifier, found, kind))
+    if "longest_copied_words" in found:
+        console.print(f"longest run of words in common with a private text: {found['longest_copied_words']}")
+    if all(row["voted"] for row in found["judges"]):
+        from pcevolve.keeper.kind import load_kind
+
+        other = load_kind(kind).STRANGER
+        console.print(f"every judge here voted, which flatters what it selected: add --judge {other}")
+    for row in found["judges"]:
+        console.print(_by_class(row, found["classes"]))
+        for line in _describe_distances(row):
+            console.print(line)
+
+
+def _compare_classifier(classifier: dict[str, Any], found: dict[str, Any], kind: str) -> str:
+    """Say how good the released means are as a classifier, and where they do better than the dataset and than luck."""
+    accuracy = classifier["dataset"]["accuracy"]["mean"]
+    said = f"{classifier['judge']}, the class means that the run released, without any {kind}: {accuracy:.1%}"
+    trained = [each["dataset"]["accuracy"]["mean"] for each in found["judges"]]
+    chance, tests = found["chance"], found[f"test_{kind}s"]
+    # Two standard errors of as many guesses: what luck alone seldom reaches.
+    by_luck = chance + 2 * math.sqrt(chance * (1 - chance) / tests)
+    if trained and accuracy > max(*trained, by_luck):
+        said += f"\nthat is better than training on the {kind}s: pcevolve classify RUN FILES"
+    return said
+
+
+def _accuracies(found: dict[str, Any]) -> Table:
+    """A row for each set that a judge was trained on, so that any number of classes fits a terminal."""
+    from rich.table import Table
+
+    table = Table("judge", "trained on", "accuracy", title="Accuracy, % (s.e. over seeds of the head)")
+    columns = [
+        name
+        for name in ("dataset", "words", "random", "shuffled", "private", "both")
+        if name in found["judges"][0]
+    ]
+    for row in found["judges"]:
+        name = f"{row['judge']} (voted)" if row["voted"] else row["judge"]
+        for column in columns:
+            own = row[column]["accuracy"]
+            table.add_row(name, column, _accuracy(own))
+            name = ""
+        table.add_section()
+    return table
+
+
+def _by_class(row: dict[str, Any], classes: list[str]) -> str:
+    """Spell in a line what a judge that was trained on the dataset gets right of each class."""
+    own = row["dataset"]
+    said = ", ".join(
+        f"{label} {100 * own['per_class'][label]:.0f}" for label in classes if label in own["per_class"]
+    )
+    return f"{row['judge']}: macro F1 {100 * own['macro_f1']:.1f}; of each class, %: {said}"
+
+
+def _describe_distances(row: dict[str, Any]) -> list[str]:
+    """Distances and memorisation of a judge, in lines."""
+    lines = []
+    if distances := row.get("distances"):
+        few = " (few: compare only with sets of the same size)" if distances["few"] else ""
+        lines.append(f"{row['judge']}: {_numbers(distances)}{few}")
+    if control := row.get("control_distances"):
+        lines.append(f"{row['judge']}, the control: {_numbers(control)}")
+    if memory := row.get("memorisation"):
+        copies = ", ".join(memory["copies"]) or "none"
+        lines.append(
+            f"{row['judge']}: {memory['closer_to_private']:.0%} of the dataset is nearer to private than to test data "
+            f"(about one half by chance, and far from it with few); copies: {copies}"
+        )
+    return lines
+
+
+def _numbers(distances: dict[str, Any]) -> str:
+    return ", ".join(f"{name} {value:.3g}" for name, value in distances.items() if isinstance(value, float))

@@ -1,0 +1,329 @@
+"""Commands before a run: init, check, prompts, fetch-encoder and doctor."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import click
+
+from pcevolve.app.cli.options import ConfigFile, Json, Said, gather, leave_files, takes
+from pcevolve.app.cli.parameters import Flag, PositionalArgument
+from pcevolve.errors import DataError, UsageError, printable
+from pcevolve.public.config.table import run_options
+from pcevolve.public.encoders import FETCHED
+from pcevolve.public.words import USUAL
+from pcevolve_shared.bundled import BUNDLED, DOMAINS, draws
+
+if TYPE_CHECKING:
+    from pcevolve.app.session.first.prompts import Writer
+    from pcevolve.keeper.check import Checkup
+    from pcevolve.public.config.config import RunConfig
+    from pcevolve.public.config.owner import OwnerData
+
+
+def init(
+    folder: Annotated[Path, PositionalArgument(metavar="DIR", help="Where to write it.")] = Path(),
+    force: Annotated[bool, Flag(("--force",), help="Overwrite the file that is there.")] = False,
+    whole: Annotated[
+        bool, Flag(("--all",), help="With every option, those behind # that have a default.")
+    ] = False,
+) -> None:
+    """Write pcevolve.toml, with the options of a run that people touch first, and what they are for."""
+    from pcevolve.app.session.first.init import name_required, write_template
+
+    required = name_required()
+    path = write_template(folder, force, whole)
+    click.echo(
+        f"written: {path}; set {', '.join(required[:-1])} and {required[-1]} in it, then: "
+        f"pcevolve run --config {shlex.quote(str(path))}"
+    )
+
+
+MOST_LINES = 20
+"""Faults and warnings that are told one by one."""
+STAYS = "Nothing was sent or spent. These counts are private: they stay on this machine."
+
+
+@takes(each for each in run_options() if each.name in {"shots", "unit_map", "method", "dialect"})
+def check(
+    context: click.Context,
+    folder: Annotated[
+        Path,
+        PositionalArgument(
+            metavar="DIR",
+            help="Folder of class folders of private images or, with --dialect chat, texts; or a table of texts.",
+        ),
+    ],
+    *,
+    write_unit_map: Annotated[
+        Path | None,
+        Flag(help="Write such a file, by the folders within class folders; for --unit-map."),
+    ] = None,
+    config: ConfigFile = None,
+    said: Said = None,
+    as_json: Json = False,
+    **options: object,
+) -> None:
+    """Look at private data before a run: formats, duplicates, units, what would be refused, and how to mend it.
+
+    Nothing is sent and nothing is spent. Exit code 0 if a run would take the folder as it is, 3 if not.
+    """
+    asked = gather(context, options, said, config)
+    # Private files may be links to anywhere; written is the map alone.
+    leave_files(["/"], [] if write_unit_map is None else [write_unit_map.absolute().parent])
+    from pcevolve.app.session.first.pricing import releases_means
+    from pcevolve.app.session.preflight import makes_texts
+    from pcevolve.keeper.check import check_folder, check_texts, spell_source
+    from pcevolve.public.config.config import RunConfig
+    from pcevolve.public.run.progress import error_console, show_work
+
+    settings = RunConfig.of({**NEEDED, **asked})
+    are_texts = folder.is_file() or makes_texts(settings)
+    if are_texts:
+        if write_unit_map is not None:
+            raise UsageError("--write-unit-map is for images: texts have data.unit_column")
+        found = check_texts(folder, settings)
+    else:
+        with show_work(error_console(), "reading") as told:
+            found = check_folder(folder, settings, told, write_unit_map)
+    if as_json:
+        click.echo(json.dumps(found.as_dict(), indent=1))
+    else:
+        _show(folder, found, are_texts)
+        # One class is told from nothing, and other methods release no means.
+        if found.fit and found.classes > 1 and not are_texts and releases_means(settings.method.name):
+            _show_outlook(found.classes, settings.data)
+        if found.fit:
+            spoken = " --dialect chat" if are_texts and not makes_texts(settings) else ""
+            if write_unit_map is not None and settings.data.unit_map is None:
+                options["unit_map"] = write_unit_map
+            given = " ".join(_spell_options(settings.data, options, said, config))
+            # What a file says already is not asked for again.
+            left = {**LEFT_OF_TEXTS, **LEFT} if are_texts else LEFT
+            rest = "".join(f" {option}" for name, option in left.items() if name not in asked)
+            private = shlex.quote(spell_source(folder))
+            _note_domain(settings, asked, are_texts)
+            click.echo(f"next: pcevolve preview --private {private}{spoken} {given}{rest}")
+    if not found.fit:
+        raise click.exceptions.Exit(DataError.exit_code)
+
+
+def _note_domain(settings: RunConfig, asked: Mapping[str, object], are_texts: bool) -> None:
+    """Say what the bundled model draws, where a run would ask it for images of something else."""
+    from pcevolve.wire.console import PUBLIC_IMAGES, warn_of_domain
+
+    if are_texts or settings.provider.model != BUNDLED or settings.data.from_run is not None:
+        return
+    if "domain" not in asked:
+        click.echo(f"to know: the bundled model draws {', '.join(DOMAINS)}; for others see {PUBLIC_IMAGES}")
+    elif not draws(settings.data.domain):
+        click.echo(f"to know: {warn_of_domain(settings.data.domain, DOMAINS)}")
+
+
+def _show(folder: Path, found: Checkup, are_texts: bool) -> None:
+    """The table, and what is to be mended."""
+    from rich.console import Console
+
+    from pcevolve.public.screen import NARROW, print_table
+
+    if found.rows:
+        title = f"Private {'texts' if are_texts else 'images'} in {folder}"
+        print_table(title, ("what", "found"), found.rows, NARROW)
+    console = Console(highlight=False, markup=False, emoji=False)
+    for word, lines in (("to mend", found.faults), ("to know", found.warnings)):
+        for line in lines[:MOST_LINES]:
+            # Between words at a terminal's edge; whole into a file or a pipe.
+            console.print(f"{word}: {printable(line)}", soft_wrap=not console.is_terminal)
+        if len(lines) > MOST_LINES:
+            click.echo(f"{word}: and {len(lines) - MOST_LINES} more")
+    click.echo(STAYS)
+
+
+def _show_outlook(classes: int, meant: OwnerData) -> None:
+    """Print which classes a run could tell apart, with these images and with more of them."""
+    from pcevolve.app.session.first.pricing import EPSILONS, compare_budgets
+    from pcevolve.public.screen import NARROW, print_table
+
+    heads = ("images per class", *(f"epsilon {epsilon}" for epsilon in EPSILONS))
+    rows = compare_budgets(classes, meant.subsample or meant.shots)
+    title = "Classes of public sets that noise leaves to be told apart; yours may be more alike"
+    print_table(title, heads, rows, NARROW)
+
+
+LEFT = {"domain": "--domain WORDS", "out": "--out RUN"}
+"""Options that a run needs, and ``check`` does not."""
+LEFT_OF_TEXTS = {"model": "--model bundled-text"}
+"""As ``pcevolve-server serve --model text:bundled`` calls its model: the default is a model of images."""
+
+
+def _spell_options(
+    meant: OwnerData, flags: Mapping[str, object], said: Sequence[str] | None, config: Path | None
+) -> Iterator[str]:
+    """Yield all that was given, for a run that leaves one out may send what its owner means to hide.
+
+    Variables of the environment stay where they are.
+    """
+    if meant.subsample is None:  # else it is among what was given, and the number of shots follows
+        yield f"--shots {meant.shots}"
+    for name in ("unit_map", "method", "dialect"):
+        if flags[name] is not None:
+            yield f"--{name.replace('_', '-')} {shlex.quote(str(flags[name]))}"
+    if config is not None:
+        yield f"--config {shlex.quote(str(config))}"
+    for each in said or ():
+        yield f"--set {shlex.quote(each)}"
+
+
+def prompts(
+    domain: Annotated[str, Flag(help="Public words for what the images show.")],
+    out: Annotated[Path, Flag(help="File to write (JSON).")] = Path("prompts.json"),
+    labels: Annotated[str, Flag(help="Names of the classes, separated by commas.")] = "",
+    private: Annotated[
+        Path | None,
+        Flag(help="Folder of class folders, of which only the names are read; for --labels."),
+    ] = None,
+    count: Annotated[int, Flag(min=1, max=1000, help="Prompts of each class.")] = USUAL,
+    api: Annotated[
+        str | None,
+        Flag(
+            help="An OpenAI-compatible chat API, as https://HOST/v1, that writes them. It gets the domain's words and "
+            "the names of the classes, nothing else. Without one, a grammar writes them and nothing is sent."
+        ),
+    ] = None,
+    local: Annotated[
+        str | None,
+        Flag(
+            help="A language model of the transformers library that writes them on this machine, by directory or by "
+            "the hub's id of one that was fetched before (pcevolve[text])."
+        ),
+    ] = None,
+    refine: Annotated[
+        bool,
+        Flag(
+            ("--refine",),
+            help="As the PCEvolve paper's LE: the model is asked once for each prompt to refine the public one. With "
+            "--count N, a prompt for each of a run's N images.",
+        ),
+    ] = False,
+    model: Annotated[str | None, Flag(help="The language model's name; needed with --api.")] = None,
+    api_key_file: Annotated[Path | None, Flag(help="File with the API's key (mode 600).")] = None,
+    force: Annotated[bool, Flag(("--force",), help="Write over a file that is there.")] = False,
+) -> None:
+    """Write several prompts for each class, for a run's provider.prompts: by a grammar, or by a language model."""
+    from pcevolve.app.session.first import prompts as prompt_writing
+    from pcevolve.public.config.files import spell_prompts
+    from pcevolve.public.durable import write_durably
+    from pcevolve.public.run.progress import error_console, show_work
+
+    names = prompt_writing.name_classes(labels, private)
+    prompt_writing.require_words(domain, names)
+    # Before a language model is asked, which may cost something.
+    prompt_writing.refuse_overwriting(out, force)
+    writer = _writer(api, model, api_key_file, local)
+    if writer is None:
+        if refine:
+            raise UsageError("--refine asks a language model: say which with --api or --local")
+        made = prompt_writing.write_by_grammar(domain, names, count)
+    else:
+        write = prompt_writing.refine if refine else prompt_writing.ask_chat
+        with show_work(error_console(), "writing prompts") as told:
+            made = write(writer, domain, names, count, told)
+    write_durably(out, spell_prompts(made).encode())
+    _show_prompts(made, count, prompt_writing.count_unnamed(made))
+    click.echo(
+        f"pcevolve run --set provider.prompts={shlex.quote(str(out))} --domain {shlex.quote(domain)} ..."
+    )
+
+
+def _show_prompts(made: Mapping[str, Sequence[str]], count: int, unnamed: int) -> None:
+    """Show the first prompt of each class, for the owner to look at before they go out."""
+    from rich.console import Console
+
+    console = Console(stderr=True, highlight=False)
+    for name, own in made.items():
+        console.print(f"{name}: {own[0]}", markup=False)
+    console.print(f"{count} prompts for each of {len(made)} classes; they go out as they stand: look at them")
+    if unnamed:
+        console.print(f"WARNING: {unnamed} of them do not name their class: what is drawn need not show it")
+
+
+def _writer(
+    api: str | None, model: str | None, api_key_file: Path | None, local: str | None
+) -> Writer | None:
+    from pcevolve.app.session.first import prompts as prompt_writing
+    from pcevolve.public.config.files import read_key
+    from pcevolve.public.encoders import require_torch
+
+    if api is None and (model or api_key_file):
+        raise UsageError("--model and --api-key-file are a language model's: say with --api where it is")
+    if api is not None and not model:
+        raise UsageError("--model says which language model --api shall run")
+    if api is not None and local is not None:
+        raise UsageError("--api or --local: one of them writes the prompts")
+    if local is not None:
+        require_torch("--local, which runs a language model,")
+        return prompt_writing.find_writer(local)
+    return (
+        None if api is None or model is None else prompt_writing.open_chat(api, model, read_key(api_key_file))
+    )
+
+
+def fetch_encoder(
+    encoder: Annotated[
+        str, PositionalArgument(metavar="ENCODER", help=f"{', '.join(FETCHED)} or clip:MODEL:TAG.")
+    ],
+) -> None:
+    """Download an encoder's published weights; a run itself talks to the configured API and to nobody else."""
+    from pcevolve.app.fetching import fetch_encoder as fetch
+
+    fetch(encoder)
+    click.echo(f"encoder {encoder} is ready: pcevolve run --encoder {encoder}")
+
+
+NEEDED = {"private": "digits", "domain": "anything", "out": "."}
+"""Values of options that every run has, and none of which is looked at."""
+
+
+ASKED = [
+    each
+    for each in run_options()
+    if each.has_flag and each.section in ("provider", "encoder") and each.name not in ("yes", "max_cost")
+]
+"""Options that say what a run would use of this machine, or whom it would ask."""
+
+
+@takes(ASKED)
+def doctor(
+    context: click.Context,
+    *,
+    config: ConfigFile = None,
+    said: Said = None,
+    as_json: Json = False,
+    **options: object,
+) -> None:
+    """Look at versions, encoder, ledger, disk and API, and say what is missing; exit code 1 if something is.
+
+    Nothing private is read. The API gets the greeting that every run sends.
+    """
+    asked = gather(context, options, said, config)
+    from rich.console import Console
+
+    from pcevolve.app.session.first.doctor import examine
+    from pcevolve.public.config.config import RunConfig
+    from pcevolve.public.screen import lay_out
+
+    found = [*examine(RunConfig.of({**NEEDED, **asked}))]
+    if as_json:
+        click.echo(json.dumps([asdict(each) for each in found], indent=1))
+    else:
+        marks = {True: "ok", False: "TO MEND"}
+        Console(highlight=False).print(
+            lay_out((each.what, f"{marks[each.fit]}: {printable(each.found)}") for each in found)
+        )
+    if not all(each.fit for each in found):
+        raise click.exceptions.Exit(1)

@@ -1,0 +1,120 @@
+"""Commands and groups of them, with their help: usage, what they do, and their options under headings."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from typing import TypeAlias
+
+import click
+
+from pcevolve.app.cli.parameters import (
+    ARGUMENTS,
+    OPTIONS,
+    Function,
+    HeadedOption,
+    HelpedArgument,
+    list_parameters,
+    make_callback,
+)
+from pcevolve.errors import UsageError
+from pcevolve.public.config.table import run_options
+
+HELP = {"help_option_names": ["-h", "--help"], "max_content_width": 120}
+"""Settings of a command that can be asked for help in both ways, and shows it as wide as can be read."""
+Rows: TypeAlias = Iterable[tuple[str, str]]
+
+
+class CommandWithHeadings(click.Command):
+    """A command whose options stand under their headings."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read the words of a command line; an option that has no flag is told how it is given (``UsageError``)."""
+        known = {flag for each in self.params for flag in each.opts}
+        strange = [
+            word
+            for word in (each.partition("=")[0] for each in args)
+            if word[:2] == "--" and word not in known
+        ]
+        if "--set" in known and strange:
+            options = run_options()
+            typed = {each.flag: f"{each.path}=VALUE" for each in options}
+            typed |= {f"--no-{each.flag[2:]}": f"{each.path}=false" for each in options if each.is_switch}
+            for word in filter(typed.__contains__, strange):
+                raise UsageError(f"{word} has no flag here: give it as --set {typed[word]}, or in a file")
+        return super().parse_args(ctx, args)
+
+    def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the page: usage, what the command does, its options by heading."""
+        _write_page(formatter, self.get_usage(ctx), self.help, _list_rows(self, ctx))
+
+
+class GroupWithHeadings(click.Group):
+    """A group of commands with a line for each."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The names of all commands, in the order in which they were added."""
+        return list(self.commands)
+
+    def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the page: usage, what the group is, its options, its commands."""
+        headings = {**_list_rows(self, ctx), "Commands": [*self.summaries(ctx)]}
+        _write_page(formatter, self.get_usage(ctx), self.help, headings)
+
+    def summaries(self, ctx: click.Context) -> Rows:
+        """Each command's name and what it does, in a line."""
+        for name in self.list_commands(ctx):
+            command = self.get_command(ctx, name)
+            if command is not None:
+                yield name, (command.help or "").split("\n\n")[0]
+
+    def takes_command(self, name: str) -> Callable[[Function], Function]:
+        """Add a function as a command of this name; it stays what it was."""
+
+        def add(function: Function) -> Function:
+            self.add_command(make_command(name, function))
+            return function
+
+        return add
+
+
+def make_command(name: str, function: Function) -> click.Command:
+    """Return the command that a function is, by its signature and its docstring."""
+    return CommandWithHeadings(
+        name,
+        callback=make_callback(function),
+        params=list_parameters(function),
+        help=function.__doc__,
+        context_settings=HELP,
+    )
+
+
+def make_flag(flag: str, words: str, show: Callable[[], None]) -> click.Option:
+    """Return an option that shows something in place of any command."""
+
+    def act(context: click.Context, _parameter: click.Parameter, wanted: bool) -> None:
+        if wanted and not context.resilient_parsing:
+            show()
+            context.exit()
+
+    return click.Option([flag], is_flag=True, is_eager=True, expose_value=False, help=words, callback=act)
+
+
+def _list_rows(command: click.Command, ctx: click.Context) -> dict[str, list[tuple[str, str]]]:
+    found: dict[str, list[tuple[str, str]]] = {}
+    for parameter in command.get_params(ctx):
+        if isinstance(parameter, HelpedArgument):
+            found.setdefault(ARGUMENTS, []).append((parameter.make_metavar(ctx), parameter.help))
+        elif (row := parameter.get_help_record(ctx)) is not None:
+            heading = parameter.heading if isinstance(parameter, HeadedOption) else OPTIONS
+            found.setdefault(heading, []).append(row)
+    return found
+
+
+def _write_page(
+    formatter: click.HelpFormatter, usage: str, text: str | None, headings: Mapping[str, Rows]
+) -> None:
+    formatter.write_text("\n\n".join([usage, *inspect.cleandoc(text or "").split("\n\n")]))
+    for heading, rows in headings.items():
+        with formatter.section(heading):
+            formatter.write_dl([(name, " ".join(words.split())) for name, words in rows])

@@ -1,0 +1,77 @@
+"""The command line's entry: a command that needs no network gives it up before anything else is imported."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+
+from pcevolve.public.processes import launcher
+from pcevolve.public.processes.browser import prepare_browser
+from pcevolve.public.processes.confinement import (
+    ConfinementError,
+    confine_offline,
+    require_confinement,
+    take_demand,
+)
+from pcevolve.public.processes.doorway import DoorError
+from pcevolve.public.processes.serving import prepare_server
+
+OFFLINE = frozenset(
+    "audit audit-dp budget check classify compare evaluate export init pack plan report status".split(" ")  # noqa: SIM905
+)
+"""Commands that open no socket and start no program: the kernel sees to it, where it can."""
+APART = frozenset({"demo", "preview", "run"})
+"""Commands whose work is done by processes of their own; what is left to this one needs no network either."""
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command ``pcevolve``, in UTF-8 whatever the locale: classes are folders, whose names go on record.
+
+    Args:
+        arguments: Instead of those that the process was given. Then the process is another program's, and stays as
+            free as it is.
+    """
+    if arguments is None:
+        is_demanded = take_demand(sys.argv)
+        if sys.getfilesystemencoding() != "utf-8":
+            again = [sys.executable, "-X", "utf8", *sys.orig_argv[1:]]  # for itself, also with -I
+            os.execve(sys.executable, again, {**os.environ, "PYTHONUTF8": "1"})  # noqa: S606 - and what it starts
+        _prepare(sys.argv[1] if len(sys.argv) > 1 else "", is_demanded)
+    from pcevolve.app.cli.commands import app, carry_out
+
+    carry_out(app, arguments)
+
+
+def _prepare(command: str, is_demanded: bool) -> None:
+    """Start the processes that a command needs, and leave it no network of its own where it needs none."""
+    options = {each.partition("=")[0] for each in sys.argv}
+    doors = _find_values("--keeper") if command == "run" else []
+    try:
+        if (command == "keeper" or doors) and not {"--help", "-h"} & options:
+            # Whether it is confined by containers shows when both sides meet.
+            launcher.demands.append(is_demanded)
+            launcher.sides.append(
+                launcher.start_clients_side(doors[0]) if doors else launcher.start_keepers_side()
+            )
+        elif is_demanded:
+            require_confinement()
+        if command in APART and not doors and "--help" not in options:
+            launcher.started.append(launcher.start_children())
+            if command == "demo":
+                prepare_server()
+            if "--dashboard" in options:
+                prepare_browser()
+        if command in OFFLINE or launcher.started or launcher.sides:
+            pids = [pid for each in (*launcher.started, *launcher.sides) for pid in each.pids]
+            confine_offline(pids, door=[each for side in launcher.sides for each in side.doors])
+    except (ConfinementError, DoorError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(2)
+
+
+def _find_values(option: str) -> list[str]:
+    """The values of an option, before options are parsed."""
+    places = [place for place, each in enumerate(sys.argv[:-1]) if each == option]
+    given = [sys.argv[place + 1] for place in places]
+    return given + [each.partition("=")[2] for each in sys.argv if each.startswith(f"{option}=")]

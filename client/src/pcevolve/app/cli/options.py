@@ -1,0 +1,143 @@
+"""From declared options to a command's parameters: names, help and defaults are read, never said again."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+
+import click
+
+from pcevolve.app.cli.parameters import OPTIONS, Flag, PositionalArgument
+from pcevolve.errors import UsageError
+from pcevolve.public.config.sources import complete
+from pcevolve.public.config.sources import gather as gather_sources
+from pcevolve.public.config.table import require_sound, run_options
+from pcevolve.public.options import Option
+from pcevolve.public.processes import confinement
+
+Command = TypeVar("Command", bound=Callable[..., None])
+Verbose = Annotated[
+    bool,
+    Flag(
+        (
+            "--verbose",
+            "-v",
+        ),
+        help="Tell every fact of the run, not only what has to be read.",
+    ),
+]
+Json = Annotated[bool, Flag(("--json",), help="Print JSON to stdout instead of a table.")]
+LedgerFile = Annotated[Path | None, Flag(help="Privacy ledger; the default one if not given.")]
+RunPath = Annotated[Path, PositionalArgument(metavar="RUN", help="Folder of a run.")]
+
+
+ConfigFile = Annotated[
+    Path | None,
+    Flag(("--config",), help="TOML file of options, as pcevolve init writes it; --set and flags win."),
+]
+
+
+def leave_files(reads: Iterable[Path | str | None], writes: Iterable[Path] = ()) -> None:
+    """Let a command's own process reach no other files; one that is not there is what the command will tell of."""
+    read, written = (
+        [str(path) for path in paths if path is not None and Path(path).exists()] for paths in (reads, writes)
+    )
+    try:
+        confinement.leave_files(read, written)
+    except confinement.ConfinementError as error:
+        raise UsageError(str(error)) from None
+
+
+def require_run(folder: Path) -> None:
+    """Refuse a folder that is no run's, or another version's, before anything slow is imported (``UsageError``)."""
+    from pcevolve.public.run.folder import RunFolder
+
+    RunFolder(folder).require_transcript()
+
+
+def _complete(incomplete: str) -> list[str]:
+    """Return what a shell offers behind ``--set``."""
+    return complete(run_options(), incomplete)
+
+
+Said = Annotated[
+    list[str] | None,
+    Flag(
+        ("--set",),
+        metavar="SECTION.KEY=VALUE",
+        help="Any other option, such as privacy.delta=1e-6; once for each. docs/options.md lists them.",
+        complete=_complete,
+    ),
+]
+
+
+def takes(options: Iterable[Option]) -> Callable[[Command], Command]:
+    """Give a command a flag for each of some options, besides its own parameters.
+
+    The command receives them as keywords, as text: the model checks them, wherever they come from. An option that
+    nobody gave is None.
+    """
+
+    def extend(command: Command) -> Command:
+        declared = inspect.signature(command, eval_str=True)
+        own = [each for each in declared.parameters.values() if each.kind is not each.VAR_KEYWORD]
+        keywords = [_parameter(option) for option in options]
+        positional = [each for each in own if each.kind is not each.KEYWORD_ONLY]
+        rest = [each for each in own if each.kind is each.KEYWORD_ONLY]
+        signature = declared.replace(parameters=[*positional, *keywords, *rest])
+        command.__signature__ = signature  # type: ignore[attr-defined]  # what a command's parameters are read from
+        return command
+
+    return extend
+
+
+def gather(
+    context: click.Context, flags: dict[str, object], said: list[str] | None, file: Path | None = None
+) -> Mapping[str, Any]:
+    """The options of a run by name, from flags, ``--set``, the environment and a file; messages name them so.
+
+    Raises:
+        UsageError: There is no such option, or its declaration rules its value out.
+    """
+    values = context.with_resource(gather_sources(run_options(), drop_unset(flags), said or (), file).named())
+    require_sound(values)
+    return values
+
+
+def drop_unset(values: dict[str, object]) -> dict[str, object]:
+    """The options that somebody gave, on the command line or in a configuration file; of lists, those with anything."""
+    return {name: value for name, value in values.items() if value is not None and value not in ([], ())}
+
+
+def describe(option: Option) -> str:
+    """An option's help with its default and bounds."""
+    facts = ["required"] if option.required else []
+    facts += [f"default: {option.default}"] if option.default else []
+    facts += [option.bounds] if option.bounds else []
+    facts += [f"env: {option.setting.variable}"] if option.setting.variable else []
+    return f"{option.help} [{'; '.join(facts)}]" if facts else option.help
+
+
+def _parameter(option: Option) -> inspect.Parameter:
+    kind: Any = bool if option.is_switch else list[str] if option.is_repeated else str
+    choices = option.choices
+    declaration = Flag(
+        (option.flag,),
+        help=describe(option),
+        metavar=option.kind.upper()
+        if option.kind in {"int", "number", "path", "text"}
+        else option.kind or None,
+        heading=option.section.capitalize() or OPTIONS,
+        complete=(lambda incomplete: [each for each in choices if each.startswith(incomplete)])
+        if choices
+        else None,
+        tells=False,
+    )
+    return inspect.Parameter(
+        option.name,
+        inspect.Parameter.KEYWORD_ONLY,
+        default=None,  # what is required is asked for by the model, which knows whether a file has given it
+        annotation=Annotated[kind | None, declaration],
+    )

@@ -1,0 +1,155 @@
+"""Every option, written out: for readers, as the table of the command line, and as keywords for editors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import groupby
+from pathlib import Path
+
+from pcevolve.app.cli.claim import AuditedClaim
+from pcevolve.app.session.first.pricing import PlannedRun
+from pcevolve.public.config.config import RunConfig
+from pcevolve.public.config.runner import PublicConfig
+from pcevolve.public.config.table import FILE, write_table
+from pcevolve.public.declared import list_options
+from pcevolve.public.options import Option
+
+INTRODUCTION = """# Options of `pcevolve run`
+
+This page is generated from the options' declarations: `make docs-options` writes it.
+
+An option is given in a configuration file (`pcevolve init` writes one), in the environment, by `--set`, or by a flag
+if it has one. The later of these wins:
+
+```toml
+# pcevolve run --config pcevolve.toml
+[privacy]
+epsilon = "4"
+delta = 1e-6
+```
+
+```
+PCEVOLVE_PRIVACY__DELTA=1e-6
+pcevolve run --epsilon 4 --set privacy.delta=1e-6
+```
+
+In Python an option is a keyword, its last word: `pcevolve.evolve(epsilon=4, delta=1e-6)`. Others are `method`,
+`encoder`, `encoder_weights` and `out`. Several values have commas between: `--set method.strengths=0.8,0.6`.
+
+A method's own options are refused with another method. *Public* options are part of the public plan: the provider,
+auditors and readers of the result may see them. *Resume* options may change when a run is continued.
+"""
+
+
+def write_reference() -> str:
+    """The whole page."""
+    return "\n".join([INTRODUCTION, *_sections()])
+
+
+def _sections() -> Iterator[str]:
+    for section, options in groupby(list_options(RunConfig), key=lambda option: option.section):
+        yield f"## {section}\n"
+        yield "| option | value | default | what it does | marks |"
+        yield "|---|---|---|---|---|"
+        yield from (_row(option) for option in options)
+        yield ""
+
+
+def _row(option: Option) -> str:
+    flag = f" `{option.flag}`" if option.has_flag else ""
+    return _cells(
+        f"`{option.path}`{flag}",
+        _value(option),
+        "**required**" if option.required else f"`{option.default}`" if option.default else "",
+        (f"Of {', '.join(option.methods)}. " if option.methods else "")
+        + option.help
+        + (f" Environment: `{option.setting.variable}`." if option.setting.variable else ""),
+        ", ".join(["public"] * option.setting.public + ["resume"] * option.setting.resumable),
+    )
+
+
+def _value(option: Option) -> str:
+    """Return what the option takes: a kind, or the choices; and its bounds."""
+    kind = " or ".join(f"`{choice}`" for choice in option.choices) if option.choices else option.kind
+    return ", ".join(part for part in (kind or "switch", option.bounds and f"`{option.bounds}`") if part)
+
+
+def _cells(*texts: str) -> str:
+    return "| " + " | ".join(text.replace("|", "\\|") for text in texts) + " |"
+
+
+HEAD = '''"""Keywords of ``pcevolve.evolve`` and ``pcevolve.plan``, an option each; generated from their declarations.
+
+``make docs-options`` writes this file.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from typing import Literal, TypeAlias, TypedDict
+
+AnyPath: TypeAlias = str | os.PathLike[str]
+Exact: TypeAlias = float | str | Fraction
+
+
+class RunOptions(TypedDict, total=False):
+    """All options of a run but those that ``evolve`` names itself; docs/options.md says what each is for."""
+'''
+OF_A_PLAN = '''
+
+class PlanOptions(TypedDict, total=False):
+    """All options of ``plan`` but the method, as ``pcevolve budget plan --help`` tells them."""
+'''
+NAMED = frozenset({"private", "domain", "epsilon", "out", "api", "dialect", "model", "api_key_file"})
+"""Said by ``evolve`` or its ``Provider``."""
+TYPES = {"int": "int", "number": "float", "path": "AnyPath", "text": "str"}
+PATHS = frozenset({"test", "prompts", "encoder_weights"})
+"""Texts that are paths, or names of public data."""
+EXACT = frozenset({"lifetime_epsilon", "epsilon", "noise_multiplier"})
+
+
+def write_keywords() -> str:
+    """The whole module."""
+    run = [option for option in list_options(RunConfig) if option.name not in NAMED]
+    planned = [option for option in list_options(PlannedRun) if option.name != "method"]
+    return "\n".join([HEAD, *map(_keyword, run), OF_A_PLAN, *map(_keyword, planned), ""])
+
+
+def _keyword(option: Option) -> str:
+    none = " | None" if not (option.default or option.is_switch or option.is_repeated) else ""
+    return f"    {option.name}: {_type(option)}{none}"
+
+
+def _type(option: Option) -> str:
+    if option.is_switch:
+        return "bool"
+    if option.name in EXACT:
+        return "Exact"
+    if option.name in PATHS:
+        return "AnyPath"
+    words = ", ".join(f'"{each}"' for each in option.choices)
+    if option.name == "words":
+        return "Mapping[str, str] | AnyPath"
+    one = f"Literal[{words}]" if words else TYPES[option.kind]
+    return f"Sequence[{one}]" if option.is_repeated else one
+
+
+KEYWORDS = Path(__file__).parents[1] / "interface" / "options.py"
+
+
+def make_table() -> str:
+    """The text of ``config/options.json``."""
+    public = {each.path for each in list_options(PublicConfig)}
+    run = [replace(each, private=each.path not in public) for each in list_options(RunConfig)]
+    return write_table(
+        {"run": run, "budget plan": list_options(PlannedRun), "audit-dp": list_options(AuditedClaim)}
+    )
+
+
+if __name__ == "__main__":
+    FILE.write_text(make_table(), "utf-8")
+    KEYWORDS.write_text(write_keywords(), "utf-8")
+    Path("docs/options.md").write_text(write_reference(), "utf-8")

@@ -1,0 +1,222 @@
+"""``pcevolve run``, ``preview`` and ``demo``: options in, a summary or a page out."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import click
+
+from pcevolve.app.cli.options import ConfigFile, Json, Said, Verbose, gather, takes
+from pcevolve.app.cli.parameters import Flag
+from pcevolve.errors import UsageError
+from pcevolve.public.config.table import require_given, run_options
+from pcevolve.public.processes.launcher import (
+    ClientsSide,
+    KeepersSide,
+    demands,
+    sides,
+    start_clients_side,
+    start_keepers_side,
+    take_children,
+)
+
+MOST_USED = [each for each in run_options() if each.has_flag]
+
+StartingFrom = Annotated[
+    Path | None,
+    Flag(
+        ("--from",),
+        metavar="RUN",
+        help="Vary what the finished run in this folder released, --candidates images of each class: no private data "
+        "are read and no privacy budget is spent.",
+    ),
+]
+
+
+def _require_options(given: Mapping[str, Any]) -> None:
+    """Refuse a new run whose options are wrong before more is imported than they need (``UsageError``)."""
+    require_given(given)
+    from pcevolve.public.config.config import RunConfig
+
+    RunConfig.of(given)
+
+
+@takes(MOST_USED)
+def run(
+    context: click.Context,
+    *,
+    resume: Annotated[
+        Path | None,
+        Flag(
+            ("--resume",),
+            metavar="RUN",
+            help="Continue the run in this folder where it was cut off, with the options that it began with; nothing "
+            "else is needed. Where no run has begun there yet, begin one.",
+        ),
+    ] = None,
+    start: StartingFrom = None,
+    keeper: Annotated[
+        Path | None,
+        Flag(
+            ("--keeper",),
+            metavar="SOCKET",
+            help="Be the client of the pcevolve keeper that waits at this socket file, in a container without private "
+            "files; the keeper has all options.",
+        ),
+    ] = None,
+    config: ConfigFile = None,
+    said: Said = None,
+    dashboard: Annotated[
+        bool,
+        Flag(
+            ("--dashboard",),
+            help="Say where RUN/live.html lies, which shows the run while it goes on, and open it in the browser.",
+        ),
+    ] = False,
+    verbose: Verbose = False,
+    as_json: Json = False,
+    **options: object,
+) -> None:
+    """Evolve a synthetic dataset under differential privacy and print what it cost."""
+    if keeper is not None:
+        if dashboard or any(
+            each not in (None, [], ()) for each in (resume, start, config, said, *options.values())
+        ):
+            raise UsageError(
+                "--keeper SOCKET goes with --verbose and --json alone: the keeper has all other options"
+            )
+        _run_at_door(keeper, verbose, as_json)
+        return
+    wanted = gather(context, {**options, "from_run": start}, said, config)
+    if resume is None and start is None:
+        _require_options(wanted)
+    from pcevolve.app.session.preflight import check_run, continue_options, read_options
+
+    settings = read_options(wanted) if resume is None else continue_options(resume, wanted)
+    request = check_run(settings, resume is not None)
+    # An HTTP client, SciPy, and for the scores torch take seconds to import: nothing above needs them.
+    from pcevolve.app.session.whole import carry_out
+    from pcevolve.public.run.progress import Audience
+
+    show(carry_out(request, Audience(verbose=verbose), take_children(), dashboard), as_json, verbose)
+
+
+def _run_at_door(socket: Path, verbose: bool, as_json: bool) -> None:
+    from pcevolve.app.session.containers import run_at_door
+    from pcevolve.public.run.progress import Audience
+
+    side = sides.pop() if sides else start_clients_side(str(socket))
+    assert isinstance(side, ClientsSide)
+    show(run_at_door(side, Audience(verbose=verbose), is_demanded=any(demands)), as_json, verbose)
+
+
+@takes(MOST_USED)
+def keeper(
+    context: click.Context,
+    *,
+    socket: Annotated[
+        Path,
+        Flag(
+            ("--socket",),
+            metavar="FILE",
+            help="Socket file to make, at which one pcevolve run --keeper FILE comes in.",
+        ),
+    ],
+    resume: Annotated[
+        Path | None,
+        Flag(
+            ("--resume",),
+            metavar="RUN",
+            help="Continue the run in this folder where it was cut off. Where none has begun there yet, begin one.",
+        ),
+    ] = None,
+    config: ConfigFile = None,
+    said: Said = None,
+    verbose: Verbose = False,
+    **options: object,
+) -> None:
+    """Keep the private data of one run, without network, for a client in another container.
+
+    It takes the options of ``run``, and says on its own screen what the run will cost.
+    """
+    wanted = gather(context, options, said, config)
+    if resume is None:
+        _require_options(wanted)
+    from pcevolve.app.session.preflight import check_run, continue_options, read_options
+
+    settings = read_options(wanted) if resume is None else continue_options(resume, wanted)
+    request = check_run(settings, resume is not None)
+    if settings.data.from_run is not None:
+        raise UsageError(
+            "a run that starts from a release has no private data to keep: pcevolve run --from RUN"
+        )
+    from pcevolve.app.session.containers import keep_at_door
+    from pcevolve.public.run.progress import Audience
+
+    side = sides.pop() if sides else start_keepers_side()
+    assert isinstance(side, KeepersSide)
+    keep_at_door(request, side, socket, Audience(verbose=verbose), is_demanded=any(demands))
+
+
+@takes(MOST_USED)
+def preview(
+    context: click.Context,
+    *,
+    start: StartingFrom = None,
+    config: ConfigFile = None,
+    said: Said = None,
+    verbose: Verbose = False,
+    **options: object,
+) -> None:
+    """Show what the provider draws for your classes, before anything is spent; run --resume goes on from there.
+
+    It takes the options of ``run`` and begins that run: the first images of each class are asked for and put on a page.
+    """
+    wanted = gather(context, {**options, "from_run": start}, said, config)
+    if start is None:
+        _require_options(wanted)
+    from pcevolve.app.session.preflight import check_run, read_options
+
+    request = check_run(read_options(wanted), resume=True)
+    from pcevolve.app.session.whole import look
+    from pcevolve.public.run.progress import Audience
+
+    click.echo(look(request, Audience(verbose=verbose), take_children()))
+    click.echo(f"if that looks like your domain: {request.folder.resume_command}", err=True)
+
+
+def demo(
+    out: Annotated[
+        Path | None, Flag(help="Folder of the run; runs/demo, or runs/demo-text, if not given.")
+    ] = None,
+    text: Annotated[
+        bool, Flag(("--text",), help="With texts and the bundled language model, not with images.")
+    ] = False,
+    verbose: Verbose = False,
+    as_json: Json = False,
+) -> None:
+    """Run the main job end to end on this machine: API server as its own process, client against it over HTTP."""
+    from pcevolve.public.encoders import require_torch
+
+    require_torch("demo, which trains networks to measure its dataset,")
+    from pcevolve.app.session.first.demo import demonstrate
+
+    folder = out or Path("runs/demo-text" if text else "runs/demo")
+    show(demonstrate(folder, take_children(), "text" if text else "image", verbose), as_json, verbose)
+
+
+def show(summary: dict[str, Any], as_json: bool, verbose: bool = False) -> None:
+    """Print a summary: few lines, or every figure."""
+    if as_json:
+        click.echo(json.dumps(summary, indent=1))
+        return
+    from rich.console import Console
+
+    from pcevolve.public.screen import lay_out
+    from pcevolve.wire.console import detail_result, summarise
+
+    details = detail_result(summary) if verbose else ()
+    Console(highlight=False).print(lay_out([*details, *summarise(summary)]))

@@ -1,0 +1,75 @@
+"""``pcevolve status``: how far each run of a ledger is, and how an unfinished one goes on."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from pcevolve.app.cli.budget import NO_RUN, format_time, open_ledger
+from pcevolve.app.cli.options import Json, LedgerFile
+from pcevolve.errors import ClientError
+from pcevolve.public.screen import lay_out
+
+if TYPE_CHECKING:
+    from pcevolve.keeper.ledger.ledger import Ledger, RunRow
+
+
+def status(ledger: LedgerFile = None, as_json: Json = False) -> None:
+    """List the runs that the ledger knows: how far each is, what it has spent, and how an unfinished one goes on."""
+    with open_ledger(ledger) as known:
+        rows = [_describe(each, known) for each in known.runs()]
+    if as_json:
+        click.echo(json.dumps(rows, indent=1))
+        return
+    if not rows:
+        click.echo(NO_RUN)
+        return
+    lines = []
+    for row in rows:
+        fault = f"; {row['fault']}" if "fault" in row else ""
+        told = f"{row['folder'] or 'unknown'}: {row['domain']}, {row['spent']}, {row['began'][:10]}{fault}"
+        lines.append((row["state"], told))
+    from rich.console import Console
+
+    Console(highlight=False).print(lay_out(lines))
+    for row in rows:
+        if "goes_on" in row:
+            click.echo(f"to go on: {row['goes_on']}")
+
+
+def _describe(row: RunRow, ledger: Ledger) -> dict[str, Any]:
+    from pcevolve.keeper.continuity import find_fault
+    from pcevolve.public.publish.loss import PrivacyLoss  # with what only a ledger's reader needs
+    from pcevolve.public.run.folder import RunFolder
+
+    folder, state = RunFolder(Path(row.folder)), "gone"
+    more: dict[str, str] = {}
+    try:
+        if row.folder and folder.log.exists():
+            at_work = (
+                folder.is_held()
+            )  # asked first: while a run goes on, ledger and record are read at two times
+            run = folder.read()
+            # Another run may lie in the folder by now.
+            if run.plan is not None and run.opened.run_id == row.run_id:
+                published = run.finished and folder.manifest.is_file()
+                if not at_work and (fault := find_fault(run, ledger)) is not None:
+                    state, more = "inconsistent", {"fault": fault}
+                elif published:
+                    state = "finished"
+                else:
+                    state, more = "unfinished", {"goes_on": folder.resume_command}
+    # Damaged, or another version's; other runs are listed all the same.
+    except (ClientError, OSError) as error:
+        state, more = "unreadable", {"fault": str(error)}
+    return {
+        "began": format_time(row.began),
+        "state": state,
+        "folder": row.folder,
+        "domain": row.domain,
+        "spent": PrivacyLoss(row.epsilon, row.epsilon_drawn, row.unit).say(),
+        **more,
+    }

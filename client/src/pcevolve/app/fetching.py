@@ -1,0 +1,92 @@
+"""``pcevolve fetch-encoder``: published weights come into the cache of their library.
+
+A run fetches nothing, for a run talks to the configured API and to nobody else; this process reads no private data.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+from collections.abc import Iterator
+
+from pcevolve.errors import ModelError, UsageError
+from pcevolve.public.encoders import (
+    SHIPPED,
+    TRANSFORMER,
+    VISION,
+    WORDS,
+    embeds_texts,
+    require_encoder,
+    require_torch,
+)
+
+_TIMEOUT_S = 10.0  # per socket operation
+
+
+def fetch_encoder(name: str) -> None:
+    """Download an encoder's published weights.
+
+    Raises:
+        UsageError: No such encoder, or one that needs no download.
+        ModelError: The origin cannot be reached, or the download failed.
+    """
+    require_encoder(name)
+    if name in SHIPPED or name == WORDS:
+        raise UsageError(f"encoder {name} comes with the client: there is nothing to fetch")
+    if embeds_texts(name):
+        raise UsageError(
+            f"encoder {name} is fetched by its library: hf download {name.removeprefix(TRANSFORMER)}"
+        )
+    require_torch(f"encoder {name}")
+    if name in VISION:
+        from pcevolve.public.encoders.loading import find_vision_weights
+
+        weights = find_vision_weights(name)
+        with _reaching(name, str(weights), str(weights.url)):
+            weights.get_state_dict(progress=True, check_hash=True, weights_only=True)
+    else:
+        _fetch_clip(name)
+
+
+def _fetch_clip(name: str) -> None:
+    import open_clip
+    from huggingface_hub import constants
+
+    from pcevolve.public.encoders.loading import find_clip_weights, parse_clip_name
+
+    model_id, tag = parse_clip_name(name)
+    config = find_clip_weights(model_id, tag)
+    with _reaching(name, f"{model_id} {tag}", f"{constants.ENDPOINT}/{str(config['hf_hub']).rstrip('/')}"):
+        open_clip.download_pretrained(config)
+
+
+@contextlib.contextmanager
+def _reaching(name: str, weights: str, url: str) -> Iterator[None]:
+    """Let a library download inside this block, bounded in time and with its failure in one line.
+
+    The origin is asked once beforehand: the libraries themselves retry for minutes when offline.
+    """
+    before = socket.getdefaulttimeout()
+    socket.setdefaulttimeout(_TIMEOUT_S)
+    try:
+        _ask(url)
+        yield
+    except (OSError, RuntimeError) as error:
+        raise ModelError(
+            f"encoder {name}: {url} gave {type(error).__name__}, so weights {weights} were not fetched: "
+            "download them where there is a network and pass --set encoder.weights=PATH, or use bundled"
+        ) from error
+    finally:
+        socket.setdefaulttimeout(before)
+
+
+def _ask(url: str) -> None:
+    """Raise OSError unless the origin answers; any HTTP status is an answer."""
+    if not url.startswith("https://"):
+        raise OSError("not https")
+    from urllib.error import HTTPError  # which every run would load that asks for an encoder's name
+    from urllib.request import Request, urlopen
+
+    # A refusal such as 403 to HEAD is the library's to handle.
+    with contextlib.suppress(HTTPError), urlopen(Request(url, method="HEAD")):  # noqa: S310
+        return

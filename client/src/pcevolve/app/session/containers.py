@@ -1,0 +1,110 @@
+"""A run of two commands, each in a container of its own: a keeper without network, and a client without private files.
+
+They share a socket file and the folder of runs, in which the keeper only reads. The messages are those between the
+processes of one command. The keeper has all options, and hands the client the public ones.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Final
+
+from pcevolve.app.session.apart import (
+    attend,
+    claim,
+    describe,
+    give_room,
+    link_owners,
+    list_files,
+    may_be_measured,
+    order_judge,
+    order_runner,
+)
+from pcevolve.errors import ClientError, ProtocolError, make_told
+from pcevolve.public.dialects import find_abilities
+from pcevolve.public.door import GONE
+from pcevolve.public.encoders import has_torch
+from pcevolve.public.processes.confinement import find_enforcement
+from pcevolve.public.processes.doorway import is_contained
+from pcevolve.public.processes.launcher import ClientsSide, KeepersSide
+from pcevolve.public.processes.pipe import GoneError
+from pcevolve.public.run.checked import CheckedRun
+from pcevolve.public.run.folder import RunFolder
+from pcevolve.public.run.meeting import Claim, Welcome, agree, receive, require_agreed, wait_for_word
+from pcevolve.public.run.progress import Audience
+from pcevolve.wire.egress.address import require_key
+
+KEEPER: Final = "pcevolve.keeper.keeping:keep_at_door"
+
+
+def keep_at_door(
+    run: CheckedRun, side: KeepersSide, socket: Path, audience: Audience, *, is_demanded: bool = False
+) -> None:
+    """Keep one run's private data for the client that comes to a socket file; then measure, if there are test data.
+
+    Raises:
+        ClientError: Why it ended; of what was refused, the kind.
+    """
+    for folder in (run.settings.privacy.ledger.absolute().parent, socket.absolute().parent):
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    run.folder.root.absolute().parent.mkdir(parents=True, exist_ok=True)
+    is_over = False
+    with give_room() as room:
+        try:
+            orders = {**describe(run, audience, room), "door": str(socket), "is_demanded": is_demanded}
+            side.keeper.order(KEEPER, *list_files(run, room), **orders)
+            audience.console.print(f"waiting for a client at {socket}")
+            figures = attend(side.keeper, None, run.folder, audience, lambda: link_owners(run))
+            if figures and may_be_measured(run.settings) and has_torch():
+                order_judge(run, side.judge, audience, room, figures)
+                attend(side.judge, None, run.folder, audience, lambda: None)
+            is_over = True
+        except GoneError:
+            raise ProtocolError("a process of the run could not begin") from None
+        finally:
+            # It tells the client that all is over, and waits for its end: whoever ends first ends the containers.
+            for each in (side.keeper, side.judge):
+                each.end(kill=not is_over)
+
+
+def run_at_door(side: ClientsSide, audience: Audience, *, is_demanded: bool = False) -> dict[str, Any]:
+    """Be the client of a keeper that is another command; the finished run's summary.
+
+    Raises:
+        ClientError: Why it ended; what was paid for is on record, and both commands go on from there.
+    """
+    is_over = False
+    try:
+        welcome = receive(side.door, "welcome", Welcome)
+        settings = welcome.settings
+        folder, key = RunFolder(settings.output.folder), settings.key()
+        require_key(key, find_abilities(settings.provider.dialect).scheme)
+        shared = [str(folder.root.absolute().parent), side.folder]
+        claimed = Claim(is_contained=is_contained(shared), landlock=_find_landlock())
+        require_agreed(agree(welcome, claimed), is_demanded)
+        with claim(folder, welcome.resume):
+            side.door.send("claim", claimed.model_dump_json())
+            order_runner(side.runner, settings, key, audience)
+            side.runner.pass_on_words()
+            found = attend(side.runner, side.runner, folder, audience, lambda: None)
+            folder.forget_times()
+        side.runner.end()
+        # The keeper may have something to measure, and speaks when that is done.
+        wait_for_word(side.door)
+        is_over = True
+        return found
+    except GoneError:
+        raise ProtocolError(GONE) from None
+    except ClientError as error:
+        if error.is_told:  # on the keeper's side, whose words are for the owner alone
+            raise make_told(
+                type(error).__name__, "the keeper refuses to go on, and says why", is_told=False
+            ) from None
+        raise
+    finally:
+        side.runner.end(kill=not is_over)
+
+
+def _find_landlock() -> int:
+    found = find_enforcement()
+    return found.landlock if found.is_whole else 0

@@ -1,0 +1,414 @@
+"""The demonstration: server, run, control and figures on this machine alone, of a size that it can make in time.
+
+A short run of prompts alone says how fast the bundled model draws here. Everything else that a demonstration does takes
+its time whatever the model gains by what a processor has for networks; on a slow machine it is slow as well.
+
+The private data are pictures of four kinds of blood cells, or for texts meanings of nouns of three kinds, under labels
+that the provider does not understand, so its prompts alone do badly, as in medicine and industry. They are public data,
+which is why this run's figures about them may be shown.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from math import isfinite
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from rich.console import Console
+
+from pcevolve.app.session.apart import Staff, staff
+from pcevolve.app.session.first.local_server import serve_locally
+from pcevolve.app.session.preflight import check_run
+from pcevolve.errors import StoppedError, UsageError
+from pcevolve.keeper.components import Components
+from pcevolve.keeper.finished.judging import (
+    Answers,
+    ask_judges,
+    keep_accuracy,
+    label_sets,
+    label_shots,
+    weigh,
+)
+from pcevolve.keeper.finished.outcome import Outcome
+from pcevolve.keeper.finished.recalling import recall
+from pcevolve.keeper.ledger.ledger import Ledger
+from pcevolve.keeper.private.dataset import PrivateDataset
+from pcevolve.public.config.config import RunConfig
+from pcevolve.public.encoders import WORDS
+from pcevolve.public.evolution import Evolved
+from pcevolve.public.figures import USUAL_DELTA
+from pcevolve.public.modality import Kind
+from pcevolve.public.pages.report.charts import AccuracyPoint
+from pcevolve.public.pages.report.page import CONTROL, SHOTS, write_report
+from pcevolve.public.plan import PublicPlan
+from pcevolve.public.privacy import Budget
+from pcevolve.public.processes.launcher import Children
+from pcevolve.public.run.checked import CheckedRun
+from pcevolve.public.run.folder import RunFolder
+from pcevolve.public.run.owner import OwnerFolder
+from pcevolve.public.run.progress import Audience, Progress, error_console, show_work, spell_estimate
+from pcevolve.public.screen import ProgressCallback, lay_out
+from pcevolve.public.selectors import list_paid_events
+from pcevolve.public.sources import CELLS
+from pcevolve.public.transcript import RunReader
+from pcevolve.wire.console import describe_plan
+
+SECONDS = 60.0
+"""That the demonstration should take after installation, on two quiet cores."""
+CANDIDATES = (40, 30, 20)
+"""Per class; fewer tell little."""
+IMAGES = 28
+"""That the run and its control ask for, per candidate."""
+OVERHEAD_SECONDS = 38.0
+"""All else, on two cores: starting the server, reading libraries, embedding; training what measures is nearly half."""
+OVERHEAD_IMAGES = 750
+"""Images in whose time a slow machine does all else, which it does more slowly, too."""
+
+
+@dataclass(frozen=True)
+class Demonstration:
+    """The demonstration of a kind: public data under labels that the provider does not understand.
+
+    Attributes:
+        options: Of all its runs, beside how many candidates they have where that depends on the machine.
+        probe: What is other in the run that finds how many candidates this machine makes in the time; None where any
+            machine is fast enough.
+        secrets: What is declared secret in one more run, words of the private texts; empty for no such run.
+    """
+
+    model: str
+    method: str
+    options: Mapping[str, Any]
+    probe: Mapping[str, Any] | None = None
+    secrets: tuple[str, ...] = ()
+    secret_options: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def classes(self) -> int:
+        """The number of classes, of private data that are named class by class."""
+        return len(str(self.options["private"]).split(","))
+
+
+OF_IMAGES: Final = Demonstration(
+    model="bundled",
+    method="auto",
+    options={
+        "private": "cells:" + ",".join(f"{kind}=type {place}" for place, kind in enumerate(CELLS, 1)),
+        "domain": "blood smear",
+        "epsilon": "10",
+        "shots": 10,
+        "iterations": 1,  # to show the whole way, back to the provider and from it; selection alone does as well
+        "steps": 4,
+        "guidance": 1.0,
+        "batch": 30,
+        "seed": 2026,
+        "encoder": "bundled",  # the same on every machine, whatever was fetched there
+        "first_contact": 120.0,
+    },
+    probe={"method": "t2i", "iterations": None, "candidates": 15},
+)
+OF_TEXTS: Final = Demonstration(
+    model="text:bundled",
+    method="pe",  # what did best in docs/results/texts.md
+    options={
+        "private": "terms:disease=type A,drug=type B,body part=type C",
+        "dialect": "chat",
+        "model": "bundled-text",
+        "domain": "definition",
+        "epsilon": "10",
+        "shots": 10,
+        "candidates": 40,
+        "initial": 160,
+        "iterations": 5,
+        "tokens": 40,
+        "seed": 2026,
+        "encoder": WORDS,
+        "first_contact": 120.0,
+    },
+    secrets=("lung", "wing", "wood"),
+    secret_options={
+        "method": "secpe",
+        "secret_size": 30,
+        "iterations": 2,
+    },
+)
+OF_CONTROL: Final = {"method": "random", "min_usable": 0.01}
+"""A control pays for nothing, so it is shown as poor as luck makes it: two texts of a class that differ are enough.
+
+Drawn at random round after round, texts become the same: three of eight controls had fewer than a quarter left.
+"""
+ROUND = "round"
+"""What a summary calls the populations between the first and the dataset, with a number."""
+JUDGE = "pcevolve.app.session.first.measuring:judge"
+DEMONSTRATIONS: Final[Mapping[Kind, Demonstration]] = {"image": OF_IMAGES, "text": OF_TEXTS}
+
+
+def measure_seconds(at_work: Staff, probe: CheckedRun, counted: ProgressCallback) -> float:
+    """Measure how long the provider takes for an image, by a run of which nothing else is wanted.
+
+    Its first images, which wait for what a model does once, are those that are shown before: they do not count.
+
+    Returns:
+        Infinity where all of it was on record, and this machine's pace is not known.
+
+    Raises:
+        ClientError: Why it ended.
+    """
+    found: list[Progress] = []
+
+    def tell(progress: Progress) -> None:
+        found.append(progress)
+        counted(progress.images, progress.total)
+
+    at_work.carry_out(probe, Audience(Console(quiet=True), tell))
+    return found[-1].seconds_per_image or math.inf
+
+
+def estimate_seconds(per_image: float, candidates: int) -> float:
+    """Estimate how long the demonstration takes with so many candidates per class, from the start of its server on."""
+    return per_image * IMAGES * candidates + max(OVERHEAD_SECONDS, OVERHEAD_IMAGES * per_image)
+
+
+def choose_candidates(per_image: float) -> int:
+    """The most candidates per class for which the time is enough; the fewest that make sense, if it never is."""
+    enough = [each for each in CANDIDATES if estimate_seconds(per_image, each) <= SECONDS]
+    return max(enough, default=min(CANDIDATES))
+
+
+def demonstrate(out: Path, children: Children, kind: Kind = "image", verbose: bool = False) -> dict[str, Any]:
+    """Run a method and its control against a local server and compare what they are worth.
+
+    A demonstration that was cut off is continued.
+
+    Args:
+        children: Processes that do the work, and end with it.
+
+    Raises:
+        ClientError: Why it ended.
+    """
+    started = time.monotonic()
+    console = error_console()
+    done = _read_summary(out)
+    if done is not None and done.get("modality", "image") != kind:
+        raise UsageError(
+            f"{out} holds a demonstration of {done.get('modality', 'image')}s: give another --out"
+        )
+    if done is not None:
+        again = f"{out} holds a finished demonstration; remove it and {_private(out)} to run it anew"
+        console.print(lay_out([("again", again)]))
+        return done
+    try:
+        with _make_room(out, DEMONSTRATIONS[kind]) as places, staff(children, *places) as at_work:
+            return _demonstrate(out, kind, Stage(console, verbose, at_work), started)
+    except (KeyboardInterrupt, StoppedError) as stopped:
+        said = stopped.lines[0] if isinstance(stopped, StoppedError) else "stopped"
+        raise StoppedError(said, "to go on: the same command again") from None
+
+
+@dataclass(frozen=True)
+class Stage:
+    """The screen of a demonstration: a line for what is done, and one bar while it is done."""
+
+    console: Console
+    verbose: bool
+    at_work: Staff
+
+    def say(self, title: str, text: str) -> None:
+        """Print a line, or a few."""
+        self.console.print(lay_out([(title, text)]))
+
+    def run(self, run: CheckedRun, title: str) -> dict[str, Any]:
+        """Carry out a run behind one bar, and return its summary; its warnings are there and in its report."""
+        if self.verbose:
+            self.console.print(f"\n{title}")
+            return self.at_work.carry_out(run, Audience(self.console, verbose=True))
+        with show_work(self.console, title) as counted:
+            quiet = Audience(Console(quiet=True), lambda each: counted(each.images, each.total))
+            return self.at_work.carry_out(run, quiet)
+
+
+def _demonstrate(out: Path, kind: Kind, stage: Stage, started: float) -> dict[str, Any]:
+    shown = DEMONSTRATIONS[kind]
+    given = f"{shown.options['shots']} private {kind}s each, epsilon {shown.options['epsilon']}"
+    stage.console.print(f"PCEvolve demo: {shown.classes} classes, {given}; its server starts")
+    with serve_locally(_log(out), _port(out), shown.model) as address:
+        options, pace = _affordable(out, address, shown, stage)
+        stage.say("server", f"{shown.model} at {address} ({_log(out)}){pace}")
+        main = _check(out, out, address, **options, method=shown.method)
+        summary = stage.run(main, "1/3 evolve")
+        stage.say("1/3", f"evolved; {main.folder.preview} shows what words alone give")
+        plan = main.folder.read().require_plan()
+        greetings = summary["requests"] - len(plan.calls)
+        stage.console.print(lay_out(describe_plan(plan, list_paid_events(plan), greetings)))
+        blind = _beside(out, "random")
+        stage.run(_check(out, blind, address, **options, **OF_CONTROL), "2/3 control")
+        stage.say("2/3", "made once more, chosen at random")
+        others = {CONTROL: str(blind)}
+        if shown.secrets:
+            others["secpe"] = _with_secrets(out, address, options, shown, stage)
+    asked = {"summary": summary, "others": others, "started": started}
+    found = stage.at_work.measure(JUDGE, main, Audience(stage.console), **asked)
+    stage.say("3/3", "measured on real data kept aside")
+    return found
+
+
+def measure(
+    run: CheckedRun, audience: Audience, summary: dict[str, Any], others: Mapping[str, str], started: float
+) -> dict[str, Any]:
+    """Measure what a demonstration made, and write its page; its summary.
+
+    Args:
+        others: Folders of the runs beside the main one, the control among them.
+        started: When the demonstration began, by this machine's monotonic clock.
+    """
+    main = Outcome(run.folder, Components.of(run), *_recall(run.folder), summary)
+    with show_work(audience.console, "3/3 measure") as counted:
+        answers = _measure(main, RunFolder(Path(others[CONTROL])), counted)
+    readers = {name: RunReader.strict(Path(root)) for name, root in others.items()}
+    points = [*_list_points([each.as_json() for each in answers], main.plan.method.name)]
+    measured, root = weigh(answers, main.plan), run.folder.root
+    page = write_report(RunReader.strict(root), points, _private(root) / "report.html", readers, measured)
+    found = {"wall_seconds": round(time.monotonic() - started, 1), "report": str(page)}
+    return keep_accuracy(replace(main, summary=summary | found), answers)
+
+
+def _recall(folder: RunFolder) -> tuple[PublicPlan, Evolved]:
+    record = folder.read()
+    return record.require_plan(), recall(record)
+
+
+def _with_secrets(
+    out: Path, address: str, options: dict[str, Any], shown: Demonstration, stage: Stage
+) -> str:
+    """Run once more by SecPE, with some words declared secret; the folder of that run."""
+    with closing(Ledger(_find_ledger(out))) as ledger:
+        # The main run has spent on the same texts, and the ledger adds both up.
+        if ledger.cap() is None:
+            ledger.set_cap(Budget(Fraction(40), USUAL_DELTA))
+    made, own = (
+        _beside(out, "secpe"),
+        {**options, **shown.secret_options, "secrets": _beside(out, "secrets.txt")},
+    )
+    stage.run(_check(out, made, address, **own), "secpe")
+    stage.say("secpe", f"once more with secrets declared, which it protects: {', '.join(shown.secrets)}")
+    return str(made)
+
+
+def _measure(main: Outcome, control: RunFolder, counted: ProgressCallback) -> list[Answers]:
+    """Ask each judge what the run, round by round, its control and the shots teach."""
+    held_out = _public_test(main)
+    labels = held_out.labels
+    first, *later = label_sets(main, labels, every=True)
+    rounds = {f"{ROUND} {t}": each for t, each in enumerate(later[:-1], 1)}
+    sets = {"initial": first, **rounds, "final": later[-1]}
+    # Its images alone are looked at, and the components have no part in them.
+    chosen = Outcome(control, main.components, *_recall(control), {})
+    sets["random"] = label_sets(chosen, labels, every=False)[-1]
+    sets["shots"] = label_shots(main.components.data)
+    return ask_judges(main, held_out, sets, counted)
+
+
+def _list_points(rows: Sequence[Mapping[str, Any]], method: str) -> Iterator[AccuracyPoint]:
+    """Yield each judge's accuracies for the page."""
+    for row in rows:
+        judge, rounds = (row["judge"], row["voted"]), [each for each in row if each.startswith(ROUND)]
+        for t, name in enumerate(("initial", *rounds, "final")):
+            yield AccuracyPoint(method, *judge, t, row[name]["mean"], row[name]["sem"])
+        for title, name in ((CONTROL, "random"), (SHOTS, "shots")):
+            yield AccuracyPoint(title, *judge, len(rounds) + 1, row[name]["mean"], row[name]["sem"])
+
+
+def _affordable(out: Path, address: str, shown: Demonstration, stage: Stage) -> tuple[dict[str, Any], str]:
+    """Return the options of all runs, and in words how long they take.
+
+    Candidates per class are as many as the run began with, or as this machine makes in the time, which a few images by
+    prompt alone tell. Nothing is said of a demonstration that any machine makes in the time.
+    """
+    if shown.probe is None:
+        return dict(shown.options), ""
+    if (began := _find_options(out)) is not None:
+        return {**shown.options, "candidates": began.method.candidates}, ""
+    probe = _beside(out, "probe")
+    with show_work(stage.console, "how fast is this machine?") as counted:
+        asked = _check(probe, probe, address, **{**shown.options, **shown.probe})
+        per_image = measure_seconds(stage.at_work, asked, counted)
+    found = choose_candidates(per_image)
+    about = f", {spell_estimate(estimate_seconds(per_image, found))} in all" if isfinite(per_image) else ""
+    return {**shown.options, "candidates": found}, about
+
+
+@contextmanager
+def _make_room(out: Path, shown: Demonstration) -> Iterator[tuple[list[Path], list[Path]]]:
+    """Make the folders of all runs of a demonstration, and their owner's; what stays empty goes in the end."""
+    names = ["random", *(["probe"] if shown.probe else []), *(["secpe"] if shown.secrets else [])]
+    roots = [out.absolute(), *(_beside(out, name) for name in names)]
+    own = [_private(each) for each in (out, _beside(out, "probe")) if each in roots or each == out]
+    for mode, folders in ((0o777, roots), (0o700, own)):
+        for each in folders:
+            each.mkdir(mode, parents=True, exist_ok=True)
+    listed = _beside(out, "secrets.txt")
+    if shown.secrets:
+        listed.write_text("\n".join(shown.secrets) + "\n")
+    try:
+        yield roots, [*own, *([listed] if shown.secrets else [])]
+    finally:
+        for each in (*roots, *own):
+            if each.is_dir() and not any(each.iterdir()):
+                each.rmdir()
+
+
+def _check(root: Path, out: Path, address: str, **options: object) -> CheckedRun:
+    """One run of the demonstration, or the rest of it; all of them have one ledger."""
+    own = {"out": out, "api": address, "ledger": _find_ledger(root)}
+    return check_run(RunConfig.of({**options, **own}), resume=True)
+
+
+def _find_ledger(root: Path) -> Path:
+    return _private(root) / "ledger.sqlite"
+
+
+def _private(out: Path) -> Path:
+    """The folder of what is for the owner alone, as it is of every run."""
+    return _beside(out, "private")
+
+
+def _find_options(out: Path) -> RunConfig | None:
+    owner = OwnerFolder.find(out, _find_ledger(out))
+    return None if owner is None else owner.find_options()
+
+
+def _public_test(outcome: Outcome) -> PrivateDataset:
+    if outcome.components.test is None or not outcome.components.test_is_public:
+        raise UsageError("the demonstration shows figures about its test data, so these must be public")
+    return outcome.components.test
+
+
+def _read_summary(out: Path) -> dict[str, Any] | None:
+    """The summary of a demonstration that ran to its end, measurements by every judge included."""
+    owner = OwnerFolder.find(out, _find_ledger(out))
+    summary: dict[str, Any] = json.loads(owner.result.read_text()) if owner and owner.result.exists() else {}
+    return summary if "accuracy" in summary else None
+
+
+def _port(out: Path) -> int:
+    """The port of a demonstration that was cut off, because its plan names it; else 0, for any free one."""
+    began = _find_options(out)
+    return 0 if began is None else urlsplit(began.provider.api).port or 0
+
+
+def _log(out: Path) -> Path:
+    return _beside(out, "server.log")
+
+
+def _beside(out: Path, name: str) -> Path:
+    """Something of the demonstration that is no part of its main run."""
+    main = out.absolute()  # ``.`` has no name
+    return main.with_name(f"{main.name}-{name}")

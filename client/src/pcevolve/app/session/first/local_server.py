@@ -1,0 +1,63 @@
+"""The API server as a process of its own on this machine, for as long as something needs it."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from pcevolve.errors import ProviderUnreachableError, UsageError
+from pcevolve.public.processes.serving import start_server, stop_server
+
+SERVER = "pcevolve-server"
+START_SECONDS = 300.0
+"""For a machine that is busy: loading takes ten seconds on a quiet one."""
+POLL_SECONDS = 0.05
+
+
+@contextmanager
+def serve_locally(log: Path, port: int = 0, model: str = "bundled") -> Iterator[str]:
+    """Start the API server on loopback, yield its address once it is ready, and stop it in the end.
+
+    Raises:
+        UsageError: It is not installed.
+        ProviderUnreachableError: It does not start.
+    """
+    command = shutil.which(SERVER, path=str(Path(sys.executable).parent)) or shutil.which(SERVER)
+    if command is None:
+        raise UsageError(
+            f"{SERVER} is not installed here: a server on this machine needs both distributions (make install)"
+        )
+    log.parent.mkdir(parents=True, exist_ok=True)
+    begin = log.stat().st_size if log.exists() else 0
+    arguments = [command, "serve", "--model", model, "--host", "127.0.0.1", "--port", str(port)]
+    arguments += ["--engine", "processes", "--replicas", str(_replicas())]
+    process = start_server(arguments, str(log))
+    try:
+        yield _address(process, log, begin)
+    finally:
+        stop_server(process)
+
+
+def _replicas() -> int:
+    """Two where there are two cores: while the client embeds, others of its images are made."""
+    return min(2, os.cpu_count() or 1)
+
+
+def _address(process: subprocess.Popen[bytes], log: Path, begin: int) -> str:
+    """Wait until the server says where it answers, its model being in memory. Raises ``ProviderUnreachableError``."""
+    deadline = time.monotonic() + START_SECONDS
+    while process.poll() is None and time.monotonic() < deadline:
+        said = log.read_bytes()[begin:] if log.exists() else b""
+        whole_lines = said.rpartition(b"\n")[0].splitlines()
+        told = [json.loads(line)["url"] for line in whole_lines if b'"event": "ready"' in line]
+        if told:
+            return str(told[-1])
+        time.sleep(POLL_SECONDS)
+    raise ProviderUnreachableError(f"{SERVER} is not ready: {log} says why")

@@ -1,0 +1,204 @@
+"""Price and worth of a run before it begins, for ``pcevolve budget plan`` and ``pcevolve.plan``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from pcevolve.errors import UsageError
+from pcevolve.public import settings
+from pcevolve.public.declared import EXACT, spell
+from pcevolve.public.figures import (
+    describe_guesses,
+    format_loss,
+    in_full,
+    parse_epsilon,
+    parse_noise_multiplier,
+)
+from pcevolve.public.options import Setting
+from pcevolve.public.privacy import Budget
+
+if TYPE_CHECKING:
+    from pcevolve.public.selectors.planner import BudgetPlan, SecretPlan
+
+DEFAULT_EPSILON = "10"
+DECLARED = Setting()
+EPSILONS = (1, 4, 10)
+"""Budgets that an outlook compares."""
+MORE = (1, 3, 10)
+"""By how many times more shots."""
+SEEN = (
+    (0.26, "alike ones too"),
+    (0.52, "most"),
+    (0.68, "unlike ones"),
+)
+"""Which classes are told apart up to which noise, in clip radii on each coordinate of a released class mean.
+
+Five standard deviations tell two classes apart (``public.usefulness``). The classes of fifteen public sets of images
+lay 1.3 (waste, chest X-rays) to 3.4 radii from each other, most of them 2.6 (docs/results/verdict.md).
+"""
+
+
+class PlannedRun(BaseModel):
+    """The options of ``budget plan``; those of a run are declared where the run's are."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    method: Annotated[str, Field(description="Method to plan for, or auto."), DECLARED]
+    epsilon: Annotated[
+        str | None,
+        EXACT,
+        Field(description="Total privacy budget, > 0; 10 if neither this nor noise is given."),
+        DECLARED,
+    ] = None
+    noise_multiplier: Annotated[
+        str | None,
+        EXACT,
+        Field(
+            description="Instead of --epsilon: Gaussian noise of selections over L2 sensitivity; prints the epsilon it "
+            "costs."
+        ),
+        DECLARED,
+    ] = None
+    delta: settings.Delta | None = None
+    iterations: settings.Iterations | None = None
+    classes: Annotated[
+        int, Field(ge=1, le=settings.MOST_CLASSES, description="Number of classes, C."), DECLARED
+    ] = 2
+    shots: settings.Shots = 10
+    candidates: settings.Candidates = 100
+    relation: settings.Relation = "replace-one"
+    calibration: settings.Calibration = "tight"
+    appearance: settings.Appearance | None = None
+    initial: settings.Initial | None = None
+    cells: settings.Cells | None = None
+    secret_prior: settings.SecretPrior | None = None
+    secret_bound: settings.SecretBound | None = None
+    secret_size: settings.SecretSize | None = None
+
+    def require_one_question(self) -> None:
+        """Refuse options that answer each other: ε and noise, or noise and what would choose it (``UsageError``)."""
+        if self.noise_multiplier is None:
+            return
+        if self.epsilon is not None:
+            raise UsageError("--epsilon and --noise-multiplier say the same thing twice: give one of them")
+        if self.method == "auto" or self.calibration != "tight":
+            raise UsageError(
+                "--noise-multiplier leaves nothing to choose: name a method, and leave --calibration out"
+            )
+
+
+def price(asked: PlannedRun) -> BudgetPlan:
+    """Price a run and say why ``auto`` chose its method; ``UsageError`` where such a run cannot be."""
+    # SciPy takes a second to load; --help should not
+    from pcevolve.public.selectors import Scope, choose_delta, resolve_method
+    from pcevolve.public.selectors.planner import plan, plan_for_noise
+
+    asked.require_one_question()
+    sizes = Scope(asked.relation, asked.iterations or 1, asked.classes, asked.shots, asked.candidates)
+    delta = choose_delta(asked.method) if asked.delta is None else asked.delta
+    budget = Budget(parse_epsilon(DEFAULT_EPSILON if asked.epsilon is None else asked.epsilon), delta)
+    chosen, reason = resolve_method(asked.method, budget, sizes, asked.appearance)
+    scope = replace(sizes, iterations=chosen.iterations(asked.iterations, budget, sizes))
+    if asked.appearance == "auto" and chosen.keep != "selected":
+        raise UsageError(
+            f"method '{chosen.name}' does not select its dataset, which is what settles --appearance auto: say matched "
+            "or as-is"
+        )
+    if asked.noise_multiplier is None:
+        planned = plan(budget, chosen, scope, asked.calibration, asked.appearance)
+    else:
+        noise = parse_noise_multiplier(asked.noise_multiplier)
+        planned = plan_for_noise(noise, budget.delta, chosen, scope, asked.appearance)
+    return replace(planned, reason=reason, secrets=_secrets(asked, planned))
+
+
+def _secrets(asked: PlannedRun, planned: BudgetPlan) -> SecretPlan | None:
+    """Plan the promise about declared secrets, where the method takes any."""
+    from pcevolve.public.selectors import find_method
+
+    chosen, scope = find_method(planned.method), planned.scope
+    if "secret_prior" not in chosen.own_options:
+        _require_no_secrets(asked, chosen.name)
+        return None
+    from pcevolve.keeper.declared_secrets import compute_least_share, make_promise
+    from pcevolve.public.dp.attacks import protection, secret_budget
+    from pcevolve.public.selectors.cells import choose_cells
+    from pcevolve.public.selectors.planner import SecretPlan
+
+    promise = make_promise(asked.secret_prior, asked.secret_bound, asked.secret_size)
+    event = planned.events[-1]
+    mu, share = (
+        secret_budget(promise.prior, promise.bound),
+        compute_least_share(promise, event, scope.relation),
+    )
+    initial = asked.initial or chosen.initial_for(scope.candidates, chosen.variations)
+    cells = asked.cells or choose_cells(event, scope, share, initial)
+    return SecretPlan(promise.prior, promise.bound, promise.most, mu, share, cells, protection(mu))
+
+
+def _require_no_secrets(asked: PlannedRun, name: str) -> None:
+    """Refuse options about secrets and the cells that they are counted in for a method that takes none."""
+    for option in ("initial", "cells", "secret_prior", "secret_bound", "secret_size"):
+        if getattr(asked, option) is not None:
+            raise UsageError(f"{spell(option, PlannedRun)} means nothing to method '{name}'")
+
+
+ACCOUNTED = {"pure": "pure DP", "zcdp": "zCDP", "rdp": "Rényi DP", "gdp": "Gaussian DP"}
+"""Accountants by their names in a plan."""
+
+
+def tabulate_plan(planned: BudgetPlan) -> Iterator[tuple[str, str]]:
+    """Yield price and worth of a run as a table: what, and its value."""
+    scope = planned.scope
+    if planned.reason:
+        yield "chosen because", planned.reason
+    yield "relation", scope.relation
+    sizes = f"{scope.iterations} rounds, {scope.classes} classes, {scope.shots} shots, {scope.candidates} candidates"
+    yield "sizes", sizes
+    yield "epsilon of one query", format_loss(planned.epsilon_per_query, 4)
+    yield "epsilon of the run", f"{format_loss(planned.epsilon_total, 4)} at delta {in_full(planned.delta)}"
+    folder = f"{format_loss(planned.epsilon_folder, 4)} for one unit of the folder that is drawn from"
+    yield "  with data.subsample", folder
+    for name, total in planned.totals.items():
+        yield f"  by {ACCOUNTED[name]}", "no bound" if total is None else format_loss(total, 4)
+    if planned.noise_multiplier is not None:
+        yield "noise multiplier", f"{planned.noise_multiplier:.4g}"
+        yield "sigma", f"{planned.sigma:.4g} {planned.sigma_unit}"
+    yield "chance of the best tenth", f"{planned.lift_top10:.1%} at the very best"
+    if (secrets := planned.secrets) is not None:
+        share = f"{secrets.most} texts at most, which count {secrets.share:.3g} of a vote each"
+        yield "listed secrets", f"{describe_guesses(secrets.success)}; by this run alone"
+        yield "  if one stands in", share
+        yield "cells of a class", f"{secrets.cells}"
+    if not planned.within_budget:
+        yield "fits the budget", "NO: a run with this calibration is refused"
+
+
+def compare_budgets(classes: int, shots: int) -> Iterator[tuple[str, ...]]:
+    """Yield which classes a run could tell apart with a folder's shots and with more of them, at several budgets."""
+    for more in MORE:
+        yield f"{shots * more}", *(_tell_apart(epsilon, classes, shots * more) for epsilon in EPSILONS)
+
+
+def releases_means(name: str) -> bool:
+    """True if a method releases means of classes, or may turn out to."""
+    from pcevolve.public.selectors import AUTO, find_method
+
+    return name == AUTO or bool(find_method(name).centre_first)
+
+
+def _tell_apart(epsilon: int, classes: int, shots: int) -> str:
+    """Return which classes the noise of a release leaves to be told apart, in words; by arithmetic alone."""
+    from pcevolve.public.selectors.means import means_noise
+
+    planned = price(PlannedRun(method="auto", epsilon=str(epsilon), classes=classes, shots=shots))
+    if not releases_means(
+        planned.method
+    ):  # auto takes such a method wherever its noise hides less than another's
+        return "none"
+    noise = means_noise(planned.events, planned.scope)
+    return next((words for most, words in SEEN if noise <= most), "none")

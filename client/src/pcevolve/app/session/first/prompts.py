@@ -1,0 +1,163 @@
+"""Several prompts for each class, written by a language model or by a grammar."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import product
+from pathlib import Path
+from typing import Protocol
+
+from pcevolve.errors import ProviderReplyError, UsageError
+from pcevolve.keeper.private.listing import Folders
+from pcevolve.public.run.progress import error_console
+from pcevolve.public.words import MOST, TEMPLATE, fill, find_label_faults, make_prompts, put_in_one_line
+from pcevolve.wire.egress.address import Address
+from pcevolve.wire.egress.chat import Chat
+from pcevolve.wire.egress.http_transport import HttpTransport
+from pcevolve.wire.egress.retry import RetryPolicy
+
+SECONDS = 120.0
+"""For one answer of a language model."""
+_TRIES = 4
+_LONGEST = 300
+_LIST_MARK = re.compile(r"^\s*(?:[-*•]|\(?\d{1,3}[.):])\s*")
+_QUESTION = (
+    "Write {count} different prompts for a text-to-image model. Each describes one {domain} image that shows: {label}. "
+    "Vary what a photographer would vary: view, distance, light, background, and how the thing itself looks. "
+    "Name what is shown in every prompt. One prompt a line, no numbers, no quotation marks, nothing else."
+)
+
+REFINE = "refine this description of images to introduce rich context: "
+"""The request to a language model for each image (LE of the PCEvolve paper, appendix A.3), before its public prompt."""
+_LONGEST_REFINED = 1000
+"""Characters of a prompt in a plan."""
+
+Told = Callable[[int, int], None]
+
+
+class Writer(Protocol):
+    """A language model that is given public words."""
+
+    def asked(self, question: str, seed: int) -> str:
+        """Return its answer; a ``ClientError`` where it has none."""
+        ...
+
+
+def write_by_grammar(domain: str, labels: Sequence[str], count: int) -> dict[str, tuple[str, ...]]:
+    """Prompts of each class without a language model; ``UsageError`` for more than the grammar has."""
+    if count > MOST:
+        raise UsageError(
+            f"the grammar has {MOST} prompts for a class: ask for fewer, or a language model with --api"
+        )
+    return {label: make_prompts(domain, label, count) for label in labels}
+
+
+def ask_chat(
+    chat: Writer, domain: str, labels: Sequence[str], count: int, told: Told
+) -> dict[str, tuple[str, ...]]:
+    """Prompts of each class by a language model, which is asked a few times if it writes too few."""
+    found = {}
+    for done, label in enumerate(labels, 1):
+        found[label] = _of_class(chat, domain, label, count)
+        told(done, len(labels))
+    return found
+
+
+def refine(
+    writer: Writer, domain: str, labels: Sequence[str], count: int, told: Told
+) -> dict[str, tuple[str, ...]]:
+    """Prompts of each class as LE has them: its public prompt, refined by a language model once for each image."""
+    found: dict[str, tuple[str, ...]] = dict.fromkeys(labels, ())
+    for done, (label, seed) in enumerate(product(labels, range(count)), 1):
+        answer = writer.asked(REFINE + fill(TEMPLATE, domain, label), seed)
+        found[label] += (_refine(answer, label),)
+        told(done, count * len(labels))
+    return found
+
+
+def count_unnamed(prompts: Mapping[str, Sequence[str]]) -> int:
+    """Count prompts that do not say the name of their class: a generator then draws the same for all classes."""
+    return sum(label.casefold() not in prompt.casefold() for label, own in prompts.items() for prompt in own)
+
+
+def find_writer(source: str) -> Writer:
+    """A language model of transformers, from a directory or its cache; ``ModelError`` where it is not at hand."""
+    from pcevolve.app.writers import load_writer  # waits for torch
+
+    return load_writer(source)
+
+
+def open_chat(url: str, model: str, key: str | None) -> Chat:
+    """A language model over the network; ``UsageError`` for an address or key that cannot be used."""
+    console = error_console()
+    patience = RetryPolicy(
+        report=lambda notice: console.print(notice.message), advice="run the same command again"
+    )
+    address = Address(url, key)
+    if address.warning:
+        console.print(address.warning)
+    return Chat(address, model, HttpTransport(SECONDS), patience)
+
+
+def require_words(domain: str, labels: Sequence[str]) -> None:
+    """Refuse words that no run would take (``UsageError``)."""
+    if not labels:
+        raise UsageError(
+            "--labels names the classes, separated by commas; or --private has a folder for each"
+        )
+    if faults := find_label_faults(labels):
+        raise UsageError("; ".join(faults[:5]))
+    if not domain.strip() or not domain.isprintable():
+        raise UsageError("--domain says in public words what the images show")
+
+
+def name_classes(labels: str, private: Path | None) -> list[str]:
+    """The names that are given, or those of class folders as a run takes them; ``UsageError`` for both and for none."""
+    if labels and private is not None:
+        raise UsageError("--labels or --private: one of them names the classes")
+    if private is None:
+        return [each.strip() for each in labels.split(",") if each.strip()]
+    if not private.is_dir():
+        raise UsageError(f"--private {private}: no such folder")
+    return [each.name for each in Folders().visible(private) if each.is_dir()]
+
+
+def refuse_overwriting(out: Path, force: bool) -> None:
+    """Refuse to write over a file without ``force``, or into a folder that is not there (``UsageError``)."""
+    if out.exists() and not force:
+        raise UsageError(f"{out} is there already: give --force to write over it, or another --out")
+    if out.is_dir() or not out.parent.is_dir():
+        raise UsageError(f"--out {out}: name a file in a folder that is there")
+
+
+def _refine(answer: str, label: str) -> str:
+    """An answer as one prompt, in one line without what introduces it; ``ProviderReplyError`` if nothing is left."""
+    lines = [each for each in answer.splitlines() if each.strip() and not each.rstrip().endswith(":")]
+    prompt = put_in_one_line(" ".join(lines)).strip("\"'“”`*").strip()[:_LONGEST_REFINED]
+    if not prompt:
+        raise ProviderReplyError(f"the language model wrote nothing for '{label}': take another model")
+    return prompt
+
+
+def _of_class(chat: Writer, domain: str, label: str, count: int) -> tuple[str, ...]:
+    found: dict[str, None] = {}
+    for attempt in range(_TRIES):
+        question = _QUESTION.format(count=count - len(found), domain=domain, label=label)
+        found |= dict.fromkeys(_prompts_in(chat.asked(question, attempt)))
+        if len(found) >= count:
+            return tuple(found)[:count]
+    raise ProviderReplyError(
+        f"the language model wrote {len(found)} different prompts for '{label}' in {_TRIES} answers, not {count}: "
+        "ask for fewer, or take another model"
+    )
+
+
+def _prompts_in(text: str) -> Iterator[str]:
+    """The prompts of an answer: a line each, without what lists and quotations put around them."""
+    for line in text.splitlines():
+        bare = _LIST_MARK.sub("", line).strip().strip("\"'“”`*").strip()
+        plain = "".join(each for each in bare if not unicodedata.category(each).startswith("C"))
+        if plain and len(plain) <= _LONGEST and not plain.endswith(":"):
+            yield plain

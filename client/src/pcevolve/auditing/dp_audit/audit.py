@@ -1,0 +1,251 @@
+"""Run a method's real selector on two neighbouring datasets, many times, and bound its ε from what comes out.
+
+The audit sees all that a run's mechanisms release, which is more than the provider sees: prototypes are computed from
+it. It can refute a claim, never prove one: the datasets are bad ones, not the worst, and the event is learnt.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from pcevolve.auditing.dp_audit.bound import (
+    AnyMechanism,
+    GaussianMechanism,
+    Inference,
+    Outcomes,
+    find_most_telling,
+)
+from pcevolve.auditing.dp_audit.claim import Claim, ClaimVerdict
+from pcevolve.errors import UsageError
+from pcevolve.public.dp.mechanisms import FloatArray, Noise, SecureNoise, SeededNoise
+from pcevolve.public.media.images.appearance import MIDDLE, NUMBERS, average_appearance
+from pcevolve.public.privacy import Event, Events, Relation
+from pcevolve.public.selectors import (
+    Measurement,
+    Method,
+    PrivateEmbeddings,
+    Scope,
+    SelectionInput,
+    Selector,
+    find_method,
+)
+from pcevolve.public.selectors.scene import Point, single_event
+from pcevolve.public.selectors.sums import release_appearance
+
+Tick = Callable[[], None]
+NoiseOf = Callable[[int], Noise]
+"""The noise of a simulated run, by the run's number: seeded noise repeats itself, so each needs a seed of its own."""
+Unit = tuple[int, Point, int]
+"""A privacy unit: the class and point of its images, and how many it has."""
+
+LABELS = ("first", "second")
+SHOTS = 2
+
+
+@dataclass(frozen=True)
+class Neighbours:
+    """Two datasets that differ in one privacy unit, and the candidates that they judge.
+
+    Attributes:
+        pools: For each class, the points of its candidates.
+        first: The unit that only the first dataset has.
+        second: The unit that the second has instead; None under ``add-remove``.
+    """
+
+    pools: tuple[tuple[Point, ...], ...]
+    common: tuple[Unit, ...]
+    first: Unit
+    second: Unit | None
+    relation: Relation
+
+    @classmethod
+    def worst_for(cls, method: Method, relation: Relation, images: int) -> Neighbours:
+        """The pair that a method names.
+
+        Raises:
+            UsageError: The method never looks at private data, or names no worst case.
+        """
+        if method.selector is None:
+            raise UsageError(f"method '{method.name}' never looks at private data: there is nothing to audit")
+        if method.worst_case is None:
+            raise UsageError(
+                f"method '{method.name}' names no neighbouring datasets that are worst for it, so an audit would show "
+                "nothing: give it a worst_case"
+            )
+        worst = method.worst_case(relation)
+        return cls(
+            pools=worst.pools,
+            common=tuple((*unit, 1) for unit in worst.common),
+            first=(*worst.first, images),
+            second=(*worst.second, images) if worst.second else None,
+            relation=relation,
+        )
+
+    @property
+    def datasets(self) -> tuple[PrivateEmbeddings, PrivateEmbeddings]:
+        """Embeddings of the first dataset and of the second."""
+        other = (self.second,) if self.second else ()
+        return _embeddings_of((*self.common, self.first)), _embeddings_of((*self.common, *other))
+
+    @property
+    def appearances(self) -> tuple[FloatArray, FloatArray]:
+        """Appearances of the images of both, float64 ``(images, 6)``: the unit goes from one extreme to the other."""
+        rest = [np.full((images, NUMBERS), MIDDLE) for _, _, images in self.common]
+        other = [np.zeros((self.second[2], NUMBERS))] if self.second else []
+        return np.vstack([*rest, np.ones((self.first[2], NUMBERS))]), np.vstack([*rest, *other])
+
+    def scope(self, rounds: int) -> Scope:
+        """Public sizes, which decide the price of a round."""
+        return Scope(
+            relation=self.relation,
+            iterations=rounds,
+            classes=len(LABELS),
+            shots=SHOTS,
+            candidates=len(self.pools[0]),
+        )
+
+    def scene(self, iteration: int, rounds: int, wanted: int) -> SelectionInput:
+        """The question of one round; the same candidates are judged in all rounds."""
+        return SelectionInput(
+            labels=LABELS,
+            pools=tuple(np.array(pool) for pool in self.pools),
+            wanted=wanted,
+            shots=SHOTS,
+            iteration=iteration,
+            iterations=rounds,
+            seed=0,
+            relation=self.relation,
+        )
+
+
+def _embeddings_of(units: tuple[Unit, ...]) -> PrivateEmbeddings:
+    targets, points, images = zip(*units, strict=True)
+    return PrivateEmbeddings(
+        embeddings=np.repeat(np.array(points, dtype=np.float64), images, axis=0),
+        targets=np.repeat(np.array(targets, dtype=np.int64), images),
+        units=np.repeat(np.arange(len(units), dtype=np.int64), images),
+    )
+
+
+@dataclass(frozen=True)
+class Simulation:
+    """Many runs of one method on the same data.
+
+    Attributes:
+        accesses: Events of each access by iteration, as the method's calibration makes them; 0 is the appearance.
+        wanted: Prototypes per class and round.
+    """
+
+    selector: Selector
+    pair: Neighbours
+    accesses: Mapping[int, tuple[Event, ...]]
+    wanted: int
+    noise_of: NoiseOf
+
+    def outcomes(
+        self, private: PrivateEmbeddings, appearances: FloatArray, numbers: range, tick: Tick
+    ) -> Outcomes:
+        """Return what the numbered runs release about private embeddings and the appearances of their images."""
+        runs = []
+        for number in numbers:
+            noise = self.noise_of(number)
+            paid = {t: events for t, events in self.accesses.items() if not events[0].free}
+            runs.append([self._release(t, paid[t], private, appearances, noise) for t in sorted(paid)])
+            tick()
+        return Outcomes.of(runs)
+
+    def _release(
+        self,
+        iteration: int,
+        events: Events,
+        private: PrivateEmbeddings,
+        appearances: FloatArray,
+        noise: Noise,
+    ) -> Measurement:
+        if iteration:
+            scene = self.pair.scene(iteration, max(self.accesses), self.wanted)
+            return self.selector.measure(private, scene, events, noise)
+        prior, expected = average_appearance(()), SHOTS * len(LABELS)
+        released = release_appearance(
+            appearances, private.units, expected, prior, single_event(events), self.pair.relation, noise
+        )
+        return {"appearance": released.vector}
+
+
+def audit_method(claim: Claim, seed: int | None, tick: Tick) -> ClaimVerdict:
+    """Audit the selector that the claim's method really uses.
+
+    Args:
+        seed: Makes the audit repeatable, with seeded noise in place of a real run's.
+        tick: Called after each of the ``2 * claim.runs`` simulated runs.
+
+    Raises:
+        UsageError: No such method, or as ``audit_selector``.
+    """
+    method = find_method(claim.method)
+    return audit_selector(claim, method, None, noises(seed), tick)
+
+
+def audit_selector(
+    claim: Claim, method: Method, selector: Selector | None, noise_of: NoiseOf, tick: Tick
+) -> ClaimVerdict:
+    """Audit a method's own selector, or any, also a broken one, against the claim of the method.
+
+    Args:
+        method: Makes the claim, and says which events a run pays for.
+        selector: Audited in place of the method's own, if any.
+
+    Raises:
+        UsageError: The method never looks at private data, names no worst case, or needs a δ.
+    """
+    pair = Neighbours.worst_for(method, claim.relation, claim.images)
+    scope = pair.scope(claim.rounds)
+    accesses = method.accesses(claim.budget, scope, appearance=method.appearance)
+    simulation = Simulation(
+        selector or method.make_selector(), pair, accesses, method.prototypes or scope.candidates, noise_of
+    )
+    numbers = range(claim.runs), range(claim.runs, 2 * claim.runs)
+    first, second = (
+        simulation.outcomes(private, appearances, each, tick)
+        for private, appearances, each in zip(pair.datasets, pair.appearances, numbers, strict=True)
+    )
+    return bound_epsilon(claim, inference(claim, accesses.values()), first, second, noise_of(0).source)
+
+
+def inference(claim: Claim, accesses: Iterable[tuple[Event, ...]]) -> Inference:
+    """Return the test that counts are held against: the guarantee that the method's events really give."""
+    paid = [event for events in accesses for event in events if not event.free]
+    kind = GaussianMechanism if all(event.mechanism == "gaussian" for event in paid) else AnyMechanism
+    return kind(claim.budget.delta, claim.confidence)
+
+
+def bound_epsilon(
+    claim: Claim, held: Inference, first: Outcomes, second: Outcomes, noise: str
+) -> ClaimVerdict:
+    """Choose an event on the first half of the runs and bound ε by the second half."""
+    (learn_first, test_first), (learn_second, test_second) = first.halves(), second.halves()
+    event, tested = find_most_telling(learn_first, learn_second, held), len(test_first)
+    counts = event.count(test_first), event.count(test_second)
+    likely, rare = counts if event.likelier == "first" else (counts[1], counts[0])
+    return ClaimVerdict(
+        claim=claim,
+        epsilon_lower_bound=held.epsilon(likely, rare, tested),
+        epsilon_ceiling=held.epsilon(tested, 0, tested),
+        inference=held.name,
+        event=str(event),
+        likelier=event.likelier,
+        counts=counts,
+        tested=tested,
+        noise=noise,
+    )
+
+
+def noises(seed: int | None) -> NoiseOf:
+    """Secure noise for every run, or seeded noise that differs from run to run."""
+    if seed is None:
+        secure = SecureNoise()
+        return lambda number: secure
+    return lambda number: SeededNoise(seed << 32 | number)

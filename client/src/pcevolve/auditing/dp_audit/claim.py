@@ -1,0 +1,97 @@
+"""The claim that a privacy audit tests, and its verdict."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+from pcevolve.errors import UsageError
+from pcevolve.public.privacy import Budget, Relation
+
+FEWEST_RUNS = 100
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A whole run of a method, calibrated to a budget, is (ε, δ)-DP.
+
+    Attributes:
+        images: Images in the privacy unit that changes.
+        rounds: Rounds of the run, at least 1; their releases are combined.
+        runs: Simulated runs on each dataset; one half chooses an event, the other half bounds.
+        confidence: Probability that the bound is right, in [0.95, 1).
+    """
+
+    method: str
+    budget: Budget
+    relation: Relation
+    images: int
+    rounds: int
+    runs: int
+    confidence: float
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be tested, such as too few runs or a confidence that convinces nobody (``UsageError``)."""
+        if self.rounds < 1 or self.images < 1:
+            raise UsageError(f"an audit needs a round and an image, not {self.rounds} and {self.images}")
+        if self.runs < FEWEST_RUNS:
+            raise UsageError(f"{self.runs} runs show nothing: use --runs {FEWEST_RUNS} or more")
+        if not 0.95 <= self.confidence < 1:
+            raise UsageError(f"--confidence must be at least 0.95 and below 1, not {self.confidence:g}")
+
+
+@dataclass(frozen=True)
+class ClaimVerdict:
+    """The result of auditing a claim.
+
+    Attributes:
+        epsilon_lower_bound: The method's true ε is at least this, with the claim's confidence.
+        epsilon_ceiling: The most that this many runs could have shown of any method.
+        inference: What the bound takes for granted.
+        likelier: On which dataset it happens more often.
+        counts: Times that it happened on the first dataset and on the second, in ``tested`` runs of each.
+    """
+
+    claim: Claim
+    epsilon_lower_bound: float
+    epsilon_ceiling: float
+    inference: str
+    event: str
+    likelier: Literal["first", "second"]
+    counts: tuple[int, int]
+    tested: int
+    noise: str
+
+    @property
+    def holds(self) -> bool:
+        """True if the lower bound on ε is within the claimed ε."""
+        return self.epsilon_lower_bound <= self.claim.budget.epsilon
+
+    @property
+    def sentence(self) -> str:
+        """The verdict for a person, in one line."""
+        # Down, to thousandths: it is a lower bound, and what is shown of it has to hold too.
+        least = math.floor(self.epsilon_lower_bound * 1000) / 1000
+        shown = f"epsilon is at least {least:g} with confidence {self.claim.confidence}"
+        claimed = f"{float(self.claim.budget.epsilon):.12g} is claimed"
+        if self.holds:
+            return f"method '{self.claim.method}' is not refuted: {shown}, {claimed}"
+        return f"method '{self.claim.method}' is REFUTED: {shown}, {claimed}"
+
+    def as_dict(self) -> dict[str, Any]:
+        """The claim and the verdict as values for JSON."""
+        claim, verdict = self.claim, asdict(self)
+        del verdict["claim"]
+        return {
+            "method": claim.method,
+            "relation": claim.relation,
+            "epsilon_claimed": float(claim.budget.epsilon),
+            "delta": claim.budget.delta,
+            "images_per_unit": claim.images,
+            "rounds": claim.rounds,
+            "runs": claim.runs,
+            "confidence": claim.confidence,
+            **verdict,
+            "verdict": "not refuted" if self.holds else "refuted",
+        }

@@ -1,0 +1,314 @@
+"""A private folder or table looked at before any run: what would be refused, and what mends it; nothing is sent."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import count
+from pathlib import Path
+from shlex import quote
+from typing import Any
+
+from pcevolve.errors import DataError
+from pcevolve.keeper.private.inspection import MOST_COMPARED, MOST_TURNED, Inspection, Pair, inspect
+from pcevolve.keeper.private.listing import Listing, list_folder, read_head, shorten
+from pcevolve.keeper.private.records import Records, read_records
+from pcevolve.keeper.private.tables import Columns
+from pcevolve.keeper.private.units import (
+    Shots,
+    describe_link,
+    map_folders,
+    read_units,
+    require_unit_size,
+    write_units,
+)
+from pcevolve.keeper.private_data import (
+    count_and_name,
+    note_companions,
+    note_ids,
+    price_subsample,
+    trusts_shots,
+)
+from pcevolve.public import settings as public
+from pcevolve.public.config.config import RunConfig
+from pcevolve.public.config.owner import OwnerData
+from pcevolve.public.media.images.kinds import tell_format
+from pcevolve.public.media.images.levels import REFUSED, Seen
+from pcevolve.public.run.checked import find_foreign_options, find_idle_namespace
+from pcevolve.public.screen import ProgressCallback
+from pcevolve.public.sources import BUNDLED
+
+LABEL = "images"
+"""Stands for the one class where the folder has none."""
+
+
+@dataclass(frozen=True, repr=False)
+class Checkup:
+    """The findings about a folder, in words; private, and for the owner's screen alone."""
+
+    rows: tuple[tuple[str, str], ...]
+    faults: tuple[str, ...]
+    warnings: tuple[str, ...]
+    classes: int = 0
+
+    def __repr__(self) -> str:
+        return "Checkup"
+
+    @property
+    def fit(self) -> bool:
+        """True if a run would take the folder as it is."""
+        return not self.faults
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return {
+            "fit": self.fit,
+            "found": dict(self.rows),
+            "faults": list(self.faults),
+            "warnings": list(self.warnings),
+        }
+
+
+def check_folder(
+    folder: Path, settings: RunConfig, told: ProgressCallback, write_unit_map: Path | None = None
+) -> Checkup:
+    """Look at a private folder of images; each is read once, and none is kept.
+
+    Args:
+        write_unit_map: File to write, of the folders within class folders; what ``--unit-map`` reads.
+    """
+    meant = settings.data
+    try:
+        nested = meant.unit_map is not None
+        listing = list_folder(folder, LABEL if meant.unlabelled else None, strict=False, nested=nested)
+    except DataError as error:  # nothing can be said of what is in it
+        return Checkup((), (str(error),), ())
+    if not listing.files and any(file.suffix.lower() == ".txt" for file in listing.skipped):
+        command = f"pcevolve check {quote(str(folder))} --dialect chat"
+        return Checkup((), (f"{folder} holds texts and no image: {command} looks at texts",), ())
+    if write_unit_map is not None:
+        write_units(write_unit_map, listing.names)
+        mapped = settings if meant.unit_map else settings.changed(unit_map=write_unit_map)
+        found_with_map = check_folder(folder, mapped, told)
+        written = f"{write_unit_map} is written: give a run --unit-map {quote(str(write_unit_map))}"
+        return replace(found_with_map, warnings=(written, *found_with_map.warnings))
+    unit_faults, units_known = [], False
+    if not (meant.unit_map and listing.faults):  # what has to be moved is not yet where a map says
+        try:
+            listing, units_known = _with_units(listing, meant), True
+            if meant.unit_size and listing.units is not None:
+                require_unit_size(listing.unit_keys, listing.names, listing.units.kind, meant.unit_size)
+        except DataError as error:
+            unit_faults.append(str(error))
+    window = public.window_ends(meant.window)
+    done = count(1)
+    found = inspect(listing, lambda: told(next(done), len(listing.files)), window)
+    before = [*listing.faults, *unit_faults, *found.faults, *_twin_faults(found)]
+    # What to say as --shots is known once nothing has to be moved, mended or left out.
+    own = [] if before else find_shot_faults(listing.count_units(), listing.count_drawable(), settings)
+    faults = [
+        *find_foreign_options(settings, "image"),
+        *find_idle_namespace(settings),
+        *before,
+        *_find_class_faults(len(listing.labels)),
+        *own,
+    ]
+    rows = [*_rows(found, units_known), _fits(meant, before, own), _count_faults(faults)]
+    return Checkup(tuple(rows), tuple(faults), tuple(_warnings(found, units_known)), len(listing.labels))
+
+
+def _with_units(listing: Listing, meant: OwnerData) -> Listing:
+    """The listing with units by the map (``DataError`` if it cannot be used), or by its folders where there is none."""
+    if meant.unit_map:
+        return replace(listing, units=read_units(meant.unit_map, listing.names))
+    return listing if meant.unlabelled else replace(listing, units=map_folders(listing.names))
+
+
+def _rows(found: Inspection, units_known: bool) -> Iterator[tuple[str, str]]:
+    listing = found.listing
+    yield "classes", f"{len(listing.labels)}: {', '.join(listing.labels)}"
+    if units_known:
+        yield _count_units(listing.count_units(), "image" if listing.units is None else listing.units.kind)
+    yield "images", _images(listing)
+    yield "sizes", _sizes(found)
+    yield "values, and how they are shown", _values(found)
+    yield "passed over", count_and_name([shorten(file) for file in listing.skipped])
+    yield "same pixels twice", count_and_name([_pair(found, pair) for pair in found.twins])
+    if units_known:
+        alike = count_and_name([_pair(found, pair) for pair in found.alike])
+        alike += (
+            "" if found.turned else f"; turned or cut ones not looked for in more than {MOST_TURNED:,} images"
+        )
+        unsought = f"not looked for in more than {MOST_COMPARED:,} images"
+        yield "look the same, other unit", alike if found.compared else unsought
+
+
+def _count_units(counts: Mapping[str, int], unit: str) -> tuple[str, str]:
+    return f"units per class (one {unit} each)", ", ".join(f"{label} {n}" for label, n in counts.items())
+
+
+def _fits(meant: OwnerData, before: Sequence[str], own: Sequence[str]) -> tuple[str, str]:
+    """The row that says whether there are as many units as was said, where that is known."""
+    return (
+        f"fits {spell_units(meant)}",
+        "not known until the rest is mended" if before else "NO" if own else "yes",
+    )
+
+
+def _count_faults(faults: Sequence[str]) -> tuple[str, str]:
+    return "would be refused", f"{len(faults)}, see below" if faults else "nothing"
+
+
+def _images(listing: Listing) -> str:
+    kinds = Counter(_kind(file) for file in listing.files)
+    return f"{len(listing.files)}" + (
+        f": {', '.join(f'{n} {kind}' for kind, n in sorted(kinds.items()))}" if kinds else ""
+    )
+
+
+def _kind(file: Path) -> str:
+    """The format of an image by its content, whatever it is called."""
+    return tell_format(read_head(file)) or "damaged"
+
+
+def _sizes(found: Inspection) -> str:
+    if not found.sizes:
+        return "none could be read"
+    small = min(found.sizes, key=lambda size: size[0] * size[1])
+    large = max(found.sizes, key=lambda size: size[0] * size[1])
+    same, read = f"{small[0]}x{small[1]}", len(found.sizes)
+    if len(set(found.sizes)) == 1:
+        return f"{'all' if read == len(found.listing.files) else f'{read} of them'} {same}"
+    return f"{same} to {large[0]}x{large[1]}, as they are kept"
+
+
+def _values(found: Inspection) -> str:
+    """Between which values images lie, by what they are shown by; each in its own units."""
+    by: dict[str, list[Seen]] = {}
+    for each in found.seen:
+        by.setdefault(each.how, []).append(each)
+    return (
+        "; ".join(
+            f"{len(some)} {how}: {min(each.low for each in some):g} to {max(each.high for each in some):g}"
+            for how, some in sorted(by.items())
+        )
+        or "none could be read"
+    )
+
+
+def _pair(found: Inspection, pair: Pair) -> str:
+    one, other = (shorten(found.listing.files[place]) for place in pair)
+    return f"{one} = {other}"
+
+
+def _twin_faults(found: Inspection) -> Iterator[str]:
+    for one, other in found.twins:
+        first, second = (shorten(found.listing.files[place]) for place in (one, other))
+        classes = "" if found.listing.targets[one] == found.listing.targets[other] else ", in another class"
+        yield f"{second} has the pixels of {first}{classes}: remove one"
+
+
+def spell_source(folder: Path) -> str:
+    """Return a folder as ``--private`` takes it, also where it is called as data that come with the client."""
+    return f"./{folder}" if str(folder) in BUNDLED else str(folder)
+
+
+def spell_units(meant: OwnerData) -> str:
+    """Return the numbers of units as the user typed them."""
+    return f"--shots {meant.shots}" if meant.subsample is None else f"--set data.subsample={meant.subsample}"
+
+
+def _find_class_faults(classes: int) -> list[str]:
+    """Say that there are more classes than a plan may have."""
+    if classes <= public.MOST_CLASSES:
+        return []
+    return [f"there are {classes:,} classes, and a run takes at most {public.MOST_CLASSES:,}: leave some out"]
+
+
+def find_shot_faults(
+    counts: Mapping[str, int], drawable: Mapping[str, int], settings: RunConfig
+) -> list[str]:
+    """Say what a run would refuse of the private numbers of units, by label, and of those that could be drawn."""
+    meant = settings.data
+    there = {label: held for label, held in counts.items() if held}
+    if not there:
+        return []
+    shots = Shots(there, meant.shots, min(drawable[label] for label in there))
+    if meant.subsample is not None:
+        if meant.subsample <= shots.drawable:
+            return []
+        return [
+            f"the classes hold {shots.told} units each, and data.subsample draws {meant.subsample} of each"
+            + (f": give '--set data.subsample={shots.drawable}' or fewer" if shots.drawable else "")
+        ]
+    if shots.fit or not trusts_shots(settings):
+        return []
+    offers = "; or ".join(shots.list_offers(partial(price_subsample, settings, len(there))))
+    return [f"the classes hold {shots.told} units each, and --shots says {meant.shots}: give {offers}"]
+
+
+def _warnings(found: Inspection, units_known: bool) -> Iterator[str]:
+    """Advise on a window; warn of images that show nothing, and of what may be of one unit and counts as several."""
+    if any(each.how == REFUSED for each in found.seen):
+        yield (
+            "data.window becomes part of the public plan: choose LOW,HIGH by what the modality shows, such as -160,240 "
+            "for soft tissue in CT (plus what the files add to their values), and not by these images"
+        )
+    if found.flat:
+        names = count_and_name([shorten(found.listing.files[place]) for place in found.flat])
+        yield f"show next to nothing, black, white or one grey: {names}"
+    if not units_known:
+        return
+    if found.listing.units is not None:
+        yield from note_ids(found.listing.unit_keys, found.listing.units.kind)
+        yield describe_link(found.listing.units.kind)
+    yield from note_companions(found.listing)
+    targets = found.listing.targets
+    across = [pair for pair in found.alike if targets[pair[0]] != targets[pair[1]]]
+    within = len(found.alike) - len(across)
+    if across:
+        yield (
+            f"{len(across)} pairs look the same, may be turned or cut, and are in different classes "
+            f"({_pair(found, across[0])}): is the label right? They count as two units"
+        )
+    if within:
+        yield (
+            f"{within} pairs of one class look the same, may be turned or cut, and count as two units: if they show "
+            "one patient or thing, the guarantee holds for each image and not for him; --unit-map groups them"
+        )
+
+
+def check_texts(path: Path, settings: RunConfig) -> Checkup:
+    """Look at a table or a folder of private texts."""
+    meant = settings.data
+    columns = Columns.from_options(meant.text_column, meant.label_column, meant.unit_column)
+    try:
+        records = read_records(path, columns, "texts" if meant.unlabelled else None, strict=False)
+    except DataError as error:  # nothing can be said of what is in it
+        return Checkup((), (str(error),), ())
+    if not records.names:
+        return Checkup((), records.faults, ())
+    before = list(records.faults)
+    try:
+        records.dataset(columns.unit)
+        if meant.unit_size and columns.unit is not None:
+            require_unit_size(records.units, records.names, columns.unit, meant.unit_size)
+    except DataError as error:
+        before.append(str(error))
+    counts = records.count_units()
+    own = [] if before else find_shot_faults(counts, records.count_drawable(), settings)
+    foreign = (*find_foreign_options(settings, "text"), *find_idle_namespace(settings))
+    faults = [*foreign, *before, *_find_class_faults(len(counts)), *own]
+    rows = [*_text_rows(records, columns, counts), _fits(meant, before, own), _count_faults(faults)]
+    notes = [*note_ids(records.units, columns.unit), describe_link(columns.unit)] if columns.unit else []
+    return Checkup(tuple(rows), tuple(faults), tuple(notes))
+
+
+def _text_rows(records: Records, columns: Columns, counts: Mapping[str, int]) -> Iterator[tuple[str, str]]:
+    lengths = sorted(len(text.split()) for text in records.texts)
+    yield "classes", f"{len(counts)}: {', '.join(counts)}"
+    yield _count_units(counts, columns.unit or "text")
+    yield "texts", f"{len(records.texts)}"
+    yield "words", f"{lengths[0]} to {lengths[-1]}, half of the texts have up to {lengths[len(lengths) // 2]}"

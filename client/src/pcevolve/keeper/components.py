@@ -1,0 +1,199 @@
+"""The parts of a run's private side: method, mechanisms, private data, encoder."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from pcevolve.keeper.kind import load_kind
+from pcevolve.keeper.ledger.ledger import Account, Limits
+from pcevolve.keeper.private.dataset import PrivateDataset
+from pcevolve.keeper.private.judge import PrivateJudge, PrivateViews, UniformJudge
+from pcevolve.keeper.private_data import leave_out_private, name_classes
+from pcevolve.public import selectors
+from pcevolve.public.config.config import RunConfig
+from pcevolve.public.declared import list_options
+from pcevolve.public.dialects import Abilities, find_abilities, require
+from pcevolve.public.dp.mechanisms import FloatArray, Noise, SecureNoise, SeededNoise
+from pcevolve.public.encoders import Encoder, load_encoder
+from pcevolve.public.encoders.published import resolve
+from pcevolve.public.evolution import Judge
+from pcevolve.public.options import Option
+from pcevolve.public.parts import Secrecy
+from pcevolve.public.plan import PublicPlan
+from pcevolve.public.run.checked import CheckedRun
+from pcevolve.public.screen import ProgressCallback, no_progress
+from pcevolve.public.selectors import Method, Scope
+from pcevolve.public.selectors.choosing import Chooser
+from pcevolve.public.selectors.method import AppearanceMode, first_selection
+
+if TYPE_CHECKING:
+    from pcevolve.keeper.private.secrets import Sources
+
+
+@dataclass(frozen=True, repr=False)
+class Components:
+    """The parts of a run; to make them, nothing was asked of anybody and nothing spent.
+
+    Attributes:
+        encoder_reason: Why ``auto`` chose the encoder; empty when the user did.
+        appearance: Whether the dataset is given the private images' appearance, unless the user says.
+        test_is_public: Whether figures about them may be shown.
+        notes: What the owner alone is told of the private data, each with a title.
+    """
+
+    settings: RunConfig
+    method: Method
+    reason: str
+    encoder_reason: str
+    iterations: int
+    appearance: AppearanceMode
+    noise: Noise
+    dialect: Abilities
+    data: PrivateDataset
+    test: PrivateDataset | None
+    test_is_public: bool
+    notes: tuple[tuple[str, str], ...]
+    limits: Limits
+    given: tuple[Option, ...] = ()
+    _declared: list[Sources] = field(default_factory=list)
+    _capped: list[FloatArray] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, run: CheckedRun, told: ProgressCallback = no_progress) -> Components:
+        """Load the private data, and choose what their public sizes call for.
+
+        Raises:
+            DataError: The private or the test data cannot be used.
+            UsageError: The API's dialect lacks what the run needs, or the options do not go together.
+        """
+        settings, limits = run.settings, Limits(run.budget, run.lifetime)
+        spoken = find_abilities(settings.provider.dialect)
+        own = load_kind(spoken.makes)
+        read = own.read_run(settings, told)
+        data, test = name_classes(read.data, settings.data.words), read.test
+        if test is not None:
+            held_out = leave_out_private(test, data, f"--test {settings.data.test or 'of the library'}")
+            test = name_classes(held_out, settings.data.words)
+        scope = _measure_scope(settings, data, settings.method.iterations or 1)
+        look = "as-is" if spoken.makes == "text" else settings.method.appearance
+        method, reason = selectors.resolve_method(settings.method.name, limits.run, scope, look)
+        iterations = method.iterations(settings.method.iterations, limits.run, scope)
+        require(spoken, method.needs_for(iterations, settings.method.vary_by) | _list_required(settings))
+        encoder, why = resolve(settings.encoder.name, spoken.makes)
+        return cls(
+            settings=settings.changed(encoder=encoder),
+            method=method,
+            reason=reason,
+            encoder_reason=why,
+            iterations=iterations,
+            appearance=own.choose_appearance(method, limits.run, scope, settings.method.calibration),
+            noise=_noise(settings.privacy.insecure_noise_seed),
+            dialect=spoken,
+            data=data,
+            test=test,
+            test_is_public=read.test_is_public,
+            notes=read.notes,
+            limits=limits,
+            given=tuple(settings.list_given()),
+        )
+
+    @property
+    def scope(self) -> Scope:
+        """The public sizes on which prices depend."""
+        return _measure_scope(self.settings, self.data, self.iterations)
+
+    @property
+    def pairs(self) -> int:
+        """Nominal private images times candidates of all rounds, which a pool may keep."""
+        scope = self.scope
+        return scope.classes**2 * scope.shots * scope.candidates * (scope.iterations + 1)
+
+    @cached_property
+    def encoder(self) -> Encoder:
+        """The encoder, loaded when first asked for; ``ModelError`` where its weights cannot be had."""
+        return load_encoder(
+            self.settings.encoder.name, self.settings.encoder.weights, self.settings.encoder.device
+        )
+
+    @cached_property
+    def views(self) -> PrivateViews:
+        """The private images as selectors see them."""
+        return PrivateViews(self.data, self.encoder)
+
+    def prepare(self, plan: PublicPlan, told: ProgressCallback = no_progress) -> None:
+        """Do all that a plan will need of encoder and private images and that does not wait for the API's answers.
+
+        Raises:
+            DataError: A private image has no embedding.
+            ModelError: The encoder cannot be loaded.
+        """
+        self._list_secrets(plan)
+        views = self.views  # loads the encoder, even for a control that looks at nothing
+        if self.method.queries_data:
+            views.prepare(with_appearances=0 in plan.releases, told=told)
+
+    def chooser(self, plan: PublicPlan, stored: Callable[[str], bytes]) -> Chooser | None:
+        """The public half of every selection, on bytes by digest; None for methods that compare nothing."""
+        if not self.method.queries_data:
+            return None
+        return Chooser(plan, self.encoder, stored, self.method.make_selector())
+
+    def judge(self, plan: PublicPlan, account: Account, chooser: Chooser | None) -> Judge:
+        """The side that looks at private images and chooses by them, or the control's, which draws."""
+        if chooser is None:
+            return UniformJudge(account, self.noise, plan)
+        listed = self._list_secrets(plan)
+        return PrivateJudge(
+            views=replace(self.views, **listed) if listed else self.views,  # a copy would look at images anew
+            chooser=chooser,
+            account=account,
+            noise=self.noise,
+            events=self.method.plan_events(plan),
+        )
+
+    def _list_secrets(self, plan: PublicPlan) -> dict[str, Any]:
+        """Return what the secrets on the owner's list leave each private text, as fields of the views."""
+        if plan.secrecy is None:
+            return {}
+        from pcevolve.keeper.declared_secrets import (
+            compute_caps,  # which runs without such a list do without
+        )
+
+        # Kept, because a list is read in ``prepare``, before the greeting, and asked for again after it.
+        if not self._capped:
+            event = first_selection(self.method.plan_events(plan))[-1]
+            sources = self.read_secrets(plan.secrecy)
+            self._capped.append(compute_caps(sources, self.data, plan.secrecy, event, plan.privacy.relation))
+        return {"caps": self._capped[0]}
+
+    def read_secrets(self, promise: Secrecy) -> Sources:
+        """Return what is declared secret, as it was first read: votes are capped by the list that the ledger knows."""
+        from pcevolve.keeper.declared_secrets import read_declared
+
+        if not self._declared:
+            self._declared.append(read_declared(self.settings, promise))
+        return self._declared[0]
+
+
+def _measure_scope(settings: RunConfig, data: PrivateDataset, iterations: int) -> Scope:
+    return Scope(
+        relation=settings.privacy.relation,
+        iterations=iterations,
+        classes=len(data.labels),
+        shots=settings.data.shots,
+        candidates=settings.method.candidates,
+    )
+
+
+def _list_required(settings: RunConfig) -> set[str]:
+    """Capabilities without which the user's own wishes would be passed over in silence."""
+    wished = (each for each in list_options(RunConfig) if each.of(settings) not in (None, ""))
+    return {each.setting.needs for each in wished if each.setting.needs}
+
+
+def _noise(seed: int | None) -> Noise:
+    """The operating system's randomness, unless a seed makes the run INSECURE."""
+    return SecureNoise() if seed is None else SeededNoise(seed)

@@ -1,0 +1,107 @@
+"""Whether the folder of a run and its ledger tell the same story; asked before a run goes on sends anything.
+
+They do not where one of them came from a backup, where one of two copies of a folder went on, or where a file was lost.
+A run that was killed between a charge and its record is no such case: the ledger has one release more, which was drawn
+from exactly what is on record.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise, takewhile
+
+from pcevolve.errors import LedgerError
+from pcevolve.keeper.ledger.ledger import Ledger, Payment
+from pcevolve.public.figures import format_loss
+from pcevolve.public.options import spell_flag
+from pcevolve.public.run.folder import LOST, RunFolder
+from pcevolve.public.run.owner import OwnerFolder
+from pcevolve.public.run.reopening import find_release_fault, refuse_strange_release
+from pcevolve.public.transcript import RunReader
+from pcevolve.public.transcript.layout import TRANSCRIPT
+from pcevolve.public.transcript.log import read
+from pcevolve.public.transcript.records import Opened, Released
+
+
+def compare_with_ledger(folder: RunFolder, ledger: Ledger) -> RunReader | None:
+    """Return the record of a run that has begun; None where there is none yet.
+
+    Raises:
+        LedgerError: Folder and ledger tell different stories; nothing was changed.
+        TranscriptError: A release is there, and no record of it.
+    """
+    if not folder.has_plan():
+        _refuse_lost_record(folder, ledger)
+        refuse_strange_release(folder)
+        if owner := OwnerFolder.find(folder.root, ledger.path):
+            owner.forget()
+        return None
+    run = folder.read()
+    if (fault := find_disagreement(run, ledger)) is not None:
+        raise LedgerError(fault)
+    return run
+
+
+def find_disagreement(run: RunReader, ledger: Ledger) -> str | None:
+    """Say which of folder and ledger is older, what to restore, and what remains possible; None where they agree."""
+    if not ledger.knows(run.opened.run_id):
+        return (
+            f"the ledger {ledger.path} does not know the run in {run.layout.root}, which has begun: restore the one "
+            "that it began with"
+        )
+    paid, recorded = ledger.payments(run.opened.run_id), list(_list_recorded(run))
+    agreed = len(list(takewhile(lambda pair: pair[0] == pair[1], zip(paid, recorded, strict=False))))
+    folder, more = run.layout.root, paid[agreed:]
+    if agreed == len(recorded):
+        if [each.record for each in more] in ([], [run.head]):
+            return None
+        return (
+            f"{folder} is older than its ledger {ledger.path}, which paid for {_count(paid)} of this run, and the "
+            f"record in the folder has {_count(recorded)}: restore the newest copy of the folder and resume that; "
+            f"{LOST.format(out=spell_flag('out'))}"
+        )
+    if not more:
+        return (
+            f"the ledger {ledger.path} is older than {folder}, whose record has {_count(recorded)}, and the "
+            f"ledger paid for {len(paid)} of them: restore the newest copy of the ledger and its key; with this one "
+            "what was spent would be forgotten, so nothing can be begun with it, and the folder can only be audited"
+        )
+    return (
+        f"{folder} and its ledger {ledger.path} went on without each other: they agree on {_count(paid[:agreed])} of "
+        f"this run, and the record has {len(recorded)} and the ledger {len(paid)}: restore a folder and a ledger that "
+        f"belong together; {LOST.format(out=spell_flag('out'))}"
+    )
+
+
+def find_fault(run: RunReader, ledger: Ledger) -> str | None:
+    """Say why a run cannot go on, or is not finished although it looks so; without a look into every stored file."""
+    missing = sorted(name for name in run.files if not (run.layout.transcript / name).is_file())
+    lost = f"{TRANSCRIPT}/{missing[0]} is missing: restore it" if missing else None
+    return find_disagreement(run, ledger) or find_release_fault(run) or lost
+
+
+def _count(releases: Sequence[Payment]) -> str:
+    return "one release" if len(releases) == 1 else f"{len(releases)} releases"
+
+
+def _list_recorded(run: RunReader) -> Iterator[Payment]:
+    """The releases on record, each with what the record was when it was drawn."""
+    for before, each in pairwise(run.entries):
+        if isinstance(each.record, Released):
+            yield Payment(each.record.receipt, before.digest)
+
+
+def _refuse_lost_record(folder: RunFolder, ledger: Ledger) -> None:
+    """Refuse to begin anew in the folder of a run that has paid, and whose record is gone."""
+    if not folder.has_traces():
+        return
+    first = next(read(folder.transcript), None) if folder.log.exists() else None
+    found = first.record.run_id if first is not None and isinstance(first.record, Opened) else None
+    for row in ledger.find_paid(folder.root):
+        # Of a run with another id it is the false start, in a folder that was emptied for it.
+        if found in (None, row.run_id):
+            raise LedgerError(
+                f"{folder.root} has lost the record of run {row.run_id[:8]}, which spent epsilon "
+                f"{format_loss(row.epsilon)} by the ledger {ledger.path}: restore the newest copy of the folder; "
+                f"{LOST.format(out=spell_flag('out'))}"
+            )

@@ -1,0 +1,224 @@
+"""Judges: classifiers that are trained on a dataset, and what they say of held-out real data; every number is private.
+
+Source: Ravuri & Vinyals 2019, "Classification Accuracy Score for Conditional Generative Models";
+PCEvolve, section 5 (a new head on a frozen encoder). The result is private.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pcevolve.errors import DataError, UsageError
+from pcevolve.keeper.evaluation import PrivateFigures
+from pcevolve.keeper.evaluation.heads import Predict, Training, train_linear
+from pcevolve.keeper.private.dataset import PrivateDataset
+from pcevolve.public.encoders.singly import lone_workers, thread_count
+from pcevolve.public.media import Item
+
+Features: TypeAlias = NDArray[np.floating]
+"""What a judge sees, ``(items, ...)``: a row for each image or text."""
+LabelledSet: TypeAlias = tuple[Sequence[Item | None], Sequence[int]]
+"""Images or texts, and for each its class: an index into the labels."""
+IntArray: TypeAlias = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Evaluator:
+    """Sees images as features, and trains a classifier on them.
+
+    Attributes:
+        name: An encoder's, or of one that needs none: ``cnn``, ``ngrams``.
+        voted: Whether it saw the candidates when the run selected, which flatters what was selected.
+        look: From images to features, a row each; NaN where there is none.
+        train: From features and a seed to a classifier.
+    """
+
+    name: str
+    voted: bool
+    look: Callable[[Sequence[Item | None]], Features]
+    train: Callable[[Training, int], Predict]
+
+    def prepare(self, features: Features, targets: NDArray[np.int64], labels: Sequence[str]) -> Training:
+        """Return what to train on of a set: all that has features; ``DataError`` where a class has nothing."""
+        usable = find_usable(features)
+        training = Training(features[usable], targets[usable], len(labels))
+        if missing := set(range(len(labels))) - set(training.targets.tolist()):
+            raise DataError(f"judge {self.name} can use nothing of class {labels[min(missing)]!r}")
+        return training
+
+    def predictions(
+        self, sets: Sequence[Sequence[Training]], features: Features, told: Callable[[], None] = lambda: None
+    ) -> list[list[NDArray[np.int64]]]:
+        """Train classifiers on sets, several at once; what each says of other features, by set.
+
+        Args:
+            sets: For each seed, 0, 1, 2, ..., what a classifier is trained on.
+            told: Is told when a classifier is done.
+        """
+
+        def ask(on: Training, seed: int) -> NDArray[np.int64]:
+            return self.train(on, seed)(features)
+
+        # All sets at once: three seeds alone leave one of two cores idle.
+        with lone_workers(thread_count()) as workers:
+            try:
+                due = [[workers.submit(ask, on, seed) for seed, on in enumerate(of_set)] for of_set in sets]
+                said: list[list[NDArray[np.int64]]] = []
+                for of_set in due:
+                    said.append([])
+                    for one in of_set:
+                        said[-1].append(one.result())
+                        told()
+                return said
+            except BaseException:  # at Ctrl-C the others would take a minute to end
+                for on in chain.from_iterable(sets):
+                    on.stopping.set()
+                raise
+
+
+def find_usable(features: Features) -> NDArray[np.bool_]:
+    """Which rows of features are finite, bool ``(items,)``."""
+    return np.asarray(np.isfinite(features.reshape(len(features), -1)).all(axis=1))
+
+
+SEEDS = 3
+"""Classifiers that are trained on each set; of fewer a standard error says nothing."""
+DRAWS = 5
+"""Times that a control is drawn again."""
+
+
+def redraw(training: Training, seed: int) -> Training:
+    """Draw a training set again, as many of each class with replacement: what one set tells of others like it."""
+    random = np.random.default_rng(seed)
+    places = [np.flatnonzero(training.targets == target) for target in range(training.classes)]
+    kept = np.concatenate([random.choice(each, len(each)) for each in places])
+    return replace(training, features=training.features[kept], targets=training.targets[kept])
+
+
+def redraw_all(trainings: Mapping[str, Training], names: Iterable[str]) -> dict[str, list[Training]]:
+    """Draw those of some training sets again that are there, ``DRAWS`` times each."""
+    return {
+        name: [redraw(trainings[name], seed) for seed in range(DRAWS)] for name in names if name in trainings
+    }
+
+
+def find_redrawing(judges: Sequence[Evaluator]) -> Evaluator:
+    """The judge that says how far a control differs from draw to draw: a head, which is trained in no time.
+
+    It may have voted: nobody chose a control.
+    """
+    return next((each for each in judges if each.train is train_linear), judges[0])
+
+
+@dataclass(frozen=True, repr=False)
+class Accuracy(PrivateFigures):
+    """Top-1 accuracy in 0..1 over several seeds of the head; private.
+
+    Attributes:
+        mean: Over ``seeds``.
+        sem: Standard error of that mean: the head's initialisation and batch order alone, not the
+            spread between runs of the evolution or draws of the shots. Where labels are shuffled, also the shuffling.
+        seeds: One accuracy per seed.
+    """
+
+    mean: float
+    sem: float
+    seeds: tuple[float, ...]
+
+    @classmethod
+    def of(cls, values: Sequence[float]) -> Accuracy:
+        """Summarise at least three accuracies."""
+        if len(values) < SEEDS:
+            raise UsageError(f"accuracy over {len(values)} seeds asked for: use {SEEDS} or more")
+        spread = float(np.std(values, ddof=1))
+        return cls(float(np.mean(values)), spread / len(values) ** 0.5, tuple(map(float, values)))
+
+    def to_json(self) -> dict[str, object]:
+        """Return ``mean``, ``sem`` and ``seeds`` for a private file or the owner's screen."""
+        return {"mean": self.mean, "sem": self.sem, "seeds": list(self.seeds)}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class AccuracyTest(PrivateFigures):
+    """Held-out real data as one judge sees them, looked at once and used for several synthetic sets.
+
+    Attributes:
+        features: What the judge sees of the held-out images, ``(images, ...)``.
+        targets: int64 ``(images,)``.
+    """
+
+    labels: tuple[str, ...]
+    features: Features
+    targets: NDArray[np.int64]
+    judge: Evaluator
+
+    @classmethod
+    def on(cls, held_out: PrivateDataset, judge: Evaluator) -> AccuracyTest:
+        """Prepare the test: let a judge look at held-out images."""
+        return cls(held_out.labels, judge.look(held_out.items), held_out.targets, judge)
+
+    def prepare(self, one: LabelledSet) -> Training:
+        """Let the judge look at what is usable of a labelled set; ``DataError`` where a class has nothing."""
+        images, targets = one
+        return self.judge.prepare(self.judge.look(images), np.asarray(targets, dtype=np.int64), self.labels)
+
+    def predict(self, trainings: Sequence[Sequence[Training]]) -> list[IntArray]:
+        """Train a new head for each seed, 0, 1, 2, ..., on what is given for it, and ask it about the held-out data.
+
+        Returns:
+            For each sequence what its heads say, int64 ``(seeds, images)``; private.
+        """
+        return [np.stack(each) for each in self.judge.predictions(trainings, self.features)]
+
+
+@dataclass(frozen=True, repr=False)
+class EvaluatorAccuracy(PrivateFigures):
+    """One classifier, trained several times; private.
+
+    Attributes:
+        per_class: Accuracy on each class, mean over the seeds, by label.
+        confusion: Counts ``[true][said]``, all seeds together.
+    """
+
+    accuracy: Accuracy
+    macro_f1: float
+    per_class: dict[str, float]
+    confusion: tuple[tuple[int, ...], ...]
+
+    @classmethod
+    def of(cls, said: Sequence[IntArray], truth: IntArray, labels: Sequence[str]) -> EvaluatorAccuracy:
+        """Summarise predictions.
+
+        Args:
+            said: int64 ``(images,)`` for each of three seeds or more.
+            labels: Names of the classes; one without test images has no accuracy of its own.
+        """
+        # Loads pandas and pyarrow, which a run that only scores does without.
+        from sklearn.metrics import confusion_matrix, f1_score
+
+        classes = range(len(labels))
+        confusion = sum(confusion_matrix(truth, each, labels=classes) for each in said)
+        counts = np.asarray(confusion)
+        own = {
+            label: float(row[place] / row.sum())
+            for place, (label, row) in enumerate(zip(labels, counts, strict=True))
+            if row.sum()
+        }
+        f1 = [f1_score(truth, each, labels=sorted(set(truth.tolist())), average="macro") for each in said]
+        accuracy = Accuracy.of([float(np.mean(each == truth)) for each in said])
+        return cls(accuracy, float(np.mean(f1)), own, tuple(tuple(map(int, row)) for row in counts))
+
+    def to_json(self) -> dict[str, object]:
+        """For a private file or the owner's screen."""
+        return {
+            "accuracy": self.accuracy.to_json(),
+            "macro_f1": self.macro_f1,
+            "per_class": self.per_class,
+            "confusion": [list(row) for row in self.confusion],
+        }

@@ -1,0 +1,110 @@
+"""Labelled images that an evaluation compares: a run's dataset, its control's, and the owner's own."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pcevolve.errors import DataError, UsageError
+from pcevolve.keeper.private.dataset import PrivateDataset
+from pcevolve.public.media import Item, find_medium
+from pcevolve.public.transcript import RunLayout, RunReader
+
+RANDOM_CONTROL = "random"
+"""What the dataset of a control run is called where it is measured."""
+SHUFFLED = "shuffled"
+"""What a run's own dataset is called when its labels were shuffled: it stands in where there is no control."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Labelled:
+    """Images with their classes.
+
+    Attributes:
+        targets: int64 ``(images,)``, places of the labels.
+        names: What each image is called, for the owner.
+        digest: SHA-256 of the owner's own, by which two sets of them are told apart; empty for what a run released.
+    """
+
+    images: Sequence[Item | None]
+    targets: NDArray[np.int64]
+    names: tuple[str, ...] = ()
+    digest: bytes = b""
+
+    @classmethod
+    def released(cls, root: Path, labels: Sequence[str]) -> Labelled:
+        """The dataset of a finished run.
+
+        Raises:
+            UsageError: The run has not ended.
+            DataError: A class has no image.
+        """
+        folder = RunLayout(root)
+        run = RunReader.strict(root)
+        run.manifest()  # there, or the error says how the run goes on
+        kind = find_medium(run.require_plan().modality.kind)
+        files = [sorted((folder.release / label).glob(f"*{kind.suffix}")) for label in labels]
+        if empty := [label for label, each in zip(labels, files, strict=True) if not each]:
+            raise DataError(f"the dataset of {root} has no {kind.kind} of class {empty[0]!r}")
+        paths = [path for each in files for path in each]
+        targets = np.repeat(np.arange(len(labels)), [len(each) for each in files])
+        names = tuple(str(path.relative_to(root)) for path in paths)
+        return cls([kind.decode_release(path.read_bytes()) for path in paths], targets, names)
+
+    @classmethod
+    def drawn_by_words(cls, root: Path) -> Labelled | None:
+        """What the provider made of words alone for a finished run; None where a class has nothing that is usable."""
+        run = RunReader.strict(root)
+        plan = run.require_plan()
+        decode = find_medium(plan.modality.kind).decode
+        made = [
+            (image, plan.labels.index(call.label))
+            for call in (plan.round(0) if plan.start is None else ())
+            for digest in run.outputs.get(call.slot, ())
+            if (image := decode(run.bodies.file(digest))) is not None
+        ]
+        if len({target for _, target in made}) < len(plan.labels):
+            return None
+        return cls([image for image, _ in made], np.array([target for _, target in made]))
+
+    @classmethod
+    def of(cls, data: PrivateDataset) -> Labelled:
+        """Private or held-out images."""
+        digest = hashlib.sha256(b"".join(data.digests) + data.targets.tobytes()).digest()
+        return cls(data.items, data.targets, digest=digest)
+
+    def choose_at_random(self, like: Labelled) -> Labelled | None:
+        """As many of each class as another set has; None where there are no more to choose from."""
+        random = np.random.default_rng(0)  # nobody is protected by it: the same choice each time
+        due, kept = np.bincount(like.targets), []
+        for target, count in enumerate(due):
+            places = np.flatnonzero(self.targets == target)
+            if len(places) <= count:
+                return None
+            kept.append(np.sort(random.choice(places, count, replace=False)))
+        chosen = np.concatenate(kept)
+        return Labelled([self.images[place] for place in chosen], self.targets[chosen])
+
+    def first(self, most: int) -> list[Item | None]:
+        """The first few images of each class, class after class; for people to look at."""
+        places = (np.flatnonzero(self.targets == target)[:most] for target in np.unique(self.targets))
+        return [self.images[place] for each in places for place in each]
+
+
+def find_control(root: Path, given: Path | None) -> Path | None:
+    """The control beside a run: the one given, else ``RUN-random`` if there is one; ``UsageError`` if unfit."""
+    beside = root.absolute()  # ``.`` has no name
+    found = given or beside.with_name(f"{beside.name}-random")
+    if given is None and not RunLayout(found).release.is_dir():
+        return None
+    plan, control = (RunReader.strict(each).require_plan() for each in (root, found))
+    if control.method.name == "random" and control.labels == plan.labels:
+        return found
+    if given is None:
+        return None
+    raise UsageError(f"--control {given} is no run of method random with the same classes")

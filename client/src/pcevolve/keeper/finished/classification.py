@@ -1,0 +1,110 @@
+"""Classify images or texts by the class means that a run released: post-processing, by whoever has them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors import SafetensorError
+from safetensors.numpy import load_file
+
+from pcevolve.errors import DataError, UsageError
+from pcevolve.keeper.private.listing import Folders, tell_file_kind
+from pcevolve.public.dp.mechanisms import FloatArray
+from pcevolve.public.encoders import Encoder
+from pcevolve.public.geometry.distances import squared_distances
+from pcevolve.public.geometry.frame import project
+from pcevolve.public.media import Item, UnreadableError, find_medium
+from pcevolve.public.media.images.appearance import Appearance
+from pcevolve.public.media.images.kinds import Kind
+from pcevolve.public.plan import PublicPlan
+from pcevolve.public.settings import window_ends
+from pcevolve.public.sources import TABLES
+from pcevolve.public.transcript import RunLayout, RunReader
+from pcevolve.public.transcript.layout import MANIFEST
+
+
+@dataclass(frozen=True, eq=False)
+class NearestMean:
+    """A run's classifier.
+
+    Attributes:
+        centre: float64 ``(d,)`` of the frame.
+        axes: float64 ``(d, k)`` of the frame.
+        means: float64 ``(C, k)``, the released ones.
+        appearance: What an image is given before it is embedded, if anything.
+    """
+
+    labels: tuple[str, ...]
+    encoder: Encoder
+    centre: FloatArray
+    axes: FloatArray
+    means: FloatArray
+    appearance: Appearance | None
+    plan: PublicPlan
+
+    @classmethod
+    def of(cls, root: Path, load: Callable[[PublicPlan], Encoder]) -> Self:
+        """The classifier in a run's release folder.
+
+        Raises:
+            UsageError: The run has no classifier.
+            ModelError: The encoder is not at hand.
+        """
+        layout = RunLayout(root)
+        layout.require_transcript()
+        plan = RunReader.strict(root).require_plan()
+        try:
+            arrays = load_file(layout.classifier)
+            frame = arrays["centre"], arrays["axes"], arrays["means"]
+        except (OSError, SafetensorError, KeyError):
+            raise UsageError(
+                f"{root} has no classifier: methods that release class means, as dp-means does, write one"
+            ) from None
+        numbers = arrays.get("appearance")
+        look = None if numbers is None else Appearance.released(tuple(numbers.tolist()))
+        return cls(plan.labels, load(plan), *frame, look, plan)
+
+    def nearest(self, embeddings: FloatArray) -> NDArray[np.int64]:
+        """Class of the nearest mean, int64 ``(images,)``, of finite embeddings, float64 ``(images, d)``."""
+        points = project(embeddings, self.centre, self.axes)
+        return np.asarray(squared_distances(points, self.means).argmin(axis=1), dtype=np.int64)
+
+    def classes(self, items: Sequence[Item | None]) -> NDArray[np.int64]:
+        """Class of each image or text, int64 ``(items,)``; -1 of one that has no embedding."""
+        look = self.appearance
+        shown = [each if look is None or each is None else look.apply_to(each) for each in items]
+        embeddings = self.encoder.embed(shown)
+        usable = np.isfinite(embeddings).all(axis=1)
+        found = np.full(len(items), -1, dtype=np.int64)
+        found[usable] = self.nearest(embeddings[usable])
+        return found
+
+    def label(self, path: Path) -> tuple[str, bytes]:
+        """Class of the image or text in a file, and the digest by which a ledger knows it."""
+        if self.plan.modality.kind == "text" and path.suffix.lower() in TABLES:
+            raise DataError(f"{path} is a table: give files of one text each, or a folder of them")
+        item, digest = self._read(path)
+        embedding = self.encoder.embed([item])
+        if not np.isfinite(embedding).all():
+            raise DataError(f"{path} has no embedding; the run is of {self.plan.modality.kind}s")
+        return self.labels[int(self.nearest(embedding)[0])], digest
+
+    def list_files(self, folder: Path) -> list[Path]:
+        """Files in a folder and below it, in order, as listings find them, and without what lies beside a dataset."""
+        files = sorted(Folders().files_below(folder))
+        if (folder / MANIFEST).is_file():  # a release: what it says of itself lies beside its dataset
+            files = [each for each in files if each.parent != folder]
+        of_images = self.plan.modality.kind == "image"
+        return [each for each in files if not (of_images and tell_file_kind(each) is Kind.NOTES)]
+
+    def _read(self, path: Path) -> tuple[Item | None, bytes]:
+        try:
+            kind, window = find_medium(self.plan.modality.kind), window_ends(self.plan.data.window)
+            return kind.open(path, self.appearance, window)
+        except UnreadableError as error:
+            raise DataError(f"{path} {error}") from None

@@ -1,0 +1,327 @@
+"""Finished runs side by side: their figures, datasets and curves through runs that differ in one setting.
+
+What judges found is private: the page is for the owner alone where there is any of it, and says so.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
+from typing import Any, TypeAlias, TypeVar
+from urllib.parse import urlsplit
+
+from pcevolve.keeper.evaluation.labelled import Labelled
+from pcevolve.keeper.kind import load_kind
+from pcevolve.public.durable import write_durably
+from pcevolve.public.figures import in_full
+from pcevolve.public.media import find_medium
+from pcevolve.public.media.images.sheet import draw_sheet
+from pcevolve.public.modality import Kind
+from pcevolve.public.pages.rendering import (
+    PagePicture,
+    compile_page,
+    inline_parts,
+    make_picture,
+    read_own,
+    read_style,
+)
+from pcevolve.public.pages.report.charts import Chart, FigureOverSeeds, Series
+from pcevolve.public.pages.useful import list_accuracies
+from pcevolve.public.parts import Secrecy
+from pcevolve.public.plan import PublicPlan
+from pcevolve.public.publish.dataset import summarise
+from pcevolve.public.publish.loss import PrivacyLoss
+from pcevolve.public.run.folder import RunFolder
+from pcevolve.public.run.owner import OwnerFolder
+from pcevolve.public.transcript import RunReader
+
+OTHER_TESTS = "WARNING: these runs were evaluated on different test sets, so their accuracies do not compare"
+AXES = {"ε": "Accuracy over ε", "N": "Accuracy over N, images per class"}
+Settings: TypeAlias = dict[str, Any]
+"""Of a run, by the names under which they are shown."""
+Line: TypeAlias = Mapping[float, list[float]]
+"""Accuracies of runs of equal settings, by the value of the one that differs."""
+
+
+@dataclass(frozen=True, repr=False)
+class Point:
+    """The result of one judge for one run; private."""
+
+    settings: Settings
+    accuracy: float
+
+
+@dataclass(frozen=True)
+class ComparedRunColumn:
+    """A run on the page.
+
+    Attributes:
+        figures: What judges found, by judge; private.
+        use: What those that did not vote say of the dataset's use; private, empty where nobody did.
+        initial: Pictures of the first images of each class, by label; ``dataset`` has those of its dataset.
+    """
+
+    name: str
+    facts: dict[str, str]
+    figures: dict[str, dict[str, Any]]
+    use: dict[str, Any]
+    chance: float
+    initial: dict[str, tuple[PagePicture, ...]]
+    dataset: dict[str, tuple[PagePicture, ...]]
+
+    @property
+    def yardsticks(self) -> list[tuple[str, Sequence[float]]]:
+        """Accuracies of what a dataset is compared with, and its own."""
+        return list_accuracies(self.use, self.chance)
+
+
+def choose_settings(plan: PublicPlan, epsilon_spent: float | None) -> Settings:
+    """Return the settings that two runs on one line must share: all but the axis."""
+    return {
+        "method": plan.method.name,
+        "ε": (epsilon_spent if plan.data.subsample else float(plan.budget.epsilon))
+        if epsilon_spent
+        else None,
+        "N": plan.method.candidates,
+        "K": plan.data.shots,
+        "domain": plan.data.domain,
+        "classes": ", ".join(plan.labels),
+        "model": plan.provider.model,
+        "API": f"{plan.provider.dialect}, {urlsplit(plan.provider.api).hostname}",
+        "encoder": plan.encoder.name,
+        "T": plan.method.iterations,
+        "strengths": " ".join(f"{each:g}" for each in plan.method.strengths),
+        "varied by": plan.method.vary_by,
+        "prompt": plan.provider.prompt_template,
+        "δ": in_full(plan.privacy.delta),
+        "unit": f"{plan.unit}, {plan.privacy.relation}",
+    }
+
+
+def draw_curves(points: Sequence[Point]) -> list[Chart]:
+    """A chart for each axis over which there is a line.
+
+    Runs of equal settings are one point: their mean, from three on with its interval.
+    """
+    found = ((axis, title, _lines(points, axis)) for axis, title in AXES.items())
+    return [_chart(axis, title, lines) for axis, title, lines in found if lines]
+
+
+def _lines(points: Sequence[Point], axis: str) -> dict[str, Line]:
+    """Lines of at least two places, by their names."""
+    lines: dict[tuple[tuple[str, Any], ...], dict[float, list[float]]] = {}
+    for point in points:
+        others = tuple((name, value) for name, value in point.settings.items() if name != axis)
+        if (at := point.settings[axis]) is not None:
+            lines.setdefault(others, {}).setdefault(at, []).append(point.accuracy)
+    long = {others: line for others, line in lines.items() if len(line) > 1}
+    return dict(zip(_names([dict(others) for others in long]), long.values(), strict=True))
+
+
+def _names(lines: Sequence[Settings]) -> Iterator[str]:
+    """Each line's method, and what else tells it from another."""
+    for own in lines:
+        telling = (
+            name for name in own if name != "method" and any(own[name] != each[name] for each in lines)
+        )
+        parts = (f"no {name}" if own[name] is None else f"{name} = {own[name]}" for name in telling)
+        yield ", ".join((own["method"], *parts))
+
+
+def _chart(axis: str, title: str, lines: Mapping[str, Line]) -> Chart:
+    columns = sorted({at for line in lines.values() for at in line})
+    series = [_series(name, line, columns) for name, line in lines.items()]
+    spelled = tuple(f"{at:g}" for at in columns)
+    return Chart(title, "; ".join(lines), series, 1.0, "{:.1%}".format, axis=axis, columns=spelled)
+
+
+def _series(name: str, line: Line, columns: Sequence[float]) -> Series:
+    values = {columns.index(at): FigureOverSeeds.of(line[at]) for at in sorted(line)}
+    means = tuple((place, value.mean) for place, value in values.items())
+    return Series(name, means, tuple(value.half or 0.0 for value in values.values()))
+
+
+Each = TypeVar("Each")
+SHOWN = 6
+"""Images of each class in a picture."""
+PICTURES = 10
+"""Images of each class in a row of the page."""
+BAR = 280.0
+"""Width of an accuracy of 1 in a chart."""
+
+
+@dataclass(frozen=True)
+class ComparedRun:
+    """One run.
+
+    Attributes:
+        judges: What ``pcevolve evaluate`` found about the dataset as it is, else ``run --test``; private, empty where
+            neither was asked.
+        test: Digest of the held-out data that judges were asked about; private. Figures on others compare nothing.
+        measured: Word, sentence and accuracies by judges that did not vote; private, empty where there are none.
+    """
+
+    name: str
+    summary: dict[str, Any]
+    labels: tuple[str, ...]
+    judges: dict[str, dict[str, Any]]
+    settings: Settings
+    test: str = ""
+    measured: dict[str, Any] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        """For programs; private where there are judges."""
+        return {
+            "run": self.name,
+            "labels": list(self.labels),
+            **self.summary,
+            "judges": self.judges,
+            "measured": self.measured,
+        }
+
+
+def read_runs(roots: Sequence[Path]) -> list[ComparedRun]:
+    """Read several runs; ``UsageError`` for one that is none, or has not ended."""
+    return [_one(root, name) for root, name in zip(roots, _name_runs(roots), strict=True)]
+
+
+def write_sheet(roots: Sequence[Path], path: Path) -> None:
+    """Draw some images of each run's dataset, a row each."""
+    rows = []
+    for root, name in zip(roots, _name_runs(roots), strict=True):
+        plan = RunReader.strict(root).require_plan()
+        load_kind(plan.modality.kind).require_drawable(name)
+        rows.append((name, Labelled.released(root, plan.labels).first(SHOWN)))
+    write_durably(path, draw_sheet(rows))
+
+
+def write_page(found: Sequence[ComparedRun], roots: Sequence[Path], path: Path) -> None:
+    """Write the runs beside each other for people to look at; a page that is there is replaced."""
+    columns = [_column(each, root) for each, root in zip(found, roots, strict=True)]
+    tests = {each.test for each in found if each.judges}
+    judges = list(dict.fromkeys(judge for each in found for judge in each.judges))
+    content = {
+        "style": inline_parts(read_style(), read_own("report/chart.css"), read_own("comparison.css")),
+        "columns": columns,
+        "facts": list(dict.fromkeys(title for each in columns for title in each.facts)),
+        "judges": judges,
+        "caveat": OTHER_TESTS if len(tests) > 1 else "",
+        "curves": {judge: draw_curves(_points(found, judge)) for judge in judges},
+        "labels": list(dict.fromkeys(label for each in columns for label in each.dataset)),
+        "bar": BAR,
+    }
+    write_durably(path, compile_page("comparison").render(content).encode(), 0o600 if judges else 0o644)
+
+
+def list_facts(run: ComparedRun) -> dict[str, str]:
+    """Return the public facts of a run, by title."""
+    summary = run.summary
+    spent = summary["epsilon_spent"]
+    seeded = any(mark.startswith("INSECURE:") for mark in summary.get("marks", ()))
+    epsilon = (
+        f"no guarantee{', INSECURE' if seeded else ''}"
+        if spent is None
+        else f"{PrivacyLoss.read(summary).say(symbol='')} (δ {in_full(summary['delta'])}, {summary['relation']})"
+    )
+    if "listed_secrets" in summary:
+        epsilon += f"; listed secrets {Secrecy.model_validate(summary['listed_secrets']).words}"
+    return {
+        "method": summary["method"],
+        "made by": f"{run.settings['model']} ({run.settings['API']})",
+        "ε": epsilon,
+        "images": str(summary["images_released"]),
+        "requests": str(summary["requests"]),
+        "useful?": _say_measured(run.measured) if run.measured else _estimate(summary),
+    }
+
+
+def _points(found: Sequence[ComparedRun], judge: str) -> list[Point]:
+    asked = (each for each in found if judge in each.judges)
+    # Figures on different test sets are no line.
+    return [Point({**each.settings, "test set": each.test[:8]}, each.judges[judge]["mean"]) for each in asked]
+
+
+def _column(each: ComparedRun, root: Path) -> ComparedRunColumn:
+    run = RunReader.strict(root)
+    plan = run.require_plan()
+    kind = plan.modality.kind
+    first = {label: [call for call in plan.round(0) if call.label == label] for label in plan.labels}
+    initial = {
+        label: _some([digest for call in calls for digest in run.outputs.get(call.slot, ())])
+        for label, calls in first.items()
+    }
+    released = {
+        label: _some(sorted((RunFolder(root).release / label).glob(f"*{find_medium(kind).suffix}")))
+        for label in plan.labels
+    }
+    return ComparedRunColumn(
+        each.name,
+        list_facts(each),
+        each.judges,
+        each.measured,
+        1 / len(plan.labels),
+        {label: _picture_all(kind, map(run.bodies.file, digests)) for label, digests in initial.items()},
+        {label: _picture_all(kind, map(Path.read_bytes, paths)) for label, paths in released.items()},
+    )
+
+
+def _picture_all(kind: Kind, stored: Iterable[bytes]) -> tuple[PagePicture, ...]:
+    return tuple(make_picture(kind, each) for each in stored)
+
+
+def _some(all_of_them: Sequence[Each]) -> list[Each]:
+    """A row's worth, at equal steps."""
+    step = max(1, len(all_of_them) // PICTURES)
+    return list(all_of_them[::step][:PICTURES])
+
+
+def _name_runs(roots: Sequence[Path]) -> list[str]:
+    """Name runs by the ends of their paths, also of ``.``, and by as much of them as tells them apart."""
+    parts = [root.absolute().parts for root in roots]
+    least = next(n for n in count(1) if len({each[-n:] for each in parts}) == len({*parts}))
+    return ["/".join(each[-least:]) for each in parts]
+
+
+def _one(root: Path, name: str) -> ComparedRun:
+    folder = RunFolder(root)
+    folder.require_transcript()
+    run = RunReader.strict(root)
+    plan = run.require_finished()
+    summary = summarise(run, plan, len(run.manifest().files))
+    told, judges = _read_judges(OwnerFolder.of(root), folder.digest_manifest())
+    settings = choose_settings(plan, summary["epsilon_spent"])
+    return ComparedRun(
+        name, summary, plan.labels, judges, settings, told.get("test", ""), told.get("measured") or {}
+    )
+
+
+def _say_measured(measured: Mapping[str, Any]) -> str:
+    said = f"{measured['word']}, measured"
+    if measured["share"] is None:
+        return said
+    mean, low, high = (round(100 * each) for each in measured["share"])
+    return f"{said}: {mean} % ({low} to {high}) of the way"
+
+
+def _estimate(summary: Mapping[str, Any]) -> str:
+    found = summary.get("usefulness")
+    return f"estimated {found['word']}" if found else "–"
+
+
+def _read_judges(owner: OwnerFolder, manifest: str) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
+    """Read what ``evaluate`` found of a dataset as it is, else what ``run --test`` did; as it is kept, and by judge."""
+    told = json.loads(owner.judgement.read_bytes()) if owner.judgement.is_file() else {}
+    if told.get("manifest") == manifest:
+        rows = [*told["judges"], *([told["classifier"]] if "classifier" in told else [])]
+        found = [(row["judge"], row["voted"], row["dataset"]["accuracy"]) for row in rows]
+    elif not owner.evaluation.is_file():
+        return {}, {}
+    else:
+        told = json.loads(owner.evaluation.read_bytes())
+        # Under a name of its own: it takes fewer steps than ``evaluate``.
+        found = [(f"{row['judge']} (run --test)", row["voted"], row["final"]) for row in told["accuracy"]]
+    in_order = sorted(found, key=lambda each: each[1])
+    return told, {name: {"voted": voted, **accuracy} for name, voted, accuracy in in_order}

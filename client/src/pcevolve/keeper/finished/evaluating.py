@@ -1,0 +1,376 @@
+"""Measures a finished run's dataset on the owner's data, with judges that the owner names (composition root).
+
+All of it is for the owner: figures go to the owner's folder and to the screen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pcevolve.errors import UsageError
+from pcevolve.keeper.evaluation.closeness import FEWEST, measure_closeness, measure_memorisation
+from pcevolve.keeper.evaluation.heads import Training
+from pcevolve.keeper.evaluation.judge import (
+    DRAWS,
+    SEEDS,
+    Evaluator,
+    EvaluatorAccuracy,
+    Features,
+    IntArray,
+    find_redrawing,
+    find_usable,
+    redraw_all,
+)
+from pcevolve.keeper.evaluation.labelled import RANDOM_CONTROL, SHUFFLED, Labelled, find_control
+from pcevolve.keeper.evaluation.worth import DATASET, SHOTS, Accuracies, Right, Worth
+from pcevolve.keeper.finished.classification import NearestMean
+from pcevolve.keeper.finished.held_out import find_origin, has_voted, require_held_out
+from pcevolve.keeper.finished.judging import (
+    FREE,
+    describe_worth,
+    digest_subject,
+    keep_judgement,
+    load_judges,
+)
+from pcevolve.keeper.finished.use_page import make_page
+from pcevolve.keeper.kind import KindOfRun, load_kind
+from pcevolve.keeper.private.dataset import PrivateDataset
+from pcevolve.keeper.private_data import name_classes
+from pcevolve.public.durable import write_private_bytes
+from pcevolve.public.encoders import Encoder
+from pcevolve.public.media.images.sheet import draw_confusion
+from pcevolve.public.modality import Kind
+from pcevolve.public.pages.useful import Confusion
+from pcevolve.public.plan import PublicPlan
+from pcevolve.public.run.folder import RunFolder
+from pcevolve.public.run.owner import OwnerFolder
+from pcevolve.public.screen import ProgressCallback, no_progress
+from pcevolve.public.transcript import RunReader
+
+CLASSIFIER = "dp-means-classifier"
+"""The name of a run's released class means among the judges."""
+COMPARED = {"dataset": DATASET, "private": SHOTS, "words": FREE["initial"], RANDOM_CONTROL: FREE["random"]}
+"""Names in ``Worth`` of the sets that a dataset is compared with."""
+CONTROLS = ("words", RANDOM_CONTROL)
+"""Sets that cost no privacy."""
+PERMUTATIONS = 10
+"""Shuffled controls, each by a permutation of its own: one, or three that agree by luck, say 83 % and chance is 50."""
+
+
+@dataclass(frozen=True, repr=False)
+class Question:
+    """The owner's question to an evaluation; without a ``control``, the one beside the run is taken.
+
+    Attributes:
+        weights: File of weights of the encoder that selected; without it, the file that the run was given, if any.
+    """
+
+    test: str
+    private: str | None = None
+    mix: bool = False
+    judges: tuple[str, ...] = ()
+    control: Path | None = None
+    device: str = "auto"
+    weights: str | None = None
+
+
+def evaluate(
+    root: Path,
+    question: Question,
+    told: ProgressCallback = no_progress,
+    load: Callable[[PublicPlan, str | None], Encoder] | None = None,
+) -> dict[str, object]:
+    """Measure a finished run, keep the figures in the owner's folder, and return them.
+
+    Args:
+        told: Is told how many classifiers were trained, and of how many.
+        load: Finds the encoder that the plan names, from a file of weights if there is one; without it, class means
+            that the run released are not scored.
+
+    Raises:
+        DataError: Images cannot be used, or test images are private ones.
+        ModelError: The weights of a judge, or those by which released means came about, are not at hand.
+        UsageError: The run has not ended, or is of other classes.
+    """
+    plan = RunReader.strict(root).require_plan()
+    control = find_control(root, question.control)
+    kind, folder = plan.modality.kind, RunFolder(root)
+    origin = find_origin(folder)
+    test, private = _owners(question.test, plan, "--test", origin), None
+    if question.private is not None:
+        private = _owners(question.private, plan, "--private", origin)
+    unchecked = require_held_out(test, private, folder, plan, f"--test {question.test}")
+    voter = plan.encoder.name if has_voted(plan) else None
+    judges = load_judges(question.judges, voter, question.device, kind, plan.encoder.weights)
+    dataset = Labelled.released(root, plan.labels)
+    classifier = None if load is None else _find_classifier(folder, question.weights, load)
+    tested, owned = Labelled.of(test), None if private is None else Labelled.of(private)
+    words = Labelled.drawn_by_words(root) if voter is not None else None
+    with OwnerFolder.of(root).hold():
+        found = Evaluation(
+            root,
+            plan.labels,
+            dataset,
+            judges,
+            tested,
+            owned,
+            control,
+            question.mix,
+            told,
+            kind,
+            classifier,
+            words,
+        ).measure()
+    return {**found, "not_checked": unchecked} if unchecked else found
+
+
+def _find_classifier(
+    folder: RunFolder, weights: str | None, load: Callable[[PublicPlan, str | None], Encoder]
+) -> NearestMean | None:
+    """The class means that a run released, with the very encoder by which they came about; None where it has none."""
+    if not folder.classifier.is_file():
+        return None
+    if weights is None and (options := OwnerFolder.of(folder.root).find_options()) is not None:
+        weights = options.encoder.weights
+    return NearestMean.of(folder.root, lambda plan: load(plan, weights))
+
+
+def _owners(given: str, plan: PublicPlan, option: str, folder: RunFolder) -> PrivateDataset:
+    """The owner's images or texts that an option names, under the run's labels; errors as ``read_owned``."""
+    owner = OwnerFolder.of(folder.root)
+    # Of classes that words stand for, only the owner's options say which folder is which.
+    began = owner.require_options() if plan.words else owner.find_options()
+    data = load_kind(plan.modality.kind).read_owned(given, plan, option, began)
+    if plan.words and began is not None:
+        data = name_classes(data, began.data.words)
+    if data.labels != plan.labels:
+        raise UsageError(
+            f"{option} {given} has the classes {', '.join(data.labels)}, and the run {', '.join(plan.labels)}"
+        )
+    return data
+
+
+@dataclass(frozen=True, repr=False)
+class Evaluation:
+    """All that is measured."""
+
+    root: Path
+    labels: tuple[str, ...]
+    dataset: Labelled
+    judges: Sequence[Evaluator]
+    test: Labelled
+    private: Labelled | None = None
+    control: Path | None = None
+    mix: bool = False
+    told: ProgressCallback = no_progress
+    kind: Kind = "image"
+    classifier: NearestMean | None = None
+    words: Labelled | None = None
+
+    def measure(self) -> dict[str, object]:
+        """Measure, keep it in the owner's folder, and return it; ``DataError`` where a class has no usable image."""
+        found: dict[str, object] = {
+            "run": self.root.absolute().name,
+            "subject": digest_subject(self.test.digest, filter(None, (self.root, self.control))),
+            "test": self.test.digest.hex(),
+            "manifest": RunFolder(self.root).digest_manifest(),
+            **self.judge(),
+        }
+        keep_judgement(self.root, found)
+        if "measured" in found:
+            found["use_page"] = str(self._write_page(found))
+        return found
+
+    def judge(self) -> dict[str, object]:
+        """Measure, and keep nothing but pictures of confusions; errors as ``measure``."""
+        sets = dict(self._sets())
+        copied = {} if self.private is None else self._own.find_copied_words(self.dataset, self.private)
+        return {
+            "classes": list(self.labels),
+            "chance": 1 / len(self.labels),
+            f"test_{self.kind}s": len(self.test.images),
+            "control": self._describe_control(sets),
+            **copied,
+            **self._score_classifier(),
+            **self._judge_all(sets),
+        }
+
+    def _write_page(self, found: Mapping[str, Any]) -> Path:
+        """Write the owner's page about the dataset's use, by the first judge."""
+        assert self.private is not None
+        row, page = found["judges"][0], OwnerFolder.of(self.root).use_page
+        confusion = Confusion(row["judge"], self.labels, row["dataset"]["confusion"])
+        made = self.dataset.images, self.dataset.targets.tolist()
+        return make_page(
+            page,
+            self.root.absolute().name,
+            self.kind,
+            found["measured"],
+            confusion,
+            self.judges[0],
+            made,
+            self.private.images,
+        )
+
+    def _judge_all(self, sets: Mapping[str, Labelled]) -> dict[str, object]:
+        """Each judge's row, and what those that did not vote say of the dataset's use, where shots say what is due."""
+        rows, answers = [], {}
+        redrawn: dict[str, Accuracies] = {}
+        for place, judge in enumerate(self.judges):
+            row, right, drawn = self._row(place, sets)
+            rows.append(row)
+            redrawn |= drawn
+            if not judge.voted:
+                answers[judge.name] = right
+        if not answers or self.private is None:
+            return {"judges": rows}
+        worth = Worth.of(answers, len(self.labels), redrawn)
+        return {"judges": rows, "measured": describe_worth(worth, self.kind)}
+
+    def _describe_control(self, sets: Mapping[str, Labelled]) -> str:
+        """Name the control, and its size where that is not the dataset's: more images teach more, chosen or not."""
+        if self.control is None:
+            return "labels shuffled"
+        has, due = (len(sets[name].images) for name in (RANDOM_CONTROL, "dataset"))
+        return self.control.name + ("" if has == due else f" (of {has} {self.kind}s, the dataset has {due})")
+
+    def _row(
+        self, place: int, sets: Mapping[str, Labelled]
+    ) -> tuple[dict[str, object], dict[str, Right], dict[str, Accuracies]]:
+        """Ask one judge of every set; say where it was right after those that a dataset is compared with.
+
+        The judge that controls are drawn again for tells their accuracies, too.
+        """
+        judge, real = self.judges[place], self.judges[place].look(self.test.images)
+        seen = {name: judge.look(each.images) for name, each in sets.items()}
+        said, again = self._predict(place, {name: (seen[name], sets[name].targets) for name in sets}, real)
+        truth = self.test.targets[find_usable(real)]
+        verdicts = {name: EvaluatorAccuracy.of(of_set, truth, self.labels) for name, of_set in said.items()}
+        self._draw(judge, verdicts["dataset"])
+        right = {
+            called: np.stack([each == truth for each in said[name]])
+            for name, called in COMPARED.items()
+            if name in said
+        }
+        row = {
+            "judge": judge.name,
+            "voted": judge.voted,
+            **{name: each.to_json() for name, each in verdicts.items()},
+            **self._beside(judge, seen, seen.get("private"), real),
+        }
+        drawn = {COMPARED[name]: np.mean(np.stack(each) == truth, axis=1) for name, each in again.items()}
+        return row, right, drawn
+
+    @property
+    def _own(self) -> KindOfRun:
+        return load_kind(self.kind)
+
+    def _score_classifier(self) -> dict[str, object]:
+        """Score the class means that the run released: no image was made for it, and nothing is trained.
+
+        It is the yardstick of every dataset: a classifier of images is worth making images for if it is better.
+        """
+        if self.classifier is None:
+            return {}
+        said = self.classifier.classes(self.test.images)
+        tested = said >= 0
+        verdict = EvaluatorAccuracy.of([said[tested]] * SEEDS, self.test.targets[tested], self.labels)
+        return {"classifier": {"judge": CLASSIFIER, "voted": True, "dataset": verdict.to_json()}}
+
+    def _sets(self) -> Iterator[tuple[str, Labelled]]:
+        """Yield what judges look at, by name."""
+        yield "dataset", self.dataset
+        if self.control is not None:
+            yield RANDOM_CONTROL, Labelled.released(self.control, self.labels)
+        if self.words is not None:
+            yield "words", self.words
+            if self.control is None and (chosen := self.words.choose_at_random(self.dataset)) is not None:
+                yield RANDOM_CONTROL, chosen
+        if self.private is not None:
+            yield "private", self.private
+
+    def _predict(
+        self, place: int, seen: Mapping[str, tuple[Features, NDArray[np.int64]]], real: Features
+    ) -> tuple[dict[str, list[IntArray]], dict[str, list[IntArray]]]:
+        """Train a judge on every set, all at once; what its classifiers say of held-out data, by set.
+
+        And what those say that were trained on other draws of a control, by control.
+        """
+        judge, tested = self.judges[place], find_usable(real)
+        trainings = self._list_trainings(judge, seen)
+        redrawing = self.judges.index(find_redrawing(self.judges))
+        once = {name: each[0] for name, each in trainings.items()}
+        again = redraw_all(once, CONTROLS) if place == redrawing else {}
+        due, extra = sum(map(len, trainings.values())), DRAWS * sum(name in once for name in CONTROLS)
+        done, whole = count(place * due + extra * (place > redrawing) + 1), len(self.judges) * due + extra
+        said = judge.predictions(
+            [*trainings.values(), *again.values()], real[tested], lambda: self.told(next(done), whole)
+        )
+        return dict(zip(trainings, said, strict=False)), dict(zip(again, said[len(trainings) :], strict=True))
+
+    def _list_trainings(
+        self, judge: Evaluator, seen: Mapping[str, tuple[Features, NDArray[np.int64]]]
+    ) -> dict[str, list[Training]]:
+        """Return what a classifier of each seed is trained on, by set."""
+        sets = dict(seen)
+        if self.mix:
+            (mine, own), (made, targets) = sets["private"], sets["dataset"]
+            sets["both"] = np.concatenate([mine, made]), np.concatenate([own, targets])
+        trainings = {name: [judge.prepare(*each, self.labels)] * SEEDS for name, each in sets.items()}
+        if self.control is None:
+            on = trainings["dataset"][0]
+            trainings[SHUFFLED] = [
+                replace(on, targets=np.random.default_rng(seed).permutation(on.targets))
+                for seed in range(PERMUTATIONS)
+            ]
+        return trainings
+
+    def _draw(self, judge: Evaluator, verdict: EvaluatorAccuracy) -> None:
+        name = "".join(each if each.isalnum() else "-" for each in judge.name.partition("=")[0])
+        path = OwnerFolder.of(self.root).root / f"confusion-{name}.png"
+        write_private_bytes(
+            path,
+            draw_confusion(f"{judge.name} on {self.root.absolute().name}", verdict.confusion, self.labels),
+        )
+
+    def _beside(
+        self, judge: Evaluator, seen: Mapping[str, Features], private: Features | None, real: Features
+    ) -> dict[str, object]:
+        """Distances, for judges whose features are embeddings."""
+        if judge.name == self._own.STRANGER:
+            return {}
+        made = seen["dataset"]
+        measured = {"distances": made}
+        if RANDOM_CONTROL in seen:
+            measured["control_distances"] = seen[RANDOM_CONTROL]
+        found: dict[str, object] = {}
+        other = _embeddings(real)
+        for name, features in measured.items():
+            one = _embeddings(features)
+            if min(len(one), len(other)) >= FEWEST:  # of fewer no distance can be told
+                found[name] = measure_closeness(one, other).to_json()
+        if private is not None:
+            found["memorisation"] = self._measure_memorisation(made, private, real)
+        return found
+
+    def _measure_memorisation(self, made: Features, private: Features, real: Features) -> dict[str, object]:
+        usable = np.flatnonzero(find_usable(made))
+        result = measure_memorisation(_embeddings(made), _embeddings(private), _embeddings(real))
+        names = self.dataset.names
+        return {
+            "closer_to_private": result.closer,
+            "median_ratio": result.ratio,
+            "copies": [names[usable[place]] for place in result.copies],
+        }
+
+
+def _embeddings(features: Features) -> NDArray[np.float64]:
+    """Those that can be used."""
+    return np.asarray(features[find_usable(features)], dtype=np.float64)

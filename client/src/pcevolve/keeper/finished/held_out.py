@@ -1,0 +1,82 @@
+"""Whether held-out data had a part in a run as private data: what voted is no test of what it chose."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import closing
+
+from pcevolve.errors import DataError
+from pcevolve.keeper.ledger.ledger import Ledger
+from pcevolve.keeper.private.dataset import PrivateDataset
+from pcevolve.keeper.private_data import tell_on_screen
+from pcevolve.public.plan import PublicPlan
+from pcevolve.public.run.folder import RunFolder
+from pcevolve.public.run.owner import OwnerFolder
+from pcevolve.public.run.progress import error_console
+from pcevolve.public.selectors import find_method
+from pcevolve.public.transcript import RunReader
+
+NAMED = 10
+"""Files that are named on the screen."""
+
+
+def find_origin(folder: RunFolder) -> RunFolder:
+    """The run that read private data: itself, or that whose release it starts from, as far as one is at hand."""
+    options = OwnerFolder.of(folder.root).find_options()
+    start = None if options is None else options.data.from_run
+    return folder if start is None or not start.is_dir() else find_origin(RunFolder(start))
+
+
+def has_voted(plan: PublicPlan) -> bool:
+    """True if a plan's encoder had a part in the choice of the dataset, or of the release that it varies."""
+    before = () if plan.start is None else plan.start.events
+    return find_method(plan.method.name).queries_data or not all(event.free for event in before)
+
+
+def find_private(folder: RunFolder, plan: PublicPlan, digests: Sequence[bytes]) -> list[int] | None:
+    """Return the places of what a run has among its private data, by the ledger's fingerprints of pixels and words.
+
+    Returns:
+        None where the ledger that the run began with is not at hand, or does not know it: nobody can tell then. So it
+        is where the run is not whose release this one starts from.
+    """
+    if not has_voted(plan):
+        return []
+    if plan.start is not None:
+        origin = find_origin(folder)
+        before = None if origin == folder else RunReader.lenient(origin.root).plan
+        return None if before is None or before.start is not None else find_private(origin, before, digests)
+    options = OwnerFolder.of(folder.root).find_options()
+    if options is None or not options.privacy.ledger.exists():
+        return None
+    with closing(Ledger(options.privacy.ledger, create=False, waiting=error_console().print)) as known:
+        return known.find_private(plan.run_id, digests)
+
+
+def require_held_out(
+    test: PrivateDataset, private: PrivateDataset | None, folder: RunFolder, plan: PublicPlan, where: str
+) -> str:
+    """Refuse held-out data of which a single item is private: it voted, or is trained on, and flatters the dataset.
+
+    The owner is told on the screen alone which they are.
+
+    Returns:
+        What was not checked, in words; empty where all was.
+
+    Raises:
+        DataError: An item is among the run's private data, or those that ``--private`` names.
+    """
+    voted = find_private(folder, plan, test.digests)
+    own = set() if private is None else {*private.digests}
+    places = sorted({*(voted or ()), *(place for place, each in enumerate(test.digests) if each in own)})
+    if places:
+        names = [test.names[place] for place in places if test.names]
+        more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+        tell_on_screen(f"{where}: {len(places)} of {len(test)}: {', '.join(names[:NAMED])}{more}")
+        raise DataError(
+            f"{where}: some of it is private data of this run, which chose the dataset by them: accuracy on them says "
+            "nothing about others; give data that the run has not seen"
+        )
+    return (
+        "" if voted is not None else "not checked, for the run's ledger is not here: whether test data voted"
+    )

@@ -1,0 +1,346 @@
+"""Judges of a finished run: who they are, what they say, and where it is kept.
+
+Its figures go to the owner's folder and to the owner's screen, never into what may be shared: that is a function of the
+transcript, and measured accuracy is not.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pcevolve.keeper.evaluation.heads import train_linear
+from pcevolve.keeper.evaluation.judge import (
+    SEEDS,
+    Accuracy,
+    AccuracyTest,
+    Evaluator,
+    IntArray,
+    LabelledSet,
+    find_redrawing,
+    redraw_all,
+)
+from pcevolve.keeper.evaluation.labelled import Labelled, find_control
+from pcevolve.keeper.evaluation.worth import (
+    DATASET,
+    LEAST_ITEMS,
+    SHOTS,
+    WORTHY,
+    Accuracies,
+    Interval,
+    Right,
+    Worth,
+)
+from pcevolve.keeper.finished.outcome import Outcome
+from pcevolve.keeper.finished.use_page import make_page
+from pcevolve.keeper.kind import load_kind
+from pcevolve.keeper.private.dataset import PrivateDataset
+from pcevolve.public.durable import write_private
+from pcevolve.public.encoders import OF_SEVERAL, Encoder, load_encoder, named_weights
+from pcevolve.public.encoders.published import resolve
+from pcevolve.public.evolution import Population
+from pcevolve.public.media import find_medium
+from pcevolve.public.media.images.appearance import Appearance, find_released_appearance
+from pcevolve.public.modality import MODALITIES, Kind, join, reword_for
+from pcevolve.public.pages.useful import Confusion
+from pcevolve.public.plan import PublicPlan
+from pcevolve.public.run.folder import RunFolder
+from pcevolve.public.run.owner import OwnerFolder
+from pcevolve.public.screen import ProgressCallback, no_progress
+from pcevolve.public.selectors import find_method
+from pcevolve.public.transcript import Bodies
+
+
+def load_judges(
+    names: Iterable[str], voter: str | None, device: str, kind: Kind = "image", weights: str | None = None
+) -> list[Evaluator]:
+    """Load judges; those that did not vote come first.
+
+    Args:
+        names: The kind's stranger, which is ``cnn`` of images and ``ngrams`` of texts, or encoders as ``NAME`` or
+            ``NAME=WEIGHTS``; none: the stranger and all encoders that are at hand.
+        voter: The encoder by which the run selected; None if it looked at nothing.
+        weights: SHA-256 of the voter's weights, hex; None for published ones.
+
+    Raises:
+        UsageError: There is no such encoder, or it is for another kind.
+        ModelError: Weights are not at hand.
+    """
+    asked = list(names) or load_kind(kind).list_judges()
+    found = [_judge(name, voter, weights, device, kind) for name in asked]
+    return sorted({each.name: each for each in found}.values(), key=lambda each: each.voted)
+
+
+def load_quick_judges(encoder: Encoder, voted: bool, device: str, kind: Kind = "image") -> list[Evaluator]:
+    """List the judges of a run that has just ended: those that did not vote first, the run's own encoder last.
+
+    The network from scratch takes a quarter of its steps, so that a run's end is not the longest part of it.
+
+    Raises:
+        ModelError: Weights of another encoder that was fetched cannot be read.
+    """
+    own = load_kind(kind)
+    strangers = [name for name in own.list_encoders() if not _same(name, encoder.name)][:1]
+    heads = [
+        Evaluator(name, False, load_encoder(name, None, device).embed, train_linear) for name in strangers
+    ]
+    return [
+        own.make_stranger(quick=True),
+        *heads,
+        Evaluator(encoder.name, voted, encoder.embed, train_linear),
+    ]
+
+
+def _judge(name: str, voter: str | None, voting: str | None, device: str, kind: Kind) -> Evaluator:
+    own = load_kind(kind)
+    if name == own.STRANGER:
+        return own.make_stranger()
+    named, _, weights = name.partition("=")
+    encoder = load_encoder(resolve(named, kind)[0], weights or None, device)
+    digest = named_weights(encoder.name, weights or None)
+    # Two files of weights make two encoders of one name; published weights may lie in a file, too.
+    voted = (
+        voter is not None and _same(encoder.name, voter) and (digest == voting or None in (digest, voting))
+    )
+    # Figures are kept under this name, and ``auto`` is another encoder once another one was fetched.
+    known = name if named == encoder.name else encoder.name
+    return Evaluator(known, voted, encoder.embed, train_linear)
+
+
+def _same(first: str, second: str) -> bool:
+    """True if two names share an encoder, with or without its views, and however much of a CLIP's is written out."""
+    if first.partition(":")[0] == second.partition(":")[0] == "clip":
+        from pcevolve.public.encoders.loading import parse_clip_name
+
+        return parse_clip_name(first) == parse_clip_name(second)
+    parts = ({*OF_SEVERAL.get(each, (each.partition("+")[0],))} for each in (first, second))
+    return bool(set.intersection(*parts))
+
+
+def digest_subject(test: bytes, runs: Iterable[Path]) -> str:
+    """SHA-256 of what is judged: figures with another one are about something else and do not belong together."""
+    manifests = (bytes.fromhex(RunFolder(root).digest_manifest()) for root in runs)
+    return hashlib.sha256(test + b"".join(manifests)).hexdigest()
+
+
+def keep_judgement(root: Path, found: Mapping[str, Any]) -> None:
+    """Write what was found, and behind it the rows of judges that were asked earlier about the same subject."""
+    path = OwnerFolder.of(root).judgement
+    before = json.loads(path.read_bytes()) if path.is_file() else {}
+    asked = {row["judge"] for row in found["judges"]}
+    rows = before.get("judges", []) if before.get("subject") == found["subject"] else []
+    kept = [row for row in rows if row["judge"] not in asked]
+    write_private(path, {**found, "judges": [*found["judges"], *kept]})
+
+
+MOST_SHOTS = 200
+"""Private images of a class that a judge is trained on to compare: more teach little, and take as long as the run."""
+FREE = {"initial": "words alone", "random": "a random choice"}
+"""What costs no privacy, by its name in a summary."""
+
+
+@dataclass(frozen=True, repr=False)
+class Answers:
+    """What one judge said of held-out data; private.
+
+    Attributes:
+        judge: Who was asked.
+        truth: int64 ``(items,)``.
+        said: By the set that it was trained on, int64 ``(seeds, items)``.
+        redrawn: Of controls that it was trained on other draws of, its accuracies.
+    """
+
+    judge: Evaluator
+    truth: IntArray
+    said: Mapping[str, IntArray]
+    redrawn: Mapping[str, Accuracies]
+
+    @property
+    def right(self) -> Mapping[str, Right]:
+        """Whether it was right, by set."""
+        return {name: each == self.truth for name, each in self.said.items()}
+
+    def as_json(self) -> dict[str, Any]:
+        """The judge, and its accuracy by set."""
+        accuracies = {
+            name: Accuracy.of(each.mean(axis=1).tolist()).to_json() for name, each in self.right.items()
+        }
+        return {"judge": self.judge.name, "voted": self.judge.voted, **accuracies}
+
+    def confuse(self, labels: Sequence[str]) -> Confusion:
+        """How often it says each class of each after training on the dataset."""
+        counts = np.zeros((len(labels), len(labels)), dtype=np.int64)
+        for of_seed in self.said["final"]:
+            np.add.at(counts, (self.truth, of_seed), 1)
+        return Confusion(self.judge.name, labels, counts.tolist())
+
+
+def ask_judges(
+    outcome: Outcome, held_out: PrivateDataset, sets: Mapping[str, LabelledSet], told: ProgressCallback
+) -> list[Answers]:
+    """Ask each judge of a run about held-out data, once for each set; those that did not vote come first."""
+    parts, kind, found = outcome.components, outcome.plan.modality.kind, []
+    voted, device = parts.method.queries_data, parts.settings.encoder.device
+    judges = load_quick_judges(parts.encoder, voted, device, kind)
+    for place, judge in enumerate(judges):
+        told(place, len(judges))
+        test = AccuracyTest.on(held_out, judge)
+        trainings = {name: test.prepare(each) for name, each in sets.items()}
+        again = redraw_all(trainings, FREE) if judge is find_redrawing(judges) else {}
+        said = test.predict([*([each] * SEEDS for each in trainings.values()), *again.values()])
+        drawn = {
+            name: np.mean(each == test.targets, axis=1)
+            for name, each in zip(again, said[len(sets) :], strict=True)
+        }
+        found.append(Answers(judge, test.targets, dict(zip(sets, said[: len(sets)], strict=True)), drawn))
+    return found
+
+
+def score(outcome: Outcome, told: ProgressCallback = no_progress) -> dict[str, Any]:
+    """The run's summary, with each judge's accuracies where there are test data."""
+    held_out = outcome.components.test
+    if held_out is None:
+        return outcome.summary
+    told(0, 1)
+    words, made = label_sets(outcome, held_out.labels, every=False)
+    sets = {"initial": words, "final": made}
+    if (chosen := _choose_at_random(outcome, held_out.labels, words, made)) is not None:
+        sets["random"] = chosen.images, chosen.targets.tolist()
+    sets["shots"] = label_shots(outcome.components.data)
+    answers = ask_judges(outcome, held_out, sets, told)
+    kept = keep_accuracy(outcome, answers)
+    page = make_page(
+        outcome.owner.use_page,
+        outcome.folder.root.absolute().name,
+        outcome.plan.modality.kind,
+        kept["measured"],
+        answers[0].confuse(held_out.labels),
+        answers[0].judge,
+        made,
+        sets["shots"][0],
+    )
+    return {**kept, "use_page": str(page)}
+
+
+def _choose_at_random(
+    outcome: Outcome, labels: Sequence[str], words: LabelledSet, made: LabelledSet
+) -> Labelled | None:
+    """The dataset of the control beside a run; else as many of the images by words, chosen at random."""
+    if (control := find_control(outcome.folder.root, None)) is not None:
+        return Labelled.released(control, labels)
+    if not find_method(outcome.plan.method.name).queries_data:
+        return None
+    first, due = (Labelled(images, np.asarray(targets, dtype=np.int64)) for images, targets in (words, made))
+    return first.choose_at_random(due)
+
+
+def label_shots(private: PrivateDataset) -> LabelledSet:
+    """The private images to train on, of a class at most ``MOST_SHOTS``."""
+    places = [
+        int(place)
+        for target in np.unique(private.targets)
+        for place in np.flatnonzero(private.targets == target)[:MOST_SHOTS]
+    ]
+    return [private.items[place] for place in places], private.targets[places].tolist()
+
+
+def weigh(answers: Sequence[Answers], plan: PublicPlan) -> dict[str, Any]:
+    """What judges that did not vote say of a dataset's use, in figures, a word and a sentence."""
+    compared = {
+        "final": DATASET,
+        "shots": SHOTS,
+        **(FREE if find_method(plan.method.name).queries_data else {}),
+    }
+    by_judge = {
+        each.judge.name: {said: each.right[name] for name, said in compared.items() if name in each.right}
+        for each in answers
+        if not each.judge.voted
+    }
+    redrawn = {
+        compared[name]: drawn for each in answers for name, drawn in each.redrawn.items() if name in compared
+    }
+    return describe_worth(Worth.of(by_judge, len(plan.labels), redrawn), plan.modality.kind)
+
+
+def describe_worth(found: Worth, kind: Kind) -> dict[str, Any]:
+    """A dataset's worth as it is kept and told: without full stops, for the owner alone."""
+    return {
+        "word": found.word,
+        "sentence": reword_for(_say_worth(found), kind),
+        "advice": reword_for(_advise(found, kind), kind),
+        "judges": list(found.judges),
+        "share": found.share,
+        "ahead": dict(found.ahead),
+        "accuracies": dict(found.accuracies),
+    }
+
+
+def _say_worth(found: Worth) -> str:
+    """The figures that settle a word, as judges that are named found them."""
+    by = f"by {join([*found.judges])} on {found.items} images kept aside"
+    if found.share is None:
+        return f"the private images themselves teach too little to compare with ({by})"
+    way = f"it goes {_spell(found.share, ' %')} of the way from chance to the private images"
+    free = [f"{_spell(each, ' points')} ahead of {name}" for name, each in found.ahead.items()]
+    return f"{join([way, *free])} ({by}; 95 % intervals)"
+
+
+def _spell(figure: Interval, unit: str) -> str:
+    mean, low, high = (round(100 * each) for each in figure)
+    return f"{mean}{unit} ({low} to {high})"
+
+
+def _advise(found: Worth, kind: Kind) -> str:
+    if found.items < LEAST_ITEMS:
+        return f"with {LEAST_ITEMS} images kept aside and more, a figure says something"
+    if found.share is None:
+        return "more private images, or another judge (pcevolve evaluate --judge), may say more"
+    if (name := found.matched) is not None:
+        return f"{name} cost no privacy and are as good: paying added nothing"
+    if found.word == "not useful":
+        return MODALITIES[kind].other_provider
+    if found.word == "useful":
+        return ""
+    if (name := found.unsure) is not None and found.share.low >= WORTHY:
+        return f"it is not surely better than {name}, which costs no privacy: more test images would tell"
+    return "whether it goes half of the way is not sure: more test images would tell"
+
+
+def label_sets(outcome: Outcome, labels: Sequence[str], every: bool) -> list[LabelledSet]:
+    """List what a run made, to train on: its text-to-image images as they came, and its dataset."""
+    evolved, look = outcome.evolved, find_released_appearance(outcome.evolved.receipts)
+    every_set = [*evolved.populations[:-1], evolved.dataset]
+    first, *later = every_set if every else [evolved.populations[0], evolved.dataset]
+    return [
+        _label(outcome, labels, first, None if later else look),
+        *(_label(outcome, labels, population, look) for population in later),
+    ]
+
+
+def _label(
+    outcome: Outcome, labels: Sequence[str], population: Population, wanted: Appearance | None
+) -> LabelledSet:
+    bodies, decoded = Bodies(outcome.folder.bodies), find_medium(outcome.plan.modality.kind).decode
+    rows = [
+        (decoded(bodies.file(candidate.digest), wanted), target)
+        for target, label in enumerate(labels)
+        for candidate in population[label]
+    ]
+    return [item for item, _ in rows], [target for _, target in rows]
+
+
+def keep_accuracy(outcome: Outcome, answers: Sequence[Answers]) -> dict[str, Any]:
+    """Keep what judges found where it belongs and return the summary with it."""
+    test = outcome.components.test
+    digest = "" if test is None else Labelled.of(test).digest.hex()
+    found = {"accuracy": [each.as_json() for each in answers], "measured": weigh(answers, outcome.plan)}
+    write_private(outcome.owner.evaluation, {**found, "test": digest})
+    result = {**outcome.summary, **found}
+    write_private(outcome.owner.result, result)
+    return result

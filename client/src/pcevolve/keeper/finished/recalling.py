@@ -1,0 +1,49 @@
+"""What a finished run made, from its record: the loop once more, in which record and receipts answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from pcevolve.public.calls import Call
+from pcevolve.public.evolution import Ask, Evolved, Pool, evolve
+from pcevolve.public.release import Candidate, Query, Receipt
+from pcevolve.public.transcript import RunReader
+from pcevolve.public.usability import Usability
+
+
+@dataclass(frozen=True)
+class _Recalled:
+    """Generator, judge and watcher of a run that is over."""
+
+    record: RunReader
+
+    def answers(self, asks: Sequence[Ask]) -> Iterator[tuple[Candidate, ...]]:
+        """What the record says that calls brought."""
+        for call, source in asks:
+            parent = None if source is None else source.candidate.id
+            digests = self.record.outputs[call.slot]
+            yield tuple(
+                Candidate(call.output(place), call.label, call.iteration, parent, digest)
+                for place, digest in enumerate(digests)
+            )
+
+    def show(self, query: Query, pool: Pool) -> None:
+        """There is nothing to prepare."""
+
+    def release(self, query: Query, pool: Pool) -> Receipt:
+        """The receipt on record."""
+        return next(each for each in self.record.receipts if each.iteration == query.iteration)
+
+    def generated(self, call: Call) -> None:
+        """Nobody watches."""
+
+    def released(self, receipt: Receipt) -> None:
+        """Nobody watches."""
+
+
+def recall(record: RunReader) -> Evolved:
+    """Return what a finished run made; nothing is checked, which is an audit's work."""
+    plan, known = record.require_plan(), _Recalled(record)
+    usability = Usability(plan, record.bodies.file)
+    return evolve(plan, known, known, known, usability.identify, usability.is_enough)

@@ -1,0 +1,303 @@
+"""The keeper of a run's private data: answers the runner's messages, and decides all that depends on these data.
+
+It reads the data, makes the public plan from the owner's options, chooses under differential privacy, pays, and keeps
+what is for the owner alone. The runner, who has the network, tells it which run this is, what the API says of itself,
+and what came by digest; bytes are read from the record. See ``public.protocol`` for the messages.
+"""
+
+from __future__ import annotations
+
+import base64
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, field
+
+from pcevolve.errors import ProtocolError
+from pcevolve.keeper.components import Components
+from pcevolve.keeper.continuity import compare_with_ledger
+from pcevolve.keeper.ledger.ledger import Account, Ledger
+from pcevolve.keeper.notes import note_private
+from pcevolve.keeper.padding import Padding, choose_tick
+from pcevolve.keeper.planning import (
+    FALLBACK_SIZE,
+    NOTHING_EARLIER,
+    keep_recorded,
+    open_account,
+    open_ledger,
+    resolve_plan,
+    settle_single,
+)
+from pcevolve.public import protocol
+from pcevolve.public.calls import Call
+from pcevolve.public.dialects import find_abilities
+from pcevolve.public.durable import write_private
+from pcevolve.public.evolution import Judge, Lineage
+from pcevolve.public.modality import reword_for
+from pcevolve.public.parts import Confinement, PriorReleases
+from pcevolve.public.plan import PublicPlan
+from pcevolve.public.release import Candidate, Chosen, Query, Receipt
+from pcevolve.public.run.checked import CheckedRun
+from pcevolve.public.run.owner import OwnerFolder
+from pcevolve.public.run.progress import Audience, describe_padding, judge_padding, show_work
+from pcevolve.public.screen import Fact, lay_out_facts
+from pcevolve.public.selectors.choosing import Chooser
+from pcevolve.public.selectors.usefulness import assess, separability
+from pcevolve.public.transcript import Bodies
+from pcevolve.public.transcript.records import GENESIS
+from pcevolve.public.transcript.records import Released as Recorded
+from pcevolve.public.usability import Usability
+
+LEAST_SEPARABLE = 0.1
+"""Share of a prompt's images that are told apart, beyond chance: below it words alone were worth it in 2 of 100."""
+ALIKE = "words alone will not do here: images of different classes are alike"
+
+
+@dataclass(repr=False)
+class KnownRecord:
+    """What an account has to know of the record: the runner says how far it has come."""
+
+    receipts: set[Receipt] = field(default_factory=set)
+    head: str = GENESIS
+
+    def has(self, receipt: Receipt) -> bool:
+        """True if a receipt is on record."""
+        return receipt in self.receipts
+
+
+@dataclass(frozen=True, repr=False)
+class _Selection:
+    """A selection that is under way, once the plan is agreed on."""
+
+    lineage: Lineage
+    chooser: Chooser | None
+    judge: Judge
+    paid: dict[int, Receipt]
+
+
+class Keeper:
+    """One run's private side; a method for each message."""
+
+    def __init__(self, run: CheckedRun, audience: Audience, confinement: Confinement | None = None) -> None:
+        """Read the private data, and choose what their public sizes call for.
+
+        Args:
+            confinement: What keeps this process from the network; None for nothing but its own code.
+
+        Raises:
+            DataError: The private or the test data cannot be used.
+            UsageError: The API's dialect lacks what the run needs, or the options do not go together.
+        """
+        self._began = time.monotonic()
+        self._folder, self._audience, self._confinement = run.folder, audience, confinement
+        kind = find_abilities(run.settings.provider.dialect).makes
+        with show_work(audience.console, f"reading private {kind}s") as told:
+            self.components = Components.of(run, told)
+        settings = self.components.settings
+        self._padding = Padding(choose_tick(settings.privacy.pad_selection, self.components.pairs))
+        self._open = ExitStack()
+        self._bodies = Bodies(run.folder.bodies)
+        self._record = KnownRecord()
+        self._begun: PublicPlan | None = None
+        self._run_id = ""
+        self._earlier: PriorReleases = NOTHING_EARLIER
+        self._account: Account | None = None
+        self._plan: PublicPlan | None = None
+        self._selection: _Selection | None = None
+
+    def __repr__(self) -> str:
+        """Nothing about the data."""
+        return "Keeper"
+
+    def prepare(self, asked: protocol.Prepare) -> protocol.Prepared:
+        """Make sure that all of the plan can be paid for, and embed the private images, before the API is greeted.
+
+        The size of the API's images, which only the API knows, has no part in any of this. The owner alone is told
+        what ledger and data say. The answer leaves at a whole tick since this keeper began to read.
+
+        Raises:
+            BudgetError: Not enough is left.
+            DataError: A private image has no embedding.
+            LedgerError: Folder and ledger tell different stories, or the run cannot be paid from this ledger.
+            ModelError: The encoder cannot be loaded.
+        """
+        if self._account is not None:
+            raise ProtocolError("a run is prepared once")
+        with self._padding.section(self._began):
+            return self._prepare(asked)
+
+    def _prepare(self, asked: protocol.Prepare) -> protocol.Prepared:
+        components, console = self.components, self._audience.console
+        self._run_id = asked.run_id
+        # Priced with a size that stands in: the true one is known after the greeting, and has no part in any price.
+        plan = resolve_plan(components, asked.run_id, FALLBACK_SIZE)
+        ledger = self._open_ledger()  # after what may be refused, so that a refusal leaves none behind
+        self._account = account = open_account(components, plan, ledger, self._record)
+        # All of the plan, before the provider hears of it: a refusal later would tell that these data were used before.
+        account.require([event for each in components.method.plan_events(plan).values() for event in each])
+        with show_work(console, f"embedding private {components.dialect.makes}s") as told:
+            components.prepare(plan, told)
+        # What the provider had seen when the run began; a run that goes on does not count it anew.
+        if components.method.queries_data:
+            self._earlier = account.earlier() if self._begun is None else self._begun.earlier
+        plan = plan.model_copy(update={"earlier": self._earlier})
+        tick = self._padding.tick
+        time = Fact("time", describe_padding(tick), "" if tick else None)
+        notes = [*note_private(components, plan, account), time]
+        console.print(lay_out_facts(notes, self._audience.verbose))
+        return protocol.Prepared(method_reason=components.reason, encoder_reason=components.encoder_reason)
+
+    def settle(self, said: protocol.Settle) -> protocol.Settled:
+        """Make the public plan from the owner's options and what the API says of itself.
+
+        Raises:
+            UsageError: An option is out of bounds.
+        """
+        if self._account is None or self._selection is not None:
+            raise ProtocolError("a plan is settled after a run is prepared, and before it begins")
+        plan = resolve_plan(
+            *(self.components, self._run_id, said.size or FALLBACK_SIZE, self._earlier, said.library),
+            *(said.advice, said.takes_strength, said.exact),
+        )
+        plan = plan.model_copy(update={"confinement": self._confinement})
+        plan = keep_recorded(self._begun, plan, self.components.settings)
+        if self._begun is None and not said.takes_several:
+            plan = settle_single(self.components, plan)
+        self._plan = plan
+        return protocol.Settled(plan=plan)
+
+    def begin(self, asked: protocol.Begin) -> protocol.Begun:
+        """Enter the run in the ledger, in whole ticks: that takes as long as the ledger is large."""
+        plan, account = self._plan, self._account
+        if plan is None or account is None or protocol.digest_plan(plan) != asked.plan:
+            raise ProtocolError("a run begins with the plan that was settled last")
+        # Only now: until the owner agreed, there is no run to go on with.
+        self._owner().keep_options(self.components.settings)
+        with self._padding.section():
+            account.enrol()
+            receipts = account.receipts()
+        chooser = self.components.chooser(plan, self._bodies.file)
+        rule = Usability(plan, self._bodies.file)
+        self._selection = _Selection(
+            Lineage(plan, rule.identify, rule.is_enough),
+            chooser,
+            self.components.judge(plan, account, chooser),
+            {each.iteration: each for each in receipts},
+        )
+        return protocol.Begun(receipts=receipts)
+
+    def compare(self, asked: protocol.Compare) -> protocol.Compared:
+        """Tell the owner where words alone will not do, because what they draw of different classes is alike."""
+        chooser = self._require_selection().chooser
+        if chooser is not None:
+            found = separability([chooser.embed([Chosen("", each) for each in own]) for own in asked.classes])
+            if found is not None and found < LEAST_SEPARABLE:
+                note = reword_for(ALIKE, self.components.dialect.makes)
+                self._audience.console.print(f"NOTE: {note}")
+        return protocol.Compared()
+
+    def made(self, told: protocol.Made) -> None:
+        """Take in what a call brought, and embed it if a release will compare it."""
+        selection = self._require_selection()
+        lineage = selection.lineage
+        if not lineage.answers:  # the plan is on record by now
+            self._owner().bind()
+        call = lineage.plan.calls.get(told.slot)
+        if call is None or told.slot in lineage.answers:
+            raise ProtocolError(f"no call {told.slot[:40]!a} of the plan is to be answered")
+        made = self._name(lineage, call, told.digests)
+        lineage.note(call, made)
+        # A release that was paid for is answered from the ledger: nothing is compared for it.
+        if selection.chooser is not None and call.iteration + 1 not in selection.paid:
+            selection.chooser.receive(call, made)
+
+    def show(self, asked: protocol.Show) -> protocol.Shown:
+        """Do the public part of the work for a release; see ``evolution.Judge``."""
+        selection = self._require_selection()
+        query, pool = self._query(asked.iteration), selection.lineage.pool(asked.iteration)
+        selection.judge.show(query, pool)
+        return protocol.Shown()
+
+    def release(self, asked: protocol.Release) -> protocol.Released:
+        """Choose the prototypes of a round and pay for them, in whole ticks; errors as ``evolution.Judge.release``."""
+        selection, account = self._require_selection(), self._account
+        assert account is not None
+        query, pool = self._query(asked.iteration), selection.lineage.pool(asked.iteration)
+        self._record.head = asked.head
+        with self._padding.section():
+            receipt = selection.judge.release(query, pool)
+            measured = account.read_measured(asked.iteration) if receipt.measured else b""
+        self._record.receipts.add(receipt)
+        selection.paid[receipt.iteration] = receipt
+        selection.lineage.receipts.append(receipt)
+        return protocol.Released(receipt=receipt, measurement=base64.b64encode(measured))
+
+    def assess(self, _asked: protocol.Assess) -> protocol.Assessed:
+        """Assess the dataset's use, from what was paid for anyway; nothing where that says nothing."""
+        selection = self._require_selection()
+        lineage, chooser = selection.lineage, selection.chooser
+        waits = lineage.find_end() is None and lineage.list_missing(None)
+        if waits or lineage.find_next() is not None:
+            raise ProtocolError("there is no dataset to assess: not all of the plan was carried out")
+        if chooser is None:
+            return protocol.Assessed()
+        receipts, dataset = lineage.receipts, lineage.dataset()
+        return protocol.Assessed(
+            assessment=assess(chooser, receipts, lineage.pools.__getitem__, dataset, self._bodies.file)
+        )
+
+    def finish(self, told: protocol.Finish) -> protocol.Done:
+        """Keep what the owner is told in the end, where nobody else reads it."""
+        write_private(self._owner().result, told.figures)
+        return protocol.Done()
+
+    def close(self, _asked: protocol.Close = protocol.Close()) -> None:  # noqa: B008 - frozen
+        """Say whether private work fitted into its ticks, and close the ledger."""
+        padding = self._padding
+        if self._selection is not None and self._selection.lineage.answers:
+            kept = judge_padding(padding.longest, padding.tick)
+            if self._audience.verbose or kept.startswith("WARNING"):
+                # A section that was too long is told of in any case: its provider could see it.
+                self._audience.console.print(kept)
+        self._open.close()
+
+    def _owner(self) -> OwnerFolder:
+        return OwnerFolder.of(self._folder.root, self.components.settings.privacy.ledger)
+
+    def _open_ledger(self) -> Ledger:
+        """The ledger, which tells the same story as the record of a run that has begun."""
+        folder, begun = self._folder, self._folder.has_plan()
+        ledger = open_ledger(self.components.settings, begun, self._audience.console.print)
+        self._open.enter_context(closing(ledger))
+        run = compare_with_ledger(folder, ledger)
+        if run is not None:
+            self._begun = run.plan
+            released = (each.record for each in run.entries if isinstance(each.record, Recorded))
+            self._record.receipts.update(each.receipt for each in released)
+            self._record.head = run.head
+        return ledger
+
+    def _name(self, lineage: Lineage, call: Call, digests: Sequence[str]) -> tuple[Candidate, ...]:
+        """Candidates by the names that the runner gives them."""
+        if len(digests) != call.count:
+            raise ProtocolError(f"call {call.slot} brings {call.count} outputs")
+        source = lineage.source(call)
+        parent = None if source is None else source.candidate.id
+        return tuple(
+            Candidate(call.output(place), call.label, call.iteration, parent, digest)
+            for place, digest in enumerate(digests)
+        )
+
+    def _require_selection(self) -> _Selection:
+        if self._selection is None:
+            raise ProtocolError("nothing is chosen before the run begins")
+        return self._selection
+
+    def _query(self, iteration: int) -> Query:
+        """The next release of the plan, whose candidates are all there."""
+        lineage = self._require_selection().lineage
+        if iteration != lineage.find_next():
+            raise ProtocolError(f"release {iteration} is not the next one of the plan")
+        if missing := lineage.list_missing(lineage.find_due()):
+            raise ProtocolError(f"release {iteration} waits for call {missing[0]}")
+        return Query(lineage.plan.run_id, iteration)

@@ -1,0 +1,306 @@
+"""One run's account in the ledger: the only way to pay for a release.
+
+Two limits hold at once. One is on what the run may spend. The other is on what all runs together may spend on any one
+privacy unit; ``others`` adds that up.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from pathlib import Path
+from typing import Protocol, Self
+
+from pcevolve.errors import BudgetError, LedgerError
+from pcevolve.keeper.ledger.entries import Enrolment, Entries, Payment
+from pcevolve.keeper.ledger.others import PriorRuns
+from pcevolve.keeper.ledger.refusals import spell_insecure, spell_over_lifetime, spell_over_run, spell_raising
+from pcevolve.public.dp.accountants import epsilon, merge, within
+from pcevolve.public.parts import PriorReleases
+from pcevolve.public.privacy import Budget, Event
+from pcevolve.public.release import Choice, Query, Receipt
+
+
+@dataclass(frozen=True)
+class Limits:
+    """The privacy budget.
+
+    Attributes:
+        run: What this run may spend.
+        lower: ε that all runs together may spend on any one privacy unit, as this run wishes it: it may be lower than
+            the ledger's cap and not higher; None for the cap itself.
+        folder: ε of the whole run on one unit of the folder that its units are drawn from; None where all are used.
+    """
+
+    run: Budget
+    lower: Fraction | None = None
+    folder: Fraction | None = None
+
+
+@dataclass(frozen=True)
+class Paid:
+    """The outcome of a draw; all of it is public once it is paid for.
+
+    Attributes:
+        measured: As safetensors. It is kept, because the private side never measures twice, and an auditor can
+            derive the choices from it.
+    """
+
+    choices: tuple[Choice, ...]
+    measured: bytes = b""
+    values: tuple[float, ...] = ()
+
+
+class Record(Protocol):
+    """The record of a run, as far as its account has to know it."""
+
+    @property
+    def head(self) -> str:
+        """Digest that stands for all that is on record."""
+        ...
+
+    def has(self, receipt: Receipt) -> bool:
+        """True if a receipt is on record."""
+        ...
+
+
+class NoRecord:
+    """The record of a run that keeps none."""
+
+    head = ""
+
+    def has(self, _receipt: Receipt) -> bool:
+        """Nothing is on record."""
+        return False
+
+
+@dataclass(frozen=True)
+class Account:
+    """One run's view of the ledger, which knows nothing of a run before ``enrol``."""
+
+    entries: Entries
+    run: Enrolment
+    limits: Limits
+    record: Record
+
+    @property
+    def ledger(self) -> Path:
+        """Path of the ledger file."""
+        return self.entries.store.path
+
+    @property
+    def lifetime(self) -> Budget:
+        """What all runs together may spend on any one privacy unit; as long as nobody has set a cap, what this one may.
+
+        Raises:
+            BudgetError: The run wishes for more than that.
+        """
+        caps, lower = self.entries.caps(), self.limits.lower
+        own = (
+            self.limits.run
+            if self.limits.folder is None
+            else replace(self.limits.run, epsilon=self.limits.folder)
+        )
+        limit = caps[-1].budget if caps else own
+        if lower is None:
+            return limit
+        if lower > limit.epsilon:
+            raise BudgetError(spell_raising(lower, limit, bool(caps)))
+        return Budget(lower, limit.delta)
+
+    @property
+    def is_first(self) -> bool:
+        """True if the ledger knows of no other run, on whatever data."""
+        return not self._others.list_enrolled()
+
+    @property
+    def enrolled(self) -> bool:
+        """True if the ledger knows this run already."""
+        return self.entries.enrolment(self.run.run_id) is not None
+
+    def enrol(self) -> Self:
+        """Enter the run in the ledger, or, when it is resumed, ``require_same_terms``."""
+        # In the lock from the look on: of two processes that resume one run, the second finds it enrolled.
+        with self.entries.store.writing():
+            if not self.enrolled:
+                self.entries.enrol(self.run)
+            else:
+                self.require_same_terms()
+        return self
+
+    def require_same_terms(self) -> None:
+        """Refuse to resume a run with other data than it began with, or under another promise; pass a new run.
+
+        Raises:
+            LedgerError: The privacy units, their classes or secrets, the relation, the kind of unit or the terms are
+                not those of the enrolment.
+        """
+        # A resumed run is answered from its receipts, which are true of the units that they were drawn from alone.
+        known = self.entries.enrolment(self.run.run_id)
+        if known is None:
+            return
+        if known.units != self.run.units:
+            raise LedgerError(
+                "the private data are not those that this run began with: restore them, or begin a new run; nothing "
+                "more was spent"
+            )
+        if known.data != self.run.data:
+            raise LedgerError(
+                "the private data are those that this run began with, but not as they were: an image or a text is in "
+                "another class, or another secret is declared; restore them, or begin a new run; nothing more was spent"
+            )
+        if (known.relation, known.unit, known.terms) != (self.run.relation, self.run.unit, self.run.terms):
+            raise LedgerError(
+                f"this run began with privacy.relation {known.relation}, one {known.unit} as its privacy unit, "
+                f"data.unit_size {known.terms.unit_size or 'not given'}, and another noise or provider: "
+                "resume with the same settings"
+            )
+
+    def pay(self, query: Query, events: Iterable[Event], draw: Callable[[], Paid]) -> Receipt:
+        """Draw and pay in one transaction, or return what was drawn and paid for this query before.
+
+        Args:
+            events: What the draw does to the private data.
+            draw: Makes the draw; called only when it can be paid for, and at most once.
+
+        Raises:
+            BudgetError: Not enough is left; nothing was drawn.
+            LedgerError: The ledger could not record it; nothing was released.
+        """
+        if query.run_id != self.run.run_id:
+            raise LedgerError(f"run {self.run.run_id} cannot pay for a query of run {query.run_id}")
+        events = tuple(events)
+        # The look, the draw and the row are one transaction: a crash in between rolls back a draw that nobody has
+        # seen, and two processes cannot both find the query unpaid.
+        with self.entries.store.writing():
+            # Before the limits: what was paid is given again even where nothing is
+            # left, or a crash after the commit would lose it.
+            known = self.receipt(query)
+            if known is not None:
+                return known
+            if not self.enrolled:
+                raise LedgerError(f"run {self.run.run_id} is not on record, so it cannot pay: enrol it first")
+            # Before the draw and never after it: a refusal must not depend on what was drawn.
+            self._afford(events)
+            paid = draw()
+            receipt = Receipt(
+                query.run_id,
+                query.iteration,
+                paid.choices,
+                events,
+                self.run.relation,
+                paid.values,
+                hashlib.sha256(paid.measured).hexdigest() if paid.measured else "",
+            )
+            self.entries.pay(query, Payment(receipt, self.record.head), paid.measured)
+        return receipt
+
+    def receipt(self, query: Query) -> Receipt | None:
+        """The receipt of a query that was paid for before, if it was.
+
+        Raises:
+            LedgerError: It was drawn among the candidates of another copy of this run.
+        """
+        known = self.entries.payment(query)
+        if known is None:
+            return None
+        if not self.record.has(known.receipt) and known.record != self.record.head:
+            raise LedgerError(
+                "another copy of this run's folder has gone on meanwhile, and the ledger has its release: go on with "
+                "that copy; in this one nothing was released"
+            )
+        return known.receipt
+
+    def read_measured(self, iteration: int) -> bytes:
+        """Return the private side's copy of a round's paid measurement; empty if there was none."""
+        return self.entries.read_measured(Query(self.run.run_id, iteration))
+
+    def is_committed(self, receipt: Receipt) -> bool:
+        """True if exactly this receipt was paid for by this run."""
+        query = Query(receipt.run_id, receipt.iteration)
+        # The whole receipt and not its place alone: whoever made up the choices of a paid round is refused too.
+        known = self.entries.payment(query)
+        return receipt.run_id == self.run.run_id and known is not None and known.receipt == receipt
+
+    def receipts(self) -> tuple[Receipt, ...]:
+        """Everything this run paid for, oldest first: the export that auditors read."""
+        return tuple(each.receipt for each in self.entries.payments(self.run.run_id))
+
+    def compute_spent_before(self) -> float:
+        """ε of all other runs on the worst subject that this run concerns, at the lifetime limit's δ; may be inf.
+
+        Raises:
+            LedgerError: It cannot be said, for the reasons for which ``require`` refuses.
+        """
+        with self.entries.store.reading():
+            affected = self._others.find_affected()
+            if affected.insecure:
+                return math.inf
+            delta = self.lifetime.delta
+            # The worst subject: the limit is a promise to everybody, and the average would hide whoever bore most.
+            return max(epsilon(each.others, delta) for each in affected.losses(()))
+
+    def borne_by_secrets(self) -> tuple[Event, ...] | None:
+        """Other runs' events as one of this run's secrets bears them, None after an INSECURE run."""
+        if self.run.terms.secrets is None:
+            return ()
+        with self.entries.store.reading():
+            return self._others.find_events_on_secret(self.run.terms.secrets)
+
+    def earlier(self) -> PriorReleases:
+        """Return the noisy runs that the same provider has seen, on whatever data: ``PriorRuns.earlier``."""
+        with self.entries.store.reading():
+            return self._others.earlier()
+
+    def require(self, events: Iterable[Event]) -> None:
+        """Refuse a plan that does not fit, before anything is spent; the run need not be enrolled yet.
+
+        What this run has already paid of the plan's ``events`` is not counted again.
+
+        Raises:
+            BudgetError: The plan costs more than the run's or the lifetime limit, or an INSECURE run used these data.
+            LedgerError: What was spent on these data was spent under another relation, or how many images a patient
+                has must be declared.
+        """
+        with self.entries.store.reading():
+            _ = self.lifetime  # a wish for more is refused even where nothing is spent
+            self._afford(_without(events, self.entries.events(self.run.run_id)))
+
+    def _afford(self, new: tuple[Event, ...]) -> None:
+        """Refuse events that do not fit what is left of this run's limit, or of that of a subject it concerns."""
+        # Looks at nothing private: a control may run where nothing is left.
+        if all(event.free for event in new):
+            return
+        own = self.entries.events(self.run.run_id)
+        # Own and new together, not new against a remainder: ε of Gaussian and Rényi accounting does not subtract.
+        if not within(own + new, self.limits.run):
+            raise BudgetError(spell_over_run(own, new, self.limits.run))
+        affected, limit = self._others.find_affected(), self.lifetime
+        # Before any sum: seeded noise can be subtracted by whoever guesses the seed, so no ε is true.
+        if affected.insecure:
+            raise BudgetError(spell_insecure(affected))
+        over = [each for each in affected.losses(own + new) if not within(each.others + each.own, limit)]
+        if over:
+            worst = max(over, key=lambda each: epsilon(each.others + each.own, limit.delta))
+            raise BudgetError(spell_over_lifetime(worst, limit, self.run.unit))
+
+    @cached_property
+    def _others(self) -> PriorRuns:
+        return PriorRuns(self.entries, self.run)
+
+
+def _without(plan: Iterable[Event], paid: Iterable[Event]) -> tuple[Event, ...]:
+    """The events of a plan that are not among the paid ones, as multisets."""
+    # As multisets, because a receipt counts equal draws together where the plan may list them apart.
+    rest = _count(plan)
+    rest.subtract(_count(paid))
+    return tuple(replace(event, count=count) for event, count in rest.items() if count > 0)
+
+
+def _count(events: Iterable[Event]) -> Counter[Event]:
+    return Counter({replace(event, count=1): event.count for event in merge(events)})

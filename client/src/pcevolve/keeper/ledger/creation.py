@@ -1,0 +1,155 @@
+"""Create a ledger and its key together, and find them again.
+
+There is no moment at which a crash leaves a state that is mistaken for another:
+
+| ledger | key | key being made | meaning |
+|---|---|---|---|
+| no | no | any | nothing was ever spent: both are made (again) |
+| yes | no | yes | a crash between the two last steps: the key takes its name, if it is this ledger's |
+| yes | yes | – | the usual case |
+| no | yes | – | the ledger was removed: refused |
+| yes | no | no | the key was removed: refused |
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from glob import escape
+from pathlib import Path
+
+from pcevolve.errors import LedgerError
+from pcevolve.keeper.ledger.store import Key, Store
+from pcevolve.public.durable import sync_folder
+
+SQLITE_SUFFIXES = ("-journal", "-wal", "-shm")  # SQLite's own files beside a database
+
+
+def open_store(path: Path, create: bool, waiting: Callable[[str], None]) -> Store:
+    """Open a ledger's store, making ledger and key only where there is neither; ``waiting`` as of ``Store``.
+
+    Raises:
+        LedgerError: One of the two is missing, damaged or not the other's; nothing was changed.
+    """
+    key = locate_key(path)
+    for each in (path, key):
+        # Made anew it would replace the link, and what was spent would be forgotten.
+        if each.is_symlink() and not each.exists():
+            raise LedgerError(
+                f"{each} is a link to {each.readlink()}, which is not there: mount or restore it"
+            )
+    try:
+        # The key is what shows that a ledger is whole: it gets its name last.
+        if not key.exists():
+            _complete(path, key, create)
+        if not path.exists():
+            raise LedgerError(_missing(path, key))
+        return Store(path, Key.load(key), waiting)
+    except (OSError, sqlite3.Error) as error:
+        raise LedgerError(f"ledger {path}: {error}; nothing was released") from error
+
+
+def _missing(path: Path, key: Path) -> str:
+    """Say that a key is there and its ledger is not, or that it is another ledger's, and what to do."""
+    others = {each.name for each in path.parent.glob(f"{escape(path.stem)}.*")} - {key.name}
+    others = {each for each in others if not each.endswith(SQLITE_SUFFIXES)}
+    if others:
+        return (
+            f"{path}: {key.name} is the key of {', '.join(sorted(others))}: give a ledger a name that "
+            "differs before its last dot"
+        )
+    return f"{path} is gone but its key is there: restore it; if nothing was ever spent with it, remove {key}"
+
+
+def require_there(path: Path) -> None:
+    """Refuse to look into a ledger that does not exist; where only the key is left, opening says what is missing."""
+    if not path.exists() and not locate_key(path).exists():
+        raise LedgerError(
+            f"there is no ledger at {path}: nothing was ever spent with it; pcevolve run makes one, and --ledger or "
+            "PCEVOLVE_LEDGER names another"
+        )
+
+
+def locate_key(path: Path) -> Path:
+    """Return the path of a ledger's key; nothing is opened. ``LedgerError`` for a path that can be no ledger's."""
+    if not path.name:
+        raise LedgerError(f"'{path}' is a folder and no file: name a file in it with privacy.ledger")
+    key = path.with_suffix(".key")
+    if key == path:
+        raise LedgerError(f"{path} is the name of a ledger's key: choose another with privacy.ledger")
+    return key
+
+
+def require_volume(path: Path, volume: Path | None) -> None:
+    """Refuse a ledger that would vanish with the container that it is in, and with it the memory of what was spent.
+
+    Args:
+        volume: Folder that a container keeps ledgers in, which must be a mount of its own; None outside containers.
+
+    Raises:
+        LedgerError: The volume is no mount of its own, or the ledger does not lie on it.
+    """
+    if volume is None:
+        return
+    if not os.path.ismount(volume):
+        raise LedgerError(
+            f"{volume} is no volume, so the ledger would be gone with this container, and with it what was spent on "
+            f"whom: mount a named volume there, as docker compose does (docker run -v pcevolve-ledger:{volume})"
+        )
+    if not path.resolve().is_relative_to(volume.resolve()):
+        raise LedgerError(f"ledger {path} is not on the volume {volume} and may be gone with this container")
+
+
+def _complete(path: Path, key: Path, create: bool) -> None:
+    """Make the ledger and its key, or finish what a crash left half made, while no other process does."""
+    if not create:
+        require_there(path)
+    if not path.parent.exists():
+        # Closed to others: the file says which runs touched which units, and the key lets one test whose they are.
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        sync_folder(path.parent.parent)
+    with _alone(path.parent):
+        if key.exists():  # another process was faster
+            return
+        making = key.with_name(key.name + ".new")
+        if not path.exists():
+            _make(path, making)
+        Store(path, Key.load(making if making.exists() else key)).close()
+        making.rename(key)
+        sync_folder(path.parent)
+
+
+def _make(path: Path, making: Path) -> None:
+    # SQLite would take a left journal for this new file's, and undo or add pages of another ledger.
+    for orphan in (path.with_name(path.name + side) for side in SQLITE_SUFFIXES):
+        if orphan.exists():
+            raise LedgerError(
+                f"{orphan} is left of a ledger that is gone: restore ledger and key from a backup"
+            )
+    secret = Key.new()
+    secret.save(making)
+    draft = path.with_name(path.name + ".new")
+    for leftover in (draft, *(draft.with_name(draft.name + side) for side in SQLITE_SUFFIXES)):
+        leftover.unlink(missing_ok=True)
+    draft.touch(mode=0o600)
+    Store.create(draft, secret)
+    # The key under its first name has to be on disk before the ledger has
+    # its own, or a crash leaves a ledger without one.
+    sync_folder(path.parent)
+    draft.rename(path)
+    sync_folder(path.parent)
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Wait until no other process makes a ledger in this folder; a killed one no longer counts."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        # A lock of the kernel's, on the folder: it ends with the process, where a lock file would outlive a kill.
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,309 @@
+"""A ledger's rows as values: which runs were enrolled, and what they paid for."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from fractions import Fraction
+from typing import Any
+
+from pcevolve.errors import LedgerError
+from pcevolve.keeper.ledger.store import SIZE, Row, Store
+from pcevolve.keeper.ledger.units import COUNT, RunUnits, UnitPartition, Units
+from pcevolve.public.dp.calibration import DRAWN_UNITS
+from pcevolve.public.privacy import FREE, Budget, Event, Relation
+from pcevolve.public.release import Query, Receipt
+
+ENROLMENT = ""  # name of a run's first row; a query's key is never empty
+CAPS = ""  # in place of a run's id, of rows about all runs; a run's id is never empty
+
+
+@dataclass(frozen=True)
+class Cap:
+    """What all runs together may spend on any one privacy unit, from a row on until another one.
+
+    ``time`` is in seconds since 1970 by this machine's clock, for people to read.
+    """
+
+    number: int
+    time: float
+    budget: Budget
+
+
+@dataclass(frozen=True)
+class Listed:
+    """Secrets that the owner declared, and what is promised of each.
+
+    Attributes:
+        fingerprint: Of the declaration, with the ledger's key, in hexadecimal digits.
+        most: Texts that one of them stands in, at most.
+        budget: η: every release of the run is η-GDP for its value.
+    """
+
+    fingerprint: str
+    most: int
+    budget: float
+
+    def is_declared_in(self, run: Enrolment) -> bool:
+        """True if the same was declared secret in a run."""
+        theirs = run.terms.secrets
+        return theirs is not None and theirs.fingerprint == self.fingerprint
+
+    def as_event(self, count: int = 1) -> Event:
+        """Return a release under this promise as one secret bears it; nothing where nothing may be learned."""
+        if self.budget == 0:
+            return FREE
+        return Event("gaussian", str(1 / Fraction(self.budget)), count)
+
+
+@dataclass(frozen=True)
+class Terms:
+    """A run's terms of use of the data, besides its budget; public, and fixed when it begins.
+
+    Attributes:
+        secure: Whether noise from the operating system's CSPRNG protects the data; if not, the run is INSECURE.
+        unit_size: Most images that one privacy unit may have, as declared; None if nobody did.
+        subsampled: Whether the run's units are drawn from a folder, of which one unit changes several of the draw.
+        forgets_insecure: Whether INSECURE runs on the same data are left out of what they bear.
+    """
+
+    provider: str = ""
+    secure: bool = True
+    unit_size: int | None = None
+    forgets_insecure: bool = False
+    secrets: Listed | None = None
+    subsampled: bool = False
+
+    @property
+    def group(self) -> int:
+        """How many units of the run change where one unit changes of the folder that its data come from."""
+        return DRAWN_UNITS if self.subsampled else 1
+
+    @property
+    def noise(self) -> str:
+        """``os-csprng`` or ``INSECURE``."""
+        return "os-csprng" if self.secure else "INSECURE"
+
+
+@dataclass(frozen=True)
+class Origin:
+    """The folder and domain that a run began with, for its owner to tell runs by; nothing is decided by it."""
+
+    folder: str = ""
+    domain: str = ""
+
+
+@dataclass(frozen=True)
+class Enrolment:
+    """A run and the data that it is bound to.
+
+    Attributes:
+        data: Keyed fingerprint, in hexadecimal digits, of all private that its choices follow from: classes, units and
+            secrets of each image. ``units`` says no more than whose image is used.
+        began: Seconds since 1970 by this machine's clock, when it was entered; 0 before.
+    """
+
+    run_id: str
+    relation: Relation
+    unit: str
+    budget: Budget
+    units: Units
+    data: str = ""
+    terms: Terms = Terms()
+    origin: Origin = Origin()
+    began: float = 0.0
+
+
+@dataclass(frozen=True)
+class Access:
+    """The access to private data for one paid release.
+
+    ``time`` is in seconds since 1970 by this machine's clock, for people to read: nothing is decided by it.
+    """
+
+    number: int
+    time: float
+    iteration: int
+    events: tuple[Event, ...]
+
+
+@dataclass(frozen=True)
+class Payment:
+    """A paid release, and where the run stood when it was drawn.
+
+    Attributes:
+        record: Digest of the last line of the run's record then, which stands for all of it: the candidates among
+            which the release chose, and everything before them.
+    """
+
+    receipt: Receipt
+    record: str
+
+
+class Entries:
+    """Reads and adds a ledger's rows; what was read once is kept, because rows never change."""
+
+    def __init__(self, store: Store, clock: Callable[[], float] = time.time) -> None:
+        self.store = store
+        self._clock = clock
+        self._enrolments: dict[str, Enrolment] = {}
+        self._partitions: dict[Units, UnitPartition] = {}
+        self._accesses: dict[int, Access] = {}  # rows never change, and their seals were verified
+
+    def run_ids(self) -> tuple[str, ...]:
+        """Ids of all runs in the ledger, oldest first."""
+        with self.store.reading():
+            return tuple(run_id for run_id in self.store.numbers if run_id != CAPS)
+
+    def caps(self) -> tuple[Cap, ...]:
+        """Every cap that was ever set, oldest first; the last one holds."""
+        with self.store.reading():
+            rows = (self.store.row(number) for number in sorted(self.store.numbers.get(CAPS, {}).values()))
+            return tuple(map(_cap, rows))
+
+    def add_cap(self, budget: Budget) -> None:
+        """Add a row that caps what all runs may spend together; within ``store.writing()``."""
+        content = {"time": self._clock(), "epsilon": str(budget.epsilon), "delta": budget.delta}
+        self.store.append(CAPS, str(len(self.store.numbers.get(CAPS, {}))), _encode(content))
+
+    def enrolment(self, run_id: str) -> Enrolment | None:
+        """The enrolment of a run, if there is one."""
+        with self.store.reading():
+            number = self.store.numbers.get(run_id, {}).get(ENROLMENT)
+            if number is not None and run_id not in self._enrolments:
+                self._enrolments[run_id] = _enrolment(self.store.row(number))
+        return self._enrolments.get(run_id)
+
+    def read_units(self, run: Enrolment) -> RunUnits:
+        """Read the units of any run, ready to be compared; runs on the same units share one ``UnitPartition``."""
+        if run.units not in self._partitions:
+            self._partitions[run.units] = UnitPartition.of(run.units)
+        return RunUnits(run.run_id, run.unit, self._partitions[run.units], run.terms.unit_size)
+
+    def payment(self, query: Query) -> Payment | None:
+        """Return what was paid for a query, if anything was."""
+        with self.store.reading():
+            number = self._number(query)
+            return None if number is None else _payment(self.store.row(number))
+
+    def read_measured(self, query: Query) -> bytes:
+        """Return the private side's copy of a paid query; nothing if it was not paid."""
+        with self.store.reading():
+            number = self._number(query)
+            return b"" if number is None else self.store.row(number).private
+
+    def payments(self, run_id: str) -> tuple[Payment, ...]:
+        """Everything a run paid for, oldest first."""
+        with self.store.reading():
+            return tuple(_payment(self.store.row(number)) for number in self._list_paid(run_id))
+
+    def accesses(self, run_id: str) -> tuple[Access, ...]:
+        """Everything a run did to private data, oldest first."""
+        with self.store.reading():
+            numbers = self._list_paid(run_id)
+            for number in numbers:
+                if number not in self._accesses:
+                    self._accesses[number] = _access(self.store.row(number))
+        return tuple(self._accesses[number] for number in numbers)
+
+    def events(self, run_id: str) -> tuple[Event, ...]:
+        """All that a run did to private data, oldest first: the events of its accesses, one after the other."""
+        return tuple(event for access in self.accesses(run_id) for event in access.events)
+
+    def enrol(self, enrolment: Enrolment) -> None:
+        """Add a row for a run; within ``store.writing()``."""
+        content = {
+            "time": self._clock(),
+            "relation": enrolment.relation,
+            "unit": enrolment.unit,
+            "epsilon": str(enrolment.budget.epsilon),
+            # Exact text: the limit is compared with fractions, and a float of 0.1 is not 0.1.
+            "delta": enrolment.budget.delta,
+            "terms": asdict(enrolment.terms),
+            "origin": asdict(enrolment.origin),
+            "data": enrolment.data,
+            "images": enrolment.units.image_count,
+            "names": len(enrolment.units.names) // SIZE,
+        }
+        # Fingerprints apart from what is told of a row: the content is exported, and they never are.
+        prints = enrolment.units.images + enrolment.units.sizes + enrolment.units.names
+        self.store.append(enrolment.run_id, ENROLMENT, _encode(content), prints)
+
+    def pay(self, query: Query, payment: Payment, measured: bytes) -> None:
+        """Add a row for a paid release; within ``store.writing()``."""
+        content = {
+            "time": self._clock(),
+            "receipt": payment.receipt.as_dict(),
+            "record": payment.record,
+        }
+        self.store.append(query.run_id, query.key, _encode(content), measured)
+
+    def _number(self, query: Query) -> int | None:
+        return self.store.numbers.get(query.run_id, {}).get(query.key)
+
+    def _list_paid(self, run_id: str) -> list[int]:
+        rows = self.store.numbers.get(run_id, {})
+        return sorted(number for name, number in rows.items() if name != ENROLMENT)
+
+
+def _encode(content: dict[str, Any]) -> bytes:
+    # Keys in order, because the seal is over these bytes and not over what they mean.
+    return json.dumps(content, sort_keys=True).encode()
+
+
+@contextmanager
+def _understanding(row: Row) -> Iterator[None]:
+    try:
+        yield
+    except (ValueError, KeyError, TypeError) as error:
+        raise LedgerError(
+            f"ledger row {row.number} was written by another version: use the version that wrote it"
+        ) from error
+
+
+def _enrolment(row: Row) -> Enrolment:
+    with _understanding(row):
+        values = json.loads(row.content)
+        budget, terms = Budget(Fraction(values["epsilon"]), values["delta"]), _terms(values["terms"])
+        units = _units(row.private, values["images"], values["names"])
+        origin = Origin(**values["origin"])
+        return Enrolment(
+            *(row.run_id, values["relation"], values["unit"], budget, units, values["data"], terms, origin),
+            values["time"],
+        )
+
+
+def _cap(row: Row) -> Cap:
+    with _understanding(row):
+        values = json.loads(row.content)
+        return Cap(row.number, values["time"], Budget(Fraction(values["epsilon"]), values["delta"]))
+
+
+def _terms(values: dict[str, Any]) -> Terms:
+    listed = values["secrets"]
+    return Terms(**{**values, "secrets": listed and Listed(**listed)})
+
+
+def _units(prints: bytes, images: int, names: int) -> Units:
+    sizes = images * SIZE
+    ends = sizes + names * COUNT.itemsize
+    if len(prints) != ends + names * SIZE:
+        raise ValueError("fingerprints are missing")
+    return Units(prints[:sizes], prints[sizes:ends], prints[ends:])
+
+
+def _payment(row: Row) -> Payment:
+    with _understanding(row):
+        values = json.loads(row.content)
+        return Payment(Receipt.from_dict(values["receipt"]), values["record"])
+
+
+def _access(row: Row) -> Access:
+    # Without its choices, of which a receipt may have many thousands.
+    with _understanding(row):
+        values = json.loads(row.content)
+        events = tuple(Event(**each) for each in values["receipt"]["events"])
+        return Access(row.number, values["time"], values["receipt"]["iteration"], events)

@@ -1,0 +1,240 @@
+"""Events of other runs on the data that one run uses, on its secrets, and on other data through the same provider.
+
+A listed secret, to which one run promises something, bears losses through other runs. Neighbours are datasets in which
+at most M texts hold another value of one secret. A run whose owner declared the same secrets was η-GDP for that, each
+time it looked. To any other run these are M units that change together: each of them replaced, which under
+``add-remove`` is one unit less and one more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cached_property
+from urllib.parse import urlsplit
+
+from pcevolve.errors import LedgerError
+from pcevolve.keeper.ledger.entries import Enrolment, Entries, Listed
+from pcevolve.keeper.ledger.overlap import Exposure, Overlap, bound_group, compute_exposures
+from pcevolve.keeper.ledger.units import RunUnits, among
+from pcevolve.public.dp.accountants import merge
+from pcevolve.public.parts import PriorReleases
+from pcevolve.public.privacy import Event
+from pcevolve.public.words import SINGLE
+
+NAMED = 4
+"""Runs that a refusal names."""
+
+
+@dataclass(frozen=True)
+class CumulativeLoss:
+    """The events that one subject (an image, a patient) bears, each on as many units as change with it.
+
+    ``by_name`` is True where this run shares no image with the others, so that a name alone links them.
+    """
+
+    others: tuple[Event, ...]
+    own: tuple[Event, ...]
+    kind: str
+    runs: tuple[Enrolment, ...]
+    by_name: bool
+
+
+@dataclass(frozen=True)
+class PriorRuns:
+    """All runs in the ledger but one, as that one run sees them."""
+
+    entries: Entries
+    run: Enrolment
+
+    def list_enrolled(self) -> list[Enrolment]:
+        """Every other run, oldest first, on any data; ``LedgerError`` for one with entries that never enrolled."""
+        ids = self.entries.run_ids()
+        return [self._enrolment(run_id) for run_id in ids if run_id != self.run.run_id]
+
+    def earlier(self) -> PriorReleases:
+        """Noisy runs that the same provider has seen, on whatever data.
+
+        Returns:
+            How many such runs there were, and the events that one unit of this run may bear of all of them together;
+            no events where public facts do not bound how many of their units change with one of this run's.
+        """
+        runs = [run for run in self.list_enrolled() if self._is_earlier(run)]
+        groups = [_group(self.run, run) for run in runs]
+        # One unknown group leaves no sum at all: leaving that run out would print too small a figure.
+        if None in groups:
+            return PriorReleases(releases=len(runs), events=None)
+        events = (
+            event.on_group(size * run.terms.group)
+            for run, size in zip(runs, groups, strict=True)
+            for event in self.entries.events(run.run_id)
+            if size is not None
+        )
+        return PriorReleases(releases=len(runs), events=merge(events))
+
+    def find_affected(self) -> AffectedUnits:
+        """Find the subjects that this run concerns, and the other runs that touch them and count."""
+        enrolled = self.list_enrolled()
+        counted = [run for run in enrolled if self.counts(run)]
+        # Runs that paid nothing belong here too: they may be the only ones that say whose two images are.
+        units = {run.run_id: self.entries.read_units(run) for run in enrolled}
+        promising = [units[run.run_id] for run in counted]
+        reach = Overlap.of(self._units, promising, list(units.values()))
+        touching = tuple(run for run in counted if reach.touches(units[run.run_id].partition))
+        return AffectedUnits(self.entries, self.run, reach, touching)
+
+    def find_events_on_secret(self, mine: Listed) -> tuple[Event, ...] | None:
+        """Find the events of other runs on one secret of the run's owner.
+
+        Those are runs that touch the same data, whatever was declared secret in them, and runs on any data for which
+        the same was declared. Of runs on other data with other secrets nobody knows whether they concern this one.
+
+        Returns:
+            None where one of them drew its noise from a seed: nothing bounds what they say together.
+        """
+        touching = {each.run_id for each in self.find_affected().others}
+        found = [
+            each
+            for each in self.list_enrolled()
+            if self.counts(each) and (each.run_id in touching or mine.is_declared_in(each))
+        ]
+        if not all(each.terms.secure for each in found):
+            return None
+        events = ((each, event) for each in found for event in self.entries.events(each.run_id))
+        return tuple(_on_secret(event, each, mine) for each, event in events if not event.free)
+
+    @cached_property
+    def _units(self) -> RunUnits:
+        return self.entries.read_units(self.run)
+
+    def _enrolment(self, run_id: str) -> Enrolment:
+        enrolment = self.entries.enrolment(run_id)
+        if enrolment is None:
+            raise LedgerError(
+                f"run {run_id} has entries in the ledger but was never enrolled: restore a backup"
+            )
+        return enrolment
+
+    def _pays(self, run: Enrolment) -> bool:
+        """True if a run has looked at its private data, and so has promised something."""
+        return not all(event.free for event in self.entries.events(run.run_id))
+
+    def counts(self, run: Enrolment) -> bool:
+        """True if a run is to be counted: an INSECURE one is not where none is asked for, or nothing is promised."""
+        # An INSECURE run has no promise to keep, so nothing has to be counted against it.
+        left_out = self.run.terms.forgets_insecure or not self.run.terms.secure
+        return self._pays(run) and (run.terms.secure or not left_out)
+
+    def _is_earlier(self, run: Enrolment) -> bool:
+        host, theirs = (_name_host(each.terms.provider) for each in (self.run, run))
+        return host == theirs and run.terms.secure and self._pays(run)
+
+
+@dataclass(frozen=True)
+class AffectedUnits:
+    """The subjects that a run concerns, what they bear, and the other runs that touch them; see ``overlap``."""
+
+    entries: Entries
+    run: Enrolment
+    reach: Overlap
+    others: tuple[Enrolment, ...]
+
+    @property
+    def insecure(self) -> bool:
+        """True if no ε bounds the sum: one of the other runs drew noise from a seed."""
+        return any(not each.terms.secure for each in self.others)
+
+    @property
+    def named_insecure(self) -> str:
+        """Those of the other runs, for their owner."""
+        return name_runs(each for each in self.others if not each.terms.secure)
+
+    def losses(self, events: tuple[Event, ...]) -> list[CumulativeLoss]:
+        """Return the events that subjects bear, without subjects that are no worse off than another.
+
+        Args:
+            events: What the run itself does, or is about to do, to its units.
+
+        Raises:
+            LedgerError: One of the runs was under another relation, or a bound on images must be declared.
+        """
+        own = self.entries.read_units(self.run).partition.images
+        shares = {
+            run.run_id: bool(among(own, self.entries.read_units(run).partition.images).any())
+            for run in self.others
+        }
+        losses = []
+        for each in self._exposures():
+            runs = tuple(run for run in self.others if each.sizes.get(run.run_id))
+            by_name = bool(runs) and not any(shares[run.run_id] for run in runs)
+            losses.append(
+                CumulativeLoss(self._by_others(each), self._own(each, events), each.kind, runs, by_name)
+            )
+        return losses
+
+    def _exposures(self) -> list[Exposure]:
+        """The sizes of the groups that change with each subject, in the other runs and in this one."""
+        # Refused and not converted: a factor of 2 for the one direction would hold, but nothing bounds the other.
+        for run in self.others:
+            if run.relation != self.run.relation:
+                raise LedgerError(
+                    "earlier runs on these data used another neighbour relation: use the same, "
+                    f"--set privacy.relation={run.relation}, as {name_runs([run])} did"
+                )
+        done = {run.run_id: (merge(self.entries.events(run.run_id)), run.terms.group) for run in self.others}
+        units = list(map(self.entries.read_units, (*self.others, self.run)))
+        return compute_exposures(
+            self.reach, units, self.run.relation, {**done, self.run.run_id: self.run.run_id}
+        )
+
+    def _by_others(self, exposure: Exposure) -> tuple[Event, ...]:
+        groups = {run.run_id: run.terms.group for run in self.others}
+        return tuple(
+            event.on_group(size * groups[run_id])
+            for run_id, size in sorted(exposure.sizes.items())
+            for event in self.entries.events(run_id)
+            if run_id != self.run.run_id
+        )
+
+    def _own(self, exposure: Exposure, events: Iterable[Event]) -> tuple[Event, ...]:
+        size = exposure.sizes.get(self.run.run_id)
+        return tuple(event.on_group(size * self.run.terms.group) for event in events) if size else ()
+
+
+def name_runs(runs: Iterable[Enrolment]) -> str:
+    """Runs as their owner knows them, oldest first: folder, id and day. For the owner's screen and nowhere else."""
+    known = sorted(runs, key=lambda each: (each.began, each.run_id))
+    told = [
+        f"{each.origin.folder or 'a run'} ({each.run_id[:8]}, {datetime.fromtimestamp(each.began, UTC).date()})"
+        for each in known[:NAMED]
+    ]
+    more = len(known) - len(told)
+    return ", ".join(told) + (f" and {more} more, which pcevolve budget show lists" if more else "")
+
+
+def _name_host(api: str) -> tuple[str, int | None]:
+    """Host and port of an API in one spelling: another path or scheme is the same pair of eyes."""
+    parts = urlsplit(api)
+    usual = {"http": 80, "https": 443}.get(parts.scheme)
+    return (parts.hostname or parts.netloc).rstrip("."), None if parts.port == usual else parts.port
+
+
+def _group(mine: Enrolment, other: Enrolment) -> int | None:
+    """Return how many units of another run one unit of this run can change, by public facts; None if unknown."""
+    if mine.relation != other.relation:
+        return None
+    if mine.unit.casefold() == other.unit.casefold():
+        return 1
+    most = 1 if mine.unit in SINGLE else mine.terms.unit_size
+    return None if most is None else bound_group(most, other.unit not in SINGLE, mine.relation)
+
+
+def _on_secret(event: Event, run: Enrolment, mine: Listed) -> Event:
+    """Return an event of a run as one secret bears it."""
+    theirs = run.terms.secrets
+    if theirs is not None and mine.is_declared_in(run):
+        return theirs.as_event(event.count)
+    # To exchange a unit is one event under replace-one, and a removal and an addition under add-remove.
+    changes = 1 if run.relation == "replace-one" else 2
+    return event.on_group(changes * mine.most * run.terms.group)

@@ -1,0 +1,89 @@
+"""Refusals of the ledger in words: what was asked, what is left, who spent the rest, and who decides."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+from pcevolve.keeper.ledger.others import AffectedUnits, CumulativeLoss, name_runs
+from pcevolve.public.dp.accountants import epsilon
+from pcevolve.public.figures import format_loss, format_upwards, in_full
+from pcevolve.public.options import spell_flag
+from pcevolve.public.privacy import Budget, Event
+from pcevolve.public.words import SINGLE
+
+INSECURE_BEFORE = (
+    "an INSECURE run used these data: its noise came from a seed, so no epsilon bounds what all runs together "
+    "reveal. Use data that no such run has seen; privacy.forget_insecure leaves such runs out of the sum, and card and "
+    "report say so"
+)
+
+APART = ", and data.unit_namespace keeps apart what another source calls alike"
+DECIDES = (
+    "have whoever answers for the ledger decide with pcevolve budget cap what all runs may spend together"
+)
+
+
+def spell_raising(lower: Fraction, limit: Budget, capped: bool) -> str:
+    """Refuse a run that wishes for more than all runs together may spend."""
+    by = "the ledger's cap allows" if capped else "this run may spend, where the ledger has no cap"
+    return (
+        f"privacy.lifetime_epsilon {float(lower):g} is more than {by}, {float(limit.epsilon):g}: it can lower that and "
+        f"not raise it; {DECIDES}"
+    )
+
+
+def spell_insecure(affected: AffectedUnits) -> str:
+    """Refuse to add to what no ε bounds."""
+    return f"{INSECURE_BEFORE}. It is about {affected.named_insecure}"
+
+
+def spell_over_run(own: tuple[Event, ...], new: tuple[Event, ...], limit: Budget) -> str:
+    """Refuse ``new`` events of a run that has done its ``own``."""
+    asked = epsilon(new, limit.delta)
+    left = max(0.0, float(limit.epsilon) - epsilon(own, limit.delta))
+    if math.isinf(asked):
+        return _spell_unbounded(limit)
+    return (
+        f"asked epsilon={asked:g}, {left:g} left in this run at delta {in_full(limit.delta)}: nothing was drawn; "
+        f"use fewer iterations, or begin a run with a larger {spell_flag('epsilon')}"
+    )
+
+
+def spell_over_lifetime(worst: CumulativeLoss, limit: Budget, unit: str) -> str:
+    """Refuse what all runs together would spend on the most exposed subject; ``unit`` is the run's own."""
+    kind = unit if {worst.kind, unit} <= SINGLE else worst.kind  # single texts are no images
+    total, own = epsilon(worst.others + worst.own, limit.delta), epsilon(worst.own, limit.delta)
+    if math.isinf(total):
+        return _spell_unbounded(limit) if math.isinf(own) or limit.delta else _spell_noisy_before(worst)
+    limited = f"whose lifetime limit is {float(limit.epsilon):g} at delta {in_full(limit.delta)}"
+    if not worst.others:
+        return (
+            f"this run would spend epsilon={format_upwards(total)} on one {kind}, {limited}: nothing was drawn; give a "
+            f"smaller {spell_flag('epsilon')}, or {DECIDES}"
+        )
+    before = format_loss(epsilon(worst.others, limit.delta))
+    return (
+        f"earlier runs already spent epsilon={before} on these data, for the most exposed {kind}, {limited}; "
+        f"this would make it {format_upwards(total)}. That was spent by {name_runs(worst.runs)}"
+        + (
+            f", which share no image with this run: the name of the {kind} is the link{APART}"
+            if worst.by_name
+            else ""
+        )
+        + f": use the dataset that is already paid for, or {DECIDES}"
+    )
+
+
+def _spell_noisy_before(worst: CumulativeLoss) -> str:
+    return (
+        f"at delta 0 no epsilon bounds what earlier runs on these data reveal: nothing was drawn. They are "
+        f"{name_runs(worst.runs)}: use the dataset that is already paid for, or {DECIDES}, at a delta above 0"
+    )
+
+
+def _spell_unbounded(limit: Budget) -> str:
+    return (
+        f"at delta {in_full(limit.delta)} no epsilon bounds what these mechanisms, or those of earlier runs on these "
+        "data, reveal: nothing was drawn; allow a --delta above 0"
+    )

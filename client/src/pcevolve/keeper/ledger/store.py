@@ -1,0 +1,299 @@
+"""An append-only list of sealed rows in an SQLite file, and the key that seals them; knows nothing of budgets.
+
+Every row's seal covers the row and the seal before it, and the head's seal covers their number. So a row that was
+edited, removed, moved or added by anything but this code is noticed when the file is opened and whenever a row is
+read. What cannot be noticed is a whole older copy put in the file's place between two runs.
+"""
+
+from __future__ import annotations
+
+import hmac
+import secrets
+import sqlite3
+import unicodedata
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple, Self
+
+from pcevolve.errors import LedgerError
+from pcevolve.keeper.ledger.holder import find_holder
+from pcevolve.public.durable import write_durably
+
+APPLICATION_ID = 0x50434576  # "PCEv": tells a ledger from any other SQLite file
+VERSION = 5
+SCHEMA = (
+    "CREATE TABLE rows (number INTEGER PRIMARY KEY, run_id TEXT NOT NULL, name TEXT NOT NULL,"
+    " content BLOB NOT NULL, private BLOB NOT NULL, seal BLOB NOT NULL, UNIQUE (run_id, name))",
+    "CREATE TABLE head (count INTEGER NOT NULL, seal BLOB NOT NULL)",
+)
+SIZE = 32  # bytes of a key and of a fingerprint
+WAIT_SECONDS = 300.0  # another run may be computing a draw, which it does inside its transaction
+PATIENCE_SECONDS = 0.5  # after which somebody is told that it is waited
+# After a commit the removal of the journal is on disk too; with FULL a power cut could undo a paid draw that had left.
+DURABLE = "PRAGMA synchronous=EXTRA"
+
+
+class Row(NamedTuple):
+    """One sealed row of the file, numbered from 1 without gaps; the seal covers it and the seal before it."""
+
+    number: int
+    run_id: str
+    name: str
+    content: bytes
+    private: bytes
+    seal: bytes
+
+
+class Store:
+    """An open ledger file: sealed rows that are only ever added."""
+
+    def __init__(self, path: Path, key: Key, waiting: Callable[[str], None] = lambda said: None) -> None:
+        """Open a file and check all of it; nothing is written. Raises ``LedgerError``.
+
+        Args:
+            waiting: Told, in a sentence, that another process holds the lock, and which one.
+        """
+        self.path = path
+        self._waiting = waiting
+        self.numbers: defaultdict[str, dict[str, int]] = defaultdict(dict)
+        self.key = key
+        self._seals = [b""]  # of the verified rows by number; rows begin at 1, and 0 stands for the beginning
+        # SQLite takes an empty file for a new database, and a truncated ledger would have forgotten everything.
+        if path.stat().st_size == 0:
+            raise LedgerError(f"{path} is empty, which a ledger never is: restore it from a backup")
+        with self._guard():
+            self._db = _connect(path)
+        try:
+            with self._guard():
+                self._begin("BEGIN")
+                self._recognise()
+                self._db.execute("COMMIT")
+                self._db.execute(DURABLE)
+            with self.reading():
+                self._inspect()
+        except BaseException:
+            self._db.close()
+            raise
+
+    @staticmethod
+    def create(path: Path, key: Key) -> None:
+        """Make a new file without rows; it is on the disk when this returns."""
+        db = _connect(path)
+        db.execute(DURABLE)
+        try:
+            db.execute("BEGIN")
+            for statement in SCHEMA:
+                db.execute(statement)
+            db.execute("INSERT INTO head VALUES (0, ?)", (_head(key, 0, b""),))
+            db.execute(f"PRAGMA application_id={APPLICATION_ID}")
+            db.execute(f"PRAGMA user_version={VERSION}")
+            db.execute("COMMIT")
+        finally:
+            db.close()
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """One consistent and verified view; joins a transaction that is already open.
+
+        Raises:
+            LedgerError: The file changed in a way that this code did not make.
+        """
+        if self._db.in_transaction:
+            yield
+            return
+        with self._transaction("BEGIN"):
+            yield
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """All or nothing, and alone: a second process waits; ``LedgerError`` where the database refused."""
+        # IMMEDIATE: the lock is had before anything is read, so that what was checked is still true when it is written.
+        with self._transaction("BEGIN IMMEDIATE"):
+            yield
+
+    def append(self, run_id: str, name: str, content: bytes, private: bytes = b"") -> None:
+        """Add a row, at most one in a transaction; there when the transaction has ended."""
+        number = len(self._seals)
+        seal = self._seal(number, run_id, name, content, private)
+        with self._guard():
+            values = Row(number, run_id, name, content, private, seal)
+            self._db.execute("INSERT INTO rows VALUES (?, ?, ?, ?, ?, ?)", values)
+            self._db.execute("UPDATE head SET count = ?, seal = ?", (number, _head(self.key, number, seal)))
+
+    def row(self, number: int) -> Row:
+        """A row that was verified when it was first seen, verified again; ``LedgerError`` if it changed since."""
+        with self.reading(), self._guard():
+            row = Row(*self._db.execute("SELECT * FROM rows WHERE number = ?", (number,)).fetchone())
+            if row.seal != self._seals[number] or row.seal != self._seal(*row[:-1]):
+                raise LedgerError(self._describe_damage("a row changed while it was open"))
+        return row
+
+    def close(self) -> None:
+        """Close the ledger file; a transaction that is open is lost."""
+        self._db.close()
+
+    @contextmanager
+    def _transaction(self, begin: str) -> Iterator[None]:
+        try:
+            with self._guard():
+                self._begin(begin)
+                self._catch_up()
+            yield
+            with self._guard():
+                self._db.execute("COMMIT")
+        # BaseException: Ctrl-C between draw and commit has to roll back too.
+        except BaseException:
+            if self._db.in_transaction:
+                with self._guard():
+                    self._db.execute("ROLLBACK")
+            raise
+
+    def _begin(self, begin: str) -> None:
+        """Begin a transaction, and say so where another process has to end first."""
+        try:
+            self._try_to_begin(begin, PATIENCE_SECONDS)
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY:
+                raise
+            self._waiting(f"waiting for the ledger {self.path}: {find_holder(self.path)} is writing to it")
+            self._try_to_begin(begin, WAIT_SECONDS)
+        self._db.execute(f"PRAGMA busy_timeout={WAIT_SECONDS * 1000:.0f}")  # for the commit
+
+    def _try_to_begin(self, begin: str, seconds: float) -> None:
+        if self._db.in_transaction:
+            self._db.execute("ROLLBACK")
+        self._db.execute(f"PRAGMA busy_timeout={seconds * 1000:.0f}")
+        self._db.execute(begin)
+        # A transaction that only reads has its lock from the first look on.
+        self._db.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone()
+
+    @contextmanager
+    def _guard(self) -> Iterator[None]:
+        """Raise what SQLite raises as a ``LedgerError`` of one line; wrong types can only come from a damaged file."""
+        try:
+            yield
+        except (sqlite3.Error, OSError, TypeError, ValueError) as error:
+            if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_BUSY:
+                who = find_holder(self.path)
+                raise LedgerError(f"ledger {self.path} is in use by {who}: try again later") from error
+            raise LedgerError(f"ledger {self.path}: {error}; nothing was released") from error
+
+    def _recognise(self) -> None:
+        """Refuse what is not a ledger of this version, before anything else is read."""
+        known = self._db.execute("PRAGMA application_id").fetchone()[0]
+        version = self._db.execute("PRAGMA user_version").fetchone()[0]
+        if known == APPLICATION_ID and version < VERSION:
+            raise LedgerError(
+                f"{self.path} was made by an earlier version, in format {version}: it was not touched; keep it, and "
+                "the version that made it, for the runs that it knows, and choose another with privacy.ledger for new "
+                "data"
+            )
+        if (known, version) != (APPLICATION_ID, VERSION):
+            raise LedgerError(
+                f"{self.path} is not a ledger of this version: choose another with privacy.ledger"
+            )
+
+    def _inspect(self) -> None:
+        with self._guard():
+            # The schema as text: a trigger or view in a file from elsewhere could change what a query gives.
+            tables = {row[0] for row in self._db.execute("SELECT sql FROM sqlite_master WHERE sql NOT NULL")}
+            if tables != set(SCHEMA) or self._db.execute("PRAGMA integrity_check(1)").fetchone()[0] != "ok":
+                raise LedgerError(self._describe_damage("its structure is broken"))
+
+    def _catch_up(self) -> None:
+        """Verify the rows that were added since the file was last read, and that nothing else changed."""
+        sql = "SELECT * FROM rows WHERE number >= ? ORDER BY number"
+        for values in self._db.execute(sql, (len(self._seals),)):
+            row = Row(*values)
+            if row.number != len(self._seals) or row.seal != self._seal(*row[:-1]):
+                raise LedgerError(
+                    self._describe_damage(f"row {row.number} was changed or one before it is gone")
+                )
+            self._seals.append(row.seal)
+            self.numbers[row.run_id][row.name] = row.number
+        count = len(self._seals) - 1
+        heads = self._db.execute("SELECT count, seal FROM head").fetchall()
+        # The head holds their number under a seal of its own: without it the last rows could be cut off unseen.
+        if heads != [(count, _head(self.key, count, self._seals[-1]))]:
+            raise LedgerError(self._describe_damage("its last rows are gone, or its key is another ledger's"))
+
+    def _seal(self, number: int, run_id: str, name: str, content: bytes, private: bytes) -> bytes:
+        before = self._seals[number - 1]
+        return self.key.seal(before, b"%d" % number, run_id.encode(), name.encode(), content, private)
+
+    def _describe_damage(self, how: str) -> str:
+        return f"{self.path} is damaged ({how}): restore it and its key from a backup; it was not touched"
+
+
+@dataclass(frozen=True, repr=False)
+class Key:
+    """A ledger's secret: what it makes of a value cannot be made, nor traced back to the value, without it."""
+
+    secret: bytes
+
+    def __repr__(self) -> str:
+        """Nothing about the secret."""
+        return "Key"
+
+    @classmethod
+    def new(cls) -> Self:
+        """A key that nobody has, from the operating system's CSPRNG."""
+        return cls(secrets.token_bytes(SIZE))
+
+    @classmethod
+    def load(cls, path: Path) -> Self:
+        """Read a key file; ``LedgerError`` where it is missing or not whole."""
+        if not path.exists():
+            raise LedgerError(f"{path} is missing: without it the ledger cannot recognise data; restore it")
+        secret = path.read_bytes()
+        if len(secret) != SIZE:
+            raise LedgerError(f"{path} is damaged: restore it from a backup")
+        return cls(secret)
+
+    def save(self, path: Path) -> None:
+        """Write the key, for the owner alone, down to the disk."""
+        write_durably(path, self.secret, 0o600)
+
+    def fingerprint(self, digest: bytes) -> bytes:
+        """Return the ledger's fingerprint of an image: 32 bytes, the same for the same image."""
+        return self._mac(b"fingerprint", (digest,))
+
+    def data_fingerprint(self, digest: bytes) -> str:
+        """Return the ledger's fingerprint of all private data of a run, by their digest, in hexadecimal digits."""
+        return self._mac(b"data", (digest,)).hex()
+
+    def name_fingerprint(self, kind: str, name: str, namespace: str = "") -> bytes:
+        """Return the ledger's fingerprint of a unit's name: 32 bytes, the same for the same name of the same kind.
+
+        Names in different namespaces have different fingerprints.
+
+        Blanks around the words, the case of the kind, and the ways in which Unicode spells one letter do not count.
+        """
+        spelled = _compose(_compose(kind).casefold()), _compose(name), _compose(namespace)
+        return self._mac(b"name", tuple(each.encode() for each in spelled))
+
+    def seal(self, *parts: bytes) -> bytes:
+        """32 bytes that only this key makes of these parts, in this order."""
+        return self._mac(b"seal", parts)
+
+    def _mac(self, purpose: bytes, parts: tuple[bytes, ...]) -> bytes:
+        # Each part with its length before it: "ab", "c" and "a", "bc" must not be sealed alike.
+        framed = b"".join(len(part).to_bytes(8, "big") + part for part in (purpose, *parts))
+        return hmac.digest(self.secret, framed, "sha256")
+
+
+def _head(key: Key, count: int, last: bytes) -> bytes:
+    return key.seal(b"head", b"%d" % count, last)
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    """A connection that commits when told to."""
+    return sqlite3.connect(path, timeout=WAIT_SECONDS, isolation_level=None)
+
+
+def _compose(text: str) -> str:
+    """One spelling of a text for all that look alike to Unicode's canonical equivalence."""
+    return unicodedata.normalize("NFC", text).strip()

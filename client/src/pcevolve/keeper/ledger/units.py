@@ -1,0 +1,206 @@
+"""Privacy units: as the owner has them, as keyed fingerprints, and as sorted arrays that are quick to compare.
+
+Who a fingerprint stands for is not seen behind ``Units.of``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pcevolve.errors import DataError
+from pcevolve.keeper.ledger.store import SIZE, Key
+from pcevolve.public.words import SINGLE
+
+COUNT = np.dtype("<u4")
+IntArray = NDArray[np.int64]
+Numbers = NDArray[np.uint64]
+"""First 64 bits of fingerprints, which stand for the whole: of a million images, two agree with a probability below
+3e-8, and who has not the ledger's key can do nothing about it."""
+
+
+@dataclass(frozen=True, repr=False)
+class PrivateUnit:
+    """One privacy unit as the owner has it; private.
+
+    Attributes:
+        images: Content digests of its images, at least one.
+        name: What the owner calls it, such as a patient's number; None for a unit that is one image.
+        namespace: Whose names these are: two units of one name in two namespaces are two. Their images are the same
+            images in any.
+    """
+
+    images: tuple[bytes, ...]
+    name: str | None = None
+    namespace: str = ""
+
+    def __repr__(self) -> str:
+        """Nothing about the unit."""
+        return "PrivateUnit"
+
+
+@dataclass(frozen=True, repr=False)
+class Units:
+    """The privacy units of one run as the ledger knows them: keyed fingerprints of 32 bytes, in one canonical order.
+
+    Attributes:
+        sizes: How many images each unit has, as 32-bit numbers; empty where every unit is one image without a name.
+        names: Fingerprints of the units' names; empty likewise.
+    """
+
+    images: bytes
+    sizes: bytes = b""
+    names: bytes = b""
+
+    def __repr__(self) -> str:
+        """Nothing about the units."""
+        return "Units"
+
+    def __len__(self) -> int:
+        """Return the number of privacy units; private."""
+        return (len(self.names) if self.named else len(self.images)) // SIZE
+
+    @property
+    def named(self) -> bool:
+        """True if the units have names; a unit without a name is one image."""
+        return bool(self.names)
+
+    @property
+    def image_count(self) -> int:
+        """The number of images in all units together."""
+        return len(self.images) // SIZE
+
+    @property
+    def largest(self) -> int:
+        """Images of the largest unit; private."""
+        return int(np.frombuffer(self.sizes, COUNT).max()) if self.named else 1
+
+    @classmethod
+    def of(cls, key: Key, units: Sequence[PrivateUnit], kind: str) -> Self:
+        """Fingerprint the units of a run.
+
+        Args:
+            units: All with names, no two the same; or, where ``kind`` is ``"image"``, single images without names.
+            kind: What a unit is, which tells a patient ``7`` from a device ``7``.
+
+        Raises:
+            DataError: The units are not as above, or share an image.
+        """
+        _check(units, kind)
+        # Sorted, as are the units below: the order of files says nothing, and equal data are recognised in any.
+        images = [sorted(map(key.fingerprint, unit.images)) for unit in units]
+        names = [
+            key.name_fingerprint(kind, unit.name, unit.namespace) for unit in units if unit.name is not None
+        ]
+        _refuse_twins((each for unit in images for each in unit), "two privacy units share an image")
+        _refuse_twins(names, "two privacy units have the same name")
+        if not names:
+            return cls(b"".join(sorted(each for unit in images for each in unit)))
+        order = sorted(range(len(names)), key=names.__getitem__)
+        sizes = np.array([len(images[unit]) for unit in order], COUNT)
+        ordered = b"".join(each for unit in order for each in images[unit])
+        return cls(ordered, sizes.tobytes(), b"".join(names[unit] for unit in order))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class UnitPartition:
+    """The way in which a run cuts its images into units.
+
+    Attributes:
+        images: uint64 ``(images,)``, ascending, none twice.
+        units: int64 ``(images,)``, the unit of each, 0, 1, 2, ...
+        names: uint64 ``(units,)``, ascending; empty where units are single images without names.
+    """
+
+    images: Numbers
+    units: IntArray
+    names: Numbers
+
+    @classmethod
+    def of(cls, units: Units) -> UnitPartition:
+        """Read a run's units, whose canonical order is that of their numbers."""
+        images = _numbers(units.images)
+        if not units.named:
+            return cls(images, np.arange(len(images)), _numbers(b""))
+        sizes = np.frombuffer(units.sizes, COUNT)
+        order = np.argsort(images)
+        return cls(images[order], np.repeat(np.arange(len(sizes)), sizes)[order], _numbers(units.names))
+
+    @property
+    def named(self) -> bool:
+        """True if the run's units have names; if not, each unit is one image."""
+        return len(self.names) > 0
+
+    def list_bearing(self, images: Numbers) -> Numbers:
+        """Names of the units that have one of these images, ascending; only where units have names."""
+        bears = np.zeros(len(self.names), dtype=bool)
+        bears[self.units[among(self.images, images)]] = True
+        return self.names[bears]
+
+
+def _numbers(prints: bytes) -> Numbers:
+    # Every fourth number is a fingerprint's first 64 bits.
+    return np.frombuffer(prints, ">u8")[:: SIZE // 8].astype(np.uint64)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RunUnits:
+    """A run's units, as they are compared with those of other runs.
+
+    ``most`` is how many images one of them may have, as its owner declared; None if he did not.
+    """
+
+    run_id: str
+    kind: str
+    partition: UnitPartition
+    most: int | None
+
+
+def list_partitions(runs: Iterable[RunUnits]) -> list[UnitPartition]:
+    """The cuts of some runs; one that several runs share is there once."""
+    return list({id(run.partition): run.partition for run in runs}.values())
+
+
+def merge_numbers(ascending: Numbers, others: Numbers) -> Numbers:
+    """Return all numbers that are in either set, ascending; neither set has one twice."""
+    new = ~among(others, ascending)
+    return np.sort(np.concatenate([ascending, others[new]])) if new.any() else ascending
+
+
+def among(these: Numbers, ascending: Numbers) -> NDArray[np.bool_]:
+    """Mark the numbers that are also in the other set, which is ascending."""
+    if not len(ascending):
+        return np.zeros(len(these), dtype=bool)
+    nearest = np.minimum(np.searchsorted(ascending, these), len(ascending) - 1)
+    there: NDArray[np.bool_] = ascending[nearest] == these
+    return there
+
+
+def among_any(these: Numbers, others: Iterable[Numbers]) -> NDArray[np.bool_]:
+    """Mark the numbers that are in at least one of the other sets, each of which is ascending."""
+    there = np.zeros(len(these), dtype=bool)
+    for each in others:
+        there |= among(these, each)
+    return there
+
+
+def _check(units: Sequence[PrivateUnit], kind: str) -> None:
+    if not units or not all(unit.images for unit in units):
+        raise DataError("there is no privacy unit, or one without images")
+    single = kind in SINGLE
+    if any((unit.name is None) != single for unit in units):
+        raise DataError("single images have no names as privacy units, and all other units have one")
+    if single and any(len(unit.images) > 1 for unit in units):
+        raise DataError(
+            "a privacy unit of several images needs a name, and another word than 'image' for what it is"
+        )
+
+
+def _refuse_twins(prints: Iterable[bytes], fault: str) -> None:
+    listed = list(prints)
+    if len(set(listed)) < len(listed):
+        raise DataError(f"{fault}: each belongs to one unit of a run")

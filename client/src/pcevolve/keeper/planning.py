@@ -1,0 +1,417 @@
+"""The public plan of a run, and that all of it can be paid for before the API is greeted.
+
+The API would learn from a later refusal that these data were used before, and from a delay how large they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import replace
+from fractions import Fraction
+from math import isfinite
+from pathlib import Path
+
+from pcevolve.errors import UsageError
+from pcevolve.keeper.components import Components
+from pcevolve.keeper.kind import load_kind
+from pcevolve.keeper.ledger.account import Record
+from pcevolve.keeper.ledger.creation import require_volume
+from pcevolve.keeper.ledger.entries import Listed
+from pcevolve.keeper.ledger.ledger import Account, Ledger, Limits, Origin, Terms
+from pcevolve.public.canonical import SAID_ELSEWHERE, drop_unused, list_unused
+from pcevolve.public.config.config import RunConfig
+from pcevolve.public.config.files import Prompts, find_ledger_volume, read_prompts
+from pcevolve.public.declared import validate
+from pcevolve.public.dialects import Advice, ModelSize
+from pcevolve.public.encoders import frame_digest, named_weights
+from pcevolve.public.fields import PlanFields
+from pcevolve.public.methods import SecretEvolution
+from pcevolve.public.parts import Exact, Library, PriorReleases, Secrecy
+from pcevolve.public.plan import PublicPlan
+from pcevolve.public.publish.loss import PrivacyLoss
+from pcevolve.public.requests import (
+    FAR_AT_ONCE,
+    MOST_AT_ONCE,
+    NEAR_AT_ONCE,
+    ProviderSettings,
+    is_nearby,
+)
+from pcevolve.public.run.checked import refuse_options, require_ledger
+from pcevolve.public.selectors.method import AppearanceMode, Method, Schedule, first_selection
+from pcevolve.public.settings import UNKNOWN_LICENCE, DataSettings, PrivacySettings, Section
+from pcevolve.public.words import TEMPLATE, USUAL
+
+NOTHING_EARLIER = PriorReleases()
+STRENGTHS = ("strengths", "strength_start", "strength_end")
+_SETTLED = ("prompts", "licence")
+"""Options that a run settles when it begins, where nobody says them."""
+
+
+def resolve_plan(
+    components: Components,
+    run_id: str,
+    size: ModelSize,
+    earlier: PriorReleases = NOTHING_EARLIER,
+    library: Library | None = None,
+    advice: Advice | None = None,
+    graded: bool = True,
+    exact: Exact | None = None,
+) -> PublicPlan:
+    """Resolve the options into the public plan, from public facts only.
+
+    Args:
+        earlier: What the provider had seen when the run began; no part of any price.
+        library: What the API says of its images, if they are real public ones; no part of any request.
+        exact: What the API says the same request gets again; no part of any request.
+        graded: Whether the API's model takes a strength, as far as its dialect has one.
+
+    Raises:
+        UsageError: An option is out of bounds.
+    """
+    _require_fitting(components)
+    settings = components.settings
+    # Where nothing is varied by an image, it does not matter whether its model takes a strength.
+    graded = graded or not components.iterations or settings.method.vary_by != "image"
+    asked = components.dialect.capabilities - (frozenset() if graded else {"strength"})
+    if "strength" not in asked:
+        why = ": the API takes no strength and varies to a degree of its own: leave it out"
+        refuse_options(settings, STRENGTHS, why)
+    promise = _secrecy(settings, components.method)
+    values = {
+        "run_id": run_id,
+        "labels": components.data.labels,
+        "words": tuple((settings.data.words or {}).values()),
+        "unit": components.data.unit_name,
+        "namespaced": settings.data.unit_namespace is not None,
+        **_choose_asking(components, size, advice, asked),
+        **_choose_selection(components, promise),
+        "method": _choose_method(components, promise, advice, asked),
+        "data": _take(DataSettings, settings.data),
+        "earlier": earlier,
+        "library": library,
+        "exact": exact,
+        "licence": _licence(settings, library),
+    }
+    drafted = validate(PlanFields, values, RunConfig)
+    _refuse_idle(components, drafted)
+    # A method's defaults may be about more than this run has, such as about several rounds.
+    return validate(PublicPlan, drop_unused(values, drafted), RunConfig)
+
+
+def _refuse_idle(components: Components, drafted: PlanFields) -> None:
+    """Refuse an option that the owner gave and that means nothing in a plan (``UsageError``)."""
+    # A control loads the encoder all the same, so that it takes as long as what it is compared with.
+    unused = {*list_unused(drafted)} - {*SAID_ELSEWHERE, "encoder.name"}
+    unused |= set() if drafted.method.strengths else {f"method.{name}" for name in STRENGTHS}
+    unused |= {"data.unit_namespace"} if "namespaced" in unused else set()
+    # What a method without rounds has instead of what was asked for.
+    unused |= {
+        f"method.{name}"
+        for name in ("iterations", "candidates")
+        if getattr(drafted.method, name) != components.settings.get(name)
+    }
+    rounds = f"{drafted.method.iterations} round{'' if drafted.method.iterations == 1 else 's'}"
+    for each in components.given:
+        if each.path in unused:
+            raise UsageError(
+                f"{each.spelled} means nothing in a run of method {drafted.method.name} over {rounds} on "
+                f"{drafted.modality.kind}s: leave it out"
+            )
+
+
+def _choose_asking(
+    components: Components, size: ModelSize, advice: Advice | None, asked: AbstractSet[str]
+) -> dict[str, object]:
+    """How images are asked for: the kind's own where the user says nothing."""
+    settings, own = components.settings, load_kind(components.dialect.makes)
+    modality = own.choose_modality(settings, size, advice, asked)
+    batch = _batch(components, modality)
+    return {
+        "modality": modality,
+        "prompts": _prompts(components, _initial(components)),
+        "provider": _take(ProviderSettings, settings.provider)
+        | {
+            "prompt_template": _template(settings, own.choose_template(settings.data.unlabelled)),
+            "batch": batch,
+            "at_once": choose_at_once(components, batch),
+        },
+    }
+
+
+def _choose_method(
+    components: Components, promise: Secrecy | None, advice: Advice | None, asked: AbstractSet[str]
+) -> dict[str, object]:
+    """The method's settings: its own where the user says nothing."""
+    given, method, initial = components.settings.method, components.method, _initial(components)
+    usual = load_kind(components.dialect.makes).choose_schedule(method)
+    keep = given.keep or method.keep
+    is_first = not components.iterations and keep == "last"  # the first images are the dataset
+    settled = {
+        "name": method.name,
+        "candidates": initial if is_first else given.candidates,
+        "iterations": components.iterations,
+        "initial": initial,
+        "prototypes": given.prototypes or method.prototypes_for(given.candidates),
+        "pool": given.pool or method.pool,
+        "keep": keep,
+        "appearance": given.appearance or _appearance(components),
+        "strengths": _strengths(components, usual, advice) if "strength" in asked else (),
+    }
+    if "variations" in method.own_options:
+        settled["variations"] = _variations(components)
+    if promise is not None:
+        settled["cells"] = components.settings.get("cells") or _cells(components, promise)
+    return {**_take(type(given), given), **settled}
+
+
+def _choose_selection(components: Components, promise: Secrecy | None) -> dict[str, object]:
+    """What choosing costs, and in which space it happens."""
+    settings, method, limit = components.settings, components.method, components.limits.run
+    weights = settings.encoder.weights
+    return {
+        "secrecy": promise,
+        "centre_first": bool(method.centre_first),
+        "privacy": _take(PrivacySettings, settings.privacy)
+        | {"epsilon": str(limit.epsilon), "delta": limit.delta},
+        "noise": components.noise.source,
+        "encoder": {
+            "name": settings.encoder.name,
+            "weights": named_weights(settings.encoder.name, weights),
+            "frame": frame_digest(settings.encoder.name, weights) if method.centre_first else None,
+        },
+    }
+
+
+def _take(kind: type[Section], part: Section) -> dict[str, object]:
+    """The options of a section that a plan has, as far as they are settled."""
+    values = {name: getattr(part, name) for name in kind.model_fields}
+    elsewhere = {path.rpartition(".")[2] for path in SAID_ELSEWHERE}
+    return {name: value for name, value in values.items() if value is not None and name not in elsewhere}
+
+
+def _initial(components: Components) -> int:
+    own = components.settings.method
+    return own.initial or components.method.initial_for(own.candidates, _variations(components))
+
+
+def _variations(components: Components) -> int:
+    found: int = components.settings.get("variations") or components.method.variations
+    return found
+
+
+def _prompts(components: Components, initial: int) -> Prompts:
+    settings = components.settings
+    return read_prompts(
+        Path(settings.provider.prompts) if settings.provider.prompts else None,
+        0 if settings.method.vary_by == "image" else min(initial, USUAL),
+        settings.data.domain,
+        tuple(settings.data.words or components.data.labels),
+        words=tuple((settings.data.words or {}).values()),
+    )
+
+
+def _licence(settings: RunConfig, library: Library | None) -> str:
+    """The user's word; without one, of images with licences of their own: another one, which the card lists."""
+    declared = library is not None and (library.licences or library.files)
+    return "other" if declared and settings.output.licence == UNKNOWN_LICENCE else settings.output.licence
+
+
+def keep_recorded(begun: PublicPlan | None, plan: PublicPlan, settings: RunConfig) -> PublicPlan:
+    """Fill in what a resumed run had settled where its user said nothing: prompts, requests at once, chat fields."""
+    if begun is None:
+        return plan
+    # Another device may serve it by now; what is on record is what the API said first.
+    if begun.confinement is not None and (
+        plan.confinement is None or plan.confinement.by != begun.confinement.by
+    ):
+        raise UsageError(
+            f"this run began confined, {begun.confinement.words}, and its card says so; here that is not enforced: go "
+            "on with it where it is"
+        )
+    open_still = ["exact", "confinement"] + [
+        name for name in _SETTLED if settings.get(name) in (None, UNKNOWN_LICENCE)
+    ]
+    provider = {"at_once": begun.provider.at_once} if settings.provider.at_once is None else {}
+    if begun.modality.kind == "text" and settings.provider.fields is None:
+        open_still += ["modality"]  # whether it takes several was asked then
+        provider["batch"] = begun.provider.batch
+    recorded = {name: getattr(begun, name) for name in open_still}
+    return plan.model_copy(update={**recorded, "provider": plan.provider.model_copy(update=provider)})
+
+
+def settle_single(components: Components, plan: PublicPlan) -> PublicPlan:
+    """The same plan for an API that takes no number of texts: one a request."""
+    if plan.modality.kind != "text":
+        return plan
+    modality = {**plan.texts.model_dump(), "fields": (*plan.texts.fields, "n=")}
+    single = {"batch": 1, "at_once": choose_at_once(components, 1)}
+    provider = {**plan.provider.model_dump(), **single}
+    return PublicPlan.model_validate({**plan.model_dump(), "provider": provider, "modality": modality})
+
+
+def _batch(components: Components, modality: Mapping[str, object]) -> int:
+    """Return how many images or texts one request asks for: one of an API that takes no number."""
+    fields = modality.get("fields")
+    takes_none = isinstance(fields, tuple) and "n=" in fields
+    return 1 if takes_none else min(components.settings.provider.batch, components.dialect.most)
+
+
+def choose_at_once(components: Components, batch: int) -> int:
+    """Return how many images may be under way at once, unless the user says.
+
+    An API nearby gets two whole requests: it works on one while the client reads and records the other's answer.
+    """
+    near = min(max(NEAR_AT_ONCE, 2 * batch), MOST_AT_ONCE)
+    provider = components.settings.provider
+    return provider.at_once or (near if is_nearby(provider.api) else FAR_AT_ONCE)
+
+
+def _secrecy(settings: RunConfig, method: Method) -> Secrecy | None:
+    """Return the promise about listed secrets; ``UsageError`` where the method is for such a list and there is none."""
+    if method.parameters is not SecretEvolution:
+        return None
+    from pcevolve.keeper.declared_secrets import find_secrets, make_promise
+
+    if (own := find_secrets(settings)) is None:
+        raise UsageError(
+            f"--method {method.name} protects secrets: say which with data.secrets, a file, or data.secret_columns"
+        )
+    return make_promise(own.secret_prior, own.secret_bound, own.secret_size)
+
+
+def _cells(components: Components, promise: Secrecy) -> int:
+    """Most cells of each class: what noise leaves something to see in."""
+    from pcevolve.keeper.declared_secrets import compute_least_share
+    from pcevolve.public.selectors.cells import choose_cells  # a method of its own, which few runs need
+
+    settings, scope = components.settings, components.scope
+    accesses = components.method.accesses(components.limits.run, scope, settings.method.calibration, "as-is")
+    event = first_selection(accesses)[-1]
+    return choose_cells(
+        event, scope, compute_least_share(promise, event, scope.relation), _initial(components)
+    )
+
+
+def _require_fitting(components: Components) -> None:
+    """Refuse options that do not go together, or not with the method."""
+    settings = components.settings
+    if not components.iterations and (settings.method.lookahead or settings.method.more):
+        raise UsageError(
+            "method.lookahead and method.more need rounds of variation, which this run has not: give --iterations"
+        )
+    if settings.method.vary_by != "image":
+        _require_prompts_vary(components)
+    if settings.provider.adapter is None and settings.provider.adapter_scale is not None:
+        raise UsageError(
+            "provider.adapter_scale weighs the image prompt of an adapter: name provider.adapter, or leave it out"
+        )
+    if settings.provider.adapter is not None and not components.iterations:
+        raise UsageError(
+            "provider.adapter needs rounds of variation, in which prototypes are the image prompts: give --iterations"
+        )
+
+
+def _require_prompts_vary(components: Components) -> None:
+    """Refuse options that mean nothing where variations are new images by a prototype's prompt."""
+    settings = components.settings
+    if not components.iterations:
+        raise UsageError(
+            f"method.vary_by={settings.method.vary_by} needs rounds of variation, which this run has not: give "
+            "--iterations"
+        )
+    why = f" is about images that are varied, and method.vary_by={settings.method.vary_by} sends none"
+    refuse_options(settings, (*STRENGTHS, "adapter"), why)
+
+
+def _strengths(components: Components, own: Schedule, advice: Advice | None) -> tuple[float, ...]:
+    settings = components.settings
+    if settings.method.vary_by != "image":
+        return ()
+    return settings.method.strengths or _schedule(settings, own, advice).over(components.iterations)
+
+
+def _appearance(components: Components) -> AppearanceMode:
+    """The method's own; which look is nearer is settled when a dataset is selected, and else it is matched."""
+    keep = components.settings.method.keep or components.method.keep
+    left_open = components.appearance == "auto" and keep != "selected"
+    return "matched" if left_open else components.appearance
+
+
+def _schedule(settings: RunConfig, schedule: Schedule, advice: Advice | None) -> Schedule:
+    """The user's strengths; else the method's, as far as the API's model bears them."""
+    low, high = (advice.low, advice.high) if advice else (0.0, 1.0)
+    own, start, end = schedule, settings.method.strength_start, settings.method.strength_end
+    return Schedule(
+        min(max(own.start, low), high) if start is None else start,
+        min(max(own.end, low), high) if end is None else end,
+        own.step,
+    )
+
+
+def _template(settings: RunConfig, usual: str) -> str:
+    """The prompt: the user's, or the usual one of the kind."""
+    return settings.provider.prompt_template if settings.provider.prompt_template != TEMPLATE else usual
+
+
+FALLBACK_SIZE = ModelSize(512, 512)
+"""Of images, where the API does not say which size its model makes."""
+
+
+def open_ledger(settings: RunConfig, begun: bool, waiting: Callable[[str], None]) -> Ledger:
+    """The run's ledger, new only if the run is; ``LedgerError`` where it is gone, or would not outlive a container.
+
+    ``waiting`` is told whenever another process holds its lock.
+    """
+    # A volume that is none is found out before a ledger is made in it.
+    require_volume(settings.privacy.ledger, find_ledger_volume())
+    if begun:
+        require_ledger(settings.privacy.ledger)
+    return Ledger(settings.privacy.ledger, waiting=waiting)
+
+
+def open_account(components: Components, plan: PublicPlan, ledger: Ledger, record: Record) -> Account:
+    """The run's view of the ledger; nothing is on record of it yet."""
+    terms = Terms(
+        plan.provider.api,
+        plan.secure,
+        plan.data.unit_size,
+        plan.privacy.forget_insecure,
+        _list_secrets(components, plan, ledger),
+        plan.data.subsample is not None,
+    )
+    units = components.data.privacy_units(components.settings.data.unit_namespace or "")
+    origin = Origin(str(components.settings.output.folder.absolute()), plan.data.domain)
+    private = components.data.compute_digest()
+    if plan.secrecy is not None:
+        private += components.read_secrets(plan.secrecy).compute_budgets_digest()
+    return ledger.account(
+        *(
+            plan.run_id,
+            units,
+            plan.privacy.relation,
+            _limit(components, plan),
+            plan.unit,
+            terms,
+            origin,
+            record,
+            private,
+        )
+    )
+
+
+def _limit(components: Components, plan: PublicPlan) -> Limits:
+    """The run's limits, and what all of it costs a unit of the folder where its units are drawn from one."""
+    events = [event for each in components.method.plan_events(plan).values() for event in each]
+    whole = PrivacyLoss.of(plan, events).epsilon
+    drawn = plan.data.subsample is not None and isfinite(whole)
+    return replace(components.limits, folder=Fraction(whole)) if drawn else components.limits
+
+
+def _list_secrets(components: Components, plan: PublicPlan, ledger: Ledger) -> Listed | None:
+    if plan.secrecy is None:
+        return None
+    sources = components.read_secrets(plan.secrecy)
+    return Listed(
+        ledger.fingerprint(sources.compute_digest(components.data)), plan.secrecy.most, sources.budget
+    )

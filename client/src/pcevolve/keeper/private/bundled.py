@@ -1,0 +1,103 @@
+"""Public data that come with a library and play the private ones: handwritten digits, blood cells, meanings of nouns.
+
+The digits are 1,797 scans of 8x8 pixels with 16 grey levels (UCI "Optical Recognition of Handwritten Digits",
+CC BY 4.0), light ink on dark. They come with scikit-learn, so nothing is downloaded. The cells are fifty pictures of
+each of four kinds (BCCD, MIT; ``cells/LICENCE.txt``): the bundled generator learnt its blood smears from other pictures
+of the same collection.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+from sklearn import datasets
+
+from pcevolve.keeper.private.dataset import PrivateDataset
+from pcevolve.keeper.private.records import Records
+from pcevolve.public.media.images.decoding import cut_tiles, set_on_black
+from pcevolve.public.media.images.files import digest_pixels
+from pcevolve.public.sources import CellsSource, DigitsSource
+
+_BRIGHTEST = 16.0  # grey level of full ink
+ALL_DIGITS: Mapping[int, str] = {digit: f"digit {digit}" for digit in range(10)}
+
+
+def load_digits(
+    shots: int, names: Mapping[int, str] = ALL_DIGITS, seed: int = 0
+) -> tuple[PrivateDataset, PrivateDataset]:
+    """Return ``shots`` private images per chosen digit, and all others of these digits as held-out test.
+
+    Args:
+        shots: Images per class, at least 1.
+        names: Digit to label; at least two digits, labels all different.
+        seed: Which images become the shots; public.
+
+    Returns:
+        The private and the held-out dataset; 64x64 RGB, light on dark with a margin.
+
+    Raises:
+        UsageError: ``shots`` is below 1.
+        DataError: Fewer than ``shots`` + 1 images of a digit exist.
+    """
+    source = datasets.load_digits()
+    labels = tuple(sorted(names.values()))
+    chosen = [index for index, digit in enumerate(source.target) if int(digit) in names]
+    images = tuple(set_on_black(source.images[index], _BRIGHTEST) for index in chosen)
+    dataset = PrivateDataset(
+        labels=labels,
+        items=images,
+        targets=np.array([labels.index(names[int(source.target[index])]) for index in chosen]),
+        digests=tuple(digest_pixels(image) for image in images),
+    )
+    return dataset.split(shots, seed)
+
+
+SHEETS = Path(__file__).with_name("cells")
+"""By ``client/training/export_cells.py``: a picture of all tiles for each kind."""
+SIDE = 64
+
+
+def load_cells(shots: int, names: Mapping[str, str], seed: int = 0) -> tuple[PrivateDataset, PrivateDataset]:
+    """Draw pictures of each chosen kind of cell; the rest is held out.
+
+    Raises:
+        DataError: A kind has too few.
+        UsageError: ``shots`` is below 1.
+    """
+    labels = tuple(sorted(names.values()))
+    of_label = {label: cut_tiles(SHEETS / f"{kind}.webp", SIDE) for kind, label in names.items()}
+    images = tuple(image for label in labels for image in of_label[label])
+    targets = np.repeat(np.arange(len(labels)), [len(of_label[label]) for label in labels])
+    digests = tuple(digest_pixels(image) for image in images)
+    return PrivateDataset(labels, images, targets, digests).split(shots, seed)
+
+
+def load_pictures(
+    source: DigitsSource | CellsSource, shots: int, seed: int
+) -> tuple[PrivateDataset, PrivateDataset]:
+    """Draw the private images of a source, and return the others too; see ``load_digits`` and ``load_cells``."""
+    if isinstance(source, CellsSource):
+        return load_cells(shots, source.names, seed)
+    return load_digits(shots, source.names, seed)
+
+
+FILE = Path(__file__).with_name("terms.jsonl")
+"""Out of WordNet 3.0, by ``client/training/export_terms.py``: the part that nothing was trained on."""
+
+
+def load_terms(shots: int, names: Mapping[str, str], seed: int) -> tuple[PrivateDataset, PrivateDataset]:
+    """Draw meanings of each chosen kind; the rest is held out.
+
+    Raises:
+        DataError: A kind has too few.
+        UsageError: ``shots`` is below 1.
+    """
+    rows = [json.loads(line) for line in FILE.read_text("utf-8").splitlines()]
+    chosen = [row for row in rows if row["kind"] in names]
+    labels = [names[row["kind"]] for row in chosen]
+    texts = tuple(row["text"] for row in chosen)
+    records = Records(tuple(f"term {number}" for number in range(len(chosen))), texts, tuple(labels))
+    return records.dataset(None).split(shots, seed)

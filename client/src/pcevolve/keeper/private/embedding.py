@@ -1,0 +1,63 @@
+"""Embeds private images, a few at a time, so that no more pixels are held than those."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import overload
+
+import numpy as np
+
+from pcevolve.keeper.private import BATCH_IMAGES
+from pcevolve.public.encoders import Encoder
+from pcevolve.public.geometry.distances import Embeddings, are_single
+from pcevolve.public.media.images.decoding import DecodedImage
+from pcevolve.public.screen import ProgressCallback
+from pcevolve.public.selectors.choosing import Rendition
+
+
+def embed_images(
+    images: Sequence[DecodedImage], encoder: Encoder, rendition: Rendition, told: ProgressCallback
+) -> Embeddings:
+    """Embed private images in a rendition, ``(images, d)``; a row is NaN where none can be had.
+
+    In float64, or in float32 where that holds the same numbers, as it does for most encoders: half the memory.
+
+    Raises:
+        DataError: A file is no longer the image that was loaded.
+    """
+    # zeros, since rows that are still to come are cast too, and memory that nobody wrote may hold what warns then
+    rows: Embeddings = np.zeros((len(images), encoder.dimension), dtype=np.float32)
+    for start in range(0, len(images), BATCH_IMAGES):
+        batch = slice(start, start + BATCH_IMAGES)
+        embedded = encoder.embed(RenditionView(images[batch], rendition))
+        # Widened once, when the first batch needs it: float32 of float64 numbers would move who is nearest.
+        rows = rows if are_single(embedded) else rows.astype(np.float64, copy=False)
+        rows[batch] = embedded
+        told(min(start + BATCH_IMAGES, len(images)), len(images))
+    return rows
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class RenditionView(Sequence[DecodedImage]):
+    """Images as an encoder is shown them, made when asked for; without a ``rendition``, in their own appearance."""
+
+    images: Sequence[DecodedImage]
+    rendition: Rendition
+
+    def __repr__(self) -> str:
+        """Nothing about the images, their number included."""
+        return "RenditionView"
+
+    def __len__(self) -> int:
+        return len(self.images)
+
+    @overload
+    def __getitem__(self, place: int) -> DecodedImage: ...
+    @overload
+    def __getitem__(self, place: slice) -> RenditionView: ...
+    def __getitem__(self, place: int | slice) -> DecodedImage | RenditionView:
+        if isinstance(place, slice):
+            return RenditionView(self.images[place], self.rendition)
+        image = self.images[place]
+        return image if self.rendition is None else self.rendition.apply_to(image)

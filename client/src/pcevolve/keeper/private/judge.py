@@ -1,0 +1,212 @@
+"""The private selector: embeds, measures under the budget, and hands out receipts.
+
+All that can be worked out before the provider is greeted is, because how long it takes depends on the images' sizes.
+
+It lets a selector measure candidates with the private data, and lets the budget draw and pay.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from safetensors.numpy import load, save
+
+from pcevolve.errors import DataError
+from pcevolve.keeper.ledger.ledger import Account, Paid
+from pcevolve.keeper.private.dataset import PrivateDataset
+from pcevolve.keeper.private.embedding import embed_images
+from pcevolve.public.dp.mechanisms import FloatArray, Noise
+from pcevolve.public.encoders import Encoder
+from pcevolve.public.evolution import Pool, Population
+from pcevolve.public.geometry.distances import Embeddings
+from pcevolve.public.media.images.appearance import measure_appearances
+from pcevolve.public.plan import PublicPlan
+from pcevolve.public.privacy import Event, Events
+from pcevolve.public.release import WITHHELD, Candidate, Query, Receipt
+from pcevolve.public.screen import ProgressCallback, no_progress
+from pcevolve.public.selectors import Measurement, PrivateEmbeddings, SelectionInput
+from pcevolve.public.selectors.choosing import Chooser, Rendition, choose_renditions, name_choice
+from pcevolve.public.selectors.scene import join_scenes
+from pcevolve.public.selectors.sums import release_appearance
+
+
+@dataclass(frozen=True, repr=False)
+class PrivateViews:
+    """Private images through an encoder's eyes; each is embedded once in every rendition.
+
+    Attributes:
+        caps: What secrets leave each image or text of a vote; None for all of it.
+    """
+
+    data: PrivateDataset
+    encoder: Encoder
+    caps: FloatArray | None = None
+    _embedded: dict[Rendition, Embeddings] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        """Nothing about the data."""
+        return "PrivateViews"
+
+    def prepare(self, with_appearances: bool, told: ProgressCallback = no_progress) -> None:
+        """Embed the images, and measure appearances if they are going to be released; errors as ``embeddings``."""
+        self.embeddings(None, told)
+        if with_appearances:
+            _ = self.appearances
+
+    def embeddings(self, rendition: Rendition, told: ProgressCallback = no_progress) -> PrivateEmbeddings:
+        """Embeddings of the images in a rendition, with classes and units; ``DataError`` for an image without one."""
+        if rendition not in self._embedded:
+            self._embedded[rendition] = self._usable(rendition, told)
+        return PrivateEmbeddings(self._embedded[rendition], self.data.targets, self.data.unit_of, self.caps)
+
+    @cached_property
+    def appearances(self) -> FloatArray:
+        """Appearance of each private image, float64 ``(images, 6)``; private."""
+        return measure_appearances(self.data.items)
+
+    def _usable(self, rendition: Rendition, told: ProgressCallback) -> Embeddings:
+        embedded = embed_images(self.data.items, self.encoder, rendition, told)
+        # Extremes instead of all: NaN survives both, and a mask of a million rows would take as much memory again.
+        if not np.isfinite([embedded.min(initial=0.0), embedded.max(initial=0.0)]).all():
+            raise DataError(
+                f"encoder '{self.encoder.name}' cannot embed a private image: choose another --encoder"
+            )
+        return embedded
+
+
+@dataclass(frozen=True, repr=False)
+class PrivateJudge:
+    """Releases prototypes that the private data prefer; private by the events that it pays for."""
+
+    views: PrivateViews
+    chooser: Chooser
+    account: Account
+    noise: Noise
+    events: Mapping[int, tuple[Event, ...]]
+
+    def __repr__(self) -> str:
+        """Nothing about the data."""
+        return "PrivateJudge"
+
+    def show(self, query: Query, pool: Pool) -> None:
+        """Do all that needs nothing private, and keep it for ``release``: embeddings, and the frame of class means."""
+        if query.iteration == 0:
+            self.chooser.common_appearance(pool)
+            return
+        scenes = self.chooser.scenes(query.iteration, pool, self._renditions)
+        if self.chooser.plan.centre_first:
+            _ = join_scenes(scenes).coordinates
+
+    def release(self, query: Query, pool: Pool) -> Receipt:
+        """Choose the prototypes of all classes and pay for them; what was paid for is answered from record.
+
+        Raises:
+            BudgetError: Not enough is left; nothing was drawn.
+            DataError: A private image has no embedding; nothing was drawn.
+        """
+        # Looked up before anything is computed: a resumed run answers in the time of a look, as ``pay`` would.
+        known = self.account.receipt(query)
+        receipt = known or self._release(query, pool, self.events[query.iteration])
+        if query.iteration == 0:
+            _ = self._renditions  # asks the ledger, and ``show`` shall not have to
+        return receipt
+
+    def _release(self, query: Query, pool: Pool, events: tuple[Event, ...]) -> Receipt:
+        if query.iteration == 0:
+            return self._release_appearance(query, pool, events[0])
+        scenes = self.chooser.scenes(query.iteration, pool, self._renditions)
+        # A free round repeats what was measured, out of the ledger: to measure again would be another access.
+        if all(event.free for event in events):
+            measured = load(self.account.read_measured(self._last_measured(query)))
+            return self.account.pay(query, events, lambda: self._pay(measured, scenes, pool, b""))
+        private = self.views.embeddings(self._renditions[0])
+        return self.account.pay(query, events, lambda: self._draw(private, scenes, pool, events))
+
+    def _release_appearance(self, query: Query, pool: Pool, event: Event) -> Receipt:
+        """Pay for what the private images look like on the whole; the provider's images are the public guess."""
+        plan, views = self.chooser.plan, self.views
+        # Worked out before the transaction: other runs wait while it is open.
+        prior = self.chooser.common_appearance(pool)
+        expected = plan.data.shots * len(plan.labels)
+
+        def draw() -> Paid:
+            released = release_appearance(
+                views.appearances,
+                views.data.unit_of,
+                expected,
+                prior,
+                event,
+                plan.privacy.relation,
+                self.noise,
+            )
+            return Paid((), values=released.numbers)
+
+        return self.account.pay(query, (event,), draw)
+
+    def _draw(
+        self, private: PrivateEmbeddings, scenes: tuple[SelectionInput, ...], pool: Pool, events: Events
+    ) -> Paid:
+        measured = self.chooser.selector.measure(private, join_scenes(scenes), events, self.noise)
+        # Bytes go into the ledger in the same transaction, or a crash could leave a receipt without what it measured.
+        return self._pay(measured, scenes, pool, save(dict(measured)))
+
+    def _pay(
+        self, measured: Measurement, scenes: Sequence[SelectionInput], pool: Pool, memory: bytes
+    ) -> Paid:
+        choices, values = self.chooser.choose(measured, scenes, pool)
+        return Paid(choices, memory, values)
+
+    def _last_measured(self, query: Query) -> int:
+        """The latest round before this one that looked at the data."""
+        earlier = range(query.iteration - 1, 0, -1)
+        return next(t for t in earlier if not all(event.free for event in self.events[t]))
+
+    @cached_property
+    def _renditions(self) -> tuple[Rendition, ...]:
+        """The renditions in which candidates are judged; the private images are given the first."""
+        plan = self.chooser.plan
+        released = 0 in plan.releases
+        return choose_renditions(plan, self.account.receipt(Query(plan.run_id, 0)) if released else None)
+
+
+@dataclass(frozen=True)
+class UniformJudge:
+    """The ``random`` control: chooses without looking, at no cost, and still leaves a receipt."""
+
+    account: Account
+    noise: Noise
+    plan: PublicPlan
+
+    def show(self, query: Query, pool: Pool) -> None:
+        """Do nothing: this judge does not need to see the candidates."""
+
+    def release(self, query: Query, pool: Pool) -> Receipt:
+        """Choose any candidates of each class that came, none twice while there are others."""
+        return self.account.pay(query, (Event("uniform"),), lambda: self._draw(query, pool.candidates))
+
+    def _draw(self, query: Query, candidates: Population) -> Paid:
+        wanted = self.plan.wanted(query.iteration)
+        indices = {
+            label: self._indices(f"{query.key}/{label}", _came(candidates[label]), wanted)
+            for label in candidates
+        }
+        return Paid(tuple(name_choice(label, candidates, indices[label]) for label in self.plan.labels))
+
+    def _indices(self, key: str, there: list[int], wanted: int) -> list[int]:
+        left: list[int] = []
+        chosen = []
+        for number in range(wanted):
+            # Without replacement while there are others: a control that repeats
+            # itself would lose to any method for that alone.
+            left = left or list(there)
+            chosen.append(left.pop(self.noise.uniform(f"{key}/{number}", len(left))))
+        return chosen
+
+
+def _came(candidates: Sequence[Candidate]) -> list[int]:
+    """Indices of the candidates that the API did not withhold; of all if it withheld all."""
+    came = [index for index, each in enumerate(candidates) if each.digest != WITHHELD]
+    return came or list(range(len(candidates)))

@@ -1,0 +1,370 @@
+"""List a private folder by name alone: which file is an image of which class, and what is passed over.
+
+No image is opened here. Of a file whose name does not say that it is an image, the first bytes are looked at: an
+image without a suffix is one, text beside the images (notes, a table of annotations) is passed over with a note, and
+everything else is told to be converted. A file that says that it is an image is never passed over, because the shots
+per class are part of what a run declares.
+
+All that is wrong is found in one pass, so that no fault hides another. Where folders have another layout than one per
+class (splits, patients, a folder around all), the fault says what to give instead, and the images are listed as far as
+they can be.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from shlex import quote
+
+from pcevolve.errors import DataError
+from pcevolve.keeper.private.spelling import names_companions, names_pictures
+from pcevolve.keeper.private.subsample import PrivateItems, pick
+from pcevolve.public.media.images.kinds import HEAD_BYTES, SUFFIXES, Kind, advise, tell_kind
+from pcevolve.public.sources import OF_CLASSES, OF_IMAGES, require_folder
+from pcevolve.public.words import SYSTEM_FILES, find_label_fault, find_label_faults, nfc
+from pcevolve_shared.reading import open_file
+
+MAX_IMAGES = 1_000_000
+"""Up to which sums of shares are exact with room to spare; see ``selectors.scene.round_down``."""
+_NAMED = 5  # files named in one error
+_TRAINING = frozenset({"train", "training"})
+_HELD_OUT = ("test", "testing", "val", "valid", "validation", "dev", "eval", "holdout")
+"""Names of folders of splits, see ``_split_name``; of those that are held out, the likeliest test set first."""
+
+
+@dataclass(frozen=True, repr=False)
+class UnitMap:
+    """A map from each image of a folder to its privacy unit.
+
+    Attributes:
+        kind: What a unit is (``patient``); public. Everything else here is private.
+        of: What the owner calls the unit of each image, by the image's path inside the folder.
+    """
+
+    kind: str
+    of: dict[str, str]
+
+    def __repr__(self) -> str:
+        return "UnitMap"
+
+
+@dataclass(frozen=True, repr=False)
+class Listing(PrivateItems):
+    """The images of a folder by name, in an order that the names fix; private but for the labels.
+
+    Attributes:
+        labels: Sorted class names; public by assumption.
+        targets: Class of each file, an index into ``labels``.
+        skipped: Files that are no images and say so, in no class.
+        faults: What a run would be refused for, where the folder was only looked at; those about its layout first.
+        units: Which unit each image belongs to; None where each is one.
+    """
+
+    root: Path
+    labels: tuple[str, ...]
+    files: tuple[Path, ...]
+    targets: tuple[int, ...]
+    skipped: tuple[Path, ...] = ()
+    faults: tuple[str, ...] = ()
+    units: UnitMap | None = None
+
+    def __repr__(self) -> str:
+        return "Listing"
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Path of each image inside the folder, with slashes and in one spelling (NFC) on every machine."""
+        return tuple(nfc(file.relative_to(self.root).as_posix()) for file in self.files)
+
+    @property
+    def class_names(self) -> tuple[str, ...]:
+        """The labels, of classes without images too."""
+        return self.labels
+
+    @property
+    def unit_keys(self) -> tuple[str, ...]:
+        """The name of each image's unit; its own where each is one."""
+        return self.names if self.units is None else tuple(self.units.of[name] for name in self.names)
+
+    def subset(self, places: Sequence[int]) -> Listing:
+        """The files at some places, in that order, with the same labels."""
+        files, targets = pick(self.files, places), pick(self.targets, places)
+        return Listing(self.root, self.labels, files, targets, units=self.units)
+
+
+@dataclass
+class Folders:
+    """Looks into folders, each once; what cannot be read, and links that lead back, are told in ``faults``."""
+
+    faults: list[str] = field(default_factory=list)
+    _seen: set[tuple[int, int]] = field(default_factory=set)
+
+    def visible(self, folder: Path) -> list[Path]:
+        """Return a folder's contents by name, without hidden files and those of systems (``Thumbs.db``)."""
+        try:
+            status = folder.stat()
+            entries = sorted(folder.iterdir(), key=lambda entry: entry.name)
+        except OSError as error:
+            self.faults.append(f"{folder} cannot be read: {error.strerror}")
+            return []
+        # By device and inode: a link back to a folder above would be listed for ever.
+        if (status.st_dev, status.st_ino) in self._seen:
+            self.faults.append(f"{folder} is the same folder as another one: remove the link")
+            return []
+        self._seen.add((status.st_dev, status.st_ino))
+        return [e for e in entries if not e.name.startswith(".") and e.name.lower() not in SYSTEM_FILES]
+
+    def files_below(self, folder: Path) -> Iterator[Path]:
+        """All files of a folder and its subfolders."""
+        for entry in self.visible(folder):
+            if _is_folder(entry):
+                yield from self.files_below(entry)
+            else:
+                yield entry
+
+
+def list_folder(path: Path, label: str | None = None, strict: bool = True, nested: bool = False) -> Listing:
+    """List a private folder: all its images as one class where a label for it is given, else its class folders.
+
+    Hidden files and those of systems are ignored anywhere, and so are files beside the class folders that are no images
+    (a README, a manifest).
+
+    Args:
+        label: Public name of the one class; None where subfolders are the classes, and their names the labels.
+        strict: Refuse what a run would; else it is told in ``faults``.
+        nested: Also take what lies in folders within the class folders, because a map says whose it is.
+
+    Raises:
+        DataError: What is wrong, by the names of up to five files, in one line.
+    """
+    require_folder(path, OF_CLASSES if label is None else OF_IMAGES)
+    found = _of_classes(path, nested) if label is None else _of_one_class(path, label)
+    if strict:
+        refuse(found.faults)
+    return found
+
+
+def _of_one_class(path: Path, label: str) -> Listing:
+    folders = Folders()
+    fault = find_label_fault(label)
+    if fault is not None:
+        folders.faults.append(
+            f"{label!r} cannot be used as a label, because {fault}: choose other --domain words"
+        )
+    return _sort_out(path, (label,), [(file, 0) for file in folders.files_below(path)], folders.faults)
+
+
+def _of_classes(path: Path, nested: bool) -> Listing:
+    folders = Folders()
+    entries = folders.visible(path)
+    outer = [entry for entry in entries if _is_folder(entry)]
+    loose = [entry for entry in entries if not _is_folder(entry) and tell_file_kind(entry) is Kind.IMAGE]
+    if not outer:
+        return _without_classes(path, loose)
+    within = {folder: folders.visible(folder) for folder in outer}
+    deep = [folder for folder, each in within.items() if any(map(_is_folder, each))]
+    faults = _loose_faults(loose)
+    if deep and not nested and not any(map(_holds_image, within.values())):
+        if inner := _inner_root(path, deep):
+            root, fault = inner
+            inside = _of_classes(root, nested)
+            own = () if inside.root != root else (fault,)  # it lies deeper still, and that is said
+            return replace(inside, faults=(*own, *faults, *inside.faults))
+        faults.append(_of_patients(path, {folder: within[folder] for folder in deep}))
+        nested = True
+    labels = tuple(nfc(folder.name) for folder in outer)
+    if len(outer) == 1:
+        faults.append(describe_single_class(path, labels[0]))
+    faults += [f"{fault}; rename it" for fault in find_label_faults(labels)]
+    found = [
+        (file, target)
+        for target, folder in enumerate(outer)
+        for entry in within[folder]
+        for file in (folders.files_below(entry) if nested and _is_folder(entry) else (entry,))
+    ]
+    return _sort_out(path, labels, found, [*faults, *folders.faults])
+
+
+def _without_classes(path: Path, loose: Sequence[Path]) -> Listing:
+    """A folder that holds no folders: its images, if it has any, are listed as one class."""
+    fault = f"{path} has no class folders: put the images into one subfolder per class"
+    more = ", or have a run take them as one class by --set data.unlabelled=true" if loose else ""
+    table = next((each for each in sorted(path.iterdir()) if each.suffix.lower() in _TABLES), None)
+    told = (
+        f"; {table.name} beside them, which is not read, may say which goes where" if loose and table else ""
+    )
+    return _sort_out(path, ("images",), [(file, 0) for file in loose], [fault + more + told])
+
+
+_TABLES = frozenset({".csv", ".tsv", ".json", ".jsonl", ".parquet", ".xlsx"})
+"""Ends of the names of files in which labels may stand."""
+
+
+def _holds_image(entries: Sequence[Path]) -> bool:
+    return any(not _is_folder(each) and tell_file_kind(each) is Kind.IMAGE for each in entries)
+
+
+def _loose_faults(loose: Sequence[Path]) -> list[str]:
+    """Describe images beside the class folders; of many, the first few are named."""
+    advice = "lies outside the class folders: move it into one, or remove it"
+    more = [f"{len(loose) - _NAMED} more images lie outside the class folders"] if len(loose) > _NAMED else []
+    return [*(f"{entry.name} {advice}" for entry in loose[:_NAMED]), *more]
+
+
+def _inner_root(path: Path, folders: Sequence[Path]) -> tuple[Path, str] | None:
+    """The folder of class folders within another one, and what to give instead; None where these are the classes."""
+    named = {folder: _split_name(folder.name) for folder in folders if not names_companions(folder.name)}
+    apart = list_some([folder.name for folder in folders if folder not in named])
+    unread = f"; {apart} beside them, which by its name holds no pictures, is not read" if apart else ""
+    training = [folder for folder, name in named.items() if name in _TRAINING]
+    held_out = [folder for wanted in _HELD_OUT for folder, name in named.items() if name == wanted]
+    if training and set(named.values()) <= _TRAINING | set(_HELD_OUT):
+        given = f"--private {quote(str(training[0]))}"
+        given += f" --test {quote(str(held_out[0]))}" if held_out else ""
+        if len(training) > 1:
+            several = list_some([folder.name for folder in training])
+            given = f"one folder, in which the class folders of {several} are put together, or one of them: {given}"
+        return training[0], f"{path} holds splits, each with class folders: give {given}{unread}"
+    if len(named) == 1:
+        (inner,) = named
+        return inner, f"the class folders of {path} lie one folder deeper: give {quote(str(inner))}{unread}"
+    return None
+
+
+def _split_name(folder: str) -> str:
+    """Return the split that a folder's name holds: ``train`` of ``Train_Images-2017``."""
+    letters = re.sub(r"[\W\d_]+", " ", folder.casefold()).strip()
+    return re.sub(r"[ ]?(set|data|images?|imgs?|split)$", "", letters)
+
+
+def _names_split(folder: str) -> bool:
+    return _split_name(folder) in _TRAINING | set(_HELD_OUT)
+
+
+def names_nobody(folder: str) -> bool:
+    """True for a folder that no patient is called like: one of a split, of pictures, or of what belongs to pictures."""
+    return _names_split(folder) or names_pictures(folder) or names_companions(folder)
+
+
+def _of_patients(path: Path, deep: Mapping[Path, Sequence[Path]]) -> str:
+    """Advise on class folders that hold folders of images, as those of patients."""
+    inner = [entry.name for entries in deep.values() for entry in entries if _is_folder(entry)]
+    first = next(entry for entry in next(iter(deep.values())) if _is_folder(entry))
+    if all(_names_split(name) or names_companions(name) for name in inner):
+        return (
+            f"each folder of {path} holds splits, such as {shorten(first)}: give one of them, {first.parent}"
+        )
+    if len(set(inner)) < len(deep) and len(inner) > len(set(inner)):
+        return (
+            f"{path} seems to hold a folder for each patient, with class folders such as {min(inner)!r} in it: a run "
+            "needs them the other way round, as CLASS/PATIENT/image, and --unit-map"
+        )
+    if all(map(names_nobody, inner)):
+        apart = next((each for each in sorted(set(inner)) if names_companions(each)), "")
+        away = (
+            f", and move those of {apart!r} elsewhere, which by their name belong to pictures"
+            if apart
+            else ""
+        )
+        return f"the class folders hold folders, such as {shorten(first)}: move their images up{away}"
+    example = next(Folders().files_below(first), first / "image.png")
+    return (
+        f"the class folders hold folders, such as {shorten(first)}: if each is of one patient, give --unit-map FILE, a "
+        f"CSV file with the lines 'file,patient' and, for each image, such as '{example.relative_to(path).as_posix()},"
+        f"{first.name}' (pcevolve check {quote(str(path))} --write-unit-map FILE writes it); else move their images up"
+    )
+
+
+def refuse(faults: Sequence[str]) -> None:
+    """Raise a ``DataError`` of one line that lists the first faults and counts the others, if there are any."""
+    if faults:
+        raise DataError(f"private data: {list_some(faults, '; ', '; and ')}")
+
+
+def list_some(names: Sequence[str], joint: str = ", ", last: str = " and ") -> str:
+    """Join the first few names, and say how many more there are."""
+    more = f"{last}{len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return joint.join(names[:_NAMED]) + more
+
+
+def refuse_twins(names: Sequence[str], items: Sequence[str | bytes], what: str) -> None:
+    """Refuse data of which two are the same (``DataError``), given the items themselves or their digests."""
+    first: dict[str | bytes, int] = {}
+    pairs = [(place, first.setdefault(item, place)) for place, item in enumerate(items)]
+    refuse(
+        [f"{names[one]} has the {what} of {names[twin]}; remove one" for one, twin in pairs if twin != one]
+    )
+
+
+def describe_single_class(path: Path, label: str) -> str:
+    """Say that data have one class only, and what to do."""
+    return f"{path} has only one class, {label!r}: at least two are needed, or --set data.unlabelled=true"
+
+
+def shorten(file: Path) -> str:
+    """A file as errors name it: with the folder that it lies in."""
+    return f"{file.parent.name}/{file.name}"
+
+
+def _sort_out(
+    root: Path, labels: tuple[str, ...], found: Sequence[tuple[Path, int]], faults: Sequence[str]
+) -> Listing:
+    """Tell images from what is passed over, and name what is neither; ``DataError`` for too many images."""
+    kinds = {file: tell_file_kind(file) for file, _ in found}
+    odd = [f"{shorten(file)} {_advice(file)}" for file, kind in kinds.items() if kind is Kind.OTHER]
+    images = [(file, target) for file, target in found if kinds[file] is Kind.IMAGE]
+    if len(images) > MAX_IMAGES:
+        raise DataError(f"{root} holds more than {MAX_IMAGES:,} images: use a smaller dataset")
+    empty = sorted(set(range(len(labels))) - {target for _, target in images})
+    files, targets = tuple(file for file, _ in images), tuple(target for _, target in images)
+    skipped = tuple(file for file, kind in kinds.items() if kind is Kind.NOTES)
+    emptiness = [_emptiness(root, labels, target) for target in empty]
+    found_once = Listing(root, labels, files, targets, skipped, (*faults, *odd, *emptiness))
+    twice = [name for name, count in Counter(found_once.names).items() if count > 1]
+    return replace(
+        found_once, faults=(*found_once.faults, *(f"{name} is two files: rename one" for name in twice))
+    )
+
+
+def _is_folder(path: Path) -> bool:
+    """True if a path is that of a folder, as far as anybody may know."""
+    try:
+        return path.is_dir()
+    except OSError:
+        return False
+
+
+def tell_file_kind(file: Path) -> Kind:
+    """Return the kind of a file; a folder is nothing that can be read."""
+    if _is_folder(file):
+        return Kind.OTHER
+    return tell_kind(file.name, b"" if file.suffix.lower() in SUFFIXES else read_head(file))
+
+
+def _advice(file: Path) -> str:
+    """Advise on a file that is neither image nor notes."""
+    if not _is_folder(file):
+        return advise(file.name, read_head(file))
+    if names_companions(file.name):
+        return "is a folder that by its name holds what belongs to pictures: move it elsewhere"
+    return "is a folder: move its images up, or remove it"
+
+
+def read_head(file: Path) -> bytes:
+    """The first bytes of a file, by which it is told; of one that cannot be opened, none of text's."""
+    try:
+        with open_file(file, sys.maxsize) as opened:
+            return opened.read(HEAD_BYTES)
+    except OSError:
+        return b"\0"
+
+
+def _emptiness(root: Path, labels: tuple[str, ...], target: int) -> str:
+    """Describe a class that has no images."""
+    if len(labels) == 1:
+        return f"{root} holds no images"
+    return f"class {labels[target]!r} is empty: add images to {root / labels[target]} or remove it"

@@ -1,0 +1,215 @@
+"""Declared secrets: lines of the owner's list and values of columns; what texts hold which.
+
+Who holds a secret is settled before anything is released; a spelling that is on no list is protected as every text is.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from pcevolve.errors import DataError
+from pcevolve.keeper.private.dataset import PrivateDataset
+from pcevolve.public.dp.attacks import secret_budget
+from pcevolve.public.dp.mechanisms import FloatArray
+from pcevolve.public.media.texts import normalise
+from pcevolve_shared.reading import read_file
+
+SHORTEST = 3
+"""Characters of a secret."""
+MOST_BYTES = 2**26
+MOST = 100_000
+FORM = "a secret a line, or a secret, its prior and its bound with tabs between them"
+
+
+@dataclass(frozen=True, repr=False)
+class Secret:
+    """A secret by its letters.
+
+    Attributes:
+        letters: In the normal form of texts and small letters.
+        budget: η; see ``dp.attacks.secret_budget``.
+    """
+
+    letters: str
+    budget: float
+
+
+@dataclass(frozen=True, repr=False)
+class Held:
+    """A secret that texts hold; ``name`` says where the owner finds it, and nothing of it."""
+
+    name: str
+    budget: float
+    places: Sequence[int]
+
+    def join(self, other: Held) -> Held:
+        """Return the same secret, declared twice: the stricter promise holds, for all texts that hold it."""
+        places = sorted({*self.places, *other.places})
+        return Held(self.name, min(self.budget, other.budget), places)
+
+
+@dataclass(frozen=True, repr=False)
+class Sources:
+    """The owner's declaration of secrets.
+
+    Attributes:
+        columns: Columns of the table in which every value is a secret.
+        budget: η of each that has none of its own.
+    """
+
+    listed: tuple[Secret, ...]
+    columns: tuple[str, ...]
+    budget: float
+
+    def __repr__(self) -> str:
+        """Nothing about the secrets."""
+        return "Sources"
+
+    def compute_digest(self, data: PrivateDataset) -> bytes:
+        """Digest of the secrets, whatever their budgets and order, for the ledger's keyed fingerprints alone."""
+        # Sorted, without budgets: the same list in another order is the same
+        # secrets, and adds up with it in the ledger.
+        said = [sorted(each.letters for each in self.listed), sorted(self.columns)]
+        # Which text holds which value: with another value in a column another secret was protected there, or none.
+        order = sorted(range(len(self.columns)), key=lambda at: self.columns[at])
+        held = zip(data.digests, data.marks, strict=True) if self.columns else ()
+        marked = sorted((digest.hex(), [own[at] for at in order]) for digest, own in held)
+        return hashlib.sha256(b"secrets\n" + json.dumps([*said, marked]).encode()).digest()
+
+    def compute_budgets_digest(self) -> bytes:
+        """Digest of what is promised of each listed secret, and of every value in a column."""
+        said = sorted((each.letters, each.budget) for each in self.listed)
+        return hashlib.sha256(json.dumps([said, self.budget]).encode()).digest()
+
+    def find_held(self, data: PrivateDataset) -> Iterable[Held]:
+        """Every secret that texts hold, once, with all that hold it: by the list or in any column."""
+        found: dict[str, Held] = {}
+        for letters, held in self._find_by_source(data):
+            known = found.get(letters)
+            found[letters] = held if known is None else known.join(held)
+        return found.values()
+
+    def _find_by_source(self, data: PrivateDataset) -> Iterator[tuple[str, Held]]:
+        """Secrets by their letters, each as often as it is declared."""
+        small = [text.casefold() for text in data.items] if self.listed else []
+        found = find_holders([each.letters for each in self.listed], small)
+        for number, (secret, places) in enumerate(zip(self.listed, found, strict=True), 1):
+            yield secret.letters, Held(f"secret {number} of data.secrets", secret.budget, places)
+        for at, column in enumerate(self.columns):
+            holders: dict[str, list[int]] = defaultdict(list)
+            for place, marks in enumerate(data.marks):
+                holders[marks[at]].append(place)
+            holders.pop("", None)
+            for letters, places in holders.items():
+                yield (
+                    letters,
+                    Held(f"the value of column {column!r} in {data.names[places[0]]}", self.budget, places),
+                )
+
+
+def read_secrets(path: Path, budget: float) -> tuple[Secret, ...]:
+    """Read secrets, one a line, in the normal form of texts and small letters; some with a prior and a bound.
+
+    Args:
+        budget: η of those that say nothing; others may only have a smaller one, because it is public as the largest.
+
+    Raises:
+        DataError: The file cannot be read, or holds no secrets, too many, or one that is too short or asks for less
+            than is promised of all; none is repeated.
+    """
+    try:
+        lines = read_file(path, MOST_BYTES).decode("utf-8-sig").splitlines()
+    except (OSError, UnicodeDecodeError):
+        raise DataError(f"data.secrets {path} cannot be read: give a text file in UTF-8, {FORM}") from None
+    found: dict[str, Secret] = {}
+    for number, line in enumerate(lines, 1):
+        if line.strip():
+            secret = _secret(line, f"data.secrets {path}: line {number}", budget)
+            known = found.get(secret.letters, secret)
+            # Twice on a list: the stricter promise holds for both.
+            found[secret.letters] = min(known, secret, key=lambda each: each.budget)
+    if not found or len(found) > MOST:
+        raise DataError(f"data.secrets {path} holds {'no' if not found else f'more than {MOST:,}'} secrets")
+    return tuple(found.values())
+
+
+def cap_weights(
+    sources: Sources, data: PrivateDataset, most: int, share: Callable[[float], float]
+) -> FloatArray:
+    """Return each text's weight, in units of a whole vote: all of it, or the least share of a secret that it holds.
+
+    A text's share depends on the budgets of its own secrets alone. Where one of them has another value, the list names
+    that one with the same budget, so the share is the same.
+
+    Args:
+        most: Most texts that one secret may stand in; public.
+        share: Of a secret with this η; see ``dp.attacks.secret_share``.
+
+    Returns:
+        float64 ``(texts,)``.
+
+    Raises:
+        DataError: A secret stands in more texts; it is named by its place alone.
+    """
+    found = np.ones(len(data))
+    for secret in sources.find_held(data):
+        if len(secret.places) > most:
+            raise DataError(
+                f"{secret.name} stands in {len(secret.places)} texts, and method.secret_size says {most}: say a larger "
+                "number, which is public, or leave texts out"
+            )
+        own = list(secret.places)
+        found[own] = np.minimum(found[own], share(secret.budget))
+    return found
+
+
+def find_holders(secrets: Sequence[str], texts: Sequence[str]) -> list[list[int]]:
+    """Of each secret, the places of the texts that contain it.
+
+    Every secret is looked for under three letters of it, those that the fewest others have.
+    """
+    grams = Counter(gram for secret in secrets for gram in _grams(secret))
+    known: Mapping[str, list[int]] = defaultdict(list)
+    for number, secret in enumerate(secrets):
+        # The rarest three letters of a secret: a text that lacks them cannot hold it, and few texts have them.
+        known[min(_grams(secret), key=lambda gram: (grams[gram], gram))].append(number)
+    found: list[list[int]] = [[] for _ in secrets]
+    for place, text in enumerate(texts):
+        for gram in known.keys() & _grams(text):
+            for number in known[gram]:
+                if secrets[number] in text:
+                    found[number].append(place)
+    return found
+
+
+def _grams(text: str) -> set[str]:
+    return {text[start : start + SHORTEST] for start in range(len(text) - SHORTEST + 1)}
+
+
+def _secret(line: str, where: str, budget: float) -> Secret:
+    """Read one line of a list; ``DataError``, which repeats nothing of it, where it cannot be used."""
+    letters, *numbers = line.split("\t")
+    small = normalise(letters).casefold()
+    if len(small) < SHORTEST:
+        raise DataError(f"{where} has fewer than {SHORTEST} characters")
+    if not numbers:
+        return Secret(small, budget)
+    try:
+        prior, bound = map(float, numbers)
+        own = secret_budget(prior, bound)
+    except ValueError:
+        raise DataError(f"{where} is not of the form: {FORM}, with 0 < prior <= bound < 1") from None
+    if own > budget:
+        raise DataError(
+            f"{where} allows more than method.secret_prior and method.secret_bound, which are promised of every "
+            "secret: raise "
+            "method.secret_bound, or leave the line's numbers out"
+        )
+    return Secret(small, own)

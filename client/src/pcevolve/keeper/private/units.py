@@ -1,0 +1,245 @@
+"""Privacy units: a CSV file says which images belong together, e.g. to one patient.
+
+How many units the classes hold is compared with ``--shots``; where they differ, the owner is offered what mends it.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from shlex import quote
+
+import numpy as np
+
+from pcevolve.errors import DataError, printable
+from pcevolve.keeper.private.dataset import PrivateDataset
+from pcevolve.keeper.private.listing import UnitMap, list_some, names_nobody
+from pcevolve.public.options import advise
+from pcevolve.public.words import SINGLE, find_label_fault, nfc
+from pcevolve_shared.reading import read_file
+
+MAX_BYTES = 100_000_000
+_WHOLE = re.compile(r"(-?[0-9]+)\.0+")
+_EXAMPLE = "a first line like file,patient, then one image and its unit per line"
+MOST_APART = 1.5
+"""How many times as many units as ``--shots`` says, or as another class, a class may hold, and as few likewise."""
+
+
+def group_into_units(data: PrivateDataset, units: UnitMap | None) -> PrivateDataset:
+    """Group the images of a dataset into privacy units; without a map, each stays one."""
+    if units is None:
+        return data
+    names, unit_of = np.unique([units.of[name] for name in data.names], return_inverse=True)
+    return replace(
+        data, unit_of=unit_of.astype(np.int64), unit_name=units.kind, unit_names=tuple(map(str, names))
+    )
+
+
+def read_units(path: Path, there: Sequence[str]) -> UnitMap:
+    """Read which unit each image of a folder belongs to.
+
+    A name that Unicode can spell in several ways is one name.
+
+    Args:
+        path: CSV in UTF-8 with two columns: path of an image inside the folder, and its unit. The first line is a
+            header whose second column names what a unit is (``patient``); that name is public, the rest is not.
+        there: Paths of all images inside the folder.
+
+    Raises:
+        DataError: The file cannot be read, or does not list every image of the folder exactly once.
+    """
+    header, *lines = _rows(path)
+    files, units = [_normalise(file) for file, _ in lines], [normalise_unit(unit) for _, unit in lines]
+    _check_header(path, header, set(there))
+    _refuse(path, "has no unit for", [file for file, unit in zip(files, units, strict=True) if not unit])
+    _refuse(path, "lists twice:", [file for file, count in Counter(files).items() if count > 1])
+    listed, known = dict(zip(files, units, strict=True)), set(there)
+    _refuse(path, "does not list", [name for name in there if name not in listed])
+    _refuse(path, "lists what is not in the private folder:", [file for file in files if file not in known])
+    return UnitMap(header[1], listed)
+
+
+def map_folders(there: Sequence[str]) -> UnitMap | None:
+    """The folder within a class folder as the patient, an image without one as its own; None where no patient is."""
+    parts = {name: name.split("/") for name in there}
+    inner = {each[1] for each in parts.values() if len(each) > 2}
+    if all(map(names_nobody, inner)):
+        return None
+    return UnitMap(
+        "patient", {name: normalise_unit(each[1]) if len(each) > 2 else name for name, each in parts.items()}
+    )
+
+
+def describe_link(kind: str) -> str:
+    """Say what links units of two data sets, and what keeps two sources apart."""
+    return (
+        f"the name of a {kind} is the link between data sets: whoever has the same name in other data counts as the "
+        f"same {kind}, and what was spent on one counts for both; data.unit_namespace=WORD keeps two sources apart"
+    )
+
+
+def write_units(path: Path, there: Sequence[str]) -> None:
+    """Write a map that ``read_units`` reads: the folder within a class folder is the patient; else ``DataError``."""
+    found = map_folders(there)
+    if found is None:
+        raise DataError(f"--write-unit-map {path}: no image lies in a patient's folder within a class folder")
+    if odd := [name for name in there if _normalise(name).strip() != name or not _is_unicode(name)]:
+        raise DataError(
+            f"--write-unit-map {path}: {printable(list_some(odd))} cannot be listed: rename files and folders "
+            "whose names have a backslash, or a blank at an end, or are not in Unicode"
+        )
+    try:
+        with path.open("x", newline="", encoding="utf-8") as file:
+            file.write(f"# {describe_link(found.kind)}\r\n")
+            csv.writer(file).writerows([("file", found.kind), *found.of.items()])
+    except FileExistsError:
+        raise DataError(
+            f"--write-unit-map {path} is there already: give --unit-map {quote(str(path))} instead, or another file"
+        ) from None
+    except OSError as error:
+        raise DataError(f"--write-unit-map {path} cannot be written: {error.strerror}") from None
+
+
+def require_unit_size(units: Sequence[str], names: Sequence[str], kind: str, most: int) -> None:
+    """Refuse data in which a unit has more images than declared, whichever of them are drawn (``DataError``: which)."""
+    # Reversed, so that the first image of a unit is the one that stays in the dictionary.
+    counts, first = Counter(units), dict(zip(reversed(units), reversed(names), strict=True))
+    files = sorted(first[unit] for unit, count in counts.items() if count > most)
+    if files:
+        raise DataError(
+            f"a {kind} has more images than data.unit_size {most} says, such as the one of {list_some(files)}: say a "
+            "larger number, or leave images out"
+        )
+
+
+def _rows(path: Path) -> list[list[str]]:
+    """Lines that are not empty, as two columns without blanks around them; a comment may stand before them."""
+    try:
+        lines = io.StringIO(read_file(path, MAX_BYTES).decode("utf-8-sig"), newline="")
+        comments = 0
+        while lines.read(1) == "#":
+            lines.readline()
+            comments += 1
+        lines.seek(0)
+        for _ in range(comments):
+            lines.readline()
+        rows = enumerate(csv.reader(lines, strict=True), comments + 1)
+        numbered = [(number, row) for number, row in rows if row]
+    except (OSError, ValueError, csv.Error) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not a CSV file in UTF-8"
+        raise DataError(f"--unit-map {path} cannot be read: {reason}") from None
+    odd = [str(number) for number, row in numbered if len(row) != 2]
+    if odd or len(numbered) < 2:
+        where = f" (not so: line {list_some(odd)})" if odd else ""
+        raise DataError(f"--unit-map {path} must have two columns, {_EXAMPLE}{where}")
+    return [[cell.strip() for cell in row] for _, row in numbered]
+
+
+def _check_header(path: Path, header: Sequence[str], names: set[str]) -> None:
+    if _normalise(header[0]) in names:
+        raise DataError(f"--unit-map {path} begins with an image: it needs {_EXAMPLE}")
+    if find_label_fault(header[1]) is not None:
+        raise DataError(f"--unit-map {path} does not say what a unit is: it needs {_EXAMPLE}")
+    if header[1].casefold() in SINGLE:
+        raise DataError(f"--unit-map {path} calls a unit an image: name what its images have in common")
+
+
+def normalise_unit(name: str) -> str:
+    """A unit's name in one spelling; a whole number is the same with and without ".0", which some programs write."""
+    spelled = nfc(name).strip()
+    whole = _WHOLE.fullmatch(spelled)
+    return whole[1] if whole else spelled
+
+
+def _is_unicode(name: str) -> bool:
+    """False for a name whose bytes the file system gave and no text has."""
+    return not any("\ud800" <= each <= "\udfff" for each in name)
+
+
+def _normalise(file: str) -> str:
+    """A path as the dataset writes it, whatever wrote the CSV."""
+    return nfc(file).replace("\\", "/").removeprefix("./")
+
+
+def _refuse(path: Path, fault: str, names: Sequence[str]) -> None:
+    """Raise one line that names the first files and counts the others, if there are any."""
+    if names:
+        advice = "list every image once, by its path inside the private folder"
+        raise DataError(f"--unit-map {path} {fault} {list_some(names)}; {advice}")
+
+
+@dataclass(frozen=True, repr=False)
+class Shots:
+    """The shots of each class, and what was said of them.
+
+    Attributes:
+        held: Privacy units of each class, by label; private.
+        said: ``--shots``, K.
+        drawable: Units of each class that ``data.subsample`` could draw, each counted for one class; private.
+    """
+
+    held: Mapping[str, int]
+    said: int
+    drawable: int
+
+    def __repr__(self) -> str:
+        return "Shots"
+
+    @property
+    def fewest(self) -> int:
+        """Units of the smallest class."""
+        return min(self.held.values())
+
+    @property
+    def most(self) -> int:
+        """Units of the largest class."""
+        return max(self.held.values())
+
+    @property
+    def even(self) -> bool:
+        """True if the classes hold about the same number."""
+        return self.most <= MOST_APART * self.fewest
+
+    @property
+    def fit(self) -> bool:
+        """True if every class holds about what was said, and about what the others do."""
+        return self.even and self.most <= MOST_APART * self.said and self.said <= MOST_APART * self.fewest
+
+    @property
+    def told(self) -> str:
+        """The number of units in each class, for the owner's screen."""
+        if self.fewest == self.most:
+            return f"{self.most}"
+        return f"{self.fewest} ({self._first(self.fewest)}) to {self.most} ({self._first(self.most)})"
+
+    def list_offers(self, price: Callable[[int], str]) -> list[str]:
+        """Return options that would mend it, each with what it does; for the owner's screen.
+
+        Args:
+            price: Says what a draw of so many units of each class costs.
+        """
+        drawn = min(self.said, self.drawable)
+        offers = []
+        if self.even:
+            offers.append(
+                f"{advise('shots', (self.fewest + self.most) // 2)}: use all of them; the number becomes public"
+            )
+        else:
+            offers.append(
+                f"{advise('method', 'pe')} {advise('class_counts', True, 'method.class_counts')}: use all of "
+                "them; noisy numbers by class are released"
+            )
+        if 0 < drawn < self.most:
+            offers.append(
+                f"{advise('subsample', drawn, 'data.subsample')}: use {drawn} per class, drawn at random, at "
+                f"{price(drawn)}; {advise('test', 'rest')} uses the others"
+            )
+        return offers
+
+    def _first(self, held: int) -> str:
+        return next(label for label, number in self.held.items() if number == held)

@@ -1,0 +1,191 @@
+"""The data that a run reads: whether there is as much of it as was said, and what of it is declared secret."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+from pcevolve.errors import DataError
+from pcevolve.keeper.private.dataset import PrivateDataset
+from pcevolve.keeper.private.listing import Listing
+from pcevolve.keeper.private.spelling import find_companions, find_respelled, find_shortened
+from pcevolve.keeper.private.units import Shots
+from pcevolve.public.config.config import RunConfig
+from pcevolve.public.dialects import find_abilities
+from pcevolve.public.figures import parse_epsilon
+from pcevolve.public.options import spell_flag
+from pcevolve.public.privacy import Budget
+from pcevolve.public.publish.loss import PrivacyLoss
+from pcevolve.public.run.progress import error_console
+from pcevolve.public.selectors import AUTO, Scope, choose_delta, find_method, resolve_method
+from pcevolve.public.words import choose_labels
+
+SPLIT_SEED = 0
+"""The seed that splits a library's public data into those that play the private ones and the rest; public."""
+
+
+NOTHING_LEFT = "--test rest: a class has no {kind} that was not drawn: draw fewer, or leave --test out"
+"""The refusal where every unit of a class is drawn; it names no class, for that would tell the class's private size."""
+
+
+@dataclass(frozen=True, repr=False)
+class RunData:
+    """The data that a run reads; ``notes``, each with a title, are for the owner alone."""
+
+    data: PrivateDataset
+    test: PrivateDataset | None
+    test_is_public: bool = False
+    notes: tuple[tuple[str, str], ...] = ()
+
+
+def note_ids(ids: Iterable[str], kind: str) -> Iterator[str]:
+    """Say which names of units may be of one, as somebody spelled them in two ways; nothing is merged."""
+    known = list(dict.fromkeys(ids))
+    if pairs := find_respelled(known):
+        named = count_and_name([f"{one!r} and {other!r}" for one, other in pairs])
+        yield (
+            f"names of a {kind} that differ in case, zeros in front, accents, blanks or marks alone: {named}. Each "
+            f"counts as a {kind} of its own, and nothing is merged: where two are one {kind}, give them one name, or "
+            "the guarantee covers less than is said"
+        )
+    if short := find_shortened(known):
+        yield (
+            f"names of a {kind} as a spreadsheet shortens long numbers: {count_and_name(short)}. Digits are lost, so "
+            f"that several may have become one: format the column as text, and export it again"
+        )
+
+
+def note_companions(listing: Listing) -> Iterator[str]:
+    """Say which images are named after others of another unit, as masks and copies are."""
+    keys, names = listing.unit_keys, listing.names
+    pairs = [(one, other) for one, other in find_companions(names) if keys[one] != keys[other]]
+    if pairs:
+        named = count_and_name([f"{names[one]} and {names[other]}" for one, other in pairs])
+        yield (
+            f"images that are named after others: {named}. Each counts as a unit of its own, so that the guarantee "
+            "holds for each image and not for what both show: leave out masks, previews and copies, or have --unit-map "
+            "say which are one"
+        )
+
+
+NAMED = 3
+"""Files, names or pairs that one line names."""
+
+
+def count_and_name(names: Sequence[str]) -> str:
+    """Return the number of names and the first few."""
+    if not names:
+        return "none"
+    more = ", ..." if len(names) > NAMED else ""
+    return f"{len(names)}: {', '.join(names[:NAMED])}{more}"
+
+
+def name_classes(data: PrivateDataset, words: Mapping[str, str] | None) -> PrivateDataset:
+    """Call classes by what prompts say of them, in that order, if anything is; ``UsageError`` for other classes."""
+    return (
+        data
+        if words is None
+        else data.rename(dict(zip(words, choose_labels([*words.values()]), strict=True)))
+    )
+
+
+def leave_out_private(test: PrivateDataset, private: PrivateDataset, where: str) -> PrivateDataset:
+    """Held-out data without those that are among the private ones, too: they voted, and flatter what they chose.
+
+    The owner is told on the screen alone. A refusal would hang on which were drawn, and another draw would answer it.
+
+    Raises:
+        DataError: Nothing of a class is left.
+    """
+    own = set(private.digests)
+    kept = [place for place, digest in enumerate(test.digests) if digest not in own]
+    if len(kept) == len(test):
+        return test
+    found = test.subset(kept)
+    if len({*found.targets.tolist()}) < len(test.labels):
+        raise DataError(f"{where}: a class has nothing that is not among the private ones: give others")
+    tell_on_screen(
+        f"{where}: {len(test) - len(kept)} of {len(test)} are among the private ones and are left out"
+    )
+    return found
+
+
+def trusts_shots(settings: RunConfig) -> bool:
+    """True if a run divides by ``--shots``: it looks at private data, unlike a control, and releases no numbers."""
+    method = settings.method.name
+    return not settings.get("class_counts") and (method == AUTO or find_method(method).selector is not None)
+
+
+def tell_drawable(settings: RunConfig, counts: Mapping[str, int], unit: str) -> None:
+    """Tell the owner, on the screen alone, that classes have too few units for a draw, which is then refused."""
+    shots = Shots(counts, settings.data.shots, min(counts.values()))
+    if shots.fewest < settings.data.shots:
+        instead = (
+            f"--set data.subsample={shots.fewest} draws them all" if shots.fewest else "none can be drawn"
+        )
+        tell_on_screen(
+            f"your classes have {shots.told} {unit} each to draw from, and data.subsample says {settings.data.shots}: "
+            f"{instead}; a unit of several classes counts for one of them"
+        )
+
+
+def tell_on_screen(*lines: str) -> None:
+    """Tell the owner at a terminal what is private; elsewhere it might end up in a log, and ``check`` tells it."""
+    console = error_console()
+    if console.is_terminal:
+        for line in lines:
+            console.print(line)
+
+
+def require_shots(
+    settings: RunConfig, counts: Mapping[str, int], unit: str, drawable: Mapping[str, int]
+) -> None:
+    """Refuse classes that do not hold about what ``--shots`` says, unless their numbers are released.
+
+    The owner is told the counts on the screen alone. Controls, which look at nothing, may have any.
+
+    Args:
+        counts: What they do hold, by label; private.
+        drawable: How many of them a draw could take, by label; private.
+
+    Raises:
+        DataError: They do not; nothing was spent and nothing was sent.
+    """
+    shots = Shots(counts, settings.data.shots, min(drawable.values()))
+    if shots.fit or not trusts_shots(settings):
+        return
+    tell_on_screen(
+        f"your classes hold {shots.told} {unit} each, and {spell_flag('shots')} says {settings.data.shots}; give",
+        *(f"  {offer}" for offer in shots.list_offers(partial(price_subsample, settings, len(counts)))),
+    )
+    raise DataError(
+        f"class sizes are too far from {spell_flag('shots')} {settings.data.shots}; the released means would "
+        f"be biased: nothing was spent or sent{_advise_check(settings)}"
+    )
+
+
+def price_subsample(settings: RunConfig, classes: int, shots: int) -> str:
+    """Say what a run costs whose private data are drawn, so many units of each class."""
+    from pcevolve.public.selectors.planner import plan  # asked for a refusal alone
+
+    own, delta = settings.method, settings.privacy.delta
+    budget = Budget(
+        parse_epsilon(settings.privacy.epsilon), choose_delta(own.name) if delta is None else delta
+    )
+    scope = Scope(settings.privacy.relation, own.iterations or 1, classes, shots, own.candidates)
+    method, _ = resolve_method(own.name, budget, scope, None)
+    scope = replace(scope, iterations=method.iterations(own.iterations, budget, scope))
+    planned = plan(budget, method, scope, own.calibration)
+    return PrivacyLoss(planned.epsilon_folder, planned.epsilon_total, "unit").say()
+
+
+def _advise_check(settings: RunConfig) -> str:
+    """Name the command that looks at a folder or a table; nothing for data that come with a library."""
+    if not Path(settings.data.private).exists():
+        return ""
+    spoken = settings.provider.dialect
+    more = f" --dialect {spoken}" if find_abilities(spoken).makes == "text" else ""
+    return f"; pcevolve check {shlex.quote(settings.data.private)}{more} tells more"

@@ -1,0 +1,182 @@
+"""A run with texts: how they are asked for, read, judged, measured and shown; see ``kind.KindOfRun``.
+
+What judges and measures needs torch, which takes seconds to load, so those functions import it themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Set as AbstractSet
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pcevolve.errors import DataError, UsageError
+from pcevolve.keeper.private.dataset import PrivateDataset
+from pcevolve.keeper.private.listing import refuse_twins
+from pcevolve.keeper.private.records import Records, read_records
+from pcevolve.keeper.private.tables import Columns
+from pcevolve.keeper.private.units import require_unit_size
+from pcevolve.keeper.private_data import (
+    NOTHING_LEFT,
+    SPLIT_SEED,
+    RunData,
+    note_ids,
+    require_shots,
+    tell_drawable,
+)
+from pcevolve.public.config.config import RunConfig
+from pcevolve.public.config.files import REST
+from pcevolve.public.config.providers import USUAL_TEMPERATURE, USUAL_TOKENS
+from pcevolve.public.dialects import Advice, ModelSize
+from pcevolve.public.encoders import WORDS
+from pcevolve.public.plan import PublicPlan
+from pcevolve.public.privacy import Budget
+from pcevolve.public.requests import choose_fields
+from pcevolve.public.screen import ProgressCallback, no_progress
+from pcevolve.public.selectors.method import AppearanceMode, Method, Schedule
+from pcevolve.public.selectors.rounds import Scope
+from pcevolve.public.sources import PICTURES, FolderSource, TermsSource, parse_source
+from pcevolve.public.words import TEXT_TEMPLATE, UNLABELLED_TEXT_TEMPLATE
+
+if TYPE_CHECKING:
+    from pcevolve.keeper.evaluation.judge import Evaluator
+    from pcevolve.keeper.evaluation.labelled import Labelled
+
+
+def choose_modality(
+    settings: RunConfig, size: ModelSize, advice: Advice | None, asked: AbstractSet[str]
+) -> dict[str, object]:
+    """The settings of texts in a plan; see ``KindOfRun``."""
+    fields = choose_fields(settings.provider.fields, settings.provider.model)
+    temperature = settings.provider.temperature
+    if "temperature=" in fields and temperature is not None:
+        raise UsageError(
+            "provider.temperature: this API takes none (provider.fields): leave one of the two out"
+        )
+    usual = None if "temperature=" in fields else USUAL_TEMPERATURE
+    return {
+        "kind": "text",
+        "tokens": settings.provider.tokens or USUAL_TOKENS,
+        "temperature": usual if temperature is None else temperature,
+        "fields": fields,
+    }
+
+
+def choose_template(unlabelled: bool) -> str:
+    """The usual prompt; what has no labels has nothing but the domain's words."""
+    return UNLABELLED_TEXT_TEMPLATE if unlabelled else TEXT_TEMPLATE
+
+
+def choose_schedule(method: Method) -> Schedule:
+    """The blanks of a method's variations, unless the user says."""
+    return method.blanks
+
+
+def choose_appearance(method: Method, budget: Budget, scope: Scope, calibration: str) -> AppearanceMode:
+    """As it is: a text has no look."""
+    return "as-is"
+
+
+def read_run(settings: RunConfig, told: ProgressCallback = no_progress) -> RunData:
+    """Read the texts that a run is asked to use."""
+    source = parse_source(settings.data.private)
+    if isinstance(source, TermsSource):
+        from pcevolve.keeper.private.bundled import load_terms
+
+        return RunData(*load_terms(settings.data.shots, source.names, SPLIT_SEED), test_is_public=True)
+    if isinstance(source, PICTURES):
+        raise UsageError("--private digits are images, as cells are, and this API writes texts")
+    data, rest = read_texts(settings, source)
+    notes = note_ids(data.unit_names, data.unit_name)
+    return RunData(data, rest, notes=tuple(("NOTE", each) for each in notes))
+
+
+def read_owned(given: str, plan: PublicPlan, option: str, began: RunConfig | None) -> PrivateDataset:
+    """The owner's texts that an option of ``evaluate`` names; see ``KindOfRun``."""
+    source = parse_source(given)
+    if isinstance(source, PICTURES):
+        raise UsageError(f"{option} {given}: these are images, and the run is of texts")
+    if isinstance(source, TermsSource):
+        from pcevolve.keeper.private.bundled import load_terms
+
+        shots, rest = load_terms(plan.data.shots, source.names, SPLIT_SEED)
+        return shots if option == "--private" else rest
+    columns = Columns() if began is None else _columns(began)
+    return read_records(source.path, columns).dataset(None, unique=False)
+
+
+def read_texts(settings: RunConfig, source: FolderSource) -> tuple[PrivateDataset, PrivateDataset | None]:
+    """The texts that a run uses, and those that it is measured on, if there are any."""
+    columns = replace(_columns(settings), secrets=settings.data.secret_columns)
+    found = read_records(source.path, columns, settings.data.domain if settings.data.unlabelled else None)
+    rest: Records | None = None
+    counted = "texts" if columns.unit is None else f"units ({columns.unit})"
+    if settings.data.unit_size and columns.unit is not None:
+        require_unit_size(found.units, found.names, columns.unit, settings.data.unit_size)
+    if settings.data.subsample is not None:
+        # Of all texts and before the draw: a refusal that hung on the seed would be answered by another one.
+        refuse_twins(found.names, found.texts, "text")
+        tell_drawable(settings, found.count_drawable(), counted)
+        found, rest = found.draw(settings.data.subsample, settings.data.subsample_seed)
+    data = found.dataset(columns.unit)
+    require_shots(settings, found.count_units(), counted, found.count_drawable())
+    return data, _read_held_out(settings, data, rest)
+
+
+def _columns(settings: RunConfig) -> Columns:
+    return Columns.from_options(
+        settings.data.text_column, settings.data.label_column, settings.data.unit_column
+    )
+
+
+def _read_held_out(settings: RunConfig, data: PrivateDataset, rest: Records | None) -> PrivateDataset | None:
+    if settings.data.test is None:
+        return None
+    if len(data.labels) == 1:
+        raise UsageError("--test measures a classifier, which a single class has no use for: leave it out")
+    own = settings.data.test == REST and rest is not None
+    found = rest if own else read_records(Path(settings.data.test), _columns(settings))
+    assert found is not None
+    if missing := sorted(set(data.labels) - set(found.labels)):
+        if own:
+            raise DataError(NOTHING_LEFT.format(kind="text"))
+        raise DataError(f"--test {settings.data.test}: class {missing[0]!r} has no text")
+    if strange := sorted(set(found.labels) - set(data.labels)):
+        raise DataError(f"--test {settings.data.test} has a class that --private has not: {strange[0]!r}")
+    return found.dataset(None if own else _columns(settings).unit, data.labels, unique=False)
+
+
+STRANGER = "ngrams"
+"""The name of hashed words and pairs of words as an encoder; they never voted."""
+
+
+def list_encoders() -> list[str]:
+    """Encoders that are at hand, better first."""
+    return [WORDS]
+
+
+def list_judges() -> list[str]:
+    """Judges of a dataset where nobody names any."""
+    return [STRANGER, WORDS]
+
+
+def make_stranger(quick: bool = False) -> Evaluator:
+    """The hashed words, with a head whose steps are few and the same for any number of texts."""
+    from pcevolve.keeper.evaluation.heads import train_linear
+    from pcevolve.keeper.evaluation.judge import Evaluator
+    from pcevolve.keeper.evaluation.texts import hash_ngrams
+
+    return Evaluator(STRANGER, voted=False, look=hash_ngrams, train=train_linear)
+
+
+def find_copied_words(dataset: Labelled, private: Labelled) -> dict[str, object]:
+    """The longest run of words that a text of the dataset shares with a private one; see ``KindOfRun``."""
+    from pcevolve.keeper.evaluation.texts import find_longest_copied_span
+
+    words, place = find_longest_copied_span(dataset.images, private.images)
+    return {"longest_copied_words": words, "copied_in": dataset.names[place] if words else None}
+
+
+def require_drawable(name: str) -> None:
+    """Refuse a sheet of pictures."""
+    raise UsageError(f"--sheet draws images, and {name} has texts: --html shows them side by side")

@@ -1,0 +1,99 @@
+"""All options of a run, read once and kept by its owner: the public ones, and those that no other process may know."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Self, TypeVar
+
+import tomli_w
+from pydantic import model_validator
+
+from pcevolve.public.config.owner import OwnerData, OwnerEncoder, OwnerPrivacy, OwnerProvider
+from pcevolve.public.config.providers import PublicProvider
+from pcevolve.public.config.runner import (
+    AnyMethod,
+    Config,
+    OutputSettings,
+    PublicConfig,
+    PublicData,
+    PublicEncoder,
+    PublicPrivacy,
+)
+from pcevolve.public.config.sources import name_options, read_toml
+from pcevolve.public.declared import list_options
+from pcevolve.public.durable import write_durably
+from pcevolve.public.methods import SecretEvolution
+from pcevolve.public.options import Option
+from pcevolve.public.settings import Section
+
+
+class RunConfig(Config):
+    """All options of a run, which its owner alone knows; stored as ``config.toml``.
+
+    It is no ``PublicConfig``, so that nobody can hand it to the runner by mistake.
+    """
+
+    data: OwnerData
+    privacy: OwnerPrivacy
+    method: AnyMethod
+    provider: OwnerProvider
+    encoder: OwnerEncoder
+    output: OutputSettings
+
+    @model_validator(mode="after")
+    def _secrets_are_protected(self) -> Self:
+        given = ("secrets", self.data.secrets), ("secret-columns", self.data.secret_columns)
+        for name, value in given:
+            if value and not isinstance(self.method, SecretEvolution):
+                raise ValueError(f"{name}: only secpe has it")
+        return self
+
+    def public(self) -> PublicConfig:
+        """These options without the owner's: all that a process with the network is told of them."""
+        return PublicConfig(
+            data=_keep_public(PublicData, self.data),
+            privacy=_keep_public(PublicPrivacy, self.privacy),
+            method=self.method,
+            provider=_keep_public(PublicProvider, self.provider),
+            encoder=_keep_public(PublicEncoder, self.encoder),
+            output=self.output,
+        )
+
+    def list_given(self) -> list[Option]:
+        """The options that somebody gave, wherever that was, and not as they are without it."""
+        given = []
+        for each in list_options(type(self)):
+            section = getattr(self, each.section)
+            if each.key in section.model_fields_set:
+                default = type(section).model_fields[each.key].get_default(call_default_factory=True)
+                given += [each] if getattr(section, each.key) != default else []
+        return given
+
+    def changed(self, **values: object) -> Self:
+        """These options, some with other values, by name; another method has parameters of its own."""
+        method = values.get("method", self.method.name)
+        foreign = {
+            each.name for each in list_options(type(self)) if each.methods and method not in each.methods
+        }
+        kept = {name: value for name, value in self.options().items() if name not in foreign}
+        return self.of({**kept, **values})
+
+    @classmethod
+    def load(cls, path: Path) -> Self:
+        """Read a stored ``config.toml``; ``UsageError`` where there is none."""
+        return cls.of(name_options(read_toml(path), list_options(cls), str(path)))
+
+    def save(self, path: Path) -> None:
+        """Store as TOML, for ``--resume`` and for the record. Holds no key."""
+        values = self.model_dump(mode="json", exclude_none=True)
+        write_durably(path, tomli_w.dumps(values).encode(), 0o600)
+
+
+Kind = TypeVar("Kind", bound=Section)
+
+
+def _keep_public(kind: type[Kind], part: Kind) -> Kind:
+    """A section without the owner's fields, which its public kind has not."""
+    names = kind.model_fields.keys()
+    values = {name: getattr(part, name) for name in names}
+    return kind.model_construct(part.model_fields_set & names, **values)  # type: ignore[return-value]  # is a Kind

@@ -1,0 +1,128 @@
+"""Files that options name and that outlive a run: private data, the ledger, keys of APIs, lists of prompts."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import AfterValidator, TypeAdapter, ValidationError
+
+from pcevolve.errors import UsageError
+from pcevolve.public.requests import Prompt
+from pcevolve.public.words import make_prompts, nfc
+from pcevolve_shared.reading import read_file
+
+KEY_VARIABLE = "PCEVOLVE_API_KEY"
+LEDGER_VARIABLE = "PCEVOLVE_LEDGER"
+VOLUME_VARIABLE = "PCEVOLVE_LEDGER_VOLUME"
+MOST_KEY_BYTES = 2**16
+REST = "rest"
+"""The value of ``test`` that measures on the images that ``subsample`` did not draw."""
+COMES_WITH_IT = ("cells", "digits", "terms")
+"""Private data for trying things out; see ``public.sources``."""
+
+
+def _absolute(text: str) -> str:
+    """A path that is the same from wherever a run is continued; names that are no paths stay as they are."""
+    kind = text.partition(":")[0]
+    return text if kind in (*COMES_WITH_IT, REST) or not text.strip() else str(Path(text).absolute())
+
+
+FileText = Annotated[str, AfterValidator(_absolute)]
+
+
+def find_ledger() -> Path:
+    """One ledger per user, because the budget belongs to the data and not to a run."""
+    state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+    return Path(os.environ.get(LEDGER_VARIABLE) or Path(state) / "pcevolve" / "ledger.sqlite").absolute()
+
+
+def find_ledger_volume() -> Path | None:
+    """The folder that keeps ledgers where everything else is thrown away, as in a container; None elsewhere."""
+    folder = os.environ.get(VOLUME_VARIABLE)
+    return Path(folder) if folder else None
+
+
+def read_key(path: Path | None) -> str | None:
+    """An API's key, from a file that nobody else can read (else ``UsageError``), or the environment."""
+    return os.environ.get(KEY_VARIABLE) or None if path is None else read_key_file(path)
+
+
+def read_key_file(path: Path | None) -> str | None:
+    """A key from a file that nobody else can read (else ``UsageError``); none without a file."""
+    if path is None:
+        return None
+    try:
+        mode = path.stat().st_mode
+        text = read_file(path, MOST_KEY_BYTES).decode().strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"the key file {path} cannot be read: {error}") from error
+    if mode & (stat.S_IRGRP | stat.S_IROTH):
+        raise UsageError(f"others can read {path}: run chmod 600 on it")
+    return text
+
+
+Prompts = tuple[tuple[str, ...], ...]
+"""Of each class, in the order of the labels."""
+_FILE = TypeAdapter(dict[str, list[Prompt]])
+MOST_BYTES = 2**24
+"""Of a file of prompts."""
+_MOST_NAMED = 5  # classes named in one error
+
+
+def read_prompts(
+    path: Path | None,
+    count: int,
+    domain: str,
+    labels: Sequence[str],
+    option: str = "provider.prompts",
+    words: Sequence[str] = (),
+) -> Prompts:
+    """The prompts of each class; empty if the template makes its only one.
+
+    Args:
+        count: How many of the grammar's for each class; 0 for none.
+        words: What the grammar's say of each class, where that is not its label.
+
+    Raises:
+        UsageError: The file is not one, or its classes are not those of the run.
+    """
+    if path is not None:
+        return _of_file(path, labels, option)
+    said = [each or domain for each in words] or labels
+    return tuple(make_prompts(domain, each, count) for each in said) if count else ()
+
+
+def spell_prompts(prompts: Mapping[str, Sequence[str]]) -> str:
+    """The text of a file of prompts."""
+    return json.dumps(prompts, indent=1, ensure_ascii=False) + "\n"
+
+
+def _of_file(path: Path, labels: Sequence[str], option: str) -> Prompts:
+    try:
+        found = {nfc(name): each for name, each in _FILE.validate_json(read_file(path, MOST_BYTES)).items()}
+    except OSError as error:
+        raise UsageError(f"{option} {path}: {error.strerror or error}") from None
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        place = "/".join(str(each) for each in first["loc"]) or "the file"
+        raise UsageError(
+            f"{option} {path}: {place}: {first['msg']}; it needs one list of prompts for each class: "
+            '{"CLASS": ["A ...", "Another ..."]}'
+        ) from None
+    if missing := [label for label in labels if not found.get(label)]:
+        raise UsageError(f"{option} {path}: no prompt for {_name_labels(missing)}")
+    if foreign := found.keys() - set(labels):
+        raise UsageError(f"{option} {path}: {_name_labels(sorted(foreign))}: no such class in --private")
+    if len({len(each) for each in found.values()}) > 1:
+        raise UsageError(f"{option} {path}: every class needs as many prompts as every other")
+    return tuple(tuple(found[label]) for label in labels)
+
+
+def _name_labels(labels: Sequence[str]) -> str:
+    more = f" and {len(labels) - _MOST_NAMED} more" if len(labels) > _MOST_NAMED else ""
+    return ", ".join(repr(each) for each in labels[:_MOST_NAMED]) + more

@@ -1,0 +1,137 @@
+"""Options of the API that makes images or texts."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from pcevolve.public import requests
+from pcevolve.public import settings as public
+from pcevolve.public.config.files import KEY_VARIABLE
+from pcevolve.public.options import OWN, Setting
+
+USUAL_STEPS, USUAL_GUIDANCE, USUAL_ADAPTER_SCALE = 50, 7.5, 0.5
+"""Of Stable Diffusion, where neither the user nor the API says anything."""
+USUAL_TOKENS, USUAL_TEMPERATURE = 128, 1.0
+"""Of a language model, where the user says nothing."""
+DAY = 86400.0
+"""Seconds: longer than anybody waits, and short enough for every clock."""
+Seconds = Annotated[float, Field(ge=0, le=DAY, allow_inf_nan=False)]
+MaxCost = Annotated[
+    float,
+    Field(ge=0, allow_inf_nan=False, description="Most that it may cost, in the provider's currency."),
+    Setting(resumable=True),
+]
+Price = Annotated[
+    float,
+    Field(ge=0, allow_inf_nan=False, description="Cost of one image or text, for an API that does not say."),
+    Setting(resumable=True),
+]
+
+
+class PublicProvider(requests.ProviderSettings):
+    """The API, what is asked of its model, and what may be spent there."""
+
+    api_key_file: Annotated[
+        public.AbsolutePath | None,
+        Field(description=f"File with the API key (mode 600); or put the key itself into {KEY_VARIABLE}."),
+        Setting(resumable=True),
+    ] = None
+    max_cost: MaxCost | None = None
+    price: Price | None = None
+    max_requests: Annotated[
+        int | None,
+        Field(ge=1, description="Most requests that the run may make, retries included."),
+        Setting(resumable=True),
+    ] = None
+    yes: Annotated[
+        bool,
+        Field(
+            description="Do not ask before an online API is used, an epsilon above 20 is spent, or a "
+            "selection is no better than luck; without a terminal nobody is asked."
+        ),
+        Setting(resumable=True),
+    ] = False
+    negative_prompt: requests.NegativePrompt = ""
+    guidance: Annotated[
+        requests.Guidance | None,
+        Field(
+            description=f"Guidance scale; what API or name (turbo) recommend, or {USUAL_GUIDANCE:g}, if not given."
+        ),
+        Setting(public=True, needs="guidance"),
+    ] = None
+    steps: Annotated[
+        requests.Steps | None,
+        Field(
+            description=f"Denoising steps; what API or name (turbo) recommend, or {USUAL_STEPS}, if not given."
+        ),
+        Setting(public=True, needs="steps"),
+    ] = None
+    sampler: requests.Sampler | None = None
+    size: requests.Pixels | None = None
+    adapter: requests.Adapter | None = None
+    adapter_scale: Annotated[
+        requests.AdapterScale | None,
+        Field(
+            description=f"Weight of the image prompt (provider.adapter); {USUAL_ADAPTER_SCALE:g} if not given."
+        ),
+        public.PUBLIC,
+    ] = None
+    tokens: Annotated[
+        requests.Tokens | None,
+        Field(
+            description=f"Most tokens of one text, of an API that writes texts; {USUAL_TOKENS} if not given."
+        ),
+        Setting(public=True, needs="tokens"),
+    ] = None
+    temperature: Annotated[
+        requests.Temperature | None,
+        Field(
+            description="Temperature of the language model, of an API that writes texts; "
+            f"{USUAL_TEMPERATURE:g} if not given."
+        ),
+        Setting(public=True, needs="tokens"),
+    ] = None
+    fields: requests.ChatFields | None = None
+    greeting: Annotated[
+        bool,
+        Field(
+            description="Begin by asking for the list of models; off for an API that has none (GET /v1/models)."
+        ),
+        OWN,
+    ] = True
+    ca_file: Annotated[
+        public.AbsolutePath | None,
+        Field(
+            description="PEM file with the authority that signed the API's certificate; no other is trusted "
+            "then."
+        ),
+        OWN,
+    ] = None
+    proxy: Annotated[
+        str | None,
+        Field(
+            description="Proxy for an https API, such as http://proxy:3128; it reads what passes only if "
+            "provider.ca_file is its own authority. HTTPS_PROXY and the like are not used."
+        ),
+        OWN,
+    ] = None
+    timeout: Annotated[
+        float,
+        Field(gt=0, le=DAY, allow_inf_nan=False, description="Seconds to wait for one answer."),
+        Setting(resumable=True),
+    ] = 600.0
+    patience: Annotated[
+        Seconds,
+        Field(description="Seconds to keep retrying one request."),
+        Setting(resumable=True),
+    ] = 300.0
+    first_contact: Annotated[
+        Seconds,
+        Field(
+            description="Seconds to keep trying to reach the API at first; while it says that it is loading, "
+            "provider.patience counts."
+        ),
+        Setting(resumable=True),
+    ] = 10.0

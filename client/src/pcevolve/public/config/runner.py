@@ -1,0 +1,198 @@
+"""Options that a process with the network may know, in sections; what only the owner may know stands in ``owner``.
+
+A field has its place here or there, so that none is without: here only what tells nothing of private data and leads to
+none of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import reduce
+from operator import or_
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, TypeAlias
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, create_model, model_validator
+
+from pcevolve.public import settings as public
+from pcevolve.public.config.files import read_key
+from pcevolve.public.config.providers import PublicProvider, Seconds
+from pcevolve.public.config.table import spell_option
+from pcevolve.public.declared import list_options, validate
+from pcevolve.public.encoders import AUTO, ENCODERS, JOINED, SPECTRAL, TRANSFORMER, WORDS
+from pcevolve.public.method_names import require_method
+from pcevolve.public.methods import METHOD_TABLE
+from pcevolve.public.options import OWN, Setting
+
+SHORTEST_TICK = 0.001
+
+
+def _tick(seconds: float | None) -> float | None:
+    if seconds is not None and 0 < seconds < SHORTEST_TICK:
+        raise ValueError(f"must be 0 or at least {SHORTEST_TICK:g} seconds")
+    return seconds
+
+
+class PublicData(public.DataSettings):
+    """What is public of the private data, and the release that stands in for them."""
+
+    from_run: Annotated[
+        public.AbsolutePath | None,
+        Field(
+            description="Folder of a finished run whose release is varied (--from); no private data are read."
+        ),
+        OWN,
+    ] = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _shots_are_those_that_are_drawn(cls, values: dict[str, Any]) -> dict[str, Any]:
+        if values.get("subsample") is None or "shots" in values:
+            return values
+        return {**values, "shots": values["subsample"]}
+
+    @model_validator(mode="after")
+    def _say_one_number(self) -> Self:
+        if self.subsample is not None and int(self.shots) != self.subsample:
+            drawn, shots = spell_option("subsample"), spell_option("shots")
+            raise ValueError(
+                f"{drawn} {self.subsample} and {shots} {self.shots} differ: leave {shots} out, it follows"
+            )
+        return self
+
+
+class PublicPrivacy(public.PrivacySettings):
+    """The budget of the run, and when its requests leave."""
+
+    pad_selection: Annotated[
+        Seconds | None,
+        AfterValidator(_tick),
+        Field(
+            description="Seconds: private work between two requests lasts a whole multiple of this, which "
+            "hides its length unless the console warns. 0: not hidden. If not given, half a "
+            "second; more for many classes, shots and candidates."
+        ),
+        Setting(resumable=True),
+    ] = None
+    pace: Annotated[
+        Seconds,
+        Field(description="Least seconds between an answer and a request."),
+        Setting(resumable=True),
+    ] = 0.0
+
+
+class PublicEncoder(public.Section):
+    """The encoder, and where it works."""
+
+    name: Annotated[
+        str,
+        Field(
+            description=f"auto (clip or resnet18 where fetched, else bundled), {', '.join(ENCODERS)}, clip:MODEL:TAG; "
+            f"{JOINED} knows photographs, too; {SPECTRAL} is for surfaces and textures; "
+            f"for texts {WORDS} (bundled) or {TRANSFORMER}HUB_ID."
+        ),
+        Setting(public=True, keyword="encoder"),
+    ] = AUTO
+    device: Annotated[
+        str,
+        Field(description="Where the encoder runs: auto, cpu or cuda."),
+        OWN,
+    ] = "auto"
+
+
+class OutputSettings(public.Section):
+    """Where the run goes, and what is written beside its images."""
+
+    folder: Annotated[
+        Path,
+        Field(description="Folder of the run; nothing in it is ever overwritten."),
+        Setting(keyword="out"),
+    ]
+    formats: Annotated[
+        tuple[public.Form, ...],
+        Field(description="Also write the dataset as parquet, webdataset or both, beside the images."),
+        Setting(resumable=True),
+    ] = ()
+    licence: public.Licence = public.UNKNOWN_LICENCE
+
+
+if TYPE_CHECKING:
+    AnyMethod: TypeAlias = public.MethodSettings
+else:
+
+    def _name_section(name: str, parameters: type[public.MethodSettings]) -> type[public.MethodSettings]:
+        """A method's section, which its name tells from the others."""
+        notes = public.MethodSettings.model_fields["name"]
+        return create_model(
+            parameters.__name__,
+            __base__=parameters,
+            __module__=parameters.__module__,
+            name=(Annotated[Literal[name], *notes.metadata, Field(description=notes.description)], name),
+        )
+
+    _SECTIONS = [
+        _name_section(AUTO, public.MethodSettings),
+        *(_name_section(name, entry.parameters) for name, entry in METHOD_TABLE.items()),
+    ]
+    AnyMethod = Annotated[reduce(or_, _SECTIONS), Field(discriminator="name")]
+
+
+class Config(BaseModel):
+    """Options of a run, which ``PublicConfig`` and ``RunConfig`` have in sections.
+
+    None in an optional field means: decided when the run starts, from public facts only. ``method`` has the parameters
+    of the method that it names, and no others.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+    MOST_USED: ClassVar = (
+        *("private", "domain", "test", "shots", "unit_map"),
+        *("epsilon", "delta"),
+        *("method", "candidates", "iterations"),
+        *("api", "dialect", "model", "api_key_file", "max_cost", "yes"),
+        *("encoder", "out"),
+    )
+    """Options that have a flag; all others are for files, the environment and ``--set``."""
+
+    if TYPE_CHECKING:
+        method: AnyMethod
+        provider: PublicProvider
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:  # noqa: ANN401 - pydantic's own
+        """Refuse an option without help or ``Setting`` when its module is imported (``TypeError``)."""
+        super().__pydantic_init_subclass__(**kwargs)
+        list_options(cls)
+
+    @classmethod
+    def of(cls, values: Mapping[str, Any]) -> Self:
+        """Validate options by their names (``shots``, ``votes``); ``UsageError`` if one is missing or wrong."""
+        name = require_method(str(values.get("method", AUTO)), (AUTO, *METHOD_TABLE))
+        return validate(cls, {**values, "method": name})
+
+    def get(self, name: str) -> Any:  # noqa: ANN401 - as many types as there are options
+        """Return an option by its name; None if the method has no such parameter."""
+        return self.options().get(name)
+
+    def options(self) -> dict[str, Any]:
+        """All options by their names."""
+        return {
+            each.name: each.of(self)
+            for each in list_options(type(self))
+            if not each.methods or self.method.name in each.methods
+        }
+
+    def key(self) -> str | None:
+        """The API key, from the environment or a file that nobody else can read; else ``UsageError``."""
+        return read_key(self.provider.api_key_file)
+
+
+class PublicConfig(Config):
+    """The options of a run that a process with the network may know; it takes no others."""
+
+    data: PublicData
+    privacy: PublicPrivacy
+    method: AnyMethod
+    provider: PublicProvider
+    encoder: PublicEncoder
+    output: OutputSettings

@@ -1,0 +1,264 @@
+"""Encoders: images to embeddings, on this machine, by weights that are fixed before a run.
+
+Every encoder is public and frozen (eval mode, no gradients). An image's embedding depends on that image's pixels
+alone, bit for bit: see ``singly.embed_each``.
+
+torch is loaded with the first encoder that needs it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from pcevolve.errors import ModelError, UsageError
+
+if TYPE_CHECKING:  # who only asks for an encoder's name need not wait for NumPy and Pillow
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from pcevolve.public.encoders.files import PublicFrame
+    from pcevolve.public.media import Item
+
+__all__ = [
+    "BUNDLED",
+    "BUNDLED_FRAMES",
+    "BUNDLED_WEIGHTS",
+    "CLIP_FILES",
+    "CLIP_REPOSITORY",
+    "ENCODERS",
+    "FETCHED",
+    "JOINED",
+    "MOBILENET",
+    "OF_SEVERAL",
+    "RESNET18_FILE",
+    "SHIPPED",
+    "SPECTRAL",
+    "TRANSFORMER",
+    "VISION",
+    "WORDS",
+    "WORD_VECTORS",
+    "Encoder",
+    "bundled_digest",
+    "digest_files",
+    "embeds_texts",
+    "frame_digest",
+    "has_torch",
+    "load_encoder",
+    "named_weights",
+    "require_encoder",
+    "require_torch",
+    "shipped_digest",
+    "weights_digest",
+]
+
+AUTO = "auto"
+"""Takes a published encoder that was fetched, else the bundled one."""
+BUNDLED = "bundled"
+BUNDLED_WEIGHTS = Path(__file__).with_name("bundled.safetensors")
+WORDS = "words"
+"""The bundled encoder of texts: see ``words``."""
+WORD_VECTORS = Path(__file__).with_name("words.safetensors")
+JOINED = "joined"
+"""The bundled encoder and a MobileNet that knows photographs, in one embedding: see ``joined``."""
+MOBILENET = "mobilenet"
+"""The MobileNet alone: see ``mobilenet``."""
+MOBILENET_WEIGHTS = Path(__file__).with_name("mobilenet.safetensors")
+SPECTRAL = "bundled+spectrum"
+"""The bundled encoder and the power spectrum beside it: see ``bundled.WithSpectrum``."""
+CLIP_FILES = ("open_clip_model.safetensors", "open_clip_pytorch_model.bin")
+"""Names that open_clip's weights may have in their repository."""
+CLIP_REPOSITORY = "laion/CLIP-ViT-B-32-laion2B-s34B-b79K"
+"""Where the weights of ``clip`` come from, as open_clip says; importing it to ask would take seconds of every run."""
+RESNET18_FILE = "resnet18-f37072fd.pth"
+"""Name of the weights of ``resnet18`` in torchvision's cache, for the same reason."""
+BUNDLED_FRAMES = {
+    BUNDLED: Path(__file__).with_name("bundled_frame.safetensors"),
+    SPECTRAL: Path(__file__).with_name("bundled_spectrum_frame.safetensors"),
+    MOBILENET: Path(__file__).with_name("mobilenet_frame.safetensors"),
+}
+"""What encoders that come with the client make of public photographs and renderings; made by ``client/training``."""
+OF_SEVERAL = {JOINED: (BUNDLED, MOBILENET)}
+"""Encoders that are several behind each other."""
+SHIPPED = (*BUNDLED_FRAMES, *OF_SEVERAL)
+"""Encoders of images that come with the client."""
+VISION = (
+    "resnet18", "resnet34", "resnet50", "resnet101", "resnet152", "inception", "vit", "vit-b32", "vit-l16", "vit-l32"
+)  # fmt: skip
+"""Names of encoders that torchvision has."""
+FETCHED = ("clip", *VISION)
+"""Names of encoders whose weights are fetched."""
+ENCODERS = (*SHIPPED, *FETCHED)
+DEVICES = frozenset({"auto", "cpu", "cuda", "mps"})
+TRANSFORMER = "transformer:"
+"""What comes before a hub's id of a published encoder of texts: see ``loading.TransformerEncoder``."""
+
+
+class Encoder(Protocol):
+    """A fixed, public map from images to vectors; distances between them are L2."""
+
+    @property
+    def name(self) -> str:
+        """The name that the encoder was loaded by."""
+
+    @property
+    def dimension(self) -> int:
+        """Number of entries of one embedding."""
+
+    @property
+    def frame(self) -> PublicFrame | None:
+        """Public statistics of its embeddings of public images; None for an encoder that brings none."""
+
+    def embed(self, images: Sequence[Item | None], /) -> NDArray[np.float64]:
+        """Return float64 ``(images, dimension)``; a row is NaN throughout where none can be had.
+
+        Args:
+            images: Of any size, or texts, as the encoder is for; ``None`` stands for a candidate that could not be
+                decoded.
+        """
+
+
+def load_encoder(name: str, weights: str | None = None, device: str = "cpu") -> Encoder:
+    """Load an encoder by name.
+
+    Args:
+        name: One of ``ENCODERS``, or ``clip:MODEL[:TAG]`` with a model and pretrained tag of open_clip.
+        weights: Path of a state dict (safetensors, or a torch file without pickled code). Without
+            it, the bundled file, or the library's published weights from its cache; nothing is downloaded.
+        device: A torch device, or ``auto`` for CUDA where there is one; the bundled encoder works on the processor.
+
+    Raises:
+        UsageError: There is no such encoder or device.
+        ModelError: The weights are not at hand or do not fit; the text says where they come from.
+    """
+    require_encoder(name, weights)
+    if device.partition(":")[0] not in DEVICES:
+        raise UsageError(f"no device {device!r}: use cpu, cuda or auto")
+    if name == WORDS:
+        from pcevolve.public.encoders.words import load_words
+
+        return load_words(name)
+    if name in (JOINED, MOBILENET):
+        from pcevolve.public.encoders.joined import load_joined, load_mobilenet
+
+        return load_joined() if name == JOINED else load_mobilenet()
+    if name in BUNDLED_FRAMES:
+        from pcevolve.public.encoders.bundled import load_bundled
+
+        return load_bundled(name, weights)
+    require_torch(f"encoder {name}")
+    from pcevolve.public.encoders import loading  # torch takes seconds to import
+
+    return loading.load(name, weights, device)
+
+
+def require_torch(what: str) -> None:
+    """Refuse what torch computes where it is not installed (``ModelError``); the bundled encoder does without."""
+    if not has_torch():
+        raise ModelError(f"{what} needs torch, which is not installed: pip install 'pcevolve[torch]'")
+
+
+def has_torch() -> bool:
+    """True if torch is installed; it is not imported to find out."""
+    return find_spec("torch") is not None
+
+
+def embeds_texts(name: str) -> bool:
+    """True if an encoder is of texts; all others are of images."""
+    return name == WORDS or (name.startswith(TRANSFORMER) and name != TRANSFORMER)
+
+
+def weights_digest(weights: str) -> str:
+    """SHA-256 of a file of weights, hex: what a plan says about it. Of a directory, that of its files' digests by name.
+
+    Raises:
+        ModelError: The file cannot be read.
+    """
+    folder = Path(weights).expanduser()
+    if folder.is_dir():
+        files = sorted(each for each in folder.iterdir() if each.is_file() and not each.name.startswith("."))
+        listed = "".join(f"{weights_digest(str(each))} {each.name}\n" for each in files)
+        return hashlib.sha256(listed.encode()).hexdigest()
+    try:
+        with Path(weights).expanduser().open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise ModelError(f"the encoder's weights {weights} cannot be read: {error.strerror}") from error
+
+
+@cache
+def bundled_digest() -> str:
+    """SHA-256 of the bundled encoder's weights as they are installed, hex; errors as ``frame_digest``."""
+    return _digest_of(BUNDLED_WEIGHTS, "weights are")
+
+
+def named_weights(name: str, weights: str | None) -> str | None:
+    """The digest by which a public plan names an encoder's weights.
+
+    Returns:
+        SHA-256, hex, of that file or of the bundled weights, which differ between versions of the client; None for
+        published weights, which the encoder's name and its library's version name.
+
+    Raises:
+        ModelError: The file cannot be read.
+    """
+    if weights is not None:
+        return weights_digest(weights)
+    return shipped_digest(name)
+
+
+def shipped_digest(name: str) -> str | None:
+    """SHA-256 of the weights of an encoder that comes with the client, hex, else None; errors as ``frame_digest``."""
+    if name == WORDS:
+        return _digest_of(WORD_VECTORS, "vectors are")
+    if name in (JOINED, MOBILENET):
+        return digest_files([BUNDLED_WEIGHTS, MOBILENET_WEIGHTS] if name == JOINED else [MOBILENET_WEIGHTS])
+    return bundled_digest() if name in BUNDLED_FRAMES else None
+
+
+def digest_files(paths: Sequence[Path]) -> str:
+    """SHA-256, hex, of a file that comes with the client; of several, that of their digests, a line for each."""
+    digests = [_digest_of(path, f"file {path.name} is") for path in paths]
+    if len(digests) == 1:
+        return digests[0]
+    return hashlib.sha256("".join(f"{each}\n" for each in digests).encode()).hexdigest()
+
+
+def frame_digest(name: str, weights: str | None) -> str | None:
+    """The digest by which a public plan names the frame that an encoder brings.
+
+    Returns:
+        SHA-256 of the file, hex; None for an encoder that brings no frame.
+
+    Raises:
+        ModelError: The package was installed without it.
+    """
+    if name not in SHIPPED or weights is not None:
+        return None
+    return digest_files([BUNDLED_FRAMES[each] for each in OF_SEVERAL.get(name, (name,))])
+
+
+def _digest_of(path: Path, what: str) -> str:
+    """SHA-256 of a file that comes with the bundled encoder, hex."""
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError:
+        raise ModelError(f"encoder bundled: its {what} not installed: reinstall the client") from None
+
+
+def require_encoder(name: str, weights: str | None = None) -> None:
+    """Refuse a name that no encoder has (``UsageError``: which names there are), or weights that it would not take."""
+    if name == WORDS and weights is not None:
+        raise UsageError(f"encoder {WORDS} has vectors of its own and takes no others: leave weights out")
+    if name in (JOINED, MOBILENET) and weights is not None:
+        raise UsageError(f"encoder {name} has weights of its own and takes no others: leave weights out")
+    if embeds_texts(name):
+        return
+    if name.partition(":")[0] not in ENCODERS or (":" in name and not name.startswith("clip:")):
+        offers = f"{', '.join(ENCODERS)}, clip:MODEL:TAG; for texts {WORDS} or {TRANSFORMER}ID"
+        raise UsageError(f"no encoder {name!r}: choose one of {offers}")

@@ -1,0 +1,88 @@
+"""Published encoders: whether ``--encoder auto`` takes one that was fetched, as files' names alone say."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Final, Literal
+
+from pcevolve.errors import UsageError
+from pcevolve.public.encoders import (
+    AUTO,
+    BUNDLED,
+    CLIP_FILES,
+    CLIP_REPOSITORY,
+    RESNET18_FILE,
+    WORDS,
+    embeds_texts,
+    has_torch,
+)
+
+
+def resolve(name: str, kind: Literal["image", "text"] = "image") -> tuple[str, str]:
+    """Return the encoder that a run uses, and why, if ``auto`` chose it; the choice depends on no private data.
+
+    Returns:
+        A name that ``load_encoder`` takes, and a reason, empty unless ``auto`` was asked for.
+
+    Raises:
+        UsageError: The encoder is for another kind.
+    """
+    if name != AUTO:
+        if embeds_texts(name) != (kind == "text"):
+            raise UsageError(
+                f"encoder '{name}' does not embed {kind}s: choose another --encoder, or leave it out"
+            )
+        return name, ""
+    if kind == "text":
+        return WORDS, "it is the one for texts"
+    for published in PREFERRED:
+        if is_fetched(published):
+            return published, "its published weights were fetched to this machine"
+    return BUNDLED, f"{' and '.join(PREFERRED)} were not fetched (pcevolve fetch-encoder NAME)"
+
+
+def is_fetched(name: str) -> bool:
+    """True if torch and the published weights of ``clip`` or ``resnet18`` are at hand; nobody is asked.
+
+    Raises:
+        ValueError: The encoder is another one, of which nobody knows where its weights would lie.
+    """
+    if name not in _HAS_WEIGHTS:
+        raise ValueError(
+            f"only {' and '.join(_HAS_WEIGHTS)} are looked for among what was fetched, not '{name}'"
+        )
+    return has_torch() and _HAS_WEIGHTS[name]()
+
+
+def _has_clip() -> bool:
+    if not (hugging_face_folder() / f"models--{CLIP_REPOSITORY.replace('/', '--')}").is_dir():
+        return False  # as on most machines; what looks closer takes long to import
+    from huggingface_hub import try_to_load_from_cache
+
+    return any(isinstance(try_to_load_from_cache(CLIP_REPOSITORY, file), str) for file in CLIP_FILES)
+
+
+def _has_resnet18() -> bool:
+    return (hub_folder() / "checkpoints" / RESNET18_FILE).is_file()
+
+
+_HAS_WEIGHTS: Final[Mapping[str, Callable[[], bool]]] = {"clip": _has_clip, "resnet18": _has_resnet18}
+PREFERRED: Final = tuple(_HAS_WEIGHTS)
+"""Published encoders that ``auto`` takes, better first: who fetched one wants it used."""
+
+
+def hugging_face_folder() -> Path:
+    """Where huggingface_hub keeps what it downloads, as its ``HF_HUB_CACHE`` says."""
+    cache = os.environ.get("XDG_CACHE_HOME", "~/.cache")
+    home = os.environ.get("HF_HOME", os.path.join(cache, "huggingface"))  # noqa: PTH118 - as below
+    found = os.environ.get("HUGGINGFACE_HUB_CACHE", os.path.join(home, "hub"))  # noqa: PTH118
+    return Path(os.path.expandvars(os.environ.get("HF_HUB_CACHE", found))).expanduser()
+
+
+def hub_folder() -> Path:
+    """Where torch keeps what it downloads, as ``torch.hub.get_dir`` says, which takes seconds to import."""
+    cache = os.environ.get("XDG_CACHE_HOME", "~/.cache")
+    home = os.environ.get("TORCH_HOME", os.path.join(cache, "torch"))  # noqa: PTH118 - a home may begin with ~
+    return Path(home).expanduser() / "hub"

@@ -1,0 +1,248 @@
+"""Distances of embeddings, nearest candidates and groups, the same bit for bit however many rows are asked about.
+
+What these functions return is private until a mechanism has drawn from it. Matrix products score all candidates of a
+block of points, in float32 and, where that leaves many, in float64. They rule out those that a bound on their error
+shows to be farther than enough others; distances that are summed in one order decide among the few that are left. So
+the answer is that of brute force, whatever library multiplies, in whatever order. The searches of FAISS and
+scikit-learn return what their products round to, and another block or number of threads may round otherwise; the
+first of them takes longer, too (``benchmarks/nearest.py``).
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pcevolve.public.encoders.singly import lone_workers, thread_count
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+BoolArray = NDArray[np.bool_]
+Embeddings: TypeAlias = NDArray[np.floating[Any]]
+"""float64 ``(n, d)``, or float32 where that holds the same numbers; with float64 candidates no result differs."""
+
+FEW_PRODUCTS = 2**22
+"""Multiplications up to which comparing one by one takes less time than to prepare a screen."""
+BLOCK_ROWS = 256
+"""Points that a thread scores at a time."""
+BLOCK_SCORES = 2**21
+"""Scores that a thread holds at a time, 8 MB in float32; of very many candidates this is of fewer points."""
+SPARE = 16
+"""Candidates beyond those asked for that a screen in float32 may leave; of more, float64 rules out most."""
+BATCH_NUMBERS = 2**19
+"""Coordinates of differences held at a time, 4 MiB."""
+FINEST = 20
+"""Binary digits of the largest coordinate: squared distances of 1000 coordinates stay below 2**53."""
+MOST_STEPS = 30
+"""Of k-means, which mostly comes to rest before."""
+
+
+def nearest_candidates(points: Embeddings, candidates: FloatArray, count: int = 1) -> IntArray:
+    """The nearest candidates of each point; see ``nearest_of_some``."""
+    return nearest_of_some(points, np.arange(len(points)), candidates, count)
+
+
+def nearest_of_some(points: Embeddings, places: IntArray, candidates: FloatArray, count: int = 1) -> IntArray:
+    """The nearest candidates of each of some points in Euclidean distance, in bounded memory beside the points.
+
+    Args:
+        points: Private embeddings ``(n, d)``, an array or a memory map, read in blocks of rows.
+        places: int64 ``(k,)``, rows of ``points``.
+        candidates: Public embeddings ``(m, d)``; one that is not finite is not nearer than any that is.
+        count: How many, ``m`` at most.
+
+    Returns:
+        int64 ``(k, count)``: the first places of a stable argsort of ``((point - candidate) ** 2).sum()`` in float64;
+        a point that is not finite gets the lowest indices. Row ``i`` is a function of point ``i`` and of the
+        candidates, bit for bit: neither the other points, nor their order, nor the size of blocks, nor the number of
+        threads can change it. Adding or removing a point therefore adds or removes one vote, and replacing one moves
+        one vote.
+    """
+    entrants = np.flatnonzero(np.isfinite(candidates).all(axis=1))
+    if len(entrants) < count:
+        entrants = np.arange(len(candidates))
+    elif count == 1:
+        # An equal row cannot be nearer than the first of them, and of a
+        # provider's many copies each would have to be compared.
+        entrants = entrants[np.unique(find_firsts_of_equals(candidates[entrants]))]
+    field = candidates[entrants].astype(np.float64)
+    if len(places) * field.size <= FEW_PRODUCTS:
+        order = squared_distances(points[places], field).argsort(axis=1, kind="stable")
+        return np.asarray(entrants[order[:, :count]])
+    near, search = np.empty((len(places), count), dtype=np.int64), _Search(field, count)
+
+    def fill(rows: slice) -> None:
+        near[rows] = entrants[search.find(points[places[rows]].astype(np.float64))]
+
+    with lone_workers(thread_count()) as pool:
+        rows = max(1, min(BLOCK_ROWS, BLOCK_SCORES // len(field)))
+        deque(pool.map(fill, _slices(len(places), rows)), maxlen=0)  # raises what a thread raised
+    return near
+
+
+def find_firsts_of_equals(rows: Embeddings) -> IntArray:
+    """Of each row the place of the first that equals it, int64 ``(rows,)``."""
+    first: dict[bytes, int] = {}
+    positive = rows + 0.0  # as bytes, 0 and -0 differ
+    return np.array(
+        [first.setdefault(row.tobytes(), place) for place, row in enumerate(positive)], dtype=np.int64
+    )
+
+
+class _Search:
+    """Finds the ``count`` nearest of some candidates.
+
+    Its scores ``f = |s|² / 2 - <x, s>`` order candidates as their distances do. ``x`` and ``s`` are points and
+    candidates relative to the candidates' mean, which makes their norms, and with them the error, small.
+    """
+
+    def __init__(self, field: FloatArray, count: int) -> None:
+        self._field, self._count = field, count
+        with np.errstate(over="ignore", invalid="ignore"):
+            self.centre = field.mean(axis=0)
+            centred = field - self.centre
+            halves = np.square(centred).sum(axis=1) / 2
+            self._reach = float(np.sqrt(2 * halves.max()))
+            # One product is a whole score: of a point and 1, with minus a candidate and half its squared norm.
+            factor = np.concatenate([-centred.T, halves[None]])
+            self._factors = {kind: factor.astype(kind) for kind in (np.float32, np.float64)}
+
+    def find(self, points: FloatArray) -> IntArray:
+        """Return the nearest candidates of each point, int64 ``(n, count)``."""
+        # Warnings would tell of single points; what overflows is compared one by one, or ties.
+        with np.errstate(over="ignore", invalid="ignore"):
+            kept = self._keep(points, np.float32)
+            rows, columns, left = _list_kept(kept)
+            many = np.flatnonzero(left > self._count + SPARE)
+            if len(many):
+                kept[many] &= self._keep(points[many], np.float64)
+                rows, columns, left = _list_kept(kept)
+            several = left[rows] > 1
+            columns[several] = self._sort(points, rows[several], columns[several])
+        starts = np.cumsum(left) - left
+        return np.asarray(columns[starts[:, None] + np.arange(self._count)])
+
+    def _keep(self, points: FloatArray, kind: type[np.floating[Any]]) -> BoolArray:
+        """Mark all candidates but those than which ``count`` others are nearer, beyond error; bool ``(n, m)``.
+
+        Values that overflow rule nothing out: a comparison with NaN is false.
+        """
+        scores, error = self.score(points, kind)
+        last = self._count - 1
+        farthest = scores.min(axis=1) if not last else np.partition(scores, last, axis=1)[:, last]
+        # In float64 and rounded up, for a limit in float32 could be rounded below what may still be near.
+        limit = np.nextafter((farthest + 2 * error).astype(kind), kind(np.inf))
+        ruled_out = scores > limit[:, None]
+        return np.logical_not(ruled_out, out=ruled_out)
+
+    def score(self, points: FloatArray, kind: type[np.floating[Any]]) -> tuple[Embeddings, FloatArray]:
+        """Return the scores ``(n, m)`` in a precision, and a bound on the error of each point's.
+
+        The bound is on ``|score - f|``, and on how far the float64 distances that are promised are from the true ones.
+        With ``X = |x|``, ``S = max |s|``, ``d`` coordinates and ``e`` twice the unit roundoff, a product of ``d + 1``
+        terms is wrong by at most ``(d + 1) e (X S + S² / 2)`` in any order of summation (Higham 2002, section 3.1).
+        What rounding took from its factors adds ``e (X S + S² / 2)``, half a squared norm is wrong by ``d e S² / 4``,
+        and half a squared distance by ``(d + 2) e (X + S)² / 4``: in all less than ``(d + 3) e (X + S)²``. Five more
+        dimensions cover the norms' own rounding, the last summand what underflows.
+        """
+        centred = points - self.centre
+        extended = np.ones((len(points), len(self.centre) + 1), dtype=kind)
+        extended[:, :-1] = centred
+        width, limits = len(self.centre) + 8, np.finfo(kind)
+        whole = np.square(np.sqrt(np.square(centred).sum(axis=1)) + self._reach)
+        error = width * (float(limits.eps) * whole + 4 * float(limits.tiny))
+        error[~(whole < float(limits.max) / 4)] = np.inf  # a sum on the way may overflow
+        return extended @ self._factors[kind], error
+
+    def _sort(self, points: FloatArray, rows: IntArray, columns: IntArray) -> IntArray:
+        """Candidates of each row, in ascending rows, by their distances: here alone bits decide."""
+        squared = np.empty(len(rows))
+        for part in _slices(len(rows), max(1, BATCH_NUMBERS // points.shape[1])):
+            difference = self._field[columns[part]] - points[rows[part]]
+            squared[part] = np.square(difference, out=difference).sum(axis=1)
+        return columns[np.lexsort((squared, rows))]  # stable: of equally near ones the first
+
+
+def _list_kept(kept: BoolArray) -> tuple[IntArray, IntArray, IntArray]:
+    """Rows and columns of what is kept, row after row, and how many there are of each row."""
+    # A fifth of the time of numpy.nonzero, which takes longer of two dimensions than of one.
+    rows, columns = np.divmod(np.flatnonzero(kept), kept.shape[1])
+    return rows, columns, np.bincount(rows, minlength=len(kept))
+
+
+def _slices(length: int, step: int) -> Iterator[slice]:
+    return (slice(start, start + step) for start in range(0, length, step))
+
+
+def are_single(values: Embeddings) -> bool:
+    """True if float32 holds these numbers exactly; NaN counts as held."""
+    if values.dtype == np.float32:
+        return True
+    with np.errstate(over="ignore", invalid="ignore"):
+        single = values.astype(np.float32)
+        # to look for NaN takes four times as long as to compare, and they are rare
+        return bool((single == values).all()) or np.array_equal(single, values, equal_nan=True)
+
+
+def distances(points: Embeddings, candidates: FloatArray) -> FloatArray:
+    """Euclidean distances, float64 ``(points, candidates)``; not finite where a row is not."""
+    return np.sqrt(squared_distances(points, candidates))
+
+
+def squared_distances(points: Embeddings, candidates: FloatArray) -> FloatArray:
+    """Squared Euclidean distances, float64 ``(points, candidates)``; not finite where a row is not.
+
+    Row by row: a point's distances are a function of that point and the candidates alone, bit for bit, which a
+    matrix product does not promise.
+    """
+    squared = np.empty((len(points), len(candidates)))
+    with np.errstate(invalid="ignore", over="ignore"):
+        for row, point in zip(squared, points, strict=True):
+            row[:] = np.square(candidates - point).sum(axis=1)
+    return squared
+
+
+def find_centres(points: FloatArray, count: int) -> FloatArray:
+    """Find centres of at most ``count`` groups of points by k-means; the same for the same points.
+
+    k-means begins with rows at equal distances in the order of the points, which is that in which they were asked for.
+    A group that loses all of its points to others keeps its centre.
+
+    Args:
+        points: Finite ``(n, d)``, n and d at least 1.
+        count: At least 1; every point is a centre where there are no more of them.
+
+    Returns:
+        float64 ``(groups, d)``.
+
+    Source: Lloyd 1982.
+    """
+    if len(points) <= count:
+        return points
+    # Whole numbers below 2**53 are added exactly in any order, so every
+    # machine with these embeddings finds these groups.
+    exponent = FINEST - int(np.frexp(np.abs(points).max())[1])
+    whole = np.rint(np.ldexp(points, exponent))
+    found = whole[np.arange(count) * len(points) // count]
+    groups = _groups(whole, found)
+    for _ in range(MOST_STEPS):
+        found = _means(whole, groups, found)
+        before, groups = groups, _groups(whole, found)
+        if np.array_equal(before, groups):
+            break
+    return np.ldexp(found, -exponent)
+
+
+def _groups(points: FloatArray, found: FloatArray) -> IntArray:
+    return nearest_candidates(points, found)[:, 0]
+
+
+def _means(points: FloatArray, groups: IntArray, before: FloatArray) -> FloatArray:
+    sums = np.zeros_like(before)
+    np.add.at(sums, groups, points)
+    sizes = np.bincount(groups, minlength=len(before))[:, None]
+    return np.where(sizes > 0, np.rint(sums / np.maximum(sizes, 1)), before)

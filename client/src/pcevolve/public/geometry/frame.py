@@ -1,0 +1,322 @@
+"""The public frame of reference of DP class means (centre, principal axes, clip radius), and numbers on record.
+
+They are those of public images where the encoder brings them, joined with those of the synthetic candidates; else the
+candidates' alone. Nothing private enters it. It goes on record with the means, so its numbers are rounded coarsely:
+finer digits differ between machines and could say anything, and the clip makes any frame safe. What else goes on record
+is rounded to what noise lets it say, so that no digit can say more.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Self, TypeAlias
+
+import numpy as np
+
+from pcevolve.public.encoders.files import PublicFrame
+from pcevolve.public.encoders.singly import keep_undivided
+from pcevolve.public.geometry.distances import Embeddings, FloatArray
+from pcevolve.public.geometry.ruler import MACHINE_SHARE
+
+Step: TypeAlias = "float | FloatArray"
+"""A power of two to multiples of which numbers are rounded: one for all numbers, or one for each column."""
+IDLE = 2.0**-10
+"""Share of a standard deviation of noise below which digits say nothing."""
+CANDIDATES_SHARE = 1 / 3
+"""What candidates count for beside public images: enough to see a domain that they show (decision 20)."""
+MOST_AXES = 16
+"""Principal axes that a frame keeps: noise is the same on each, and the first ones tell the most."""
+AVERAGE_ERROR = 0.25
+"""Of many embeddings, as a share of the largest: by this axes turn a third as far as they may, at most."""
+STEP = 2.0**-9
+"""To which axes are rounded, and the centre as a share of the radius. The frame is on record, where finer digits, which
+differ between machines, could say anything; the clip makes any frame safe."""
+
+
+@dataclass(frozen=True, eq=False)
+class Frame:
+    """Public coordinates.
+
+    Attributes:
+        centre: float64 ``(d,)``, in steps that are small against the radius.
+        axes: float64 ``(d, k)``, columns that are orthonormal but for rounding to ``STEP``; zero where candidates do
+            not differ.
+        radius: R > 0: the ball that private points are clipped to.
+        variances: float64 ``(k,)`` of what the frame was made of, by axis.
+        step: To multiples of which the centre is rounded, all of it or each number.
+        doubt: Within what another machine may have rounded centre and axes otherwise; None for a frame from a file.
+    """
+
+    centre: FloatArray
+    axes: FloatArray
+    radius: float
+    variances: FloatArray
+    step: Step
+    doubt: FrameDoubt | None = None
+
+    @classmethod
+    @keep_undivided()
+    def of(
+        cls,
+        candidates: FloatArray,
+        most: int = MOST_AXES,
+        recorded: tuple[FloatArray, FloatArray] | None = None,
+    ) -> Self:
+        """Mean, first principal axes and median norm of candidates, float64 ``(n, d)``; ``recorded`` as in ``join``."""
+        rows = candidates[np.isfinite(candidates).all(axis=1)]
+        if not len(rows):  # nothing to choose between either
+            width = candidates.shape[1]
+            return cls(np.zeros(width), np.eye(width, min(width, most)), 1.0, np.ones(min(width, most)), STEP)
+        exact = rows.mean(axis=0)
+        found, weights = _principal(rows - exact, most)
+        step = STEP * float(power_below(_typical_norm((rows - exact) @ found)))
+        centre, axes = recorded or (round_to(exact, step), round_to(found, STEP))
+        # Radius and variances of the rounded frame, which is the one that private points are measured in.
+        points = (rows - centre) @ axes
+        doubt = FrameDoubt.of(rows, 1.0, exact, found, weights)
+        return cls(centre, axes, _typical_norm(points), points.var(axis=0), step, doubt)
+
+    @classmethod
+    def public(cls, of: PublicFrame, most: int = MOST_AXES) -> Self:
+        """The first axes of an encoder's public frame."""
+        count = min(most, of.axes.shape[1])
+        axes, radius = np.ascontiguousarray(of.axes[:, :count]), float(of.radii[count - 1])
+        return cls(of.centre, axes, radius, of.variances[:count], STEP * float(power_below(radius)))
+
+    @classmethod
+    @keep_undivided()
+    def join(
+        cls,
+        public: PublicFrame,
+        candidates: FloatArray,
+        most: int = MOST_AXES,
+        recorded: tuple[FloatArray, FloatArray] | None = None,
+    ) -> Self:
+        """Public images and candidates as one set, in which each is as spread as the other and counts by its share.
+
+        Args:
+            public: What an encoder brings.
+            candidates: float64 ``(n, d)``; where all are alike, or none can be used, the public frame is all there is.
+            recorded: Centre and axes as another machine rounded them, in place of this machine's.
+        """
+        if public.parts:
+            return cls.of_parts(public.parts, candidates, most, recorded)
+        rows = candidates[np.isfinite(candidates).all(axis=1)]
+        middle = rows.mean(axis=0) if len(rows) else public.centre
+        spread, total = float(np.square(rows - middle).sum()), float(public.variances.sum())
+        if not spread > 0:
+            return cls.public(public, most)
+        shares = (1 - CANDIDATES_SHARE, CANDIDATES_SHARE)
+        seen = (public.axes * np.sqrt(shares[0] * public.variances / total)).T
+        scaled = np.sqrt(shares[1] / spread)
+        both = np.concatenate([seen, (rows - middle) * scaled])
+        found, weights = _principal(both, most)
+        known = float(public.radii[min(most, public.radii.size) - 1])
+        step = STEP * float(power_below(known))
+        exact = np.average([public.centre, middle], axis=0, weights=shares)
+        centre, axes = recorded or (round_to(exact, step), round_to(found, STEP))
+        radius = np.average([known, _typical_norm((rows - centre) @ axes)], weights=shares)
+        scale = np.average([total, spread / len(rows)], weights=shares)
+        doubt = FrameDoubt.of(rows, scaled, exact, found, weights)
+        return cls(centre, axes, float(radius), scale * np.square(both @ axes).sum(axis=0), step, doubt)
+
+    @classmethod
+    def of_parts(
+        cls,
+        parts: tuple[PublicFrame, ...],
+        candidates: FloatArray,
+        most: int,
+        recorded: tuple[FloatArray, FloatArray] | None,
+    ) -> Self:
+        """The frames of embeddings that stand behind each other, as one, whose ball holds those of all of them.
+
+        A unit has one point in it, clipped once, so all that is proved of a frame holds of this one.
+        """
+        ends = np.cumsum([0, *(len(each.centre) for each in parts)])
+        slots = [slice(int(low), int(high)) for low, high in pairwise(ends)]
+        # A row of which one part is no number is no candidate for any.
+        is_usable = np.asarray(np.isfinite(candidates).all(axis=1))
+        usable = np.where(is_usable[:, None], candidates, np.nan)
+        given = [None] * len(parts) if recorded is None else _cut(recorded, slots, most)
+        made = [
+            cls.join(part, usable[:, slot], most, cut)
+            for part, slot, cut in zip(parts, slots, given, strict=True)
+        ]
+        return cls(
+            np.concatenate([each.centre for each in made]),
+            _stack([each.axes for each in made]),
+            math.sqrt(sum(each.radius**2 for each in made)),
+            np.concatenate([each.variances for each in made]),
+            np.concatenate([np.full(len(each.centre), each.step) for each in made]),
+            FrameDoubt.of_parts([each.doubt or FrameDoubt.none(each.centre, each.axes) for each in made]),
+        )
+
+    def equals(self, centre: FloatArray, axes: FloatArray) -> bool:
+        """True if these are this frame's, bit for bit."""
+        return np.array_equal(self.centre, centre) and np.array_equal(self.axes, axes)
+
+    def resembles(self, centre: FloatArray, axes: FloatArray) -> bool:
+        """True if these are this frame's, or what another machine may have rounded otherwise."""
+        if self.doubt is None:
+            return self.equals(centre, axes)
+        # A number may be off by a step, where it lies so near to the middle between two that embeddings decide.
+        return all(
+            is_rounded_to(theirs, step)
+            and bool((np.abs(theirs - ours) <= step / 2 + np.minimum(reach, step)).all())
+            for theirs, ours, step, reach in (
+                (centre, self.doubt.centre, self.step, self.doubt.reach),
+                (axes, self.doubt.axes, STEP, self.doubt.reaches),
+            )
+        )
+
+    def points(self, embeddings: Embeddings) -> FloatArray:
+        """Coordinates of embeddings, float64 ``(n, k)``."""
+        return project(embeddings, self.centre, self.axes)
+
+    def shrinkage(self, deviation: float) -> FloatArray:
+        """Return the share of a noisy coordinate to keep, ``(k,)``: little where candidates differ less than noise."""
+        return np.asarray(self.variances / (self.variances + deviation**2))
+
+    def kept_noise(self, deviation: float) -> FloatArray:
+        """Standard deviation of the noise that is kept of a coordinate, float64 ``(k,)``, > 0."""
+        # Not below a step: where candidates do not differ nothing is kept, and a noise of 0 would leave all digits.
+        return np.maximum(deviation * self.shrinkage(deviation), STEP * self.radius)
+
+
+@dataclass(frozen=True, eq=False)
+class FrameDoubt:
+    """A frame before it was rounded, and by how much another machine's may differ from it.
+
+    Attributes:
+        reach: Of each number of the centre.
+        reaches: float64 ``(k,)``, or ``(d, k)``: of each number of an axis. Between two axes along which candidates
+            differ equally any direction is one, so the less they differ in length, the farther both may turn.
+    """
+
+    centre: FloatArray
+    axes: FloatArray
+    reach: Step
+    reaches: FloatArray
+
+    @classmethod
+    def none(cls, centre: FloatArray, axes: FloatArray) -> Self:
+        """No doubt about a frame from a file."""
+        return cls(centre, axes, 0.0, np.zeros(axes.shape[1]))
+
+    @classmethod
+    def of_parts(cls, parts: Sequence[FrameDoubt]) -> Self:
+        """The doubt about frames behind each other; about the zeros between them is none."""
+        return cls(
+            np.concatenate([each.centre for each in parts]),
+            _stack([each.axes for each in parts]),
+            np.concatenate([np.full(len(each.centre), each.reach) for each in parts]),
+            _stack([np.broadcast_to(each.reaches, each.axes.shape) for each in parts]),
+        )
+
+    @classmethod
+    def of(
+        cls, rows: FloatArray, scale: float, centre: FloatArray, axes: FloatArray, weights: FloatArray
+    ) -> Self:
+        """The doubt about the frame of embeddings, float64 ``(n, d)``, of which ``scale`` times the offsets counted.
+
+        Args:
+            weights: Singular values, all of them, the largest first.
+        """
+        error = MACHINE_SHARE * float(np.sqrt(np.square(rows).sum(axis=1)).max())
+        count, width = rows.shape
+        apart = np.abs(np.diff(weights, append=0.0))
+        gaps = np.minimum(apart, np.concatenate([[np.inf], apart[:-1]]))[: axes.shape[1]]
+        # Davis and Kahan: an axis turns by the largest singular value of what was added over its gap. Of errors that
+        # have no direction that is their size times (sqrt(n) + sqrt(d)) / sqrt(d), and a number's share 1 / sqrt(d).
+        turned = scale * AVERAGE_ERROR * error * (math.sqrt(count) + math.sqrt(width)) / width
+        # An axis that says nothing is 0 on every machine.
+        return cls(centre, axes, error, axes.any(axis=0) * turned / np.maximum(gaps, 1e-300))
+
+
+def project(embeddings: Embeddings, centre: FloatArray, axes: FloatArray) -> FloatArray:
+    """Coordinates, float64 ``(n, k)``; each row is a function of that embedding alone, bit for bit."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        # Not ``embeddings @ axes``: a product's kernel, and so its last bits, depend on how many rows there are.
+        rows = [((row - centre)[:, None] * axes).sum(axis=0) for row in embeddings]
+    return np.array(rows).reshape(-1, axes.shape[1])
+
+
+def _principal(offsets: FloatArray, most: int) -> tuple[FloatArray, FloatArray]:
+    """First principal axes, float64 ``(d, k)``, and all singular values, of offsets from zero, float64 ``(n, d)``.
+
+    The largest entry of each axis is positive, and an axis that says nothing is 0.
+    """
+    weights, rows = _decompose(offsets)
+    axes = rows[:most].T
+    # An eigenvector's sign is arbitrary, and libraries choose it differently.
+    largest = axes[np.abs(axes).argmax(axis=0), np.arange(axes.shape[1])]
+    # Axes along which hardly anything differs turn with the last digits of embeddings, so that no two machines agree.
+    telling = weights[:most] > STEP * weights.max(initial=0.0)
+    return np.asarray(axes * np.where(largest < 0, -1.0, 1.0) * telling), weights
+
+
+def _stack(blocks: Sequence[FloatArray]) -> FloatArray:
+    """Blocks along the diagonal of a matrix, zeros elsewhere."""
+    made = np.zeros(np.sum([each.shape for each in blocks], axis=0))
+    down = across = 0
+    for block in blocks:
+        made[down : down + len(block), across : across + block.shape[1]] = block
+        down, across = down + len(block), across + block.shape[1]
+    return made
+
+
+def _cut(
+    recorded: tuple[FloatArray, FloatArray], slots: Sequence[slice], most: int
+) -> list[tuple[FloatArray, FloatArray]]:
+    """Centre and axes of each part, ``most`` axes each."""
+    centre, axes = recorded
+    return [
+        (centre[slot], np.ascontiguousarray(axes[slot, place * most : (place + 1) * most]))
+        for place, slot in enumerate(slots)
+    ]
+
+
+def _decompose(offsets: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Singular values and right singular vectors, rows, of finite offsets."""
+    try:
+        return np.linalg.svd(offsets, full_matrices=False)[1:]
+    except np.linalg.LinAlgError:
+        # LAPACK's divide and conquer gave up on finite embeddings of a MobileNet, once in 840; QR iteration is slower.
+        from scipy.linalg import svd
+
+        return tuple(svd(offsets, full_matrices=False, lapack_driver="gesvd")[1:])
+
+
+def _typical_norm(points: FloatArray) -> float:
+    radius = float(np.median(np.linalg.norm(points, axis=1)))
+    return radius if radius > 0 else 1.0
+
+
+def round_to(values: FloatArray, step: Step) -> FloatArray:
+    """The nearest multiple of ``step`` to each value; no negative zero."""
+    # Plus 0.0 turns -0.0 into 0.0: two spellings of a number would be a bit for whoever writes it.
+    return np.asarray(np.rint(values / step) * step + 0.0)
+
+
+def is_rounded_to(values: FloatArray, step: Step) -> bool:
+    """True if all values are multiples of ``step`` in their one spelling, that is, without negative zeros."""
+    return round_to(values, step).tobytes() == np.ascontiguousarray(values).tobytes()
+
+
+def power_below(values: Step) -> Step:
+    """The largest power of two that is at most each value, > 0."""
+    power: Step = np.ldexp(1.0, np.frexp(values)[1] - 1)
+    return power
+
+
+def idle_step(deviation: Step) -> Step:
+    """A power of two that is small against the standard deviation of noise."""
+    return IDLE * power_below(deviation)
+
+
+def round_to_noise_scale(noisy: FloatArray, deviation: Step) -> FloatArray:
+    """Released numbers, rounded as far as their noise, of deviation > 0, hides: public post-processing."""
+    return round_to(noisy, idle_step(deviation))

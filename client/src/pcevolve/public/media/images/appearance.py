@@ -1,0 +1,316 @@
+"""The appearance of images: tone, colour, sharpness and place, measured and given.
+
+A generator that sets its subjects a little higher than the owner's images have them teaches a classifier where to look
+for edges, and it looks in the wrong place. The subject is what stands out against the ground, as ``appearance`` tells
+them apart; an image without one, such as a texture, has its position in the middle or near it. The position is the
+middle of the subject's extent, not its centre of mass, which would tell a 6 from a 9: one has to do for all classes.
+
+Both are fixed functions of one image: no statistics of a set, no files, no private data of their own. A generator that
+draws every class in its own tone, or in another position than the owner's images, teaches a classifier the tone and
+the position instead of the class; a dataset of one appearance, and that of the owner's images, does not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import astuple, dataclass
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from pcevolve.errors import TranscriptError
+from pcevolve.public.media.images.decoding import DecodedImage, decode_picture
+from pcevolve.public.release import Receipt
+
+FloatArray = NDArray[np.float64]
+
+MIDDLE = 0.5
+REACH = 0.1  # of a side: how far from the middle a subject can be told to lie
+OUTSIDE = 0.05  # of the subject on either side of its extent: specks do not count
+FAINT, CLEAR = 0.3, 0.7  # of the contrast: below the first nothing is subject, above the second all is
+MOVED_SHARE = (
+    0.7  # of the way; an image keeps some of its own position, because real subjects do not all lie in one
+)
+
+
+def find_position(luminance: FloatArray, ground: float, ink: float) -> tuple[float, float]:
+    """Return how far down and across the subject's middle lies; 0 and 1 are ``REACH`` of a side off the image's middle.
+
+    Args:
+        luminance: float64 ``(height, width)``.
+        ground: Luminance of the ground.
+        ink: Luminance of what stands out most; not the same as ``ground``.
+    """
+    share = (((luminance - ground) / (ink - ground) - FAINT) / (CLEAR - FAINT)).clip(0, 1)
+    if share.sum() <= 0:
+        return MIDDLE, MIDDLE
+    return _number(share.sum(axis=1)), _number(share.sum(axis=0))
+
+
+def move(pixels: FloatArray, own: tuple[float, float], wanted: tuple[float, float]) -> FloatArray:
+    """Move an image most of the way from its own position to another, in whole pixels, so that nothing is blurred.
+
+    What comes in at an edge mirrors what was there.
+
+    Args:
+        pixels: float64 ``(height, width, 3)``.
+        own: Its position down and across, as ``find_position`` gives it.
+        wanted: The position that it should have, likewise.
+    """
+    height, width = pixels.shape[:2]
+    down, across = (
+        round(MOVED_SHARE * 2 * REACH * (there - here) * side)
+        for here, there, side in zip(own, wanted, (height, width), strict=True)
+    )
+    room = [(max(down, 0), max(-down, 0)), (max(across, 0), max(-across, 0)), (0, 0)]
+    padded = np.pad(pixels, room, mode="symmetric")
+    return padded[max(-down, 0) :, max(-across, 0) :][:height, :width]
+
+
+def _number(profile: FloatArray) -> float:
+    """Return the middle of a profile's extent."""
+    reached = np.concatenate([[0.0], np.cumsum(profile)]) / profile.sum()
+    extent = np.interp((OUTSIDE, 1 - OUTSIDE), reached, np.arange(len(reached)))
+    centre = float(extent.mean()) / len(profile)
+    return min(max(MIDDLE + (centre - MIDDLE) / (2 * REACH), 0.0), 1.0)
+
+
+NUMBERS = 6
+DECIMALS = 6
+"""To which a released appearance is rounded."""
+DARKEST, BRIGHTEST = 0.02, 0.98  # quantiles
+SHARPNESS_SIDE = 64  # pixels across at which sharpness is measured
+LONGEST_SIDE = 64 * SHARPNESS_SIDE
+RIM_SHARE = 6 / 64  # of the shorter side: what lies there is ground
+BLURS = (0.0, 0.7, 1.2, 1.8, 2.5, 3.3)  # standard deviations in 64ths of the shorter side
+LARGEST_GAIN = 4.0
+AS_IS, MATCHED = (0.0,), (1.0,)
+"""What a receipt says about the appearance in which its candidates were chosen, where the plan leaves it open."""
+LEAST_CONTRAST = 0.02
+LEAST_ROOM = 0.5
+"""Share of an image's contrast that has to be left of it in another appearance."""
+
+
+@dataclass(frozen=True)
+class Appearance:
+    """Six numbers in [0, 1]; 0.5 is the middle, and what varies little is stretched so that noise does not blur it.
+
+    Attributes:
+        ground: Luminance of the rim.
+        ink: Luminance of what stands out most against the ground.
+        sharpness: Steepness of the sharpest edges against the contrast of ground and ink.
+        down: Where the subject lies from top to bottom; see ``find_position``.
+        across: Where it lies from left to right.
+    """
+
+    ground: float
+    ink: float
+    saturation: float
+    sharpness: float
+    down: float
+    across: float
+
+    @classmethod
+    def of(cls, image: DecodedImage) -> Self:
+        """Measure the appearance of one image, by its own pixels alone."""
+        pixels = _pixels(image)
+        luminance = _luminance(pixels)
+        ground, ink = _ground_and_ink(luminance)
+        saturation, sharpness = _angle(_saturation(pixels)), _sharpness(pixels, ink - ground)
+        return cls(_angle(ground), _angle(ink), saturation, sharpness, *_position(luminance, ground, ink))
+
+    @classmethod
+    def released(cls, values: Sequence[float]) -> Self:
+        """The appearance in a receipt of a run; ``TranscriptError`` where it holds another set of numbers."""
+        if len(values) != NUMBERS:
+            raise TranscriptError(
+                f"the run's receipt holds {len(values)} numbers of appearance, and this version reads {NUMBERS}: "
+                "read it with the version that made it, or begin a new run"
+            )
+        return cls(*values)
+
+    @classmethod
+    def nearest(cls, vector: FloatArray) -> Self:
+        """The appearance nearest to six numbers, to six decimals."""
+        return cls(
+            *(round(float(each), DECIMALS) + 0.0 for each in np.clip(vector, 0.0, 1.0))
+        )  # no negative zero
+
+    @property
+    def numbers(self) -> tuple[float, ...]:
+        """The six."""
+        return astuple(self)
+
+    @property
+    def vector(self) -> FloatArray:
+        """float64 ``(6,)``, each in [0, 1]."""
+        return np.array(self.numbers, dtype=np.float64)
+
+    def apply_to(self, image: DecodedImage) -> DecodedImage:
+        """The image in this appearance: moved, less colour, softer edges, ground and ink shifted; no new detail.
+
+        Light on dark stays light on dark. Where that would leave less than half of its contrast, because on black
+        nothing is darker, luminance is inverted and hue is kept.
+        """
+        pixels, ground, ink = self._soften(self._position(self._tone_down(_pixels(image))))
+        gain, onto = self._gain(ink - ground), _level(self.ground)
+        if not self._has_room(gain * (ink - ground)):
+            shifted = _turn(pixels, ground, onto, self._gain(ground - ink))
+        else:
+            shifted = onto + (pixels - ground) * gain
+        return Image.fromarray((shifted.clip(0, 1) * 255).round().astype(np.uint8))
+
+    def _gain(self, contrast: float) -> float:
+        """Return the factor for ink minus ground; 1 where there is no ink, or it lies on the other side."""
+        wanted = _level(self.ink) - _level(self.ground)
+        if abs(contrast) <= LEAST_CONTRAST or wanted * contrast <= 0:
+            return 1.0
+        return min(max(wanted / contrast, 1 / LARGEST_GAIN), LARGEST_GAIN)
+
+    def _has_room(self, contrast: float) -> bool:
+        """True if enough of a contrast fits between the ground that is asked for and the end of the scale."""
+        ground = _level(self.ground)
+        return (1 - ground if contrast > 0 else ground) >= LEAST_ROOM * abs(contrast)
+
+    def _tone_down(self, pixels: FloatArray) -> FloatArray:
+        grey = _luminance(pixels)[:, :, None]
+        share = min(1.0, _level(self.saturation) / max(_saturation(pixels), 1e-6))
+        return np.asarray(grey + (pixels - grey) * share)
+
+    def _position(self, pixels: FloatArray) -> FloatArray:
+        luminance = _luminance(pixels)
+        return move(pixels, _position(luminance, *_ground_and_ink(luminance)), (self.down, self.across))
+
+    def _soften(self, pixels: FloatArray) -> tuple[FloatArray, float, float]:
+        """An image as sharp as is asked for, or less, with the luminance of its ground and of its ink."""
+        scale = min(pixels.shape[:2]) / SHARPNESS_SIDE
+        for width in BLURS:
+            soft = blur(pixels, width * scale) if width else pixels
+            ground, ink = _ground_and_ink(_luminance(soft))
+            if _sharpness(soft, ink - ground) <= self.sharpness:
+                break
+        return soft, ground, ink
+
+
+def average_appearance(shown: Iterable[Appearance | None]) -> Appearance:
+    """Mean of some images' appearances; the middle if none is an image."""
+    seen = [each.vector for each in shown if each is not None]
+    return Appearance.nearest(np.mean(seen, axis=0) if seen else np.full(NUMBERS, MIDDLE))
+
+
+def is_released(values: Sequence[float]) -> bool:
+    """True if these could be the numbers of a released appearance: as many, in [0, 1], with no digit more."""
+    spelled = [repr(round(each, DECIMALS)) for each in values if 0 <= each <= 1 and str(each) != "-0.0"]
+    return len(values) == NUMBERS and spelled == [repr(each) for each in values]
+
+
+def find_released_appearance(receipts: Iterable[Receipt]) -> Appearance | None:
+    """The appearance that the dataset is given: what a run's receipts released, unless the last of them says as-is."""
+    in_order = sorted(receipts, key=lambda each: each.iteration)
+    if not in_order or in_order[0].iteration or in_order[-1].values == AS_IS:
+        return None
+    return Appearance.released(in_order[0].values)
+
+
+def develop(data: bytes, wanted: Appearance | None) -> DecodedImage | None:
+    """Decode received bytes, and give the image an appearance if there is one to give; None for what is no image."""
+    image = decode_picture(data)
+    return image if image is None or wanted is None else wanted.apply_to(image)
+
+
+def _pixels(image: DecodedImage) -> FloatArray:
+    return np.asarray(image.convert("RGB"), dtype=np.float64) / 255
+
+
+def _luminance(pixels: FloatArray) -> FloatArray:
+    """Mean of the channels, ``(height, width)``: the bits of ``mean(axis=2)``, which takes longer."""
+    return np.asarray((pixels[:, :, 0] + pixels[:, :, 1] + pixels[:, :, 2]) / 3)
+
+
+def blur(pixels: FloatArray, deviation: float) -> FloatArray:
+    """Blur an image by a Gaussian that ends at four deviations; at an edge the outermost pixels go on.
+
+    Args:
+        deviation: In pixels, > 0.
+
+    Returns:
+        What SciPy's ``gaussian_filter`` gives, in its order of additions; to import it would take as long as the audit
+        of a small run.
+    """
+    reach = int(4 * deviation + 0.5)
+    kernel = np.exp(-0.5 / (deviation * deviation) * np.arange(-reach, reach + 1) ** 2)
+    kernel /= kernel.sum()
+    return _correlate(_correlate(pixels, kernel, 0), kernel, 1)
+
+
+def _correlate(pixels: FloatArray, kernel: FloatArray, axis: int) -> FloatArray:
+    """Correlate rows or columns with a symmetric kernel of odd length."""
+    reach, side = len(kernel) // 2, pixels.shape[axis]
+    room = [(reach, reach) if each == axis else (0, 0) for each in range(pixels.ndim)]
+    lines = np.moveaxis(np.pad(pixels, room, mode="edge"), axis, 0)
+    summed = lines[reach : reach + side] * kernel[reach]
+    for off in range(reach, 0, -1):
+        near, far = lines[reach - off :][:side], lines[reach + off :][:side]
+        summed += (near + far) * kernel[reach - off]
+    return np.moveaxis(summed, 0, axis)
+
+
+def _turn(pixels: FloatArray, ground: float, onto: float, gain: float) -> FloatArray:
+    """Light and dark change places, the ground lies at ``onto``; hues stay, and what darkens loses colour."""
+    luminance = _luminance(pixels)[:, :, None]
+    shown = (onto - (luminance - ground) * gain).clip(0, 1)
+    return np.asarray(shown + (pixels - luminance) * np.minimum(shown / np.maximum(luminance, 1e-6), 1.0))
+
+
+def _angle(level: float) -> float:
+    """A level in [0, 1], stretched near 0 and 1 so that equal noise blurs all levels alike."""
+    return float(np.arcsin(np.sqrt(np.clip(level, 0, 1))) * 2 / np.pi)
+
+
+def _level(angle: float) -> float:
+    """The level in [0, 1] of which ``_angle`` gives this number."""
+    return float(np.sin(angle * np.pi / 2) ** 2)
+
+
+def _ground_and_ink(luminance: FloatArray) -> tuple[float, float]:
+    rim = max(1, round(RIM_SHARE * min(luminance.shape)))
+    inside = np.zeros(luminance.shape, dtype=bool)
+    inside[rim:-rim, rim:-rim] = True
+    ground = float(np.median(luminance[~inside]))
+    dark, bright = np.quantile(luminance, (DARKEST, BRIGHTEST))
+    return ground, float(bright if bright - ground >= ground - dark else dark)
+
+
+def _position(luminance: FloatArray, ground: float, ink: float) -> tuple[float, float]:
+    return find_position(luminance, ground, ink) if abs(ink - ground) > LEAST_CONTRAST else (MIDDLE, MIDDLE)
+
+
+def _saturation(pixels: FloatArray) -> float:
+    red, green, blue = (pixels[:, :, channel] for channel in range(3))
+    most, least = np.maximum(np.maximum(red, green), blue), np.minimum(np.minimum(red, green), blue)
+    return float((most - least).mean())
+
+
+def _sharpness(pixels: FloatArray, contrast: float) -> float:
+    """Measured at 64 pixels across, whatever the size: a sharp edge is as wide in a large image as in a small one."""
+    luminance = _at_scale(_luminance(pixels))
+    down, across = np.diff(luminance, axis=0)[:, :-1], np.diff(luminance, axis=1)[:-1, :]
+    steepest = np.quantile(np.hypot(down, across), BRIGHTEST)
+    return _angle(float(min(steepest / (abs(contrast) + 0.1), 1.0)))
+
+
+def _at_scale(luminance: FloatArray) -> FloatArray:
+    height, width = luminance.shape
+    shorter = min(height, width)
+    if shorter == SHARPNESS_SIDE:
+        return luminance
+    down, across = (min(round(side * SHARPNESS_SIDE / shorter), LONGEST_SIDE) for side in (height, width))
+    small = Image.fromarray(luminance.astype(np.float32)).resize((across, down), Image.Resampling.BILINEAR)
+    return np.asarray(small, dtype=np.float64)
+
+
+def measure_appearances(images: Sequence[DecodedImage]) -> FloatArray:
+    """Appearance of each image, float64 ``(images, 6)`` in [0, 1]."""
+    return np.array([Appearance.of(image).vector for image in images]).reshape(len(images), NUMBERS)

@@ -1,0 +1,352 @@
+"""Decode one private image file within bounds, as a viewer shows it; no directory walks, no network.
+
+An image's pixels depend on its own file and the public window alone: there is no normalisation over the set, and
+how grey values become levels is ``levels``. Of a file's colours its ICC profile is applied, as viewers do; a PNG's
+gamma alone is not.
+
+Format and size are read from the header and checked before any pixel is decoded.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import math
+import threading
+import warnings
+from dataclasses import dataclass
+from io import BytesIO
+from numbers import Real
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image, ImageCms, ImageOps
+
+from pcevolve.public.media.images import kinds, tiff
+from pcevolve.public.media.images.decoding import DECODE_ERRORS, DecodedImage
+from pcevolve.public.media.images.levels import (
+    ContrastError,
+    Grey,
+    Seen,
+    Window,
+    is_grey,
+    make_grey,
+    require_seen,
+    to_rgb,
+)
+
+MAX_FILE_BYTES = 256 * 1024**2
+MAX_PIXELS = 64_000_000
+STORED_SIDE = 1024  # pixels; larger images are kept in memory at this longest side
+
+_FORMATS = ("PNG", "JPEG", "TIFF", "BMP", "WEBP", "GIF")
+# Their first picture is the picture: a phone's MPO is a JPEG with previews behind it. Of films and pages none is.
+_FIRST_FRAME_FORMATS = frozenset({"JPEG", "MPO"})
+_LEAST_SIDE = 8  # pixels
+_MOST_RATIO = 20  # of the sides; encoders look at squares, in which a narrower strip is a smear
+_LEAST_ALPHA = 8  # of 255; what is more transparent nowhere shows nothing
+_COUNTED_BYTES = 65_536  # of a larger file, pages are not counted: of millions that would take hours
+_MOST_TALL, _LEAST_TALL = 10, 1.01  # of a pixel's sides
+_MP_ENTRIES = 0xB002  # of the list of a JPEG's pictures
+_X_DENSITY, _Y_DENSITY, _ORIENTATION, _LYING = 282, 283, 274, (5, 6, 7, 8)  # of EXIF
+_GIF_ASPECT = 12  # its byte
+_PNG_BIT_DEPTH = 24  # its byte: after the mark, the length, the name and the size
+_ONE_AT_A_TIME = threading.Lock()
+"""Which warnings are shown is decided for all threads of a process at once."""
+
+# At DEBUG level Pillow logs every metadata tag that it reads, patient names included.
+logging.getLogger("PIL").setLevel(logging.INFO)
+
+
+class RejectedImageError(Exception):
+    """This file cannot be a private image; the text says why. ``seen`` is for the owner's screen alone."""
+
+    def __init__(self, message: str, seen: Seen | None = None) -> None:
+        super().__init__(message)
+        self.seen = seen
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Examined:
+    """One private image, and what was seen of it.
+
+    Attributes:
+        image: RGB, without metadata, at most ``STORED_SIDE`` pixels a side.
+        digest: SHA-256 of what its file stores; see ``digest_pixels``.
+        seen: By what it is shown, and between which values it lies.
+    """
+
+    image: DecodedImage
+    digest: bytes
+    seen: Seen
+
+
+def read_image(path: Path, window: Window | None = None) -> tuple[DecodedImage, bytes]:
+    """Decode one file to RGB: the image and the digest of ``examine``."""
+    found = examine(path, window)
+    return found.image, found.digest
+
+
+def examine(path: Path, window: Window | None = None) -> Examined:
+    """Decode one file to RGB, and say what was seen.
+
+    EXIF orientation is applied and then dropped with all other metadata; transparency is laid
+    over white; images with a side above ``STORED_SIDE`` are scaled down after fingerprinting.
+
+    Args:
+        path: A PNG, JPEG, TIFF, BMP, WebP or GIF file of one frame, 8 or 16 bits per channel; or a DICOM file of one
+            frame, which is shown in its own window. What it is called does not matter.
+
+    Raises:
+        RejectedImageError: The file is unreadable, too large, damaged or of no accepted kind; holds several pictures;
+            is too small or too narrow; or would be shown without its contrast.
+    """
+    data = _read_bounded(path)
+    with _ONE_AT_A_TIME, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # Pillow's warnings quote metadata
+        warnings.simplefilter("error", Image.DecompressionBombWarning)
+        try:
+            is_dicom = kinds.is_dicom(data)
+            stored, tall = _decode_dicom(data, window is None) if is_dicom else _decode_usual(data)
+            rgb, digest, seen = _show(stored, window)
+        except ContrastError as error:
+            raise RejectedImageError(str(error), error.seen) from None
+        except (Image.DecompressionBombError, Image.DecompressionBombWarning):
+            raise RejectedImageError(f"has more than {MAX_PIXELS:,} pixels; scale it down") from None
+        except DECODE_ERRORS:
+            head = data[: kinds.HEAD_BYTES]
+            unread = tiff.describe_unread(data) if kinds.tell_format(head) == "TIFF" else ""
+            raise RejectedImageError(unread or kinds.describe_misnamed(head)) from None
+    size = _square_pixels(*rgb.size, tall)
+    _require_usable_size(*size)
+    scale = min(1.0, STORED_SIDE / max(size))
+    kept = (max(1, round(size[0] * scale)), max(1, round(size[1] * scale)))
+    return Examined(rgb if kept == rgb.size else rgb.resize(kept, Image.Resampling.LANCZOS), digest, seen)
+
+
+def _square_pixels(width: int, height: int, tall: float) -> tuple[int, int]:
+    """Return the size of a picture whose pixels are made square; none is lost, and the longer side of one becomes two.
+
+    Args:
+        tall: How many times as high as wide a pixel is.
+    """
+    if not 1 / _MOST_TALL <= tall <= _MOST_TALL:
+        raise RejectedImageError(
+            f"says that its pixels are {tall:g} times as high as wide; stretch it, or save it without a resolution"
+        )
+    if 1 / _LEAST_TALL <= tall <= _LEAST_TALL:
+        return width, height
+    return (width, round(height * tall)) if tall > 1 else (round(width / tall), height)
+
+
+def _require_usable_size(width: int, height: int) -> None:
+    """Refuse a side that is too short, or far longer than the other, for what encoders look at."""
+    short, long = sorted((width, height))
+    if short < _LEAST_SIDE:
+        raise RejectedImageError(
+            f"has {width}x{height} pixels, and a side needs at least {_LEAST_SIDE}; replace or remove it"
+        )
+    if long > _MOST_RATIO * short:
+        raise RejectedImageError(
+            f"has {width}x{height} pixels, one side {long // short} times the other, and encoders look at squares; "
+            "crop it, or cut it into pieces"
+        )
+
+
+def digest_pixels(image: DecodedImage) -> bytes:
+    """SHA-256 of an image's size and RGB pixels, 32 bytes: the same for the same pixels in any lossless format.
+
+    Of a private file it is of what the file stores, and not of how that is shown: the budget belongs to the data, and
+    another window, look-up table or colour profile does not make other data of them.
+    """
+    width, height = image.size
+    return hashlib.sha256(b"rgb8 %d %d\n" % (width, height) + image.tobytes()).digest()
+
+
+def count_pixels(image: DecodedImage) -> int:
+    """Pixels that an image takes in memory."""
+    return image.width * image.height
+
+
+def _read_bounded(path: Path) -> bytes:
+    if not path.is_file():  # a pipe would block, a dangling link has nothing to read
+        raise RejectedImageError("is not a regular file; replace or remove it")
+    try:
+        with path.open("rb") as file:
+            data = file.read(MAX_FILE_BYTES + 1)
+    except OSError:
+        raise RejectedImageError("cannot be read; check its permissions") from None
+    if len(data) > MAX_FILE_BYTES:
+        raise RejectedImageError(f"is larger than {MAX_FILE_BYTES // 1024**2} MiB; scale it down")
+    return data
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class _Colours:
+    """A picture whose levels are those of its file.
+
+    Attributes:
+        shown: The same in the colours that every screen assumes.
+        inverted: Whether high values of the file are dark.
+    """
+
+    image: DecodedImage
+    shown: DecodedImage
+    bits: int = 8
+    inverted: bool = False
+
+
+def _show(stored: Grey | _Colours, window: Window | None) -> tuple[DecodedImage, bytes, Seen]:
+    """RGB as a viewer shows it, the digest of what is stored, and what was seen.
+
+    Raises:
+        ContrastError: There would be next to nothing to see.
+        RejectedImageError: It is a picture that a window says nothing about.
+    """
+    if isinstance(stored, Grey):
+        levels, seen = stored.show(window)
+        return to_rgb(levels), _grey_digest(stored), seen
+    digest = digest_pixels(stored.image)
+    if window is None:
+        seen = require_seen(stored.image, stored.bits)
+        return stored.shown, digest, seen
+    if stored.bits > 8 or not is_grey(stored.image):
+        kind = f"of {stored.bits} bits in several channels" if stored.bits > 8 else "a colour image"
+        raise RejectedImageError(
+            f"is {kind}, and data.window is for grey values: leave it out, or convert the image"
+        )
+    levels, seen = make_grey(stored.image, stored.bits, stored.inverted).show(window)
+    return to_rgb(levels), digest, seen
+
+
+def _grey_digest(grey: Grey) -> bytes:
+    """SHA-256 of the stored values; of those that are 8 bits, as of any other picture of 8 bits."""
+    values = grey.stored
+    if values.dtype.kind != "f" and values.min() >= 0 and values.max() <= 255 and grey.bits <= 8:
+        return digest_pixels(to_rgb(values.astype(np.uint8)))
+    height, width = values.shape
+    plain = values.astype("<f8" if values.dtype.kind == "f" else "<i8")
+    return hashlib.sha256(b"grey %d %d\n" % (width, height) + plain.tobytes()).digest()
+
+
+def _in_srgb(image: DecodedImage, profile: bytes) -> DecodedImage:
+    """A picture in the colours of its profile, as RGB; as it is, where the profile is damaged or of another kind."""
+    try:
+        source = ImageCms.ImageCmsProfile(BytesIO(profile))
+        shown = ImageCms.profileToProfile(image, source, ImageCms.createProfile("sRGB"), outputMode="RGB")
+    except (ImageCms.PyCMSError, *DECODE_ERRORS):
+        shown = None
+    return _bare(shown or image.convert("RGB"))
+
+
+def _decode_dicom(data: bytes, by_itself: bool) -> tuple[Grey | _Colours, float]:
+    """Decode with a library that only DICOM needs; ``RejectedImageError`` where it cannot be."""
+    from pcevolve.public.media.images import dicom
+    from pcevolve.public.media.images.dicom_grey import DicomError
+
+    try:
+        found, tall = dicom.decode(data, MAX_PIXELS, MAX_FILE_BYTES, by_itself)
+    except DicomError as error:
+        raise RejectedImageError(str(error)) from None
+    return found if isinstance(found, Grey) else _Colours(found, found), tall
+
+
+def _decode_usual(data: bytes) -> tuple[Grey | _Colours, float]:
+    """A picture, and how many times as high as wide its pixels are."""
+    if kinds.tell_format(data[: kinds.HEAD_BYTES]) == "TIFF" and (fault := tiff.find_hidden(data)):
+        raise RejectedImageError(fault)
+    with Image.open(BytesIO(data), formats=_FORMATS) as image:
+        width, height = image.size
+        if width * height > MAX_PIXELS:
+            raise RejectedImageError(f"has {width}x{height} pixels, limit {MAX_PIXELS:,}; scale it down")
+        if getattr(image, "is_animated", False) and image.format not in _FIRST_FRAME_FORMATS:
+            pages = getattr(image, "n_frames", 1) if len(data) <= _COUNTED_BYTES else "several"
+            raise RejectedImageError(f"holds {pages} pages or frames; save each that matters as its own file")
+        if any(
+            str(each["Attribute"]["MPType"]).startswith("Multi-Frame") for each in _list_companions(image)
+        ):
+            raise RejectedImageError(
+                "holds several views or pieces of a panorama; save each that matters as its own file"
+            )
+        bits, signed, inverted = _sample_bits(image, data)
+        tall = _measure_pixel(image, data)
+        image.load()
+        turned = ImageOps.exif_transpose(image)
+        if signed and turned.mode == "L":
+            return _grey(np.asarray(turned).view(np.int8), 8, signed, inverted), tall
+        bits = bits if bits > 8 or turned.mode in {"1", "L"} else 8  # what a palette says has 8
+        if turned.mode in {"I", "F"} or turned.mode.startswith("I;16"):
+            if "transparency" in turned.info:
+                raise RejectedImageError(
+                    "has a transparent value among those of 16 bits; save it without transparency"
+                )
+            return _grey(np.asarray(turned), bits, signed, inverted), tall
+        rgb, profile = _bare(_to_rgb(turned)), image.info.get("icc_profile")
+        own = turned if turned.mode in {"L", "CMYK"} else rgb  # what the profile is about
+        return _Colours(rgb, _in_srgb(own, profile) if profile else rgb, bits, inverted), tall
+
+
+def _list_companions(image: Image.Image) -> list[dict[str, Any]]:
+    """The pictures of a file by the list that cameras put into a JPEG (CIPA DC-007); none for any other."""
+    return list(getattr(image, "mpinfo", {}).get(_MP_ENTRIES, ()))
+
+
+def _measure_pixel(image: Image.Image, data: bytes) -> float:
+    """How many times as high as wide a pixel is, once the picture is turned as it is seen; 1 where nothing says so."""
+    exif = image.getexif()
+    said: tuple[Any, Any] | None
+    if image.format == "TIFF":
+        said = tiff.read_density(tiff.read_tags(data))
+    elif image.format == "GIF":  # 49 of 64 is 1, and 0 says nothing (GIF89a, 18)
+        said = (64, data[_GIF_ASPECT] + 15) if data[_GIF_ASPECT] else None
+    else:
+        said = image.info.get("jfif_density") or image.info.get("aspect") or image.info.get("dpi")
+    # Pixels of a length, across and down. EXIF may hold anything.
+    across, down = (
+        float(each) if isinstance(each, Real) else 0.0
+        for each in said or (exif.get(_X_DENSITY), exif.get(_Y_DENSITY))
+    )
+    if not (0 < across < math.inf and 0 < down < math.inf):
+        return 1.0
+    return down / across if exif.get(_ORIENTATION) in _LYING else across / down
+
+
+def _bare(image: DecodedImage) -> DecodedImage:
+    """A copy of an RGB image that has no metadata."""
+    return Image.frombytes("RGB", image.size, image.tobytes())
+
+
+def _sample_bits(image: DecodedImage, data: bytes) -> tuple[int, bool, bool]:
+    """Bits of a value in the file, whether it has a sign, and whether high values are dark."""
+    if image.format == "PNG":
+        return data[_PNG_BIT_DEPTH], False, False
+    if image.format != "TIFF":
+        return 8, False, False
+    tags = tiff.read_tags(data)
+    bits = tiff.count_bits(tags)
+    if bits > 8 and tiff.lies_apart(tags):  # Pillow takes them for 8 bits
+        raise RejectedImageError(f"is TIFF of {bits} bits whose channels lie apart; save it as PNG")
+    return bits, tiff.is_signed(tags), tiff.is_white_zero(tags)
+
+
+def _grey(values: NDArray[np.generic], bits: int, signed: bool, inverted: bool) -> Grey:
+    """Grey values of more than 8 bits, which Pillow gives as they are."""
+    half = 2.0 ** (bits - 1)
+    whole = (-half, half - 1) if signed else (0.0, 2 * half - 1)
+    known = values.dtype.kind != "f" and bits <= 16  # of 32 bits nobody uses the whole range
+    values = values.view(np.uint32) if values.dtype == np.int32 and bits == 32 and not signed else values
+    return Grey(values, values.astype(np.float64), bits, whole if known else None, inverted=inverted)
+
+
+def _to_rgb(image: DecodedImage) -> DecodedImage:
+    if image.mode == "LAB":
+        lab, srgb = ImageCms.createProfile("LAB"), ImageCms.createProfile("sRGB")
+        return ImageCms.profileToProfile(image, lab, srgb, outputMode="RGB") or image
+    if image.has_transparency_data:
+        layer = image.convert("RGBA")
+        if np.asarray(layer.getchannel("A")).max() < _LEAST_ALPHA:
+            raise RejectedImageError("is fully transparent; save it without its alpha channel, or remove it")
+        return Image.alpha_composite(Image.new("RGBA", layer.size, "white"), layer).convert("RGB")
+    return image.convert("RGB")

@@ -1,0 +1,299 @@
+"""From the values that a file stores to the 256 levels that are seen, and whether any contrast is left there.
+
+A picture is shown by the first of these that there is: the window of ``data.window``, which is public and the same for
+all files; the file's own table or window; the whole range that its bits can hold. Never by the picture's own least and
+greatest values, so that two pictures of one machine stay comparable.
+
+Whether contrast is left is told by the spread of levels and not by the greatest: one hot pixel is white in any picture.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from pcevolve.public.media.images.decoding import DecodedImage
+
+Window: TypeAlias = tuple[float, float]
+"""What becomes black and what becomes white, in a file's own units, after slope and intercept."""
+Numbers: TypeAlias = NDArray[Any]
+Shares: TypeAlias = NDArray[np.float64]
+
+WIDE = 64
+"""Levels of 255 over which 98 % of a picture's pixels spread, where the range of more than 8 bits shows it."""
+NARROW = 16
+"""Levels of 255 that the eye does not tell from one."""
+FEW = 16
+"""Different values of a drawing or a mask; a picture has more."""
+FEW_HIGH = 2
+"""Different values of a drawing or a mask where only the highest 8 bits are known: 4,096 values of 16 bits are 16."""
+GAP = 8
+"""Levels that no pixel has: what lies on both sides is looked at by itself, as a picture and the frame around it."""
+LEAST_SHARE = 0.05
+"""Share of pixels from which on levels between two gaps are part of the picture; fewer are writing on it."""
+LOOKED_AT = 1_000_000
+"""Pixels of a picture by which its spread is measured, at equal distances."""
+WAY_OUT = "say which of its values are black and white with --set data.window=LOW,HIGH"
+BY_WINDOW, BY_FILE, BY_BITS, AS_STORED = (
+    "by data.window",
+    "by their own window or table",
+    "by the whole range of their bits",
+    "as they are, in 8 bits",
+)
+REFUSED = "refused"
+_WRAPPED = (
+    "seems to hold negative numbers whose sign was left out, in 16 bits: save it as signed, or with an offset that "
+    "makes all of them positive"
+)
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Seen:
+    """The levels seen of one picture; private.
+
+    Attributes:
+        how: By what it is shown, or ``REFUSED``.
+        low: Its least value, in its own units.
+        levels: Of 0 to 255, for each channel where 99.8 % of its pixels lie, uint8 ``(2, channels)``.
+        varies: Whether its values differ at all; a picture of one colour has no contrast to lose.
+    """
+
+    how: str
+    bits: int
+    low: float
+    high: float
+    levels: NDArray[np.uint8]
+    varies: bool
+
+    @property
+    def is_flat(self) -> bool:
+        """True if there is almost nothing to see."""
+        return bool((self.levels[1].astype(int) - self.levels[0]).max() < NARROW)
+
+
+class ContrastError(Exception):
+    """A picture would be shown without contrast; the text says what to do, ``seen`` is for the owner alone."""
+
+    def __init__(self, message: str, seen: Seen) -> None:
+        super().__init__(message)
+        self.seen = seen
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Grey:
+    """One grey picture, before it is shown.
+
+    Attributes:
+        stored: The values as the file has them, ``(rows, columns)``; the ledger knows the picture by them.
+        values: The same in the file's own units, float64.
+        whole: What the least and the greatest number of so many bits stand for; None where that says nothing.
+        own: Between 0 and 1, what the file's own window or table makes of each value; None without any.
+        inverted: Whether high values are dark.
+        padding: Where there is nothing but what fills the square; None for nowhere.
+    """
+
+    stored: Numbers
+    values: NDArray[np.float64]
+    bits: int
+    whole: Window | None
+    own: Shares | None = None
+    inverted: bool = False
+    padding: NDArray[np.bool_] | None = None
+
+    def show(self, window: Window | None) -> tuple[NDArray[np.uint8], Seen]:
+        """Levels from 0 to 255, uint8 ``(rows, columns)``, and what was seen.
+
+        Raises:
+            ContrastError: Nothing says how it is shown, or there would be next to nothing to see.
+        """
+        how, shares = self._shares(window)
+        if shares is None:
+            black = np.zeros((1, 1), dtype=np.uint8)
+            fault = f"has {self.bits}-bit pixels, whose range nobody knows: {WAY_OUT}"
+            raise ContrastError(fault, self._describe(REFUSED, black))
+        levels = np.rint(255 * shares).astype(np.uint8)
+        if fault := self._fault(levels, window):
+            raise ContrastError(fault, self._describe(REFUSED, levels))
+        levels = 255 - levels if self.inverted else levels
+        return levels, self._describe(how, levels)
+
+    def _shares(self, window: Window | None) -> tuple[str, Shares | None]:
+        """By what each value is shown, and where it lies between black and white."""
+        if window is not None:
+            return BY_WINDOW, place_between(self.values, window)
+        if self.own is not None:
+            return BY_FILE, self.own
+        if self.whole is None:
+            return REFUSED, None
+        return AS_STORED if self.bits <= 8 else BY_BITS, place_between(self.values, self.whole)
+
+    def _describe(self, how: str, levels: NDArray[np.uint8]) -> Seen:
+        real = self.values if self.padding is None or self.padding.all() else self.values[~self.padding]
+        numbers = real[np.isfinite(real)]
+        low, high = float(numbers.min(initial=np.inf)), float(numbers.max(initial=-np.inf))
+        return Seen(how, self.bits, low, high, find_ends(levels), low < high)
+
+    def _fault(self, levels: NDArray[np.uint8], window: Window | None) -> str:
+        """Say what is wrong with the way it would be shown; empty for nothing."""
+        if not np.isfinite(self.values).any():
+            return "holds no number that can be shown; remove it"
+        if window is not None:
+            return self._window_fault(window)
+        if self.own is not None or self.whole is None:
+            return ""
+        if self.bits <= 8:
+            return _blackness(levels)
+        real = slice(None) if self.padding is None or self.padding.all() else ~self.padding
+        values, covered = _some(self.values[real].reshape(-1)), _some(levels[real].reshape(-1))
+        if _spread(covered) >= WIDE and not _is_lost(values, covered, FEW):
+            return ""
+        if self._wraps():
+            return f"{_WRAPPED}, or {WAY_OUT}"
+        return f"has next to no contrast in the whole range of its {self.bits} bits: {WAY_OUT}"
+
+    def _window_fault(self, window: Window) -> str:
+        """Say what is wrong with a window for files of this kind, whatever their values are."""
+        if self.whole is None:
+            return ""
+        (low, high), (least, most) = sorted(window), self.whole
+        if high <= least or low >= most:
+            return (
+                f"has values from {least:g} to {most:g}, of which none lies within data.window: it is in a file's own "
+                "units, after slope and intercept"
+            )
+        return _WRAPPED if low < least and self._wraps() else ""
+
+    def _wraps(self) -> bool:
+        """True if values lie at both ends of 16 bits and none between, as numbers do whose sign was left out."""
+        if self.whole != (0.0, 65535.0):
+            return False
+        low, high = self.values < 2**14, self.values >= 3 * 2**14
+        negative = len(np.unique(_some(self.values[high]))) > FEW
+        return bool((low | high).all() and min(low.mean(), high.mean()) >= LEAST_SHARE and negative)
+
+
+def place_between(values: Numbers, window: Window) -> Shares:
+    """Place values between two ends, given in either order, from 0 to 1; NaN becomes 0."""
+    low, high = window
+    shares = (np.asarray(values, dtype=np.float64) - low) / (high - low)
+    return np.clip(np.nan_to_num(shares, nan=0.0), 0, 1)
+
+
+def find_ends(levels: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Between which levels 99.8 % of the pixels of each channel lie, uint8 ``(2, channels)``."""
+    flat = _some(levels.reshape(-1, levels.shape[2] if levels.ndim == 3 else 1))
+    return np.asarray(np.percentile(flat, (0.1, 99.9), axis=0, method="nearest"), dtype=np.uint8)
+
+
+def require_seen(image: DecodedImage, bits: int) -> Seen:
+    """Return the levels of a picture as its file has them.
+
+    Args:
+        image: RGB.
+        bits: Of a value in its file; of more than 8, the highest 8 are its levels.
+
+    Raises:
+        ContrastError: It is black to the eye, and is not black, or more than 8 bits have next to no contrast.
+    """
+    levels = np.asarray(image)
+    seen = Seen(REFUSED, bits, float(levels.min()), float(levels.max()), find_ends(levels), _varies(levels))
+    fault = _blackness(levels)
+    channels = [_some(levels[..., channel].reshape(-1)) for channel in range(3)]
+    if bits > 8 and all(_spread(each) < WIDE or _is_lost(each, each, FEW_HIGH) for each in channels):
+        fault = f"has next to no contrast in the whole range of its {bits} bits: convert it to 8 bits"
+    if fault:
+        raise ContrastError(fault, seen)
+    return replace(seen, how=AS_STORED if bits <= 8 else BY_BITS)
+
+
+def find_folder_fault(seen: Sequence[Seen]) -> str:
+    """Say what is wrong with all pictures of a folder together; empty for nothing.
+
+    One flat picture among others may be what the owner has, such as an empty slide. Flat ones alone, at one level, are
+    a fault of how they are shown, and so are most of those that a window shows.
+    """
+    if seen and seen[0].how == BY_WINDOW and len({each.bits <= 8 for each in seen}) == 2:
+        return (
+            "some images have 8 bits and others more, and data.window is in a file's own units: give all of them the "
+            "same "
+            "form, or leave data.window out"
+        )
+    low = min((int(each.levels[0].min()) for each in seen), default=0)
+    high = max((int(each.levels[1].max()) for each in seen), default=255)
+    varied = [each for each in seen if each.varies]
+    flat = sum(each.is_flat and each.how in (BY_WINDOW, BY_FILE) for each in varied)
+    if not varied or (high - low >= NARROW and 2 * flat <= len(varied)):
+        return ""
+    what = "all images together have" if high - low < NARROW else f"{flat} of {len(seen)} images have"
+    other = "another --set data.window=LOW,HIGH" if seen[0].how == BY_WINDOW else "--set data.window=LOW,HIGH"
+    return f"{what} next to no contrast: say which of their values are black and white with {other}"
+
+
+def is_grey(image: DecodedImage) -> bool:
+    """True if the three channels of an RGB image are one."""
+    red, green, blue = (channel.tobytes() for channel in image.split())
+    return red == green == blue
+
+
+def make_grey(image: DecodedImage, bits: int, inverted: bool) -> Grey:
+    """A grey picture of up to 8 bits, from an RGB image whose channels are one."""
+    most = 2**bits - 1
+    values = np.asarray(image.getchannel(0)) // (255 // most)
+    values = most - values if inverted else values
+    return Grey(values, values.astype(np.float64), bits, (0.0, float(most)), inverted=inverted)
+
+
+def to_rgb(levels: NDArray[np.uint8]) -> DecodedImage:
+    """Levels, uint8 ``(rows, columns)`` or ``(rows, columns, 3)``, as an RGB image."""
+    return Image.fromarray(levels).convert("RGB")
+
+
+def _varies(levels: NDArray[np.uint8]) -> bool:
+    """True if a channel has more than one level."""
+    return bool(np.ptp(levels.reshape(-1, levels.shape[2] if levels.ndim == 3 else 1), axis=0).any())
+
+
+def _blackness(levels: NDArray[np.uint8]) -> str:
+    """Say what is wrong with levels that look black and hold something; empty for nothing."""
+    pixels = levels.reshape(-1, levels.shape[2] if levels.ndim == 3 else 1)
+    if len(np.unique(levels)) <= FEW:  # of a mask, white is what belongs to no class
+        pixels = pixels[(pixels < 255).any(axis=1)]
+    if len(pixels) == 0 or not _varies(pixels[:, None]) or int(find_ends(pixels[:, None])[1].max()) >= NARROW:
+        return ""
+    # A window is for grey values, and colours of a palette are no values.
+    is_value = levels.ndim == 2 or not np.ptp(levels, axis=2).any()
+    way = f"{WAY_OUT}, such as 0,1 for a mask" if is_value else "brighten it, or save it as grey values"
+    return f"would be black, because its values end below {NARROW} of 255: {way}"
+
+
+def _is_lost(values: Numbers, levels: Numbers, few: int) -> bool:
+    """True if what varies is flat wherever it is shown, however far frames and writing lie from it.
+
+    Args:
+        values: In the file, of which a picture has more than ``few`` that differ.
+        levels: Of 0 to 255, by which they are shown.
+        few: Different values that are no picture.
+    """
+    there = np.flatnonzero(np.bincount(levels, minlength=256))
+    pieces = np.split(there, np.flatnonzero(np.diff(there) > GAP) + 1)
+    inside = [(levels >= piece[0]) & (levels <= piece[-1]) for piece in pieces]
+    inside = [each for each in inside if each.mean() >= LEAST_SHARE]
+    flat = [_spread(levels[each], 5) < NARROW for each in inside]
+    varied = [len(np.unique(values[each])) > few for each in inside]
+    return all(flat) and any(varied)
+
+
+def _spread(levels: Numbers, left_out: int = 1) -> int:
+    """Levels between two percentiles, beyond which so many per cent of the pixels lie on either side."""
+    low, high = np.percentile(levels, (left_out, 100 - left_out), method="nearest")
+    return int(high) - int(low)
+
+
+def _some(values: Numbers) -> Numbers:
+    """So many of the values, or rows, that measuring them takes no time."""
+    return values[:: max(1, len(values) // LOOKED_AT)]

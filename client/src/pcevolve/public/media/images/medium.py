@@ -1,0 +1,173 @@
+"""Images as one kind of data: checked, shown, released, and in a table."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final, cast
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from pcevolve.public.media import FROM_PARQUET, CandidateCheck, RenderedImages, UnreadableError
+from pcevolve.public.media.images.appearance import Appearance
+from pcevolve.public.media.images.decoding import DecodedImage, decode_picture
+from pcevolve.public.media.images.files import RejectedImageError, read_image
+from pcevolve.public.media.images.kinds import HEAD_BYTES, tell_other_format
+from pcevolve.public.media.images.levels import Window
+from pcevolve.public.media.images.sheet import make_thumbnail
+from pcevolve.public.modality import Kind
+from pcevolve.public.plan import PublicPlan
+from pcevolve_shared import containers, images
+
+CHANNELS: Final = 3
+MIN_SIDE: Final = 1024
+"""Pixels; so large an image may always be, for an API that makes no smaller ones."""
+FLAT_LEVELS: Final = 8
+"""Of 255: an image in which no channel spans more is of one colour, as a safety filter or a failed decoder sends it."""
+SIGNATURE_SIDE: Final = 16
+"""Fields on a side, whose mean colours tell an image from another."""
+SAME_LEVELS: Final = 2
+"""Of 255: fields of two images are the same whose mean colours differ by no more."""
+SAME_BUT: Final = 16
+"""Of 256 fields: two images are the same that differ in no more; a line of text that a placeholder adds is as long."""
+
+
+class ImageMedium:
+    """A file of a release is a PNG that holds pixels and nothing else.
+
+    Attributes:
+        loaders: Lines of Python that load a release in ``DIR``, by the form that it was exported to; None for its files
+            in class folders.
+        feature: What Hugging Face is told of its column in a table.
+    """
+
+    kind: Kind = "image"
+    suffix: str = ".png"
+    loaders: Mapping[str | None, str] = {
+        None: 'torchvision.datasets.ImageFolder(DIR)\ndatasets.load_dataset("imagefolder", data_dir=DIR)',
+        "parquet": FROM_PARQUET,
+        "webdataset": 'datasets.load_dataset("webdataset", data_dir=DIR)\n'
+        'webdataset.WebDataset(sorted(glob.glob(DIR + "/data/*.tar"))).decode("pil").to_tuple("png", "cls")',
+    }
+    feature: Mapping[str, str] = {"_type": "Image"}
+
+    def arrow_type(self) -> Any:  # noqa: ANN401 - pyarrow has no types
+        """The type of its column in Arrow; pyarrow is loaded for it."""
+        import pyarrow as pa
+
+        return pa.struct([("bytes", pa.binary()), ("path", pa.string())])
+
+    def make_cell(self, name: str, released: bytes) -> object:
+        """One released file, by its name, as a value of that type."""
+        return {"bytes": released, "path": name}
+
+    def describe_oversize(self, data: bytes, plan: PublicPlan) -> str:
+        """Say what is wrong with the size of what a provider sent, after "the API sent"; empty for nothing.
+
+        Twice each side is let in. What is no image is not judged here, and nothing is decoded.
+        """
+        asked = plan.images
+        width, height = (max(2 * side, MIN_SIDE) for side in (asked.width, asked.height))
+        try:
+            header = containers.read(data)
+        except images.ImageError:
+            return ""
+        if header.width * header.height <= width * height:
+            return ""
+        return (
+            f"an image of {header.width} x {header.height} pixels "
+            f"where {asked.width} x {asked.height} were asked for"
+        )
+
+    def check(self, data: bytes) -> CandidateCheck:
+        """Look at what a provider sent: whether it can be used, and what tells it from others. Public.
+
+        An image of one colour cannot be used.
+        """
+        image = decode_picture(data)
+        if image is None:
+            return CandidateCheck(_describe_unread(data), np.empty(0, dtype=np.uint8))
+        fields = image.resize((SIGNATURE_SIDE, SIGNATURE_SIDE), Image.Resampling.BOX)
+        fault = "all of one colour" if _is_flat(image) else ""
+        signature = np.asarray(fields, dtype=np.uint8).ravel()
+        size = f"{image.width} x {image.height}"
+        shows = "" if fault else hashlib.sha256(size.encode() + image.tobytes()).hexdigest()
+        return CandidateCheck(fault, signature, size, shows)
+
+    def mark_alike(self, kept: NDArray[np.int16], signature: NDArray[np.uint8]) -> NDArray[np.bool_]:
+        """Mark candidates that equal another but for what a provider writes on a placeholder.
+
+        Returns:
+            bool ``(candidates,)``: whether all but a few fields have the same colour.
+        """
+        gaps = np.abs(kept - signature).reshape(len(kept), SIGNATURE_SIDE**2, CHANNELS).max(axis=2)
+        same: NDArray[np.bool_] = (gaps > SAME_LEVELS).sum(axis=1) <= SAME_BUT
+        return same
+
+    def show(self, data: bytes, wanted: Appearance | None = None) -> RenderedImages:
+        """Show something that a provider sent to people; ``wanted`` is the appearance that it is given first."""
+        return RenderedImages(jpeg=make_thumbnail(data, wanted) or b"")
+
+    def open(
+        self, path: Path, wanted: Appearance | None = None, window: Window | None = None
+    ) -> tuple[DecodedImage, bytes]:
+        """Read anybody's file as an encoder is shown it, and by what the ledger knows it; any kind that may be private.
+
+        Args:
+            window: What is black and what is white in a grey image; None for what its file says.
+
+        Raises:
+            UnreadableError: Why it cannot be read, to be said after its name.
+        """
+        try:
+            image, digest = read_image(path, window)
+        except RejectedImageError as error:
+            raise UnreadableError(str(error)) from None
+        return image if wanted is None else wanted.apply_to(image), digest
+
+    def decode(self, data: bytes, wanted: Appearance | None = None) -> DecodedImage | None:
+        """Decode something that a provider sent, as an encoder is shown it; None if it is unusable: see ``check``."""
+        image = decode_picture(data)
+        if image is None or _is_flat(image):
+            return None
+        return image if wanted is None else wanted.apply_to(image)
+
+    def encode_release(self, data: bytes, wanted: Appearance | None = None) -> bytes:
+        """Return something that a provider sent in the form in which it is released.
+
+        Raises:
+            UnreadableError: It cannot be used: see ``check``.
+        """
+        image = self.decode(data, wanted)
+        if image is None:
+            raise UnreadableError
+        return images.encode(image, "png")
+
+    def decode_release(self, released: bytes) -> DecodedImage | None:
+        """A released file as an encoder is shown it; None for no image. One that its appearance made flat is one."""
+        return decode_picture(released)
+
+
+def _is_flat(image: DecodedImage) -> bool:
+    """True if an RGB image is all of one colour, to the eye."""
+    spans = cast("tuple[tuple[int, int], ...]", image.getextrema())
+    return all(high - low <= FLAT_LEVELS for low, high in spans)
+
+
+IMAGES: Final = ImageMedium()
+
+
+def _describe_unread(data: bytes) -> str:
+    """Say of what cannot be decoded what it is, after "are"."""
+    if not data:
+        return "withheld"
+    if known := tell_other_format(data[:HEAD_BYTES]):
+        return f"in {known}, which is not read: ask for PNG"
+    try:
+        containers.read(data)
+    except images.ImageError as error:
+        return "animated" if "animated" in str(error) else "unreadable"
+    return "unreadable"

@@ -1,0 +1,192 @@
+"""Pages about a run that is under way, made of its record as far as it goes.
+
+``preview.html`` has what a provider sent first, for a person to look at before anything is spent. The live page says
+how far a run is and what is spent, and shows the newest images and what crossed the wire.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from pcevolve.public.dp.accountants import epsilon
+from pcevolve.public.durable import write_durably
+from pcevolve.public.figures import format_loss
+from pcevolve.public.modality import Kind
+from pcevolve.public.pages.reasons import Reasons
+from pcevolve.public.pages.rendering import (
+    PagePicture,
+    compile_page,
+    inline_parts,
+    make_picture,
+    read_own,
+    read_style,
+    spell_size,
+)
+from pcevolve.public.plan import PublicPlan
+from pcevolve.public.privacy import Event
+from pcevolve.public.publish.loss import PrivacyLoss
+from pcevolve.public.publish.promises import list_events, list_marks
+from pcevolve.public.transcript import RunReader
+from pcevolve.public.transcript.bodies import Bodies
+from pcevolve.public.transcript.traffic import ALL_KINDS, Counts
+from pcevolve.public.words import summarise_prompts
+
+SHOWN = 12
+"""Images of each class, or fewer so that there are no more than ``MOST_SHOWN`` in all."""
+MOST_SHOWN = 60
+LOOK = "what the private images look like on the whole"
+CLASSES = 20
+"""Classes of which images are shown."""
+
+
+@dataclass(frozen=True)
+class Standing:
+    """The state of a run besides its record; public. ``left`` says about how long the rest takes, if anybody can."""
+
+    left: str = ""
+    cost: str = ""
+    over: str = ""
+
+
+@dataclass(frozen=True)
+class LiveSheet:
+    """Some images or texts of one class, and the prompt of its first ones."""
+
+    label: str
+    pictures: tuple[PagePicture, ...]
+    prompt: str = ""
+
+
+@dataclass(frozen=True)
+class LiveRelease:
+    """The figures of one receipt, in words."""
+
+    iteration: int
+    what: str
+    mechanisms: str
+    spent: str
+
+
+def write_preview(run: RunReader, doubt: str = "") -> Path:
+    """Write ``preview.html`` of a run whose first images are on record, and return where; every string is escaped.
+
+    Args:
+        doubt: A warning about these images; empty for none.
+
+    Raises:
+        UsageError: The run has no plan yet.
+        TranscriptError: A stored image is missing or was changed.
+    """
+    plan = run.require_plan()
+    sheets = [
+        LiveSheet(label, _picture_all(run, plan, digests), summarise_prompts(plan.first_prompts(label)))
+        for label, digests in list_opening(run, plan).items()
+    ]
+    content = {
+        "style": inline_parts(read_style(), read_own("preview.css")),
+        "plan": plan,
+        "marks": [*list_marks(plan), *filter(None, [doubt])],
+        "host": urlsplit(plan.provider.api).netloc,
+        "sheets": sheets,
+    }
+    write_durably(run.layout.preview, compile_page("preview", plan.modality.kind).render(content).encode())
+    return run.layout.preview
+
+
+def list_opening(run: RunReader, plan: PublicPlan) -> dict[str, tuple[str, ...]]:
+    """Return digests of the first images of each class, as far as they are on record."""
+    found: dict[str, tuple[str, ...]] = dict.fromkeys(plan.labels, ())
+    for call in plan.opening:
+        found[call.label] += run.outputs.get(call.slot, ())
+    return found
+
+
+def render_live(run: RunReader, standing: Standing) -> bytes:
+    """The page's HTML; every string from the run is escaped, and pictures are encoded anew.
+
+    Raises:
+        UsageError: The run has no plan yet.
+    """
+    plan = run.require_plan()
+    content = {
+        "style": inline_parts(read_style(), read_own("live.css")),
+        "script": inline_parts(read_own("live.js")),
+        "standing": standing,
+        "report": run.layout.report.name if run.layout.report.is_file() else "",
+        **_under_way(run, plan),
+    }
+    return compile_page("live", plan.modality.kind, bytes=spell_size).render(content).encode()
+
+
+def _under_way(run: RunReader, plan: PublicPlan) -> dict[str, object]:
+    """All that is shown of a run that has a plan."""
+    pictured = max((plan.calls[slot].iteration for slot in run.outputs if slot in plan.calls), default=0)
+    # The release that begins an iteration comes before its first image.
+    iteration = max(pictured, *(receipt.iteration for receipt in run.receipts), 0)
+    done = sum(map(len, run.outputs.values()))
+    reasons = Reasons.of(run.traffic)
+    counts = Counts.by_kind(run.traffic.attempts, reasons.counts)
+    budget, events = float(plan.budget.epsilon), list_events(plan, run.receipts)
+    return {
+        "plan": plan,
+        "run": run.layout.root.name,
+        "host": urlsplit(plan.provider.api).netloc,
+        "marks": list_marks(plan),
+        "iteration": min(iteration, plan.method.iterations),
+        "done": done,
+        "total": sum(call.count for call in plan.calls.values()),
+        # The meter is of what --epsilon limits; the words begin with what holds for everybody.
+        "spent": epsilon(events, plan.privacy.delta) if plan.secure else None,
+        "spent_text": PrivacyLoss.of(plan, events).say(budget, symbol=""),
+        "budget": budget,
+        "releases": list(_releases(run, plan)),
+        "kinds": {kind: counts[kind] for kind in ALL_KINDS if kind in counts},
+        "total_counts": reasons.counts(run.traffic.attempts),
+        "sheets": list(_sheets(run, plan, pictured)),
+    }
+
+
+def _releases(run: RunReader, plan: PublicPlan) -> Iterator[LiveRelease]:
+    """The receipts, the newest first."""
+    events: list[Event] = []
+    rows = []
+    for receipt in run.receipts:
+        events.extend(receipt.events)
+        named = sum(len(choice.chosen) for choice in receipt.choices)
+        paid = [event for event in receipt.events if not event.free]
+        mechanisms = (
+            ", ".join(dict.fromkeys(event.mechanism for event in paid))
+            or "none: it follows from earlier ones"
+        )
+        what = f"{named} {plan.modality.kind}s chosen" if receipt.iteration else LOOK
+        spent = format_loss(PrivacyLoss.of(plan, events).epsilon) if plan.secure else "INSECURE"
+        rows.append(LiveRelease(receipt.iteration, what, mechanisms, spent))
+    return reversed(rows)
+
+
+def _sheets(run: RunReader, plan: PublicPlan, iteration: int) -> Iterator[LiveSheet]:
+    """The newest images of each class, as they came; those of the round before fill up what has not come yet."""
+    shown = min(SHOWN, MOST_SHOWN // min(len(plan.labels), CLASSES))
+    for label in plan.labels[:CLASSES]:
+        digests: tuple[str, ...] = ()
+        for each in range(iteration, -1, -1):
+            slots = (call.slot for call in plan.round(each) if call.label == label)
+            digests = (*(digest for slot in slots for digest in run.outputs.get(slot, ())), *digests)
+            if len(digests) >= shown:
+                break
+        pictures = (_picture(plan.modality.kind, run.bodies.folder, each) for each in digests[-shown:])
+        yield LiveSheet(label, tuple(pictures))
+
+
+@lru_cache(maxsize=2 * MOST_SHOWN)
+def _picture(kind: Kind, folder: Path, digest: str) -> PagePicture:
+    """A picture of a stored answer; the page is written again and again, and most of its pictures stay."""
+    return make_picture(kind, Bodies(folder).file(digest))
+
+
+def _picture_all(run: RunReader, plan: PublicPlan, digests: Sequence[str]) -> tuple[PagePicture, ...]:
+    return tuple(make_picture(plan.modality.kind, run.bodies.file(each)) for each in digests)

@@ -1,0 +1,58 @@
+"""Views in a notebook: a finished run (marks, verdict, promise, a contact sheet), a plan, and an audit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from pcevolve.public.pages.rendering import PagePicture, compile_page, make_picture
+from pcevolve.public.publish.loss import PrivacyLoss
+from pcevolve.public.transcript.reader import FinishedRun
+
+ROWS = 20
+TILES = 12
+"""Most classes, and most pictures of each, that are shown."""
+
+
+@dataclass(frozen=True)
+class NotebookRow:
+    """Some released images of a class."""
+
+    label: str
+    count: int
+    pictures: tuple[PagePicture, ...]
+
+
+def render_table(said: str, rows: Iterable[tuple[str, str]]) -> str:
+    """Return a sentence and a table under it as a fragment of HTML, everything in it escaped."""
+    return compile_page("notebook_table").render(said=said, rows=list(rows))
+
+
+def render_notebook(run: FinishedRun) -> str:
+    """A fragment of HTML without scripts or links to elsewhere; every string from the run is escaped."""
+    guarantee, found = run.manifest.guarantee, run.record.assessment
+    kind = run.plan.modality.kind
+    content = {
+        "marks": run.manifest.marks,
+        "plan": run.plan,
+        "use": None if found is None else f"{found.estimate(kind)}: {found.sentence(kind)}.",
+        "images": len(run.manifest.files),
+        "epsilon": None
+        if guarantee.epsilon_spent is None
+        else PrivacyLoss.of(run.plan, guarantee.events).say(symbol="ε = "),
+        "guarantee": guarantee,
+        "rows": list(_rows(run)),
+        "left_out": max(0, len(run.plan.labels) - ROWS),
+        "folder": str(run.record.layout.root),
+    }
+    return compile_page("notebook", run.plan.modality.kind).render(content)
+
+
+def _rows(run: FinishedRun) -> Iterator[NotebookRow]:
+    release = run.record.layout.release
+    for label in run.plan.labels[:ROWS]:
+        paths = [each.path for each in run.manifest.files if each.label == label]
+        small = (
+            make_picture(run.plan.modality.kind, (release / path).read_bytes()) for path in paths[:TILES]
+        )
+        yield NotebookRow(label, len(paths), tuple(each for each in small if each))

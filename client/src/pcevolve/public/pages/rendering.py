@@ -1,0 +1,149 @@
+"""Turns a template into a page, and what a provider sent into the pictures of it.
+
+Every string is escaped, and styles and scripts are allowed by their hash.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import io
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from typing import Any
+
+from jinja2 import Environment, FunctionLoader, StrictUndefined, Template
+from markupsafe import Markup
+
+from pcevolve.errors import spell_out
+from pcevolve.public.figures import in_full
+from pcevolve.public.media import Item, Look, find_medium
+from pcevolve.public.modality import Kind, reword_for
+
+LONGEST = 600
+"""Characters of a text that are shown."""
+
+
+@dataclass(frozen=True)
+class PagePicture:
+    """The part of a provider's answer that is shown; empty where it is nothing of the kind that was asked for."""
+
+    kind: Kind
+    image: str = ""
+    text: str = ""
+
+    def __bool__(self) -> bool:
+        """Return True if there is something to be shown."""
+        return bool(self.image or self.text)
+
+
+def encode_uri(jpeg: bytes) -> str:
+    """A picture as the address of itself."""
+    return "data:image/jpeg;base64," + base64.b64encode(jpeg).decode("ascii")
+
+
+def make_picture(kind: Kind, data: bytes, wanted: Look | None = None) -> PagePicture:
+    """A small picture of received bytes, or the text that they are."""
+    found = find_medium(kind).show(data, wanted)
+    return PagePicture(kind, image=encode_uri(found.jpeg) if found.jpeg else "", text=shorten(found.text))
+
+
+def picture_item(kind: Kind, item: Item | None) -> PagePicture:
+    """A small picture of a decoded image, or the text that an item is; for the owner alone where it is private."""
+    if item is None or isinstance(item, str):
+        return PagePicture(kind, text=shorten(item or ""))
+    stream = io.BytesIO()
+    item.convert("RGB").save(stream, "PNG")
+    return make_picture(kind, stream.getvalue())
+
+
+def shorten(text: str) -> str:
+    """A text, or its beginning."""
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]} …"
+
+
+def render_picture(found: PagePicture, said: str, side: int) -> Markup:
+    """A picture's HTML."""
+    if found.image:
+        tag = '<img src="{}" width="{}" height="{}" alt="{}">'
+        return Markup(tag).format(found.image, side, side, said)  # noqa: S704 - the tag is ours, and all else is escaped
+    if found.text:
+        return Markup('<span class="said">{}</span>').format(found.text)
+    fault = reword_for("not an image", found.kind)
+    tag = '<span class="broken" role="img" aria-label="{}: {}">{}</span>'
+    return Markup(tag).format(said, fault, fault)  # noqa: S704 - likewise
+
+
+_NO_WORDS = re.compile(r"({%.*?%}|{{.*?}}|{#.*?#}|<[^>]*>)", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Inline:
+    """A style or script of our own in the page itself; ``source`` is its name in the Content-Security-Policy."""
+
+    text: Markup
+    source: str
+
+
+def inline_parts(*parts: str) -> Inline:
+    """Join text of our own; nothing that came from a run may be part of it."""
+    text = "\n".join(parts)
+    digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+    return Inline(Markup(text), f"'sha256-{digest}'")  # noqa: S704 - our own files
+
+
+def read_own(name: str) -> str:
+    """Read a file of this package, such as ``live.css`` or ``report/page.css``."""
+    return resources.files(__package__).joinpath(name).read_text(encoding="utf-8")
+
+
+def read_style() -> str:
+    """Colours, type, tables and banners of all pages, light and dark."""
+    return read_own("base.css")
+
+
+@cache
+def compile_page(page: str, kind: Kind = "image", **filters: Callable[..., Any]) -> Template:
+    """Return the template of a page, with the filters that it uses; every string that it puts out is escaped.
+
+    It is compiled on the first call, which takes a fifth of a second.
+
+    Args:
+        page: Its name in this package, such as ``live`` or ``report/page``.
+        kind: What the page is about; what templates say of images is said of texts where it is about these.
+    """
+    environment = Environment(
+        loader=FunctionLoader(lambda name: _put_words(read_own(name), kind)),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=_visible,
+    )
+    own = {"shown": render_picture, "worded": lambda said: reword_for(said, kind), "in_full": in_full}
+    environment.filters.update(filters, **own)
+    return environment.get_template(f"{page}.html.j2")
+
+
+def _put_words(template: str, kind: Kind) -> str:
+    """A template with the words for a kind; tags and what Jinja reads stay as they are."""
+    parts = _NO_WORDS.split(template)
+    return "".join(part if place % 2 else reword_for(part, kind) for place, part in enumerate(parts))
+
+
+def spell_size(count: float) -> str:
+    """Write a number of bytes for people."""
+    for factor, unit in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
+        if count >= factor:
+            return f"{count / factor:.3g} {unit}"
+    return f"{count:.0f} B"
+
+
+def _visible(value: Any) -> Any:  # noqa: ANN401 - whatever a template puts out
+    """Spell out what cannot be seen and could mislead."""
+    if not isinstance(value, str) or isinstance(value, Markup) or value.isprintable():
+        return value
+    return spell_out(value)

@@ -1,0 +1,155 @@
+"""The first screen: what somebody who decides about the run has to know, as functions of the record."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+
+from pcevolve.public.modality import reword_for
+from pcevolve.public.pages.reasons import TrafficTable
+from pcevolve.public.plan import PublicPlan
+from pcevolve.public.privacy import Event
+from pcevolve.public.publish.loss import ALARMS, count_found_members, find_folder_events
+from pcevolve.public.publish.promises import state_confinement
+from pcevolve.public.transcript import Attempt
+
+
+@dataclass(frozen=True)
+class Odds:
+    """The chances of an attacker, in words.
+
+    Attributes:
+        together: The figure for a unit that is in all releases to the provider that the ledger knew; empty where there
+            were none before, or they cannot be added up.
+    """
+
+    short: str
+    words: str = ""
+    together: str = ""
+
+
+@dataclass(frozen=True)
+class Brief:
+    """Sentences for the first screen."""
+
+    left: str
+    stayed: str
+    odds: Odds
+    assumptions: tuple[str, ...]
+    when: str
+
+    @classmethod
+    def of(
+        cls, plan: PublicPlan, events: Iterable[Event], traffic: TrafficTable, attempts: Iterable[Attempt]
+    ) -> Brief:
+        """Say it about a finished run."""
+        paid = [event for event in events if not event.free]
+        return cls(
+            left=reword_for(_say_sent(plan, traffic), plan.modality.kind),
+            stayed=reword_for(_say_kept(plan, bool(paid), traffic), plan.modality.kind),
+            odds=_odds(plan, paid),
+            assumptions=tuple(reword_for(each, plan.modality.kind) for each in _assumptions(plan)),
+            when=_when(attempts),
+        )
+
+
+def _say_sent(plan: PublicPlan, traffic: TrafficTable) -> str:
+    total = traffic.total
+    size = f"{total.attempts:,} requests, {total.bytes_sent:,} bytes"
+    called = "words in place of the class names" if plan.words else "the class names"
+    words = f"{size}, with {called} and the words for the domain"
+    if not total.images:
+        chosen = " Which of the prompts had made the chosen images was." if plan.varies_prompts else ""
+        return f"{words}. No image was sent.{chosen}"
+    if plan.start is not None:
+        return f"{words}. {total.distinct:,} different images of the release that the run starts from went with them."
+    whose = "had sent before" if plan.library else "had made itself"
+    return f"{words}. {total.distinct:,} different images, which the provider {whose}, went back to it."
+
+
+def _say_kept(plan: PublicPlan, looked: bool, traffic: TrafficTable) -> str:
+    """Say what was not sent, in words that hold for this run."""
+    if traffic.unexplained:
+        return "Not confirmed: some images that were sent have no receipt that allows it."
+    if plan.start is not None:
+        return "Everything private: no private image was looked at again, after the release that the run starts from."
+    if not looked:
+        return "Everything private: no private image was looked at."
+    if plan.varies_prompts:
+        seen = "which prompts had made the chosen images"
+    else:
+        seen = "which of its images were chosen" if traffic.total.images else "nothing"
+    noisy = "noisy releases" if plan.secure else "releases, whose noise protects nobody,"
+    return (
+        "Private images, file names, embeddings, and whatever else was computed from private images, but for the "
+        f"{noisy} that are priced below. Of these the provider sees {seen}; dataset and record have their numbers."
+    )
+
+
+def _odds(plan: PublicPlan, paid: list[Event]) -> Odds:
+    if not plan.secure:
+        return Odds(
+            "No bound.", "The noise came from a seed: whoever knows the seed can be right every time."
+        )
+    if not paid:
+        return Odds("Nothing: no private image was looked at.")
+    paid = list(find_folder_events(plan, paid))
+    used = "used" if plan.data.subsample is None else "in the folder that was drawn from"
+    unit = f"one given {plan.unit}" + ("" if plan.unit == plan.modality.kind else "'s images")
+    verb = "was" if plan.unit == plan.modality.kind else "were"
+    other = ", or another in its place" if plan.privacy.relation == "replace-one" else ""
+    words = (
+        f"Worst case: an attacker who knows all other images decides whether {unit} {verb} {used}{other}. At a "
+        f"{ALARMS} % false-positive rate, the attack detects at most {count_found_members(paid)} % of true cases."
+    )
+    short = f"Right in at most {count_found_members(paid)} of 100; guessing is right in {ALARMS}."
+    return Odds(short, words, _together(plan, paid))
+
+
+def _together(plan: PublicPlan, paid: list[Event]) -> str:
+    """The figure with what the ledger knew of earlier releases to the provider, for a unit that is in all of them."""
+    if not plan.earlier.releases or plan.earlier.events is None:
+        return ""
+    return f"For it the figure is {count_found_members([*plan.earlier.events, *paid])} of 100."
+
+
+def _assumptions(plan: PublicPlan) -> tuple[str, ...]:
+    """Three sentences; the whole list stands further down."""
+    counted = (
+        "What is protected is one image: whoever is in several of them is protected less."
+        if plan.unit == plan.modality.kind
+        else f"The owner's list says rightly which images belong to one {plan.unit}."
+    )
+    confined = state_confinement(plan)
+    return (
+        f"{'Words in place of class' if plan.words else 'Class'} names and the words for the domain are no secret.",
+        counted,
+        "The client's machine and its ledger are in the owner's hands alone."
+        + (f" Confinement, as the client states it: {confined}." if confined else ""),
+    )
+
+
+def _when(attempts: Iterable[Attempt]) -> str:
+    """First and last date in the answers, UTC."""
+    found = sorted(day for each in attempts if each.answer is not None for day in _days(each.answer.headers))
+    if not found:
+        return "The answers name no date."
+    first, last = found[0].date().isoformat(), found[-1].date().isoformat()
+    span = first if first == last else f"{first} to {last}"
+    return f"{span} (UTC), by the provider's clock."
+
+
+def _days(headers: Iterable[tuple[str, str]]) -> list[datetime]:
+    """Return the days in the ``Date`` headers of an answer, as far as they are dates."""
+    found = []
+    for name, value in headers:
+        if name.lower() == "date":
+            try:
+                day = parsedate_to_datetime(value)
+                # "-0000" is UTC of an unknown place; a machine's own zone would make another page of the same record.
+                found.append(day.astimezone(UTC) if day.tzinfo else day.replace(tzinfo=UTC))
+            except (ValueError, TypeError, OverflowError):
+                continue
+    return found

@@ -1,0 +1,80 @@
+"""The owner's page about whether a dataset is useful: what judges measured on held-out data, which nothing protects."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pcevolve.public.durable import write_private_bytes
+from pcevolve.public.modality import Kind
+from pcevolve.public.pages.rendering import PagePicture, compile_page, inline_parts, read_own, read_style
+
+ORDER = ("words alone", "a random choice", "dataset", "private images")
+"""From what costs nothing to what protects nobody."""
+BAR = 280.0
+"""Width of an accuracy of 1."""
+
+
+@dataclass(frozen=True)
+class Pair:
+    """An image of the dataset, and the private image that is nearest to it."""
+
+    made: PagePicture
+    private: PagePicture
+
+
+@dataclass(frozen=True)
+class Confusion:
+    """How often a judge that was trained on the dataset says each class of each, all its seeds together."""
+
+    judge: str
+    labels: Sequence[str]
+    counts: Sequence[Sequence[int]]
+
+    @property
+    def rows(self) -> list[tuple[str, list[tuple[int, int]]]]:
+        """Of each class its counts, each with the tenths of the class that it is."""
+        return [
+            (label, [(count, round(10 * count / max(sum(counts), 1))) for count in counts])
+            for label, counts in zip(self.labels, self.counts, strict=True)
+        ]
+
+
+def list_accuracies(measured: Mapping[str, Any], chance: float) -> list[tuple[str, Sequence[float]]]:
+    """Every yardstick and the dataset, each with its mean and interval; chance has none.
+
+    In one order, which figures that were kept as JSON have lost.
+    """
+    found = measured["accuracies"]
+    return [("chance", (chance, chance, chance)), *((name, found[name]) for name in ORDER if name in found)]
+
+
+def write_use_page(
+    page: Path,
+    run: str,
+    kind: Kind,
+    measured: Mapping[str, Any],
+    chance: float,
+    confusion: Confusion | None = None,
+    pairs: Mapping[str, Sequence[Pair]] | None = None,
+) -> Path:
+    """Write the page beside the owner's figures; one that is there is replaced.
+
+    Args:
+        run: The name of the run's folder.
+        measured: Word, sentence, advice, judges and accuracies, each with its interval.
+        pairs: Of each class some images of the dataset.
+    """
+    content = {
+        "style": inline_parts(read_style(), read_own("comparison.css"), read_own("useful.css")),
+        "run": run,
+        "measured": measured,
+        "rows": list_accuracies(measured, chance),
+        "confusion": confusion,
+        "pairs": pairs or {},
+        "bar": BAR,
+    }
+    write_private_bytes(page, compile_page("useful", kind).render(content).encode())
+    return page

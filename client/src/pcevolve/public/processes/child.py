@@ -1,0 +1,77 @@
+"""The first lines of a process of a run: wait for an order, let the kernel confine this process, then import and work.
+
+It goes on with further orders, confined as by the first, until whoever started it has none.
+
+Nothing but the standard library is imported before: a library that starts a thread would keep it out of Landlock's
+rules. Usage: ``python -P -m pcevolve.public.processes.child ROLE PARENT DESCRIPTORS``.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import sys
+from importlib import import_module
+from typing import Final
+
+from pcevolve.public.processes.confinement import (
+    ConfinementError,
+    confine_keeper,
+    confine_runner,
+    list_network_paths,
+    list_system_paths,
+)
+from pcevolve.public.processes.doorway import DoorError, admit, open_pipe
+from pcevolve.public.processes.pipe import Pipe, read_order
+
+_PR_SET_PDEATHSIG: Final = 1
+RUNNER: Final = "runner"
+"""The role that has the network; all others have private files."""
+FAULTY: Final = 70
+"""Exit code of a process that could not be confined, and so did nothing."""
+
+
+def main() -> None:
+    """Carry out orders."""
+    role, parent, *descriptors = sys.argv[1:]
+    _end_with(int(parent))
+    numbers = [*map(int, descriptors)]
+    pipes = [Pipe(*numbers[place : place + 2]) for place in range(0, len(numbers), 2)]
+    if role != RUNNER:
+        # Ctrl-C is the runner's to answer; what was paid for is in the ledger.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        os.umask(0o077)
+    order = read_order(pipes[0])
+    if order is None:
+        return
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    try:
+        if "door" in order["orders"]:  # the client is another command: it is let in while there are sockets
+            connection, order["orders"]["is_cut_off"] = admit(order["orders"]["door"])
+            pipes.append(open_pipe(connection))
+        door = [each for pipe in pipes for each in pipe.descriptors]
+        if role != RUNNER:
+            enforced = confine_keeper([*list_system_paths(), *order["reads"]], order["writes"], door=door)
+        else:
+            reads = [*list_system_paths(), *list_network_paths(), *order["reads"]]
+            enforced = confine_runner(reads, order["writes"], door=door)
+    except (ConfinementError, DoorError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(FAULTY)
+    while order is not None:
+        module, _, function = order["work"].partition(":")
+        getattr(import_module(module), function)(order["orders"], enforced, *pipes)
+        order = read_order(pipes[0])
+
+
+def _end_with(parent: int) -> None:
+    """End when the process that started this one ends, whatever ended it."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    if os.getppid() != parent:  # it ended before this
+        sys.exit(FAULTY)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,246 @@
+"""Confine this process for good: what it may ask of the kernel (seccomp), and which files it may reach (Landlock).
+
+Called before anything but the standard library is imported: Landlock binds the thread that asks for it and those that
+this thread starts, and ``import numpy`` starts one.
+
+>>> from pcevolve.public.processes.confinement import confine_keeper, list_system_paths
+>>> confine_keeper(reads=[*list_system_paths(), "/data"], writes=["/ledger", "/ledger/tmp"])
+Enforcement(landlock=7, seccomp=True)
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import resource
+import stat
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from pcevolve.public.processes.landlock import find_version, restrict
+from pcevolve.public.processes.seccomp import compile_filter, find_machine, has_seccomp, install
+from pcevolve.public.processes.system_calls import KEEPER, OFFLINE, RUNNER, Profile, may_signal
+
+LATEST = 7
+"""The version of Landlock whose rights are known here; a newer kernel is asked for these."""
+REQUIRE = "--require-confinement"
+REQUIRE_VARIABLE = "PCEVOLVE_REQUIRE_CONFINEMENT"
+_offline: list[Enforcement] = []
+"""That of this process, once it has given up its network."""
+_PR_SET_DUMPABLE, _PR_SET_NO_NEW_PRIVS = 4, 38
+
+
+class ConfinementError(Exception):
+    """This process cannot be confined as it was asked to be; it must not go on."""
+
+
+@dataclass(frozen=True)
+class Enforcement:
+    """What the kernel enforces, or could; ``landlock`` is its version, 0 for none."""
+
+    landlock: int
+    seccomp: bool
+
+    @property
+    def is_whole(self) -> bool:
+        """True if both files and system calls are confined."""
+        return self.landlock > 0 and self.seccomp
+
+    def __str__(self) -> str:
+        """Say it as the console, the card and ``doctor`` do."""
+        if self.is_whole:
+            return f"enforced by the kernel (Landlock {self.landlock}, seccomp)"
+        missing = [
+            name for name, there in (("Landlock", self.landlock > 0), ("seccomp", self.seccomp)) if not there
+        ]
+        return f"not enforced on this system (no {' and no '.join(missing)})"
+
+
+def find_enforcement() -> Enforcement:
+    """Ask the kernel by system call what it can enforce; its version says little.
+
+    A process that is offline may not ask any more, and has asked.
+    """
+    if _offline:
+        return _offline[0]
+    if sys.platform != "linux":
+        return Enforcement(0, seccomp=False)
+    return Enforcement(min(find_version(), LATEST), has_seccomp())
+
+
+def take_demand(words: list[str]) -> bool:
+    """Take the demand for confinement out of a command line; the environment may demand it too, of every command."""
+    demanded = REQUIRE in words or os.environ.get(REQUIRE_VARIABLE, "").lower() in ("1", "true", "yes")
+    words[:] = [each for each in words if each != REQUIRE]
+    return demanded
+
+
+def require_confinement() -> None:
+    """Refuse to go on where the kernel cannot enforce all of it (``ConfinementError``: what is missing)."""
+    if not (found := find_enforcement()).is_whole:
+        raise ConfinementError(f"confinement is required, and {found}: nothing was read or sent")
+
+
+def list_system_paths() -> list[str]:
+    """Return what Python and its libraries read on this machine, as far as it is there."""
+    wanted = {
+        *(sys.prefix, sys.base_prefix, sys.exec_prefix, *filter(None, sys.path)),
+        *("/usr", "/lib", "/lib64", "/etc/ld.so.cache", "/etc/localtime", "/etc/mime.types"),
+        # threadpoolctl reads the first, torch and NumPy the others
+        *(
+            "/proc/self",
+            "/proc/cpuinfo",
+            "/proc/meminfo",
+            "/proc/filesystems",
+            "/sys/devices/system",
+            "/sys/fs/cgroup",
+        ),
+        *("/dev/urandom", "/dev/random", "/dev/zero"),
+    }
+    return sorted(path for path in wanted if os.path.exists(path))  # noqa: PTH110 - pathlib takes 10 ms to import
+
+
+def list_network_paths() -> list[str]:
+    """Return what is read to find a host by its name and to know it by its certificate, as far as it is there."""
+    names = "resolv.conf hosts host.conf gai.conf nsswitch.conf services protocols"
+    trust = "ssl pki ca-certificates crypto-policies"
+    wanted = [f"/etc/{name}" for name in (*names.split(), *trust.split())]
+    wanted += [
+        "/run/systemd/resolve",
+        "/run/NetworkManager",
+        "/run/resolvconf",
+    ]  # what resolv.conf is a link to
+    wanted += [os.environ[name] for name in ("SSL_CERT_FILE", "SSL_CERT_DIR") if name in os.environ]
+    return [path for path in wanted if os.path.exists(path)]  # noqa: PTH110
+
+
+def confine_keeper(
+    reads: Iterable[str], writes: Iterable[str], enforced: Enforcement | None = None, door: Sequence[int] = ()
+) -> Enforcement:
+    """Leave this process these files, no other program, and no socket but ``door``, to read and write as a file."""
+    return _confine(KEEPER, reads, writes, enforced, door=door)
+
+
+def confine_runner(
+    reads: Iterable[str], writes: Iterable[str], enforced: Enforcement | None = None, door: Sequence[int] = ()
+) -> Enforcement:
+    """Leave this process these files and connections to the internet that it opens itself; no other program."""
+    return _confine(RUNNER, reads, writes, enforced, door=door)
+
+
+def confine_offline(
+    children: Sequence[int] = (), enforced: Enforcement | None = None, door: Sequence[int] = ()
+) -> Enforcement:
+    """Leave this process no socket but ``door``, no other program, and signals to its children alone.
+
+    ``leave_files`` may follow.
+    """
+    can = _confine(OFFLINE, None, (), enforced, children, door)
+    _offline.append(can)
+    return can
+
+
+def leave_files(reads: Iterable[str], writes: Iterable[str]) -> None:
+    """Leave a process that is offline these files alone, what its libraries read, and a temporary folder of its own.
+
+    A process that ``confine_offline`` was not called in stays as free as it is.
+
+    Raises:
+        ConfinementError: As ``confine_keeper`` does.
+    """
+    if not _offline or not _offline[0].landlock:
+        return
+    _require_one_thread()
+    temporary = os.environ["TMPDIR"] = _make_temporary_folder()
+    try:
+        restrict(
+            [*list_system_paths(), *list_caches(), *reads],
+            [*writes, temporary, os.devnull],
+            _offline[0].landlock,
+            connects=False,
+            signals=False,
+        )
+    except OSError as error:
+        raise ConfinementError(f"this process cannot be confined: {error}") from None
+
+
+def _make_temporary_folder() -> str:
+    """Return a folder that is this user's alone and stays; PyTorch cannot be imported without one."""
+    path = os.path.join(os.environ.get("TMPDIR", "/tmp"), f"pcevolve-{os.getuid()}")  # noqa: PTH118, S108
+    try:
+        with contextlib.suppress(FileExistsError):
+            os.mkdir(path, 0o700)  # noqa: PTH102
+        found = os.lstat(path)  # somebody else may have made it first, or a link
+    except OSError as error:
+        raise ConfinementError(f"no temporary folder can be made: {error}") from None
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or stat.S_IMODE(found.st_mode) & 0o077:
+        raise ConfinementError(f"{path} is not yours alone: remove it, or set TMPDIR to a folder of your own")
+    return path
+
+
+def list_caches() -> list[str]:
+    """Return where encoders' weights were fetched to, as far as it is there."""
+    home = os.path.expanduser("~/.cache")  # noqa: PTH111
+    wanted = [os.path.join(os.environ.get("XDG_CACHE_HOME", home), name) for name in ("huggingface", "torch")]  # noqa: PTH118
+    wanted += [os.environ[name] for name in ("HF_HOME", "HF_HUB_CACHE", "TORCH_HOME") if name in os.environ]
+    return [path for path in wanted if os.path.exists(path)]  # noqa: PTH110
+
+
+def _confine(
+    profile: Profile,
+    reads: Iterable[str] | None,
+    writes: Iterable[str],
+    enforced: Enforcement | None,
+    children: Sequence[int] = (),
+    door: Sequence[int] = (),
+) -> Enforcement:
+    """Confine this process, files first: the filter lets no further rule be made.
+
+    Args:
+        reads: All files that may be read, but for those in ``writes``; None for any file at all.
+        enforced: As on a kernel that can do less; whatever this one can, if not given.
+        children: Processes that may be sent signals.
+        door: Descriptors of the socket between a keeper and a client that are two commands.
+
+    Raises:
+        ConfinementError: A path does not exist, another thread runs already, or the kernel refuses.
+    """
+    can = enforced or find_enforcement()
+    if sys.platform != "linux":
+        return can
+    _require_one_thread()
+    _close_sockets(door)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    for option, value in ((_PR_SET_DUMPABLE, 0), (_PR_SET_NO_NEW_PRIVS, 1)):
+        if ctypes.CDLL(None).prctl(option, value, 0, 0, 0) != 0:
+            raise ConfinementError("the kernel refuses to forbid core dumps or new privileges")
+    os.environ["JOBLIB_MULTIPROCESSING"] = (
+        "0"  # scikit-learn would try to start processes, and warn that it cannot
+    )
+    own = may_signal(profile, (os.getpid(), *children))
+    try:
+        if can.landlock and reads is not None:
+            restrict(reads, [*writes, os.devnull], can.landlock, connects=own.connects, signals=own.signals)
+        if can.seccomp and (machine := find_machine()):
+            install(compile_filter(own, machine), machine)
+    except OSError as error:
+        raise ConfinementError(f"this process cannot be confined: {error}") from None
+    return can
+
+
+def _require_one_thread() -> None:
+    if len(os.listdir("/proc/self/task")) != 1:  # noqa: PTH208
+        raise ConfinementError("another thread runs already, which would keep all files: confine first")
+
+
+def _close_sockets(door: Sequence[int]) -> None:
+    """Close sockets that were open when this process began; a pipe, a file or a door was given on purpose."""
+    for name in os.listdir("/proc/self/fd"):  # noqa: PTH208
+        descriptor = int(name)
+        try:
+            if descriptor > 2 and descriptor not in door and stat.S_ISSOCK(os.fstat(descriptor).st_mode):
+                os.close(descriptor)
+        except OSError:  # the one that listed them
+            continue

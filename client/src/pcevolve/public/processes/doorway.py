@@ -1,0 +1,140 @@
+"""A socket file between a keeper and a client that are two commands: in two containers, it is all that they share.
+
+The standard library alone. The keeper lets in one client and takes the file away, before it confines itself; what then
+passes is read and written as through a pipe.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import socket
+import stat
+import struct
+import sys
+import time
+from collections.abc import Iterable, Iterator
+
+from pcevolve.public.processes.pipe import Pipe
+
+PATIENCE_SECONDS = 60.0
+"""That a client waits for its keeper: containers start in any order."""
+_PAUSE_SECONDS = 0.2
+_INTERFACE_IS_UP = 1
+_FIRST_PID_NAMESPACE = "pid:[4026531836]"
+"""That of the machine itself: the kernel's ``PROC_PID_INIT_INO``."""
+_OF_SYSTEM = ("/proc", "/sys", "/dev", "/tmp", "/run", "/etc/resolv.conf", "/etc/hostname", "/etc/hosts")  # noqa: S108
+
+
+class DoorError(Exception):
+    """Nobody can come in, or nobody is there."""
+
+
+def admit(path: str) -> tuple[int, bool]:
+    """Wait for one client, and take the socket file away.
+
+    Returns:
+        The connection, and whether containers keep this process from the network: it has no interface but loopback, and
+        the client is none of the processes that the kernel knows here.
+
+    Raises:
+        DoorError: Another keeper waits there, or no file can be made.
+    """
+    try:
+        with _hold(path), socket.socket(socket.AF_UNIX) as listener:
+            listener.bind(path)
+            try:
+                listener.listen(1)
+                connection, _ = listener.accept()
+            finally:
+                os.unlink(path)  # noqa: PTH108 - pathlib takes 10 ms to import
+    except OSError as error:
+        raise DoorError(f"{path}: {error.strerror or error}: give --socket a new file in a folder") from None
+    is_apart = is_cut_off() and _is_elsewhere(connection)
+    return connection.detach(), is_apart
+
+
+def _is_elsewhere(connection: socket.socket) -> bool:
+    if sys.platform != "linux":
+        return False
+    form = "3i"
+    peer = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize(form))
+    return int(struct.unpack(form, peer)[0]) == 0
+
+
+@contextlib.contextmanager
+def _hold(path: str) -> Iterator[None]:
+    """Be the only keeper that waits at a path, and remove what one left that was killed there."""
+    lock = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+    try:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise DoorError(
+                f"another keeper waits at {path}: wait for it to end, or give --socket another file"
+            ) from None
+        with contextlib.suppress(FileNotFoundError):
+            if not stat.S_ISSOCK(os.lstat(path).st_mode):
+                raise DoorError(f"{path} is no socket: give --socket a new file in a folder")
+            os.unlink(path)  # noqa: PTH108
+        yield
+    finally:
+        os.close(lock)
+
+
+def knock(path: str, seconds: float = PATIENCE_SECONDS) -> int:
+    """Return a connection to the keeper; ``DoorError`` where none comes in time."""
+    end, is_told = time.monotonic() + seconds, False
+    while True:
+        connection = socket.socket(socket.AF_UNIX)
+        try:
+            connection.connect(path)
+        except OSError:
+            connection.close()
+            if time.monotonic() >= end:
+                raise DoorError(
+                    f"no keeper waits at {path} (looked for {seconds:g} seconds), or it has another client already: "
+                    f"begin it with pcevolve keeper --socket {path}; nothing was sent"
+                ) from None
+            if not is_told:
+                print(f"waiting for a keeper at {path}", file=sys.stderr)
+                is_told = True
+            time.sleep(_PAUSE_SECONDS)
+        else:
+            return connection.detach()
+
+
+def open_pipe(connection: int) -> Pipe:
+    """The conversation over a connection, which is taken over."""
+    return Pipe(connection, os.dup(connection))
+
+
+def is_cut_off(folder: str = "/sys/class/net") -> bool:
+    """True if this process has no interface that is up but loopback; an idle tunnel is on any machine."""
+    try:
+        return all(each == "lo" or not _is_up(f"{folder}/{each}/flags") for each in os.listdir(folder))  # noqa: PTH208
+    except OSError:
+        return False
+
+
+def _is_up(path: str) -> bool:
+    with open(path) as flags:  # noqa: PTH123
+        return bool(int(flags.read(), 16) & _INTERFACE_IS_UP)
+
+
+def is_contained(shared: Iterable[str], process: str = "/proc/self") -> bool:
+    """True if this process is in a container without any folder of its machine but those that are named."""
+    known = (*_OF_SYSTEM, *shared)
+    try:
+        with open(f"{process}/mountinfo") as mounts:  # noqa: PTH123
+            points = [line.split(" ")[4].replace("\\040", " ") for line in mounts]
+        if os.readlink(f"{process}/ns/pid") == _FIRST_PID_NAMESPACE:  # noqa: PTH115
+            return False
+    except OSError:
+        return False
+    return all(point == "/" or _lies_in(point, known) for point in points)
+
+
+def _lies_in(point: str, folders: Iterable[str]) -> bool:
+    return any(point == each or point.startswith(f"{each}/") for each in folders)

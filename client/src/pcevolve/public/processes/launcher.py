@@ -1,0 +1,223 @@
+"""Start the processes of a run: a keeper of private files without network, a runner with network without private files.
+
+The standard library alone: they are started by the first line of a command, before anything is imported, and wait for
+their orders. Whoever starts them keeps the terminal. If it ends, however it ends, so do they.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+from pcevolve.public.processes.doorway import knock, open_pipe
+from pcevolve.public.processes.pipe import Pipe, open_conversation
+from pcevolve.public.processes.words import Words
+
+GRACE_SECONDS = 10.0
+"""From Ctrl-C to the end of a process that does not end by itself."""
+
+
+@dataclass(frozen=True)
+class Child:
+    """A process that waits for its orders, or has got them.
+
+    Attributes:
+        silence: Held while its words are not passed on: while a person is asked, whose line they could overwrite.
+    """
+
+    process: subprocess.Popen[bytes]
+    pipe: Pipe
+    threads: list[threading.Thread] = field(default_factory=list)
+    silence: threading.Lock = field(default_factory=threading.Lock)
+
+    def order(self, work: str, reads: Sequence[str], writes: Sequence[str], **orders: Any) -> None:  # noqa: ANN401 - JSON
+        """Say which files it may reach, what its work is (``module:function``), and what else that has to know."""
+        told = {"work": work, "reads": [*reads], "writes": [*writes], "orders": orders}
+        self.pipe.send("order", json.dumps(told))
+
+    def pass_on_words(self) -> None:
+        """Print what it prints, until its end; of a runner, which has no terminal, and may be in other hands."""
+        if self.process.stdout is not None and not self.threads:
+            given = [self.process.stdout.fileno(), 2, self.silence]
+            self.threads.append(threading.Thread(target=_pass_on, args=given, daemon=True))
+            self.threads[-1].start()
+
+    def end(self, *, kill: bool = False) -> int:
+        """Wait for its end, or bring it about; its exit code, negative for a signal that ended it."""
+        if self.process.returncode is not None:
+            return self.process.returncode
+        self.pipe.close()
+        if kill:
+            self.process.kill()
+        try:
+            self.process.wait(GRACE_SECONDS)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+        code = self.process.wait()
+        for each in self.threads:
+            each.join(GRACE_SECONDS)
+        return code
+
+
+@dataclass(frozen=True)
+class Children:
+    """The processes of one run.
+
+    Attributes:
+        judge: For private files as well: measures what the run made, when it is over.
+    """
+
+    keeper: Child
+    runner: Child
+    judge: Child
+
+    @property
+    def pids(self) -> tuple[int, ...]:
+        """Their numbers."""
+        return tuple(each.process.pid for each in (self.runner, self.keeper, self.judge))
+
+    def end(self, *, kill: bool = False) -> None:
+        """Wait for the end of all, the runner's first, or bring it about."""
+        for each in (self.runner, self.keeper, self.judge):
+            each.end(kill=kill)
+
+
+def start_children() -> Children:
+    """Start all of them, and a conversation between keeper and runner; each waits for its orders."""
+    own_keeper, keepers = open_conversation()
+    own_runner, runners = open_conversation()
+    own_judge, judges = open_conversation()
+    keepers_door, runners_door = open_conversation()
+    return Children(
+        keeper=_start("keeper", Pipe(*own_keeper), keepers, keepers_door),
+        runner=_start("runner", Pipe(*own_runner), runners, runners_door),
+        judge=_start("judge", Pipe(*own_judge), judges),
+    )
+
+
+@dataclass(frozen=True)
+class KeepersSide:
+    """The processes of ``pcevolve keeper``, whose client is another command."""
+
+    keeper: Child
+    judge: Child
+    doors: tuple[int, ...] = ()
+
+    @property
+    def pids(self) -> tuple[int, ...]:
+        """Their numbers."""
+        return self.keeper.process.pid, self.judge.process.pid
+
+
+@dataclass(frozen=True)
+class ClientsSide:
+    """The process of ``pcevolve run --keeper``, and the conversation with the keeper that it goes on with.
+
+    Attributes:
+        folder: Where the socket file was.
+    """
+
+    runner: Child
+    door: Pipe
+    folder: str
+
+    @property
+    def pids(self) -> tuple[int, ...]:
+        """Its number."""
+        return (self.runner.process.pid,)
+
+    @property
+    def doors(self) -> tuple[int, ...]:
+        """Descriptors of the conversation."""
+        return tuple(self.door.descriptors)
+
+
+def start_keepers_side() -> KeepersSide:
+    """Start the processes with private files; each waits for its orders."""
+    own_keeper, keepers = open_conversation()
+    own_judge, judges = open_conversation()
+    return KeepersSide(
+        _start("keeper", Pipe(*own_keeper), keepers), _start("judge", Pipe(*own_judge), judges)
+    )
+
+
+def start_clients_side(path: str) -> ClientsSide:
+    """Wait for the keeper at a socket file, and start the process with the network (``DoorError`` for no keeper)."""
+    door = open_pipe(knock(path))
+    own, runners = open_conversation()
+    reads, writes = map(os.dup, door.descriptors)
+    folder = os.path.dirname(os.path.abspath(path))  # noqa: PTH100, PTH120 - pathlib takes 10 ms to import
+    return ClientsSide(_start("runner", Pipe(*own), runners, (reads, writes)), door, folder)
+
+
+started: list[Children] = []
+"""Those that a command's first line started, for the command to order."""
+sides: list[KeepersSide | ClientsSide] = []
+"""The same for a command that is one side of a run."""
+demands: list[bool] = []
+"""Whether such a command was told that it must be confined."""
+
+
+def take_children() -> Children:
+    """Return the processes that the command's first line started, or start some."""
+    return started.pop() if started else start_children()
+
+
+def _start(role: str, pipe: Pipe, *given: tuple[int, int]) -> Child:
+    descriptors = [each for pair in given for each in pair]
+    # -P: else the working directory, where anything may lie, is the first place to import from.
+    command = [
+        sys.executable,
+        "-P",
+        "-X",
+        "utf8",
+        "-m",
+        "pcevolve.public.processes.child",
+        role,
+        str(os.getpid()),
+    ]
+    # What libraries print is no result, so it goes to stderr. A runner has no terminal or file in common with who holds
+    # private files: it could read there what they print, and how much.
+    is_runner = role == "runner"
+    process = subprocess.Popen(  # noqa: S603 - this program
+        [*command, *map(str, descriptors)],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE if is_runner else 2,
+        stderr=subprocess.STDOUT if is_runner else None,
+        env=_describe_terminal() if is_runner else None,
+        pass_fds=descriptors,
+        process_group=0,  # Ctrl-C comes to the process at the terminal alone, which passes it on
+    )
+    for each in descriptors:
+        os.close(each)
+    return Child(process, pipe)
+
+
+def _describe_terminal() -> dict[str, str]:
+    """An environment in which a process that prints into a pipe writes as for the terminal behind it."""
+    if not os.isatty(2):
+        return {**os.environ}
+    return {**os.environ, "COLUMNS": str(os.get_terminal_size(2).columns), "FORCE_COLOR": "1"}
+
+
+def _pass_on(source: int, target: int, silence: threading.Lock) -> None:
+    words = Words()
+    with suppress(OSError):  # nobody listens any more
+        while piece := os.read(source, 2**16):
+            with silence:
+                _write(target, words.add(piece))
+        _write(target, words.end())
+
+
+def _write(target: int, text: str) -> None:
+    """Write text whose colours end with it: what another process writes next shall show."""
+    rest = (text + "\x1b[0m" if "\x1b[" in text else text).encode("utf-8", "replace")
+    while rest:
+        rest = rest[os.write(target, rest) :]

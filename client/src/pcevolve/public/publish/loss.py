@@ -1,0 +1,113 @@
+"""ε of a run: computed and worded here alone, for everybody who may have been in the private folder.
+
+With ``data.subsample`` the private data are drawn from a folder, and one unit of the folder changes up to two units of
+the draw. Who is in the folder does not know whether he was drawn, so the figure that holds for him stands first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from math import ceil, isfinite
+from typing import Any, Self
+
+from pcevolve.public.dp.accountants import above, epsilon
+from pcevolve.public.dp.calibration import scale_to_folder
+from pcevolve.public.figures import format_loss, in_full
+from pcevolve.public.plan import PublicPlan
+from pcevolve.public.privacy import Event
+
+
+@dataclass(frozen=True)
+class PrivacyLoss:
+    """Privacy loss of events at a run's δ.
+
+    Attributes:
+        epsilon: ε for every unit of the folder, whether it was drawn or not; it may be infinite.
+        drawn: ε for a unit that was drawn, to which ``--epsilon`` is the limit; None where all of the folder is used.
+        unit: What a unit is.
+    """
+
+    epsilon: float
+    drawn: float | None
+    unit: str
+
+    @classmethod
+    def of(cls, plan: PublicPlan, events: Iterable[Event]) -> Self:
+        """Price events that a run has on its units, for a unit of its folder."""
+        own = tuple(events)
+        loss = epsilon(find_folder_events(plan, own), plan.privacy.delta)
+        return cls(loss, None if plan.data.subsample is None else epsilon(own, plan.privacy.delta), plan.unit)
+
+    @classmethod
+    def read(cls, summary: Mapping[str, Any]) -> Self:
+        """The loss that a summary states; it states one."""
+        return cls(summary["epsilon_spent"], summary.get("epsilon_drawn"), summary["unit"])
+
+    def round_up(self, budget: Fraction) -> Self:
+        """Return the loss in digits on which all machines agree: last bits are the C library's."""
+
+        def stated(loss: float) -> float:
+            rounded = float(format_loss(loss, 10)) if isfinite(loss) else loss
+            # A third has no last digit: rounded up it would be above the budget that it was held to exactly.
+            return min(rounded, float(budget)) if loss <= above(budget) else rounded
+
+        drawn = None if self.drawn is None else stated(self.drawn)
+        return type(self)(stated(self.epsilon), drawn, self.unit)
+
+    def say(self, budget: float | None = None, digits: int = 6, symbol: str = "epsilon ") -> str:
+        """Say the loss and, with a budget, of how much that is."""
+        of = "" if budget is None else f" of {budget:g}"
+        if self.drawn is None:
+            return f"{symbol}{format_loss(self.epsilon, digits)}{of}"
+        return (
+            f"{symbol}{format_loss(self.epsilon, digits)} for one {self.unit} of the whole folder "
+            f"({format_loss(self.drawn, digits)}{of} for one that was drawn)"
+        )
+
+
+def find_folder_events(plan: PublicPlan, events: Iterable[Event]) -> tuple[Event, ...]:
+    """Return events of a run on its units as one unit of the folder bears them."""
+    return scale_to_folder(events, plan.data.subsample is not None)
+
+
+def state_cumulative_loss(plan: PublicPlan, events: Iterable[Event]) -> str:
+    """Say what all releases to one provider add up to, in a sentence; empty if there were none, or nothing is promised.
+
+    It is a function of public facts alone and the same whether or not the releases have any data in common: it does
+    not say that they have, because that is private, only what a unit bears that is in all of them.
+    """
+    if not (plan.secure and plan.earlier.releases):
+        return ""
+    number = plan.earlier.releases
+    releases = f"{number} earlier release{'s' if number > 1 else ''}"
+    began = "this run" if plan.start is None else "the run of the release that is varied"
+    known = f"When {began} began, its ledger knew {releases} to this provider"
+    if plan.earlier.events is None:
+        return (
+            f"{known}, some under another neighbour relation or on units of another kind: what one {plan.unit} bears "
+            "that is in all of them and in this one cannot be added up."
+        )
+    total = epsilon((*plan.earlier.events, *find_folder_events(plan, events)), plan.privacy.delta)
+    bears = (
+        f"epsilon <= {format_loss(total)} at delta {in_full(plan.privacy.delta)}"
+        if isfinite(total)
+        else "more than any epsilon bounds"
+    )
+    # A run that was under way by then may have gone on.
+    return (
+        f"{known}; one {plan.unit} that is in all of them and in this one bears {bears} in all, not counting what "
+        "other runs paid later."
+    )
+
+
+ALARMS = 5
+"""In how many of 100 an attacker may take a unit for used that was not."""
+
+
+def count_found_members(paid: Iterable[Event]) -> int:
+    """In how many of 100 an attacker can be right about a unit that bears these events, rounded up: it is a bound."""
+    from pcevolve.public.dp.attacks import most_true_positives
+
+    return ceil(100 * most_true_positives(paid, ALARMS / 100))

@@ -1,0 +1,266 @@
+"""Promises in words, and where the images come from: what card, manifest and report say alike."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from pcevolve.public.dp.calibration import DRAWN_UNITS
+from pcevolve.public.media.images.appearance import Appearance, find_released_appearance
+from pcevolve.public.modality import OWN_DEGREE, reword_for
+from pcevolve.public.parts import Library, LicenceFile, Start
+from pcevolve.public.plan import PublicPlan
+from pcevolve.public.privacy import Event
+from pcevolve.public.publish.loss import PrivacyLoss
+from pcevolve.public.release import Receipt, count_rounds
+from pcevolve.public.selectors.method import Method
+from pcevolve.public.transcript.records import Guarantee, ReleasedImage
+from pcevolve.public.words import SINGLE
+
+_MOST_NAMED = 3  # licences in one sentence
+
+
+def make_title(plan: PublicPlan) -> str:
+    """Return a dataset's title: nobody shall take real images for synthetic ones."""
+    return (
+        f"{'Synthetic dataset' if plan.library is None else 'Dataset of public images'}: {plan.data.domain}"
+    )
+
+
+def describe_library(library: Library, spelled: Callable[[str], str] = str) -> str:
+    """Quote in one sentence what the provider says its images are; ``spelled`` guards against markup."""
+    names = [f"{spelled(each.name)} ({each.images:,})" for each in library.licences]
+    more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
+    files = ", ".join(spelled(each.name) for each in library.files)
+    under = (
+        (f"; licences: {', '.join(names[:_MOST_NAMED])}{more}" if names else "")
+        + (f"; licence file: {files}" if files else "")
+    )  # fmt: skip
+    return (
+        f"the provider says that they are real public ones, of a library of {library.images:,}"
+        f"{under or ', and names no licence'}"
+    )
+
+
+def write_library_section(library: Library | None) -> str:
+    """The card's section about licences; empty where the images were generated."""
+    if library is None:
+        return ""
+    counts = "".join(f"- {each.images:,} images: {quote_code(each.name)}\n" for each in library.licences)
+    files = "".join(_quote(each) for each in library.files)
+    return (
+        "## Whose images these are\n\nWhat follows are the provider's own words, which nobody has checked. Whoever "
+        "passes the images on has to keep to their licences.\n\n"
+        f"{counts}{chr(10) if counts else ''}{files or 'The library came without a licence file.' + 2 * chr(10)}"
+    )
+
+
+def _quote(file: LicenceFile) -> str:
+    """A file as an indented block, of which Markdown takes nothing for markup."""
+    lines = "".join(f"    {line}\n" for line in file.text.split("\n"))
+    return f"{quote_code(file.name)}, SHA-256 `{file.sha256}`, as far as the provider sent it:\n\n{lines}\n"
+
+
+def quote_code(text: str) -> str:
+    """Text as a code span: without what would end it."""
+    return f"`{text.replace('`', chr(39)) or ' '}`"
+
+
+PROMISE = "Nothing computed from a private {kind} leaves without paid noise."
+NO_GUARANTEE = "none: the noise came from a seed, and whoever knows it can take the noise away"
+
+
+def state_guarantee(plan: PublicPlan, method: Method, receipts: Iterable[Receipt]) -> Guarantee:
+    """The promise, as plan, method and receipts give it."""
+    events = list_events(plan, sorted(receipts, key=lambda receipt: receipt.iteration))
+    # None and not a number: no ε of seeded noise is true, and somebody would quote it.
+    loss = PrivacyLoss.of(plan, events).round_up(plan.budget.epsilon) if plan.secure else None
+    return Guarantee(
+        epsilon_budget=float(plan.budget.epsilon),
+        epsilon_spent=None if loss is None else loss.epsilon,
+        epsilon_drawn=None if loss is None else loss.drawn,
+        delta=plan.privacy.delta,
+        relation=plan.privacy.relation,
+        unit=plan.unit,
+        events=tuple(events),
+        statement=reword_for(method.statement(plan), plan.modality.kind) if plan.secure else NO_GUARANTEE,
+        assumed_public=tuple(list_assumptions(plan)),
+    )
+
+
+def list_events(plan: PublicPlan, receipts: Iterable[Receipt]) -> list[Event]:
+    """All that was done to the private data: for the release that a run starts from, and by the run itself."""
+    before = () if plan.start is None else plan.start.events
+    return [*before, *(event for receipt in receipts for event in receipt.events)]
+
+
+def state_promise(plan: PublicPlan) -> str:
+    """The promise of every run in one sentence; empty for one with seeded noise."""
+    return PROMISE.format(kind=plan.modality.kind) if plan.secure else ""
+
+
+def describe_making(plan: PublicPlan, receipts: Sequence[Receipt], files: Sequence[ReleasedImage]) -> str:
+    """Say how the dataset came out of the provider's answers."""
+    if plan.start is not None:
+        return reword_for(_describe_start(plan, plan.start), plan.modality.kind)
+    asked = "; rounds asked anew with the prompts of what was chosen" if plan.varies_prompts else ""
+    made = (
+        _describe_choice(plan, receipts, files)
+        + asked
+        + _degree(plan)
+        + _sizes(plan)
+        + _appearance(plan, find_released_appearance(receipts))
+    )
+    return reword_for(made, plan.modality.kind)
+
+
+def _describe_choice(plan: PublicPlan, receipts: Sequence[Receipt], files: Sequence[ReleasedImage]) -> str:
+    """Say which candidates the dataset is, and why a run ended before its plan did."""
+    done = count_rounds(plan, (each.iteration for each in receipts))
+    short = (
+        f"; {done} of {plan.method.iterations} rounds were made, for then {TOO_LITTLE}"
+        if done < plan.method.iterations
+        else ""
+    )
+    if plan.selects and receipts[-1].iteration == plan.releases[-1]:
+        return f"selected from all rounds by what was released{short}"
+    if receipts and receipts[-1].is_among(each.candidate for each in files):
+        return f"what the last release chose, and variations of it{short or f'; of these {TOO_LITTLE}'}"
+    more = plan.method.more
+    return "the last round" + (f" and {more} more variations of each of its images" if more else "")
+
+
+TOO_LITTLE = "the API sent too little that can be used and differs"
+
+
+def say_shortfall(plan: PublicPlan, files: int) -> str:
+    """Say that a dataset is smaller than planned, where no released class counts made it so; empty where it is not."""
+    planned = plan.method.candidates * (1 + plan.method.more) * len(plan.labels)
+    if plan.class_counts or files >= planned:
+        return ""
+    return f"{planned} were planned: what repeats another one or cannot be used is left out"
+
+
+def _describe_start(plan: PublicPlan, start: Start) -> str:
+    """Say which release was varied, and how."""
+    degree = OWN_DEGREE if start.strength is None else f"with {plan.modality.describe_degree(start.strength)}"
+    return f"variations of the images of a release, {degree}; that release's manifest has sha256 `{start.manifest}`"
+
+
+def _degree(plan: PublicPlan) -> str:
+    """Say whose choice it was how different a variation is, where nobody asked for it."""
+    own = plan.method.iterations and not plan.varies_prompts and not plan.modality.graded
+    return f"; images were varied {OWN_DEGREE}, for it takes no strength" if own else ""
+
+
+def _sizes(plan: PublicPlan) -> str:
+    """That classes have other sizes than they were made in, in words."""
+    return (
+        "; its classes are cut to the proportions of noisy counts that were released"
+        if plan.class_counts
+        else ""
+    )
+
+
+def _appearance(plan: PublicPlan, given: Appearance | None) -> str:
+    """Say how the dataset came to look as it does; ``given`` is what its images were given."""
+    matched = (
+        "; tone, colour, sharpness and place were matched to six numbers that were released with the rest"
+    )
+    nearer = "which lies nearer to what was released about the classes"
+    if plan.method.appearance == "auto":
+        return f"{matched}, {nearer}" if given else f"; its images look as they came, {nearer}"
+    return matched if given else ""
+
+
+def list_assumptions(plan: PublicPlan) -> list[str]:
+    """List what the guarantee takes to be public already."""
+    return [
+        *_unit_sizes(plan),
+        *_namespace(plan),
+        _classes(plan),
+        f"domain words: {plan.data.domain}",
+        f"nominal shots per class: {plan.data.shots}",
+        *_subsample(plan),
+        f"candidates per class: {plan.method.candidates}; iterations: {plan.method.iterations}"
+        if plan.start is None
+        else f"that a release was varied, for {plan.method.candidates} per class, and what that release assumes",
+        *_encoder(plan),
+        *([_frame(plan)] if plan.encoder.frame else []),
+    ]
+
+
+def _classes(plan: PublicPlan) -> str:
+    """Say what is taken to be public about the classes: their names, or only what prompts say of them."""
+    if not plan.words:
+        return f"class names: {', '.join(plan.labels)}"
+    said = ", ".join(each or "nothing" for each in plan.words)
+    return (
+        f"what prompts say of the {len(plan.words)} classes: {said}; the owner's names for them stay private"
+    )
+
+
+def _encoder(plan: PublicPlan) -> list[str]:
+    """Say through what private images are seen, if they are."""
+    weights = f", weights with sha256 {plan.encoder.weights}" if plan.encoder.weights else ""
+    return [f"encoder: {plan.encoder.name}{weights}"] if plan.encoder.name else []
+
+
+def _frame(plan: PublicPlan) -> str:
+    """In which public coordinates private images are seen."""
+    return (
+        f"frame of its embeddings of public images: sha256 {plan.encoder.frame}, joined with the candidates'"
+    )
+
+
+def _subsample(plan: PublicPlan) -> list[str]:
+    """Say what the guarantee is about where a run used some of the owner's images only."""
+    if plan.data.subsample is None:
+        return []
+    return [
+        f"that every class has {plan.data.subsample} or more units ({plan.unit}) to draw from, each counted for one "
+        f"class alone; {plan.data.subsample} of each are drawn, in an order that a secret seed gives; one {plan.unit} "
+        f"of the folder changes up to {DRAWN_UNITS} of those that are drawn, and epsilon is what it bears"
+    ]
+
+
+def _unit_sizes(plan: PublicPlan) -> list[str]:
+    """Say what is taken to be public about the images of one unit, where runs may count images or patients."""
+    if plan.data.unit_size is not None:
+        whose = "unit of any run on these data" if plan.unit in SINGLE else plan.unit
+        return [f"at most {plan.data.unit_size} {plan.modality.kind}s per {whose}"]
+    known = plan.unit not in SINGLE and plan.privacy.relation == "replace-one"
+    return [f"how many {plan.modality.kind}s each {plan.unit} has"] if known else []
+
+
+def _namespace(plan: PublicPlan) -> list[str]:
+    """Say what the owner claims about the names of units, where they do not count beyond their source."""
+    if not plan.namespaced:
+        return []
+    return [
+        f"the owner's claim that no {plan.unit} here is one of the same name in data of another source "
+        "(data.unit_namespace): what was spent on names elsewhere is not counted"
+    ]
+
+
+def state_confinement(plan: PublicPlan) -> str:
+    """Say what kept private files from the network, as the client claims; empty for a run that reads none."""
+    if plan.start is not None:
+        return ""
+    if plan.confinement is None:
+        return "not enforced in this run: that private files and the network stay apart rests on the client's code"
+    return (
+        f"enforced {plan.confinement.words}: no process that can read a private file can open a connection, and none "
+        "that can open one can read a private file"
+    )
+
+
+def list_marks(plan: PublicPlan) -> list[str]:
+    """Warnings that nobody can switch off."""
+    said = [] if plan.secure else ["INSECURE: noise came from a seed; this run has no privacy"]
+    if plan.privacy.forget_insecure:
+        said.append(
+            "INSECURE runs on the same data are left out of the account (privacy.forget_insecure): what they revealed "
+            "comes "
+            "on top of what is said here"
+        )
+    return said

@@ -1,0 +1,300 @@
+"""The released dataset: which images it has, what its manifest and its card say, and the classifier beside them.
+
+Post-processing of what was paid for, so it costs nothing: the epsilon of the run covers it. A card has a front matter,
+which machines read, and a text.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Self
+
+import numpy as np
+from safetensors import SafetensorError
+from safetensors.numpy import load, save
+
+from pcevolve.errors import TranscriptError, spell_out
+from pcevolve.public.figures import in_full
+from pcevolve.public.media import find_medium
+from pcevolve.public.media.images.appearance import Appearance
+from pcevolve.public.modality import Kind, reword_for
+from pcevolve.public.plan import PublicPlan
+from pcevolve.public.publish.loss import PrivacyLoss, state_cumulative_loss
+from pcevolve.public.publish.promises import (
+    NO_GUARANTEE,
+    describe_library,
+    describe_making,
+    list_assumptions,
+    list_events,
+    list_marks,
+    make_title,
+    quote_code,
+    say_shortfall,
+    state_confinement,
+    state_guarantee,
+    state_promise,
+    write_library_section,
+)
+from pcevolve.public.release import Candidate, Chosen, Receipt
+from pcevolve.public.selectors import find_method
+from pcevolve.public.selectors.method import Method
+from pcevolve.public.settings import Form
+from pcevolve.public.transcript.layout import CLASSIFIER
+from pcevolve.public.transcript.reader import RunReader
+from pcevolve.public.transcript.records import Guarantee, Manifest, ReleasedImage, TranscriptEnd
+from pcevolve.public.usefulness import Assessment
+
+
+@dataclass(frozen=True)
+class Release:
+    """A dataset and where it comes from."""
+
+    plan: PublicPlan
+    method: Method
+    population: Mapping[str, Sequence[Candidate | Chosen]]
+    receipts: Sequence[Receipt]
+    transcript_head: str
+    transcript_lines: int
+    assessment: Assessment | None = None
+
+    @classmethod
+    def of(cls, run: RunReader, population: Mapping[str, Sequence[Candidate | Chosen]]) -> Self:
+        """The release of a run whose record is closed; ``UsageError`` for one without a plan."""
+        plan = run.require_plan()
+        return cls(
+            plan,
+            find_method(plan.method.name),
+            population,
+            run.receipts,
+            run.head,
+            len(run.entries),
+            run.assessment,
+        )
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """The promise of the release, in figures and in words."""
+        return state_guarantee(self.plan, self.method, self.receipts)
+
+    def manifest(self, files: Sequence[ReleasedImage], unreadable: Sequence[str]) -> Manifest:
+        """Return the manifest: the release's statement about itself."""
+        return Manifest(
+            marks=tuple(list_marks(self.plan)),
+            plan=self.plan,
+            guarantee=self.guarantee,
+            how_made=describe_making(self.plan, self.receipts, files),
+            receipts=len(self.receipts),
+            transcript=TranscriptEnd(head=self.transcript_head, lines=self.transcript_lines),
+            files=tuple(files),
+            unreadable=tuple(unreadable),
+        )
+
+
+def name_files(
+    plan: PublicPlan, population: Mapping[str, Sequence[Candidate | Chosen]]
+) -> dict[str, Candidate | Chosen]:
+    """Return the path of each image or text of a dataset in the release; one that was chosen twice is there once."""
+    suffix = find_medium(plan.modality.kind).suffix
+    return {f"{label}/{each.id}{suffix}": each for label, of_class in population.items() for each in of_class}
+
+
+def describe_file(path: str, data: bytes, candidate: Candidate | Chosen) -> ReleasedImage:
+    """Return the manifest's entry for an image of which these are the released bytes."""
+    return ReleasedImage(
+        path=path,
+        sha256=hashlib.sha256(data).hexdigest(),
+        candidate=candidate.id,
+        received_sha256=candidate.digest,
+    )
+
+
+def make_classifier(
+    plan: PublicPlan, receipts: Sequence[Receipt], stored: Callable[[str], bytes]
+) -> bytes | None:
+    """``classifier.safetensors`` of a run.
+
+    Args:
+        stored: Gives what was measured, by digest.
+
+    Returns:
+        float64 ``centre`` ``(d,)``, ``axes`` ``(d, k)`` and ``means`` ``(classes, k)``, classes in the plan's order,
+        and, where private images were measured in a released appearance, the six numbers of ``appearance``, that
+        images have to be given first; None for a run without a classifier.
+
+    Raises:
+        TranscriptError: What is on record as measured is something else.
+    """
+    # The first that was measured: a resumed or extended run has no other, for class means are released once.
+    measured = next((each.measured for each in receipts if each.iteration and each.measured), "")
+    if not plan.centre_first or not measured:
+        return None
+    try:
+        arrays = load(stored(measured))
+        means = arrays["middle"] + arrays["deviations"]
+        kept = {"centre": arrays["centre"], "axes": arrays["axes"], "means": means}
+    except (SafetensorError, ValueError, KeyError):
+        raise TranscriptError(
+            "what was measured is no release of class means, so there is no classifier"
+        ) from None
+    if plan.method.appearance == "matched":
+        first = next(each for each in receipts if not each.iteration)
+        kept["appearance"] = Appearance.released(first.values).vector
+    # Contiguous, or safetensors would write a view's whole base.
+    return save({name: np.ascontiguousarray(array) for name, array in kept.items()})
+
+
+SIZES: Final = ("n<1K", "1K<n<10K", "10K<n<100K", "100K<n<1M", "1M<n<10M", "10M<n<100M")
+LIMITS: Final = (1_000, 10_000, 100_000, 1_000_000, 10_000_000)
+"""Images from which on the next category counts."""
+SHARDS: Final[dict[Form, str]] = {"parquet": "data/*.parquet", "webdataset": "data/*.tar"}
+
+
+def write_front_matter(plan: PublicPlan, promised: Guarantee, images: int, form: Form | None) -> str:
+    """Licence, size, tags, title and promise of a dataset."""
+    lines = [
+        f"license: {json.dumps(plan.licence)}",
+        f"pretty_name: {json.dumps(spell_out(make_title(plan)), ensure_ascii=False)}",
+        f"size_categories: [{json.dumps(SIZES[bisect_right(LIMITS, images)])}]",
+        f'task_categories: ["{plan.modality.kind}-classification"]',
+        f"tags: {json.dumps(list(_tags(plan)))}",
+        *_configs(form),
+        f"pcevolve: {json.dumps(collect_facts(plan, promised))}",
+    ]
+    return "\n".join(["---", *lines, "---", "", ""])
+
+
+def collect_facts(plan: PublicPlan, promised: Guarantee) -> dict[str, Any]:
+    """Return a card's facts for programs: method, ε, δ, neighbour relation and unit, as the manifest has them."""
+    drawn = {} if promised.epsilon_drawn is None else {"epsilon_drawn": promised.epsilon_drawn}
+    return {
+        "method": plan.method.name,
+        "epsilon": promised.epsilon_spent,
+        **drawn,
+        "delta": promised.delta,
+        "relation": promised.relation,
+        "unit": promised.unit,
+    }
+
+
+def _tags(plan: PublicPlan) -> Iterator[str]:
+    """Yield tags by which the dataset is found, and those that must not be overlooked."""
+    yield "pcevolve"
+    yield "synthetic" if plan.library is None else "public-images"
+    yield "differential-privacy" if plan.secure else "insecure-no-privacy"
+
+
+def _configs(form: Form | None) -> Iterator[str]:
+    if form is not None:
+        yield "configs:"
+        yield "- config_name: default"
+        yield f"  data_files: {json.dumps(SHARDS[form])}"
+
+
+def write_card(release: Release, files: Sequence[ReleasedImage], form: Form | None = None) -> str:
+    """Write the card of a release with these files."""
+    plan = release.plan
+    warning = "".join(f"> **{mark}**\n\n" for mark in list_marks(plan))
+    loaded = find_medium(plan.modality.kind).loaders[form]
+    assumed = "\n".join(f"- {each}" for each in list_assumptions(plan))
+    confined = state_confinement(plan)
+    return (
+        f"{write_front_matter(plan, release.guarantee, len(files), form)}"
+        f"# {make_title(plan)}\n\n{warning}{_what(release, files)}\n\n"
+        f"The dataset is {describe_making(plan, release.receipts, files)}.\n\n"
+        f"{_usefulness(release.assessment, plan.modality.kind)}"
+        f"## Guarantee\n\n{_state_promise(release)}\n\n"
+        f"{write_library_section(plan.library)}"
+        f"{f'Confinement, as the client states it: {confined}.{chr(10) * 2}' if confined else ''}"
+        f"## Assumed to be public\n\n{assumed}\n\n"
+        f"{_classifier(plan) if form is None else ''}"
+        f"## How to load\n\n```python\n{loaded}\n```\n\n{_say_where_listed(plan, form)}"
+    )
+
+
+def _say_where_listed(plan: PublicPlan, form: Form | None) -> str:
+    """Say where the files are listed, or which class has which number."""
+    if form is None:
+        return "`manifest.json` lists every file with its digest and names the transcript that proves what was sent.\n"
+    numbers = "".join(f"{number}. {quote_code(label)}\n" for number, label in enumerate(plan.labels))
+    return f"The order is arbitrary and classes are mixed. Labels:\n\n{numbers}"
+
+
+def _what(release: Release, files: Sequence[ReleasedImage]) -> str:
+    """Say how many images there are, how many of them differ, and whose they are."""
+    plan, kind = release.plan, release.plan.modality.kind
+    differ = len({each.sha256 for each in files})
+    what = "images" if plan.library else f"synthetic {kind}s"
+    short = f" ({short})" if (short := say_shortfall(plan, len(files))) else ""
+    count = f"{len(files)} {what} in {len(plan.labels)} classes, {differ} of them different{short}"
+    looked = release.method.selector is not None
+    under = " under differential privacy" if plan.secure else ""
+    selected = (
+        f" and selected by private {kind}s{under}" if looked else f" and no private {kind} was looked at"
+    )
+    if plan.start is not None:
+        selected = f", as variations of a release: no private {kind} was looked at again"
+    if plan.library is None:
+        return (
+            f"{count}, made by `{plan.provider.model}` behind an API"
+            f"{selected}. No private {kind} is in here, and none was sent to the API."
+        )
+    return (
+        f"{count}, out of the library `{plan.provider.model}` behind an API"
+        f"{selected}. **They are not synthetic**: {describe_library(plan.library, quote_code)}. "
+        "No private image was sent to the API."
+    )
+
+
+def _usefulness(found: Assessment | None, kind: Kind) -> str:
+    """Say how useful the dataset is likely to be; empty where nothing was found about it."""
+    if found is None:
+        return ""
+    said = f"**{found.estimate(kind).capitalize()}**, as far as what was released can tell: {found.reason(kind)}."
+    return f"## Is it useful?\n\n{said} Next: {found.advice(kind)}.\n\n"
+
+
+def _classifier(plan: PublicPlan) -> str:
+    """Describe the classifier beside the images and what it needs; empty for a run that has none."""
+    if not plan.centre_first:
+        return ""
+    candidates = (
+        f"a frame made from {'synthetic candidates' if plan.library is None else 'images of the library'}"
+    )
+    frame = (
+        f"the public frame with sha256 {plan.encoder.frame} joined with {candidates}"
+        if plan.encoder.frame
+        else candidates
+    )
+    given = (
+        ", of images that were given the released appearance" if plan.method.appearance == "matched" else ""
+    )
+    kind, one = plan.modality.kind, reword_for("an image", plan.modality.kind)
+    covered = "the epsilon above covers it" if plan.secure else "there is no guarantee for it either"
+    return (
+        f"## Classifier\n\n`{CLASSIFIER}` holds the released means of the {len(plan.labels)} classes: {one} belongs "
+        f"to the class whose mean is nearest. The means are those of embeddings by encoder `{plan.encoder.name}`{given}"
+        f", in {frame}, which is in the file as `centre` and `axes`. Nothing was asked of the private {kind}s for it, "
+        f"so {covered}. `pcevolve classify RUN IMAGES` applies it.\n\n"
+    )
+
+
+def _state_promise(release: Release) -> str:
+    """The guarantee in words, and what it adds up to with earlier ones."""
+    plan = release.plan
+    promised = release.guarantee
+    if promised.epsilon_spent is None:
+        return f"There is {NO_GUARANTEE}."
+    events = list_events(plan, release.receipts)
+    in_all = state_cumulative_loss(plan, events)
+    more = f"\n\n{in_all}" if in_all else ""
+    opening = f"{state_promise(plan)}\n\n" if state_promise(plan) else ""
+    loss = PrivacyLoss(promised.epsilon_spent, promised.epsilon_drawn, plan.unit)
+    return (
+        f"{opening}{loss.say(symbol='epsilon = ')}, delta = {in_full(plan.privacy.delta)}, neighbour relation "
+        f"`{plan.privacy.relation}`, privacy unit: one {plan.unit}.\nMethod `{release.method.name}`: "
+        f"{release.guarantee.statement}.{more}"
+    )

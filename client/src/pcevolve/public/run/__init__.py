@@ -1,0 +1,1 @@
+"""A run as all its processes know it: its folders, its options, its progress."""

@@ -1,0 +1,69 @@
+"""A run that may begin, and refusals that those who begin it and those who plan it share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from fractions import Fraction
+from pathlib import Path
+
+from pcevolve.errors import LedgerError, UsageError
+from pcevolve.public.config.config import RunConfig
+from pcevolve.public.declared import list_options, spell
+from pcevolve.public.modality import Kind
+from pcevolve.public.options import spell_flag
+from pcevolve.public.privacy import Budget
+from pcevolve.public.run.folder import RunFolder
+
+
+@dataclass(frozen=True)
+class CheckedRun:
+    """A run request that passed every check that needs no data."""
+
+    settings: RunConfig
+    folder: RunFolder
+    resume: bool
+    budget: Budget
+    lifetime: Fraction | None
+    key: str | None = field(default=None, repr=False)
+
+
+def require_ledger(path: Path) -> None:
+    """Refuse to go on with a run whose ledger is gone, and with it what the run has drawn (``LedgerError``)."""
+    if not path.exists():
+        raise LedgerError(
+            f"the ledger of this run is gone from {path}: restore it and its key, or begin a new run; with "
+            "another ledger this one would draw again what it has drawn"
+        )
+
+
+def refuse_options(settings: RunConfig, names: Iterable[str], why: str) -> None:
+    """Refuse options that mean nothing to a run, if one of them is given (``UsageError``)."""
+    for fault in find_given(settings, names, why):
+        raise UsageError(fault)
+
+
+def find_given(settings: RunConfig, names: Iterable[str], why: str) -> Iterator[str]:
+    """Say of each option that is given what is wrong with it."""
+    for name in names:
+        given = settings.get(name)
+        # A strength of 0 equals False, and is given.
+        if given is not None and given is not False and given not in ((), "local"):
+            yield f"{spell(name, RunConfig)}{why}"
+
+
+def find_foreign_options(settings: RunConfig, kind: Kind) -> Iterator[str]:
+    """Yield what is wrong with each given option of the other kind of run, beside those that its dialect lacks."""
+    other, does = ("text", "makes images") if kind == "image" else ("image", "writes texts")
+    names = [each.name for each in list_options(RunConfig) if each.setting.only == other]
+    return find_given(settings, names, f" is about {other}s, and this API {does}: leave it out")
+
+
+def find_idle_namespace(settings: RunConfig) -> Iterator[str]:
+    """Say that units without names cannot be of a source of names."""
+    data = settings.data
+    if data.unit_namespace is not None and data.unit_map is None and data.unit_column is None:
+        yield (
+            f"data.unit_namespace says whose names the units have: give {spell_flag('unit_map')} or data.unit_column, "
+            "or leave it out"
+        )

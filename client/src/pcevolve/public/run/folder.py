@@ -1,0 +1,132 @@
+"""The folder of a run, which may be shared as it is: who may write in it. Nothing is ever overwritten."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from pcevolve.errors import UsageError
+from pcevolve.public.durable import NO_TIME, settle
+from pcevolve.public.options import spell_flag
+from pcevolve.public.transcript import RunLayout, RunReader
+from pcevolve.public.transcript.layout import MADE, not_a_run
+from pcevolve.public.transcript.log import find_plan, read
+
+LOST = "without it this run cannot go on: what it spent stays spent, and a new one needs another {out}"
+
+
+@dataclass(frozen=True)
+class RunFolder(RunLayout):
+    """The folder of a run that is made or taken over here."""
+
+    @property
+    def finished(self) -> bool:
+        """True if the dataset is there."""
+        return self.release.is_dir()
+
+    @contextmanager
+    def claim(self, resume: bool) -> Iterator[None]:
+        """Make the folder, or take over the run in it, and keep other processes out (else ``UsageError``)."""
+        self.refuse_overwriting(resume)
+        self.root.mkdir(parents=True, exist_ok=True)
+        with self._lock():
+            yield
+
+    @contextmanager
+    def hold(self, *, as_found: bool = False) -> Iterator[None]:
+        """Keep others out while something is written beside a record; ``as_found`` leaves an audit what it tells of."""
+        self.require_transcript()
+        with self._lock(as_found):
+            yield
+
+    def is_held(self) -> bool:
+        """True if another process is at work in the folder; nothing is made."""
+        try:
+            descriptor = os.open(self.lock, os.O_RDONLY | os.O_NOFOLLOW)
+        except OSError:
+            return False
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        finally:
+            os.close(descriptor)
+        return False
+
+    @contextmanager
+    def _lock(self, as_found: bool = False) -> Iterator[None]:
+        # The lock is a file that stays: to remove it would let a third process lock another one of that name.
+        descriptor = os.open(self.lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+        try:
+            try:
+                # Without waiting: two runs in one folder are a mistake, and the second should say so.
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise UsageError(f"another process is at work in {self.root}: wait for it to end") from None
+            for name in () if as_found else MADE:
+                settle(self.root / name)
+            yield
+        finally:
+            os.close(descriptor)
+
+    def refuse_overwriting(self, resume: bool) -> None:
+        """Refuse a folder that holds something else, or a run that is not to be resumed (``UsageError``)."""
+        if self.root.is_symlink() or (self.root.exists() and not self.root.is_dir()):
+            raise UsageError(not_a_run(self.root, f"it is not a folder: choose another {spell_flag('out')}"))
+        if not self.root.is_dir() or not any(self.root.iterdir()):
+            return
+        ours = self.lock.exists() or self.log.exists()
+        if not ours:
+            why = f"it holds something else; choose another {spell_flag('out')}, nothing was overwritten"
+            raise UsageError(not_a_run(self.root, why))
+        if not resume and self.has_plan():
+            state = (
+                "is a finished run:"
+                if self.finished and RunReader.lenient(self.root).finished
+                else f"holds an unfinished run: continue it with {self.resume_command}, or"
+            )
+            raise UsageError(
+                f"{self.root} {state} choose another {spell_flag('out')}; nothing was overwritten"
+            )
+
+    def read(self) -> RunReader:
+        """The whole record of the run in it; errors as ``RunReader.strict``."""
+        return RunReader.strict(self.root)
+
+    def digest_manifest(self) -> str:
+        """SHA-256, hex, of what the release says of itself."""
+        return hashlib.sha256(self.manifest.read_bytes()).hexdigest()
+
+    def has_plan(self) -> bool:
+        """True if the run in it has begun: its plan is fixed, and it may have paid for something.
+
+        What stands behind the plan is not read, for a crash may have torn off the end.
+        """
+        return self.log.exists() and find_plan(read(self.transcript)) is not None
+
+    def has_traces(self) -> bool:
+        """True if a run has been here: before it pays, it stores files and shows its first images."""
+        stored = self.bodies.is_dir() and any(self.bodies.iterdir())
+        return stored or any((self.root / name).exists() for name in MADE)
+
+    def forget_times(self) -> None:
+        """Give all files one and the same time.
+
+        When a measurement was written, and how soon the next file was, tells how long private work took, which on the
+        wire is padded. Archives keep such times.
+        """
+        for folder, folders, names in os.walk(self.root):
+            for name in (*names, *folders):
+                os.utime(Path(folder, name), (NO_TIME, NO_TIME), follow_symlinks=False)
+
+    def clear_false_start(self) -> None:
+        """Begin afresh where a run never fixed its plan: it has sent no prompt and paid nothing."""
+        if self.log.exists():
+            shutil.rmtree(self.bodies, ignore_errors=True)
+            self.log.unlink()

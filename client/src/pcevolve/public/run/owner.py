@@ -1,0 +1,185 @@
+"""What of a run is for its owner alone: ``runs/RUN_ID`` in the folder of its ledger, and nothing of it in the run's.
+
+A run's folder can be given away as it is. Its options cannot, which hold paths, names and seeds and steer ``--resume``,
+nor can what was measured on private data. Where the ledger is not the usual one, the usual folder has a link.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Self
+
+from pcevolve.errors import TranscriptError, UsageError
+from pcevolve.public.config.config import RunConfig
+from pcevolve.public.config.files import find_ledger
+from pcevolve.public.durable import set_owners_mode, write_private_bytes
+from pcevolve.public.options import spell_flag
+from pcevolve.public.transcript import RunLayout
+from pcevolve.public.transcript.layout import not_a_run
+from pcevolve.public.transcript.log import read
+from pcevolve.public.transcript.records import Opened, Planned
+
+RUNS: Final = "runs"
+_RUN_ID: Final = re.compile(r"[0-9a-f]{32}")
+"""It names a folder here, and whoever made the record wrote it."""
+
+
+@dataclass(frozen=True)
+class OwnerFolder:
+    """The owner's part of one run; nothing is made before something is kept in it.
+
+    Attributes:
+        run: The run's folder.
+        record: Digest of the record up to its plan, hex; empty before there is one. An id alone can be copied.
+    """
+
+    root: Path
+    run: Path
+    record: str = ""
+
+    @classmethod
+    def of(cls, run: Path, ledger: Path | None = None) -> Self:
+        """The owner's part of the run in a folder: beside a ledger, else where the usual ledger leads to.
+
+        Raises:
+            TranscriptError: The run's record cannot be read, or holds no run.
+            UsageError: What lies there is of another run with the same id.
+        """
+        run_id, record = _identify(run)
+        if not _RUN_ID.fullmatch(run_id):
+            raise TranscriptError(not_a_run(run, "its record has no id"))
+        usual = find_ledger().parent
+        places = [each / RUNS / run_id for each in ([] if ledger is None else [ledger.parent]) + [usual]]
+        root = next((each for each in places if each.is_dir()), places[0]).resolve()
+        found = cls(root, run, record)
+        if record and found._bound not in ("", record):
+            raise UsageError(
+                f"{root} holds the options and figures of another run, whose id {run} bears as well: it is a copy that "
+                "went its own way, or somebody's who knows the id; remove one of the two"
+            )
+        return found
+
+    @classmethod
+    def find(cls, run: Path, ledger: Path | None = None) -> Self | None:
+        """As ``of``; None where no run has opened a record yet."""
+        log = RunLayout(run).log
+        return cls.of(run, ledger) if log.exists() and any(True for _ in read(log.parent)) else None
+
+    @property
+    def config(self) -> Path:
+        """The options that the run began with, as TOML."""
+        return self.root / "config.toml"
+
+    @property
+    def result(self) -> Path:
+        """The summary for the owner, accuracy on private data included."""
+        return self.root / "result.json"
+
+    @property
+    def evaluation(self) -> Path:
+        """Accuracies on the owner's test data."""
+        return self.root / "evaluation.json"
+
+    @property
+    def use_page(self) -> Path:
+        """The page about whether the dataset is useful, where judges measured it."""
+        return self.root / "useful.html"
+
+    @property
+    def judgement(self) -> Path:
+        """Measurements of ``pcevolve evaluate`` on the owner's data."""
+        return self.root / "judgement.json"
+
+    def require_options(self) -> RunConfig:
+        """The options that the run began with; ``UsageError`` where they are not at hand."""
+        if not self.config.exists():
+            raise UsageError(
+                f"the options that {self.run} began with are not in {self.root}, where they lie beside its ledger: "
+                f"restore them, or name that ledger with {spell_flag('ledger')}"
+            )
+        options = RunConfig.load(self.config)
+        # A ledger's folder may have moved as a whole.
+        beside = self.root.parent.parent / options.privacy.ledger.name
+        moved = not options.privacy.ledger.exists() and beside.exists()
+        return options.changed(ledger=beside) if moved else options
+
+    def find_options(self) -> RunConfig | None:
+        """The options that the run began with, if they are at hand."""
+        return self.require_options() if self.config.exists() else None
+
+    def keep_options(self, settings: RunConfig) -> None:
+        """Keep what a run begins or goes on with, and have the usual ledger's folder lead there."""
+        self._make()
+        settings.save(self.config)
+        self.link()
+
+    def link(self) -> None:
+        """Have the usual ledger's folder lead here; a keeper of its own process can make no links, and leaves it."""
+        usual = find_ledger().parent / RUNS / self.root.name
+        # Where none can be made, the ledger has to be named.
+        with suppress(OSError):
+            if not usual.exists():
+                usual.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+                usual.unlink(missing_ok=True)
+                usual.symlink_to(self.root)
+
+    def bind(self) -> Self:
+        """Note which record this belongs to, now that its plan is fixed."""
+        record = _identify(self.run)[1]
+        write_private_bytes(self.root / "record", record.encode())
+        return type(self)(self.root, self.run, record)
+
+    @contextmanager
+    def hold(self) -> Iterator[None]:
+        """Keep other processes out while figures are written; ``UsageError`` where one is at work."""
+        self._make()
+        if not self._bound and self.record:
+            self.bind()
+        descriptor = os.open(self.root, os.O_RDONLY)
+        try:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise UsageError(f"another process measures {self.run}: wait for it to end") from None
+            yield
+        finally:
+            os.close(descriptor)
+
+    def forget(self) -> None:
+        """Remove what a run left that never fixed its plan."""
+        if self._bound:  # a run has gone on from a copy of this folder
+            return
+        shutil.rmtree(self.root, ignore_errors=True)
+        usual = find_ledger().parent / RUNS / self.root.name
+        if usual.is_symlink() and not usual.exists():
+            usual.unlink()
+
+    def _make(self) -> None:
+        self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for folder in (self.root.parent, self.root):
+            set_owners_mode(folder)
+
+    @property
+    def _bound(self) -> str:
+        try:
+            return (self.root / "record").read_text()
+        except OSError:
+            return ""
+
+
+def _identify(run: Path) -> tuple[str, str]:
+    """The id of a run, and the digest of its record up to the plan, if it came that far."""
+    run_id = ""
+    for entry in read(RunLayout(run).transcript):
+        if isinstance(entry.record, Opened):
+            run_id = entry.record.run_id
+        if isinstance(entry.record, Planned):
+            return run_id, entry.digest
+    return run_id, ""

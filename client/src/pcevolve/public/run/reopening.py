@@ -1,0 +1,77 @@
+"""Whether a run's folder is as its record says; asked before a run goes on sends anything."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
+
+from pcevolve.errors import TranscriptError, UsageError
+from pcevolve.public.options import spell_flag
+from pcevolve.public.run.folder import LOST, RunFolder
+from pcevolve.public.transcript import RunReader, Transcript
+from pcevolve.public.transcript.layout import TRANSCRIPT
+
+
+@contextmanager
+def open_record(folder: RunFolder) -> Iterator[Transcript]:
+    """Open a run's record for writing, whose folder is claimed; a false start is cleared away.
+
+    Raises:
+        TranscriptError: A stored file is gone or was changed, or a release folder is not the record's.
+    """
+    if folder.has_plan():
+        run = folder.read()
+        if (fault := find_release_fault(run)) is not None:
+            raise TranscriptError(fault)
+        _require_stored_files(run)
+    else:
+        refuse_strange_release(folder)
+        folder.clear_false_start()
+    with closing(Transcript(folder.transcript)) as transcript:
+        yield transcript
+
+
+def find_release_fault(run: RunReader) -> str | None:
+    """Say why the release folder of a run is not that of its record; None where it is, or is not there."""
+    layout = run.layout
+    if not layout.release.exists():
+        return None
+    try:
+        manifest = run.manifest()
+    except (UsageError, TranscriptError):
+        return (
+            f"{layout.release} is not of the record beside it, which is older or another one: restore {TRANSCRIPT}/ as "
+            "it was with that release; or move the release elsewhere and resume, which asks the provider again for "
+            "what is not on record, and spends no privacy budget again"
+        )
+    for each in manifest.files:
+        with suppress(OSError):
+            if hashlib.sha256((layout.release / each.path).read_bytes()).hexdigest() == each.sha256:
+                continue
+        return (
+            f"{layout.release / each.path} is gone or was changed: move the release elsewhere and resume, which makes "
+            "it anew from the record and asks for nothing"
+        )
+    return None
+
+
+def _require_stored_files(run: RunReader) -> None:
+    """Refuse to go on where a stored file is gone or was changed: it would be missed when all was asked for."""
+    for name in run.stored:
+        try:
+            run.bodies.file(name)
+        except TranscriptError as error:
+            raise TranscriptError(
+                f"{error}; nothing was sent: restore {run.layout.root} from its newest copy; "
+                f"{LOST.format(out=spell_flag('out'))}"
+            ) from error
+
+
+def refuse_strange_release(folder: RunFolder) -> None:
+    """Refuse to begin where a release lies without its record (``TranscriptError``)."""
+    if folder.release.exists():
+        raise TranscriptError(
+            f"{folder.release} is there, and the record that it is of is not: restore {TRANSCRIPT}/, or choose another "
+            f"{spell_flag('out')}"
+        )

@@ -1,0 +1,187 @@
+"""One release of how many private records lie near each first candidate; every selection after it is free (SecPE).
+
+The anchors of cells are public: the first candidates, or the centres of groups of them. A record counts for the cell of
+its nearest anchor of its class: less where it holds secrets, and never with more than a unit's whole vote. Later
+candidates fall into cells too, by their own nearest anchor, so no later round looks at private data.
+
+Where the published mechanism (arXiv 2510.10990) draws records anew in each round, this one counts all of them once:
+the centres of cells do not depend on what is released, so nothing is gained by asking again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+
+from pcevolve.public import figures
+from pcevolve.public.dp.calibration import histogram_sensitivity
+from pcevolve.public.dp.mechanisms import FloatArray, Noise
+from pcevolve.public.geometry.distances import (
+    IntArray,
+    are_single,
+    find_centres,
+    find_firsts_of_equals,
+    nearest_of_some,
+)
+from pcevolve.public.geometry.frame import idle_step, is_rounded_to, round_to_noise_scale
+from pcevolve.public.privacy import Event, Events
+from pcevolve.public.selectors.consistency import has_shape
+from pcevolve.public.selectors.method import Method, Schedule, always
+from pcevolve.public.selectors.rounds import Scope, gaussian_once
+from pcevolve.public.selectors.scene import (
+    Measurement,
+    PrivateEmbeddings,
+    SelectionInput,
+    deviation,
+    moving_vote,
+    require_mechanism,
+    round_down,
+    single_event,
+)
+from pcevolve.public.selectors.votes import HISTOGRAM, cast_votes, count_votes, histogram_lift
+
+LEAST = 1e-9
+"""What a cell counts that noise left nothing of: its candidates come last."""
+CLEAR: Final = 2.0
+"""Standard deviations of noise that the average cell counts."""
+FEWEST: Final = 12
+"""Cells, of fewer of which a selection hardly differs from luck (decision 42), however clearly they count."""
+
+
+@dataclass(frozen=True)
+class Cells:
+    """Gaussian noise on the weighted counts of all cells of all classes together (method ``secpe``).
+
+    A unit of m records adds a share of 1/m for each, so its vector of counts has an L2 norm of at most 1; it is smaller
+    where records hold secrets, by ``dp.attacks.secret_share``, which has the proof. Shares that make the norm just 1,
+    as Private Evolution's do, would depend on where the unit's other records lie: another value of a secret in one
+    record would change what all of them count.
+    """
+
+    def measure(
+        self, private: PrivateEmbeddings, scene: SelectionInput, events: Events, noise: Noise
+    ) -> Measurement:
+        """Count, and add noise.
+
+        Returns:
+            ``cells``: float64 ``(anchors of all classes,)``, class after class, without idle digits; ``anchors``: int64
+            ``(classes,)``, how many first candidates each class has, which is public.
+        """
+        event = single_event(events)
+        require_mechanism(event, "gaussian")
+        sizes = _sizes(scene)
+        around = replace(scene, pools=find_anchors(scene, sizes))
+        votes = cast_votes(private, around, count=1)
+        # The product and not the smaller of the two: a unit's cap must not depend on how its votes lie.
+        weights = round_down(private.shares * private.capped)
+        sigma = deviation(event, histogram_sensitivity(scene.relation))
+        noisy = noise.gaussian(f"{scene.key}/cells", count_votes(votes, weights, around), sigma)
+        return {"cells": round_to_noise_scale(noisy, sigma), "anchors": sizes}
+
+    def pick(self, measured: Measurement, scene: SelectionInput) -> tuple[IntArray, ...]:
+        """The best of each class by count of its cell over candidates in it, with public Gumbel noise, each once."""
+        anchors = find_anchors(scene, measured["anchors"])
+        parts = np.split(measured["cells"], np.cumsum([len(each) for each in anchors])[:-1])
+        of_classes = enumerate(zip(parts, anchors, strict=True))
+        return tuple(_best(part, own, scene, target) for target, (part, own) in of_classes)
+
+    def could_measure(self, measured: Measurement, scene: SelectionInput, events: Events) -> bool:
+        """True for a number without idle digits for each cell of all classes."""
+        sizes = _sizes(scene)
+        cells = sum(len(each) for each in find_anchors(scene, sizes))
+        form = {"cells": (np.float64, (cells,)), "anchors": (np.int64, sizes.shape)}
+        if not has_shape(measured, form) or not np.array_equal(measured["anchors"], sizes):
+            return False
+        step = idle_step(deviation(single_event(events), histogram_sensitivity(scene.relation)))
+        return is_rounded_to(measured["cells"], step)
+
+    def is_picked(self, measured: Measurement, scene: SelectionInput, picked: Sequence[IntArray]) -> bool:
+        """True if these are the picks of ``pick``."""
+        return all(map(np.array_equal, self.pick(measured, scene), picked))
+
+
+def _best(cells: FloatArray, anchors: FloatArray, scene: SelectionInput, target: int) -> IntArray:
+    pool, entrants = scene.pools[target], scene.entrants(target)
+    usable = np.flatnonzero(np.isfinite(anchors).all(axis=1))
+    near = entrants % len(cells)  # where none of the first candidates can be used
+    if len(usable):
+        near = usable[nearest_anchors(pool, entrants, anchors[usable], around_firsts=scene.cells is None)]
+    inhabitants = np.bincount(near, minlength=len(cells))[near]
+    # Spread over the cell's candidates, or a cell that happens to hold many would be preferred for it.
+    scores = np.log(np.maximum(cells[near], LEAST) / inhabitants)
+    # Best first after Gumbel noise on logarithms is a draw without replacement in which each has its share.
+    scores += scene.random(target).gumbel(size=len(entrants))
+    return np.resize(entrants[np.argsort(-scores, kind="stable")], scene.wanted)
+
+
+def nearest_anchors(
+    pool: FloatArray, entrants: IntArray, anchors: FloatArray, around_firsts: bool
+) -> IntArray:
+    """The nearest anchor of each entrant, int64 ``(entrants,)``, the first of several that are equally near.
+
+    Args:
+        anchors: float64 ``(anchors, d)``, all finite.
+        around_firsts: Whether the anchors are the first entrants themselves, for which nothing has to be searched.
+    """
+    # Different numbers of float64 may be at no distance in float64; those of float32 are not.
+    known = find_firsts_of_equals(anchors if around_firsts and are_single(anchors) else anchors[:0])
+    searched = nearest_of_some(pool, entrants[len(known) :], anchors, 1)[:, 0]
+    return np.concatenate([known, searched])
+
+
+def find_anchors(scene: SelectionInput, sizes: Sequence[int] | IntArray) -> tuple[FloatArray, ...]:
+    """Of each class, around what there is a cell, float64 ``(cells, d)``: its first candidates, or centres of groups.
+
+    Args:
+        scene: Its pools begin with the first candidates.
+        sizes: int64 ``(classes,)``: how many of them are the first.
+    """
+    firsts = [pool[:size] for pool, size in zip(scene.pools, sizes, strict=True)]
+    return tuple(first if scene.cells is None else _group(first, scene.cells) for first in firsts)
+
+
+def _group(first: FloatArray, count: int) -> FloatArray:
+    """Centres of the candidates that can be used; some of the others where none can."""
+    usable = first[np.isfinite(first).all(axis=1)]
+    return find_centres(usable, count) if len(usable) else first[:count]
+
+
+def _sizes(scene: SelectionInput) -> IntArray:
+    return np.array([len(pool) for pool in scene.pools], dtype=np.int64)
+
+
+def choose_cells(event: Event, scope: Scope, share: float, initial: int) -> int:
+    """Default cells of each class: the most of which the average one outcounts noise, were a secret in every text.
+
+    Args:
+        share: What is left of the vote of a text with a secret, in [0, 1]; see ``dp.attacks.secret_share``.
+    """
+    sigma = float(event.value) * histogram_sensitivity(scope.relation)
+    return min(initial, max(FEWEST, int(scope.shots * share / (CLEAR * sigma))))
+
+
+METHOD = Method(
+    name="secpe",
+    summary="SecPE: private records are counted once around groups of the first candidates, those with secrets less, "
+    "with Gaussian noise; all selections follow for free",
+    guarantee=(
+        "(epsilon, delta)-DP by Gaussian differential privacy: one release of counts of all classes together, to which "
+        "a privacy unit adds a vector of L2 norm at most 1, of L2 sensitivity 1 under add-remove and the square root "
+        "of 2 under replace-one; every selection is post-processing of it"
+    ),
+    selector=Cells,
+    tight=gaussian_once,
+    lift=histogram_lift,
+    sensitivity=HISTOGRAM,
+    worst_case=moving_vote,
+    rounds=always(4),
+    delta=figures.USUAL_DELTA,
+    prototypes=None,
+    schedule=Schedule(0.98, 0.6),
+    initial=4,
+    pool="all",
+    keep="selected",
+)

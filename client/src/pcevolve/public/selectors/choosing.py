@@ -1,0 +1,252 @@
+"""The public half of a selection: from candidates to what a selector is shown, and from a measurement to choices.
+
+All of it is a function of the plan, of the provider's images and of what was paid for, so that an auditor who has the
+record can do it again. Private images are never seen here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TypeAlias
+
+import numpy as np
+
+from pcevolve.errors import ModelError
+from pcevolve.public.calls import Call
+from pcevolve.public.dp.mechanisms import FloatArray
+from pcevolve.public.encoders import Encoder
+from pcevolve.public.encoders.files import PublicFrame
+from pcevolve.public.evolution import Pool, Population
+from pcevolve.public.geometry.distances import IntArray
+from pcevolve.public.geometry.frame import project
+from pcevolve.public.media import find_medium
+from pcevolve.public.media.images.appearance import AS_IS, MATCHED, Appearance, average_appearance
+from pcevolve.public.plan import PublicPlan
+from pcevolve.public.release import Candidate, Choice, Chosen, Receipt
+from pcevolve.public.selectors import Measurement, SelectionInput, Selector
+from pcevolve.public.selectors.means import distance_to_released_means
+from pcevolve.public.settings import TAU, VOTES
+
+Rendition: TypeAlias = Appearance | None
+"""The appearance that images are given before they are embedded; None: they are taken as they are."""
+
+
+def choose_renditions(plan: PublicPlan, appearance: Receipt | None) -> tuple[Rendition, ...]:
+    """The renditions in which candidates are judged.
+
+    Returns:
+        One rendition; under ``auto`` both that are left open, the first being that of the private images.
+    """
+    if appearance is None:
+        return (None,)
+    released = Appearance.released(appearance.values)
+    return (None, released) if plan.method.appearance == "auto" else (released,)
+
+
+TOGETHER = 64
+"""Most images that are decoded at a time: 200 MB of pixels at 1024 x 1024."""
+
+
+@dataclass(frozen=True, repr=False)
+class Chooser:
+    """Shows candidates to a selector, and turns what it picks into choices by candidate id.
+
+    Attributes:
+        encoder: In eval mode; embeds one image at a time.
+        received: Bytes of a candidate by digest.
+    """
+
+    plan: PublicPlan
+    encoder: Encoder
+    received: Callable[[str], bytes]
+    selector: Selector
+    _embedded: dict[tuple[str, Rendition], FloatArray] = field(default_factory=dict)
+    _appearing: dict[str, Appearance | None] = field(default_factory=dict)
+    _shown: list[Rendition] = field(default_factory=list)
+    _latest: list[tuple[int, Pool, list[Rendition], tuple[SelectionInput, ...]]] = field(default_factory=list)
+
+    def common_appearance(self, pool: Pool) -> Appearance:
+        """Mean appearance of the candidates of all classes."""
+        shown = [each.digest for of_class in pool.candidates.values() for each in of_class]
+        return average_appearance([self._appearance(digest) for digest in shown])
+
+    def scenes(
+        self, iteration: int, pool: Pool, renditions: Iterable[Rendition]
+    ) -> tuple[SelectionInput, ...]:
+        """Return the selector's input: one scene for each rendition; the latest two stay, with what they computed."""
+        wanted = list(renditions)
+        for known, shown, seen, scenes in self._latest:
+            if (known, seen) == (iteration, wanted) and shown is pool:
+                return scenes
+        # Where earlier candidates cannot be chosen any more, their embeddings would only fill memory.
+        if self.plan.method.pool != "all":
+            self._forget_others(pool)
+        self._shown[:] = wanted
+        made = tuple(self._scene(iteration, pool, rendition) for rendition in wanted)
+        self._latest[:] = [*self._latest[-1:], (iteration, pool, wanted, made)]
+        return made
+
+    def receive(self, call: Call, made: Sequence[Candidate]) -> None:
+        """Embed and measure what a call brought, if the next release compares it, so that it finds that done."""
+        plan = self.plan
+        compared = call.iteration < plan.method.iterations or plan.selects
+        by_views = plan.method.lookahead > 0 and call.iteration < plan.method.iterations
+        if not compared or call.purpose not in (("look",) if by_views else ("create", "vary")):
+            return
+        if 0 in plan.releases and not call.iteration:
+            for each in made:
+                self._appearance(each.digest)
+        # Before the appearance is released, only ``auto`` says that candidates will also be judged as they came.
+        settled = 0 not in plan.releases or plan.method.appearance == "auto"
+        for rendition in self._shown or ([None] if settled else []):
+            self._look([each.digest for each in made], rendition)
+
+    def _forget_others(self, pool: Pool) -> None:
+        """Drop embeddings of what is not in the pool and will not be again."""
+        all_of_them = (each for of_class in pool.candidates.values() for each in of_class)
+        shown = {view.digest for each in all_of_them for view in pool.views.get(each.id, (each,))}
+        for digest, rendition in [key for key in self._embedded if key[0] not in shown]:
+            del self._embedded[digest, rendition]
+        self._latest.clear()
+
+    def choose(
+        self, measured: Measurement, scenes: Sequence[SelectionInput], pool: Pool
+    ) -> tuple[tuple[Choice, ...], tuple[float, ...]]:
+        """Choose by a measurement; of two renditions, in the one whose picks lie nearer to what was measured.
+
+        Returns:
+            The choices, class by class, and released class counts, or the rendition where the plan does not settle it.
+        """
+        picks = [self.selector.pick(measured, scene) for scene in scenes]
+        values = read_counts(measured)
+        best = picks[0]
+        if len(picks) > 1:
+            shown = zip(scenes, picks, strict=True)
+            gaps = [distance_to_released_means(measured, scene, picked) for scene, picked in shown]
+            near = scenes[0].ruler(measured).count_steps(np.array(gaps))
+            # Equal gaps leave images as they came, so that run and audit break the tie alike.
+            best, values = (picks[1], MATCHED) if near[1] < near[0] else (picks[0], AS_IS)
+        named = zip(self.plan.labels, best, strict=True)
+        return tuple(name_choice(label, pool.candidates, indices) for label, indices in named), values
+
+    def follows(
+        self, measured: Measurement, scenes: Sequence[SelectionInput], pool: Pool, receipt: Receipt
+    ) -> bool:
+        """True if a receipt's choices are those of ``choose``, where another machine may have rounded otherwise."""
+        picked = [_indices(pool.candidates[label], receipt.of(label)) for label in self.plan.labels]
+        if any(len(indices) != scenes[0].wanted for indices in picked):
+            return False
+        if len(scenes) == 1:
+            said = str(receipt.values) == str(read_counts(measured))  # -0.0 equals 0.0
+            return said and self.selector.is_picked(measured, scenes[0], picked)
+        if receipt.values not in (AS_IS, MATCHED):
+            # A value that is neither would be a free word of the client's on a public record.
+            return False
+        taken = int(receipt.values == MATCHED)
+        picks = [self.selector.pick(measured, scene) for scene in scenes]
+        gaps = [distance_to_released_means(measured, *each) for each in zip(scenes, picks, strict=True)]
+        fewest, most = scenes[0].ruler(measured).bound_steps(np.array(gaps))
+        nearer = fewest[1] < most[0] if taken else most[1] >= fewest[0]
+        return bool(nearer) and self.selector.is_picked(measured, scenes[taken], picked)
+
+    def points(
+        self, images: Sequence[Candidate | Chosen], rendition: Rendition, measured: Measurement
+    ) -> FloatArray:
+        """Received images in the frame of a measurement, float64 ``(images, k)``; NaN for what is no image."""
+        return project(self.embed(images, rendition), measured["centre"], measured["axes"])
+
+    def embed(self, images: Sequence[Candidate | Chosen], rendition: Rendition = None) -> FloatArray:
+        """Embeddings of received images, float64 ``(images, d)``; NaN for what is no image."""
+        digests = [each.digest for each in images]
+        self._look(digests, rendition)
+        rows = np.array([self._embedded[each, rendition] for each in digests], dtype=np.float64)
+        return rows.reshape(len(images), self.encoder.dimension)
+
+    def _scene(self, iteration: int, pool: Pool, rendition: Rendition) -> SelectionInput:
+        plan = self.plan
+        return SelectionInput(
+            labels=plan.labels,
+            pools=tuple(self._embed(pool.candidates[label], pool.views, rendition) for label in plan.labels),
+            wanted=plan.wanted(iteration),
+            shots=plan.data.shots,
+            iteration=iteration,
+            iterations=plan.method.iterations,
+            seed=plan.public_seed("pick", iteration),
+            relation=plan.privacy.relation,
+            threshold=plan.threshold_at(iteration),
+            votes=plan.method.get("votes", VOTES),
+            tau=plan.method.get("tau", TAU),
+            cells=plan.method.get("cells", None),
+            first=plan.method.initial,
+            drawn=plan.method.get("selection", "rank") == "prob",
+            public=self._public,
+        )
+
+    @cached_property
+    def _public(self) -> PublicFrame | None:
+        return find_frame(self.plan, self.encoder)
+
+    def _embed(
+        self, candidates: tuple[Candidate, ...], views: Population, rendition: Rendition
+    ) -> FloatArray:
+        """float64 ``(candidates, d)``: a candidate's own embedding, or with lookahead the mean of its variations'.
+
+        NaN for what is not an image; a variation that is none is left out of the mean.
+        """
+        shown = [[view.digest for view in views.get(each.id, (each,))] for each in candidates]
+        self._look([digest for some in shown for digest in some], rendition)
+        rows = [self._mean(some, rendition) for some in shown]
+        return np.array(rows).reshape(len(candidates), self.encoder.dimension)
+
+    def _mean(self, digests: Sequence[str], rendition: Rendition) -> FloatArray:
+        rows = np.stack([self._embedded[digest, rendition] for digest in digests])
+        usable = rows[np.isfinite(rows).all(axis=1)]
+        return np.asarray((usable if len(usable) else rows).mean(axis=0), dtype=np.float64)
+
+    def _appearance(self, digest: str) -> Appearance | None:
+        if digest not in self._appearing:
+            image = find_medium(self.plan.modality.kind).decode(self.received(digest))
+            self._appearing[digest] = None if image is None else Appearance.of(image)
+        return self._appearing[digest]
+
+    def _look(self, digests: Iterable[str], rendition: Rendition) -> None:
+        """Embed what was not yet, many at a time; an embedding is the same however many there are."""
+        due = [each for each in dict.fromkeys(digests) if (each, rendition) not in self._embedded]
+        decode = find_medium(self.plan.modality.kind).decode
+        for start in range(0, len(due), TOGETHER):
+            some = due[start : start + TOGETHER]
+            rows = self.encoder.embed([decode(self.received(digest), rendition) for digest in some])
+            self._embedded.update(
+                ((digest, rendition), row.copy()) for digest, row in zip(some, rows, strict=True)
+            )
+
+
+def read_counts(measured: Measurement) -> tuple[float, ...]:
+    """The class counts in a measurement; nothing if there are none."""
+    return tuple(map(float, measured.get("counts", ())))
+
+
+def find_frame(plan: PublicPlan, encoder: Encoder) -> PublicFrame | None:
+    """The public frame that a plan names, None if it names none; ``ModelError`` where the encoder brings another."""
+    if plan.encoder.frame is None:
+        return None
+    if encoder.frame is None or encoder.frame.digest != plan.encoder.frame:
+        raise ModelError(
+            f"the run was judged in the public frame with sha256 {plan.encoder.frame}, which encoder {encoder.name} of "
+            "this version does not bring: use the version of pcevolve that has it"
+        )
+    return encoder.frame
+
+
+def _indices(candidates: Sequence[Candidate], chosen: Sequence[Chosen]) -> IntArray:
+    """Indices of chosen candidates among all of their class, int64 ``(chosen,)``; others are left out."""
+    known = {Chosen(each.id, each.digest): index for index, each in enumerate(candidates)}
+    return np.array([known[each] for each in chosen if each in known], dtype=np.int64)
+
+
+def name_choice(label: str, candidates: Population, indices: Iterable[int]) -> Choice:
+    """Name the choices from a class, given by indices among its candidates, by id and digest from here on."""
+    named = (candidates[label][index] for index in indices)
+    return Choice(label, tuple(Chosen(each.id, each.digest) for each in named))

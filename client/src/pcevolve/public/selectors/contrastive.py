@@ -1,0 +1,152 @@
+"""PCEvolve (Zhang et al., ICML 2025, Algorithm 1): class centres, contrastive filter, similarity calibrator.
+
+Every utility lies in [0, 1] whatever the private data are, so its sensitivity is 1 under both neighbour relations and
+for units of any number of images. It is not monotone: one image moves a class's centre, and with it all candidates.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pcevolve.errors import DataError
+from pcevolve.public.dp.mechanisms import FloatArray, Noise, clamp
+from pcevolve.public.geometry.distances import IntArray, distances
+from pcevolve.public.privacy import Event, Events, Relation
+from pcevolve.public.selectors.consistency import Drawn
+from pcevolve.public.selectors.control import best_tenth, drawn_lift
+from pcevolve.public.selectors.method import Method, Sensitivity
+from pcevolve.public.selectors.rounds import Scope, exponential_per_class
+from pcevolve.public.selectors.scene import (
+    Measurement,
+    PrivateEmbeddings,
+    SelectionInput,
+    WorstCase,
+    require_mechanism,
+    single_event,
+)
+
+
+def mark_passing(distance: FloatArray, own: int) -> NDArray[np.bool_]:
+    """Contrastive filter: whether the own centre is strictly the nearest, bool ``(candidates,)``.
+
+    Source: PCEvolve, equation 1.
+    """
+    # Without another class nothing is nearer, so ``initial`` lets all pass.
+    others = np.delete(distance, own, axis=1).min(axis=1, initial=np.inf)
+    return np.asarray(np.isfinite(distance).all(axis=1) & (distance[:, own] < others))
+
+
+def similarity(near: FloatArray, tau: float) -> FloatArray:
+    """Similarity calibrator ``exp(-tau * (d - d_min) / (d_max - d_min))``; 1 where all distances are equal.
+
+    Source: PCEvolve, equation 3.
+    """
+    spread = np.ptp(near) if len(near) else 0.0
+    return np.exp(-tau * (near - near.min()) / spread) if spread > 0 else np.ones(len(near))
+
+
+def calibrate(distance: FloatArray, own: int, tau: float) -> FloatArray:
+    """``u = h∘g``, as published: calibrated over the candidates that pass, 0 for all others.
+
+    Args:
+        distance: float64 ``(candidates, classes)``: to the class centres.
+        own: Column of the candidates' own class.
+
+    Returns:
+        float64 ``(candidates,)`` in [0, 1].
+    """
+    utility, chosen = np.zeros(len(distance)), mark_passing(distance, own)
+    utility[chosen] = similarity(distance[chosen, own], tau)
+    return utility
+
+
+class Contrastive(Drawn):
+    """One draw per class with probability proportional to ``exp(ε u / 2)``.
+
+    The event of a round is ``exponential`` with ε for each of its ``classes`` draws: each sees the images of all
+    classes, so the draws compose.
+    """
+
+    def measure(
+        self, private: PrivateEmbeddings, scene: SelectionInput, events: Events, noise: Noise
+    ) -> Measurement:
+        """Draw a candidate of each class by its utility.
+
+        Returns:
+            ``chosen``: int64 ``(classes,)``, indices into each class's pool.
+
+        Raises:
+            DataError: A class has no private image, so it has no centre; nothing was drawn.
+        """
+        event = single_event(events)
+        require_mechanism(event, "exponential", accesses=len(scene.labels))
+        drawn = [
+            # Half of ε, as in the general exponential mechanism: these scores are not monotone under either relation.
+            entrants[noise.exponential(f"{scene.key}/{label}", scores, event.value / 2)]
+            for label, (entrants, scores) in zip(scene.labels, self.scores(private, scene), strict=True)
+        ]
+        return {"chosen": np.array(drawn, dtype=np.int64)}
+
+    def scores(self, private: PrivateEmbeddings, scene: SelectionInput) -> list[tuple[IntArray, FloatArray]]:
+        """Of each class, the candidates that may be drawn and their utilities; all of it private."""
+        centres = class_centres(private, scene)
+        scored = []
+        for target, pool in enumerate(scene.pools):
+            entrants = scene.entrants(target)
+            utility = calibrate(distances(pool[entrants], centres), target, scene.tau)
+            # ``calibrate`` promises [0, 1] already; the bound holds here
+            # whatever a provider's points make of its formula.
+            scored.append((entrants, clamp(utility)))
+        return scored
+
+
+def class_centres(private: PrivateEmbeddings, scene: SelectionInput) -> FloatArray:
+    """Mean embedding of each class, float64 ``(classes, d)``; a unit counts once, however many images it has."""
+    for target, label in enumerate(scene.labels):
+        if not (private.targets == target).any():
+            raise DataError(f"class '{label}' has no private images, so it has no centre: nothing was drawn")
+    shares = private.shares
+    rows = [private.targets == target for target in range(len(scene.labels))]
+    # Weighted by unit, so that a patient of ten images does not pull a centre ten times as far.
+    return np.stack([np.average(private.embeddings[row], axis=0, weights=shares[row]) for row in rows])
+
+
+def exponential_lift(events: tuple[Event, ...], scope: Scope) -> float:
+    """PCEvolve: utility 1 for the best tenth and 0 for the rest, drawn with ``exp(ε u / 2)``."""
+    return drawn_lift(float(events[0].value) / 2, best_tenth(scope.candidates), scope)
+
+
+def moving_centres(relation: Relation) -> WorstCase:
+    """A class's centre moves from east to west, and the other's the other way if the unit changes its class.
+
+    One candidate in four loses by that and three win, so both the score and the normalisation of a draw turn
+    against the one.
+    """
+    east, west, between = (0.1, 0.0), (-0.1, 0.0), (0.0, 0.0)
+    beyond_east = (0.3, 0.0)  # the mean of it and west is east
+    beside = (0.3, 0.001)  # as good, and another place, so that a leak of bare embeddings shows
+    changes_class = relation == "replace-one"
+    return WorstCase(
+        pools=((east, west, west, west), (west, east, east, east)),
+        common=((0, west), (1, west if changes_class else between)),
+        first=(0, beyond_east),
+        second=(1, beside) if changes_class else None,
+    )
+
+
+METHOD = Method(
+    name="pcevolve",
+    summary="PCEvolve: class centres, contrastive filter, similarity calibrator, exponential mechanism",
+    guarantee=(
+        "pure epsilon-DP, delta = 0: every draw has a utility in [0, 1] (sensitivity 1) and costs "
+        "epsilon/(iterations x classes), and all draws compose sequentially. The same epsilon holds under "
+        "replace-one and add-remove, because the factor 1/2 of the exponential mechanism is kept"
+    ),
+    selector=Contrastive,
+    tight=exponential_per_class,
+    lift=exponential_lift,
+    # one score may rise from 0 to 1 where another falls from 1 to 0
+    sensitivity=Sensitivity(lambda relation: 2.0, "utilities"),
+    worst_case=moving_centres,
+)

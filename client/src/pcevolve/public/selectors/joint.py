@@ -1,0 +1,155 @@
+"""Joint-vote exponential mechanism (method ``jvem``): images vote for tuples of one candidate per class.
+
+An image's vote for a tuple lies in [0, 1] and is a function of that image and of public data alone; half of it says
+that the own class's prototype is close, half that it is closer than the other classes' prototypes.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from pcevolve.public.dp.calibration import draw_rate
+from pcevolve.public.dp.mechanisms import FloatArray, Noise
+from pcevolve.public.figures import USUAL_DELTA
+from pcevolve.public.geometry.distances import IntArray, distances
+from pcevolve.public.privacy import Budget, Event, Events
+from pcevolve.public.selectors.consistency import Drawn
+from pcevolve.public.selectors.control import best_tenth, drawn_lift
+from pcevolve.public.selectors.method import Method, Schedule
+from pcevolve.public.selectors.rounds import Scope, exponential_draws
+from pcevolve.public.selectors.scene import (
+    Measurement,
+    PrivateEmbeddings,
+    SelectionInput,
+    moving_vote,
+    require_mechanism,
+    single_event,
+)
+from pcevolve.public.selectors.votes import ONE_VOTE
+
+BLOCK = 3
+"""Most classes that vote together: tuples multiply."""
+MOST_TUPLES = 20_000
+CLOSE_SHARE = Fraction(15, 100)
+"""m, the candidates that count as close to an image, as a share of the class's; exact, so that the count is."""
+CLOSE_WORTH = 0.5
+"""α, a multiple of 2**-22, so that totals are exact sums."""
+MOST_ROUNDS = 20
+
+
+@dataclass(frozen=True)
+class Joint(Drawn):
+    """One draw per block of classes with probability proportional to ``exp(η V)``.
+
+    A unit has one vote in all: its images' votes are averaged, and those of different blocks add up to at most 1. So
+    a round, all blocks together, is η-bounded-range under ``add-remove`` and 2η under ``replace-one``.
+    """
+
+    def measure(
+        self, private: PrivateEmbeddings, scene: SelectionInput, events: Events, noise: Noise
+    ) -> Measurement:
+        """Draw a tuple of each block by its votes.
+
+        Returns:
+            ``chosen``: int64 ``(classes,)``, indices into each class's pool.
+        """
+        event = single_event(events)
+        require_mechanism(event, "exponential")
+        rate = draw_rate(event, scene.relation)
+        chosen = np.empty(len(scene.labels), dtype=np.int64)
+        for number, (block, tuples) in enumerate(draw_ballots(scene)):
+            totals = sum_votes_for_tuples(private, scene, block, tuples)
+            chosen[block] = tuples[noise.exponential(f"{scene.key}/{number}", totals, rate)]
+        return {"chosen": chosen}
+
+
+def draw_ballots(scene: SelectionInput) -> list[tuple[IntArray, IntArray]]:
+    """Random blocks of classes and the tuples that stand for election in each; public.
+
+    Returns:
+        For each block its classes, int64 ``(b,)``, and int64 ``(tuples, b)``: a candidate of each of them. All
+        tuples if there are at most 20,000, else as many at random.
+    """
+    random, count = scene.random(), len(scene.labels)
+    blocks = np.array_split(random.permutation(count), math.ceil(count / BLOCK))
+    return [(block, _tuples([scene.entrants(each) for each in block], random)) for block in blocks]
+
+
+def sum_votes_for_tuples(
+    private: PrivateEmbeddings, scene: SelectionInput, block: IntArray, tuples: IntArray
+) -> FloatArray:
+    """V: the votes of the block's images for each tuple, without noise, float64 ``(tuples,)``: private."""
+    totals, shares = np.zeros(len(tuples)), private.shares
+    # Shares are multiples of 2**-30 and votes of 2**-22, so this running sum is exact in any order.
+    for row in np.flatnonzero(np.isin(private.targets, block)):
+        near = [distances(private.embeddings[[row]], scene.pools[each])[0] for each in block]
+        own = int(np.flatnonzero(block == private.targets[row])[0])
+        totals += shares[row] * vote_for_tuples(near, own, tuples)
+    return totals
+
+
+def vote_for_tuples(near: Sequence[FloatArray], own: int, tuples: IntArray) -> FloatArray:
+    """One image's votes, float64 ``(tuples,)`` in [0, 1].
+
+    Args:
+        near: For each class of the block, distances to its candidates; not finite for those that cannot be used.
+        own: Index of the image's class in the block.
+        tuples: int64 ``(tuples, b)``.
+
+    Ties for the last place among the close ones go to the candidates that come first in the pool; a tie of distances
+    to prototypes is no victory.
+    """
+    chosen = np.stack([of_class[tuples[:, column]] for column, of_class in enumerate(near)], axis=1)
+    others = np.delete(chosen, own, axis=1).min(axis=1, initial=np.inf)
+    close = np.zeros(len(near[own]))
+    close_count = math.ceil(CLOSE_SHARE * int(np.isfinite(near[own]).sum()))
+    close[np.argsort(near[own], kind="stable")[:close_count]] = CLOSE_WORTH
+    return np.asarray(close[tuples[:, own]] + (1 - CLOSE_WORTH) * (chosen[:, own] < others), dtype=np.float64)
+
+
+def _tuples(pools: Sequence[IntArray], random: np.random.Generator) -> IntArray:
+    if math.prod(map(len, pools)) <= MOST_TUPLES:
+        return np.array(list(itertools.product(*pools)), dtype=np.int64)
+    return np.stack([random.choice(pool, MOST_TUPLES) for pool in pools], axis=1)
+
+
+def joint_lift(events: tuple[Event, ...], scope: Scope) -> float:
+    """JVEM: all K images of a class vote 1 for tuples that take its prototype from the best tenth, 0 for others.
+
+    The ideal total is then a sum over classes, so each class's share of the block's draw is a draw of its own with
+    ``exp(η K)`` for the best tenth.
+    """
+    return drawn_lift(
+        float(draw_rate(events[0], scope.relation)) * scope.shots, best_tenth(scope.candidates), scope
+    )
+
+
+def choose_rounds(budget: Budget, scope: Scope) -> int:
+    """``T = clip(floor(epsilon K / 30), 1, 20)`` under replace-one, ``/ 15`` under add-remove."""
+    share = Fraction(30 if scope.relation == "replace-one" else 15)
+    return min(max(int(budget.epsilon * scope.shots / share), 1), MOST_ROUNDS)
+
+
+METHOD = Method(
+    name="jvem",
+    summary="joint-vote exponential mechanism: private images vote for tuples of one candidate per class",
+    guarantee=(
+        "every round is one eta-bounded-range access under add-remove and 2 eta under replace-one: a privacy unit's "
+        "vote for a tuple lies in [0, 1] and counts in one block of classes, so blocks compose in parallel; rounds "
+        "compose adaptively, by the best of pure, zCDP and Renyi accounting at the given delta"
+    ),
+    selector=Joint,
+    tight=exponential_draws(1),
+    lift=joint_lift,
+    sensitivity=ONE_VOTE,
+    worst_case=moving_vote,
+    rounds=choose_rounds,
+    delta=USUAL_DELTA,
+    schedule=Schedule(0.8, 0.6),
+)

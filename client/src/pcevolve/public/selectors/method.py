@@ -1,0 +1,317 @@
+"""Methods: public facts that the plan, the selector and the printed guarantee are made from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias
+
+from pcevolve.errors import UsageError
+from pcevolve.public import settings
+from pcevolve.public.canonical import list_unused
+from pcevolve.public.dp.accountants import epsilon, pure_epsilon
+from pcevolve.public.dp.calibration import scale_to_folder
+from pcevolve.public.figures import format_loss, in_full
+from pcevolve.public.methods import METHOD_TABLE
+from pcevolve.public.plan import PublicPlan
+from pcevolve.public.privacy import FREE, Budget, Event, Relation
+from pcevolve.public.selectors.rounds import (
+    Calibration,
+    Rounds,
+    Scope,
+    is_blurred,
+    pay_for_appearance,
+    pay_for_centre,
+    pay_for_class_counts,
+)
+from pcevolve.public.selectors.scene import Selector, WorstCase
+
+AppearanceMode = Literal["as-is", "matched", "auto"]
+
+APPEARANCE = (
+    "before that, one Gaussian release of the sum of six numbers per image, clipped to a ball of radius 1, of L2 "
+    "sensitivity 1 under add-remove and 2 under replace-one, tells what the images look like on the whole, at a part "
+    "of the same epsilon"
+)
+COUNTED = (
+    "with the first round's votes the numbers of privacy units by class are released, at a part of the same epsilon: "
+    "Gaussian noise on a histogram of the same sensitivity"
+)
+SECRETS = (
+    "beside that, a secret that its owner declared and that somebody guesses with a probability of {prior} before "
+    "this release is guessed with at most {bound} after it, by whatever attack, if it stands in at most {most} "
+    "texts: these count no more together; what other releases say of it adds to that"
+)
+COMPOSED = (
+    "the epsilon of this run holds with delta = {delta}, at which its draws compose to less than their sum; with "
+    "delta = 0 it is the sum, {pure}"
+)
+CREATES = frozenset({"create"})
+VARIES = CREATES | {"vary"}
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """Degree of variation of each iteration, in [0, 1]: image-to-image strength, or the share of words that are blanks.
+
+    Attributes:
+        start: In the first iteration.
+        end: In the last one, or the floor that steps do not go below.
+        step: Less of it each iteration (PCEvolve); None for a straight line from ``start`` to ``end`` (PE).
+    """
+
+    start: float
+    end: float
+    step: float | None = None
+
+    def over(self, iterations: int) -> tuple[float, ...]:
+        """The strengths of ``iterations`` rounds."""
+        step = self.step if self.step is not None else (self.start - self.end) / max(iterations - 1, 1)
+        strengths = (self.start - step * t for t in range(iterations))
+        low, high = sorted((self.start, self.end))
+        # Six digits: the number is sent, hashed and shown, and 0.8 - 0.02 · 3 has seventeen.
+        return tuple(round(min(max(each, low), high), 6) for each in strengths)
+
+
+Rule: TypeAlias = Callable[[Budget, Scope], int]
+
+
+def always(iterations: int) -> Rule:
+    """A rule that gives this number of iterations whatever the budget and the sizes are."""
+    return lambda budget, scope: iterations
+
+
+@dataclass(frozen=True)
+class Sensitivity:
+    """The sensitivity of what a selector's draws hide to one privacy unit.
+
+    Attributes:
+        of: By neighbour relation: the L2 norm of the change, under Gaussian noise; for draws, how far apart the
+            changes of two candidates' scores can lie, so that at a rate r per score the bounded range is r times it.
+        unit: What it counts.
+    """
+
+    of: Callable[[Relation], float]
+    unit: str
+
+
+@dataclass(frozen=True)
+class Method:
+    """A way to choose prototypes, with all that anybody asks of it: one object, in the file of its family.
+
+    What looks at private data has a ``selector``, and names its ``sensitivity`` and its ``worst_case`` beside it; the
+    contract tests hold all three against each other for every method in the registry.
+
+    Attributes:
+        guarantee: What its selection promises, in words, under both neighbour relations; see ``statement``.
+        selector: Makes what measures private data and picks by that; None when private data are not looked at.
+        tight: Events of each round for a budget, calibrated as tightly as the accountants allow.
+        lift: Probability that a chosen prototype is of the best tenth, under an ideal utility; 0.1 is luck.
+        sensitivity: Of what the selector's last access hides; None where it hides nothing.
+        worst_case: Neighbouring datasets, by relation, that ``pcevolve audit-dp`` tries to tell apart.
+        varies: Whether it can vary prototypes at all; text-to-image alone cannot.
+        prototypes: Most prototypes per class and round by default; None for as many as candidates.
+        blanks: Default shares of a text's words that are blanks when it is varied.
+        initial: Text-to-image candidates, in multiples of the dataset's size; see ``initial_for``.
+        pool: Which earlier candidates may be chosen, beside the latest generation.
+        variations: Of each place in the dataset, in a round; by default.
+        keep: Whether the dataset is the last population or selected from all.
+        appearance: Whether the dataset is given the appearance of the private images, which a first access releases,
+            where noise allows; ``auto`` if what is released about the classes can tell.
+        centre_first: The guarantee where a centre of all classes is released before their deviations from it, which is
+            then how the method does it unless a plan says otherwise; empty for a method that releases no means.
+        final_selection_queries_data: Whether the dataset's selection asks the private data once more, after all rounds.
+    """
+
+    name: str
+    summary: str
+    guarantee: str
+    selector: Callable[[], Selector] | None
+    tight: Calibration
+    lift: Callable[[tuple[Event, ...], Scope], float]
+    sensitivity: Sensitivity | None = None
+    worst_case: Callable[[Relation], WorstCase] | None = None
+    published: Calibration | None = None
+    rounds: Rule = always(20)  # noqa: RUF009 - a function, and functions do not change
+    delta: float = 0.0
+    prototypes: int | None = 1
+    schedule: Schedule = Schedule(0.8, 0.6, step=0.02)
+    blanks: Schedule = Schedule(0.6, 0.3, step=0.1)
+    initial: int = 1
+    pool: settings.Pool = "latest"
+    variations: int = 1
+    keep: Literal["last", "selected"] = "last"
+    appearance: AppearanceMode = "as-is"
+    centre_first: str = ""
+    final_selection_queries_data: bool = False
+    varies: bool = True
+
+    @property
+    def parameters(self) -> type[settings.MethodSettings]:
+        """The options that it has, as the table of methods says."""
+        return METHOD_TABLE[self.name].parameters if self.name in METHOD_TABLE else settings.MethodSettings
+
+    @property
+    def own_options(self) -> frozenset[str]:
+        """Names of the options that mean something to this method and not to every other."""
+        return frozenset(self.parameters.model_fields) - frozenset(settings.MethodSettings.model_fields)
+
+    @property
+    def queries_data(self) -> bool:
+        """True if private images are embedded and compared with the provider's."""
+        return self.selector is not None
+
+    def make_selector(self) -> Selector:
+        """The method's selector; ``UsageError`` where it never looks at private data."""
+        if self.selector is None:
+            raise UsageError(f"method '{self.name}' never looks at private data: it has no selector")
+        return self.selector()
+
+    def iterations(self, wanted: int | None, budget: Budget, scope: Scope) -> int:
+        """T: what the user wants, where the method varies anything; else its own."""
+        return self.rounds(budget, scope) if wanted is None or not self.varies else wanted
+
+    def needs_for(self, iterations: int, vary_by: str = "image") -> frozenset[str]:
+        """Capabilities that the dialect must have; without iterations, or by prompts, no image is ever sent."""
+        return VARIES if iterations and vary_by == "image" else CREATES
+
+    def events(self, budget: Budget, scope: Scope, calibration: str = "tight") -> Rounds:
+        """Each round's events on the private data; ``UsageError`` without such a calibration, or without its δ."""
+        if calibration == "tight":
+            return self.tight(budget, scope)
+        if self.published is None:
+            raise UsageError(f"method '{self.name}' has only one calibration: leave method.calibration out")
+        return self.published(budget, scope)
+
+    def accesses(
+        self,
+        budget: Budget,
+        scope: Scope,
+        calibration: str = "tight",
+        appearance: str | None = None,
+        *,
+        centre_first: bool | None = None,
+        class_counts: bool = False,
+    ) -> dict[int, tuple[Event, ...]]:
+        """The events of each access by iteration: 1..T, and 0 for the private images' appearance, unless it is as-is.
+
+        Args:
+            calibration: ``tight``, or ``published`` for the paper's own.
+            centre_first: Whether a centre is released before class means; the method's own if None.
+            class_counts: Whether the numbers of units by class are released before the first votes.
+
+        Raises:
+            UsageError: The method has no such calibration, needs a δ, or cannot pay for the appearance.
+        """
+        rounds = self.events(budget, self._paying_scope(scope), calibration)
+        if bool(self.centre_first) if centre_first is None else centre_first:
+            rounds = pay_for_centre(rounds)
+        if class_counts:
+            rounds = pay_for_class_counts(rounds)
+        if (appearance or self.appearance_for(budget, scope, calibration)) == "as-is":
+            return dict(enumerate(rounds, 1))
+        return dict(enumerate(pay_for_appearance(rounds)))
+
+    def appearance_for(self, budget: Budget, scope: Scope, calibration: str = "tight") -> AppearanceMode:
+        """Default appearance, the method's own where noise leaves something to match; errors as ``accesses``."""
+        if self.appearance == "as-is":
+            return "as-is"
+        first = pay_for_appearance(self.events(budget, self._paying_scope(scope), calibration))[0][0]
+        return "as-is" if is_blurred(first, scope) else self.appearance
+
+    def _paying_scope(self, scope: Scope) -> Scope:
+        # Without rounds, the selection of the dataset is the one that pays.
+        if self.final_selection_queries_data:
+            # One more that pays: ``aug-pe`` asks the private data once after the last round.
+            return replace(scope, iterations=scope.iterations + 1)
+        return replace(scope, iterations=max(scope.iterations, int(self.keep == "selected")))
+
+    def prototypes_for(self, candidates: int) -> int:
+        """Default prototypes per class and round."""
+        most = candidates if self.prototypes is None else min(self.prototypes, candidates)
+        # A divisor, so that each prototype has the same number of variations and the population keeps its size.
+        return next(count for count in range(most, 0, -1) if candidates % count == 0)
+
+    def initial_for(self, candidates: int, variations: int) -> int:
+        """Default text-to-image candidates of each class; of survivors and their variations, as many as of these."""
+        return candidates * (1 + variations if self.pool == "survivors" else self.initial)
+
+    def plan_events(self, plan: PublicPlan) -> dict[int, tuple[Event, ...]]:
+        """The events of every release of a plan, by iteration; a dataset's selection follows at no cost.
+
+        Raises:
+            UsageError: The plan asks for something that the method cannot do.
+        """
+        self._require(plan)
+        paid = self.accesses(
+            plan.budget,
+            scope_of(plan),
+            plan.method.calibration,
+            plan.method.appearance,
+            centre_first=plan.centre_first,
+            class_counts=plan.class_counts,
+        )
+        free = FREE if self.selector is not None else Event("uniform")
+        return {t: paid.get(t, (free,)) for t in plan.releases}
+
+    def _require(self, plan: PublicPlan) -> None:
+        """Refuse a plan that asks for something that the method cannot do (``UsageError``)."""
+        rules = (self._faults_of_releases, self._faults_of_choice)
+        for fault in (each for rule in rules for each in rule(plan)):
+            raise UsageError(f"method '{self.name}' {fault}")
+
+    def _faults_of_releases(self, plan: PublicPlan) -> Iterator[str]:
+        """Yield releases that a plan asks for and the method does not make."""
+        if plan.selects and self.keep != "selected" and self.selector is not None:
+            yield "cannot choose its dataset from all rounds: leave method.keep out"
+        if plan.centre_first and not self.centre_first:
+            yield "releases no means, so it has no centre to release first"
+
+    def _faults_of_choice(self, plan: PublicPlan) -> Iterator[str]:
+        """Yield options that do not go with how the method chooses."""
+        if (
+            plan.method.get("cells", None) is not None
+            and plan.method.pool != "all"
+            and "method.pool" not in list_unused(plan)
+        ):
+            yield "counts around its first candidates, which have to stay in the pool: leave method.pool out"
+
+    def statement(self, plan: PublicPlan) -> str:
+        """State a run's promise in words: the guarantee and what the plan adds to it. Errors as ``plan_events``."""
+        planned = self.plan_events(plan)
+        own = [event for each in planned.values() for event in each]
+        events = scale_to_folder(own, plan.data.subsample is not None)
+        parts = [self.centre_first if plan.centre_first else self.guarantee]
+        if 0 in planned:
+            parts.append(APPEARANCE)
+        if plan.class_counts:
+            parts.append(COUNTED)
+        if plan.secrecy:
+            parts.append(
+                SECRETS.format(
+                    prior=in_full(plan.secrecy.prior), bound=plan.secrecy.bound, most=plan.secrecy.most
+                )
+            )
+        # Said only where δ makes a difference: for a run at δ = 0 the sum is the ε that is printed.
+        pure = pure_epsilon(events)
+        if pure and epsilon(events, plan.privacy.delta) < pure:
+            parts.append(COMPOSED.format(delta=in_full(plan.privacy.delta), pure=format_loss(float(pure))))
+        return "; ".join(parts)
+
+
+def first_selection(planned: Mapping[int, tuple[Event, ...]]) -> tuple[Event, ...]:
+    """The events of the first round that asks the private data whom to choose; none if no round does."""
+    return next(
+        (events for t, events in planned.items() if t and not all(event.free for event in events)), ()
+    )
+
+
+def scope_of(plan: PublicPlan) -> Scope:
+    """The public sizes of a plan on which its prices depend."""
+    return Scope(
+        relation=plan.privacy.relation,
+        iterations=plan.method.iterations,
+        classes=len(plan.labels),
+        shots=plan.data.shots,
+        candidates=plan.method.candidates,
+    )

@@ -1,0 +1,193 @@
+"""Divide a budget into events: each round's accesses of a method to the private data.
+
+A calibration gives the events of rounds 1..T; a round is one access for all classes together. All of them fit the
+budget, which ``dp.accountants.within`` confirms piece by piece; the published calibrations are told as what they
+really add.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import TypeAlias
+
+from pcevolve.errors import UsageError
+from pcevolve.public.dp.calibration import (
+    bounded_sum_sensitivity,
+    classical_deviation,
+    histogram_sensitivity,
+    largest_bounded_range,
+    round_nearest,
+    round_up,
+    smallest_noise_multiplier,
+)
+from pcevolve.public.privacy import FREE, Budget, Event, Relation
+
+
+@dataclass(frozen=True)
+class Scope:
+    """The public sizes of a run on which prices depend.
+
+    Attributes:
+        classes: Number of classes, C.
+        shots: Nominal private units per class, K.
+        candidates: Candidates per class, N.
+    """
+
+    relation: Relation
+    iterations: int
+    classes: int
+    shots: int
+    candidates: int
+
+
+Rounds: TypeAlias = tuple[tuple[Event, ...], ...]
+"""Events of each round 1..T; a round is one transaction for all classes."""
+Calibration: TypeAlias = Callable[[Budget, Scope], Rounds]
+"""The events of each round that a budget pays for; no rounds, no events."""
+
+
+CENTRE_SHARE = 0.2
+"""Of the means' budget, as 1/z²: the centre is pooled over all classes, so a small share tells enough."""
+COUNT_SHARE = 0.1
+"""Of the first round's budget, as 1/z²: one number for each class needs less than one for each candidate."""
+APPEARANCE_SHARE = 0.2
+"""Of a Gaussian run's budget, as 1/z²: appearance is pooled over all classes, so a small share tells enough."""
+BLURRED_APPEARANCE = 0.2
+"""Noise on an appearance's numbers beyond which it is not worth its price: between dark and light lies 1."""
+
+
+def divide(event: Event, share: float) -> tuple[Event, ...]:
+    """A Gaussian access as two, of which the first has a share of its budget as 1/z²; a free one stays as it is.
+
+    With noise multipliers ``z / sqrt(s)`` and ``z / sqrt(1 - s)`` the sum of ``1/z²`` stays what it was, which is all
+    that the cost of adaptively composed Gaussian accesses depends on: μ-GDP and zCDP alike.
+    """
+    if event.free:
+        return (event,)
+    return tuple(
+        # Up: each part is a little noisier than its share pays for, never less.
+        replace(event, parameter=str(round_up(float(event.value * Fraction(1 / math.sqrt(part))))))
+        for part in (share, 1 - share)
+    )
+
+
+def pay_for_centre(rounds: Rounds) -> Rounds:
+    """Rounds in which every Gaussian access is two, the centre's and the deviations', for the price of the one."""
+    return tuple(tuple(part for event in events for part in divide(event, CENTRE_SHARE)) for events in rounds)
+
+
+def pay_for_class_counts(rounds: Rounds) -> Rounds:
+    """Rounds the first of which is two accesses, the class counts' and the votes', for the price of the one.
+
+    Source: Lin et al. 2024, Algorithm 3, which estimates the counts of unbalanced data first, and there by the Laplace
+    mechanism; Gaussian noise composes with that of the votes.
+    """
+    return tuple(
+        tuple(part for event in events for part in (divide(event, COUNT_SHARE) if not place else (event,)))
+        for place, events in enumerate(rounds)
+    )
+
+
+def is_blurred(first: Event, scope: Scope) -> bool:
+    """True if there is so much noise on the six numbers of an appearance that it is not worth its price.
+
+    Args:
+        first: The Gaussian access that releases the sum of all units' numbers, of L2 norm at most 1 each.
+    """
+    sensitivity = bounded_sum_sensitivity(scope.relation)
+    return float(first.value) * sensitivity / (scope.shots * scope.classes) > BLURRED_APPEARANCE
+
+
+def pay_for_appearance(rounds: Rounds) -> Rounds:
+    """Rounds with one more Gaussian access before them, as iteration 0, together for the price of the rounds alone.
+
+    As in ``divide``: ``APPEARANCE_SHARE`` of the sum of ``1/z²`` goes to the new access.
+
+    Raises:
+        UsageError: A round makes another kind of access.
+    """
+    paid = [event for events in rounds for event in events if not event.free]
+    # Only Gaussian accesses trade noise by 1/z²: with draws among them the whole would no longer cost what it did.
+    if not paid or any(event.mechanism != "gaussian" for event in paid):
+        raise UsageError(
+            "method.appearance=matched needs a method with Gaussian noise alone: choose dp-means or pe, or as-is"
+        )
+    precision = sum(event.count / event.value**2 for event in paid)
+    first = Event("gaussian", str(round_up(1 / math.sqrt(APPEARANCE_SHARE * precision))))
+    factor = Fraction(1 / math.sqrt(1 - APPEARANCE_SHARE))
+    return ((first,), *(tuple(_quieter(event, factor) for event in events) for events in rounds))
+
+
+def _quieter(event: Event, factor: Fraction) -> Event:
+    """The event with ``factor`` times its noise; one that looks at nothing has none."""
+    return event if event.free else replace(event, parameter=str(round_up(float(event.value * factor))))
+
+
+def free_draws(budget: Budget, scope: Scope) -> Rounds:
+    """Uniform draws, which look at no private data and cost nothing."""
+    return ((Event("uniform"),),) * scope.iterations
+
+
+def exponential_per_class(budget: Budget, scope: Scope) -> Rounds:
+    """Exponential mechanism, one draw per class and round, each on all classes' data: pure ε / (T C) each, exact.
+
+    Source: PCEvolve, Algorithm 1, line 1.
+    """
+    if scope.iterations == 0:
+        return ()
+    # Fractions: as many of these as there are draws add up to ε, and not to ε plus rounding.
+    each = budget.epsilon / (scope.iterations * scope.classes)
+    return ((Event("exponential", str(each), scope.classes),),) * scope.iterations
+
+
+def exponential_draws(draws: int) -> Calibration:
+    """``draws`` accesses per round, each for all classes in parallel and of the largest bounded range that fits."""
+
+    def rounds(budget: Budget, scope: Scope) -> Rounds:
+        if scope.iterations == 0:
+            return ()
+        largest = largest_bounded_range(budget, draws * scope.iterations)
+        return ((Event("exponential", str(largest), draws),),) * scope.iterations
+
+    return rounds
+
+
+def gaussian_per_round(budget: Budget, scope: Scope) -> Rounds:
+    """Gaussian noise once per round for all classes: the smallest multiplier that fits; ``UsageError`` at δ = 0."""
+    if scope.iterations == 0:
+        return ()
+    _require_delta(budget)
+    return (
+        (Event("gaussian", str(smallest_noise_multiplier(budget, scope.iterations))),),
+    ) * scope.iterations
+
+
+def gaussian_once(budget: Budget, scope: Scope) -> Rounds:
+    """Gaussian noise in the first round only, later ones being post-processing of it; ``UsageError`` at δ = 0."""
+    first = gaussian_per_round(budget, replace(scope, iterations=min(scope.iterations, 1)))
+    return (*first, *(((FREE,),) * (scope.iterations - 1)))
+
+
+def published_gaussian_per_round(budget: Budget, scope: Scope) -> Rounds:
+    """The loose split of Private Evolution's users: ``σ = sqrt(2 ln(1.25/δ)) / (ε/T)`` with a sensitivity of 1.
+
+    The multiplier is σ over the true sensitivity, so the accountants tell what this noise is really worth.
+
+    Raises:
+        UsageError: δ is 0.
+
+    Source: PCEvolve, Definition 3.2, for the step.
+    """
+    if scope.iterations == 0:
+        return ()
+    _require_delta(budget)
+    multiplier = classical_deviation(budget, scope.iterations) / histogram_sensitivity(scope.relation)
+    return ((Event("gaussian", str(round_nearest(Fraction(multiplier)))),),) * scope.iterations
+
+
+def _require_delta(budget: Budget) -> None:
+    if budget.delta == 0:
+        raise UsageError("a method with Gaussian noise needs --delta, for example --delta 1e-5")

@@ -1,0 +1,253 @@
+"""Noisy sums of clipped private points: class means, at once or around a centre released first, and an appearance.
+
+The only code of DP class means that sees private points. Sensitivities are proved here for any public frame and any
+centre, so that nothing which is derived from the released numbers has to be trusted.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pcevolve.public.dp.calibration import (
+    DEVIATION_RADIUS,
+    bounded_sum_sensitivity,
+    deviation_sum_sensitivity,
+)
+from pcevolve.public.dp.mechanisms import FloatArray, Noise
+from pcevolve.public.geometry.distances import IntArray
+from pcevolve.public.geometry.frame import STEP, Frame, round_to_noise_scale
+from pcevolve.public.privacy import Event, Events, Relation
+from pcevolve.public.selectors.scene import (
+    Measurement,
+    PrivateEmbeddings,
+    SelectionInput,
+    deviation,
+    require_mechanism,
+    single_event,
+    unit_shares,
+)
+
+if TYPE_CHECKING:
+    from pcevolve.public.media.images.appearance import Appearance
+
+ROUNDING_SHARE = 1e-8
+"""Of the clip radius, left to float64 rounding of the sums, which is far below it for 10**5 images."""
+
+LEAST_KEPT = 1 / 64
+"""Of a frame's step: where less noise is kept in a coordinate, its rounding is more than a thirtieth of that noise."""
+CLIP_RADIUS = 1.0
+"""Norm to which numbers, measured from the middle, are clipped: few images are extreme in more than four of the six."""
+PRIOR_VARIANCE = 0.1
+"""How far the owner's images may look from the provider's; public. The noisier the mean, the more it counts."""
+
+
+@dataclass(frozen=True)
+class AtOnce:
+    """One Gaussian release of the sums of all classes.
+
+    A unit adds to the sums of all classes together the mean of its images' clipped points, a vector of L2 norm at
+    most R, so the L2 sensitivity is R under ``add-remove`` and 2R under ``replace-one``.
+    """
+
+    frame: Frame
+    scene: SelectionInput
+    event: Event
+
+    def release(self, private: PrivateEmbeddings, noise: Noise) -> Measurement:
+        """Release ``means``, float64 ``(classes, k)``: noisy sums over nominal K, drawn to the candidates' means."""
+        require_mechanism(self.event, "gaussian")
+        frame, scene, prior = self.frame, self.scene, typical_by_class(self.frame, self.scene)
+        # Clipped and summed before the noise, drawn to the prior after it: what
+        # follows the noise may depend on anything public.
+        sums = class_sums(frame.points(private.embeddings), private, len(scene.labels), frame.radius)
+        noisy = noise.gaussian(f"{scene.key}/means", sums, self._sigma) / scene.shots
+        means = prior + (noisy - prior) * frame.shrinkage(self._sigma / scene.shots)
+        return {"means": round_to_noise_scale(means, self.doubts["means"])}
+
+    @property
+    def doubts(self) -> dict[str, FloatArray]:
+        """Standard deviation of the noise in what is released, float64 ``(k,)``: digits far below it say nothing."""
+        return {"means": self.frame.kept_noise(self._sigma / self.scene.shots)}
+
+    @property
+    def _sigma(self) -> float:
+        return deviation(self.event, self.frame.radius * bounded_sum_sensitivity(self.scene.relation))
+
+
+@dataclass(frozen=True)
+class CentreFirst:
+    """Two Gaussian releases: the sum of all points, and then by class the sums of deviations from the centre it gives.
+
+    1. Every point is clipped to the ball of radius R. A unit adds the mean of its images' clipped points to **one**
+       sum over all classes, a vector of L2 norm at most R: the sensitivity is R under ``add-remove`` and 2R under
+       ``replace-one`` (attained by a unit that goes from one end of the ball to the other).
+    2. The centre c is a function of what step 1 released and of public facts, so it is fixed before step 2 looks.
+       Every deviation x - c is clipped to the ball of radius R/2, whatever c is. A unit of m images adds to the sums of
+       all classes together the vector v in which class y has ``sum over its images in y of clip(x - c) / m``. Its norm
+       is at most the sum of its images' norms over m, so at most R/2. Adding or removing the unit moves the sums by
+       ``|v| <= R/2``; replacing it moves them by ``|v - v'| <= |v| + |v'| <= R``, attained within one class. Where
+       only the label changes, v and v' have disjoint support, so ``|v - v'| = sqrt(|v|^2 + |v'|^2) <= R/sqrt(2)``.
+
+    The second access is chosen after seeing the first: adaptive composition, which the accountants do. With
+    multipliers z1 and z2 both together are as private as one Gaussian release with ``1/z^2 = 1/z1^2 + 1/z2^2``, and a
+    unit that goes from end to end attains both sensitivities at once, so neither constant has room left.
+    """
+
+    frame: Frame
+    scene: SelectionInput
+    events: Events
+
+    def release(self, private: PrivateEmbeddings, noise: Noise) -> Measurement:
+        """Release ``middle``, float64 ``(k,)``, and ``deviations`` from it, float64 ``(classes, k)``.
+
+        Both are drawn to what the candidates say as far as noise makes them uncertain: the middle to the middle of
+        the candidates' class means, each class's deviation from it to the deviation of its candidates.
+        """
+        for event in self.events:
+            require_mechanism(event, "gaussian")
+        frame, scene, prior = self.frame, self.scene, typical_by_class(self.frame, self.scene)
+        points, expected = frame.points(private.embeddings), scene.shots * len(scene.labels)
+        radius = DEVIATION_RADIUS * frame.radius
+        guess = prior.mean(axis=0)
+        pooled = noise.gaussian(
+            f"{scene.key}/middle", pooled_sum(points, private, frame.radius), self._sigmas[0]
+        )
+        middle = guess + (pooled / expected - guess) * frame.shrinkage(self._sigmas[0] / expected)
+        middle = round_to_noise_scale(middle, self.doubts["middle"])
+        # Around the released middle and not the private mean: the second access
+        # may look at what the first one paid for only.
+        sums = class_sums(points - middle, private, len(scene.labels), radius)
+        noisy = noise.gaussian(f"{scene.key}/deviations", sums, self._sigmas[1]) / scene.shots
+        # Clipped as the private deviations are, or a prior outside of their
+        # ball would be an aim that no data can confirm.
+        own = clip(prior - guess, radius)
+        deviations = own + (noisy - own) * frame.shrinkage(self._sigmas[1] / scene.shots)
+        return {"middle": middle, "deviations": round_to_noise_scale(deviations, self.doubts["deviations"])}
+
+    def recover_noisy_deviations(self, measured: Measurement) -> tuple[FloatArray, float]:
+        """Deviations before they were drawn to what the candidates say, and the standard deviation of their noise.
+
+        Returns:
+            float64 ``(classes, k)``, of the k coordinates in which anything was kept of them.
+        """
+        frame, prior = self.frame, typical_by_class(self.frame, self.scene)
+        sigma = self._sigmas[1] / self.scene.shots
+        kept = frame.shrinkage(sigma)
+        own = clip(prior - prior.mean(axis=0), DEVIATION_RADIUS * frame.radius)
+        # Where less was kept than rounding leaves, what it is divided by would make noise of the rounding.
+        told = kept * sigma > LEAST_KEPT * STEP * frame.radius
+        return ((measured["deviations"] - own) / np.where(told, kept, 1.0) + own)[:, told], sigma
+
+    @property
+    def deviation_noise(self) -> float:
+        """Root mean square norm of the noise in a class's released deviation; public."""
+        sigma = self._sigmas[1] / self.scene.shots
+        return float(np.linalg.norm(self.frame.shrinkage(sigma) * sigma))
+
+    @property
+    def doubts(self) -> dict[str, FloatArray]:
+        """Standard deviations of the noise in what is released, float64 ``(k,)``: digits far below say nothing."""
+        expected = self.scene.shots * len(self.scene.labels)
+        return {
+            "middle": self.frame.kept_noise(self._sigmas[0] / expected),
+            "deviations": self.frame.kept_noise(self._sigmas[1] / self.scene.shots),
+        }
+
+    @property
+    def _sigmas(self) -> tuple[float, float]:
+        first, second = self.events
+        relation, radius = self.scene.relation, self.frame.radius
+        return (
+            deviation(first, radius * bounded_sum_sensitivity(relation)),
+            deviation(second, radius * deviation_sum_sensitivity(relation)),
+        )
+
+
+def choose_release(frame: Frame, scene: SelectionInput, events: Events) -> AtOnce | CentreFirst:
+    """The form in which means are released, which the number of events says.
+
+    Raises:
+        ValueError: There are none, or more than two.
+    """
+    if len(events) == 2:
+        return CentreFirst(frame, scene, events)
+    return AtOnce(frame, scene, single_event(events))
+
+
+def class_sums(points: FloatArray, private: PrivateEmbeddings, classes: int, radius: float) -> FloatArray:
+    """Sums of clipped points by class, float64 ``(classes, k)``, correctly rounded, without noise: private.
+
+    Args:
+        points: float64 ``(images, k)`` of the private images.
+    """
+    return _sums(points, private, private.targets, classes, radius)
+
+
+def pooled_sum(points: FloatArray, private: PrivateEmbeddings, radius: float) -> FloatArray:
+    """Sum of clipped points of all classes, float64 ``(k,)``; see ``class_sums``."""
+    (total,) = _sums(points, private, np.zeros_like(private.targets), 1, radius)
+    return np.asarray(total)
+
+
+def _sums(
+    points: FloatArray, private: PrivateEmbeddings, groups: IntArray, count: int, radius: float
+) -> FloatArray:
+    # A little inside of the ball, so that rounding of clip and sum cannot carry a vector out of it.
+    shares = clip(points, radius * (1 - ROUNDING_SHARE)) * private.shares[:, None]
+    # ``fsum`` is correctly rounded in any order, so the order of private files shows in no digit.
+    return np.array([[math.fsum(column) for column in shares[groups == group].T] for group in range(count)])
+
+
+def clip(points: FloatArray, radius: float) -> FloatArray:
+    """Points of L2 norm at most ``radius``; those outside are moved to the surface."""
+    norms = np.sqrt(np.square(points).sum(axis=1))
+    # 1e-300: the zero vector stays itself instead of becoming NaN.
+    return np.asarray(points * np.minimum(1.0, radius / np.maximum(norms, 1e-300))[:, None])
+
+
+def typical_by_class(frame: Frame, scene: SelectionInput) -> FloatArray:
+    """Mean point of each class's candidates, float64 ``(classes, k)``; public."""
+    return np.array([typical(frame.points(pool)) for pool in scene.pools])
+
+
+def typical(points: FloatArray) -> FloatArray:
+    """Mean of the points that are finite, float64 ``(k,)``; the centre if none is."""
+    rows = points[np.isfinite(points).all(axis=1)]
+    return np.asarray(rows.mean(axis=0) if len(rows) else np.zeros(points.shape[1]))
+
+
+def release_appearance(
+    rows: FloatArray,
+    unit_of: IntArray,
+    expected: int,
+    prior: Appearance,
+    event: Event,
+    relation: Relation,
+    noise: Noise,
+) -> Appearance:
+    """Mean appearance of the private images, noisy, drawn towards a public guess as far as noise makes it uncertain.
+
+    A unit adds the mean of its images' appearances, measured from the middle and clipped, so the sum moves by at most
+    1 in L2 norm under ``add-remove`` and by 2 under ``replace-one``.
+
+    Args:
+        rows: float64 ``(images, 6)`` in [0, 1]: see ``measure_appearances``.
+        unit_of: int64 ``(images,)``: the privacy unit of each.
+        prior: Public guess, as the provider's images look.
+    """
+    # who asks what a method costs need not wait for Pillow
+    from pcevolve.public.media.images.appearance import MIDDLE, Appearance
+
+    sigma = deviation(event, CLIP_RADIUS * bounded_sum_sensitivity(relation))
+    noisy = noise.gaussian("appearance", _appearance_sum(rows - MIDDLE, unit_of), sigma) / expected + MIDDLE
+    trust = PRIOR_VARIANCE / (PRIOR_VARIANCE + (sigma / expected) ** 2)
+    return Appearance.nearest(prior.vector + trust * (noisy - prior.vector))
+
+
+def _appearance_sum(offsets: FloatArray, unit_of: IntArray) -> FloatArray:
+    weighted = clip(offsets, CLIP_RADIUS * (1 - ROUNDING_SHARE)) * unit_shares(unit_of)[:, None]
+    return np.array([math.fsum(column) for column in weighted.T])

@@ -1,0 +1,318 @@
+"""Private Evolution: every image votes for its nearest candidates of its own class (Lin et al. 2024, Algorithm 2).
+
+The nearest one alone, unless more votes are asked for. Ties go to the candidate that comes first in the pool. A unit of
+several images has one vote in all, spread over what its images vote for.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TypeAlias
+
+import numpy as np
+
+from pcevolve.public import figures
+from pcevolve.public.dp.calibration import draw_rate, histogram_sensitivity
+from pcevolve.public.dp.curves import normal_cdf
+from pcevolve.public.dp.mechanisms import FloatArray, Noise
+from pcevolve.public.geometry.distances import IntArray, nearest_of_some
+from pcevolve.public.geometry.frame import idle_step, is_rounded_to, round_to_noise_scale
+from pcevolve.public.privacy import Budget, Event, Events
+from pcevolve.public.selectors.consistency import are_entrants, has_shape
+from pcevolve.public.selectors.control import best_tenth, drawn_lift
+from pcevolve.public.selectors.method import Method, Schedule, Sensitivity, always
+from pcevolve.public.selectors.rounds import (
+    Rounds,
+    Scope,
+    exponential_draws,
+    gaussian_per_round,
+    published_gaussian_per_round,
+)
+from pcevolve.public.selectors.scene import (
+    Measurement,
+    PrivateEmbeddings,
+    SelectionInput,
+    deviation,
+    moving_vote,
+    require_mechanism,
+    single_event,
+)
+
+Query: TypeAlias = Callable[[PrivateEmbeddings, SelectionInput], FloatArray]
+
+
+@dataclass(frozen=True)
+class Votes:
+    """Gaussian noise on the histogram of all classes together, then resampling (``pe``), or the best (``aug-pe``).
+
+    A unit's vector of votes is non-negative and has an L2 norm of 1, so the histogram's L2 sensitivity is 1 under
+    ``add-remove`` and sqrt(2) under ``replace-one``, a change of label included. So is that of a unit's shares in the
+    numbers of units by class, which add up to 1; of two events, the first pays for these.
+
+    Attributes:
+        ranked: Whether the candidates with most votes are picked, each once, unless the scene says that they are drawn.
+    """
+
+    ranked: bool = False
+
+    def measure(
+        self, private: PrivateEmbeddings, scene: SelectionInput, events: Events, noise: Noise
+    ) -> Measurement:
+        """Count votes, and units if that is paid for, and add noise.
+
+        Returns:
+            ``votes``: float64 ``(candidates of all classes,)``, class after class, without idle digits.
+            ``counts``: float64 ``(classes,)``, units by class, in the same way; where there are two events.
+        """
+        measured = {}
+        for (name, query), event in zip(self._queries(events), events, strict=True):
+            require_mechanism(event, "gaussian")
+            sigma = deviation(event, histogram_sensitivity(scene.relation))
+            noisy = noise.gaussian(f"{scene.key}/{name}", query(private, scene), sigma)
+            # Idle digits are cut here, before they are on record: below its noise a number could carry anything.
+            measured[name] = round_to_noise_scale(noisy, sigma)
+        return measured
+
+    def pick(self, measured: Measurement, scene: SelectionInput) -> tuple[IntArray, ...]:
+        """Draw parents with replacement, by noisy votes less H; at random where nothing is left. Or the best of them.
+
+        Source: Lin et al. 2024, Algorithm 1, lines 6-8 and Algorithm 2, line 7; Xie et al. 2024, Algorithm 1.
+        """
+        parts = _by_class(measured["votes"], scene)
+        return tuple(self._parents(part, scene, target) for target, part in enumerate(parts))
+
+    def could_measure(self, measured: Measurement, scene: SelectionInput, events: Events) -> bool:
+        """True for a number without idle digits for each candidate of all classes, and each class if asked."""
+        sizes = {"counts": len(scene.labels), "votes": int(_starts(scene)[-1])}
+        paid = {name: event for (name, _), event in zip(self._queries(events), events, strict=True)}
+        if not has_shape(measured, {name: (np.float64, (sizes[name],)) for name in paid}):
+            return False
+        sensitivity = histogram_sensitivity(scene.relation)
+        steps = {name: idle_step(deviation(event, sensitivity)) for name, event in paid.items()}
+        return all(is_rounded_to(measured[name], step) for name, step in steps.items())
+
+    def is_picked(self, measured: Measurement, scene: SelectionInput, picked: Sequence[IntArray]) -> bool:
+        """True if these are the picks of ``pick``: votes and public randomness decide, and no rounding."""
+        return all(map(np.array_equal, self.pick(measured, scene), picked))
+
+    def histogram(self, private: PrivateEmbeddings, scene: SelectionInput) -> FloatArray:
+        """Votes for every candidate of every class, without noise: private; of L2 norm 1 for each unit."""
+        votes = cast_votes(private, scene)
+        return count_votes(votes, private.norm_shares(votes), scene)
+
+    def _queries(self, events: Events) -> tuple[tuple[str, Query], ...]:
+        """Name each event's query, in their order; ``ValueError`` for none, or more than two."""
+        if not 1 <= len(events) <= 2:
+            raise ValueError(f"{len(events)} events do not pay for votes, nor for class counts and votes")
+        # From the end: a single event is the votes', whatever else a round could have paid for.
+        return (("counts", count_units), ("votes", self.histogram))[-len(events) :]
+
+    def _parents(self, votes: FloatArray, scene: SelectionInput, target: int) -> IntArray:
+        entrants = scene.entrants(target)
+        # After the noise, so H costs nothing; negative counts would be no probabilities.
+        kept = np.maximum(votes[entrants] - scene.threshold, 0.0)
+        if self.ranked and not scene.drawn:
+            return np.resize(entrants[np.argsort(-kept, kind="stable")], scene.wanted)
+        weights = kept / kept.sum() if kept.sum() > 0 else None
+        return np.asarray(scene.random(target).choice(entrants, scene.wanted, p=weights), dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class ExponentialVotes:
+    """Draws from the votes themselves with probability proportional to ``exp(η votes)`` (method ``pe-em``).
+
+    A unit adds at most 1 vote in all classes together, so one draw per class, all classes together, is η-bounded-
+    range under ``add-remove``, where counts are monotone, and 2η under ``replace-one``. The event of a round has
+    that bounded range and counts the draws per class.
+    """
+
+    def measure(
+        self, private: PrivateEmbeddings, scene: SelectionInput, events: Events, noise: Noise
+    ) -> Measurement:
+        """Draw by the votes.
+
+        Returns:
+            ``chosen``: int64 ``(classes, draws)``, indices into each class's pool, possibly the same more than once.
+        """
+        event = single_event(events)
+        require_mechanism(event, "exponential", accesses=event.count)
+        rate = draw_rate(event, scene.relation)
+        parts = _by_class(self.histogram(private, scene), scene)
+        chosen = np.empty((len(parts), event.count), dtype=np.int64)
+        for target, part in enumerate(parts):
+            entrants, key = scene.entrants(target), f"{scene.key}/{scene.labels[target]}"
+            for draw in range(event.count):
+                chosen[target, draw] = entrants[noise.exponential(f"{key}/{draw}", part[entrants], rate)]
+        return {"chosen": chosen}
+
+    def pick(self, measured: Measurement, scene: SelectionInput) -> tuple[IntArray, ...]:
+        """The drawn candidates, in the order of the draws, and from the first again where more are wanted."""
+        return tuple(np.resize(drawn, scene.wanted) for drawn in measured["chosen"])
+
+    def could_measure(self, measured: Measurement, scene: SelectionInput, events: Events) -> bool:
+        """True for as many candidates of each class as were paid for, all of which could be drawn."""
+        form = {"chosen": (np.int64, (len(scene.labels), single_event(events).count))}
+        return has_shape(measured, form) and are_entrants(measured["chosen"], scene)
+
+    def is_picked(self, measured: Measurement, scene: SelectionInput, picked: Sequence[IntArray]) -> bool:
+        """True if these are the picks of ``pick``: the draws decide, and no rounding."""
+        return all(map(np.array_equal, self.pick(measured, scene), picked))
+
+    def histogram(self, private: PrivateEmbeddings, scene: SelectionInput) -> FloatArray:
+        """Votes for every candidate of every class, without noise: private; adding up to 1 for each unit.
+
+        Each image has one vote, whatever the scene says: with q of them the sensitivity would be q times as large.
+        """
+        return count_votes(cast_votes(private, scene, count=1), private.shares, scene)
+
+
+def count_units(private: PrivateEmbeddings, scene: SelectionInput) -> FloatArray:
+    """Units of each class, float64 ``(classes,)``, without noise: private. A unit of several images adds 1 in all."""
+    return np.bincount(private.targets, private.shares, minlength=len(scene.labels)).astype(np.float64)
+
+
+def cast_votes(private: PrivateEmbeddings, scene: SelectionInput, count: int | None = None) -> IntArray:
+    """The candidates that each image votes for, int64 ``(images, q)``: indices into all pools, class after class.
+
+    q is ``count``, or what the scene says; or as many candidates as the smallest class can use.
+    """
+    entrants = [scene.entrants(target) for target in range(len(scene.labels))]
+    # As few as the smallest class can use, so that each image has as many votes and the norm is the same everywhere.
+    count = min(count or scene.votes, *map(len, entrants))
+    votes = np.empty((len(private), count), dtype=np.int64)
+    for target, start in enumerate(_starts(scene)[:-1]):
+        rows, own = np.flatnonzero(private.targets == target), entrants[target]
+        near = nearest_of_some(private.embeddings, rows, scene.pools[target][own], count)
+        votes[rows] = start + own[near]
+    return votes
+
+
+def count_votes(votes: IntArray, shares: FloatArray, scene: SelectionInput) -> FloatArray:
+    """Sums by candidate of the shares, float64 ``(images,)``, that each of an image's votes counts."""
+    each = np.repeat(shares, votes.shape[1])
+    return np.asarray(np.bincount(votes.ravel(), each, minlength=_starts(scene)[-1]), dtype=np.float64)
+
+
+def _by_class(values: FloatArray, scene: SelectionInput) -> list[FloatArray]:
+    return np.split(values, _starts(scene)[1:-1])
+
+
+def _starts(scene: SelectionInput) -> IntArray:
+    return np.cumsum([0, *map(len, scene.pools)])
+
+
+def histogram_lift(events: tuple[Event, ...], scope: Scope) -> float:
+    """PE: the K votes spread evenly over the best tenth, one each at least; its share of the noisy histogram.
+
+    The share is of expectations: a bin with v votes keeps ``E max(v + N(0, σ²) - H, 0)``, at H = 0. The votes are the
+    last access of their round.
+    """
+    voted, votes = _spread(scope)
+    best = best_tenth(scope.candidates)
+    sigma = float(events[-1].value) * histogram_sensitivity(scope.relation)
+    empty = kept_votes(0.0, sigma)
+    good = voted * kept_votes(votes, sigma) + (best - voted) * empty
+    return good / (good + (scope.candidates - best) * empty)
+
+
+def draws_lift(events: tuple[Event, ...], scope: Scope) -> float:
+    """PE-EM: the K votes spread evenly over the best tenth, one each at least, drawn with ``exp(η votes)``."""
+    voted, votes = _spread(scope)
+    return drawn_lift(float(draw_rate(events[0], scope.relation)) * votes, voted, scope)
+
+
+def kept_votes(votes: float, sigma: float) -> float:
+    """``E max(v + N(0, σ²), 0) = v Φ(v/σ) + σ φ(v/σ)``."""
+    ratio = votes / sigma
+    return float(votes * normal_cdf(ratio) + sigma * math.exp(-(ratio**2) / 2) / math.sqrt(2 * math.pi))
+
+
+def _spread(scope: Scope) -> tuple[int, float]:
+    # How many of the best tenth get votes, and how many each.
+    voted = min(best_tenth(scope.candidates), scope.shots)
+    return voted, scope.shots / voted
+
+
+HISTOGRAM = Sensitivity(histogram_sensitivity, "votes")
+ONE_VOTE = Sensitivity(lambda relation: 1.0 if relation == "add-remove" else 2.0, "votes")
+"""Of draws by votes: a unit's one vote is there or not, or leaves one candidate and comes to another."""
+
+
+PE = Method(
+    name="pe",
+    summary="Private Evolution: every private image votes for its nearest candidate, Gaussian noise, resampling",
+    guarantee=(
+        "(epsilon, delta)-DP by Gaussian differential privacy: a privacy unit moves the votes of all classes together "
+        "by at most 1 in L2 norm under add-remove and by the square root of 2 under replace-one; the iterations "
+        "compose. The published calibration is the looser split sigma = sqrt(2 ln(1.25/delta))/epsilon per step"
+    ),
+    selector=Votes,
+    tight=gaussian_per_round,
+    lift=histogram_lift,
+    sensitivity=HISTOGRAM,
+    worst_case=moving_vote,
+    published=published_gaussian_per_round,
+    rounds=always(3),
+    delta=figures.USUAL_DELTA,
+    prototypes=None,
+    schedule=Schedule(0.98, 0.6),
+)
+
+DRAWS = 5
+"""Most draws of ``pe-em`` per class and round: as many as it has prototypes by default, so that none is in vain."""
+
+
+def _draws(budget: Budget, scope: Scope) -> Rounds:
+    return exponential_draws(PE_EM.prototypes_for(scope.candidates))(budget, scope)
+
+
+PE_EM = replace(
+    PE,
+    name="pe-em",
+    summary="Private Evolution's votes with the exponential mechanism in place of Gaussian noise",
+    guarantee=(
+        "epsilon-DP, or (epsilon, delta)-DP where composition of bounded-range mechanisms is tighter: every draw "
+        "has probability proportional to exp(eta x votes); a privacy unit adds at most 1 vote in one class, so a draw "
+        "of all classes together is eta-bounded-range under add-remove and 2 eta under replace-one"
+    ),
+    selector=ExponentialVotes,
+    tight=_draws,
+    lift=draws_lift,
+    sensitivity=ONE_VOTE,
+    published=None,
+    prototypes=DRAWS,
+)
+
+AUG_PE = Method(
+    name="aug-pe",
+    summary="Augmented Private Evolution: every private image votes for its nearest candidate of survivors and their "
+    "variations, Gaussian noise, the best survive, are varied and in the end kept",
+    guarantee=(
+        "(epsilon, delta)-DP by Gaussian differential privacy: a privacy unit moves the votes of all classes together "
+        "by at most 1 in L2 norm under add-remove and by the square root of 2 under replace-one; the iterations and "
+        "the selection of the dataset compose"
+    ),
+    selector=partial(Votes, ranked=True),
+    tight=gaussian_per_round,
+    lift=histogram_lift,
+    sensitivity=HISTOGRAM,
+    worst_case=moving_vote,
+    rounds=always(9),
+    delta=figures.USUAL_DELTA,
+    prototypes=None,
+    schedule=Schedule(0.98, 0.6),
+    blanks=Schedule(0.5, 0.5),
+    pool="survivors",
+    variations=3,
+    keep="selected",
+    final_selection_queries_data=True,
+)
+"""Augmented Private Evolution (Xie et al., ICML 2024, Algorithm 1): votes as in Private Evolution; the best are kept.
+
+Sizes are those that its authors use with chat APIs: L = 4, so a pool of four times the dataset, which is the survivors
+and three variations of each; ten votes, the last of which selects the dataset; in every round each word is blank with
+probability a half (Yelp, OpenReview; 0.6 on PubMed), which here is half of the words.
+"""

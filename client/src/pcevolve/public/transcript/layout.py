@@ -1,0 +1,233 @@
+"""Names of all that lies in a run's folder, and the one way to say that a folder is not a run's of this version.
+
+A run's folder may be shared as it is; what is for the owner alone lies with the ledger (``public.run.owner``).
+
+In it lie plain files that are listed, in folders that hold one, and nothing else. Nothing is
+followed: a link is a fault, wherever it leads.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import stat
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any, Final
+
+from pcevolve.errors import UsageError
+from pcevolve.public.settings import Form
+from pcevolve.public.words import SYSTEM_FILES
+from pcevolve_shared.reading import open_file, parse_json
+
+FORMAT: Final = 2
+"""Of record and manifest; it goes up with every change that another version could misread."""
+NUMBERLESS: Final = "0.1"
+"""The version of pcevolve whose runs have no number."""
+MOST_OPENING_BYTES: Final = 100_000
+_MOST_LOG_BYTES: Final = 2**62
+
+
+def require_format(log: Path, root: Path) -> None:
+    """Refuse a run that another version wrote, by its record's first line (``UsageError``: which version reads it)."""
+    try:
+        # No more than an opening line has: what lies there may be anything.
+        with open_file(log, _MOST_LOG_BYTES) as file:
+            event = _event(file.readline(MOST_OPENING_BYTES))
+    except OSError:
+        return
+    found = event.get("format")
+    if event.get("kind") != "opened" or found == FORMAT:
+        return
+    if isinstance(found, int) and found > FORMAT:
+        said = f"a later pcevolve (format {found}, and this one reads {FORMAT}): use that version"
+    else:
+        said = f"pcevolve {NUMBERLESS}: audit it, or go on with it, with that version"
+    raise UsageError(f"{root} was made by {said}")
+
+
+def _event(line: bytes) -> dict[str, Any]:
+    """Parse a line's event; empty for what is no line."""
+    try:
+        event = parse_json(line)["event"]
+    except (ValueError, LookupError, TypeError):
+        return {}
+    return event if isinstance(event, dict) else {}
+
+
+TRANSCRIPT: Final = "transcript"
+LOG: Final = "log.jsonl"
+BODIES: Final = "bodies"
+RELEASE: Final = "release"
+MANIFEST: Final = "manifest.json"
+CARD: Final = "README.md"
+CLASSIFIER: Final = "classifier.safetensors"
+SUMMARY: Final = "summary.json"
+REPORT: Final = "report.html"
+PREVIEW: Final = "preview.html"
+LIVE: Final = "live.html"
+WIRE_PAGE: Final = "wire.html"
+LOCK: Final = ".lock"
+AUDIT: Final = "audit"
+
+EXPORTS: Final[dict[Form, str]] = {"parquet": "release-parquet", "webdataset": "release-webdataset"}
+"""The folder of each."""
+
+KINDS: Final = {
+    LOCK: stat.S_IFREG,
+    RELEASE: stat.S_IFDIR,
+    TRANSCRIPT: stat.S_IFDIR,
+    **dict.fromkeys(EXPORTS.values(), stat.S_IFDIR),
+    SUMMARY: stat.S_IFREG,
+    REPORT: stat.S_IFREG,
+    PREVIEW: stat.S_IFREG,
+    LIVE: stat.S_IFREG,
+    AUDIT: stat.S_IFDIR,
+}
+"""All that may lie directly in a run's folder, and whether it is a file or a folder."""
+MADE: Final = KINDS.keys() - {LOCK, TRANSCRIPT}
+"""Of these what is written in one step, beside a record that grows."""
+
+
+class _Place:
+    """A path below a run's folder."""
+
+    def __init__(self, *parts: str) -> None:
+        self._parts = parts
+
+    def __get__(self, layout: RunLayout, kind: type[RunLayout] | None = None) -> Path:
+        return layout.root.joinpath(*self._parts)
+
+
+@dataclass(frozen=True)
+class RunLayout:
+    """Paths of one run; nothing is made."""
+
+    root: Path
+
+    transcript = _Place(TRANSCRIPT)
+    """Everything that crossed the wire."""
+    log = _Place(TRANSCRIPT, LOG)
+    """The transcript's lines, each with the digest of the one before."""
+    bodies = _Place(TRANSCRIPT, BODIES)
+    """The images and bodies that the records name."""
+    release = _Place(RELEASE)
+    """The synthetic dataset with its manifest and card."""
+    manifest = _Place(RELEASE, MANIFEST)
+    """Every released file with its digest, and where the transcript ends."""
+    card = _Place(RELEASE, CARD)
+    """The dataset card: what it is, what it promises, what it assumes."""
+    classifier = _Place(RELEASE, CLASSIFIER)
+    """The released class means, for whoever wants to classify images with them; not there for every method."""
+    summary = _Place(SUMMARY)
+    """Figures of the run, for programs: a view of the transcript."""
+    report = _Place(REPORT)
+    """Pictures and figures of the run, for people: a view of the transcript."""
+    preview = _Place(PREVIEW)
+    """The provider's first images, to look at before anything is spent: a view of the transcript."""
+    live = _Place(LIVE)
+    """The run as it goes on, and how it ended: a view of the transcript."""
+    audit = _Place(AUDIT)
+    """The pages that the last audit rendered from what it verified; no audit reads them."""
+    wire_page = _Place(AUDIT, WIRE_PAGE)
+    """Everything that left, to scroll through, with an audit's findings."""
+    lock = _Place(LOCK)
+    """Held by the one process that may write to the run."""
+
+    @property
+    def resume_command(self) -> str:
+        """The command that goes on with the run, as it is typed."""
+        return f"pcevolve run --resume {shlex.quote(str(self.root))}"
+
+    def export(self, form: Form) -> Path:
+        """The dataset in another form; not there unless somebody asked for it."""
+        return self.root / EXPORTS[form]
+
+    def require_transcript(self) -> None:
+        """Refuse a path that is no run's folder, or that of another version's run (``UsageError``)."""
+        if not self.root.exists():
+            raise UsageError(not_a_run(self.root, "there is no such folder"))
+        if not self.transcript.is_dir():
+            run = self.root.absolute().parent
+            hint = f"; {shlex.quote(str(run))} is" if RunLayout(run).transcript.is_dir() else ""
+            raise UsageError(not_a_run(self.root, f"it has no transcript{hint}"))
+        require_format(self.log, self.root)
+
+
+def not_a_run(root: Path, why: str) -> str:
+    """The message about a path that is taken for a run's folder and is none."""
+    return f"{root} is not the folder of a run: {why}"
+
+
+KIND_NAMES = {
+    stat.S_IFLNK: "a link",
+    stat.S_IFIFO: "a pipe",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFBLK: "a device",
+    stat.S_IFCHR: "a device",
+    stat.S_IFDIR: "a folder",
+    stat.S_IFREG: "a file",
+}
+
+
+def find_irregular_files(root: Path, name: str) -> Iterator[str]:
+    """Yield everything that is neither a file nor a folder; to be asked before reading, for a pipe would block."""
+    for path, kind in _entries_below(root / name):
+        if kind not in (stat.S_IFDIR, stat.S_IFREG):
+            yield f"{_spell_out(name, path)} is {KIND_NAMES.get(kind, 'no plain file')}"
+
+
+def find_file_faults(
+    root: Path, name: str, listed: Collection[str], why: str, empty: Collection[str] = ()
+) -> Iterator[str]:
+    """Yield every file in a folder that is not listed, every listed one that is not there, and folders without one.
+
+    Args:
+        why: What is wrong with a file that is not listed.
+        empty: Folders in it that may hold no listed file.
+    """
+    folders = {str(parent) for each in listed for parent in PurePosixPath(each).parents} | {".", *empty}
+    found: set[str] = set()
+    for path, kind in _entries_below(root / name):
+        if kind == stat.S_IFDIR and path not in folders:
+            yield f"{_spell_out(name, path)} is a folder that {why}{advise_deletion(path)}"
+        elif kind == stat.S_IFREG and path not in listed:
+            yield f"{_spell_out(name, path)} {why}{advise_deletion(path)}"
+        found.add(path)
+    for missing in sorted(set(listed) - found):
+        yield f"{name}/{missing} is missing"
+
+
+def advise_deletion(path: str) -> str:
+    """Advise on what systems put into folders unasked. It stays a fault, for anything may hide in it."""
+    names = PurePosixPath(path.lower()).parts
+    by_system = any(name in SYSTEM_FILES or name.startswith("._") for name in names)
+    return " (systems make such unasked: delete it)" if by_system else ""
+
+
+def kind_of(path: Path) -> int | None:
+    """The kind of what lies at a path, links not followed; None if nothing does."""
+    # lstat: a link is a fault itself, wherever it leads, and must not be followed to find that out.
+    try:
+        return stat.S_IFMT(os.lstat(path).st_mode)
+    except OSError:
+        return None
+
+
+def _spell_out(name: str, path: str) -> str:
+    """A path for a message, with nothing in it that a terminal would obey."""
+    return ascii(name if path == "." else f"{name}/{path}")[1:-1]
+
+
+def _entries_below(root: Path) -> Iterator[tuple[str, int]]:
+    """Path below ``root`` and kind of everything, folders before what they hold, each in order of names."""
+    waiting = [root]
+    while waiting:
+        path = waiting.pop()
+        kind = kind_of(path)
+        if kind is None:
+            continue
+        yield path.relative_to(root).as_posix(), kind
+        if kind == stat.S_IFDIR:
+            waiting.extend(sorted(path.iterdir(), reverse=True))

@@ -1,0 +1,241 @@
+"""The transcript: an append-only, hash-chained record of everything that crossed the wire.
+
+Each line carries the digest of the line before it and is on disk before what it announces happens.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from itertools import chain, islice
+from pathlib import Path
+from typing import NamedTuple
+
+from pcevolve.errors import TranscriptError
+from pcevolve.public.durable import sync_folder
+from pcevolve.public.plan import PublicPlan
+from pcevolve.public.release import Receipt
+from pcevolve.public.transcript.bodies import Bodies
+from pcevolve.public.transcript.layout import BODIES, LOG, not_a_run, require_format
+from pcevolve.public.transcript.records import (
+    GENESIS,
+    Answered,
+    Failed,
+    Finished,
+    Line,
+    Planned,
+    Received,
+    Record,
+    Released,
+    Sent,
+    digest,
+    from_event,
+    to_event,
+)
+from pcevolve_shared.reading import parse_json, read_file
+
+MOST_BYTES = 2**32
+"""Of a log; one with a million images has some hundred million."""
+
+
+class Entry(NamedTuple):
+    """A record and its place in the chain."""
+
+    seq: int
+    record: Record
+    digest: str
+
+
+def read(folder: Path) -> Iterator[Entry]:
+    """Read and check a transcript line by line, but for the last one of an unfinished run if a crash tore it off.
+
+    Raises:
+        UsageError: Another version wrote it.
+        TranscriptError: A line is missing, moved, edited, torn, or not in its one spelling.
+    """
+    require_format(folder / LOG, folder.parent)
+    previous, closed = GENESIS, False
+    for number, raw in enumerate(_lines(folder)):
+        if not (closed or raw.endswith(b"\n")):  # what it was to announce did not happen
+            return
+        try:
+            line = Line.model_validate(parse_json(raw, parse_constant=_no_number))
+            record = from_event(line.event)
+        except ValueError as error:
+            raise TranscriptError(f"transcript line {number + 1} is damaged") from error
+        # As bytes: 2.0 equals 2, and both would be read as the same record.
+        if line.model_copy(update={"event": to_event(record)}).encode() != raw:
+            raise TranscriptError(f"transcript line {number + 1} was edited")
+        if line.seq != number or line.prev != previous:
+            raise TranscriptError(f"transcript line {number + 1} does not follow the line before it")
+        previous, closed = digest(raw), isinstance(record, Finished)
+        yield Entry(number, record, previous)
+
+
+def _no_number(constant: str) -> None:
+    """Refuse NaN and Infinity, which Python reads and writes and which are no JSON."""
+    raise ValueError(constant)
+
+
+def find_plan(entries: Iterable[Entry]) -> PublicPlan | None:
+    """The plan that a run's records fix, if it came that far; what stands behind it is not read."""
+    return next((each.record.plan for each in entries if isinstance(each.record, Planned)), None)
+
+
+def list_files(record: Record) -> tuple[str, ...]:
+    """Digests of the stored files that a record refers to."""
+    if isinstance(record, Received):
+        return record.outputs
+    if isinstance(record, Planned):
+        return () if record.plan.start is None else tuple(chain(*record.plan.start.images))
+    if isinstance(record, Released):
+        return (record.receipt.measured,) if record.receipt.measured else ()
+    return record.body.files if isinstance(record, Sent | Answered) else ()
+
+
+def _lines(folder: Path) -> list[bytes]:
+    """The log's lines with their ends; ``TranscriptError`` where there is none, or it cannot be read."""
+    try:
+        return read_file(folder / LOG, MOST_BYTES).splitlines(keepends=True)
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise TranscriptError(not_a_run(folder.parent, "it has no transcript")) from error
+    except OSError as error:
+        raise TranscriptError(f"{folder / LOG} cannot be read: {error.strerror}") from error
+
+
+class Transcript:
+    """A transcript that is being written."""
+
+    def __init__(self, folder: Path) -> None:
+        """Open for appending, less a line that a crash tore off; ``TranscriptError`` for what is damaged."""
+        self.folder = folder
+        self.bodies = Bodies(folder / BODIES)
+        self.bodies.folder.mkdir(parents=True, exist_ok=True)
+        self._path = folder / LOG
+        self._path.touch()
+        self._drop_torn_line()
+        self.entries: list[Entry] = []
+        self._answers: dict[str, list[Answered]] = defaultdict(list)
+        self._last_url: dict[str, str] = {}
+        self._answer_from: dict[tuple[str, str], Answered] = {}
+        self._outputs: dict[str, tuple[str, ...]] = {}
+        self._receipts: set[Receipt] = set()
+        self._outcomes: dict[str, list[Answered | Failed]] = defaultdict(list)
+        for entry in read(folder):
+            self._index(entry)
+        # Unbuffered: a line that waits in the process would be lost with it, and its request is about to leave.
+        self._file = self._path.open("ab", buffering=0)
+        self._size = os.fstat(self._file.fileno()).st_size
+        # The log's own name has to survive a power cut, not only its lines.
+        sync_folder(folder)
+        # Now, before anything else is sent: an audit wants an outcome between two attempts.
+        self._end_what_was_cut_off()
+
+    @property
+    def head(self) -> str:
+        """Digest of the last line: it stands for the whole transcript."""
+        return self.entries[-1].digest if self.entries else GENESIS
+
+    def append(self, record: Record) -> None:
+        """Write a record through to the disk.
+
+        Whoever is interrupted in it leaves a record that the next caller goes on with.
+        """
+        # Ctrl-C may have come between write and note; to write the same number again would break the chain.
+        self._catch_up()
+        line = Line(seq=len(self.entries), prev=self.head, event=to_event(record))
+        raw = line.encode()
+        rest = memoryview(raw)
+        while rest:  # a disk that is nearly full takes a part, and complains the next time
+            rest = rest[self._file.write(rest) :]
+        os.fsync(self._file.fileno())
+        self._index(Entry(line.seq, record, digest(raw)))
+        self._size += len(raw)
+
+    def _catch_up(self) -> None:
+        """Take in what an append wrote that was interrupted before it said so; a torn line is dropped."""
+        size = os.fstat(self._file.fileno()).st_size
+        if size == self._size:
+            return
+        self._drop_torn_line()
+        for entry in islice(read(self.folder), len(self.entries), None):
+            self._index(entry)
+        self._size = os.fstat(self._file.fileno()).st_size
+
+    def answers(self, slot: str) -> list[Answered]:
+        """Successful answers on record for a slot, oldest first."""
+        return self._answers.get(slot, [])
+
+    def answer_from(self, slot: str, url: str) -> Answered | None:
+        """The successful answer on record for a slot that was asked at this very address."""
+        return self._answer_from.get((slot, url))
+
+    def list_sent(self) -> list[Sent]:
+        """All requests that were sent, in order, retries included."""
+        return [entry.record for entry in self.entries if isinstance(entry.record, Sent)]
+
+    def outcomes(self, slot: str) -> list[Answered | Failed]:
+        """Return what came of each attempt at a slot so far, oldest first."""
+        return self._outcomes.get(slot, [])
+
+    def outputs(self, slot: str) -> tuple[str, ...] | None:
+        """Digests of what a slot's answer brought, if that is on record."""
+        return self._outputs.get(slot)
+
+    def plan(self) -> PublicPlan | None:
+        """The plan on record, if the run came that far."""
+        return find_plan(self.entries)
+
+    def has(self, receipt: Receipt) -> bool:
+        """True if a receipt is on record."""
+        return receipt in self._receipts
+
+    def prune(self) -> None:
+        """Remove stored files that no line refers to."""
+        self.bodies.keep_only({name for entry in self.entries for name in list_files(entry.record)})
+
+    def _index(self, entry: Entry) -> None:
+        """Take note of a line that is on disk."""
+        self.entries.append(entry)
+        record = entry.record
+        if isinstance(record, Sent):
+            self._last_url[record.slot] = record.url
+        if isinstance(record, Answered | Failed):
+            self._outcomes[record.slot].append(record)
+        if isinstance(record, Answered) and record.succeeded:
+            self._answers[record.slot].append(record)
+            self._answer_from[record.slot, self._last_url.get(record.slot, "")] = record
+        if isinstance(record, Received):
+            self._outputs[record.slot] = record.outputs
+        if isinstance(record, Released):
+            self._receipts.add(record.receipt)
+
+    def close(self) -> None:
+        """Close the log; nothing can be appended any more."""
+        self._file.close()
+
+    def _end_what_was_cut_off(self) -> None:
+        """Requests whose process was killed while it waited have no answer: say so."""
+        for slot in self._open():
+            self.append(Failed(slot=slot, reason="cut off"))
+
+    def _open(self) -> list[str]:
+        """Slots of the requests of which nothing came so far, in the order in which they were sent."""
+        waiting: dict[str, None] = {}
+        for entry in self.entries:
+            if isinstance(entry.record, Sent):
+                waiting[entry.record.slot] = None
+            elif isinstance(entry.record, Answered | Failed):
+                waiting.pop(entry.record.slot, None)
+        return list(waiting)
+
+    def _drop_torn_line(self) -> None:
+        """Cut off a last line without its end: what it was to announce did not happen."""
+        # All of it, but once in a run: the end of the last whole line may be far back if a torn line is long.
+        data = self._path.read_bytes()
+        whole = data.rfind(b"\n") + 1
+        if whole < len(data):
+            with self._path.open("r+b") as file:
+                file.truncate(whole)
+                os.fsync(file.fileno())

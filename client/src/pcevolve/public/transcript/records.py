@@ -1,0 +1,275 @@
+"""The lines of a transcript and the manifest of its release: frozen models, each in one canonical spelling."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Collection
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+
+from pcevolve.public.answers import LONGEST_FAULT, is_error, is_success, parse
+from pcevolve.public.plan import PublicPlan
+from pcevolve.public.privacy import Event, Relation
+from pcevolve.public.release import Receipt
+from pcevolve.public.settings import Digest
+from pcevolve.public.transcript.bodies import BodyRef
+from pcevolve.public.transcript.layout import FORMAT
+from pcevolve.public.usefulness import Assessment
+
+Header = tuple[str, str]
+FailureReason = Literal[
+    # Fixed words: an exception's own text may hold addresses, and differs between versions.
+    "connection refused or no such host",
+    "the certificate is not trusted",
+    "the certificate is another host's",
+    "the certificate is out of date",
+    "that port speaks no TLS",
+    "the proxy refused",
+    "the proxy is not there",
+    "no connection in time",
+    "the connection broke",
+    "the answer took too long",
+    "the answer is too large",
+    "the answer repeats the API key",
+    "cut off",
+]
+"""Why nothing usable came back; ``cut off``: the process ended while it waited."""
+UNSENT: Final[Collection[FailureReason]] = (
+    *("connection refused or no such host", "no connection in time"),
+    *(
+        "the certificate is not trusted",
+        "the certificate is another host's",
+        "the certificate is out of date",
+    ),
+    *("the proxy refused", "the proxy is not there"),
+)
+"""Failures before the first byte of a request."""
+GENESIS = "0" * 64
+GREETING_SLOT: Final = "hello"
+BALANCE_SLOT: Final = "account"
+TRIAL_SLOT: Final = "trial"
+REFUSED_FIELDS: Final = (400, 422)
+"""Statuses by which APIs refuse a field that they do not take."""
+_LINK = "/link"
+
+
+def link_slot(slot: str, index: int) -> str:
+    """Name of the request for what the ``index``-th link of an answer leads to."""
+    return f"{slot}{_LINK}{index}"
+
+
+def planned_slot(slot: str) -> str:
+    """The planned request that a request belongs to: itself, or the one whose answer held the link."""
+    base, found, index = slot.rpartition(_LINK)
+    return base if found and index.isascii() and index.isdigit() else slot
+
+
+class _Record(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Opened(_Record):
+    """The first line: where requests may go, and how they get there.
+
+    Attributes:
+        authority: Digest of the file whose certificates alone are trusted; None for the usual authorities.
+        proxied: Whether a proxy carries the connections. Its address, which would tell of the owner, is not kept.
+    """
+
+    kind: Literal["opened"] = "opened"
+    format: Literal[2] = FORMAT
+    run_id: str
+    api: str
+    dialect: str
+    greets: bool = True
+    authority: Digest | None = None
+    proxied: bool = False
+
+
+class Planned(_Record):
+    """The public plan, fixed before the first image is asked for."""
+
+    kind: Literal["planned"] = "planned"
+    plan: PublicPlan
+
+
+class Released(_Record):
+    """A receipt that the ledger exported: from here on its prototypes may leave. What it measured is a stored file."""
+
+    kind: Literal["released"] = "released"
+    receipt: Receipt
+
+
+class Sent(_Record):
+    """A request, on disk before its first byte leaves. The key's value is not recorded."""
+
+    kind: Literal["sent"] = "sent"
+    slot: str
+    method: str
+    url: str
+    headers: tuple[Header, ...]
+    body: BodyRef
+    wire_bytes: Annotated[int, Field(ge=0)]
+
+
+class Answered(_Record):
+    """The answer to the last ``sent``."""
+
+    kind: Literal["answered"] = "answered"
+    slot: str
+    status: int
+    headers: tuple[Header, ...]
+    body: BodyRef
+    wire_bytes: Annotated[int, Field(ge=0)]
+
+    @property
+    def succeeded(self) -> bool:
+        """True if its status says so, and nothing in its body the contrary; see ``public.answers``."""
+        # A long body is an image or a text and no fault, and to parse each would take as long as the audit.
+        if self.body.size > LONGEST_FAULT or self.body.text is None:
+            return is_success(self.status)
+        return is_success(self.status) and not is_error(parse(self.body.text.encode()))
+
+    @property
+    def tells_number(self) -> bool:
+        """True if it tells whether an API takes two texts at once: a success, or a refusal of a field."""
+        return self.succeeded or self.status in REFUSED_FIELDS
+
+
+class Received(_Record):
+    """The outputs that an answer brought, by digest and in order; each is a stored file."""
+
+    kind: Literal["received"] = "received"
+    slot: str
+    outputs: tuple[Digest, ...]
+
+
+class Failed(_Record):
+    """Nothing usable came back for the last ``sent``."""
+
+    kind: Literal["failed"] = "failed"
+    slot: str
+    reason: FailureReason
+
+
+class Finished(_Record):
+    """The closing line: how many requests it took, and what was found about the dataset's use, if anything."""
+
+    kind: Literal["finished"] = "finished"
+    sent: int
+    assessment: Assessment | None = None
+
+
+Record = Opened | Planned | Released | Sent | Answered | Received | Failed | Finished
+_ADAPTER: TypeAdapter[Record] = TypeAdapter(Annotated[Record, Field(discriminator="kind")])
+
+
+class Line(BaseModel):
+    """A record with its number and the digest of the line before it."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    seq: Annotated[int, Field(ge=0)]
+    prev: Digest
+    event: dict[str, Any]
+
+    def encode(self) -> bytes:
+        """The one spelling of the line, with its newline."""
+        # ASCII, sorted, without blanks: the digest is over these bytes, and there must be one way to write them.
+        text = json.dumps(self.model_dump(), sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+        return text.encode("ascii") + b"\n"
+
+
+def digest(line: bytes) -> str:
+    """SHA-256 of an encoded line, which the next line carries."""
+    return hashlib.sha256(line).hexdigest()
+
+
+def to_event(record: Record) -> dict[str, Any]:
+    """A record as JSON values, for a line."""
+    return record.model_dump(mode="json")
+
+
+def from_event(event: dict[str, Any]) -> Record:
+    """Read a record from a line's JSON values; pydantic's ``ValidationError`` if it is none of this version."""
+    # By JSON, so that strict types are those of JSON: a tuple is a list there, and 1 no True.
+    return _ADAPTER.validate_json(json.dumps(event))
+
+
+class Guarantee(_Record):
+    """A run's guarantee.
+
+    Attributes:
+        epsilon_spent: What one unit of the private folder bears, at ``delta``; None for an INSECURE run, which promises
+            nothing.
+        epsilon_drawn: What a unit bears that was drawn from the folder; None where all of it is used, or nothing is
+            promised.
+        events: Every mechanism that was run, with its exact parameters.
+    """
+
+    epsilon_budget: float
+    epsilon_spent: float | None
+    epsilon_drawn: float | None = None
+    delta: float
+    relation: Relation
+    unit: str
+    events: tuple[Event, ...]
+    statement: str
+    assumed_public: tuple[str, ...]
+
+
+class TranscriptEnd(_Record):
+    """The end of the transcript: its number of lines and the digest of the last one."""
+
+    head: Digest
+    lines: int
+
+
+class ReleasedImage(_Record):
+    """A file of the dataset.
+
+    Attributes:
+        path: In the release folder, with ``/``.
+        received_sha256: Of the bytes that the provider had sent, which the transcript holds.
+    """
+
+    path: str
+    sha256: Digest
+    candidate: str
+    received_sha256: Digest
+
+    @property
+    def label(self) -> str:
+        """Its class, which is the folder's name."""
+        return self.path.rpartition("/")[0]
+
+    @property
+    def name(self) -> str:
+        """The file's name."""
+        return self.path.rpartition("/")[2]
+
+
+class Manifest(_Record):
+    """``release/manifest.json``.
+
+    Attributes:
+        marks: Warnings that nobody can switch off.
+        unreadable: Candidates that would be in it, could what the provider sent be used.
+    """
+
+    format: Literal[2] = FORMAT
+    marks: tuple[str, ...]
+    plan: PublicPlan
+    guarantee: Guarantee
+    how_made: str
+    receipts: int
+    transcript: TranscriptEnd
+    files: tuple[ReleasedImage, ...]
+    unreadable: tuple[str, ...]
+
+    def encode(self) -> bytes:
+        """The one spelling of the manifest: a function of the transcript and of the images' bytes."""
+        # One spelling, because an audit makes the file again and compares bytes.
+        return json.dumps(self.model_dump(mode="json"), indent=1, sort_keys=True).encode() + b"\n"

@@ -1,0 +1,237 @@
+"""Every attempt at a request with what came of it, in order: the one place where a record's lines are put together.
+
+Whoever counts requests, bytes, images or costs sums over these attempts. Nothing is judged here: that the lines follow
+each other as a run's do, and that each image had a reason to leave, is checked elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Final, TypeAlias
+
+from pcevolve.public.calls import Call, Purpose
+from pcevolve.public.plan import PublicPlan
+from pcevolve.public.release import Receipt
+from pcevolve.public.transcript.records import (
+    BALANCE_SLOT,
+    GREETING_SLOT,
+    TRIAL_SLOT,
+    Answered,
+    Failed,
+    Received,
+    Record,
+    Released,
+    Sent,
+    planned_slot,
+)
+
+GREETING: Final = "greeting (list of models)"
+BALANCE: Final = "account's balance"
+TRIAL: Final = "trial (two at once)"
+LINKED: Final = "images behind the API's links"
+UNPLANNED: Final = "NOT IN THE PLAN"
+KINDS: Final[dict[Purpose, str]] = {
+    "create": "text-to-image",
+    "follow": "image-to-image (of the release that the run starts from)",
+    "vary": "image-to-image",
+    "look": "lookahead (planned for all candidates)",
+    "extend": "more samples (planned for all of the last round)",
+}
+BY_PROMPT: Final = "text-to-image (by a prototype's prompt)"
+ALL_KINDS: Final = (GREETING, BALANCE, TRIAL, *KINDS.values(), BY_PROMPT, LINKED, UNPLANNED)
+"""What a request can be for, in words."""
+
+
+@dataclass(eq=False)
+class Attempt:
+    """A request that left, once; attempts and lines of the transcript count from 1.
+
+    Attributes:
+        call: What the plan says about it; None for a greeting or what is not in the plan. A request for what lies
+            behind a link belongs to the call whose answer held the link.
+        repeats: The earlier attempt whose very bytes it sends again.
+        by_prompt: Whether its plan varies images by their prompts alone.
+        outcome: What came of it; None while the record does not say. ``over`` is the line that does.
+    """
+
+    number: int
+    line: int
+    sent: Sent
+    call: Call | None
+    nth: int
+    repeats: Attempt | None
+    proven: bool
+    by_prompt: bool = False
+    outcome: Answered | Failed | None = None
+    over: int | None = None
+
+    @property
+    def own_call(self) -> Call | None:
+        """The call that it makes itself; None for what only follows a link, or is not in the plan."""
+        return self.call if self.call is not None and self.call.slot == self.sent.slot else None
+
+    @property
+    def kind(self) -> str:
+        """The purpose of the request, in words."""
+        if self.call is None:
+            known = {GREETING_SLOT: GREETING, BALANCE_SLOT: BALANCE, TRIAL_SLOT: TRIAL}
+            return known.get(self.sent.slot, UNPLANNED)
+        if self.own_call is None:
+            return LINKED
+        return BY_PROMPT if self.by_prompt and self.call.purpose == "vary" else KINDS[self.call.purpose]
+
+    @property
+    def carried(self) -> tuple[str, ...]:
+        """Digests of the images in the request, each once."""
+        return tuple(dict.fromkeys(self.sent.body.files))
+
+    @property
+    def answer(self) -> Answered | None:
+        """The answer that came back, whatever its status."""
+        return self.outcome if isinstance(self.outcome, Answered) else None
+
+    @property
+    def failure(self) -> str | None:
+        """The reason why nothing usable came back; None where an answer did, or the record does not say."""
+        return self.outcome.reason if isinstance(self.outcome, Failed) else None
+
+    @property
+    def usable(self) -> bool:
+        """True if it was answered with success."""
+        return self.answer is not None and self.answer.succeeded
+
+
+@dataclass(frozen=True)
+class Arrival:
+    """The place in the order where the answer to an attempt came."""
+
+    attempt: Attempt
+
+
+@dataclass(frozen=True)
+class RecordedReceipt:
+    """A receipt that went on record, at a line from 1; it did not cross the wire."""
+
+    line: int
+    receipt: Receipt
+    proven: bool
+
+
+@dataclass(frozen=True)
+class RecordedOutputs:
+    """The digests of what a call brought, in order, and the last successful attempt at its slot, if there is one."""
+
+    slot: str
+    digests: tuple[str, ...]
+    attempt: Attempt | None
+
+
+Step: TypeAlias = Attempt | Arrival | RecordedReceipt | RecordedOutputs
+"""What happened, in order: an attempt stands where it was sent, and its arrival where the answer came."""
+
+
+@dataclass
+class Traffic:
+    """All steps of a run, or of the part of one that is on record so far; ``plan`` is None before it is fixed."""
+
+    plan: PublicPlan | None
+    attempts: list[Attempt] = field(default_factory=list, init=False)
+    receipts: list[RecordedReceipt] = field(default_factory=list, init=False)
+    steps: list[Step] = field(default_factory=list, init=False)
+    _tries: dict[str, list[Attempt]] = field(default_factory=dict, init=False)
+
+    def take(self, record: Record, line: int, proven: bool = True) -> Attempt | None:
+        """Go on by one record, and return the attempt that it begins or ends, if it does; lines count from 1."""
+        match record:
+            case Sent():
+                return self._begin(record, line, proven)
+            case Answered() | Failed():
+                return self._end(record, line)
+            case Released(receipt=receipt):
+                self.receipts.append(RecordedReceipt(line, receipt, proven))
+                self.steps.append(self.receipts[-1])
+            case Received(slot=slot, outputs=outputs):
+                usable = [each for each in self._tries.get(slot, ()) if each.usable]
+                self.steps.append(RecordedOutputs(slot, outputs, usable[-1] if usable else None))
+        return None
+
+    def _begin(self, sent: Sent, line: int, proven: bool) -> Attempt:
+        call = None if self.plan is None else self.plan.calls.get(planned_slot(sent.slot))
+        by_prompt = self.plan is not None and self.plan.varies_prompts
+        tries = self._tries.setdefault(sent.slot, [])
+        repeats = next((each for each in tries if _same(each.sent, sent)), None)
+        number = len(self.attempts) + 1
+        attempt = Attempt(number, line, sent, call, len(tries) + 1, repeats, proven, by_prompt)
+        tries.append(attempt)
+        self.attempts.append(attempt)
+        self.steps.append(attempt)
+        return attempt
+
+    def _end(self, outcome: Answered | Failed, line: int) -> Attempt | None:
+        """An outcome belongs to the last attempt at its slot, unless that has one already."""
+        tries = self._tries.get(outcome.slot)
+        if not tries or tries[-1].outcome is not None:
+            return None
+        tries[-1].outcome, tries[-1].over = outcome, line
+        if isinstance(outcome, Answered):
+            self.steps.append(Arrival(tries[-1]))
+        return tries[-1]
+
+
+@dataclass(frozen=True)
+class Counts:
+    """The sums of some attempts.
+
+    Attributes:
+        slots: Different requests; ``attempts`` counts retries too.
+        images: Images that left, each as often as it did; ``distinct`` of them differ.
+    """
+
+    slots: int
+    attempts: int
+    unusable: int
+    bytes_sent: int
+    bytes_received: int
+    images: int
+    distinct: int
+
+    @property
+    def retries(self) -> int:
+        """Attempts beyond the first at each slot."""
+        return self.attempts - self.slots
+
+    @classmethod
+    def of(cls, attempts: Iterable[Attempt]) -> Counts:
+        """Add up some attempts."""
+        made = list(attempts)
+        left = [digest for each in made for digest in each.carried]
+        return cls(
+            slots=len({each.sent.slot for each in made}),
+            attempts=len(made),
+            unusable=sum(not each.usable for each in made),
+            bytes_sent=sum(each.sent.wire_bytes for each in made),
+            bytes_received=sum(each.answer.wire_bytes for each in made if each.answer is not None),
+            images=len(left),
+            distinct=len(set(left)),
+        )
+
+    @classmethod
+    def by_kind(
+        cls, attempts: Iterable[Attempt], count: Callable[[Iterable[Attempt]], Counts] | None = None
+    ) -> dict[str, Counts]:
+        """Counts for each kind of request, in order of appearance; ``count`` adds up, ``of`` if not given."""
+        kinds: dict[str, list[Attempt]] = {}
+        for each in attempts:
+            kinds.setdefault(each.kind, []).append(each)
+        return {kind: (count or cls.of)(group) for kind, group in kinds.items()}
+
+
+def _same(one: Sent, other: Sent) -> bool:
+    """True if two requests are the same to the last byte."""
+    return (one.method, one.url, one.headers, one.body) == (
+        other.method,
+        other.url,
+        other.headers,
+        other.body,
+    )

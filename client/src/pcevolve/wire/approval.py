@@ -1,0 +1,159 @@
+"""The owner is told what a run costs, promises and assumes, and asked where it may not be what was meant."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from pcevolve.errors import DeclinedError, UsageError
+from pcevolve.public.calls import Call
+from pcevolve.public.config.runner import PublicConfig
+from pcevolve.public.dialects import Advice
+from pcevolve.public.plan import PublicPlan
+from pcevolve.public.publish.loss import PrivacyLoss
+from pcevolve.public.publish.promises import list_assumptions
+from pcevolve.public.run.folder import RunFolder
+from pcevolve.public.run.progress import AT_TERMINAL, Person
+from pcevolve.public.screen import Fact
+from pcevolve.public.selectors import find_method, list_paid_events
+from pcevolve.public.selectors.control import uniform_lift
+from pcevolve.public.selectors.method import first_selection, scope_of
+from pcevolve.public.selectors.planner import CHANCE, describe_lift
+from pcevolve.wire.egress.address import Address
+from pcevolve.wire.egress.allowance import Meter
+from pcevolve.wire.reaching import Connection
+
+
+def detail_run(plan: PublicPlan, encoder_reason: str, advice: Advice | None) -> Iterator[Fact]:
+    """Yield what only whoever asks for every fact is told: reasons, the selection's worth, how is asked."""
+    paid, method, kind = list_paid_events(plan), find_method(plan.method.name), plan.modality.kind
+    why = f" (auto: {encoder_reason})" if encoder_reason else ""
+    if plan.encoder.name:
+        yield Fact("encoder", plan.encoder.name + why, "")
+    rounds = f"{plan.method.iterations} round{'' if plan.method.iterations == 1 else 's'} of variation"
+    by_prompt = f" by prompt: no {kind} is sent back" if plan.varies_prompts else ""
+    draws = sum(event.count for event in paid)
+    yield Fact("accesses", f"{draws} to the private data, {rounds}{by_prompt}", "")
+    first, luck = first_selection(method.plan_events(plan)), uniform_lift((), scope_of(plan))
+    lift = (method.lift if first else uniform_lift)(first, scope_of(plan))
+    best = (
+        f"a chosen {kind} is of the best tenth with a probability of at most about {lift:.1%} (luck: {luck:.1%}); that "
+        f"is against noise alone, and whether the provider can {plan.modality.verb} your {kind}s is for you to see"
+    )
+    yield Fact("selection lift", best, "")
+    yield Fact("assumed public", "; ".join(list_assumptions(plan)), "")
+    yield Fact("asked with", _describe_settings(plan, advice), "")
+
+
+def _describe_settings(plan: PublicPlan, advice: Advice | None) -> str:
+    """Steps, guidance and strengths of images, or length and blanks of texts; and what the provider recommends."""
+    degrees = (
+        f"{plan.method.strengths[0]:g} to {plan.method.strengths[-1]:g}" if plan.method.strengths else ""
+    )
+    idle = "; a library draws by guidance, and steps make no difference to it" if plan.library else ""
+    return plan.modality.describe_asking(degrees, str(advice) if advice else "") + idle
+
+
+LARGE_EPSILON = 20.0
+"""Above it the promise is worth little: e^20 is a factor of half a thousand million."""
+UNTOUCHED = "Cancelled. Nothing was sent or spent"
+
+
+def forecast_costs(plan: PublicPlan, meter: Meter) -> dict[str, str]:
+    """Say by title what a run has cost and will cost at the provider: its first images, and all that is to come."""
+    look, rest = meter.forecast(plan.opening), meter.forecast(plan.calls.values())
+    unknown = "" if rest.cost is not None or meter.nearby else " (provider.price says it beforehand)"
+    whole = "cost of the rest" if meter.images else "cost of the whole"
+    return {
+        **({"cost so far": meter.bill()} if meter.images else {}),
+        **(
+            {"cost of a look": f"{meter.spell_price(look.images, look.cost)}{unknown}"} if look.images else {}
+        ),
+        **({whole: f"{meter.spell_price(rest.images, rest.cost)}{unknown}"} if rest.images else {}),
+    }
+
+
+def approve(
+    address: Address,
+    settings: PublicConfig,
+    calls: Iterable[Call],
+    connection: Connection,
+    doubts: Iterable[str] = (),
+    person: Person = AT_TERMINAL,
+) -> None:
+    """Make sure that requests and cost are within limits, and that a person wants them, and the run in spite of doubts.
+
+    Raises:
+        DeclinedError: Nobody wants them; nothing was spent.
+        UsageError: A limit is too low; nothing has been sent but questions about the API itself.
+    """
+    meter, due = connection.meter, tuple(calls)
+    asks = not address.is_nearby or meter.allowance.cost is not None or meter.allowance.price is not None
+    # The balance is asked for only where it could matter: every question more is one that the provider sees.
+    meter.check(meter.forecast(due), connection.gate.balance() if asks else None)
+    # Only then: limits hold for whoever says yes to everything.
+    if settings.provider.yes:
+        return
+    for doubt in doubts:
+        elsewhere = f"{doubt}: not started, nothing was spent; --yes says that it is meant so"
+        _ask(person, f"{doubt}: go on?", elsewhere)
+    _ask_for_requests(person, address, meter, due)
+
+
+def _ask_for_requests(person: Person, address: Address, meter: Meter, due: Iterable[Call]) -> None:
+    """Ask at a terminal whether an API elsewhere shall be used so much."""
+    forecast = meter.forecast(due)
+    if forecast.requests and not address.is_nearby and person.is_there():
+        _ask(
+            person,
+            f"{forecast.requests} requests to {address.base_url} for "
+            f"{meter.spell_price(forecast.images, forecast.cost)}: go on?",
+        )
+
+
+def require_liking(
+    plan: PublicPlan, settings: PublicConfig, folder: RunFolder, doubt: str = "", person: Person = AT_TERMINAL
+) -> None:
+    """Have a person who can be asked look at the first images before the budget is spent (``DeclinedError``).
+
+    ``doubt`` is what speaks against them.
+    """
+    if not find_method(plan.method.name).queries_data or settings.provider.yes or not person.is_there():
+        return
+    _ask(
+        person,
+        f"{doubt and f'{doubt}. '}Do these look like your domain? Go on?",
+        refused="Cancelled. No privacy budget was spent. Try other words, another model or a library "
+        f"of public images with another --out, or go on after all with {folder.resume_command}",
+    )
+
+
+def list_doubts(plan: PublicPlan) -> Iterator[str]:
+    """Yield reasons why a run may not be what its owner wants, from public facts; none for one that spends nothing."""
+    paid, method = list_paid_events(plan), find_method(plan.method.name)
+    if not paid:
+        return
+    loss = PrivacyLoss.of(plan, paid)
+    if loss.epsilon > LARGE_EPSILON:
+        yield (
+            f"--epsilon {float(plan.budget.epsilon):g} allows {loss.say()}, which hides almost nothing "
+            f"(above {LARGE_EPSILON:g})"
+        )
+    selecting, scope = first_selection(method.plan_events(plan)), scope_of(plan)
+    if selecting and describe_lift(method.lift(selecting, scope), uniform_lift((), scope)) == CHANCE:
+        yield (
+            f"with --epsilon {float(plan.budget.epsilon):g} and --method {method.name}, the selection "
+            f"{CHANCE}, and the budget would be spent all the same"
+        )
+
+
+def _ask(person: Person, question: str, elsewhere: str = "", refused: str = UNTOUCHED) -> None:
+    """Ask whoever can answer.
+
+    Raises:
+        DeclinedError: The answer is no.
+        UsageError: There is nobody to ask.
+    """
+    if not person.is_there():
+        raise UsageError(elsewhere)
+    if not person.agrees(question):
+        raise DeclinedError(refused)

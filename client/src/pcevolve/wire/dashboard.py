@@ -1,0 +1,105 @@
+"""``RUN/live.html``: a page about the run that is under way, written anew as it goes on; it reloads itself.
+
+It is made from the record and from what the progress bar is told, both of which are public. A thread of its own writes
+it, at most twice a second and in at most a twentieth of the time, so that a run hardly feels it; whatever goes wrong
+with the page, the run goes on.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from rich.console import Console
+
+from pcevolve.public.durable import write_files_durably
+from pcevolve.public.pages.live import Standing, render_live
+from pcevolve.public.processes.browser import open_in_browser
+from pcevolve.public.run.progress import Audience, Progress
+from pcevolve.public.transcript import RunReader
+from pcevolve.public.transcript.layout import RunLayout
+
+PAUSE_SECONDS = 0.5
+"""From one writing of the page to the next, at least."""
+PAUSE_RATIO = 20
+"""The pause is so many times as long as the last writing took: of long records with large images it takes seconds."""
+SCREENS = {"DISPLAY", "WAYLAND_DISPLAY", "BROWSER"}
+"""Variables of which one is set where a browser can be shown."""
+
+
+@dataclass(eq=False)
+class LivePage:
+    """The page of one run, and what it says beyond the record."""
+
+    layout: RunLayout
+    standing: Standing = field(default_factory=Standing)
+    _over: threading.Event = field(default_factory=threading.Event)
+
+    def take_in(self, progress: Progress) -> None:
+        """Take what the progress bar is told."""
+        self.standing = replace(self.standing, left=progress.left, cost=progress.bill)
+
+    def follow(self) -> None:
+        """Write the page whenever the record or the standing has changed, until it is over."""
+        written, pause = self._state, PAUSE_SECONDS
+        while not self._over.wait(pause):
+            if written != (state := self._state):
+                started, written = time.monotonic(), state
+                self.write()
+                pause = max(PAUSE_SECONDS, PAUSE_RATIO * (time.monotonic() - started))
+
+    def end(self, how: str) -> None:
+        """Say how the run ended; ``follow`` writes nothing afterwards."""
+        self.standing = replace(self.standing, left="", over=how)
+        self._over.set()
+
+    def write(self) -> None:
+        """Write the page as of now; what cannot be written is no trouble for the run."""
+        with suppress(Exception):
+            content = render_live(RunReader.lenient(self.layout.root), self.standing)
+            write_files_durably({self.layout.live: content}, timeless=True)
+
+    @property
+    def _state(self) -> tuple[int | None, Standing]:
+        log = self.layout.log
+        return log.stat().st_size if log.is_file() else None, self.standing
+
+
+@contextmanager
+def keep_live_page(layout: RunLayout, audience: Audience) -> Iterator[Audience]:
+    """Keep the page of a run whose plan is on record up to date while it goes on, and say on it how the run ended.
+
+    Yields:
+        The audience, of which the page is one more.
+    """
+    page = LivePage(layout)
+    page.write()
+
+    def tell(progress: Progress) -> None:
+        page.take_in(progress)
+        audience.tell(progress)
+
+    thread = threading.Thread(target=page.follow, name="live page", daemon=True)
+    thread.start()
+    how = "The run was cut off"
+    try:
+        yield replace(audience, tell=tell)
+        how = "The run is finished"
+    finally:
+        page.end(how)
+        thread.join()
+        page.write()
+
+
+def show_page(page: Path, console: Console) -> None:
+    """Say where a page lies, and open it in the browser if there is a screen."""
+    console.print(f"this page shows the run: {page}")
+    # Without a screen the standard library would find a browser for terminals.
+    if sys.platform in ("darwin", "win32") or not SCREENS.isdisjoint(os.environ):
+        open_in_browser(page.absolute().as_uri())

@@ -1,0 +1,192 @@
+"""The one address that requests go to, the way there and the key; what of these nothing can be sent with."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import ipaddress
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+from urllib.parse import urlsplit
+
+from pcevolve.errors import UsageError
+from pcevolve.public.dialects import Scheme
+from pcevolve.public.requests import is_nearby
+from pcevolve.public.transcript.records import Header
+from pcevolve.wire.egress.transport import Incoming, Outgoing
+from pcevolve.wire.providers.dialect import WireRequest
+from pcevolve_shared.reading import read_file
+
+SHORTEST_SECRET = 8
+"""Characters; what is shorter occurs anywhere by chance."""
+_LARGEST_FILE: Final = 2**20
+_VERSION: Final = re.compile(r"v\d+[a-z]*")
+_OPERATION: Final = re.compile(
+    r"/(?:images/(?:generations|edits|variations)|chat/completions|completions|v\d+/models"
+    r"|(?:txt|img)2img|(?:text|image)-to-image|generate/\w+)/?$"
+)
+"""How paths end that APIs' pages print whole, and that a dialect adds itself."""
+
+
+@dataclass(frozen=True)
+class Route:
+    """The way to an API: through ``proxy``, and trusting the authorities of ``ca_file`` alone, where they are given."""
+
+    ca_file: Path | None = None
+    proxy: str | None = None
+
+    @property
+    def authority(self) -> str | None:
+        """SHA-256 of the file, None where there is none; ``UsageError`` where it cannot be read."""
+        return None if self.ca_file is None else hashlib.sha256(read_certificates(self.ca_file)).hexdigest()
+
+
+def read_certificates(path: Path) -> bytes:
+    """Read a file of authorities; ``UsageError`` where it cannot be read."""
+    try:
+        return read_file(path, _LARGEST_FILE)
+    except OSError as error:
+        raise UsageError(f"provider.ca_file {path} cannot be read: {error.strerror}") from error
+
+
+@dataclass(frozen=True)
+class Address:
+    """The one place where requests go, the way there, and its key; ``greets``: a run begins with a greeting."""
+
+    base_url: str
+    key: str | None = field(default=None, repr=False)
+    scheme: Scheme = "Bearer"
+    greets: bool = True
+    route: Route = Route()
+
+    def __post_init__(self) -> None:
+        """Refuse an address, a key or a proxy that nothing can be sent with (``UsageError``)."""
+        require_address(self.base_url)
+        require_key(self.key, self.scheme)
+        require_proxy(self.base_url, self.route.proxy)
+
+    @property
+    def is_nearby(self) -> bool:
+        """True if the API runs on this machine or at a private address; no name but localhost's is looked up."""
+        return is_nearby(self.base_url)
+
+    @property
+    def warning(self) -> str:
+        """Say that the key travels in clear over a network, if it does; empty elsewhere."""
+        parts = urlsplit(self.base_url)
+        if self.key is None or parts.scheme != "http" or is_loopback(parts.hostname or ""):
+            return ""
+        return (
+            f"WARNING: the key goes to {parts.netloc} over plain http: whoever is on the way can read it and all"
+            " images. Give --api https://..., or a tunnel's end on this machine (ssh -L)"
+        )
+
+    def outgoing(self, request: WireRequest) -> Outgoing:
+        """Dress a request in the fixed headers: no library's name, no host's, no user's."""
+        url = join(self.base_url, request.path)
+        headers = make_fixed_headers(url, request.accept)
+        if self.key is not None:
+            headers.append(("Authorization", f"{self.scheme} {self._shown}"))
+        if request.body:
+            headers += [("Content-Type", request.content_type), ("Content-Length", str(len(request.body)))]
+        return Outgoing(request.method, url, tuple(headers), request.body)
+
+    def is_revealed_by(self, answer: Incoming) -> bool:
+        """True if an answer repeats the key, so that keeping it would be keeping the key."""
+        # Short keys are found by chance in any base64, and every answer would be refused.
+        if self.key is None or len(self.key) < SHORTEST_SECRET:
+            return False
+        headers = "\n".join(value for _, value in answer.headers)
+        # Both spellings: Basic sends the key in base64, and a server may echo what it decoded.
+        forms = {self.key, self._shown}
+        return any(each in headers or _is_spelled_in(answer.body, each) for each in forms)
+
+    @property
+    def _shown(self) -> str:
+        """The key as the scheme spells it."""
+        key = self.key or ""
+        return base64.b64encode(key.encode()).decode() if self.scheme == "Basic" else key
+
+
+def _is_spelled_in(body: bytes, word: str) -> bool:
+    """True if a body has a word, also as JSON may spell it: PHP escapes a slash, and .NET a plus."""
+    if word.encode() in body or b"\\" not in body:
+        return word.encode() in body
+    spelled = (rf"(?:{re.escape(each)}|\\{re.escape(each)}|\\u00(?i:{ord(each):02x}))" for each in word)
+    return re.search("".join(spelled).encode(), body) is not None
+
+
+def require_address(url: str, option: str = "--api", key_option: str = "--api-key-file") -> None:
+    """Refuse what is not a plain http(s) address (``UsageError``, which names the options of address and key)."""
+    plain = f"{option} must be scheme, host, port and path only"
+    if not (url.isascii() and url.isprintable()) or set(url) & set(" \\?#"):
+        raise UsageError(f"{plain}, in plain letters: give the key with {key_option}")
+    try:
+        parts = urlsplit(url)
+        reachable = parts.port != 0 and not parts.netloc.endswith(":")
+    except ValueError:  # a port that is no number or too large, half a bracket
+        reachable = False
+    if not reachable or parts.scheme not in {"http", "https"} or not parts.hostname:
+        raise UsageError(f"{option} '{url}' is not an address such as http://127.0.0.1:8000")
+    if found := _OPERATION.search(parts.path):
+        raise UsageError(
+            f"{option} '{url}' is the address of one operation: give what stands before {found[0]}, which is added"
+        )
+    if parts.username or parts.password or parts.query or parts.fragment:
+        raise UsageError(f"{plain}: give the key with {key_option}")
+
+
+def require_key(key: str | None, scheme: str) -> None:
+    """Refuse a key with odd characters, or that is not what the scheme wants (``UsageError``); None is none."""
+    if key is None:
+        return
+    if not key:
+        raise UsageError(
+            "the API key is empty: is the key file the right one? An API without keys needs no file"
+        )
+    if not (key.isascii() and key.isprintable() and " " not in key):
+        raise UsageError("the API key has characters that cannot be sent: is the key file the right one?")
+    if scheme == "Basic" and ":" not in key:
+        raise UsageError("this API's key is user:password")
+
+
+def require_proxy(url: str, proxy: str | None) -> None:
+    """Refuse a proxy that could read or change what passes, or that needs a secret of its own (``UsageError``)."""
+    if proxy is None:
+        return
+    parts = urlsplit(proxy)
+    plain = parts.scheme in {"http", "https"} and parts.hostname and parts.path in {"", "/"}
+    if not plain or parts.username or parts.query or parts.fragment:
+        raise UsageError("provider.proxy must be scheme, host and port only, such as http://proxy:3128")
+    # A proxy of http could read and change all of it; of https it sees a host's name.
+    if urlsplit(url).scheme != "https":
+        raise UsageError("provider.proxy carries https alone, which it cannot read: give --api https://...")
+
+
+def join(base_url: str, path: str) -> str:
+    """The address of a path below an API's; where its own path names a version, as ``/v1beta/openai``, that counts."""
+    base, (_, first, *rest) = base_url.rstrip("/"), path.split("/")
+    own = any(map(_VERSION.fullmatch, urlsplit(base).path.split("/")))
+    versioned = own and _VERSION.fullmatch(first)
+    return "/".join([base, *rest]) if versioned else base + path
+
+
+def make_fixed_headers(url: str, accept: str) -> list[Header]:
+    """Return the headers that every request has; they name no library, no host and no user."""
+    return [
+        ("Host", urlsplit(url).netloc),
+        ("User-Agent", "pcevolve"),
+        ("Accept", accept),
+        # No compression: its length would depend on contents, and a small answer could unpack to gigabytes.
+        ("Accept-Encoding", "identity"),
+    ]
+
+
+def is_loopback(host: str) -> bool:
+    """True if a host is this machine, by its literal name; nothing is looked up."""
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False

@@ -1,0 +1,193 @@
+"""One request at a time to the API, on record before it leaves; its outcome is recorded before it is used.
+
+It sends what it is given: what that may be is for the gate to say. Retries resend the recorded bytes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from threading import Event, RLock
+from typing import Final
+
+from pcevolve.errors import (
+    EgressError,
+    ProviderRefusedError,
+    ProviderReplyError,
+    ProviderUnreachableError,
+    printable,
+)
+from pcevolve.public.answers import is_success
+from pcevolve.public.transcript.log import Transcript
+from pcevolve.public.transcript.records import GREETING_SLOT, Answered, Failed, Sent, planned_slot
+from pcevolve.wire.egress.address import Address
+from pcevolve.wire.egress.allowance import Meter
+from pcevolve.wire.egress.pace import Pace
+from pcevolve.wire.egress.retry import Busy, RetryPolicy, require_final
+from pcevolve.wire.egress.transport import ADVICE, ConnectionTroubleError, Incoming, Outgoing, Transport
+from pcevolve.wire.providers.dialect import Dialect
+from pcevolve.wire.providers.faults import Reason
+
+REDIRECTS: Final = range(300, 400)
+UNKNOWN_PATH: Final = (404, 405)
+_LONGEST_PLACE: Final = 200
+HINTS: Final[dict[Reason | None, str]] = {
+    "key": ": check the API key (--api-key-file or PCEVOLVE_API_KEY)",
+    "credit": ": no credit left; when there is, continue with --resume RUN",
+    "content": ": its moderation does not allow this prompt or image",
+    "field": ": leave that field out, or call it otherwise, in a new run: --set provider.fields=seed=, for example",
+    "size": ": ask for images of a size that it takes, in a new run: --set provider.size=1024, for example",
+    "numbers": ": its model overflowed in this precision (NaN); try pcevolve-server serve --precision float32",
+}
+
+
+@dataclass(repr=False)
+class Exchange:
+    """Requests and answers of one run.
+
+    Attributes:
+        stopping: Set once a request failed for good, so that none of the others is tried anew.
+        closed: Whether the last request was answered: nothing is sent from then on.
+    """
+
+    transcript: Transcript
+    dialect: Dialect
+    address: Address
+    transport: Transport
+    pace: Pace
+    meter: Meter
+    stopping: Event = field(default_factory=Event)
+    recording: RLock = field(default_factory=RLock)
+    closed: bool = False
+
+    def close(self) -> None:
+        """Close all connections, and send nothing more."""
+        if not self.closed:
+            self.transport.close()
+            self.closed = True
+
+    def obtain(
+        self, slot: str, outgoing: Outgoing, patience: RetryPolicy, announced: bool = False
+    ) -> Incoming:
+        """Send, and send again as long as patience lasts.
+
+        ``announced`` says whether the first attempt is on record already.
+
+        Raises:
+            EgressError: The last request of the plan was answered, or another one failed meanwhile.
+            ProviderError: No usable answer.
+        """
+        # The gate announces the first attempt in the plan's order; only further
+        # ones are announced here, by the thread that waits.
+        due = not announced
+
+        def attempt() -> Incoming:
+            nonlocal due
+            if due:
+                self.announce(slot, outgoing)
+            due = True
+            return self._outcome(slot, outgoing)
+
+        return patience.until_answered(attempt, f"{outgoing.method} {outgoing.url}")
+
+    def announce(self, slot: str, outgoing: Outgoing) -> None:
+        """Put an attempt on record, before it leaves.
+
+        Raises:
+            EgressError: Nothing more is sent.
+            AllowanceError: It would exceed what the owner allows.
+        """
+        if self.closed:
+            raise EgressError("the last request of the plan was answered: nothing more is sent")
+        if self.stopping.is_set():
+            raise EgressError("another request failed meanwhile: nothing more is sent")
+        # Limit and record under one lock: of two threads, both could pass a limit that has room for one.
+        with self.recording:
+            self.meter.require(slot)
+            self._keep(
+                Sent(
+                    slot=slot,
+                    method=outgoing.method,
+                    url=outgoing.url,
+                    headers=outgoing.recorded_headers(),
+                    body=self.transcript.bodies.put(outgoing.body),
+                    wire_bytes=outgoing.wire_bytes,
+                )
+            )
+
+    def _outcome(self, slot: str, outgoing: Outgoing) -> Incoming:
+        """Send what was announced; its outcome is recorded before it is used."""
+        try:
+            answer = self._send(outgoing)
+        except ProviderReplyError:
+            self._keep(Failed(slot=slot, reason="the answer is too large"))
+            raise
+        except ConnectionTroubleError as error:
+            self._keep(Failed(slot=slot, reason=error.reason))
+            if advice := ADVICE.get(error.reason):
+                raise ProviderUnreachableError(f"{outgoing.url}: {error.reason}: {advice}") from error
+            raise Busy(error.reason, None) from error
+        # Before anything is stored: an answer that repeats the key would
+        # keep it on disk and in what auditors are given.
+        revealed = self.address.is_revealed_by(answer)
+        with self.recording:
+            record = self._on_record(slot, answer, revealed)
+            self._keep(record)
+        return self._accept(outgoing, answer, record)
+
+    def _keep(self, record: Sent | Answered | Failed) -> None:
+        with self.recording:
+            self.transcript.append(record)
+            self.meter.note(record)
+
+    def _on_record(self, slot: str, answer: Incoming, revealed: bool) -> Answered | Failed:
+        """An answer as it is kept; one that repeats the key is not kept."""
+        if revealed:
+            return Failed(slot=slot, reason="the answer repeats the API key")
+        return Answered(
+            slot=slot,
+            status=answer.status,
+            headers=answer.headers,
+            body=self.transcript.bodies.put(answer.body),
+            wire_bytes=answer.wire_bytes,
+        )
+
+    def _accept(self, outgoing: Outgoing, answer: Incoming, record: Answered | Failed) -> Incoming:
+        """Pass on what the record calls a success, which is what the audit will call one.
+
+        Raises:
+            Busy: It may pass.
+            ProviderReplyError: The answer cannot be kept.
+            ProviderRefusedError: Asking again would not help.
+        """
+        kept = isinstance(record, Answered)
+        if is_success(answer.status) and not kept:
+            raise ProviderReplyError("the API's answer repeats the API key, so it was not kept")
+        if isinstance(record, Answered) and record.succeeded:
+            return answer
+        # Not the body where it repeats the key: what is read out of it may stand in a message.
+        fault = self.dialect.fault(answer.status, answer.body if kept else b"")
+        reason = require_final(answer.status, fault, answer.header("Retry-After"))
+        hint = _redirect(answer) or HINTS.get(fault.reason, "")
+        if planned_slot(record.slot) != record.slot:
+            hint = (
+                ": a link is followed without key or redirect, and may be out of date: --resume RUN asks anew"
+            )
+        elif record.slot == GREETING_SLOT and answer.status in UNKNOWN_PATH:
+            hint = f": {self.dialect.unknown}"
+        raise ProviderRefusedError(f"the API refused {outgoing.method} {outgoing.url}: {reason}{hint}")
+
+    def _send(self, outgoing: Outgoing) -> Incoming:
+        try:
+            return self.transport.send(outgoing)
+        finally:
+            # Also after a failure: the pause before the next request is
+            # counted from when the provider last heard of us.
+            self.pace.note_answer()
+
+
+def _redirect(answer: Incoming) -> str:
+    """Say where an answer points that redirects; nothing is followed."""
+    place = answer.header("Location")
+    if answer.status not in REDIRECTS or not place:
+        return ""
+    return f": it redirects to {printable(place)[:_LONGEST_PLACE]}, and no redirect is followed: give the right --api"

@@ -1,0 +1,382 @@
+"""The gate: the one door through which bytes leave, and the run's ``Generator``.
+
+It is told which call of the plan is next and what the call varies, and builds the request itself: the rulebook says
+which bytes, a dialect spells them, the address says where to. No method takes bytes, a prompt or a request. The gate
+waits for a request's turn, hands it to an ``Exchange`` that puts it on record and sends it, and names what comes back.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+
+from pcevolve.errors import (
+    EgressError,
+    ProviderError,
+    ProviderRefusedError,
+    ProviderReplyError,
+    ProviderUnreachableError,
+)
+from pcevolve.public.calls import Call
+from pcevolve.public.evolution import Lineage
+from pcevolve.public.plan import PublicPlan
+from pcevolve.public.release import Candidate, Prototype, Receipt
+from pcevolve.public.transcript.log import Transcript
+from pcevolve.public.transcript.records import (
+    BALANCE_SLOT,
+    GREETING_SLOT,
+    TRIAL_SLOT,
+    Answered,
+    Finished,
+    Opened,
+    Planned,
+    Released,
+)
+from pcevolve.public.usefulness import Assessment
+from pcevolve.wire.egress.address import Address
+from pcevolve.wire.egress.allowance import Allowance, Meter
+from pcevolve.wire.egress.exchange import Exchange
+from pcevolve.wire.egress.losses import Brought, FinalLoss, LossCount
+from pcevolve.wire.egress.pace import Pace, Ready, RequestWindow, Wait
+from pcevolve.wire.egress.policy import Policy, Source
+from pcevolve.wire.egress.replies import Replies
+from pcevolve.wire.egress.retry import LossNotice, Notice, RetryPolicy
+from pcevolve.wire.egress.transport import Outgoing, Transport
+from pcevolve.wire.providers.dialect import Dialect
+
+
+class Gate:
+    """``Generator`` over HTTP that lets nothing out but what the plan and the record give."""
+
+    def __init__(
+        self,
+        transcript: Transcript,
+        dialect: Dialect,
+        address: Address,
+        transport: Transport,
+        patience: RetryPolicy,
+        pace: Pace | None = None,
+        meter: Meter | None = None,
+    ) -> None:
+        self._transcript = transcript
+        self._dialect = dialect
+        self._address = address
+        self._patience = patience
+        self._pace = pace or Pace()
+        self._meter = meter or Meter(Allowance(), dialect, transcript)
+        self._exchange = Exchange(transcript, dialect, address, transport, self._pace, self._meter)
+        self._policy = Policy(dialect, address, transcript.bodies)
+        self._replies = Replies(transcript, self._policy, self._exchange, self._pace, patience)
+        self._answers: dict[str, tuple[Candidate, ...]] = {}
+        self._held: dict[str, tuple[Call, Source]] = {}
+        self._recorded: dict[int, Receipt] = {}
+        self._measured: Callable[[int], bytes] = lambda iteration: b""
+        self._lineage: Lineage | None = None
+        self._window = RequestWindow(1, self._abandon)
+
+    def hello(self, run_id: str) -> bytes:
+        """Ask who is there, as everybody does, or the record; ``EgressError`` for a run on record with another API."""
+        opened = Opened(
+            run_id=run_id,
+            api=self._address.base_url,
+            dialect=self._dialect.name,
+            greets=self._address.greets,
+            authority=self._address.route.authority,
+            proxied=self._address.route.proxy is not None,
+        )
+        if not self._transcript.entries:
+            self._transcript.append(opened)
+        elif self._transcript.entries[0].record != opened:
+            raise EgressError("this run is on record with another API: start a new one with another --out")
+        if not self._address.greets:
+            return b""
+        # From the record on resume: asked anew it would tell the provider that the run was interrupted, and when.
+        for known in self._transcript.answers(GREETING_SLOT):
+            return self._transcript.bodies.get(known.body)
+        return self._exchange.obtain(
+            GREETING_SLOT, self._policy.greeting_request(), self._patience.for_first_contact()
+        ).body
+
+    def balance(self) -> float | None:
+        """Ask what is left on the account, where the API can be asked; None if it does not say.
+
+        Asked before the plan is on record and never again: a run that is continued is not new.
+
+        Raises:
+            EgressError: The plan is fixed: whether one asks in the middle of a run would tell something.
+        """
+        self._require_beginning()
+        question = self._policy.balance_request()
+        if question is None or self._transcript.plan() is not None:
+            return None
+        try:
+            answer = self._exchange.obtain(BALANCE_SLOT, question, self._patience.for_first_contact())
+            # With the little patience of a first contact: an API that is away must not hold the run up for a courtesy.
+            return self._dialect.balance(answer.body)
+        except (ProviderRefusedError, ProviderReplyError, ProviderUnreachableError):  # it is only a courtesy
+            return None
+
+    def takes_several(self, model: str) -> bool:
+        """Ask for two texts at once, where only that tells whether a request may ask for several.
+
+        Asked before the plan is on record, which depends on it, and once.
+
+        Raises:
+            EgressError: The plan is fixed.
+            ProviderError: No answer, or a refusal that cannot be about their number.
+        """
+        self._require_beginning()
+        question = self._policy.trial_request(model)
+        if question is None:
+            return True
+        if self._trial() is None:
+            try:
+                self._exchange.obtain(TRIAL_SLOT, question, self._patience.before_plan())
+            # A refusal may be the answer: some APIs refuse to write two texts
+            # at once, and the record says that they did.
+            except ProviderRefusedError:
+                if self._trial() is None:
+                    raise
+        answer = self._trial()
+        if answer is None or not answer.succeeded:
+            return False
+        return self._dialect.takes_several(self._transcript.bodies.get(answer.body))
+
+    def _trial(self) -> Answered | None:
+        """The answer on record that tells whether several may be asked for: the last, as one before it may pass."""
+        records = (entry.record for entry in reversed(self._transcript.entries))
+        answers = (each for each in records if isinstance(each, Answered))
+        return next((each for each in answers if each.slot == TRIAL_SLOT and each.tells_number), None)
+
+    def begin(
+        self,
+        plan: PublicPlan,
+        committed: Callable[[Receipt], bool],
+        measured: Callable[[int], bytes],
+        lineage: Lineage | None = None,
+    ) -> None:
+        """Fix the plan; a resumed run must have the one on record.
+
+        Args:
+            committed: Asks the ledger whether it has committed exactly this receipt.
+            measured: What the paid measurement of a round released; goes on record with its receipt.
+            lineage: An empty one, that says by what came whether the run ends before its plan does. The loop cannot
+                say so: its provider sees when a run ends.
+
+        Raises:
+            EgressError: Another plan is on record, or a receipt that the ledger does not know, or this gate has begun:
+                who knows what was paid for cannot change.
+        """
+        known = self._transcript.plan()
+        if known not in (None, plan):
+            raise EgressError("this run is on record with another plan: start a new one with another --out")
+        self._require_beginning()
+        if known is None:
+            self._transcript.append(Planned(plan=plan))
+        self._measured, self._lineage = measured, lineage
+        self._fix(plan, committed)
+
+    def _fix(self, plan: PublicPlan, committed: Callable[[Receipt], bool]) -> None:
+        """Take a plan that is on record, and make sure that every receipt on record was paid for."""
+        self._policy.fix(plan, committed)
+        # At every start: a transcript with receipts of another ledger is refused before anything is sent.
+        for entry in self._transcript.entries:
+            if isinstance(entry.record, Released):
+                self._policy.require_committed(entry.record.receipt)
+        self._meter.fix(plan)
+        self._losses = LossCount(plan)
+        self._window = RequestWindow(plan.provider.at_once, self._abandon, self._exchange.stopping)
+        if plan.provider.at_once > 1:
+            # A thread that waits to retry wakes when another fails, instead of sending after the run has ended.
+            told = self._report_unless_stopping(self._patience.report)
+            self._patience = replace(self._patience, sleep=self._window.pause, report=told)
+            self._replies.patience = self._patience
+
+    def _report_unless_stopping(self, report: Callable[[Notice], None]) -> Callable[[Notice], None]:
+        """Report retries, but none that will not be made: of a request that was cut off because the run stops."""
+
+        def told(notice: Notice) -> None:
+            if not self._exchange.stopping.is_set():
+                report(notice)
+
+        return told
+
+    def answers(self, asks: Sequence[tuple[Call, Source]]) -> Iterator[tuple[Candidate, ...]]:
+        """Send what calls of one round give, several at once if the plan says so, and name what comes back.
+
+        A call that varies an image sends that image back, as it came; its receipt, if it has one, goes on record
+        before the first request that it allows. A call that was answered before is answered from the record; nothing
+        is sent. When the last call of the plan is answered, all connections are closed: how long the client works
+        after that is nobody's to see.
+
+        A call that the API does not carry out brings nothing (``losses``). It is put on record as missing once another
+        of its class and round brought something, or the round is over: what is missing when a run stops is asked for
+        again. Until then, at the end of calls that are not all of a round, it has no candidates.
+
+        Args:
+            asks: Calls whose turn it is, in the order of the plan, each with the candidate that rulebook and record
+                name for it and the reason that they give, if it varies one; the bytes are the gate's own.
+
+        Raises:
+            EgressError: The plan has no such call now, or no reason lets this candidate leave; nothing was sent.
+            ProviderError: No usable answer, which is not the fault of one call, or of too many of them.
+            TranscriptError: The stored bytes are no longer what the API had sent; nothing was sent.
+        """
+        waiting = deque(call.slot for call, _ in asks)
+        try:
+            for _ in self._window.answers(
+                asks, lambda ask: self._policy.may_begin(ask[0]), self._begin, self._end
+            ):
+                while waiting and waiting[0] in self._answers:
+                    yield self._answers[waiting.popleft()]
+        except Exception:
+            if self._policy.fixed:  # before there is a plan nothing is held
+                self._losses.forget_held()
+            self._policy.forget_held()
+            self._held.clear()
+            raise
+        for slot in waiting:
+            yield self._answers.get(slot, ())
+
+    def create(self, call: Call) -> tuple[Candidate, ...]:
+        """What a single call of the first population brings; as ``answers``."""
+        (made,) = self.answers([(call, self._policy.find_start(call))])
+        return made
+
+    def has_receipt(self, iteration: int) -> bool:
+        """True if the release of an iteration is on record."""
+        released = (entry.record for entry in self._transcript.entries if isinstance(entry.record, Released))
+        return any(record.receipt.iteration == iteration for record in released)
+
+    def record_receipt(self, receipt: Receipt) -> None:
+        """Put a receipt and what was measured on record, once; ``EgressError`` if the ledger does not know it."""
+        self._policy.require_committed(receipt)
+        if self._recorded.get(receipt.iteration) == receipt:
+            return
+        if not self._transcript.has(receipt):
+            self._append(receipt)
+        self._recorded[receipt.iteration] = receipt
+
+    def _append(self, receipt: Receipt) -> None:
+        with self._exchange.recording:
+            # The measurement is on record before the receipt that names it, so
+            # that no crash leaves a name without its bytes.
+            measured = receipt.measured and self._transcript.bodies.keep(self._measured(receipt.iteration))
+            if measured != receipt.measured:
+                raise EgressError(
+                    f"the ledger holds another measurement than the receipt of {receipt.iteration} names"
+                )
+            self._transcript.append(Released(receipt=receipt))
+
+    def finish(self, assessment: Assessment | None = None) -> None:
+        """Close the record, with what was found of the dataset's use, and all connections.
+
+        Raises:
+            EgressError: Not all of the plan was carried out, and what came is no reason to end before.
+        """
+        if not (self._policy.complete or self._is_over()):
+            raise EgressError("the record cannot be closed: not all of the plan was carried out")
+        self._exchange.close()
+        if not isinstance(self._transcript.entries[-1].record, Finished):
+            self._transcript.prune()
+            self._transcript.append(Finished(sent=len(self._transcript.list_sent()), assessment=assessment))
+
+    def _is_over(self) -> bool:
+        """True if a run goes on no more after the answers and receipts on record, as its plan's rule says."""
+        lineage = self._lineage
+        if lineage is None:
+            return False
+        for slot, made in self._answers.items():
+            lineage.note(lineage.plan.calls[slot], made)
+        lineage.receipts[:] = self._recorded.values()
+        return lineage.find_end() is not None
+
+    def _begin(self, ask: tuple[Call, Source]) -> Ready[tuple[Candidate, ...]] | Wait[Brought]:
+        """Answer a call out of memory or from the record, or announce what the policy builds for it."""
+        call, source = ask
+        if call.slot in self._held:
+            return Ready(())
+        outgoing = self._policy.request_for(call, source)
+        if call.slot in self._answers:
+            return Ready(self._answers[call.slot])
+        # Before the request that it allows, so that an auditor finds the reason ahead of what it explains.
+        if isinstance(source, Prototype):
+            self.record_receipt(source.receipt)
+        unsent = self._policy.varies_what_was_withheld(call)
+        brought = Brought([b""] * call.count) if unsent else self._replies.replay(call)
+        if brought is not None:
+            return Ready(self._end(ask, brought))
+        # Only where something will be sent: a call from the record costs no turn.
+        self._pace.wait_before_request()
+        # On record in the caller's thread, in the plan's order; another thread does nothing but wait for the answer.
+        self._exchange.announce(call.slot, outgoing)
+        return partial(self._send, call, outgoing)
+
+    def _send(self, call: Call, announced: Outgoing) -> Brought:
+        """Send an announced request and return what it brings, or that the API does not carry it out."""
+        try:
+            answer = self._exchange.obtain(call.slot, announced, self._patience, announced=True)
+        except (ProviderRefusedError, ProviderReplyError, ProviderUnreachableError) as error:
+            loss = self._policy.find_loss(self._transcript.outcomes(call.slot))
+            if loss is None:
+                raise
+            return Brought([b""] * call.count, error, loss)
+        return self._replies.read(call, answer.body)
+
+    def _abandon(self) -> None:
+        """End what is under way without its answer."""
+        self._exchange.transport.close()
+
+    def _end(self, ask: tuple[Call, Source], brought: Brought) -> tuple[Candidate, ...]:
+        """Name what a call brought, and remember it; or hold it while the API may carry it out another time."""
+        call, _ = ask
+        if brought.error is not None and brought.loss is not None:
+            if not self._policy.is_borne(brought.loss):
+                raise brought.error
+            if brought.is_lost:
+                self._hold(ask, brought.error, brought.loss)
+            came = f"{sum(map(bool, brought.outputs))} of {call.count} came"
+            self._patience.report(LossNotice(f"{call.slot} of class {call.label!r}: {came}: {brought.error}"))
+            if brought.is_lost:
+                return self._answers.get(call.slot, ())
+        self._keep(ask, brought.outputs)
+        self._settle(call, brought.outputs)
+        return self._answers[call.slot]
+
+    def _hold(self, ask: tuple[Call, Source], error: ProviderError, loss: FinalLoss) -> None:
+        """Go on without what a call was to bring (``ProviderRefusedError``: too much is missing)."""
+        call, _ = ask
+        if why := self._losses.hold(call, loss):
+            raise ProviderRefusedError(
+                f"{error}; {why}: once it draws again, --resume RUN goes on"
+            ) from error
+        self._held[call.slot] = ask
+        self._policy.note_held(call)
+        self._settle(call, [])
+
+    def _settle(self, call: Call, outputs: list[bytes]) -> None:
+        """Put on record as missing what a later answer, or the end of the round, shows to be."""
+        for each in self._losses.list_settled(call, outputs):
+            self._keep(self._held.pop(each.slot), [b""] * each.count)
+
+    def _keep(self, ask: tuple[Call, Source], outputs: list[bytes]) -> None:
+        """Put what a call brought on record."""
+        call, source = ask
+        # Stored before it is noted: after a crash in between, the call is answered from the record again.
+        named = self._replies.store(call, outputs, None if source is None else source.candidate.id)
+        self._policy.note_answer(call, named)
+        self._losses.note(call, outputs)
+        self._answers[call.slot] = named
+        self._close_after_the_last()
+
+    def _close_after_the_last(self) -> None:
+        """Close all connections once the plan's last call is answered; nothing is sent from then on."""
+        # At once: a connection that stayed open would show how long the work after the last answer takes.
+        if self._policy.complete:
+            self._exchange.close()
+
+    def _require_beginning(self) -> None:
+        if self._policy.fixed:
+            raise EgressError("the plan of this run is fixed: what comes before it cannot be done again")

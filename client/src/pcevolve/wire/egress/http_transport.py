@@ -1,0 +1,263 @@
+"""The only sockets to a run's providers: exactly the given bytes out, bounded answers in, and a deadline."""
+
+from __future__ import annotations
+
+import re
+import socket
+import ssl
+import threading
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from functools import cache
+from itertools import islice
+from pathlib import Path
+from typing import Any, Final
+from weakref import WeakSet
+
+import httpx
+
+from pcevolve.errors import EgressError, ProviderReplyError, UsageError
+from pcevolve.public.answers import is_success
+from pcevolve.public.transcript.records import FailureReason
+from pcevolve.wire.egress.address import Route, read_certificates
+from pcevolve.wire.egress.transport import ConnectionTroubleError, Incoming, Outgoing
+from pcevolve_shared import images, limits
+
+CONNECT_SECONDS = 10.0
+MAX_BYTES_BESIDE_IMAGES: Final = 2**20
+"""Of an answer without its images, and of any answer that is no success: two bytes of JSON may become 300 in memory."""
+_OPENED: Final = ("connect_tcp.complete", "start_tls.complete")
+_NO_TLS: Final = {"WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "UNKNOWN_PROTOCOL", "HTTP_REQUEST"}
+"""Reasons by which OpenSSL says that what came back was no TLS."""
+_CERTIFICATES: Final[dict[int, FailureReason]] = {
+    9: "the certificate is out of date",
+    10: "the certificate is out of date",
+    62: "the certificate is another host's",
+    64: "the certificate is another host's",
+}
+"""OpenSSL's codes for what no further authority mends: not valid yet, expired, another name, another IP address."""
+_TOO_LONG: Final = "the answer took too long"
+_WRITES: Final = "/chat/completions"
+"""How the path of a request ends that is answered with texts."""
+_LONG: Final = re.compile(rb'"(?:data:[^",]{1,100},)?[A-Za-z0-9+/_\\-]{64,}+(?:=(?:\\[nr]){0,2}){0,2}"')
+"""A string that may be an image: base64 in either alphabet, escaped or in lines, which may end behind its padding."""
+
+
+class HttpTransport:
+    """The real one, on httpx's bare transport: it adds nothing, follows nothing and remembers nothing.
+
+    Several threads may send at once: each takes connections that no other uses, so that what is cut off takes no other
+    with it.
+    """
+
+    def __init__(self, seconds: float, route: Route | None = None) -> None:
+        self._seconds, self._route = seconds, route or Route()
+        self._all: list[_Connections] = []
+        self._idle: list[_Connections] = []
+        self._closed = False
+
+    def send(self, request: Outgoing) -> Incoming:
+        """Send exactly these bytes, with nothing added, and wait for the answer.
+
+        Raises:
+            EgressError: The transport was closed.
+            ConnectionTroubleError: No complete answer came in time.
+            ProviderReplyError: The answer is larger than any honest one.
+        """
+        if self._closed:
+            raise EgressError("the connections of this run were closed for good: nothing more can be sent")
+        try:
+            own = self._idle.pop()
+        except IndexError:
+            own = self._connect()
+        try:
+            return self._send(request, own)
+        finally:
+            self._idle.append(own)
+
+    def close(self) -> None:
+        """Close every connection for good, also of what is under way; to send afterwards is an error."""
+        # First, so that no thread takes a connection that is about to be closed.
+        self._closed = True
+        for each in self._all:
+            if each.deadline.running:
+                each.deadline.cut()
+            each.http.close()
+
+    def _connect(self) -> _Connections:
+        own = _Connections(_open_connections(self._route))
+        self._all.append(own)
+        return own
+
+    def _send(self, request: Outgoing, own: _Connections) -> Incoming:
+        with own.deadline.within(self._seconds):
+            try:
+                answer = _receive(own.http, self._to_send(request, own.deadline))
+            except httpx.HTTPError as error:
+                reason = (
+                    _TOO_LONG
+                    if own.deadline.passed
+                    else _reason(error, by_proxy=self._route.proxy is not None)
+                )
+                raise ConnectionTroubleError(reason) from error
+        if own.deadline.passed:  # what was cut off may look like an answer that ends with its connection
+            raise ConnectionTroubleError(_TOO_LONG)
+        return answer
+
+    def _to_send(self, request: Outgoing, deadline: Deadline) -> httpx.Request:
+        # Its own time for connecting: an address that is not there should be told long before the longest answer.
+        timeout = httpx.Timeout(self._seconds, connect=min(CONNECT_SECONDS, self._seconds))
+        extensions: dict[str, Any] = {"timeout": timeout.as_dict(), "trace": deadline.trace}
+        target = request.target.encode("ascii")
+        if self._route.proxy is None:
+            extensions["target"] = target  # httpx would spell some anew; what leaves is what is on record
+        elif httpx.URL(request.url).raw_path != target:  # and asks a proxy for it too
+            raise EgressError(
+                f"an address of this spelling cannot be asked for through a proxy: {request.url}"
+            )
+        return httpx.Request(
+            request.method, request.url, headers=request.headers, content=request.body, extensions=extensions
+        )
+
+
+class Deadline:
+    """Cuts connections that are still busy when time is up; whatever blocks on them then ends."""
+
+    def __init__(self) -> None:
+        self._sockets: WeakSet[socket.socket] = WeakSet()
+        self.passed = self.running = False
+
+    @contextmanager
+    def within(self, seconds: float) -> Iterator[None]:
+        """Give what happens inside this long; ``passed`` says afterwards whether it was too short."""
+        self.passed, self.running = False, True
+        # A timer beside httpx's timeouts, which start anew with every byte: a
+        # provider that drips would hold a run for ever.
+        timer = threading.Timer(seconds, self.cut)
+        timer.daemon = True
+        timer.start()
+        try:
+            yield
+        finally:
+            timer.cancel()
+            self.running = False
+
+    def trace(self, event: str, given: dict[str, Any]) -> None:
+        """Httpx's ``trace`` extension: take note of each connection that is made."""
+        if event.endswith(_OPENED):
+            self._sockets.add(given["return_value"].get_extra_info("socket"))
+            # Made after time was up, by a retry within the library: it would wait for nobody.
+            if self.passed:
+                self.cut()
+
+    def cut(self) -> None:
+        """End every connection now; whatever blocks on one then ends."""
+        self.passed = True
+        for each in list(self._sockets):
+            with suppress(OSError):  # closed already
+                socket.socket.shutdown(each, socket.SHUT_RDWR)  # TLS would take its layer off first
+
+
+@dataclass(frozen=True)
+class _Connections:
+    """Connections over which one request at a time goes, and the deadline of that request."""
+
+    http: httpx.HTTPTransport
+    deadline: Deadline = field(default_factory=Deadline)
+
+
+def _open_connections(route: Route) -> httpx.HTTPTransport:
+    """Open connections that take nothing from the environment; ``UsageError`` for a file without authorities."""
+    trusted = authorities() if route.ca_file is None else _trust(route.ca_file)
+    # No retries: every attempt is on record first, and the library's own would be on none.
+    return httpx.HTTPTransport(verify=trusted, retries=0, trust_env=False, proxy=route.proxy)
+
+
+@cache
+def authorities() -> ssl.SSLContext:
+    """Whom a server's certificate must come from: httpx's own choice, whatever the environment says; read once."""
+    return httpx.create_ssl_context(trust_env=False)
+
+
+def _trust(path: Path) -> ssl.SSLContext:
+    """Trust the certificates of a file, and no others."""
+    try:
+        return ssl.create_default_context(cadata=read_certificates(path).decode("ascii"))
+    except (ssl.SSLError, ValueError) as error:
+        raise UsageError(
+            f"provider.ca_file {path} holds no certificate in PEM form (-----BEGIN CERTIFICATE-----)"
+        ) from error
+
+
+def _receive(http: httpx.HTTPTransport, sending: httpx.Request) -> Incoming:
+    answer = http.handle_request(sending)
+    try:
+        # An error page has no image to be long for.
+        success = is_success(answer.status_code)
+        body = join_bounded(answer.iter_raw(), max_answer_bytes(sending.url.path, success))
+    finally:
+        answer.close()
+    # Before anybody parses it: a megabyte of brackets becomes hundreds in memory.
+    require_mostly_images(body)
+    headers = tuple((k.decode("latin-1"), v.decode("latin-1")) for k, v in answer.headers.raw)
+    return Incoming(answer.status_code, headers, body)
+
+
+def max_answer_bytes(target: str, success: bool) -> int:
+    """Bound an answer as it comes: where nothing but text is asked for, or told, no image makes it long."""
+    return limits.MAX_RESPONSE_BYTES if success and not target.endswith(_WRITES) else MAX_BYTES_BESIDE_IMAGES
+
+
+def join_bounded(parts: Iterable[bytes], most: int) -> bytes:
+    """Join what arrives; ``ProviderReplyError`` if it is longer than ``most`` bytes, of which no more are taken."""
+    kept: list[bytes] = []
+    size = 0
+    for part in parts:
+        size += len(part)
+        if size > most:
+            raise ProviderReplyError(f"the API's answer is longer than {most >> 20} MiB")
+        kept.append(part)
+    return b"".join(kept)
+
+
+def require_mostly_images(body: bytes) -> None:
+    """Refuse an answer that holds more than ``MAX_BYTES_BESIDE_IMAGES`` beside its images (``ProviderReplyError``)."""
+    if len(body) > MAX_BYTES_BESIDE_IMAGES and not _is_image(body):
+        # No more than a batch can have: an answer of a million short strings must not be searched to its end.
+        held = sum(len(match[0]) for match in islice(_LONG.finditer(body), limits.MAX_BATCH))
+        if len(body) - held > MAX_BYTES_BESIDE_IMAGES:
+            raise ProviderReplyError(
+                f"the API's answer is longer than {MAX_BYTES_BESIDE_IMAGES >> 20} MiB without its images"
+            )
+
+
+def _is_image(body: bytes) -> bool:
+    try:
+        images.media_type(body)
+    except images.ImageError:
+        return False
+    return True
+
+
+def _reason(error: httpx.HTTPError, *, by_proxy: bool) -> FailureReason:
+    """A short reason without addresses or payload; with a proxy, it is the proxy that cannot be reached."""
+    if isinstance(error, httpx.ConnectTimeout):
+        return "no connection in time"
+    if isinstance(error, httpx.ProxyError):
+        return "the proxy refused"
+    for cause in _causes(error):
+        if isinstance(cause, ssl.SSLCertVerificationError):
+            return _CERTIFICATES.get(cause.verify_code, "the certificate is not trusted")
+        if isinstance(cause, ssl.SSLError) and cause.reason in _NO_TLS:
+            return "that port speaks no TLS"
+    if isinstance(error, httpx.ConnectError):
+        return "the proxy is not there" if by_proxy else "connection refused or no such host"
+    return _TOO_LONG if isinstance(error, httpx.TimeoutException) else "the connection broke"
+
+
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
+    """Yield an error and what it came from."""
+    while error is not None:
+        yield error
+        error = error.__cause__ or error.__context__

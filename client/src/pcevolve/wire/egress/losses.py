@@ -1,0 +1,229 @@
+"""The rule on what a run goes on without: an answer that is final for its request makes its outputs missing.
+
+Final is any status from 400 on that no further attempt changes, but for those that are about all requests (the key, the
+credit, the address, the size of a body); an answer that breaks the API's contract; and a fault of the API at each of
+the last tries. It follows from what is on record and from nothing else, so an audit applies the same rule, and a
+capture shows whether the API had answered so.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Final, TypeAlias
+
+from pcevolve.errors import ProviderError
+from pcevolve.public.calls import Call
+from pcevolve.public.fields import FEWEST
+from pcevolve.public.plan import PublicPlan
+from pcevolve.public.transcript.records import Answered, Failed
+from pcevolve.wire.providers.faults import Fault
+
+Outcome: TypeAlias = Answered | Failed
+OF_ALL_REQUESTS: Final = frozenset({*range(300, 400), 401, 402, 403, 404, 408, 413, 425, 429})
+"""Statuses of a fault that is not of one request: a redirect, the key, credit, address, too much or too fast."""
+_OF_ALL_REASONS: Final = ("key", "credit", "field")
+TRIES: Final = 3
+"""Attempts one after the other at which an API has to fail, at least, until it is believed to fail at this request."""
+UNKEPT: Final = ("the answer is too large", "the answer repeats the API key")
+"""Failures in which an answer came, and was not kept."""
+_BROKEN: Final = ("the connection broke", "the answer took too long")
+"""Failures of a request that had left."""
+MOST_IN_A_ROW: Final = 8
+"""Requests one after another that bring nothing; so many mean the account, and not single outputs."""
+MOST_SLOW_IN_A_ROW: Final = 3
+"""The same of requests that failed at every try, each for as long as patience lasts."""
+
+
+@dataclass(frozen=True)
+class FinalLoss:
+    """An answer that is final for its request.
+
+    Attributes:
+        sure: The API's moderation refused this request, by a code.
+        doubtful: It may be about all requests, by its words alone.
+        slow: The API failed at every try.
+        nth: How many final answers the request has had.
+    """
+
+    sure: bool = False
+    doubtful: bool = False
+    slow: bool = False
+    nth: int = 1
+
+    def is_borne(self, proven: bool) -> bool:
+        """True if the run goes on without the output; ``proven``: a request of the plan was carried out before.
+
+        Else the run stops, and a request that is then refused a second time is believed to be at fault itself.
+        """
+        return self.sure or (proven and (self.slow or not self.doubtful)) or (self.nth > 1 and not self.slow)
+
+
+def find_loss(outcomes: Sequence[Outcome], fault_of: Callable[[Answered], Fault]) -> FinalLoss | None:
+    """Tell whether the last outcome of a request is final for it, and for no other; None where it is not.
+
+    Args:
+        outcomes: Of all attempts at the request, oldest first.
+        fault_of: Reads an answer that is no success.
+    """
+    if not outcomes:
+        return None
+    last, nth = outcomes[-1], sum(_is_final(each, fault_of) for each in outcomes)
+    if isinstance(last, Answered) and last.succeeded:
+        return FinalLoss(nth=nth)  # for what it has not brought
+    if _failed(last, fault_of):
+        ended = len(outcomes) >= TRIES and all(_failed(each, fault_of) for each in outcomes[-TRIES:])
+        return FinalLoss(slow=True) if ended else None
+    if isinstance(last, Failed):
+        return None
+    fault = fault_of(last)
+    if _is_of_all(fault):
+        return None
+    sure = fault.coded and fault.reason == "content"
+    return FinalLoss(sure, fault.reason not in (None, "content") and not fault.coded, nth=nth)
+
+
+def _is_of_all(fault: Fault) -> bool:
+    """True if an answer is not about one request, or the next one may be another."""
+    if fault.coded and fault.reason == "content":
+        return False
+    coded = fault.coded and fault.reason in _OF_ALL_REASONS
+    return fault.passes or coded or fault.status in OF_ALL_REQUESTS
+
+
+def _is_final(outcome: Outcome, fault_of: Callable[[Answered], Fault]) -> bool:
+    """True if an attempt had an answer of its own, and not one that all requests would have had."""
+    return isinstance(outcome, Answered) and (outcome.succeeded or not _is_of_all(fault_of(outcome)))
+
+
+def _failed(outcome: Outcome, fault_of: Callable[[Answered], Fault]) -> bool:
+    """True if the API failed at a request that had reached it, and may do better at another time."""
+    if isinstance(outcome, Failed):
+        return outcome.reason in _BROKEN
+    fault = None if outcome.succeeded else fault_of(outcome)
+    return fault is not None and fault.passes and fault.status >= 500
+
+
+def is_dead(outcomes: Sequence[Outcome], fault_of: Callable[[Answered], Fault]) -> bool:
+    """True if what lies behind a link cannot be had: a link is followed without a key, so any refusal is its own."""
+    loss, last = find_loss(outcomes, fault_of), outcomes[-1] if outcomes else None
+    if isinstance(last, Failed):
+        return last.reason in UNKEPT or loss is not None
+    return last is not None and (last.succeeded or loss is not None or not fault_of(last).passes)
+
+
+@dataclass(frozen=True)
+class Brought:
+    """What came of a call.
+
+    Attributes:
+        outputs: One for each that was asked for, empty where it is missing.
+        error: Why some are missing; None where none are, or the API withheld them within a success.
+        loss: The rule's word on that.
+    """
+
+    outputs: list[bytes]
+    error: ProviderError | None = None
+    loss: FinalLoss | None = None
+
+    @property
+    def is_lost(self) -> bool:
+        """True if nothing came, for a reason that may be another one day."""
+        return self.error is not None and not any(self.outputs)
+
+
+_Group: TypeAlias = tuple[str, int, bool]
+"""A class, a round, and whether it is more of the last one: candidates for a release, or of the dataset."""
+
+
+@dataclass
+class LossCount:
+    """How many outputs of a plan are missing so far, and whether enough are left to go on.
+
+    Calls that brought nothing are held: they go on record as missing once another one of their class brought something,
+    or their round is over. A run that stops before that asks for them again when it is resumed.
+
+    Attributes:
+        held: By slot, in the order in which they failed; each with the number of candidates that are lost with it.
+    """
+
+    plan: PublicPlan
+    held: dict[str, tuple[Call, int]] = field(default_factory=dict)
+    _in_a_row: int = 0
+    _slow: int = 0
+    _last: tuple[str, object] | None = None
+    _left: Counter[_Group] = field(default_factory=Counter)
+    _open: Counter[tuple[int, str]] = field(default_factory=Counter)
+    _views: Counter[str] = field(default_factory=Counter)
+    _gone: set[str] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        """Begin with nothing missing."""
+        for call in self.plan.calls.values():
+            self._open[call.iteration, call.purpose] += 1
+            if call.purpose == "look":
+                self._views[call.source or ""] += call.count
+            else:
+                self._left[_group(call)] += call.count
+        for (label, iteration, more), count in self._left.items():
+            # Of a round from which nothing is chosen any more, one image is worth having.
+            fewest = FEWEST if iteration + 1 in self.plan.releases else 1
+            self._left[label, iteration, more] -= self.plan.count_needed(count, fewest)
+
+    def hold(self, call: Call, loss: FinalLoss) -> str:
+        """Go on without what a call was to bring; says why that is too much, and is empty where it is not."""
+        # Several variations of one image that the API does not take are one refusal; so is one that was asked for anew.
+        varied = (call.label, call.source or call.parent)
+        if loss.nth == 1 and (varied[1] is None or varied != self._last):
+            self._in_a_row, self._slow = self._in_a_row + 1, self._slow + loss.slow
+        self._last = varied
+        if self._in_a_row >= MOST_IN_A_ROW or self._slow >= MOST_SLOW_IN_A_ROW:
+            return f"so it answered {self._in_a_row} requests one after another"
+        lost = self._count_lost(call, call.count)
+        if lost > self._left[_group(call)]:
+            return f"without it too little is left of class {call.label!r}"
+        self.held[call.slot] = call, lost
+        self._lose(call, call.count, lost)
+        return ""
+
+    def _count_lost(self, call: Call, missing: int) -> int:
+        """Count the candidates that are lost with outputs of a call: with the last view of one, that one."""
+        if call.purpose != "look":
+            return missing
+        return int(call.source not in self._gone and 0 < self._views[call.source or ""] <= missing)
+
+    def _lose(self, call: Call, missing: int, lost: int) -> None:
+        self._left[_group(call)] -= lost
+        if call.purpose == "look":
+            self._views[call.source or ""] -= missing
+
+    def note(self, call: Call, outputs: Sequence[bytes]) -> None:
+        """Take note of what went on record of a call."""
+        self._open[call.iteration, call.purpose] -= 1
+        if call.purpose != "look":
+            self._gone.update(call.output(place) for place, each in enumerate(outputs) if not each)
+        if self.held.pop(call.slot, None) is None:
+            missing = outputs.count(b"")
+            self._lose(call, missing, self._count_lost(call, missing))
+
+    def list_settled(self, call: Call, outputs: Sequence[bytes]) -> list[Call]:
+        """Those held that are missing for good now that a call of their round brought something, or was the last."""
+        if any(outputs):
+            self._in_a_row = self._slow = 0
+            self._last = None
+        is_over = self._open[call.iteration, call.purpose] == len(self.held)
+        return [
+            each for each, _ in self.held.values() if is_over or (any(outputs) and each.label == call.label)
+        ]
+
+    def forget_held(self) -> None:
+        """Forget what is held, for it will be asked for again."""
+        for call, lost in self.held.values():
+            self._lose(call, -call.count, -lost)
+        self.held.clear()
+        self._in_a_row = self._slow = 0
+
+
+def _group(call: Call) -> _Group:
+    return call.label, call.iteration, call.purpose == "extend"

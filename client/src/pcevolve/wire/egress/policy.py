@@ -1,0 +1,272 @@
+"""Builds what leaves, for the gate: the rulebook's verdict, spelled in a dialect and addressed. Sends nothing.
+
+A request is not looked through for what must not be in it, and nobody hands one in. It is built from the public plan,
+from committed receipts and from what the API itself sent (docs/decisions/0018). The audit builds with the same policy
+what should have left, and compares.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from itertools import chain
+from typing import TypeAlias
+
+from pcevolve.errors import EgressError, OtherModelError, ProviderError, printable
+from pcevolve.public.calls import Call
+from pcevolve.public.plan import PublicPlan
+from pcevolve.public.release import WITHHELD, Candidate, Prototype, PublicEcho, Receipt, list_start
+from pcevolve.public.rules import CARRIES, ItsPrompt, NoImage, OneImage, Refusal, RunState
+from pcevolve.public.transcript.bodies import Bodies
+from pcevolve.public.transcript.records import Answered
+from pcevolve.wire.egress.address import Address
+from pcevolve.wire.egress.answers import LONGEST_NAME, check_size, follow, is_same_model
+from pcevolve.wire.egress.losses import FinalLoss, Outcome, find_loss, is_dead
+from pcevolve.wire.egress.transport import Outgoing
+from pcevolve.wire.providers.dialect import Dialect, Output, WireRequest, find_misstatements
+from pcevolve.wire.providers.faults import Fault
+
+Source: TypeAlias = Prototype | PublicEcho | None
+"""What a call is said to vary, and why it may; nothing for text-to-image."""
+
+
+class Policy:
+    """The rules on what may leave in one run.
+
+    Until ``fix`` has given it a plan, nothing may leave but what is the same for everybody: the greeting, the question
+    for the balance, and the one for two texts at once.
+    """
+
+    def __init__(self, dialect: Dialect, address: Address, bodies: Bodies) -> None:
+        """Start without a plan; ``bodies`` is what the API sent, and raises for what is not what its name says."""
+        self._dialect = dialect
+        self._address = address
+        self._bodies = bodies
+        self._proven = False
+        self._state: RunState | None = None
+        # Until there is a plan no receipt is worth anything.
+        self._committed: Callable[[Receipt], bool] = lambda receipt: False
+        self._receipts: dict[int, Receipt] = {}
+        self._known: dict[str, Candidate] = {}
+
+    def fix(self, plan: PublicPlan, committed: Callable[[Receipt], bool]) -> None:
+        """Say once and for all what the run sends and who knows what was paid; ``EgressError`` for another API."""
+        if (plan.provider.api, plan.provider.dialect) != (self._address.base_url, self._dialect.name):
+            raise EgressError("the plan is for another API than the one that this run is on record with")
+        # A plan that says "seed" to a dialect without one would describe requests that never left.
+        for fault in find_misstatements(self._dialect, plan):
+            raise EgressError(fault)
+        self._state = RunState(plan)
+        self._known.update((each.id, each) for each in chain(*list_start(plan).values()))
+        self._committed = committed
+
+    @property
+    def fixed(self) -> bool:
+        """True if there is a plan."""
+        return self._state is not None
+
+    @property
+    def complete(self) -> bool:
+        """True if every call of the plan was answered."""
+        return self._state is not None and self._state.complete
+
+    def greeting_request(self) -> Outgoing:
+        """The first request of every run."""
+        return self._address.outgoing(self._dialect.hello())
+
+    def balance_request(self) -> Outgoing | None:
+        """The question for what is left on the account; the same for everybody, where the API can be asked."""
+        question = self._dialect.balance_request()
+        return None if question is None else self._address.outgoing(question)
+
+    def trial_request(self, model: str) -> Outgoing | None:
+        """The question for two at once; the same for everybody who asks this model, where the dialect has one."""
+        question = self._dialect.trial(model)
+        return None if question is None else self._address.outgoing(question)
+
+    def link_request(self, link: str) -> Outgoing:
+        """The request for an image that an answer only points to.
+
+        Raises:
+            EgressError: There is no plan yet.
+            ProviderReplyError: The plan does not let it be followed.
+        """
+        if self._state is None:
+            raise EgressError("no link is followed before the plan is fixed")
+        return follow(self._state.plan, link)
+
+    def read_links(self, call: Call, body: bytes) -> tuple[str, ...]:
+        """Addresses that an answer points to; ``OtherModelError`` for another model's, else ``ProviderReplyError``."""
+        self._require_model(call, body)
+        return self._dialect.links(call, body)
+
+    def read_outputs(
+        self, call: Call, body: bytes, linked: Sequence[Output]
+    ) -> tuple[list[bytes], ProviderError | None]:
+        """Return what an answer brought, empty where something is missing, and why something is.
+
+        Raises:
+            ProviderReplyError: The answer as a whole breaks the API's contract.
+        """
+        plan = self._require_state(call).plan
+        made = [check_size(plan, each) for each in self._dialect.read_outputs(call, body, linked)]
+        errors = [each for each in made if isinstance(each, ProviderError)]
+        return [b"" if isinstance(each, ProviderError) else each for each in made], next(iter(errors), None)
+
+    def find_loss(self, outcomes: Sequence[Outcome]) -> FinalLoss | None:
+        """Tell whether what came of the attempts at a call is final for it; see ``losses.find_loss``."""
+        return find_loss(outcomes, self._fault_of)
+
+    def is_borne(self, loss: FinalLoss) -> bool:
+        """True if the run goes on without what is lost: an answer was of this request, and not of the API."""
+        return loss.is_borne(self._proven)
+
+    def is_dead(self, outcomes: Sequence[Outcome]) -> bool:
+        """True if what lies behind a link cannot be had; see ``losses.is_dead``."""
+        return is_dead(outcomes, self._fault_of)
+
+    def _fault_of(self, answer: Answered) -> Fault:
+        return self._dialect.fault(answer.status, self._bodies.get(answer.body))
+
+    def varies_what_was_withheld(self, call: Call) -> bool:
+        """True if no image came where a call has one to vary: nothing is sent for it, and it brings nothing either."""
+        state = self._require_state(call)
+        verdict = state.image_of(call)
+        # A text that is empty was thought about for too long, and is varied by asking anew.
+        images = state.plan.modality.kind == "image"
+        return images and isinstance(verdict, OneImage) and verdict.image.digest == WITHHELD
+
+    def _require_state(self, call: Call) -> RunState:
+        if self._state is None:
+            raise EgressError(f"request {call.slot} is not in the public plan: no plan is fixed yet")
+        return self._state
+
+    def _require_model(self, call: Call, body: bytes) -> None:
+        """Refuse an answer that says that another model gave it than was asked for."""
+        plan, named = self._require_state(call).plan, self._dialect.answered_by(body)
+        if named and not is_same_model(plan.provider.answered_by or plan.provider.model, named):
+            told = printable(named)[:LONGEST_NAME]
+            raise OtherModelError(
+                f"the API answered with the model '{told}', and '{plan.provider.model}' was asked for: start a new run "
+                f"with the model that you mean, or, if that is its own name for it, with --set "
+                f"provider.answered_by='{told}'"
+            )
+
+    def request_for(self, call: Call, source: Source) -> Outgoing:
+        """Build the one request that may leave for a call, whose ``source`` has to be what the rulebook says.
+
+        For a call that was answered, which never leaves again, it is the request that had left.
+
+        Raises:
+            EgressError: Why nothing may leave for this call, or not from this source.
+            TranscriptError: The received bytes are no longer what the API had sent.
+        """
+        # One that was answered is built again to be compared and never sent, so it need not be its turn.
+        state = self._require_state(call)
+        refusal = None if state.has_answer(call) else state.turn_of(call)
+        if refusal is not None:
+            raise EgressError(f"request {call.slot} {refusal.why}")
+        # The reason is looked at before the bytes: without one, nothing is read from disk.
+        self._require_reason(state, call, source)
+        # The plan's own call and not the caller's: equal they are, but only one of them was read from the record.
+        outgoing = self._address.outgoing(self._spell(state, state.plan.calls[call.slot], source))
+        state.note_leaving(call)
+        return outgoing
+
+    def find_start(self, call: Call) -> PublicEcho | None:
+        """The image of the release that the plan starts from which a call varies; None where it varies none."""
+        return (
+            PublicEcho(self._known[call.source])
+            if call.purpose == "follow" and call.source in self._known
+            else None
+        )
+
+    def may_begin(self, call: Call) -> bool:
+        """True if it is a call's turn, or it was answered and nothing has to leave for it."""
+        state = self._state
+        return state is not None and (state.has_answer(call) or state.turn_of(call) is None)
+
+    def require_committed(self, receipt: Receipt) -> None:
+        """Refuse a receipt that nobody paid for; one that was paid for counts from here on.
+
+        The ledger is asked once for each: how long it takes to answer depends on what others spend meanwhile, and
+        shall not show between two requests of a round.
+
+        Raises:
+            EgressError: The ledger does not know it.
+        """
+        if self._receipts.get(receipt.iteration) != receipt:
+            if not self._committed(receipt):
+                where = f"iteration {receipt.iteration}"
+                raise EgressError(
+                    f"the ledger knows no receipt for {where}: is it the one that the run began with?"
+                )
+            self._receipts[receipt.iteration] = receipt
+        if self._state is not None:
+            self._state.note_receipt(receipt)
+
+    def note_answer(self, call: Call, brought: Sequence[Candidate]) -> None:
+        """Take note that a call was answered, and by what."""
+        self._known.update((each.id, each) for each in brought)
+        self._proven |= bool(brought) and all(each.digest != WITHHELD for each in brought)
+        if self._state is not None:
+            self._state.note_outputs(call.slot, [each.digest for each in brought])
+
+    def note_held(self, call: Call) -> None:
+        """Take note that a call brought nothing, and that those behind it may leave."""
+        self._require_state(call).note_held(call.slot)
+
+    def forget_held(self) -> None:
+        """Take note that calls that brought nothing are asked for again."""
+        if self._state is not None:
+            self._state.forget_held()
+
+    def _require_reason(self, state: RunState, call: Call, source: Source) -> None:
+        """Refuse a source of another kind than the call's purpose has, and a receipt that nobody paid for this call."""
+        if not isinstance(source, _kind_of(call)):
+            raise EgressError(f"request {call.slot} must carry {CARRIES[call.purpose]}")
+        if not isinstance(source, Prototype):
+            return
+        receipt = source.receipt
+        self.require_committed(receipt)
+        due = (state.plan.run_id, call.iteration, call.label)
+        if (receipt.run_id, receipt.iteration, source.candidate.label) != due:
+            raise EgressError(f"request {call.slot}: the receipt is for another run, iteration or class")
+
+    def _spell(self, state: RunState, call: Call, source: Source) -> WireRequest:
+        """The request with the received bytes that the rulebook lets it carry, or with the prompt in their place."""
+        verdict = state.image_of(call)
+        if isinstance(verdict, Refusal):
+            raise EgressError(f"request {call.slot} {verdict.why}")
+        spoken, filled = self._dialect, self._fill(state, call)
+        if isinstance(verdict, NoImage) or source is None:
+            return spoken.encode(state.plan, filled, None)
+        self._require_named(verdict, call, source)
+        if isinstance(verdict, ItsPrompt):
+            return spoken.encode(state.plan, filled, None)
+        return spoken.encode(state.plan, filled, self._bodies.file(verdict.image.digest))
+
+    def _fill(self, state: RunState, call: Call) -> Call:
+        """A call with the words that the rulebook gives it."""
+        verdict = state.image_of(call)
+        wording = verdict.wording if isinstance(verdict, ItsPrompt | OneImage) else call.wording
+        return replace(call, wording=wording)
+
+    def _require_named(
+        self, verdict: OneImage | ItsPrompt, call: Call, source: Prototype | PublicEcho
+    ) -> None:
+        """Refuse a source that is not the image that the rulebook names."""
+        if source.candidate.id != verdict.image.id:
+            names = "the receipt names another candidate"
+            carries = f"it must carry {CARRIES[call.purpose]}"
+            raise EgressError(f"request {call.slot}: {names if isinstance(source, Prototype) else carries}")
+        # Digest and parent too: a candidate with a known name and other bytes is none.
+        if source.candidate != self._known[verdict.image.id]:
+            raise EgressError(f"request {call.slot}: {verdict.image.id} is not what the API sent")
+
+
+def _kind_of(call: Call) -> type:
+    """Return the type that a call's source must have: none, one that the plan names, or one that a receipt chose."""
+    if call.purpose == "create":
+        return type(None)
+    return Prototype if call.source is None else PublicEcho

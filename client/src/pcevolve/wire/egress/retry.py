@@ -1,0 +1,199 @@
+"""Bounded patience with a busy or absent API: same bytes again, with jitter, honouring Retry-After."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import datetime
+from email.utils import parsedate_to_datetime
+from http import HTTPStatus
+from typing import Protocol, Self, TypeVar
+
+import tenacity
+
+from pcevolve.errors import ProviderUnreachableError
+from pcevolve.wire.providers.faults import Fault
+
+LONGEST_PAUSE = 60.0
+"""Most seconds between two attempts of which the API does not say when to make them."""
+LOADING_PAUSE = 10.0
+"""Most seconds between two questions to an API that is loading; it may be ready at any time."""
+Result = TypeVar("Result")
+
+
+class Busy(Exception):  # noqa: N818 - a state of the API, not a fault of ours
+    """The attempt failed in a way that may pass; ``loading``: the API is there, and not ready yet."""
+
+    def __init__(self, reason: str, retry_after: str | None, loading: bool = False) -> None:
+        super().__init__(reason)
+        self.retry_after, self.loading = retry_after, loading
+
+
+def require_final(status: int, found: Fault, retry_after: str | None) -> str:
+    """Describe in words a failure that asking again would not help; ``Busy`` where it may pass."""
+    reason = f"HTTP {status}" + (f" ({found.said})" if found.said else "")
+    if found.passes:
+        raise Busy(reason, retry_after, loading=status == HTTPStatus.SERVICE_UNAVAILABLE)
+    return reason
+
+
+class Notice(Protocol):
+    """Something that whoever waits for a run is told."""
+
+    @property
+    def message(self) -> str:
+        """One line."""
+        ...
+
+
+@dataclass(frozen=True)
+class LossNotice:
+    """Outputs are missing, and the run goes on."""
+
+    message: str
+
+
+@dataclass(frozen=True)
+class RetryNotice:
+    """Before another attempt: why there has to be one, and when it is made; times are in seconds."""
+
+    reason: str
+    loading: bool
+    waited: float
+    limit: float
+    pause: float
+
+    @property
+    def message(self) -> str:
+        """One line for whoever waits."""
+        if self.loading:
+            return (
+                f"the API is loading ({self.reason}): waited {self.waited:.0f} of at most {self.limit:.0f} s "
+                f"(provider.patience); again in {self.pause:.0f} s"
+            )
+        return f"the API is not answering ({self.reason}); again in {self.pause:.0f} s"
+
+
+YEAR = 365 * 86400.0
+
+
+def _report_nothing(notice: Notice) -> None:
+    """Report nothing, where nobody asked to hear of retries."""
+
+
+@dataclass(frozen=True)
+class RetryPolicy:
+    """The limits on how long to keep trying.
+
+    Attributes:
+        seconds: Give up on a request once this much time has passed since its first attempt.
+        first: The same for the first contact, where a wrong address should be told soon.
+        loading: Instead of ``seconds`` while the API answers that it is loading; the same if None.
+        option: What sets ``seconds``; ``provider.patience`` sets ``loading``.
+        report: Told before each further attempt, and of outputs that are missing.
+        advice: What to do when it has ended and the API is back.
+        hint: What may be the cause, beside the API; empty if nothing is known.
+    """
+
+    seconds: float = 300.0
+    first: float = 10.0
+    report: Callable[[Notice], None] = _report_nothing
+    sleep: Callable[[float], None] = tenacity.nap.sleep
+    loading: float | None = None
+    option: str = "provider.patience"
+    advice: str = "continue with --resume RUN"
+    hint: str = ""
+
+    def before_plan(self) -> Self:
+        """Give other advice as long as no plan is on record: there is no run yet that could be resumed."""
+        return replace(self, advice="run the same command again")
+
+    def for_first_contact(self) -> Self:
+        """Bound the first contact more tightly; a server that is there and loads gets as much as any request."""
+        loading = max(self.seconds, self.first)
+        return replace(
+            self.before_plan(), seconds=self.first, loading=loading, option="provider.first_contact"
+        )
+
+    def until_answered(self, attempt: Callable[[], Result], asked: str = "") -> Result:
+        """Call until it succeeds, or patience ends (``ProviderUnreachableError``); ``asked`` is said in the message."""
+        retrying = tenacity.Retrying(
+            retry=tenacity.retry_if_exception_type(Busy),
+            # A pause that the API asks for is a part of the delay.
+            stop=lambda state: tenacity.stop_before_delay(self._limit(_error_of(state)))(state),
+            wait=_pause,
+            sleep=self.sleep,
+            before_sleep=self._tell,
+        )
+        try:
+            return retrying(attempt)
+        except tenacity.RetryError as error:
+            reason = error.last_attempt.exception()
+            wait, limit = _read_asked_seconds(reason), self._limit(reason)
+            if wait > limit:
+                option = self.option if limit == self.seconds else "provider.patience"
+                raise ProviderUnreachableError(
+                    f"the API asks for {spell_duration(wait)} of patience (Retry-After), more than {option} "
+                    f"of {limit:.0f} s: {reason}; after that, {self.advice}"
+                ) from reason
+            raise ProviderUnreachableError(
+                f"no usable answer from the API after {error.last_attempt.attempt_number} attempts"
+                f"{asked and ' at '}{asked}: {reason}; when it is back, {self.advice}"
+                f"{self.hint and '; '}{self.hint}"
+            ) from reason
+
+    def _limit(self, error: BaseException | None) -> float:
+        """Seconds that a failure is worth waiting for."""
+        return self.loading if self.loading is not None and _loads(error) else self.seconds
+
+    def _tell(self, state: tenacity.RetryCallState) -> None:
+        reason, waited = _error_of(state), state.seconds_since_start or 0.0
+        self.report(
+            RetryNotice(str(reason), _loads(reason), waited, self._limit(reason), state.upcoming_sleep)
+        )
+
+
+def _error_of(state: tenacity.RetryCallState) -> BaseException | None:
+    """The failure of the last attempt."""
+    return state.outcome.exception() if state.outcome else None
+
+
+def _loads(error: BaseException | None) -> bool:
+    """True if an attempt was answered by an API that is not ready yet."""
+    return isinstance(error, Busy) and error.loading
+
+
+def _pause(state: tenacity.RetryCallState) -> float:
+    """Exponential with full jitter, at most a minute and less while the API loads; what it asks for if that is more."""
+    error = _error_of(state)
+    longest = LOADING_PAUSE if _loads(error) else LONGEST_PAUSE
+    backoff = random.uniform(0.5, 1.0) * min(longest, 2.0 ** (state.attempt_number - 1))  # noqa: S311
+    return max(backoff, _read_asked_seconds(error))
+
+
+def _read_asked_seconds(error: BaseException | None) -> float:
+    """Seconds that an answer asked for; 0 if it asked for none."""
+    return _seconds(error.retry_after or "") if isinstance(error, Busy) else 0.0
+
+
+def spell_duration(seconds: float) -> str:
+    """A time for people: minutes, hours or days."""
+    if seconds > YEAR:
+        return "more than a year"
+    for word, length in (("days", 86400.0), ("hours", 3600.0), ("minutes", 60.0)):
+        if seconds >= 2 * length:
+            return f"{seconds / length:.0f} {word}"
+    return f"{seconds:.0f} seconds"
+
+
+def _seconds(retry_after: str) -> float:
+    """Return a Retry-After header's wait in seconds, also when it gives a date (RFC 9110, 10.2.3); 0 if neither."""
+    # ``isdigit`` alone takes digits of other scripts, which ``float`` reads and no server means.
+    if retry_after.isascii() and retry_after.isdigit():
+        return float(retry_after)
+    try:
+        until = parsedate_to_datetime(retry_after)
+    except (ValueError, OverflowError):  # a year of twenty digits
+        return 0.0
+    return (until - datetime.now(until.tzinfo)).total_seconds() if until.tzinfo else 0.0

@@ -1,0 +1,94 @@
+"""Requests and answers byte by byte, and ``Transport``: the seam to the network."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final, Protocol
+from urllib.parse import urlsplit
+
+from pcevolve.public.transcript.records import FailureReason, Header
+
+HIDDEN = "(hidden)"
+ADVICE: Final[dict[FailureReason, str]] = {
+    "the certificate is not trusted": "if the API's authority is your own, start a new run with --set "
+    "provider.ca_file=FILE, a PEM file with its certificate; a self-signed certificate is its own authority",
+    "the certificate is another host's": "give --api the name that the certificate has; who answers there may not be "
+    "the API that you mean",
+    "the certificate is out of date": "it has ended or not begun: look at this machine's clock, else whoever runs the "
+    "API has to renew it",
+    "that port speaks no TLS": "it speaks http: give --api http://..., or the port where it speaks https",
+}
+"""How to mend what no further attempt changes."""
+
+
+class ConnectionTroubleError(Exception):
+    """The request or its answer got lost; sending the same bytes again may help, unless ``ADVICE`` knows better."""
+
+    def __init__(self, reason: FailureReason) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+@dataclass(frozen=True)
+class Outgoing:
+    """A request in full, header by header, as it will be on the wire."""
+
+    method: str
+    url: str
+    headers: tuple[Header, ...]
+    body: bytes
+
+    @property
+    def target(self) -> str:
+        """The request line's path and query, character by character."""
+        parts = urlsplit(self.url)
+        return (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+
+    @property
+    def wire_bytes(self) -> int:
+        """Length as HTTP/1.1: request line, headers, body."""
+        line = f"{self.method} {self.target} HTTP/1.1\r\n\r\n"
+        return len(line) + _header_bytes(self.headers) + len(self.body)
+
+    def recorded_headers(self) -> tuple[Header, ...]:
+        """The headers without the key."""
+        return tuple((name, HIDDEN if name == "Authorization" else value) for name, value in self.headers)
+
+
+@dataclass(frozen=True)
+class Incoming:
+    """An answer, whatever its status."""
+
+    status: int
+    headers: tuple[Header, ...]
+    body: bytes = field(repr=False)
+
+    @property
+    def wire_bytes(self) -> int:
+        """Length as HTTP/1.1: status line without its phrase, headers, body."""
+        return len("HTTP/1.1 200 \r\n\r\n") + _header_bytes(self.headers) + len(self.body)
+
+    def header(self, name: str) -> str | None:
+        """First value of a header."""
+        return next((value for key, value in self.headers if key.lower() == name.lower()), None)
+
+
+class Transport(Protocol):
+    """The seam to the network, and the only one: the gate hands requests over here."""
+
+    def send(self, request: Outgoing) -> Incoming:
+        """Send exactly this and wait for the answer.
+
+        Raises:
+            ConnectionTroubleError: No complete answer came.
+            ProviderReplyError: The answer is larger than any honest one.
+        """
+        ...
+
+    def close(self) -> None:
+        """Close every connection, to whatever host; nothing can be sent afterwards."""
+        ...
+
+
+def _header_bytes(headers: tuple[Header, ...]) -> int:
+    return sum(len(name) + len(value) + 4 for name, value in headers)

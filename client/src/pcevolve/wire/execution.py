@@ -1,0 +1,315 @@
+"""One run from checked options to a published dataset: the runner's side, which asks the keeper of the private data."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from rich.console import Console
+
+from pcevolve.public import protocol
+from pcevolve.public.config.runner import PublicConfig
+from pcevolve.public.dialects import Advice
+from pcevolve.public.evolution import (
+    Evolved,
+    Generator,
+    Judge,
+    Lineage,
+    Pool,
+    Population,
+    evolve,
+    make_pool,
+    pool_last,
+)
+from pcevolve.public.pages.live import write_preview
+from pcevolve.public.pages.report.page import write_report
+from pcevolve.public.plan import PublicPlan
+from pcevolve.public.publish.dataset import export_run, publish, write_summary
+from pcevolve.public.publish.promises import say_shortfall
+from pcevolve.public.publish.release import Release
+from pcevolve.public.release import count_rounds
+from pcevolve.public.run.folder import RunFolder
+from pcevolve.public.run.progress import Audience, RunProgress
+from pcevolve.public.run.reopening import open_record
+from pcevolve.public.screen import lay_out, lay_out_facts
+from pcevolve.public.transcript import RunReader, Transcript
+from pcevolve.public.usability import Usability
+from pcevolve.public.usefulness import Assessment
+from pcevolve.wire.approval import approve, list_doubts, require_liking
+from pcevolve.wire.asking import AskingJudge, TellingGenerator
+from pcevolve.wire.console import introduce, is_paid, report_early_stop, report_stop, say_spent
+from pcevolve.wire.dashboard import keep_live_page
+from pcevolve.wire.egress.gate import Gate
+from pcevolve.wire.egress.recording import RecordingJudge
+from pcevolve.wire.providers import dialect
+from pcevolve.wire.providers.dialect import Dialect
+from pcevolve.wire.reaching import Connection, connect, make_address, note_answers
+from pcevolve.wire.showing import show_first
+
+RESUMED = (("resumed", "nothing is paid twice"),)
+
+
+@dataclass(frozen=True)
+class RunnerJob:
+    """All that a runner is told of a run; ``key`` opens the API."""
+
+    settings: PublicConfig
+    folder: RunFolder
+    key: str | None = field(repr=False)
+
+
+def carry_out(
+    job: RunnerJob, keeper: protocol.PrivateSide, audience: Audience
+) -> tuple[PublicPlan, Evolved, dict[str, Any]]:
+    """Carry out a run, or the rest of one, whose folder is claimed; its plan, what it made and its summary."""
+    started = time.monotonic()
+    with _open_session(job, keeper, audience) as (judge, session):
+        try:
+            with keep_live_page(job.folder, audience) as watched:
+                session = replace(session, audience=watched)
+                doubt = session.show_opening()
+                # Asked on the first start only: whoever goes on has seen them.
+                if not session.begun:
+                    require_liking(session.plan, job.settings, job.folder, doubt, audience.person)
+                evolved = session.run_loop()
+                return session.plan, evolved, session.finish(evolved, started)
+        except KeyboardInterrupt:
+            raise report_stop(job.folder.root, session.plan, judge.receipts) from None
+
+
+def look(job: RunnerJob, keeper: protocol.PrivateSide, audience: Audience) -> None:
+    """Begin a run whose folder is claimed, and show the provider's first images."""
+    with _open_session(job, keeper, audience, only_look=True) as (_, session):
+        session.show_opening()
+
+
+@dataclass(frozen=True)
+class Session:
+    """A run under way, whose plan is fixed.
+
+    Attributes:
+        begun: Whether its plan was on record before.
+        title: What its progress is called.
+        say_spent: Says what it has spent so far, in a sentence without its full stop.
+        generator: The gate, of whose answers whoever judges them is told as they come.
+        keeper: Of the private data; None for a run that has none.
+    """
+
+    settings: PublicConfig
+    folder: RunFolder
+    plan: PublicPlan
+    spoken: Dialect
+    transcript: Transcript
+    connection: Connection
+    usability: Usability
+    audience: Audience
+    begun: bool
+    title: str
+    judge: Judge
+    say_spent: Callable[[], str]
+    generator: Generator
+    keeper: protocol.PrivateSide | None = None
+
+    def show_opening(self) -> str:
+        """Ask for the first images, unless they are on record, and show them; nothing private has a part in it.
+
+        Returns:
+            What the owner should think of before going on; empty for nothing.
+
+        Raises:
+            ProviderError: No usable answer.
+            UnusableError: Too few images can be used, or all are the same.
+        """
+        plan, kind, console = self.plan, self.plan.modality.kind, self.audience.console
+        shown: Population = dict.fromkeys(plan.labels, ())
+        with console.status(f"asking the provider for a few {kind}s of each class") as said:
+            for call in plan.opening:
+                said.update(f"asking the provider for a few {kind}s of each class: {call.label}")
+                made = self.connection.gate.create(call)
+                shown = {**shown, call.label: shown[call.label] + made}
+        record = RunReader.strict(self.folder.root)
+        pool = make_pool([shown], self.usability.identify)
+        page = write_preview(record, doubt := self.usability.describe_repeats(pool))
+        show_first(record, plan, console)
+        paid = any(not event.free for each in record.receipts for event in each.events)
+        spent = "so far" if paid else "no privacy budget was spent"
+        bill = f"; {self.connection.bill()}" if is_paid(self.connection.meter) else ""
+        made_of = "words alone" if plan.start is None else "the release"
+        console.print(lay_out([("preview", f"{page}    drawn from {made_of}; {spent}{bill}")]))
+        for note in note_answers(plan, record, self.spoken):
+            console.print(f"WARNING: {note}")
+        if self.keeper is not None:
+            made_of_class = (tuple(each.digest for each in shown[label]) for label in plan.labels)
+            self.keeper.compare(protocol.Compare(classes=tuple(made_of_class)))
+        self._require_usable(pool)
+        return doubt
+
+    def run_loop(self) -> Evolved:
+        """Run the loop; before every payment the newest candidates must leave something to choose."""
+        plan, usability = self.plan, self.usability
+        recorded = self.connection.meter.list_recorded(plan)
+        progress = RunProgress(plan, self.title, self.audience, self.connection.bill, recorded)
+        judge = RecordingJudge(self.judge, self.connection.gate, self._require_usable)
+        with progress.show():
+            evolved = evolve(plan, self.generator, judge, progress, usability.identify, usability.is_enough)
+        if evolved.ended_by is not None:
+            self.audience.console.print(f"WARNING: {self._say_end(evolved, evolved.ended_by)}")
+        elif not plan.selects:  # what a release selects from was looked at before
+            self._require_usable(pool_last(plan, evolved, usability.identify), is_dataset=True)
+        return evolved
+
+    def finish(self, evolved: Evolved, started: float) -> dict[str, Any]:
+        """Close the record, write what the run was for, and return its summary."""
+        folder, meter = self.folder, self.connection.meter
+        self.connection.gate.finish(self._assess())
+        record = RunReader.strict(folder.root)
+        if not folder.finished:
+            # A crash may have come behind the release: it is whole or not there, and never written over.
+            publish(folder.release, Release.of(record, evolved.dataset), self.transcript.bodies.file)
+        write_report(record)
+        result = {
+            **write_summary(record),
+            "cost": None if (cost := meter.known_cost) is None else round(cost, 6),
+            "bill": self.connection.bill(),
+            "wall_seconds": round(time.monotonic() - started, 1),
+            "dataset": str(folder.release),
+            "report": str(folder.report),
+        }
+        if short := say_shortfall(self.plan, result["images_released"]):
+            kind = self.plan.modality.kind
+            self.audience.console.print(f"WARNING: {result['images_released']} {kind}s are released; {short}")
+        export_run(folder.root, self.settings.output.formats)
+        if self.keeper is not None:
+            self.keeper.finish(protocol.Finish(figures=result))
+        return result
+
+    def _require_usable(self, pool: Pool, *, is_dataset: bool = False) -> None:
+        """Refuse to go on where too few of the newest candidates can be used; tell the owner what is left out.
+
+        From the first release on nothing is refused: a run that has paid ends with what it has.
+        """
+
+        def spent() -> str:
+            return f"{self.say_spent()}; {self.connection.bill()}"
+
+        if not any(map(self.connection.gate.has_receipt, self.plan.releases)):
+            self.usability.require(pool, spent, is_dataset=is_dataset)
+        for note in self.usability.notes(pool):
+            self.audience.console.print(f"WARNING: {note}")
+
+    def _say_end(self, evolved: Evolved, pool: Pool) -> str:
+        """Say why a run ends before its plan does, and with what."""
+        plan = self.plan
+        done = count_rounds(plan, (each.iteration for each in evolved.receipts))
+        rest = (
+            f"round {done} of {plan.method.iterations} was the last, and n"
+            if done < plan.method.iterations
+            else "N"
+        )
+        return (
+            f"{self.usability.fault(pool)}. {rest}othing more is paid for: what was chosen so far is released"
+        )
+
+    def _assess(self) -> Assessment | None:
+        return None if self.keeper is None else self.keeper.assess(protocol.Assess()).assessment
+
+
+@contextmanager
+def _open_session(
+    job: RunnerJob, keeper: protocol.PrivateSide, audience: Audience, only_look: bool = False
+) -> Iterator[tuple[AskingJudge, Session]]:
+    """Have the keeper make sure that the budget allows all of the plan, greet the API, and fix the plan.
+
+    What private work can be done before the greeting is; the rest, which waits for the plan, takes whole ticks.
+    """
+    folder, console, settings = job.folder, audience.console, job.settings
+    spoken = dialect(settings.provider.dialect)
+    address = make_address(settings.provider, spoken, settings.provider.api, job.key)
+    try:
+        # Random and not a count or a time: it is sent, and says nothing of other runs.
+        run_id = folder.read().opened.run_id if folder.has_plan() else secrets.token_hex(16)
+        prepared = keeper.prepare(protocol.Prepare(run_id=run_id))
+        with (
+            open_record(folder) as transcript,
+            connect(settings, spoken, address, transcript, console) as connection,
+        ):
+            begun = transcript.plan() is not None
+            said, advice = _greet(settings, spoken, connection.gate, run_id)
+            plan = keeper.settle(said).plan
+            facts = introduce(plan, prepared, connection.meter, advice)
+            heading = "Before the run goes on" if begun else "Before anything is spent"
+            resumed = RESUMED if begun else ()
+            console.print(
+                lay_out_facts(facts, audience.verbose, heading if audience.verbose else None, resumed)
+            )
+            calls = plan.opening if only_look else tuple(plan.calls.values())
+            # What is on record was wanted when it was put there.
+            doubts = () if begun else list_doubts(plan)
+            approve(address, settings, calls, connection, doubts, audience.person)
+            if not begun:
+                plan = _settle_batch(keeper, said, settings, connection, plan, console)
+            judge = AskingJudge(keeper, lambda: transcript.head)
+            judge.begin(plan)
+            usability = Usability(plan, transcript.bodies.file)
+            rule = Lineage(plan, usability.identify, usability.is_enough)
+            connection.gate.begin(plan, judge.is_committed, judge.read_measured, rule)
+            session = Session(
+                *(settings, folder, plan, spoken, transcript, connection),
+                *(usability, audience, begun),
+                title=plan.method.name,
+                judge=judge,
+                say_spent=lambda: say_spent(plan, judge.receipts),
+                generator=TellingGenerator(connection.gate, keeper),
+                keeper=keeper,
+            )
+            yield judge, session
+    except KeyboardInterrupt:
+        raise report_early_stop(folder) from None
+
+
+def _greet(
+    settings: PublicConfig, spoken: Dialect, gate: Gate, run_id: str
+) -> tuple[protocol.Settle, Advice | None]:
+    """Greet the API and refuse what its model cannot do; what it says of itself, and what it recommends."""
+    provider, greeting = settings.provider, gate.hello(run_id)
+    if not provider.greeting:
+        return protocol.Settle(), None
+    if provider.adapter is not None:
+        spoken.require_adapter(provider.model, provider.adapter, greeting)
+    if provider.negative_prompt:
+        spoken.require_negative_prompts(provider.model, greeting)
+    advice = spoken.advice(provider.model, greeting)
+    said = protocol.Settle(
+        size=spoken.native_size(provider.model, greeting),
+        library=spoken.library(provider.model, greeting),
+        advice=advice,
+        takes_strength=spoken.takes_strength(provider.model, greeting),
+        exact=spoken.exact(provider.model, greeting),
+    )
+    return said, advice
+
+
+def _settle_batch(
+    keeper: protocol.PrivateSide,
+    said: protocol.Settle,
+    settings: PublicConfig,
+    connection: Connection,
+    plan: PublicPlan,
+    console: Console,
+) -> PublicPlan:
+    """Ask for one text a request where the API takes no number of them, which only asking for two at once tells."""
+    is_known = settings.provider.fields is not None
+    if is_known or plan.modality.kind != "text" or all(call.count == 1 for call in plan.calls.values()):
+        return plan
+    if connection.gate.takes_several(plan.provider.model):
+        return plan
+    alone = keeper.settle(said.model_copy(update={"takes_several": False})).plan
+    connection.meter.check(connection.meter.forecast(alone.calls.values()), None)
+    console.print(
+        f"One text a request, {len(alone.calls)} in all: the API did not write two when it was asked to."
+    )
+    return alone

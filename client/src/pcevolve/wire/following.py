@@ -1,0 +1,197 @@
+"""A run that starts from a release: more images, as variations of those that another run released.
+
+No private data is read, no ledger is asked and nothing is spent: the images are public, and the plan names each of them
+by its digest. That they are a release's is checked here before anything is sent, and by an audit that has that run.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from pcevolve.errors import StoppedError, UsageError
+from pcevolve.public import selectors
+from pcevolve.public.canonical import drop_unused, find_value
+from pcevolve.public.config.runner import PublicConfig
+from pcevolve.public.declared import spell, validate
+from pcevolve.public.dialects import require
+from pcevolve.public.evolution import Pool
+from pcevolve.public.fields import PlanFields
+from pcevolve.public.parts import Library
+from pcevolve.public.plan import FROM_RELEASE, PublicPlan
+from pcevolve.public.publish.promises import list_marks
+from pcevolve.public.publish.source import KEPT, Source
+from pcevolve.public.release import Query, Receipt
+from pcevolve.public.run.progress import Audience
+from pcevolve.public.run.reopening import open_record
+from pcevolve.public.screen import Line, lay_out
+from pcevolve.public.selectors.method import VARIES
+from pcevolve.public.settings import UNKNOWN_LICENCE
+from pcevolve.public.transcript.records import Opened
+from pcevolve.public.usability import Usability
+from pcevolve.wire.approval import approve, forecast_costs
+from pcevolve.wire.console import describe_plan, is_paid
+from pcevolve.wire.dashboard import keep_live_page
+from pcevolve.wire.execution import RunnerJob, Session
+from pcevolve.wire.providers import dialect
+from pcevolve.wire.providers.dialect import Dialect
+from pcevolve.wire.reaching import Connection, connect, make_address
+
+
+@dataclass(frozen=True)
+class _NobodyAsked:
+    """A judge for a run that releases nothing."""
+
+    def show(self, query: Query, pool: Pool) -> None:
+        """There is nothing to prepare."""
+
+    def release(self, query: Query, pool: Pool) -> Receipt:
+        """There is nothing to release."""
+        raise AssertionError("a run that starts from a release makes none of its private data")
+
+
+def follow(job: RunnerJob, audience: Audience, begin: Callable[[], None]) -> dict[str, Any]:
+    """Carry out a run that starts from a release, or the rest of one, whose folder is claimed.
+
+    Args:
+        begin: Has the owner's options kept; called when the owner has agreed and before the plan is on record.
+
+    Returns:
+        Its summary.
+
+    Raises:
+        ClientError: Why it ended; it can be resumed.
+    """
+    started = time.monotonic()
+    with (
+        _open(job, audience, begin) as opened,
+        keep_live_page(job.folder, opened.audience) as watched,
+    ):
+        session = replace(opened, audience=watched)
+        session.show_opening()
+        return session.finish(session.run_loop(), started)
+
+
+def preview_following(job: RunnerJob, audience: Audience, begin: Callable[[], None]) -> None:
+    """Begin a run that starts from a release, show its first variations, and leave it there."""
+    with _open(job, audience, begin, only_look=True) as session:
+        session.show_opening()
+
+
+@contextmanager
+def _open(
+    job: RunnerJob, audience: Audience, begin: Callable[[], None], only_look: bool = False
+) -> Iterator[Session]:
+    """Greet the API, and fix the plan, or take the one on record."""
+    settings, folder, spoken = job.settings, job.folder, dialect(job.settings.provider.dialect)
+    require(spoken.abilities, VARIES)
+    address = make_address(settings.provider, spoken, settings.provider.api, job.key)
+    try:
+        with (
+            open_record(folder) as transcript,
+            connect(settings, spoken, address, transcript, audience.console) as connection,
+        ):
+            begun, source = transcript.plan(), None
+            first = transcript.entries[0].record if transcript.entries else None
+            run_id = first.run_id if isinstance(first, Opened) else secrets.token_hex(16)
+            if begun is None:
+                source = Source.at(Path(str(settings.data.from_run)))
+                plan_run(source, settings, run_id, None)  # a refusal before anybody is asked anything
+            greeting = connection.gate.hello(run_id)
+            plan = begun
+            if plan is None and source is not None:
+                plan = plan_run(source, settings, run_id, _library(spoken, settings, greeting))
+                if settings.provider.greeting:
+                    said = spoken.exact(settings.provider.model, greeting)
+                    plan = plan.model_copy(update={"exact": said})
+            assert plan is not None
+            audience.console.print(lay_out(_introduce(plan, settings, connection)))
+            calls = plan.opening if only_look else plan.calls.values()
+            approve(address, settings, calls, connection, person=audience.person)
+            begin()
+            for data in () if source is None else (each for of_class in source.files for each in of_class):
+                transcript.bodies.keep(data)
+            connection.gate.begin(plan, lambda receipt: False, lambda iteration: b"")
+            usability = Usability(plan, transcript.bodies.file)
+            yield Session(
+                *(settings, folder, plan, spoken, transcript, connection, usability, audience),
+                *(begun is not None, "variations", _NobodyAsked(), lambda: "no privacy budget is spent"),
+                generator=connection.gate,
+            )
+    except KeyboardInterrupt:
+        raise StoppedError(
+            "stopped: no privacy budget is spent by variations of a release",
+            f"to go on where it was: {folder.resume_command}",
+        ) from None
+
+
+def plan_run(source: Source, settings: PublicConfig, run_id: str, library: Library | None) -> PublicPlan:
+    """The public plan: the source's, but that its release is varied; ``UsageError`` for options out of bounds."""
+    before, own = source.run.plan, settings.options()
+    count, licence = settings.method.candidates, settings.output.licence
+    given = settings.provider.model_fields_set
+    values: dict[str, Any] = {}
+    for path in KEPT:
+        section, _, name = path.rpartition(".")
+        (values.setdefault(section, {}) if section else values)[name] = find_value(before, path)
+    values["provider"] |= {
+        "seed": settings.provider.seed,
+        "api": settings.provider.api,
+        "batch": settings.provider.batch if "batch" in given else before.provider.batch,
+        "at_once": settings.provider.at_once or before.provider.at_once,
+    }
+    values |= {
+        "run_id": run_id,
+        "method": {
+            "name": FROM_RELEASE,
+            "candidates": count,
+            "initial": count,
+            "iterations": 0,
+            "min_usable": before.method.min_usable,
+        },
+        "library": library,
+        "licence": before.licence if licence == UNKNOWN_LICENCE else licence,
+        "start": source.describe(_choose_strength(before, own["strength_end"])),
+    }
+    values |= {name: values[name].model_dump() for name in ("data", "privacy")}
+    return validate(PublicPlan, drop_unused(values, validate(PlanFields, values, PublicConfig)), PublicConfig)
+
+
+def _choose_strength(before: PublicPlan, wanted: float | None) -> float | None:
+    """Of all variations: the user's, else the source's last; None where the API is asked for none."""
+    if not before.modality.graded:
+        if wanted is not None:
+            raise UsageError(
+                f"{spell('strength_end', PublicConfig)}: the API takes no strength: leave it out"
+            )
+        return None
+    if wanted is not None or before.start is not None:
+        return wanted if wanted is not None or before.start is None else before.start.strength
+    method = selectors.find_method(before.method.name)
+    usual = method.schedule if before.modality.kind == "image" else method.blanks
+    return before.method.strengths[-1] if before.method.strengths else usual.end
+
+
+def _library(spoken: Dialect, settings: PublicConfig, greeting: bytes) -> Library | None:
+    return spoken.library(settings.provider.model, greeting) if settings.provider.greeting else None
+
+
+def _introduce(plan: PublicPlan, settings: PublicConfig, connection: Connection) -> Iterator[Line]:
+    """Yield what somebody has to know before: what is varied, what leaves, what it costs."""
+    start, kind, meter = plan.start, plan.modality.kind, connection.meter
+    assert start is not None
+    count = sum(map(len, start.images))
+    yield "starts from", f"{settings.data.from_run}: {count} {kind}s, manifest sha256 {start.manifest[:16]}…"
+    yield "server", f"{plan.provider.model} at {plan.provider.api}"
+    yield from describe_plan(plan, [each for each in start.events if not each.free], meter.greetings)
+    yield "spends", f"nothing: no private {kind} is read; the privacy above is that of the release"
+    if is_paid(meter):
+        costs = forecast_costs(plan, meter).items()
+        yield "cost", "; ".join(f"{title.removeprefix('cost ')} {cost}" for title, cost in costs)
+    for mark in list_marks(plan):
+        yield "WARNING", mark

@@ -1,0 +1,138 @@
+"""AUTOMATIC1111's Stable Diffusion web UI, started with ``--api``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Annotated, Any, Final
+
+from pydantic import ConfigDict, Field, RootModel, ValidationError
+
+from pcevolve.public.answers import strip_mark
+from pcevolve.public.calls import Call
+from pcevolve.public.dialects import ABILITIES, ModelSize
+from pcevolve.public.plan import PublicPlan
+from pcevolve.wire.providers.codec import Reply, decode_images, encode_json, no_model, parse_answer
+from pcevolve.wire.providers.dialect import Dialect, Output, WireRequest
+from pcevolve_shared import images, limits
+
+TEXT_TO_IMAGE = "/sdapi/v1/txt2img"
+IMAGE_TO_IMAGE = "/sdapi/v1/img2img"
+MODELS = "/sdapi/v1/sd-models"
+USUAL_SAMPLER: Final = "Euler"
+"""What the API itself takes where it is told none; newer versions, and forks, may take another."""
+_SYNTAX: Final = re.compile(
+    r"(?P<mark>[\\()\[\]])|(?P<word>\b(?:AND|BREAK)\b)|(?P<network><(?=\w+:))|(?P<comment>#|/(?=[/*])|(?<=\*)/)"
+)
+"""Emphasis and schedules; composition; extra networks; comments, which forks begin with ``//`` and ``/*`` too."""
+_WEIGHT: Final = re.compile(r":\s*[-+]?[\d.]+\s*$")
+"""At the end of a prompt: how much it counts."""
+
+
+def escape(words: str) -> str:
+    """Words that this API reads as they stand: its syntax for weights, schedules, composition and comments undone."""
+    return _SYNTAX.sub(_undo, words)
+
+
+def _undo(found: re.Match[str]) -> str:
+    if found["mark"]:
+        return f"\\{found[0]}"
+    if found["word"]:
+        return found[0].lower()
+    return "< " if found["network"] else " "
+
+
+def _in_syntax(plan: PublicPlan, call: Call) -> str:
+    """A call's prompt with domain and label escape; what else a user wrote may be meant as syntax."""
+    prompt = plan.prompt_of(call)
+    words = sorted(filter(None, {plan.data.domain, call.label}), key=len, reverse=True)
+    whole = re.sub("|".join(map(re.escape, words)), lambda found: escape(found[0]), prompt)
+    ends = any(prompt.rstrip().endswith(each.rstrip()) for each in words)
+    return f"{whole}," if ends and _WEIGHT.search(whole) else whole
+
+
+class _Answer(Reply):
+    images: Annotated[
+        list[Annotated[str, Field(max_length=limits.MAX_BASE64_CHARS)]], Field(max_length=limits.MAX_BATCH)
+    ]
+
+
+class _Told(Reply):
+    info: str = ""
+
+
+class _Info(Reply):
+    sd_model_name: str | None = None
+    sd_model_hash: str | None = None
+
+
+class _Checkpoint(Reply):
+    model_config = ConfigDict(protected_namespaces=())
+    title: Annotated[str, Field(max_length=limits.MAX_NAME_CHARS)]
+    model_name: Annotated[str, Field(max_length=limits.MAX_NAME_CHARS)]
+
+
+class _Checkpoints(RootModel[Annotated[list[_Checkpoint], Field(max_length=limits.MAX_LIST)]]):
+    model_config = ConfigDict(hide_input_in_errors=True)
+
+
+class A1111Dialect(Dialect):
+    """``txt2img`` and ``img2img``; image k of a batch takes seed + k, as in the native dialect.
+
+    ``--api-auth`` of the web UI is HTTP Basic authentication: the key is ``user:password``.
+    """
+
+    abilities = ABILITIES["a1111"]
+    reports_cost = True
+    unknown = (
+        "is --api right, and was the web UI started with its own option --api? Without that it has no API"
+    )
+
+    def encode(self, plan: PublicPlan, call: Call, image: bytes | None) -> WireRequest:
+        """Spell a call as JSON for ``txt2img``, or for ``img2img`` where there is an image."""
+        fields: dict[str, Any] = {
+            "prompt": _in_syntax(plan, call),
+            "negative_prompt": escape(plan.images.negative_prompt),
+            "sampler_name": plan.images.sampler or USUAL_SAMPLER,
+            "seed": call.seed,
+            "steps": plan.images.steps,
+            "cfg_scale": plan.images.guidance,
+            "width": plan.images.width,
+            "height": plan.images.height,
+            "batch_size": call.count,
+            "n_iter": 1,
+            "save_images": False,
+            "override_settings": {"sd_model_checkpoint": plan.provider.model},
+        }
+        if image is None:
+            return WireRequest("POST", TEXT_TO_IMAGE, encode_json(fields))
+        source = {"init_images": [images.to_base64(image)], "denoising_strength": call.strength}
+        return WireRequest("POST", IMAGE_TO_IMAGE, encode_json(fields | source))
+
+    def decode(self, call: Call, body: bytes, linked: Sequence[Output] = ()) -> list[Output]:
+        """The base64 images of an answer."""
+        return decode_images(parse_answer(_Answer, body).images)
+
+    def answered_by(self, body: bytes) -> str | None:
+        """The checkpoint that the images' generation parameters name, with the beginning of its digest."""
+        try:
+            info = _Info.model_validate_json(_Told.model_validate_json(strip_mark(body)).info)
+        except ValidationError:
+            return None
+        digest = f" [{info.sd_model_hash}]" if info.sd_model_name and info.sd_model_hash else ""
+        return f"{info.sd_model_name}{digest}" if info.sd_model_name else None
+
+    def hello(self) -> WireRequest:
+        """List the checkpoints."""
+        return WireRequest("GET", MODELS)
+
+    def native_size(self, model: str, body: bytes) -> ModelSize | None:
+        """Only whether it is there: the web UI does not tell a checkpoint's size."""
+        known = parse_answer(_Checkpoints, body).root
+        if not any(model in {each.title, each.model_name} for each in known):
+            raise no_model(model, (each.model_name for each in known))
+        return None
+
+    def cost(self, body: bytes) -> float:
+        """Always 0: self-hosted."""
+        return 0.0

@@ -1,0 +1,170 @@
+"""OpenAI's Chat Completions API, as most language models are served: texts in the place of images."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, ClassVar, Final, Self
+
+from pydantic import AliasChoices, Field, model_validator
+
+from pcevolve.errors import ProviderReplyError
+from pcevolve.public.calls import Call
+from pcevolve.public.dialects import ABILITIES, ModelSize
+from pcevolve.public.media.answering import read_answer
+from pcevolve.public.media.texts import blank_out, read_text
+from pcevolve.public.modality import Texts
+from pcevolve.public.plan import PublicPlan
+from pcevolve.wire.providers.codec import Reply, encode_json, model_named, no_model, parse_answer
+from pcevolve.wire.providers.dialect import Dialect, Output, WireRequest
+from pcevolve.wire.providers.faults import Reason
+from pcevolve_shared import limits, wire
+from pcevolve_shared.blanks import question
+
+WITHHELD: Final = frozenset(
+    {
+        *(
+            "content_filter",
+            "content_filtered",
+            "sensitive",
+            "safety",
+            "recitation",
+            "refusal",
+            "guardrail_intervened",
+        ),
+        *("error", "network_error", "insufficient_system_resource", "abort", "cancelled"),
+    }
+)
+"""Why an answer ended that is no text: a filter, a refusal, or a fault in the middle of it."""
+
+
+_FULL: Final = frozenset({"length", "max_tokens", "max_output_tokens"})
+"""Ends of an answer that is as long as it might be."""
+CUT: Final = (
+    "texts that are cut off, because they are as long as was allowed: more provider.tokens in a new run, or a "
+    "prompt that asks for less, lets them end"
+)
+THOUGHT: Final = (
+    "no text, because all that was allowed went into thinking: more provider.tokens in a new run, or a model that "
+    "does not think, leaves room for one"
+)
+
+
+class _Message(Reply):
+    content: str | list[Any] | None = None
+    refusal: str | None = None
+
+
+class _Choice(Reply):
+    message: _Message | None = None
+    finish_reason: str | None = None
+    written: Annotated[Any, Field(validation_alias=AliasChoices("text", "delta"))] = None
+
+    @model_validator(mode="after")
+    def _of_a_chat(self) -> Self:
+        """Refuse a text that stands where another API has it: it would be taken for none."""
+        if self.message is None and self.written:
+            raise ValueError("there is no message, but text or delta, as of completions or a stream")
+        return self
+
+    @property
+    def ended_by(self) -> str:
+        """Why it ended, in small letters; empty where the API does not say."""
+        return (self.finish_reason or "").lower()
+
+    @property
+    def text(self) -> str:
+        """The text that was written; empty where it was refused, filtered or cut off by a fault, or only thought."""
+        withheld = self.ended_by in WITHHELD
+        if self.message is None or withheld or self.message.refusal:
+            return ""
+        return read_answer(self.message.content)
+
+
+TRIAL: Final = "Write one word."
+SEEDS: Final = 2**31
+"""Seeds from here on are refused by APIs that keep them in a signed integer of 32 bits."""
+
+
+class _Answer(Reply):
+    choices: Annotated[list[_Choice], Field(max_length=limits.MAX_COMPLETIONS)]
+
+
+class _Model(Reply):
+    id: str
+
+
+class _Models(Reply):
+    data: list[_Model]
+
+
+def read_texts(body: bytes) -> list[str]:
+    """The text of each choice of an answer, empty for one without; ``ProviderReplyError`` if the contract is broken."""
+    return [each.text for each in parse_answer(_Answer, body).choices]
+
+
+def _request(model: str, asked: str, texts: Texts, call: Call) -> WireRequest:
+    fields: dict[str, Any] = {
+        "n": call.count,
+        "max_tokens": texts.tokens,
+        "temperature": texts.temperature,
+        "seed": call.seed % SEEDS,
+    }
+    whole = {"model": model, "messages": [{"role": "user", "content": asked}]}
+    return WireRequest("POST", wire.CHAT, encode_json(whole | texts.spelled(fields)))
+
+
+class ChatDialect(Dialect):
+    """A question for each text; a variation is the same question with the text that is varied, some words blank."""
+
+    abilities = ABILITIES["chat"]
+    one_a_request = "provider.fields=single"
+    reasons: ClassVar[Mapping[str, Reason]] = {
+        "insufficient_quota": "credit",
+        "content_filter": "content",
+        "unsupported_parameter": "field",
+        "unsupported_value": "field",
+        "unknown_parameter": "field",
+        "extra_forbidden": "field",
+    }
+
+    def encode(self, plan: PublicPlan, call: Call, image: bytes | None) -> WireRequest:
+        """Spell a call.
+
+        Which words of a varied text are blank follows from the text, the call's seed and its degree. What the API sent
+        in the place of a text, and is none, is varied by asking anew.
+        """
+        prompt, text = plan.prompt_of(call), None if image is None else read_text(image)
+        asked = prompt if text is None else question(prompt, blank_out(text, call.strength or 0.0, call.seed))
+        return _request(plan.provider.model, asked, plan.texts, call)
+
+    def decode(self, call: Call, body: bytes, linked: Sequence[Output] = ()) -> list[Output]:
+        """The texts of an answer, as they came; a choice without one is an empty text."""
+        return [each.encode() for each in read_texts(body)]
+
+    def trial(self, model: str) -> WireRequest:
+        """Ask for two words, in as few fields as tell whether there is an ``n``."""
+        asked = {"model": model, "messages": [{"role": "user", "content": TRIAL}], "n": 2}
+        return WireRequest("POST", wire.CHAT, encode_json(asked))
+
+    def takes_several(self, body: bytes) -> bool:
+        """True if two answers came; APIs without ``n`` ignore it, or refuse it."""
+        try:
+            return len(parse_answer(_Answer, body).choices) > 1
+        except ProviderReplyError:
+            return False
+
+    def native_size(self, model: str, body: bytes) -> ModelSize | None:
+        """Texts have none, but an API that lists its models has to list this one (``UsageError``)."""
+        listed = [each.id for each in parse_answer(_Models, body).data]
+        if listed and model not in listed:
+            raise no_model(model, listed)
+        return None
+
+    def remarks(self, prompt: str, body: bytes) -> frozenset[str]:
+        """Tell of texts that end where the tokens that were asked for do."""
+        full = [each for each in parse_answer(_Answer, body).choices if each.ended_by in _FULL]
+        return frozenset(CUT if each.text else THOUGHT for each in full)
+
+    def answered_by(self, body: bytes) -> str | None:
+        """The model that the answer names."""
+        return model_named(body)

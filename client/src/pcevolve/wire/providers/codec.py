@@ -1,0 +1,173 @@
+"""Bodies as dialects spell and read them: equal calls are equal bytes, and nothing that an API sends is trusted.
+
+A form (RFC 7578) has one spelling too. Its boundary is a hash of what it separates, so it is as public as the call
+itself; a library's random one would be bytes that leave and that nobody can predict.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from codecs import getincrementaldecoder
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, TypeVar
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from pcevolve.errors import ProviderReplyError, UsageError, printable
+from pcevolve.public.answers import LONGEST_FAULT, parse, strip_mark
+from pcevolve.public.calls import Call
+from pcevolve.wire.providers.dialect import Output
+from pcevolve.wire.providers.faults import read_message
+from pcevolve_shared import images
+
+Model = TypeVar("Model", bound=BaseModel)
+_FIELDS_TOLD, _LONGEST_FIELD = 6, 40
+_SUFFIXES: Final = {"image/png": "png", "image/jpeg": "jpg", "image/webp": "webp"}
+
+
+class Reply(BaseModel):
+    """The fields of an answer that are read; an API may send others beside these, and an error repeats none of them."""
+
+    model_config = ConfigDict(hide_input_in_errors=True, allow_inf_nan=False)
+
+
+def encode_json(fields: Mapping[str, Any]) -> bytes:
+    """Serialise in one canonical way, so that equal calls are equal bytes."""
+    return json.dumps(fields, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
+
+
+def strength_of(call: Call) -> dict[str, float]:
+    """The field that says how different a variation shall be; none where the plan asks for no strength."""
+    return {} if call.strength is None else {"strength": call.strength}
+
+
+def encode_form(fields: Mapping[str, str], image: bytes | None) -> tuple[str, bytes]:
+    """Return content type and body of a form: text parts in their order, and last the file part ``image``."""
+    parts = [_text(name, value) for name, value in fields.items()]
+    if image is not None:
+        parts.append(_file(image))
+    boundary = _boundary(parts)
+    line = b"--" + boundary.encode()
+    body = b"".join(line + b"\r\n" + part + b"\r\n" for part in parts) + line + b"--\r\n"
+    return f"multipart/form-data; boundary={boundary}", body
+
+
+def parse_answer(model: type[Model], body: bytes) -> Model:
+    """Validate an answer; ``ProviderReplyError``, which does not repeat its content, if it breaks the contract."""
+    body = strip_mark(body)
+    try:
+        return model.model_validate_json(body)
+    except ValidationError as error:
+        first = error.errors(include_input=False, include_url=False)[0]
+        if first["type"] == "json_invalid" and (form := _form_of(body) or _words_of(body)):
+            raise ProviderReplyError(f"the API answered with {form} where JSON was expected") from None
+        where = ".".join(str(part) for part in first["loc"]) or "the whole answer"
+        other = describe_other(body) if len(first["loc"]) <= 1 else ""
+        raise ProviderReplyError(
+            f"the API's answer breaks the contract at {where}: {first['msg']}{other}"
+        ) from None
+
+
+def describe_other(body: bytes) -> str:
+    """Say what an answer of another form seems to be, and what to do; empty where that cannot be told."""
+    answer = parse(body)
+    if isinstance(answer, list) or not answer:
+        return ""
+    if not isinstance(answer, dict):
+        return "; it is a single value"
+    names = ", ".join(printable(each)[:_LONGEST_FIELD] for each in list(answer)[:_FIELDS_TOLD])
+    return f"; it has the fields {names}: does it speak another --dialect?"
+
+
+class _Named(Reply):
+    model: str | None = None
+
+
+def model_named(body: bytes) -> str | None:
+    """The model that an answer in OpenAI's form says it is from; None where it names none."""
+    try:
+        return _Named.model_validate_json(strip_mark(body)).model
+    except ValidationError:
+        return None
+
+
+def _form_of(body: bytes) -> str:
+    """Name in words what an answer is that is no JSON; empty where it has no known form."""
+    start = body.lstrip()[:16].lower()
+    if not start:
+        return "nothing"
+    if start.startswith((b"data:", b"event:")):
+        return "a stream of events (SSE): turn streaming off at the API"
+    if start.startswith(b"<?xml"):
+        return "XML: is the address that of the API?"
+    if start.startswith(b"<"):
+        return "a page of HTML: is the address that of the API?"
+    if images.media_type_or_bytes(body).startswith("image/"):
+        return "an image itself, which no dialect reads"
+    try:
+        getincrementaldecoder("utf-8")().decode(body[:LONGEST_FAULT])  # a letter may be cut at the end
+    except UnicodeDecodeError:
+        return "something packed (as gzip or br), which it was asked not to, or text that is no UTF-8"
+    if start.startswith(b"{") and b"}\n{" in body[:LONGEST_FAULT].replace(b"\r", b""):
+        return "several documents, one a line (a stream): turn streaming off at the API"
+    return ""
+
+
+def _words_of(body: bytes) -> str:
+    """A short plain text that stands where JSON should, printable; empty for anything else."""
+    said = read_message(body, None)
+    return f"the words '{said}'" if said else ""
+
+
+def decode_images(encoded: Iterable[str]) -> list[Output]:
+    """Decode an answer's images; base64 that is not canonical is an error in its image's place."""
+    return [_decode_image(each) for each in encoded]
+
+
+def _decode_image(encoded: str) -> Output:
+    try:
+        return images.from_base64(_plain_base64(encoded))
+    except images.ImageError as error:
+        return ProviderReplyError(f"the API sent an image that is wrong: {error}")
+
+
+_USUAL_LETTERS: Final = str.maketrans("-_", "+/")
+"""Of base64, in place of those for addresses (RFC 4648, section 5)."""
+
+
+def _plain_base64(text: str) -> str:
+    """Base64 in its usual letters, padded, without the prefix of a data URL and the ends of lines.
+
+    Many APIs send it otherwise.
+    """
+    inner = text.partition(";base64,")[2] if text.startswith("data:") else text
+    plain = "".join(inner.split()).rstrip("=").translate(_USUAL_LETTERS)
+    return plain + "=" * (-len(plain) % 4)
+
+
+def no_model(model: str, names: Iterable[str]) -> UsageError:
+    """Return the error for a model that the API does not have."""
+    offers = ", ".join(sorted(names)[:10]) or "none at all"
+    return UsageError(f"the API has no model '{model}': it offers {offers}; choose one with --model")
+
+
+def shift_seed(seed: int, most: int) -> int:
+    """A public seed for an API where 0 means "any": from 1 to ``most``."""
+    return seed % most + 1
+
+
+def _text(name: str, value: str) -> bytes:
+    return f'Content-Disposition: form-data; name="{name}"\r\n\r\n{value}'.encode()
+
+
+def _file(image: bytes) -> bytes:
+    kind = images.media_type_or_bytes(image)
+    name = f"image.{_SUFFIXES.get(kind, 'bin')}"
+    head = f'Content-Disposition: form-data; name="image"; filename="{name}"\r\nContent-Type: {kind}\r\n\r\n'
+    return head.encode() + image
+
+
+def _boundary(parts: list[bytes]) -> str:
+    """A hash of all parts: none of them can hold it, for nobody can write down a text that names its own hash."""
+    return hashlib.sha256(b"\r\n".join(parts)).hexdigest()[:40]

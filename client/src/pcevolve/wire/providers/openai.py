@@ -1,0 +1,150 @@
+"""OpenAI's Images API: with the fields that Stable Diffusion servers add to it, and as OpenAI itself has it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any, Final, Self, TypeVar
+
+from pydantic import Field, model_validator
+
+from pcevolve.errors import ProviderReplyError, UsageError
+from pcevolve.public.calls import Call
+from pcevolve.public.dialects import ABILITIES, Advice, ModelSize
+from pcevolve.public.plan import PublicPlan
+from pcevolve.wire.providers.codec import (
+    Reply,
+    decode_images,
+    encode_form,
+    encode_json,
+    model_named,
+    parse_answer,
+    strength_of,
+)
+from pcevolve.wire.providers.dialect import Dialect, Output, WireRequest
+from pcevolve.wire.providers.getimg import GetimgDialect
+from pcevolve_shared import limits, wire
+
+Found = TypeVar("Found")
+
+
+REVISED: Final = (
+    "drawn by other words than were sent (revised_prompt): the API rewrites prompts, so classes may mix; a model "
+    "that draws what it is asked for is better here"
+)
+
+
+class _Image(Reply):
+    """One of the two is there; a request can ask for base64, and some services answer with links nevertheless."""
+
+    b64_json: Annotated[str | None, Field(max_length=limits.MAX_BASE64_CHARS)] = None
+    url: Annotated[str | None, Field(max_length=limits.MAX_BASE64_CHARS)] = None
+    revised_prompt: str | None = None
+
+    @model_validator(mode="after")
+    def _whole(self) -> Self:
+        """Refuse an image under a name that nobody reads; one that is null was withheld, and counts as none."""
+        if not self.model_fields_set & {"b64_json", "url"}:
+            raise ValueError("it has neither b64_json nor url")
+        return self
+
+    @property
+    def text(self) -> str:
+        """The image in base64, where the answer itself has it; empty where it only says where the image lies."""
+        inside = self.url if self.url is not None and self.url.startswith("data:") else ""
+        return self.b64_json or inside
+
+    @property
+    def link(self) -> str:
+        """Where the image lies, if the answer itself has it not; empty otherwise."""
+        return "" if self.text else self.url or ""
+
+
+class _Answer(Reply):
+    data: Annotated[list[_Image], Field(max_length=limits.MAX_BATCH)]
+
+
+class OpenAIDialect(Dialect):
+    """Generations and edits with the Stable Diffusion extension fields; PCEvolve's own server speaks it too."""
+
+    abilities = ABILITIES["openai"]
+
+    def encode(self, plan: PublicPlan, call: Call, image: bytes | None) -> WireRequest:
+        """Spell a call: a JSON generation, or an edit as a form where there is an image."""
+        fields: dict[str, Any] = {
+            "model": plan.provider.model,
+            "prompt": plan.prompt_of(call),
+            "n": call.count,
+            "size": f"{plan.images.width}x{plan.images.height}",
+            **self._more(plan, call),
+        }
+        if image is None:
+            return WireRequest("POST", wire.OPENAI_GENERATIONS, encode_json(fields))
+        kind, body = encode_form({name: str(value) for name, value in fields.items()}, image)
+        return WireRequest("POST", wire.OPENAI_EDITS, body, kind)
+
+    def _more(self, plan: PublicPlan, call: Call) -> dict[str, Any]:
+        """Return the fields that Stable Diffusion servers understand beyond OpenAI's own."""
+        fields: dict[str, Any] = {
+            "response_format": "b64_json",
+            "negative_prompt": plan.images.negative_prompt,
+            "num_inference_steps": plan.images.steps,
+            "guidance_scale": plan.images.guidance,
+            "seed": call.seed,
+        }
+        return fields | strength_of(call)
+
+    def links(self, call: Call, body: bytes) -> tuple[str, ...]:
+        """The addresses of the images that the answer itself does not have."""
+        return tuple(each.link for each in parse_answer(_Answer, body).data[: call.count] if each.link)
+
+    def decode(self, call: Call, body: bytes, linked: Sequence[Output] = ()) -> list[Output]:
+        """The images of an answer, in base64 or where it said that they lie; empty where one was withheld."""
+        found = parse_answer(_Answer, body).data[: call.count]
+        made = decode_images(each.text for each in found)
+        pointed = [place for place, each in enumerate(found) if each.link]
+        if len(linked) == len(pointed):
+            for place, image in zip(pointed, linked, strict=True):
+                made[place] = image
+        return made
+
+    def answered_by(self, body: bytes) -> str | None:
+        """The model that the answer names."""
+        return model_named(body)
+
+    def remarks(self, prompt: str, body: bytes) -> frozenset[str]:
+        """Tell of prompts that the API wrote itself, as OpenAI does for DALL-E 3."""
+        told = (each.revised_prompt for each in parse_answer(_Answer, body).data)
+        return frozenset({REVISED} if any(each and each.strip() != prompt.strip() for each in told) else ())
+
+    def native_size(self, model: str, body: bytes) -> ModelSize | None:
+        """Tell the model's own size, where the server is PCEvolve's; others do not tell it."""
+        return _if_ours(lambda: GetimgDialect().native_size(model, body), None)
+
+    def advice(self, model: str, body: bytes) -> Advice | None:
+        """Advise on the model, where the server is PCEvolve's; others give no advice."""
+        return _if_ours(lambda: GetimgDialect().advice(model, body), None)
+
+    def takes_strength(self, model: str, body: bytes) -> bool:
+        """True if PCEvolve's server tells so of the model; of others if the dialect has a strength."""
+        return "strength" in self.abilities.capabilities and _if_ours(
+            lambda: GetimgDialect().takes_strength(model, body), True
+        )
+
+
+def _if_ours(read: Callable[[], Found], otherwise: Found) -> Found:
+    """Read a list of models as PCEvolve's server writes it; another server's has another form."""
+    try:
+        return read()
+    except (ProviderReplyError, UsageError):
+        return otherwise
+
+
+class PlainOpenAIDialect(OpenAIDialect):
+    """OpenAI's own service: it refuses fields that it does not know, and varies in a degree of its own."""
+
+    abilities = ABILITIES["openai-plain"]
+    currency = "USD"
+
+    def _more(self, plan: PublicPlan, call: Call) -> dict[str, Any]:
+        """The GPT image models always answer in base64 and refuse ``response_format``."""
+        return {"output_format": "png"}

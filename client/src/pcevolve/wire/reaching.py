@@ -1,0 +1,104 @@
+"""How a run's API is reached, and what is told of its first answers."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
+from dataclasses import replace
+from typing import NamedTuple
+
+from rich.console import Console
+
+from pcevolve.errors import ProviderReplyError
+from pcevolve.public.config.providers import PublicProvider
+from pcevolve.public.config.runner import PublicConfig
+from pcevolve.public.plan import PublicPlan
+from pcevolve.public.transcript import RunLayout, RunReader, Transcript
+from pcevolve.public.transcript.records import Answered
+from pcevolve.wire.egress.address import Address, Route
+from pcevolve.wire.egress.allowance import Allowance, Meter
+from pcevolve.wire.egress.gate import Gate
+from pcevolve.wire.egress.http_transport import HttpTransport
+from pcevolve.wire.egress.pace import Pace
+from pcevolve.wire.egress.retry import RetryPolicy
+from pcevolve.wire.providers.dialect import Dialect
+
+PROXIES = ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy", "HTTP_PROXY", "http_proxy")
+"""Variables by which other programs are told of a proxy."""
+
+
+class Connection(NamedTuple):
+    """The gate to a run's provider, and what counts requests on their way through it."""
+
+    gate: Gate
+    meter: Meter
+
+    def bill(self) -> str:
+        """Say what was asked for so far, and what that cost."""
+        return self.meter.bill()
+
+
+def make_address(provider: PublicProvider, spoken: Dialect, api: str, key: str | None) -> Address:
+    """Return where requests go, and how; ``UsageError`` where nothing can be sent like that."""
+    return Address(
+        api, key, spoken.abilities.scheme, provider.greeting, Route(provider.ca_file, provider.proxy)
+    )
+
+
+@contextmanager
+def connect(
+    settings: PublicConfig,
+    spoken: Dialect,
+    address: Address,
+    transcript: Transcript,
+    console: Console,
+) -> Iterator[Connection]:
+    """Open the gate to a run's API on the run's record; nothing is sent yet."""
+    provider = settings.provider
+    if address.warning:
+        console.print(address.warning)
+    transport = HttpTransport(provider.timeout, address.route)
+    allowance = Allowance(provider.max_requests, provider.max_cost, provider.price)
+    with closing(transport):
+        meter = Meter(allowance, spoken, transcript, address.is_nearby)
+        pace = Pace(settings.privacy.pace)
+        goes_on = RunLayout(settings.output.folder).resume_command
+        patience = replace(_make_patience(provider, console), advice=f"continue with {goes_on}")
+        gate = Gate(transcript, spoken, address, transport, patience, pace, meter)
+        yield Connection(gate, meter)
+
+
+def _make_patience(provider: PublicProvider, console: Console) -> RetryPolicy:
+    """Return how long to go on asking an API that does not answer, and what to tell the owner meanwhile."""
+    usual = RetryPolicy(
+        provider.patience, provider.first_contact, lambda notice: console.print(notice.message)
+    )
+    # Taking a proxy from the environment would send private runs where other programs' settings say; a hint is enough.
+    ignored = next((name for name in PROXIES if name in os.environ), None)
+    if provider.proxy is not None or ignored is None:
+        return usual
+    return replace(usual, hint=f"{ignored} is not used: --set provider.proxy=URL names a proxy")
+
+
+def note_answers(plan: PublicPlan, record: RunReader, spoken: Dialect) -> Iterator[str]:
+    """Yield what the API says of its first answers that what they brought does not show."""
+    calls = {call.slot: call for call in plan.opening if call.slot in record.outputs}
+    answers = [
+        entry.record
+        for entry in record.entries
+        if isinstance(entry.record, Answered) and entry.record.slot in calls
+    ]
+    found: Counter[str] = Counter()
+    for each in answers:
+        body = record.bodies.get(each.body)
+        if not each.succeeded:
+            if (fault := spoken.fault(each.status, body)).reason == "content":
+                found[f"refusals of its moderation ({fault.said})"] += 1
+            continue
+        with suppress(ProviderReplyError):  # it was asked for again
+            found.update(spoken.remarks(plan.prompt_of(calls[each.slot]), body))
+    yield from (
+        f"{count} of the API's first {len(calls)} answers: {remark}" for remark, count in found.items()
+    )

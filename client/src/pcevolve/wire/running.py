@@ -1,0 +1,111 @@
+"""The runner's process of a run: from its orders to the summary; what it may not know, it is not told."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from functools import partial
+from typing import Any
+
+from rich.console import Console
+
+from pcevolve.errors import ClientError, StoppedError
+from pcevolve.public import protocol
+from pcevolve.public.config.runner import PublicConfig
+from pcevolve.public.door import RemoteKeeper
+from pcevolve.public.processes.confinement import Enforcement
+from pcevolve.public.processes.pipe import GoneError, Pipe
+from pcevolve.public.run.folder import RunFolder
+from pcevolve.public.run.progress import Audience, Progress, error_console, tell_nobody
+from pcevolve.wire.execution import RunnerJob, carry_out, look
+from pcevolve.wire.following import follow, preview_following
+
+
+@dataclass(frozen=True)
+class _Owner:
+    """The owner behind the process that started this one."""
+
+    pipe: Pipe
+    there: bool
+
+    def is_there(self) -> bool:
+        """True if somebody can answer."""
+        return self.there
+
+    def agrees(self, question: str) -> bool:
+        """Have the question asked."""
+        self.pipe.send("ask", json.dumps({"question": question}))
+        return bool(json.loads(self.pipe.receive()[1]))
+
+    def tell(self, progress: Progress) -> None:
+        """Have the progress told."""
+        self.pipe.send("progress", json.dumps(asdict(progress)))
+
+
+class _AnnouncingKeeper(RemoteKeeper):
+    """A keeper of whose beginning whoever started the processes is told."""
+
+    def __init__(self, across: Pipe, up: Pipe) -> None:
+        super().__init__(across)
+        self._up = up
+
+    def begin(self, asked: protocol.Begin) -> protocol.Begun:
+        """See ``Begin``."""
+        begun = super().begin(asked)
+        self._up.send("begun")
+        return begun
+
+
+def _announce(up: Pipe) -> None:
+    """Say that the owner agreed to a run without a keeper, and wait until its options are kept."""
+    up.send("agreed")
+    up.receive()
+
+
+def run(orders: Mapping[str, Any], _enforced: Enforcement, up: Pipe, across: Pipe) -> None:
+    """Be the runner of a run: what it may not know, it was not told."""
+    keeper = _AnnouncingKeeper(across, up)
+
+    def work(job: RunnerJob, audience: Audience) -> dict[str, Any]:
+        try:
+            if orders["only_look"]:
+                look(job, keeper, audience)
+                return {}
+            return carry_out(job, keeper, audience)[2]
+        finally:
+            keeper.close(protocol.Close())
+
+    _work(work, orders, up)
+
+
+def vary(orders: Mapping[str, Any], _enforced: Enforcement, up: Pipe, _across: Pipe) -> None:
+    """Be the runner of a run that starts from a release, which has no keeper."""
+
+    def work(job: RunnerJob, audience: Audience) -> dict[str, Any]:
+        if orders["only_look"]:
+            preview_following(job, audience, partial(_announce, up))
+            return {}
+        return follow(job, audience, partial(_announce, up))
+
+    _work(work, orders, up)
+
+
+def _work(work: Callable[[RunnerJob, Audience], dict[str, Any]], orders: Mapping[str, Any], up: Pipe) -> None:
+    """Do a runner's work, and say how it ended."""
+    settings = PublicConfig.model_validate(orders["settings"])
+    console = Console(quiet=True) if orders["quiet"] else error_console()
+    owner = _Owner(up, orders["is_there"])
+    audience = Audience(console, owner.tell if orders["tells"] else tell_nobody, orders["verbose"], owner)
+    try:
+        try:
+            summary = work(RunnerJob(settings, RunFolder(settings.output.folder), orders["key"]), audience)
+            up.send("done", json.dumps({"summary": summary}))
+        except ClientError as error:
+            lines = error.lines if isinstance(error, StoppedError) else (str(error),)
+            told = {"kind": type(error).__name__, "lines": lines, "is_told": error.is_told}
+            up.send("failed", json.dumps(told))
+        except OSError as error:  # a full disk, a folder that may not be written
+            up.send("failed", json.dumps({"kind": "ClientError", "lines": [str(error)], "is_told": False}))
+    except GoneError:  # whoever started this is gone: there is nobody to tell
+        return

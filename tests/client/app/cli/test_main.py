@@ -1,0 +1,174 @@
+"""What a command may ask of the kernel, from its first line on."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import pytest
+
+from pcevolve.app.cli import audit, finished
+from pcevolve.app.cli import main as entry
+from pcevolve.app.cli.commands import COMMANDS
+
+# Whom a test confines as nobody may read no library of root's.
+from pcevolve.app.session import preflight  # noqa: F401
+from pcevolve.app.session.first import pricing  # noqa: F401
+from pcevolve.public.config import config  # noqa: F401
+from pcevolve.public.processes import launcher
+from pcevolve.public.processes.confinement import confine_keeper
+from support.confined import confines, in_a_process, lay_out
+
+NETWORKED = {"doctor", "fetch-encoder", "prompts"}
+"""The others need none, or leave it to children."""
+
+
+def begin_and_end_a_child() -> None:
+    os.waitpid(os.fork() or os._exit(0), 0)
+
+
+def carry_out_a_probe(*words: str) -> list[str]:
+    """Call the entry as a process does, and at the place of the command try a socket, a program and a fork."""
+    said: list[str] = []
+
+    def probe(app: object, arguments: object) -> None:
+        for act in (socket.socket, partial(os.execv, "/nothing", ["nothing"]), begin_and_end_a_child):
+            try:
+                act()
+                said.append("done")
+            except OSError as error:
+                said.append(type(error).__name__)
+
+    commands = ModuleType("pcevolve.app.cli.commands")
+    commands.app, commands.carry_out = None, probe  # type: ignore[attr-defined]
+    sys.modules["pcevolve.app.cli.commands"] = commands
+    sys.argv = ["pcevolve", *words]
+    launcher.start_children = lambda: SimpleNamespace(pids=())  # type: ignore[assignment,return-value]
+    side: Any = SimpleNamespace(pids=(), doors=())
+    launcher.start_keepers_side = lambda: side  # type: ignore[assignment]
+    launcher.start_clients_side = lambda path: side  # type: ignore[assignment]
+    entry.prepare_server = lambda: None
+    entry.main()
+    return said
+
+
+@confines
+@pytest.mark.parametrize("command", sorted(COMMANDS))
+def test_a_command_without_a_network_has_no_socket_no_program_and_no_child(command: str) -> None:
+    free = ["done", "FileNotFoundError", "done"]
+    expected = free if command in NETWORKED else ["PermissionError"] * 3
+    assert in_a_process(lambda: carry_out_a_probe(command)) == expected
+
+
+@confines
+@pytest.mark.parametrize("words", [["run", "--keeper", "socket"], ["run", "--keeper=socket"]])
+def test_a_client_that_has_met_its_keeper_has_no_network_of_its_own(words: list[str]) -> None:
+    assert in_a_process(lambda: carry_out_a_probe(*words)) == ["PermissionError"] * 3
+
+
+@confines
+@pytest.mark.parametrize(
+    "words",
+    [["run", "--from", "there"], ["run", "--from=there"], ["preview", "--from", "there"], ["demo", "--text"]],
+)
+def test_a_command_with_children_has_no_network_itself_whatever_they_are_for(words: list[str]) -> None:
+    assert in_a_process(lambda: carry_out_a_probe(*words)) == ["PermissionError"] * 3
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(dir="/tmp") as made:
+        yield lay_out(Path(made))
+
+
+@confines
+@pytest.mark.parametrize("words", [["--require-confinement", "status"], ["status", "--require-confinement"]])
+@pytest.mark.parametrize("demanded", [False, True])
+def test_a_command_goes_on_where_the_kernel_confines_it_as_demanded(words: list[str], demanded: bool) -> None:
+    def work() -> list[str]:
+        if demanded:
+            os.environ["PCEVOLVE_REQUIRE_CONFINEMENT"] = "1"
+        return carry_out_a_probe(*words)
+
+    assert in_a_process(work) == ["PermissionError"] * 3
+
+
+@confines
+@pytest.mark.parametrize("words", [["run"], ["status"], ["doctor"]])
+@pytest.mark.parametrize("by_variable", [False, True])
+def test_a_command_that_the_kernel_does_not_confine_is_refused_on_demand(
+    words: list[str], by_variable: bool, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def work() -> object:
+        confine_keeper(["/"], [])  # the filter hides from this process that the kernel has either
+        if by_variable:
+            os.environ["PCEVOLVE_REQUIRE_CONFINEMENT"] = "1"
+        with pytest.raises(SystemExit) as left:
+            carry_out_a_probe(*words, *[] if by_variable else ["--require-confinement"])
+        return left.value.code
+
+    assert in_a_process(work) == 2
+    assert capfd.readouterr().err == (
+        "error: confinement is required, and not enforced on this system (no Landlock and no seccomp): nothing was "
+        "read or sent\n"
+    )
+
+
+PLANTED = {
+    "audit": "pcevolve.auditing",
+    "audit --html": "pcevolve.auditing",
+    "check": "pcevolve.keeper.check",
+    "export --format parquet": "pcevolve.public.publish.dataset",
+    "plan": "pcevolve.wire.console",
+    "report": "pcevolve.public.pages.report.page",
+}
+"""By command, a module that it imports when it knows what it is asked for."""
+
+
+@confines
+@pytest.mark.parametrize("command", PLANTED)
+def test_a_command_writes_what_it_is_for_and_reads_a_record_or_private_files(
+    command: str, folder: Path
+) -> None:
+    def work() -> dict[str, bool]:
+        found: dict[str, bool] = {}
+        os.environ["TMPDIR"] = str(folder)
+
+        class Planted(ModuleType):
+            def __getattr__(self, name: str) -> object:
+                for path, mode in (("own/file", "rb"), ("own/new", "wb"), ("private/image", "rb")):
+                    try:
+                        (folder / path).open(mode).close()
+                        found[path] = True
+                    except OSError:
+                        found[path] = False
+                raise AttributeError(name)
+
+        sys.modules[PLANTED[command]] = Planted(PLANTED[command])
+        for module in (finished, audit):
+            module.require_run = lambda path: None  # type: ignore[attr-defined]
+        sys.argv = ["pcevolve", *command.split(), str(folder / "own")]
+        with contextlib.suppress(ImportError):
+            entry.main()
+        return found
+
+    writes = command not in ("audit", "check", "plan")
+    # Private images may be links to anywhere; a record is whole in its folder.
+    assert in_a_process(work) == {"own/file": True, "own/new": writes, "private/image": command == "check"}
+
+
+def test_the_entry_imports_nothing_but_the_standard_library() -> None:
+    code = "import sys, pcevolve.app.cli.main; print(*{each.partition('.')[0] for each in sys.modules})"
+    paths = {"PYTHONPATH": ":".join(filter(None, sys.path))}
+    done = subprocess.run([sys.executable, "-S", "-c", code], capture_output=True, text=True, env=paths)
+    loaded = {each for each in done.stdout.split() if each not in sys.stdlib_module_names and each[0] != "_"}
+    assert loaded == {"pcevolve"}, done.stderr

@@ -1,0 +1,192 @@
+"""``import pcevolve``: the command line's run as a value, in the forms that it is asked for."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import pcevolve
+from client.conftest import SMALL
+from pcevolve.app.cli.commands import app
+from pcevolve.keeper.ledger.ledger import Ledger
+from support.folders import events
+from support.typed import spell_words
+
+
+def planned(run: Path) -> dict:
+    return next(each["plan"] for each in events(run) if each["kind"] == "planned")
+
+
+def test_a_run_is_paid_for_recorded_and_passes_the_audit(evolved, tmp_path):
+    result = evolved(epsilon=4)
+    assert result.folder == tmp_path / "run"
+    assert 0 < result.epsilon <= 4
+    assert result.delta == 0.0
+    assert result.report.is_file()
+    ledger = Ledger(tmp_path / "ledger" / "ledger.sqlite", create=False)
+    assert [row.epsilon for row in ledger.runs()] == [result.epsilon]
+    ledger.close()
+    audited = pcevolve.audit(result.folder)
+    assert audited, audited.faults
+    assert result.audit() == audited
+
+
+def test_the_images_are_the_released_ones_and_open_as_pixels(evolved):
+    result = evolved(method="t2i")
+    assert result.labels == ("type A", "type B")
+    assert [each.label for each in result.images] == ["type A"] * 2 + ["type B"] * 2
+    assert all(
+        each.data == (result.dataset / each.label / f"{each.id}.png").read_bytes() for each in result.images
+    )
+    assert result.images[0].open().size == (16, 16)
+    result.images[0].path.write_bytes(b"no image")
+    with pytest.raises(pcevolve.TranscriptError, match="is not the image that was released"):
+        result.images[0].open()
+
+
+def test_the_command_line_continues_and_reads_what_the_library_began(evolved, native, private, tmp_path):
+    """No second road: with the same seed both send the same bytes, and each takes over the other's run."""
+    evolved(method="random", out=tmp_path / "one")
+    given = spell_words(
+        **{"private": private, "domain": "scan", "api": native.address, "out": tmp_path / "two", **SMALL},
+        **{"ledger": tmp_path / "ledger" / "ledger.sqlite", "method": "random", "epsilon": 10},
+    )
+    app([str(each) for each in ("run", *given)], standalone_mode=False)
+    plans = [planned(tmp_path / name) for name in ("one", "two")]
+    assert {**plans[0], "run_id": ""} == {**plans[1], "run_id": ""}
+    again = pcevolve.load(tmp_path / "two")
+    assert len(again.images) == 4
+
+
+def test_what_progress_raises_ends_the_run_and_the_run_goes_on_from_there(evolved, native):
+    def stop(progress: pcevolve.Progress) -> None:
+        if progress.images >= 4:
+            raise KeyboardInterrupt
+
+    with pytest.raises(pcevolve.StoppedError, match="to go on, without paying again"):
+        evolved(progress=stop)
+    asked = len(native.asked)
+    result = evolved(resume=True)
+    assert len(result.images) == 4
+    assert len(native.asked) == asked + 2, "what was answered was not asked again"
+    assert result.audit()
+
+
+def test_a_key_opens_the_api_and_is_written_nowhere(evolved, native, tmp_path):
+    key = "sk-5ecret-0123456789"
+    provider = pcevolve.Provider(native.address, key=key)
+    assert key not in repr(provider)
+    evolved(provider=provider, method="t2i")
+    assert {each.headers["authorization"] for each in native.heard} == {f"Bearer {key}"}
+    found = subprocess.run(["grep", "-r", key, tmp_path], capture_output=True, text=True)
+    assert found.stdout == ""
+
+
+def test_a_model_as_an_object_is_told_that_a_server_is_its_way(evolved):
+    with pytest.raises(
+        pcevolve.UsageError, match="not a object: a model of your own is reached through a server"
+    ):
+        evolved(provider=object())
+
+
+def test_an_option_that_there_is_not_is_refused_by_name(evolved, tmp_path):
+    with pytest.raises(pcevolve.UsageError, match=r"^shot: there is no such option"):
+        evolved(shot=3)
+    with pytest.raises(pcevolve.UsageError, match="epsilon must be a finite number above 0"):
+        evolved(epsilon=0)
+    with pytest.raises(pcevolve.UsageError, match="model is said by the provider"):
+        evolved(model="sdxl")
+    assert not (tmp_path / "run").exists()
+
+
+def test_an_audit_that_finds_something_is_false_and_says_what(evolved):
+    result = evolved(method="t2i")
+    (result.dataset / "note.txt").write_text("patient 17")
+    (result.folder / ".summary.json.partial").touch()
+    found = pcevolve.audit(result.folder, html=True)
+    assert not found
+    assert all(any(name in fault for fault in found.faults) for name in ("note.txt", ".summary.json.partial"))
+    page = found._repr_html_()
+    assert page.index("Does NOT hold") < page.index("note.txt") < page.index("<table>")
+    assert repr(found).startswith("<AuditResult: does NOT hold: ")
+    assert "note.txt" in repr(found)
+
+
+def test_a_plan_prices_a_run_and_spends_nothing(tmp_path, monkeypatch):
+    monkeypatch.setenv("PCEVOLVE_LEDGER", str(tmp_path / "ledger" / "ledger.sqlite"))
+    planned = pcevolve.plan(epsilon=10, classes=2, shots=10)
+    assert planned.method == "dp-means"
+    assert planned.reason
+    assert planned.epsilon_total <= 10
+    assert planned.verdict in planned._repr_html_()
+    assert repr(planned).startswith("<Plan: dp-means, epsilon 10 at delta 1e-05: strong: ")
+    assert pcevolve.plan("random").reason == ""
+    with pytest.raises(pcevolve.UsageError, match="unknown method 'luck'"):
+        pcevolve.plan("luck")
+    with pytest.raises(pcevolve.UsageError, match=r"^shots: "):
+        pcevolve.plan(shots=0)
+    assert not (tmp_path / "ledger" / "ledger.sqlite").exists()
+
+
+def test_an_error_calls_options_by_their_keywords(evolved, private, tmp_path):
+    def refusal(**changed: object) -> str:
+        with pytest.raises(pcevolve.ClientError) as found:
+            evolved(**changed)
+        return str(found.value)
+
+    assert refusal(private=tmp_path / "none").startswith(f"private {tmp_path / 'none'}: no such folder")
+    assert refusal(test=tmp_path / "none").startswith(f"test {tmp_path / 'none'}: no such folder")
+    assert refusal(epsilon=-1) == "epsilon must be a finite number above 0, not -1: try epsilon=10"
+    assert refusal(lifetime_epsilon="x").endswith("try lifetime_epsilon=10")
+    assert refusal(shots=30).startswith("class sizes are too far from shots 30")
+    evolved()
+    assert "decide with pcevolve budget cap" in refusal(out=tmp_path / "two")
+    assert refusal(out=tmp_path / "two", lifetime_epsilon=99).startswith(
+        "privacy.lifetime_epsilon 99 is more than"
+    )
+    assert refusal().endswith("is a finished run: choose another out; nothing was overwritten")
+
+
+HEAVY = ("numpy", "pydantic", "rich", "torch", "scipy", "httpx", "importlib.metadata")
+
+
+@pytest.mark.system
+def test_the_import_alone_loads_nothing():
+    code = f"import sys, pcevolve; print([each for each in {HEAVY!r} if each in sys.modules])"
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    assert told.stdout.strip() == "[]", told.stderr
+
+
+def test_a_run_writes_the_forms_that_it_is_asked_for(evolved):
+    result = evolved(method="t2i", formats=("parquet", "webdataset"), licence="cc-by-4.0")
+    assert (result.folder / "release-parquet" / "data" / "train-00000-of-00001.parquet").is_file()
+    for name in ("release", "release-parquet", "release-webdataset"):
+        assert 'license: "cc-by-4.0"' in (result.folder / name / "README.md").read_text()
+    assert result.audit()
+
+
+def test_a_card_has_a_licence_that_is_one(evolved):
+    with pytest.raises(pcevolve.UsageError, match="licence: String should match pattern"):
+        evolved(licence="mit\ntags: [private]")
+    result = evolved(method="t2i")
+    assert (result.dataset / "README.md").read_text().startswith('---\nlicense: "unknown"\n')
+
+
+def test_a_run_that_starts_from_a_release_states_what_the_release_cost_a_unit_of_the_whole_folder(
+    evolved, tmp_path
+):
+    evolved(subsample=3, epsilon=4)
+    result = pcevolve.vary(tmp_path / "run", candidates=1, out=tmp_path / "more", quiet=True, yes=True)
+    said = "8 for one image of the whole folder (4"
+    assert (result.epsilon, result.delta) == (8.0, 0.0)
+    assert f"epsilon {said} for one that was drawn)" in repr(result)
+    report = " ".join(result.report.read_text().split())
+    assert f"{said} of 4 for one that was drawn)" in report
+    assert "Nothing in this dataset depends on the private data" not in report
+    assert "Nothing: no private image was looked at" not in report
+    assert f"{said} of 4 for one that was drawn)" in (result.folder / "live.html").read_text()
+    assert f"epsilon = {said} for one that was drawn)" in (result.dataset / "README.md").read_text()
+    assert result.audit(sources=[tmp_path / "run"])

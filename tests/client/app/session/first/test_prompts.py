@@ -1,0 +1,83 @@
+"""Prompts by a language model: what it is asked, over real HTTP, and what of its answers becomes a prompt."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from pcevolve.app.session.first.prompts import count_unnamed, open_chat
+from pcevolve.errors import ProviderReplyError
+from support.chats import chatting, prompts, speaking
+
+KEY = "sk-5ecret-0123456789"
+
+
+def test_a_model_that_writes_too_few_is_asked_for_the_rest_and_given_up_on_in_the_end():
+    with speaking(chatting("a\nb", "b\nc")) as server:
+        assert prompts(server, 3) == {"cut": ("a", "b", "c")}
+        assert "Write 1 different prompts" in json.loads(server.heard[1].body)["messages"][0]["content"]
+    with speaking(chatting("a")) as server:
+        with pytest.raises(ProviderReplyError, match="1 different prompts for 'cut' in 4 answers, not 3"):
+            prompts(server, 3)
+        assert len(server.heard) == 4
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ("--labels cut --model m", "say with --api where it is"),
+        ("--labels cut --refine", "--refine asks a language model"),
+        ("--labels cut --api http://127.0.0.1:9 --model m --local .", "one of them writes"),
+        ("--labels cut --api http://127.0.0.1:9", "--model says which"),
+        ("", "--labels names the classes"),
+        ("--labels cut --private .", "one of them"),
+        ("--labels a/b", "cannot be used as a label"),
+        ("--private nowhere", "no such folder"),
+    ],
+)
+def test_options_that_do_not_go_together_are_refused(command, options: str, reason: str, tmp_path: Path):
+    out = tmp_path / "p.json"
+    told = command("prompts", "--domain", "leather", "--out", out, *options.split())
+    assert told.code == 2
+    assert reason in told.said
+    assert not out.exists()
+
+
+@pytest.mark.parametrize("out", ["there.json", "nowhere/p.json", "."])
+def test_no_model_is_asked_for_prompts_that_could_not_be_written(command, out: str, tmp_path: Path):
+    (tmp_path / "there.json").write_text("mine")
+    with speaking(chatting("a\nb")) as server:
+        asked = ["--labels", "cut", "--api", f"{server.address}/v1", "--model", "tiny", "--count", "2"]
+        told = command("prompts", "--domain", "x", *asked, "--out", tmp_path / out)
+        assert (told.code, server.heard) == (2, [])
+    assert (tmp_path / "there.json").read_text() == "mine"
+
+
+def test_folders_that_systems_make_are_no_classes(command, tmp_path: Path):
+    """A run passes over them, and takes no prompts of classes that it has not."""
+    for name in ("cut", "good", "@eaDir", "__MACOSX", ".cache"):
+        (tmp_path / "scans" / name).mkdir(parents=True)
+    out = tmp_path / "p.json"
+    assert command("prompts", "--domain", "x", "--private", tmp_path / "scans", "--out", out).code == 0
+    assert [*json.loads(out.read_text())] == ["cut", "good"]
+
+
+def test_prompts_that_do_not_name_their_class_are_counted_for_whoever_asked(command, tmp_path: Path):
+    assert count_unnamed({"Cut": ("a deep cut", "a scar"), "good": ("leather",)}) == 2
+    options = ["--domain", "x", "--labels", "cut,good", "--count", "2", "--out", tmp_path / "p.json"]
+    with speaking(chatting("A scar.")) as server:
+        told = command("prompts", *options, "--refine", "--api", f"{server.address}/v1", "--model", "m")
+    assert "WARNING: 4 of them do not name their class" in told.said
+    told = command("prompts", *options, "--force")
+    assert (told.code, "WARNING" in told.said) == (0, False)
+
+
+def test_whoever_sends_a_key_in_clear_over_a_network_is_told_before_anything_is_sent(capsys):
+    open_chat("http://gpu.lab/v1", "tiny", KEY)
+    said = " ".join(capsys.readouterr().err.split())
+    assert "the key goes to gpu.lab over plain http" in said
+    assert KEY not in said
+    open_chat("https://gpu.lab/v1", "tiny", KEY)
+    assert capsys.readouterr().err == ""

@@ -1,0 +1,82 @@
+"""News from a run to its owner, time and padding; who judges it; and what is promised of listed secrets."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+import pcevolve
+from pcevolve.keeper.finished.comparison import list_facts, read_runs
+from pcevolve.public.pages.live import Standing, render_live
+from pcevolve.public.parts import Secrecy
+from pcevolve.public.plan import PublicPlan
+from pcevolve.public.run.folder import RunFolder
+from pcevolve.public.run.progress import Audience, RunProgress, judge_padding
+from pcevolve.public.transcript import RunReader
+from pcevolve.wire.console import summarise
+from support.paid import make_paid_run
+from support.runs import small_plan
+
+
+@pytest.mark.parametrize(
+    "plan", [{}, {"dialect": "chat", "modality": {"kind": "text", "tokens": 9, "temperature": 1}}]
+)
+def test_what_was_on_record_before_says_nothing_about_the_time_that_is_left(plan: dict[str, object]):
+    made, now, told, screen = small_plan(**plan), [5000.0], [], io.StringIO()
+    calls = list(made.calls.values())
+    recorded = frozenset(call.slot for call in calls[:6])
+    console = Console(file=screen, force_terminal=False, width=200, soft_wrap=True)
+    progress = RunProgress(made, "random", Audience(console, told.append), str, recorded, lambda: now[0])
+    for call in calls[:6]:
+        now[0] += 2.0  # what is on record has to be read, and private data are looked at again
+        progress.generated(call)
+        assert (told[-1].seconds_per_image, told[-1].left) == (None, "")
+    now[0] += 100.0 * calls[6].count
+    progress.generated(calls[6])
+    assert told[-1].images == sum(call.count for call in calls[:7])
+    assert told[-1].seconds_per_image == 100.0
+    total = sum(call.count for call in calls)
+    left = f"about {round((total - told[-1].images) * 100 / 60)} min"
+    assert told[-1].left == left
+    assert f"{told[-1].images}/{total} {'texts' if plan else 'images'}, {left} left" in screen.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("longest", "warned"), [(4.95, False), (5.0, False), (5.05, True), (6.0, True), (9.9, True), (11.0, True)]
+)
+def test_the_owner_is_warned_as_soon_as_private_work_takes_more_than_its_tick(longest, warned):
+    said = judge_padding(longest, 5.0)
+    assert said.startswith("WARNING") is warned
+    assert ("the provider saw that it was more" in said) is warned
+    # Half as long again as the longest.
+    assert ("--set privacy.pad_selection=9 next time" in said) is (longest == 6.0)
+
+
+WORDS = "guessed with at most 0.001 where it was 0.0001, in at most 3 texts each"
+
+
+def plan(**changes: object) -> PublicPlan:
+    promise = Secrecy(prior=1e-4, bound=1e-3, most=3)
+    own = {"method": "secpe", "pool": "all", "keep": "selected", "secrecy": promise, "cells": 2}
+    return small_plan(delta=1e-5, **{**own, **changes})
+
+
+def test_what_is_promised_of_secrets_is_told_in_summary_result_and_comparison(tmp_path: Path):
+    root = make_paid_run(tmp_path / "run", plan())
+    summary = json.loads(RunFolder(root).summary.read_text())
+    assert summary["listed_secrets"] == {"prior": 1e-4, "bound": 1e-3, "most": 3}
+    told = {**summary, "dataset": str(root / "release"), "report": "r"}
+    assert ("secrets", WORDS) in [*summarise(told)]
+    (one,) = read_runs([root])
+    assert list_facts(one)["ε"].endswith(f"; listed secrets {WORDS}")
+
+
+def test_where_the_noise_came_from_a_seed_nothing_is_promised_of_secrets(tmp_path: Path):
+    root = make_paid_run(tmp_path / "run", plan(noise="INSECURE-seeded"))
+    assert "listed_secrets" not in json.loads(RunFolder(root).summary.read_text())
+    assert WORDS not in render_live(RunReader.lenient(root), Standing()).decode()
+    assert WORDS not in pcevolve.load(root)._repr_html_() + repr(pcevolve.load(root))

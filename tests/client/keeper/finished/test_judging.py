@@ -1,0 +1,90 @@
+"""Which judges there are, and which of them voted."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pcevolve.errors import DataError
+from pcevolve.keeper import images
+from pcevolve.keeper.finished import judging
+from pcevolve.keeper.finished.evaluating import Question, evaluate
+from pcevolve.keeper.finished.judging import load_judges, load_quick_judges
+from pcevolve.keeper.private.dataset import load_folder
+from pcevolve.public.encoders import bundled_digest
+from support.runs import small_plan
+
+
+class Named:
+    """An encoder of some name; nothing is embedded."""
+
+    dimension = 1
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def embed(self, images):
+        return np.zeros((len(images), 1))
+
+
+@pytest.mark.parametrize(
+    ("voter", "kind", "fetched", "others"),
+    [
+        ("bundled", "image", (), ["cnn"]),
+        ("bundled+spectrum", "image", (), ["cnn"]),
+        ("bundled", "image", ("resnet18",), ["cnn", "resnet18"]),
+        ("clip", "image", ("clip", "resnet18"), ["cnn", "resnet18"]),
+        ("clip", "image", ("clip",), ["cnn", "bundled"]),
+        ("words", "text", (), ["ngrams"]),
+    ],
+)
+def test_the_voter_is_never_alone_and_never_first(voter, kind, fetched, others, monkeypatch):
+    monkeypatch.setattr(images, "is_fetched", fetched.__contains__)
+    monkeypatch.setattr(judging, "load_encoder", lambda name, *_: Named(name))
+    found = load_quick_judges(Named(voter), voted=True, device="cpu", kind=kind)
+    assert [(each.name, each.voted) for each in found] == [*((each, False) for each in others), (voter, True)]
+
+
+def test_nobody_voted_in_a_run_that_looked_at_nothing():
+    assert not any(each.voted for each in load_quick_judges(Named("bundled"), voted=False, device="cpu"))
+
+
+LABELS, SIDE, TONES = ("cut", "good"), 32, {"cut": 0, "good": 130}
+
+
+@pytest.fixture(scope="module")
+def found(world: Path) -> dict:
+    """By both usual judges."""
+    return evaluate(world / "run", Question(str(world / "test"), str(world / "private"), mix=True))
+
+
+@pytest.mark.parametrize(
+    ("name", "voter", "weights", "voted"),
+    [
+        ("auto", "bundled", bundled_digest(), True),
+        ("bundled", "bundled+spectrum", bundled_digest(), True),
+        ("bundled", "bundled", "0" * 64, False),
+        ("bundled", "resnet18", None, False),
+    ],
+)
+def test_a_judge_voted_that_is_the_runs_encoder_whatever_it_is_called(name, voter, weights, voted):
+    (found,) = load_judges([name, "bundled"], voter, "cpu", "image", weights)
+    assert (found.name, found.voted) == ("bundled", voted), "kept figures must not be those of another auto"
+
+
+def test_a_clip_is_the_same_however_much_of_its_name_is_written_out():
+    pytest.importorskip("open_clip")
+    assert judging._same("clip", "clip:ViT-B-32:laion2b_s34b_b79k")
+    assert not judging._same("clip", "clip:ViT-B-16:laion2b_s34b_b88k")
+
+
+def test_the_owners_images_may_lie_in_folders_of_units_where_those_of_the_run_do(tmp_path: Path, world):
+    for label in LABELS:
+        shutil.copytree(world / "test" / label, tmp_path / "test" / label / "patient 1")
+    data = images.read_owned(str(tmp_path / "test"), small_plan(unit="patient"), "--test", None)
+    assert data.digests == load_folder(world / "test", unique=False).digests
+    with pytest.raises(DataError, match="seems to hold a folder for each patient"):
+        images.read_owned(str(tmp_path / "test"), small_plan(), "--test", None)

@@ -1,0 +1,50 @@
+"""Rows of a ledger, in the order of payment."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+
+from pcevolve.keeper.ledger.entries import Listed
+from pcevolve.keeper.ledger.ledger import Ledger
+from pcevolve.public.privacy import FREE, Event
+from pcevolve.public.release import Receipt
+from support.accounts import ONE, account, images, outcome, pay, query
+
+
+def prints_in(path):
+    """The fingerprints of a run on single images."""
+    blob = sqlite3.connect(path).execute("SELECT private FROM rows WHERE name = ''").fetchone()[0]
+    return {blob[start : start + 32] for start in range(0, len(blob), 32)}
+
+
+def test_history_tells_every_access_in_the_order_of_payment(path):
+    first, second = account(path), account(path, run="b", units=images(b"other"))
+    pay(first, 1)
+    pay(second, 1, "b")
+    first.pay(query(2), [Event("exponential", "1/2", 2), FREE], outcome())
+    told = [
+        (row.run_id, row.iteration, row.mechanism, row.count, row.epsilon) for row in Ledger(path).history()
+    ]
+    assert told == [
+        ("a", 1, "exponential", 1, 1.0),
+        ("b", 1, "exponential", 1, 1.0),
+        ("a", 2, "exponential", 2, 2.0),
+        ("a", 2, "post-processing", 1, 2.0),
+    ]
+    assert [row.run_id for row in Ledger(path).history("b")] == ["b"]
+
+
+def test_an_export_holds_every_receipt_and_nothing_private(path):
+    mine = account(path)
+    receipts = [pay(mine, 1), mine.pay(query(2), [ONE], outcome("y", b"secret"))]
+    exported = json.loads(json.dumps(Ledger(path).export()))
+    assert [Receipt.from_dict(each) for each in exported["runs"][0]["receipts"]] == receipts
+    hidden = [each.hex() for each in prints_in(path)]
+    assert not any(each in json.dumps(exported) for each in [*hidden, "secret", '"units"', '"time"'])
+
+
+def test_a_listed_secret_bears_gaussian_noise_of_its_budget_and_nothing_where_nothing_may_be_learned():
+    assert Listed("print", most=1, budget=0.25).as_event() == Event("gaussian", "4", 1)
+    assert Listed("print", most=1, budget=0.25).as_event(3) == Event("gaussian", "4", 3)
+    assert Listed("print", most=1, budget=0.0).as_event(3) == FREE

@@ -1,0 +1,51 @@
+"""Options of a run: from where they come, validated once, stored with the run, never with a key."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pcevolve.errors import UsageError
+from pcevolve.public.config.config import RunConfig
+
+GIVEN = {"private": "digits", "domain": "leather texture", "out": Path("runs/x")}
+
+
+def test_the_key_is_not_stored(tmp_path, monkeypatch):
+    monkeypatch.setenv("PCEVOLVE_API_KEY", "hush-hush")
+    settings = RunConfig.of(GIVEN)
+    settings.save(tmp_path / "config.toml")
+    assert settings.key() == "hush-hush"
+    assert "hush" not in (tmp_path / "config.toml").read_text()
+    assert "hush" not in repr(settings)
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"relation": "sideways"}, "privacy.relation: Input should be"),
+        ({"strength_start": 1.5}, "method.strength_start: Input should be less than"),
+        ({"colour": "red"}, "colour: there is no such option"),
+        ({"domain": ""}, "--domain: String should have at least 1"),
+        ({"test": "rest"}, "--test rest is for what data.subsample leaves: say how many it draws"),
+        ({"subsample": 3, "shots": 4}, "data.subsample 3 and --shots 4 differ: leave --shots out"),
+        ({"shots": 0}, "--shots: Input should be greater"),
+        ({"timeout": float("inf")}, "provider.timeout: Input should be a finite number"),
+        ({"pace": 1e300}, "privacy.pace: Input should be less than or equal to 86400"),
+        ({"pad_selection": 5e-324}, "privacy.pad_selection: must be 0 or at least 0.001 seconds"),
+    ],
+)
+def test_a_bad_option_is_named(change, reason):
+    with pytest.raises(UsageError, match=reason):
+        RunConfig.of({**GIVEN, **change})
+
+
+def test_a_key_file_is_read_if_only_its_owner_can(tmp_path):
+    key = tmp_path / "key"
+    key.write_text("hush\n")
+    key.chmod(0o600)
+    assert RunConfig.of({**GIVEN, "api_key_file": key}).key() == "hush"
+    key.chmod(0o640)
+    with pytest.raises(UsageError, match="chmod 600"):
+        RunConfig.of({**GIVEN, "api_key_file": key}).key()

@@ -1,0 +1,64 @@
+"""Where options come from: a file, the environment, ``--set`` and flags."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from pcevolve.errors import UsageError
+from pcevolve.public.config.config import RunConfig
+from pcevolve.public.config.sources import gather, read_toml
+from pcevolve.public.config.table import run_options
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("a = " + "[" * 50_000, "nested too deeply"),
+        ("a = " + "{a=" * 20_000, "nested too deeply"),
+        ("a." * 30_000 + "a = 1", "nested too deeply"),
+        ("a = 'x.y'\nb." + "'c'." * 10_000 + "a = 1", "nested too deeply"),
+        ("shots = " + "9" * 100_000, "Exceeds the limit"),
+        ("# " + "x" * 200_000, "larger than 131,072 bytes"),
+    ],
+)
+def test_a_hostile_configuration_is_refused_in_a_line_and_soon(tmp_path, text, told):
+    (tmp_path / "c.toml").write_text(text)
+    begun = time.process_time()
+    with pytest.raises(UsageError, match=told) as error:
+        read_toml(tmp_path / "c.toml")
+    assert "\n" not in str(error.value)
+    assert time.process_time() - begun < 2
+
+
+@pytest.mark.parametrize("strengths", ["[0.5, 0.25]", "0.5,0.25"])
+def test_a_file_gives_options_of_every_kind_and_the_environment_set_and_flags_win_in_this_order(
+    tmp_path, monkeypatch, strengths
+):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "run.toml").write_text(
+        '[data]\ndomain = "scratch"\nshots = 7\nunlabelled = false\nunit_map = "units.csv"\n'
+        "[privacy]\nepsilon = 3\nforget-insecure = true\n[method]\nname = 'pe'\ncandidates = 40\nvotes = 2\n"
+        '[provider]\nguidance = 2.5\nsteps = 9\nimage-hosts = ["a.example", "b.example"]\n'
+    )
+    monkeypatch.setenv("PCEVOLVE_METHOD__VOTES", "3")
+    monkeypatch.setenv("PCEVOLVE_METHOD__CANDIDATES", "30")
+    monkeypatch.setenv("PCEVOLVE_PROVIDER__STEPS", "")
+    monkeypatch.setenv("PCEVOLVE_METHOD__STRENGTHS", strengths)
+    monkeypatch.setenv("PCEVOLVE_OUTPUT__FORMATS", "parquet")
+    said = ["method.candidates=20", "data.shots=6", "output.formats=parquet,webdataset", "provider.guidance="]
+    asked = gather(
+        run_options(), {"private": "scans", "out": "run", "shots": "5"}, said, tmp_path / "run.toml"
+    )
+    settings = RunConfig.of(asked.values)
+    assert (settings.data.domain, settings.privacy.epsilon, settings.method.candidates) == (
+        "scratch",
+        "3",
+        20,
+    )
+    assert (settings.provider.guidance, settings.provider.steps, settings.data.shots) == (2.5, 9, 5)
+    assert (settings.data.unit_map, settings.get("votes")) == (tmp_path / "units.csv", 3)
+    assert (settings.privacy.forget_insecure, settings.data.unlabelled) == (True, False)
+    assert settings.provider.image_hosts == ("a.example", "b.example")
+    assert (settings.method.strengths, settings.output.formats) == ((0.5, 0.25), ("parquet", "webdataset"))

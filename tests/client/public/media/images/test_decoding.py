@@ -1,0 +1,37 @@
+"""From bytes of anybody's to pixels, and from scans and sheets of our own."""
+
+from __future__ import annotations
+
+import io
+
+import numpy as np
+from PIL import Image
+
+from pcevolve.public.media.images.decoding import cut_tiles, decode_picture, set_on_black
+
+
+def test_received_bytes_are_a_picture_in_rgb_or_nothing():
+    buffer = io.BytesIO()
+    Image.new("L", (3, 2), 7).save(buffer, "PNG")
+    found = decode_picture(buffer.getvalue())
+    assert (found.mode, found.size, found.getpixel((0, 0))) == ("RGB", (3, 2), (7, 7, 7))
+    assert decode_picture(buffer.getvalue()[:-20]) is None
+
+
+def test_a_scan_is_enlarged_and_has_a_black_margin():
+    framed = np.asarray(set_on_black(np.full((8, 8), 16.0), 16.0))
+    assert framed.shape == (64, 64, 3)
+    assert (framed[8:56, 8:56] == 255).all()
+    assert framed.sum() == 255 * 3 * 48 * 48
+    assert (np.asarray(set_on_black(np.full((8, 8), 4.0), 16.0))[8:56, 8:56] == 64).all()
+
+
+def test_tiles_come_row_by_row(tmp_path):
+    sheet = Image.new("RGB", (4, 4))
+    for place, corner in enumerate([(0, 0), (2, 0), (0, 2), (2, 2)]):
+        sheet.paste((place, place, place), (*corner, corner[0] + 2, corner[1] + 2))
+    sheet.save(tmp_path / "sheet.png")
+    tiles = cut_tiles(tmp_path / "sheet.png", 2)
+    assert [(each.size, each.getpixel((1, 1))[0]) for each in tiles] == [
+        ((2, 2), place) for place in range(4)
+    ]

@@ -1,0 +1,51 @@
+"""The owner's page about a dataset's use: word, bars with intervals, confusion; strings of a run are escaped."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pcevolve.public.pages.useful import Confusion, write_use_page
+
+MEASURED = {
+    "word": "not useful",
+    "sentence": "it goes 12 % (3 to 20) of the way",
+    "advice": "another provider may draw it",
+    "judges": ["cnn", "clip"],
+    "accuracies": {
+        "words alone": (0.4, 0.35, 0.45),
+        "dataset": (0.3, 0.25, 0.36),
+        "private images": (0.9, 0.85, 0.95),
+    },
+}
+
+
+def write(tmp_path: Path, **more: object) -> str:
+    page = write_use_page(tmp_path / "useful.html", "a<b", "image", MEASURED, 0.25, **more)
+    assert page.stat().st_mode & 0o777 == 0o600
+    return page.read_text("utf-8")
+
+
+def test_it_answers_at_once_with_every_yardstick_and_its_interval(tmp_path: Path):
+    text = write(tmp_path)
+    assert text.index("Is it useful? Not useful.") < text.index("12 % (3 to 20) of the way. Another provider")
+    order = ["chance", "words alone", "dataset", "private images"]
+    places = [text.index(f">{name}</text>") for name in order]
+    assert places == sorted(places)
+    assert "30 % (25 to 36)" in text
+    assert "25 %</text>" in text, "chance has no interval"
+    assert "mean of cnn and clip" in text
+    assert "For you alone" in text
+
+
+def test_names_of_a_run_are_shown_as_they_are_and_do_nothing(tmp_path: Path):
+    text = write(tmp_path, confusion=Confusion("cnn", ("<i>", "good"), ((5, 1), (2, 4))))
+    assert "a&lt;b" in text
+    assert "&lt;i&gt;" in text
+    assert "<i>" not in text
+    assert '<td class="share-8">5</td><td class="share-2">1</td>' in text
+    assert "By cnn, trained on the dataset: rows are what images kept aside are" in text
+
+
+def test_of_texts_it_says_so(tmp_path: Path):
+    text = write_use_page(tmp_path / "useful.html", "r", "text", MEASURED, 0.25).read_text("utf-8")
+    assert "On texts kept aside" in text

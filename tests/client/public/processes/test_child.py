@@ -1,0 +1,54 @@
+"""A process of a run does nothing without an order, or without whoever started it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from pcevolve.public.processes.pipe import Pipe, open_conversation
+from support.confined import confines
+
+pytestmark = pytest.mark.system
+
+
+def start(role: str, parent: int, *descriptors: int) -> subprocess.Popen[str]:
+    words = [
+        sys.executable,
+        "-P",
+        "-m",
+        "pcevolve.public.processes.child",
+        role,
+        str(parent),
+        *map(str, descriptors),
+    ]
+    return subprocess.Popen(
+        words, pass_fds=descriptors, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+
+
+@pytest.mark.parametrize("role", ["keeper", "runner"])
+@pytest.mark.parametrize(("parent", "code"), [(os.getpid, 0), (os.getppid, 70)], ids=["own", "another's"])
+def test_it_ends_where_nobody_gives_an_order_and_at_once_where_its_parent_is_gone(role, parent, code):
+    near, far = open_conversation()
+    started = start(role, parent(), *far)
+    for each in far:
+        os.close(each)
+    if code == 0:
+        Pipe(*near).close()
+    said, told = started.communicate(timeout=60)
+    assert (started.returncode, said, told) == (code, "", "")
+
+
+@confines
+def test_one_that_cannot_be_confined_says_so_and_does_nothing(tmp_path):
+    near, far = open_conversation()
+    started = start("keeper", os.getpid(), *far)
+    order = {"work": "os:_exit", "orders": {}, "reads": [], "writes": [str(tmp_path / "nowhere" / "x")]}
+    Pipe(*near).send("order", json.dumps(order))
+    said, told = started.communicate(timeout=60)
+    assert (started.returncode, said) == (70, "")
+    assert told.startswith("error: ")

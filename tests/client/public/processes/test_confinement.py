@@ -1,0 +1,253 @@
+"""Processes that confine themselves, and an attacker in them who tries to get past."""
+
+from __future__ import annotations
+
+import ctypes
+import encodings.idna  # noqa: F401 - else imported by the first connection, when its folder is out of reach
+import json
+import os
+import resource
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+from contextlib import closing
+from pathlib import Path
+from sqlite3 import OperationalError, connect
+
+import pytest
+
+from pcevolve.public.processes.confinement import (
+    ConfinementError,
+    confine_keeper,
+    confine_offline,
+    leave_files,
+)
+from support import intruder
+from support.confined import NOBODY, confine, confines, in_a_process
+
+pytestmark = confines
+HEADERS = intruder.read_headers(os.uname().machine) or {}
+
+
+@pytest.mark.skipif(not HEADERS, reason="the kernel's headers are not installed")
+@pytest.mark.parametrize("kind", ["keeper", "runner", "offline"])
+def test_no_system_call_of_an_attacker_gets_past_and_each_does_without_confinement(
+    kind: str, folder: Path
+) -> None:
+    attempts = intruder.ATTEMPTS[kind]
+
+    def attack() -> dict[str, int]:
+        confine(kind, folder)
+        return intruder.try_calls(attempts, HEADERS)
+
+    refused = {each: intruder.refusal(each) for each in attempts if each.split()[0] in HEADERS}
+    assert len(refused) >= 150
+    assert in_a_process(attack) == refused
+    free = in_a_process(lambda: intruder.try_calls(attempts, HEADERS))
+    assert {each for each, answer in free.items() if answer == refused[each]} == set()
+
+
+def test_a_database_locks_and_commits_in_a_keeper(folder: Path) -> None:
+    def work() -> list[int]:
+        confine("keeper", folder)
+        path = folder / "own" / "ledger.sqlite"
+        with closing(connect(path)) as one, closing(connect(path, timeout=0)) as other:
+            one.execute("create table t (a)")
+            one.execute("begin immediate")
+            one.execute("insert into t values (1)")
+            with pytest.raises(OperationalError, match="locked"):
+                other.execute("begin immediate")
+            one.execute("commit")
+            return [*other.execute("select a from t").fetchone()]
+
+    assert in_a_process(work) == [1]
+
+
+def test_a_runner_connects_to_an_address_and_a_keeper_to_none(folder: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = server.getsockname()
+
+        def work(kind: str) -> str:
+            confine(kind, folder)
+            try:
+                with socket.create_connection(address, timeout=5) as connection:
+                    connection.sendall(b"hello")
+            except OSError as error:
+                return str(error)
+            return "connected"
+
+        assert in_a_process(lambda: work("runner")) == "connected"
+        for kind in ("keeper", "offline"):
+            assert in_a_process(lambda kind=kind: work(kind)) == "[Errno 1] Operation not permitted"
+
+
+def test_no_program_is_started_and_no_process_forked(folder: Path) -> None:
+    def work(kind: str) -> list[str]:
+        confine(kind, folder)
+        said = []
+        for act in (os.fork, lambda: subprocess.run(["/bin/true"]), lambda: os.execv("/bin/true", ["true"])):
+            try:
+                act()
+            except OSError as error:
+                said.append(type(error).__name__)
+        return said
+
+    for kind in ("keeper", "runner", "offline"):
+        assert in_a_process(lambda kind=kind: work(kind)) == ["PermissionError"] * 3
+
+
+def test_threads_begun_later_are_confined_too(folder: Path) -> None:
+    def work() -> str:
+        confine("keeper", folder)
+        said: list[str] = []
+
+        def read() -> None:
+            try:
+                said.append((folder / "private" / "image").read_text())
+            except OSError as error:
+                said.append(type(error).__name__)
+
+        thread = threading.Thread(target=read)
+        thread.start()
+        thread.join()
+        return said[0]
+
+    assert in_a_process(work) == "PermissionError"
+
+
+def test_a_thread_that_runs_already_is_refused(folder: Path) -> None:
+    def work() -> str:
+        waiting = threading.Event()
+        threading.Thread(target=waiting.wait, daemon=True).start()
+        with pytest.raises(ConfinementError, match="another thread runs already"):
+            confine("keeper", folder)
+        return "refused"
+
+    assert in_a_process(work) == "refused"
+
+
+def test_no_core_is_dumped_no_privilege_gained_and_no_debugger_let_in(folder: Path) -> None:
+    def work() -> list[object]:
+        confine_keeper(["/proc/self"], [str(folder / "own")])
+        status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
+        dumpable = ctypes.CDLL(None).prctl(3, 0, 0, 0, 0)
+        core = resource.getrlimit(resource.RLIMIT_CORE)
+        return [status["NoNewPrivs"].strip(), status["Seccomp"].strip(), core, dumpable]
+
+    assert in_a_process(work) == ["1", "2", [0, 0], 0]
+
+
+def test_a_socket_that_was_open_before_is_closed(folder: Path) -> None:
+    def work() -> str:
+        one, other = socket.socketpair()
+        confine("keeper", folder)
+        try:
+            os.write(one.fileno(), b"private")
+        except OSError as error:
+            return error.strerror or ""
+        return f"sent to {other}"
+
+    assert in_a_process(work) == "Bad file descriptor"
+
+
+def test_a_launcher_signals_its_children_and_nobody_else(folder: Path) -> None:
+    other = subprocess.Popen(["sleep", "60"], user=NOBODY if os.getuid() == 0 else None)
+    pid = other.pid
+
+    def work() -> list[object]:
+        child = subprocess.Popen(["sleep", "60"])
+        confine_offline([child.pid])
+        child.terminate()
+        code = child.wait()
+        try:
+            os.kill(pid, 0)
+        except PermissionError:
+            return [code, "refused"]
+        return [code, "sent"]
+
+    try:
+        in_a_process(lambda: os.kill(pid, 0))  # without confinement it may
+        assert in_a_process(work) == [-15, "refused"]
+    finally:
+        other.kill()
+        other.wait()
+
+
+def test_it_is_imported_with_the_standard_library_alone() -> None:
+    code = "import sys; from pcevolve.public.processes import confinement; print([*sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = {each.split(".")[0] for each in json.loads(done.stdout.replace("'", '"'))}
+    ours = {each for each in loaded if each not in sys.stdlib_module_names and not each.startswith("_")}
+    assert ours <= {"pcevolve", "sitecustomize", "usercustomize"}, ours
+
+
+LIBRARIES = """
+import os, sys, tempfile, warnings
+from pcevolve.public.processes.confinement import confine_keeper, list_system_paths
+folder = sys.argv[1]
+os.environ["TMPDIR"] = folder
+confine_keeper(list_system_paths(), [folder])
+warnings.simplefilter("error", UserWarning)
+import numpy, torch, torchvision, open_clip, transformers, pyarrow, pyarrow.parquet, PIL.Image, pydicom, threadpoolctl
+from sklearn.linear_model import LogisticRegression
+net = torch.nn.Sequential(torch.nn.Conv2d(3, 4, 3), torch.nn.Flatten(), torch.nn.Linear(4 * 36, 2))
+torch.nn.functional.cross_entropy(net(torch.zeros(4, 3, 8, 8)), torch.zeros(4, dtype=torch.long)).backward()
+torchvision.models.resnet18(weights=None)(torch.zeros(1, 3, 64, 64))
+LogisticRegression().fit(numpy.eye(4), [0, 1, 0, 1])
+pyarrow.parquet.write_table(pyarrow.table({"a": [1]}), folder + "/table")
+PIL.Image.new("RGB", (8, 8)).save(folder + "/a.png")
+assert threadpoolctl.threadpool_info() and tempfile.gettempdir() == folder
+print("done", numpy.__name__)
+"""
+
+
+@pytest.mark.models
+def test_libraries_load_and_train_in_a_keeper(tmp_path: Path) -> None:
+    pytest.importorskip("open_clip")
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", LIBRARIES, str(tmp_path)], capture_output=True, text=True, timeout=300
+    )
+    assert (done.stdout, done.stderr) == ("done numpy\n", "")
+
+
+def test_a_command_gives_up_files_once_it_knows_which_it_needs(folder: Path) -> None:
+    def work() -> list[object]:
+        os.environ["TMPDIR"], tempfile.tempdir = str(folder), None
+        confine_offline()
+        leave_files([str(folder / "shared")], [str(folder / "own")])
+        with tempfile.NamedTemporaryFile() as file:
+            file.write(b"temporary")
+        done = [name for name, succeeds in intruder.try_files(folder).items() if succeeds]
+        (folder / "own" / "made").write_bytes((folder / "shared" / "body").read_bytes())
+        return [done, os.environ["TMPDIR"]]
+
+    assert in_a_process(work) == [[], f"{folder}/pcevolve-{NOBODY if os.getuid() == 0 else os.getuid()}"]
+
+
+@pytest.mark.parametrize("place", ["link", "readable", "file"])
+def test_a_temporary_folder_that_others_prepared_is_refused(place: str, folder: Path) -> None:
+    def work() -> str:
+        os.environ["TMPDIR"] = str(folder)
+        path = folder / f"pcevolve-{os.getuid()}"
+        if place == "link":
+            path.symlink_to(folder / "private")
+        elif place == "readable":
+            path.mkdir(0o755)
+        else:
+            path.touch()
+        confine_offline()
+        with pytest.raises(ConfinementError, match="is not yours alone: remove it"):
+            leave_files([], [])
+        return "refused"
+
+    assert in_a_process(work) == "refused"
+
+
+def test_a_process_of_somebody_else_keeps_its_files(folder: Path) -> None:
+    def work() -> int:
+        leave_files([], [])
+        return len((folder / "private" / "image").read_bytes())
+
+    assert in_a_process(work) == 7

@@ -1,0 +1,64 @@
+"""The processes of a run, each taken over from its first line on."""
+
+from __future__ import annotations
+
+import json
+import os
+from importlib.util import find_spec, module_from_spec
+from pathlib import Path
+
+import pytest
+
+from pcevolve.public.processes.launcher import Children
+from support import intruder
+from support.confined import confines
+
+pytestmark = [confines, pytest.mark.system]
+WORK = "support.planted:attack"
+
+
+def start_children() -> Children:
+    """As commands do; tests of one process have that function replaced (conftest.py)."""
+    found = find_spec("pcevolve.public.processes.launcher")
+    assert found is not None
+    assert found.loader is not None
+    again = module_from_spec(found)
+    found.loader.exec_module(again)
+    return again.start_children()
+
+
+@pytest.mark.parametrize("kind", ["keeper", "runner"])
+def test_a_process_that_was_taken_over_gets_past_nothing(
+    kind: str, folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    numbers = intruder.read_headers(os.uname().machine) or pytest.skip(
+        "the kernel's headers are not installed"
+    )
+    monkeypatch.setenv(
+        "PYTHONPATH",
+        os.pathsep.join(
+            [str(Path(intruder.__file__).parents[1]), *filter(None, [os.environ.get("PYTHONPATH")])]
+        ),
+    )
+    children = start_children()
+    try:
+        child = getattr(children, kind)
+        child.order(
+            WORK,
+            [str(folder / "shared")],
+            [str(folder / "own")],
+            kind=kind,
+            numbers=numbers,
+            folder=str(folder),
+        )
+        children.runner.pass_on_words()
+        name, body = child.pipe.receive()
+        child.end()
+    finally:
+        children.end(kill=True)
+    found = json.loads(body)
+    assert found.pop("tried") >= 150
+    assert found.pop("enforced").startswith("enforced by the kernel (Landlock ")
+    assert (name, found) == ("found", {"past": [], "files": [], "open": []})
+    # A keeper writes to its owner's terminal, a runner into a pipe, which has no other words in it.
+    assert capfd.readouterr().err == f"a {kind} that was taken over\n"

@@ -1,0 +1,97 @@
+"""What a release promises, to whom, and what it assumes."""
+
+from __future__ import annotations
+
+import html
+
+import pytest
+
+from pcevolve.auditing.claims import list_claims
+from pcevolve.errors import UsageError
+from pcevolve.keeper.planning import keep_recorded
+from pcevolve.public.config.config import RunConfig
+from pcevolve.public.pages.report.page import write_report
+from pcevolve.public.publish.promises import list_assumptions, state_promise
+from pcevolve.public.transcript import RunReader
+from support.paid import make_paid_run
+from support.runs import small_plan
+
+
+def test_nothing_is_promised_where_noise_came_from_a_seed():
+    assert "without paid noise" in state_promise(small_plan())
+    assert state_promise(small_plan(noise="INSECURE-seeded")) == ""
+
+
+@pytest.mark.parametrize(
+    ("plan", "said"),
+    [
+        ({"unit": "patient"}, ["how many images each patient has"]),
+        ({"unit": "patient", "unit_size": 5}, ["at most 5 images per patient"]),
+        ({"unit_size": 5}, ["at most 5 images per unit of any run on these data"]),
+        ({"unit": "patient", "relation": "add-remove"}, []),
+        ({}, []),
+    ],
+)
+def test_what_is_assumed_about_the_images_of_a_unit_is_said(plan, said):
+    assert [
+        each for each in list_assumptions(small_plan(method="jvem", **plan)) if " images " in each
+    ] == said
+
+
+def test_the_card_says_that_names_count_within_a_source_as_the_owner_claims():
+    claim = "the owner's claim that no patient here is one of the same name in data of another source"
+    (said,) = [
+        each
+        for each in list_assumptions(small_plan(method="jvem", unit="patient", namespaced=True))
+        if "claim" in each
+    ]
+    assert said.startswith(claim)
+    assert not any("claim" in each for each in list_assumptions(small_plan(unit="patient")))
+
+
+KERNEL = {"by": "kernel", "landlock": 4}
+
+
+@pytest.mark.parametrize(
+    ("confinement", "said"),
+    [
+        (
+            KERNEL,
+            "enforced by the kernel (Landlock 4, seccomp): no process that can read a private file can open",
+        ),
+        (
+            {"by": "containers"},
+            "enforced by containers: no process that can read a private file can open a conn",
+        ),
+        (
+            None,
+            "not enforced in this run: that private files and the network stay apart rests on the client's",
+        ),
+    ],
+)
+def test_what_kept_private_files_from_the_network_is_said_as_the_clients_claim(tmp_path, confinement, said):
+    run = RunReader.strict(make_paid_run(tmp_path / "run", small_plan(confinement=confinement)))
+    card = run.layout.card.read_text()
+    assert f"Confinement, as the client states it: {said}" in card
+    write_report(run)
+    page = " ".join(html.unescape(run.layout.report.read_text()).split())
+    assert f"Confinement, as the client states it: {said}" in page
+    claimed = list_claims(run.require_plan()).get("confinement")
+    assert claimed == (None if confinement is None else {"landlock": None, **confinement})
+
+
+@pytest.mark.parametrize("odd", [{"by": "kernel"}, {"by": "containers", "landlock": 3}, {"by": "me"}])
+def test_a_confinement_that_there_cannot_be_is_no_plans(odd):
+    with pytest.raises(ValueError, match="confinement"):
+        small_plan(confinement=odd)
+
+
+def test_a_run_that_began_confined_does_not_go_on_without():
+    began = small_plan(confinement=KERNEL)
+    settings = RunConfig.of({"private": "digits", "domain": "x", "out": "run"})
+    with pytest.raises(UsageError, match=r"by the kernel \(Landlock 4, seccomp\), and its card says so"):
+        keep_recorded(began, small_plan(), settings)
+    with pytest.raises(UsageError, match="go on with it where it is"):
+        keep_recorded(began, small_plan(confinement={"by": "containers"}), settings)
+    newer = small_plan(confinement={"by": "kernel", "landlock": 7})
+    assert keep_recorded(began, newer, settings).confinement == began.confinement

@@ -1,0 +1,229 @@
+"""Several requests of a round under way at once: the same run as one after the other, and no freedom more."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from pcevolve.errors import AllowanceError, EgressError, ProviderRefusedError
+from pcevolve.public.release import PublicEcho
+from pcevolve.public.transcript import RunReader
+from pcevolve.public.transcript.records import Answered, Failed, Received, Sent
+from pcevolve.wire.egress.address import Address
+from pcevolve.wire.egress.allowance import Allowance
+from pcevolve.wire.egress.http_transport import HttpTransport
+from pcevolve.wire.egress.pace import RequestWindow
+from pcevolve.wire.egress.transport import Incoming, Outgoing
+from support import online
+from support.forge import faults_of
+from support.provider import FakeProvider, _model
+from support.runs import SmallRun, small_plan, vary
+
+AT_ONCE = 5
+SHAPE = {"candidates": 6, "initial": 6, "prototypes": 6, "lookahead": 1, "batch": 2}
+
+
+ONE_BY_ONE = {**SHAPE, "batch": 1}
+
+
+class Slow(FakeProvider):
+    """Answers late, the first of several last, and counts how many wait."""
+
+    def __init__(
+        self, meddle: Callable[[Outgoing], Incoming | None] = lambda request: None, until: int = 0
+    ) -> None:
+        """Answer, for a second, nobody before so many wait."""
+        super().__init__(meddle)
+        self.waiting = self.most = 0
+        self._until, self._counting = until, threading.Condition()
+
+    def send(self, request: Outgoing) -> Incoming:
+        with self._counting:
+            self.waiting += 1
+            self.most = max(self.most, self.waiting)
+            pause = 0.02 / self.waiting
+            self._counting.notify_all()
+            self._counting.wait_for(lambda: self.most >= self._until, 1)
+        time.sleep(pause)
+        try:
+            return super().send(request)
+        finally:
+            with self._counting:
+                self.waiting -= 1
+
+
+def finish(root: Path, provider: FakeProvider, **changes: object) -> SmallRun:
+    run = SmallRun.open(root, small_plan(**{**SHAPE, **changes}), provider)
+    run.finish()
+    run.close()
+    return run
+
+
+def kinds(root: Path) -> list[tuple[type, str]]:
+    records = (entry.record for entry in RunReader.strict(root).entries)
+    return [
+        (type(each), each.slot) for each in records if isinstance(each, Sent | Answered | Failed | Received)
+    ]
+
+
+def slots_of(root: Path, kind: type) -> list[str]:
+    return [slot for each, slot in kinds(root) if each is kind]
+
+
+def test_a_round_asks_for_several_images_at_once_and_for_no_more_than_the_plan_says(tmp_path):
+    provider = Slow(until=AT_ONCE)
+    finish(tmp_path, provider, at_once=AT_ONCE)
+    assert provider.most == AT_ONCE
+
+
+def test_the_dataset_is_that_of_one_request_after_the_other(tmp_path):
+    one, other = tmp_path / "one", tmp_path / "other"
+    first = SmallRun.open(one, small_plan(**SHAPE), FakeProvider())
+    receipts = [first.evolve().receipts, first.account.receipts()]
+    first.close()
+    shutil.copytree(tmp_path / "one-private", tmp_path / "other-private")
+    second = SmallRun.open(other, small_plan(**SHAPE, at_once=AT_ONCE), Slow())
+    evolved = second.evolve()
+    assert [evolved.receipts, second.account.receipts()] == receipts
+    assert RunReader.strict(other).outputs == RunReader.strict(one).outputs
+    assert slots_of(other, Sent) == slots_of(one, Sent)
+    assert kinds(other) != kinds(one)
+
+
+def test_the_next_request_has_left_when_somebody_works_on_an_answer():
+    begun = []
+
+    def begin(asked: int) -> Callable[[], int]:
+        begun.append(asked)
+        return lambda: asked
+
+    window = RequestWindow(2, lambda: None)
+    answers = window.answers([0, 1, 2], lambda asked: False, begin, lambda asked, brought: brought)
+    assert [(next(answers), list(begun)) for _ in range(3)] == [(0, [0, 1]), (1, [0, 1, 2]), (2, [0, 1, 2])]
+
+
+def test_a_gate_lets_nothing_out_of_turn_although_there_is_room(tmp_path):
+    run = SmallRun.open(tmp_path, small_plan(**SHAPE, at_once=AT_ONCE))
+    first, second, *_ = run.plan.round(0)
+    with pytest.raises(EgressError, match="out of order"):
+        run.gate.create(second)
+    run.gate.create(first)
+    run.gate.create(second)
+
+
+def test_nor_after_a_request_that_it_refused_to_build(tmp_path):
+    run = SmallRun.open(tmp_path, small_plan(**SHAPE, at_once=AT_ONCE))
+    made = [each for call in run.plan.round(0) for each in run.gate.create(call)]
+    first, second, *_ = run.plan.lookaheads(0)
+    with pytest.raises(EgressError, match="must carry the candidate that the plan names"):
+        vary(run.gate, first, PublicEcho(made[1]))
+    with pytest.raises(EgressError, match="out of order"):
+        vary(run.gate, second, PublicEcho(made[1]))
+
+
+def test_what_was_under_way_when_one_was_refused_is_on_record_and_not_asked_for_again(tmp_path):
+    refused: list[str] = []
+
+    def refuse_once(request: Outgoing) -> Incoming | None:
+        if request.method == "POST" and not refused:
+            refused.append(request.url)
+            return Incoming(400, (("content-type", "application/json"),), b'{"error": "no"}')
+        return None
+
+    provider = Slow(refuse_once)
+    run = SmallRun.open(tmp_path, small_plan(**ONE_BY_ONE, at_once=AT_ONCE), provider)
+    with pytest.raises(ProviderRefusedError):
+        run.evolve()
+    run.close()
+    assert provider.waiting == 0
+    assert len(set(slots_of(tmp_path, Answered))) > 2
+    again = FakeProvider()
+    run = SmallRun.open(tmp_path, run.plan, again)
+    run.finish()
+    run.close()
+    sent = slots_of(tmp_path, Sent)
+    assert len(sent) == len(set(sent)) + 1  # the refused one
+    assert faults_of(tmp_path) == []
+
+
+def test_a_busy_api_is_asked_again_while_others_are_under_way(tmp_path):
+    seen: dict[bytes, int] = {}
+
+    def busy(request: Outgoing) -> Incoming | None:
+        seen[request.body] = seen.get(request.body, 0) + 1
+        late = request.method == "POST" and seen[request.body] == 1 and len(seen) % 4 == 0
+        return Incoming(429, (("Retry-After", "0"),), b"") if late else None
+
+    finish(tmp_path, Slow(busy), at_once=AT_ONCE, lookahead=0)
+    assert max(seen.values()) == 2
+    assert faults_of(tmp_path) == []
+
+
+def test_no_request_more_than_allowed_leaves(tmp_path):
+    provider = Slow()
+    plan = small_plan(**ONE_BY_ONE, at_once=AT_ONCE)
+    run = SmallRun.open(tmp_path, plan, provider, allowance=Allowance(requests=9))
+    with pytest.raises(AllowanceError, match="made 9 requests"):
+        run.evolve()
+    run.close()
+    assert len(provider.requests) == 9
+    assert len(slots_of(tmp_path, Answered)) == 9
+
+
+class Priced(Slow):
+    """One unit an image."""
+
+    def answer(self, request: Outgoing) -> Incoming:
+        made = super().answer(request)
+        return replace(made, body=made.body.replace(b'"cost": 0.0', b'"cost": 1.0'))
+
+
+def test_what_is_under_way_counts_at_its_price(tmp_path):
+    provider = Priced()
+    plan = small_plan(**ONE_BY_ONE, at_once=AT_ONCE)
+    run = SmallRun.open(tmp_path, plan, provider, allowance=Allowance(cost=7.5, price=1.0))
+    with pytest.raises(AllowanceError, match=r"--max-cost 7\.5"):
+        run.evolve()
+    run.close()
+    assert len(provider.requests) == 1 + 7  # the greeting is free
+
+
+class Silent:
+    """Says who it is, and not what it made until nobody listens any more."""
+
+    def __init__(self) -> None:
+        self.released = threading.Event()
+
+    def __call__(self, request: online.Heard) -> online.Reply:
+        if request.method == "POST":
+            self.released.wait(60)
+        return online.answer_json(200, [_model()])
+
+
+def test_who_interrupts_does_not_wait_for_answers(tmp_path):
+    """Real connections to a server that never answers a request for images."""
+    silence = Silent()
+    silent = online.LocalServer(silence)
+    plan = small_plan(**SHAPE, at_once=AT_ONCE, api=silent.address)
+    address = Address(silent.address, online.KEY)
+    notices: list[object] = []
+    run = SmallRun.open(tmp_path, plan, HttpTransport(60), address=address, report=notices.append)
+    threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT)).start()
+    began = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        run.evolve()
+    assert time.monotonic() - began < 20
+    run.close()
+    assert len(slots_of(tmp_path, Sent)) == 1 + 2  # the greeting, and two images each
+    assert len(slots_of(tmp_path, Failed)) == 2
+    assert notices == []  # nothing will be asked again, so nobody is told that it will
+    silence.released.set()
+    silent.close()

@@ -1,0 +1,64 @@
+"""Dialects: calls to bytes and back, what a plan says that an API is asked for, and two spellings of our own server."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from pcevolve.wire.providers import dialect
+from pcevolve.wire.providers.dialect import Dialect
+from support.forge import faults_of
+from support.provider import png
+from support.runs import small_plan
+
+
+@pytest.mark.parametrize(
+    ("listed", "takes"), [({}, True), ({"strengths": True}, True), ({"strengths": False}, False)]
+)
+def test_a_model_says_whether_it_takes_a_strength_and_is_asked_for_none_if_not(listed, takes):
+    body = json.dumps({"data": [{"id": "m", **listed}]}).encode()
+    spoken = dialect("getimg")
+    assert spoken.takes_strength("m", body) == takes
+    plan = small_plan(graded=takes, **({} if takes else {"strengths": ()}))
+    sent = json.loads(spoken.encode(plan, next(plan.round(1)), png(1)).body)
+    assert sent.get("strength") == (0.8 if takes else None)
+    assert dialect("openai").takes_strength("m", body) == takes
+    assert dialect("openai").takes_strength("m", b"no list")
+    assert not dialect("openai-plain").takes_strength("m", body)
+
+
+def test_the_audit_finds_a_plan_that_says_what_its_requests_do_not(world, tmp_path, monkeypatch):
+    # as somebody would forge it who writes the record without our gate
+    with monkeypatch.context() as without:
+        without.setattr("pcevolve.wire.egress.policy.find_misstatements", lambda *of: ())
+        world("openai-plain").open(tmp_path, steps=50).finish()
+    faults = faults_of(tmp_path)
+    assert faults == ["the plan says that steps is asked for, and it is not"]
+
+
+def test_a_page_says_that_steps_guidance_and_degree_are_the_apis_own():
+    own = "steps, guidance and degrees of variation are left to the API (the API recommends nothing)"
+    assert small_plan(dialect="openai-plain").modality.describe_asking("", "") == own
+    assert "strength 0.8" in small_plan().modality.describe_asking("0.8", "")
+
+
+@pytest.mark.parametrize(
+    ("name", "links", "costs", "currency"),
+    [
+        ("getimg", False, True, "USD"),
+        ("openai", False, False, None),
+        ("openai-plain", False, False, "USD"),
+        ("siliconflow", True, False, None),
+        ("stability", False, False, "credits"),
+        ("a1111", False, True, None),
+        ("chat", False, False, None),
+    ],
+)
+def test_what_an_api_tells_and_bills_is_as_documented(name, links, costs, currency):
+    spoken = dialect(name)
+    assert spoken.name == name
+    assert (spoken.links_images, spoken.reports_cost) == (links, costs)
+    assert spoken.currency == (currency or Dialect.currency)
+    if name != "chat":
+        assert (spoken.trial("m"), spoken.takes_several(b"")) == (None, True)

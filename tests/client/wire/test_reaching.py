@@ -1,0 +1,30 @@
+"""How a run's API is reached, and what its owner is told of the way."""
+
+from __future__ import annotations
+
+import io
+from contextlib import closing
+
+import pytest
+from rich.console import Console
+
+from pcevolve.public.config.config import RunConfig
+from pcevolve.public.transcript import Transcript
+from pcevolve.wire.egress.address import Address
+from pcevolve.wire.providers import dialect
+from pcevolve.wire.reaching import connect
+
+KEY = "correct-horse-battery-staple"
+
+
+@pytest.mark.parametrize(("url", "warns"), [("http://gpu.lab:8000", True), ("https://gpu.lab", False)])
+def test_a_run_that_would_send_its_key_in_clear_says_so_before_it_sends_anything(tmp_path, url, warns):
+    said, settings = (
+        io.StringIO(),
+        RunConfig.of({"private": "p", "domain": "d", "model": "m", "shots": 1, "out": "o"}),
+    )
+    with closing(Transcript(tmp_path / "transcript")) as transcript:
+        way = settings, dialect("getimg"), Address(url, KEY), transcript, Console(file=said, width=200)
+        with connect(*way):
+            assert ("the key goes to gpu.lab:8000 over plain http" in said.getvalue()) == warns
+    assert KEY not in said.getvalue()
