@@ -14,7 +14,7 @@ from rich.console import Console
 from pcevolve.public.run.progress import Audience, Progress
 from pcevolve.public.transcript.layout import RunLayout
 from pcevolve.wire import dashboard
-from pcevolve.wire.dashboard import keep_live_page
+from pcevolve.wire.dashboard import keep_live_page, show_page
 from pcevolve.wire.egress.transport import Outgoing
 from support.paid import make_paid_run
 from support.provider import FakeProvider
@@ -30,10 +30,17 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @contextmanager
-def kept(root: Path, open_it: bool = False) -> Iterator[tuple[Audience, io.StringIO]]:
+def kept(root: Path) -> Iterator[tuple[Audience, io.StringIO]]:
     said = io.StringIO()
-    with keep_live_page(RunLayout(root), Audience(Console(file=said, width=500)), open_it) as audience:
+    with keep_live_page(RunLayout(root), Audience(Console(file=said, width=500))) as audience:
         yield audience, said
+
+
+def shown(root: Path) -> str:
+    """What is said when the page is shown."""
+    said = io.StringIO()
+    show_page(root / "live.html", Console(file=said, width=500))
+    return said.getvalue()
 
 
 def read(root: Path) -> str:
@@ -71,7 +78,7 @@ def test_it_follows_what_the_record_gets_and_what_is_told_and_whoever_listened_s
             wait_until(lambda: "12 requests, $0.34" in read(tmp_path))
 
     small = SmallRun.open(tmp_path, small_plan(), FakeProvider(look_at_the_first_variation))
-    with keep_live_page(RunLayout(tmp_path), Audience(tell=heard.append), open_it=False) as audience:
+    with keep_live_page(RunLayout(tmp_path), Audience(tell=heard.append)) as audience:
         audiences.append(audience)
         assert "None yet: no privacy budget is spent" in read(tmp_path)
         small.evolve()
@@ -136,8 +143,7 @@ def test_without_a_screen_the_path_is_said_and_no_browser_of_a_terminal_takes_it
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(dashboard.sys, "platform", "linux")
     monkeypatch.setattr(dashboard, "open_in_browser", opened.append)
-    with kept(run, open_it=True) as (_, said):
-        assert said.getvalue() == f"this page shows the run: {run}/live.html\n"
+    assert shown(run) == f"this page shows the run: {run}/live.html\n"
     with kept(run) as (_, said):
         assert said.getvalue() == ""
     assert opened == []
@@ -153,9 +159,8 @@ def test_with_a_screen_the_page_is_opened_by_its_file_s_address_and_a_browser_th
     monkeypatch.setenv(name, "x")
     monkeypatch.setenv("BROWSER", f"{script} %s")
     began = time.monotonic()
-    with kept(run, open_it=True) as (_, said):
-        wait_until(lambda: opened.exists() and opened.read_text() == f"file://{run}/live.html\n")
-        assert said.getvalue() == f"this page shows the run: {run}/live.html\n"
+    assert shown(run) == f"this page shows the run: {run}/live.html\n"
+    wait_until(lambda: opened.exists() and opened.read_text() == f"file://{run}/live.html\n")
     assert time.monotonic() - began < 30
 
 
