@@ -1,5 +1,9 @@
-"""The door of the private side: its messages, and the clock by which its answers leave.
+"""What has private data, and never the network: a run's keeper, and commands that look at private data.
 
-``protocol`` has the messages that a keeper and a runner exchange, ``padding`` lets answers leave at whole ticks.
-Neither knows files, sockets or private types.
+- ``keeping``: its process; ``keeper``: a method for each message; ``padding``: answers leave at whole ticks.
+- ``components``, ``planning``: what a run is made of, its public plan, and that it can be paid for.
+- ``private``: private data; ``ledger``: what was spent on them; ``continuity``: that ledger and record tell one story.
+- ``kind``: where images and texts part ways; ``images``, ``texts``: how each is asked for, read and judged.
+- ``private_data``, ``declared_secrets``: whether there is as much as was said, and what of it is declared secret.
+- ``check``: a look at a folder before a run; ``finished``, ``evaluation``: what is measured when it is over.
 """
