@@ -21,7 +21,7 @@ NO_CHILDREN: Any = SimpleNamespace(pids=(), end=lambda kill=False: None)
 def bring_together(*_: object) -> None:
     """Have all runs of this process done by itself, which then is as free as it was begun."""
     launcher.start_children = lambda: NO_CHILDREN
-    main.confine_offline = lambda *_: None  # type: ignore[assignment,return-value]
+    main.confine_offline = lambda *_, **__: None  # type: ignore[assignment,return-value]
     Staff.carry_out = _carry_out  # type: ignore[method-assign]
     Staff.measure = _measure  # type: ignore[method-assign]
 
