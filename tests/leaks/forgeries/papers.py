@@ -81,7 +81,7 @@ MANIFESTS: dict[str, tuple[Change, str]] = {
     "another order of files": (manifest(lambda each: each["files"].reverse()), "files"),
     "an unreadable candidate": (manifest(lambda each: each["unreadable"].append("patient-17")), "unreadable"),
     "a mark of its own": (manifest(lambda each: each["marks"].append("SECURE")), "marks"),
-    "another plan": (manifest(lambda each: each["plan"]["data"].update(shots=1)), "plan.data.shots"),
+    "another plan": (manifest(lambda each: each["plan"]["data"].update(shots=1)), "plan.data"),
     "another format": (manifest(lambda each: each.update(format="x")), "format"),
 }
 

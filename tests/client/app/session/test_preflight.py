@@ -183,7 +183,9 @@ def test_a_patient_whose_images_are_spent_one_by_one_is_not_lost_sight_of(
     run(private=folder("all", cut="a b c", good="x"), unit_map="units.csv", out="patients", **half)
     run(private=folder("one", cut="a", good="x1"), out="first", **half)
     server.heard.clear()
-    with pytest.raises(BudgetError, match=r"already spent epsilon=6 .* one patient .* would make it 9\."):
+    with pytest.raises(
+        BudgetError, match=r"already spent epsilon=6 .* most exposed patient, .* would make it 9\."
+    ):
         run(private=folder("two", cut="b", good="x2"), out="second", **half)
     assert server.heard == []
     rows = json.loads(show_runs(capsys, "--json"))

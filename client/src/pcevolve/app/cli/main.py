@@ -56,7 +56,7 @@ def _prepare(command: str, is_demanded: bool) -> None:
             )
         elif is_demanded:
             require_confinement()
-        if command in APART and not doors and "--help" not in options:
+        if command in APART and not doors and not {"--help", "-h"} & options:
             launcher.started.append(launcher.start_children())
             if command == "demo":
                 prepare_server()
