@@ -173,8 +173,8 @@ RUNS = st.one_of(
 def test_of_runs_just_those_that_expand_to_more_than_the_header_says_are_refused(segments, data):
     coded = [b"".join(code for code, _ in segment) for segment in segments]
     sizes = [sum(size for _, size in segment) for segment in segments]
-    most = max(*sizes, *map(len, coded), 64)
-    pixels = (most - 64 + 1) // 2 + data.draw(st.integers(-2, 2))
+    most = max(*sizes, *map(len, coded))
+    pixels = max((most - 64 + 1) // 2, 2) + data.draw(st.integers(-2, 2))
     starts = [*accumulate(map(len, coded), initial=64)][:-1]
     frame = struct.pack("<16L", len(coded), *starts, *[0] * (15 - len(coded))) + b"".join(coded)
     if most > 2 * pixels + 64:
