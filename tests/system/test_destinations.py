@@ -28,8 +28,8 @@ LIBRARY_SEARCH = {"ldconfig", "gcc", "cc", "ld", "objdump", "uname"}
 """What Python's ctypes starts to find a shared library."""
 
 WATCHED = """
-import json, sys
-seen = open(sys.argv[1], "a", buffering=1)
+import json, os, sys
+seen = open(os.environ["SEEN"], "a", buffering=1)  # before the process is confined
 
 def watch(event, arguments):
     if event in ("socket.getaddrinfo", "socket.gethostbyname"):
@@ -40,18 +40,21 @@ def watch(event, arguments):
         print(json.dumps(["started", str(arguments[0])]), file=seen)
 
 sys.addaudithook(watch)
-from pcevolve.app.cli.main import main
-main(sys.argv[2:])
+print(json.dumps(["watched", " ".join(sys.orig_argv)]), file=seen)
 """
+"""What each process of a command imports at its start, as ``sitecustomize``."""
 
 
 def destinations(
     client: Client, log: Path, options: list[object], **environment: str
 ) -> set[tuple[str, ...]]:
-    """Destinations that a watched client process reached for."""
+    """Destinations that the processes of a watched command reached for."""
+    watcher = log.with_suffix(".site")
+    watcher.mkdir()
+    (watcher / "sitecustomize.py").write_text(WATCHED)
     done = subprocess.run(
-        [sys.executable, "-c", WATCHED, str(log), *map(str, options)],
-        env={**client.environment(), **environment},
+        [BIN / "pcevolve", *map(str, options)],
+        env={**client.environment(), "PYTHONPATH": str(watcher), "SEEN": str(log), **environment},
         capture_output=True,
         text=True,
         timeout=RUN_SECONDS,
@@ -72,7 +75,12 @@ def test_a_run_looks_up_and_reaches_the_api_host_and_nothing_else(client: Client
     )
     assert {each[1] for each in found if each[0] == "looked up"} == {"localhost"}
     assert {each[1:] for each in found if each[0] == "went to"} <= {("127.0.0.1", port), ("::1", port)}
-    assert {Path(each[1]).name for each in found if each[0] == "started"} <= LIBRARY_SEARCH
+    own = Path(sys.executable).name  # the processes of a run
+    assert {Path(each[1]).name for each in found if each[0] == "started"} <= LIBRARY_SEARCH | {own}
+    assert {role for each in found for role in ("keeper", "runner") if f" {role} " in each[1]} == {
+        "keeper",
+        "runner",
+    }
 
 
 def test_a_server_has_its_libraries_tell_their_makers_nothing(tmp_path: Path):
