@@ -50,7 +50,7 @@ def test_each_run_gets_the_model_that_it_asks_for_and_what_that_is_best_asked_wi
         assert json.loads(client("audit", out, "--json").stdout)["holds"]
         plans[name] = json.loads((out / "release" / "manifest.json").read_text())["plan"]
         said[name] = " ".join(done.stderr.split())
-    assert [plans[name]["model"] for name in plans] == ["tiny-turbo", "library:tiles"]
+    assert [plans[name]["provider"]["model"] for name in plans] == ["tiny-turbo", "library:tiles"]
     turbo, tiles = (plan["modality"] for plan in plans.values())
     assert (turbo["steps"], turbo["guidance"], turbo["width"]) == (4, 0.0, 32)
     assert tiles["width"] == 24

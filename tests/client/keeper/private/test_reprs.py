@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from pcevolve import evaluation, private
+from pcevolve.keeper import evaluation, private
 from pcevolve.keeper.ledger.units import PrivateUnit
 from pcevolve.keeper.private.dataset import PrivateDataset
 from pcevolve.public.selectors import PrivateEmbeddings
