@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -16,6 +16,7 @@ from pcevolve.public.transcript import RunReader
 from pcevolve.public.transcript.bodies import BodyRef
 from pcevolve.public.transcript.records import Answered, Failed
 from pcevolve.wire.egress.losses import FinalLoss, LossCount, find_loss
+from pcevolve.wire.egress.pace import RequestWindow
 from pcevolve.wire.egress.transport import ConnectionTroubleError, Incoming, Outgoing
 from pcevolve.wire.providers.faults import Fault, fault
 from support.examples import examples
@@ -260,6 +261,15 @@ def test_texts_that_are_refused_one_by_one_are_missing_too(tmp_path):
     assert faults_of(tmp_path) == []
 
 
+@pytest.fixture(scope="module")
+def hurried() -> Iterator[None]:
+    """Requests that are under way together are tried again at once, as one alone is by ``SmallRun``."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(RequestWindow, "pause", lambda self, seconds: None)
+        yield
+
+
+@pytest.mark.usefixtures("hurried")
 @pytest.mark.parametrize("at_once", [1, 3])
 @settings(max_examples=examples(25), deadline=None)
 @given(fails=st.sets(st.integers(0, 40), max_size=12), cut=st.integers(3, 60), slow=st.booleans())
