@@ -22,6 +22,7 @@ from pcevolve.public.publish.promises import (
     NO_GUARANTEE,
     describe_library,
     list_marks,
+    name_confinement,
     state_confinement,
 )
 from pcevolve.public.release import Receipt
@@ -62,7 +63,7 @@ def introduce(plan: PublicPlan, prepared: Prepared, meter: Meter, advice: Advice
     yield from (Fact(*line) for line in describe_plan(plan, paid, meter.greetings))
     if plan.library is not None:
         yield Fact("images", describe_library(plan.library))
-    yield Fact("confinement", state_confinement(plan), "")
+    yield Fact("confinement", state_confinement(plan), name_confinement(plan))
     costs = forecast_costs(plan, meter).items()
     said = "; ".join(f"{title.removeprefix('cost ')} {cost}" for title, cost in costs)
     yield Fact("cost", said, None if is_paid(meter) else "")

@@ -11,7 +11,13 @@ from pcevolve.errors import UsageError
 from pcevolve.keeper.planning import keep_recorded
 from pcevolve.public.config.config import RunConfig
 from pcevolve.public.pages.report.page import write_report
-from pcevolve.public.publish.promises import list_assumptions, state_promise
+from pcevolve.public.parts import Confinement
+from pcevolve.public.publish.promises import (
+    list_assumptions,
+    name_confinement,
+    state_confinement,
+    state_promise,
+)
 from pcevolve.public.transcript import RunReader
 from support.paid import make_paid_run
 from support.runs import small_plan
@@ -20,6 +26,24 @@ from support.runs import small_plan
 def test_nothing_is_promised_where_noise_came_from_a_seed():
     assert "without paid noise" in state_promise(small_plan())
     assert state_promise(small_plan(noise="INSECURE-seeded")) == ""
+
+
+@pytest.mark.parametrize(
+    ("confinement", "named", "stated"),
+    [
+        (None, "not enforced here", "rests on the client's code"),
+        (Confinement(by="containers"), "enforced by containers", "can open a connection"),
+        (
+            Confinement(by="kernel", landlock=6),
+            "enforced by the kernel (Landlock 6, seccomp)",
+            "no process that can read a private file can open a connection",
+        ),
+    ],
+)
+def test_what_keeps_private_files_from_the_network_is_named_and_stated(confinement, named, stated):
+    plan = small_plan(confinement=confinement)
+    assert name_confinement(plan) == named
+    assert stated in state_confinement(plan)
 
 
 @pytest.mark.parametrize(

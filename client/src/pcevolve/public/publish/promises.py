@@ -254,6 +254,13 @@ def state_confinement(plan: PublicPlan) -> str:
     )
 
 
+def name_confinement(plan: PublicPlan) -> str:
+    """Say in some words whether private files and the network were kept apart; empty for a run that reads none."""
+    if plan.start is not None:
+        return ""
+    return "not enforced here" if plan.confinement is None else f"enforced {plan.confinement.words}"
+
+
 def list_marks(plan: PublicPlan) -> list[str]:
     """Warnings that nobody can switch off."""
     said = [] if plan.secure else ["INSECURE: noise came from a seed; this run has no privacy"]
