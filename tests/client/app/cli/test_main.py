@@ -127,6 +127,8 @@ PLANTED = {
     "audit": "pcevolve.auditing",
     "audit --html": "pcevolve.auditing",
     "check": "pcevolve.keeper.check",
+    "classify RUN": "pcevolve.auditing.rerun",
+    "compare": "pcevolve.keeper.finished.comparison",
     "export --format parquet": "pcevolve.public.publish.dataset",
     "plan": "pcevolve.wire.console",
     "report": "pcevolve.public.pages.report.page",
@@ -161,9 +163,10 @@ def test_a_command_writes_what_it_is_for_and_reads_a_record_or_private_files(
             entry.main()
         return found
 
-    writes = command not in ("audit", "check", "plan")
+    writes = command not in ("audit", "check", "classify RUN", "compare", "plan")
     # Private images may be links to anywhere; a record is whole in its folder.
-    assert in_a_process(work) == {"own/file": True, "own/new": writes, "private/image": command == "check"}
+    reads = command in ("check", "classify RUN", "compare")
+    assert in_a_process(work) == {"own/file": True, "own/new": writes, "private/image": reads}
 
 
 def test_the_entry_imports_nothing_but_the_standard_library() -> None:

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import click
 
-from pcevolve.app.cli.options import Json, drop_unset, takes
+from pcevolve.app.cli.options import Json, drop_unset, leave_files, takes
 from pcevolve.app.cli.parameters import PositionalArgument
 from pcevolve.public.config.table import list_command_options
 from pcevolve.public.screen import lay_out
@@ -27,6 +27,7 @@ def audit_dp(
 
     Reads no private data and spends no budget: the datasets are made up, the mechanisms are those of a real run.
     """
+    leave_files([])
     from rich.console import Console
 
     from pcevolve.app.cli.claim import AuditedClaim

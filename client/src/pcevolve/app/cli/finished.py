@@ -72,6 +72,7 @@ def classify(
 ) -> None:
     """Say which class images or texts are nearest to, by what a run released about its classes."""
     require_run(folder)
+    leave_files(["/"])
     from pcevolve.auditing.rerun import find_encoder  # torch takes seconds to load
     from pcevolve.keeper.finished.classification import NearestMean
     from pcevolve.keeper.finished.held_out import find_private
@@ -109,6 +110,7 @@ def compare(
 
     Accuracies are what `evaluate`, else `run --test`, left beside the ledger: functions of your images, for you alone.
     """
+    leave_files(["/"], [path.absolute().parent for path in (sheet, html) if path is not None])
     from pcevolve.keeper.finished.comparison import (
         OTHER_TESTS,
         list_facts,
