@@ -6,7 +6,6 @@ import base64
 import hashlib
 import itertools
 import re
-import shutil
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -43,19 +42,9 @@ from support.runs import ADDRESS, small_plan
 EMPTY = hashlib.sha256(b"").hexdigest()
 
 
-@pytest.fixture(scope="module")
-def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return audit_capture(tmp_path_factory.mktemp("run"))
-
-
-@pytest.fixture
-def copy(finished: Path, tmp_path: Path) -> Path:
-    return Path(shutil.copytree(finished, tmp_path / "copy"))
-
-
-def test_an_honest_capture_holds_and_every_exchange_is_looked_at(finished: Path):
-    found = reconcile(RunReader.strict(finished), finished / "capture.jsonl")
-    requests = RunReader.strict(finished).requests
+def test_an_honest_capture_holds_and_every_exchange_is_looked_at(captured: Path):
+    found = reconcile(RunReader.strict(captured), captured / "capture.jsonl")
+    requests = RunReader.strict(captured).requests
     assert [each.faults for each in found] == [(), (), (), ()]
     assert [each.checked for each in found] == [requests] * 4
     assert requests > 5
@@ -157,8 +146,8 @@ def test_the_recorder_shares_no_code_with_the_client():
     assert not re.search(r"^\s*(from|import) pcevolve", SCRIPT.read_text(), re.MULTILINE)
 
 
-def test_the_key_is_not_in_the_capture(finished: Path):
-    text = (finished / "capture.jsonl").read_text()
+def test_the_key_is_not_in_the_capture(captured: Path):
+    text = (captured / "capture.jsonl").read_text()
     assert r'["Authorization","Bearer\n(hidden)"]' in text
     assert str(ADDRESS.key) not in text
 
@@ -293,10 +282,12 @@ OTHERWISE: dict[str, tuple[Change, str, str]] = {
 
 
 @pytest.mark.parametrize("name", OTHERWISE)
-def test_what_crossed_the_wire_otherwise_than_recorded_is_told_without_a_headers_value(copy: Path, name: str):
+def test_what_crossed_the_wire_otherwise_than_recorded_is_told_without_a_headers_value(
+    copied: Path, name: str
+):
     change, claim, message = OTHERWISE[name]
-    rewrite(copy, change)
-    found = faults(copy)
+    rewrite(copied, change)
+    found = faults(copied)
     assert list(found) == [claim]
     assert len(found[claim]) == 1
     assert re.search(message, found[claim][0])
@@ -335,22 +326,22 @@ LIES = {
 
 
 @pytest.mark.parametrize("name", LIES)
-def test_a_transcript_that_lies_is_told(copy: Path, name: str):
+def test_a_transcript_that_lies_is_told(copied: Path, name: str):
     change, claim = LIES[name]
-    forge(copy, change)
-    assert (claim in faults(copy)) if claim else faults(copy) == {}
-    told = [each.claim for each in reconcile(RunReader.strict(copy), copy / "capture.jsonl")][-1]
+    forge(copied, change)
+    assert (claim in faults(copied)) if claim else faults(copied) == {}
+    told = [each.claim for each in reconcile(RunReader.strict(copied), copied / "capture.jsonl")][-1]
     # It asks again as often as it likes, so how often it did is told.
     assert told == ANSWERS + ("" if claim else ", apart from 1 that came and are on record as lost")
 
 
-def test_what_went_to_another_host_is_beyond_the_recorder_and_said_to_be(copy: Path):
+def test_what_went_to_another_host_is_beyond_the_recorder_and_said_to_be(copied: Path):
     def add_fetch(events: list[Event]) -> list[Event]:
         sent = next(index for index, event in enumerate(events) if event["kind"] == "sent")
         other = {**events[sent], "url": "https://images.example/1.png"}
         return [*events[:-1], other, events[sent + 1], events[-1]]
 
-    forge(copy, add_fetch)
-    found = reconcile(RunReader.strict(copy), copy / "capture.jsonl")
+    forge(copied, add_fetch)
+    found = reconcile(RunReader.strict(copied), copied / "capture.jsonl")
     assert [each.faults for each in found] == [()] * 4
     assert "apart from 1 to other hosts" in found[2].claim

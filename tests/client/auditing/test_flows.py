@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 
 import pytest
 
 from client.auditing.captured import (
     ANSWERS,
-    audit_capture,
     change_lines,
     faults,
     other_body,
@@ -107,28 +105,18 @@ def test_a_capture_has_at_most_a_tebibyte_and_a_line_half_a_gibibyte(tmp_path: P
     assert read == [1_099_511_627_776, 536_870_912]
 
 
-@pytest.fixture(scope="module")
-def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return audit_capture(tmp_path_factory.mktemp("run"))
-
-
-@pytest.fixture
-def copy(finished: Path, tmp_path: Path) -> Path:
-    return Path(shutil.copytree(finished, tmp_path / "copy"))
-
-
-def test_a_torn_last_line_is_noted_and_counts_for_nothing(copy: Path):
-    path = copy / "capture.jsonl"
+def test_a_torn_last_line_is_noted_and_counts_for_nothing(copied: Path):
+    path = copied / "capture.jsonl"
     with path.open("ab") as file:
         file.write(b'{"event":"request","flow":99,"meth')
-    assert faults(copy) == {}
-    assert "last line is torn" in reconcile(RunReader.strict(copy), path)[0].claim
+    assert faults(copied) == {}
+    assert "last line is torn" in reconcile(RunReader.strict(copied), path)[0].claim
 
 
-def test_a_capture_that_was_cut_short_is_told(copy: Path):
-    path = copy / "capture.jsonl"
+def test_a_capture_that_was_cut_short_is_told(copied: Path):
+    path = copied / "capture.jsonl"
     path.write_bytes(path.read_bytes()[:-20])
-    assert list(faults(copy)) == [ANSWERS]
+    assert list(faults(copied)) == [ANSWERS]
 
 
 DAMAGES = {
@@ -153,17 +141,17 @@ DAMAGES = {
 
 
 @pytest.mark.parametrize("name", DAMAGES)
-def test_a_damaged_capture_is_refused(copy: Path, name: str):
+def test_a_damaged_capture_is_refused(copied: Path, name: str):
     change, message = DAMAGES[name]
-    rewrite(copy, change)
+    rewrite(copied, change)
     with pytest.raises(TranscriptError, match=message):
-        read_flows(copy / "capture.jsonl")
+        read_flows(copied / "capture.jsonl")
 
 
-def test_a_missing_or_empty_capture_is_refused(copy: Path):
-    (copy / "capture.jsonl").write_bytes(b"")
+def test_a_missing_or_empty_capture_is_refused(copied: Path):
+    (copied / "capture.jsonl").write_bytes(b"")
     with pytest.raises(TranscriptError, match="is no capture"):
-        read_flows(copy / "capture.jsonl")
-    (copy / "capture.jsonl").unlink()
+        read_flows(copied / "capture.jsonl")
+    (copied / "capture.jsonl").unlink()
     with pytest.raises(TranscriptError, match="cannot be read: No such file"):
-        read_flows(copy / "capture.jsonl")
+        read_flows(copied / "capture.jsonl")
