@@ -49,7 +49,11 @@ def test_demonstrations_of_images_and_of_texts_stand_beside_each_other(command, 
     assert begun == [(Path("runs/demo"), "image"), (Path("runs/demo-text"), "text")]
 
 
-def test_a_demonstration_that_is_stopped_before_its_run_begins_says_how_it_goes_on(command, monkeypatch):
+def test_a_demonstration_that_is_stopped_before_its_run_begins_says_how_it_goes_on(
+    command, monkeypatch, tmp_path
+):
+    monkeypatch.chdir(tmp_path)  # where no demonstration was made before
+
     def press(*_: object) -> None:
         raise KeyboardInterrupt
 
