@@ -94,13 +94,8 @@ class Staff:
             work: Of a process with private files (``module:name``), which is told the run and what is asked.
         """
         with _ending(self.children):
-            reads, writes = self._list_files(run)
-            try:
-                self.children.judge.order(work, reads, writes, **describe(run, audience, self.room), **asked)
-            except GoneError:
-                raise ProtocolError(
-                    "the process that measures could not begin; the run is finished"
-                ) from None
+            told = {**describe(run, audience, self.room), **asked}
+            order_judge(self.children.judge, work, self._list_files(run), told)
             return attend(self.children.judge, None, run.folder, audience, lambda: None)
 
     def _order_keeper(self, run: CheckedRun, audience: Audience) -> None:
@@ -207,13 +202,10 @@ def order_runner(
         raise ProtocolError("a process of the run could not begin") from None
 
 
-def order_judge(
-    run: CheckedRun, judge: Child, audience: Audience, room: Path, summary: Mapping[str, Any]
-) -> None:
-    """Have what the run made measured on the owner's test data."""
-    described = describe(run, audience, room)
+def order_judge(judge: Child, work: str, files: tuple[list[str], list[str]], told: Mapping[str, Any]) -> None:
+    """Have what runs made measured on private data, by a process that may read and write these files."""
     try:
-        judge.order(JUDGE, *list_files(run, room), **described, summary=summary)
+        judge.order(work, *files, **told)
     except GoneError:
         raise ProtocolError("the process that measures could not begin; the run is finished") from None
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from pcevolve.app.session.apart import (
+    JUDGE,
     attend,
     claim,
     describe,
@@ -56,7 +57,8 @@ def keep_at_door(
             audience.console.print(f"waiting for a client at {socket}")
             figures = attend(side.keeper, None, run.folder, audience, lambda: link_owners(run))
             if figures and may_be_measured(run.settings) and has_torch():
-                order_judge(run, side.judge, audience, room, figures)
+                told = {**describe(run, audience, room), "summary": figures}
+                order_judge(side.judge, JUDGE, list_files(run, room), told)
                 attend(side.judge, None, run.folder, audience, lambda: None)
             is_over = True
         except GoneError:
