@@ -103,7 +103,15 @@ def small_plan(**changes: object) -> PublicPlan:
         }
         left = dict(value for name, value in unasked.items() if name not in asked)
         own = {name: value for name, value in changes.items() if name in OF_IMAGES}
-        values["modality"] = {"kind": "image", "width": 16, "height": 16, **left, **own}
+        values["modality"] = {
+            "kind": "image",
+            "width": 16,
+            "height": 16,
+            "guidance": 7.5,
+            "steps": 50,
+            **left,
+            **own,
+        }
         values |= {"strengths": ()} if {**left, **own}.get("graded") is False else {}
     values |= {name: value for name, value in changes.items() if name not in OF_IMAGES}
     values.setdefault("weights", named_weights(str(values["encoder"]), None))

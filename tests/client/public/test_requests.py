@@ -6,26 +6,37 @@ import pytest
 from pydantic import TypeAdapter, ValidationError
 
 from pcevolve.public import requests
+from pcevolve.public.config.providers import PublicProvider
+from support.runs import small_plan
 
 
 @pytest.mark.parametrize(
     ("name", "least", "most", "step"),
     [
-        ("Guidance", 0, 50, 0.1),
-        ("Steps", 1, 150, 1),
-        ("AdapterScale", 0, 1, 0.1),
-        ("Tokens", 1, 4096, 1),
-        ("Temperature", 0, 2, 0.1),
-        ("Pixels", 8, 4096, 1),
-        ("AtOnce", 1, 64, 1),
+        ("guidance", 0, 50, 0.1),
+        ("steps", 1, 150, 1),
+        ("adapter_scale", 0, 1, 0.1),
+        ("tokens", 1, 4096, 1),
+        ("temperature", 0, 2, 0.1),
+        ("size", 8, 4096, 1),
+        ("at_once", 1, 64, 1),
     ],
 )
 def test_a_number_lies_within_what_apis_take(name: str, least: int, most: int, step: float):
-    option = TypeAdapter(getattr(requests, name))
-    assert [option.validate_python(each) for each in (least, most)] == [least, most]
+    for each in (least, most):
+        assert getattr(PublicProvider(**{name: each}), name) == each
     for bad in (least - step, most + step):
         with pytest.raises(ValidationError, match="should be"):
-            option.validate_python(bad)
+            PublicProvider(**{name: bad})
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"guidance": 51}, {"steps": 0}, {"adapter": "a", "adapter_scale": 2}, {"sampler": ""}, {"width": 4}],
+)
+def test_a_plan_has_the_bounds_of_the_options_that_it_embeds(changes: dict[str, object]):
+    with pytest.raises(ValidationError, match="should"):
+        small_plan(**changes)
 
 
 @pytest.mark.parametrize(

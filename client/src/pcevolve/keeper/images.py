@@ -26,9 +26,9 @@ from pcevolve.keeper.private_data import (
     require_shots,
     tell_drawable,
 )
+from pcevolve.public import requests
 from pcevolve.public.config.config import RunConfig
 from pcevolve.public.config.files import REST
-from pcevolve.public.config.providers import USUAL_ADAPTER_SCALE, USUAL_GUIDANCE, USUAL_STEPS
 from pcevolve.public.dialects import Advice, ModelSize
 from pcevolve.public.encoders import BUNDLED
 from pcevolve.public.encoders.published import PREFERRED, is_fetched
@@ -51,18 +51,21 @@ def choose_modality(
     settings: RunConfig, size: ModelSize, advice: Advice | None, asked: AbstractSet[str]
 ) -> dict[str, object]:
     """The settings of images in a plan; see ``KindOfRun``."""
+    asks = settings.provider
+    # A guidance of 0 is a wish, too.
+    guidance = advice.guidance if advice else requests.USUAL_GUIDANCE
+    settled = {
+        "guidance": guidance if asks.guidance is None else asks.guidance,
+        "steps": asks.steps or (advice.steps if advice else requests.USUAL_STEPS),
+    }
+    weighed = asks.adapter is not None and asks.adapter_scale is None
     return {
+        **requests.ImageSettings.take(asks),
+        **{name: value if name in asked else None for name, value in settled.items()},
+        **({"adapter_scale": requests.USUAL_ADAPTER_SCALE} if weighed else {}),
         "kind": "image",
-        "negative_prompt": settings.provider.negative_prompt,
-        "guidance": _guidance(settings, advice) if "guidance" in asked else None,
-        "steps": settings.provider.steps or (advice.steps if advice else USUAL_STEPS)
-        if "steps" in asked
-        else None,
-        "sampler": settings.provider.sampler,
-        "adapter": settings.provider.adapter,
-        "adapter_scale": _adapter_scale(settings),
-        "width": settings.provider.size or size.width,
-        "height": settings.provider.size or size.height,
+        "width": asks.size or size.width,
+        "height": asks.size or size.height,
         "sized": "size" in asked,
         "graded": "strength" in asked,
     }
@@ -81,18 +84,6 @@ def choose_schedule(method: Method) -> Schedule:
 def choose_appearance(method: Method, budget: Budget, scope: Scope, calibration: str) -> AppearanceMode:
     """Return how an image's look is treated where nobody says: as the method does."""
     return method.appearance_for(budget, scope, calibration)
-
-
-def _adapter_scale(settings: RunConfig) -> float | None:
-    if settings.provider.adapter is None or settings.provider.adapter_scale is not None:
-        return settings.provider.adapter_scale
-    return USUAL_ADAPTER_SCALE
-
-
-def _guidance(settings: RunConfig, advice: Advice | None) -> float:
-    """The user's, where 0 is a wish too; else what is recommended."""
-    usual = USUAL_GUIDANCE if advice is None else advice.guidance
-    return usual if settings.provider.guidance is None else settings.provider.guidance
 
 
 def read_run(settings: RunConfig, told: ProgressCallback = no_progress) -> RunData:

@@ -24,14 +24,13 @@ from pcevolve.keeper.private_data import (
     require_shots,
     tell_drawable,
 )
+from pcevolve.public import requests
 from pcevolve.public.config.config import RunConfig
 from pcevolve.public.config.files import REST
-from pcevolve.public.config.providers import USUAL_TEMPERATURE, USUAL_TOKENS
 from pcevolve.public.dialects import Advice, ModelSize
 from pcevolve.public.encoders import WORDS
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.privacy import Budget
-from pcevolve.public.requests import choose_fields
 from pcevolve.public.screen import ProgressCallback, no_progress
 from pcevolve.public.selectors.method import AppearanceMode, Method, Schedule
 from pcevolve.public.selectors.rounds import Scope
@@ -47,16 +46,16 @@ def choose_modality(
     settings: RunConfig, size: ModelSize, advice: Advice | None, asked: AbstractSet[str]
 ) -> dict[str, object]:
     """The settings of texts in a plan; see ``KindOfRun``."""
-    fields = choose_fields(settings.provider.fields, settings.provider.model)
+    fields = requests.choose_fields(settings.provider.fields, settings.provider.model)
     temperature = settings.provider.temperature
     if "temperature=" in fields and temperature is not None:
         raise UsageError(
             "provider.temperature: this API takes none (provider.fields): leave one of the two out"
         )
-    usual = None if "temperature=" in fields else USUAL_TEMPERATURE
+    usual = None if "temperature=" in fields else requests.USUAL_TEMPERATURE
     return {
         "kind": "text",
-        "tokens": settings.provider.tokens or USUAL_TOKENS,
+        "tokens": settings.provider.tokens or requests.USUAL_TOKENS,
         "temperature": usual if temperature is None else temperature,
         "fields": fields,
     }

@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping
 from typing import Annotated, ClassVar, Final, Literal, Self, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
 from pcevolve.public import requests
 
@@ -28,7 +28,7 @@ OWN_DEGREE = "to the API's own degree"
 """Of variations, where the API is asked for no strength."""
 
 
-class Images(BaseModel):
+class Images(requests.ImageSettings):
     """Settings by which images are asked for, and what is known of whatever is made.
 
     Attributes:
@@ -36,14 +36,9 @@ class Images(BaseModel):
         refuses_looks: Why one cannot be given an appearance; empty where it can.
         retry_hint: What else may help where a provider sends nothing usable; empty for nothing.
         other_provider: What to do where a provider does not make what was released, without its full stop.
-        negative_prompt: What they should not show; empty for nothing.
-        adapter: IP-Adapter by which prototypes also speak as image prompts; None without one.
-        adapter_scale: Its weight; None without one.
         sized: Whether the API is asked for that size; else it is the model's own.
         graded: Whether the API is asked for a strength of its variations; else their degree is the API's own.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     verb: ClassVar[str] = "draw"
     sends_inline: ClassVar[bool] = False
@@ -55,12 +50,6 @@ class Images(BaseModel):
     )
 
     kind: Literal["image"] = "image"
-    negative_prompt: requests.NegativePrompt = ""
-    guidance: requests.Guidance | None = 7.5
-    steps: requests.Steps | None = 50
-    sampler: requests.Sampler | None = None
-    adapter: requests.Adapter | None = None
-    adapter_scale: requests.AdapterScale | None = None
     width: requests.Pixels
     height: requests.Pixels
     sized: bool = True
@@ -133,17 +122,13 @@ class Images(BaseModel):
         return words
 
 
-class Texts(BaseModel):
+class Texts(requests.TextSettings):
     """Settings by which texts are asked for; see ``Images`` for the rest.
 
     Attributes:
-        tokens: Most of one text.
-        temperature: Of the language model; None where the API is not asked for any.
         fields: How the API takes the fields of a request: ``NAME=OTHER`` each for one that it calls otherwise,
             ``NAME=`` for one that it takes not at all.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     verb: ClassVar[str] = "write"
     sends_inline: ClassVar[bool] = True
@@ -156,7 +141,6 @@ class Texts(BaseModel):
 
     kind: Literal["text"]
     tokens: requests.Tokens
-    temperature: requests.Temperature | None
     fields: requests.ChatFields = ()
 
     @model_validator(mode="after")

@@ -21,42 +21,13 @@ Prompt = Annotated[str, Field(min_length=1, max_length=1000, pattern=r"^[^\x00-\
 """A prompt as it goes out."""
 
 
-NegativePrompt = Annotated[
-    str,
-    Field(max_length=1000, description="What images should not show."),
-    Setting(public=True, needs="negative_prompt"),
-]
-Guidance = Annotated[float, Field(ge=0, le=50, description="Guidance scale."), PUBLIC]
-Steps = Annotated[int, Field(ge=1, le=150, description="Denoising steps."), PUBLIC]
-Sampler = Annotated[
-    str,
-    Field(
-        min_length=1,
-        max_length=100,
-        description="Sampler (scheduler) by the API's name for it; its usual one if not given.",
-    ),
-    Setting(public=True, needs="sampler"),
-]
-Adapter = Annotated[
-    str,
-    Field(
-        min_length=1,
-        max_length=200,
-        description="IP-Adapter of the API: variations then see the prototype as an image prompt too.",
-    ),
-    Setting(public=True, needs="adapter"),
-]
-AdapterScale = Annotated[
-    float, Field(ge=0, le=1, description="Weight of the image prompt (adapter)."), PUBLIC
-]
-Tokens = Annotated[
-    int, Field(ge=1, le=4096, description="Most tokens of one text, of an API that writes texts."), PUBLIC
-]
-Temperature = Annotated[
-    float,
-    Field(ge=0, le=2, description="Temperature of the language model, of an API that writes texts."),
-    PUBLIC,
-]
+USUAL_STEPS, USUAL_GUIDANCE, USUAL_ADAPTER_SCALE = 50, 7.5, 0.5
+"""Of Stable Diffusion, where neither the user nor the API says anything."""
+USUAL_TOKENS, USUAL_TEMPERATURE = 128, 1.0
+"""Of a language model, where the user says nothing."""
+Guidance = Annotated[float, Field(ge=0, le=50)]
+Steps = Annotated[int, Field(ge=1, le=150)]
+Tokens = Annotated[int, Field(ge=1, le=4096)]
 CHAT_FAMILIES: Final = {
     "standard": (),
     "reasoning": ("n=", "max_tokens=max_completion_tokens", "temperature=", "seed="),
@@ -102,15 +73,7 @@ ChatFields = Annotated[
     ),
     Setting(public=True, needs="fields"),
 ]
-Pixels = Annotated[
-    int,
-    Field(
-        ge=8,
-        le=4096,
-        description="Pixels per side; if not given the model's own, or 512 where the API tells none.",
-    ),
-    Setting(public=True, needs="size"),
-]
+Pixels = Annotated[int, Field(ge=8, le=4096)]
 MOST_AT_ONCE, NEAR_AT_ONCE, FAR_AT_ONCE = 64, 16, 4
 AtOnce = Annotated[
     int,
@@ -163,6 +126,80 @@ class ProviderSettings(Section):
         ),
         PUBLIC,
     ] = ()
+
+
+class ImageSettings(Section):
+    """What is asked of a model that makes images; None where nothing is said, and in a plan where it is not asked."""
+
+    negative_prompt: Annotated[
+        str,
+        Field(max_length=1000, description="What images should not show."),
+        Setting(public=True, needs="negative_prompt"),
+    ] = ""
+    guidance: Annotated[
+        Guidance | None,
+        Field(
+            description=f"Guidance scale; what API or name (turbo) recommend, or {USUAL_GUIDANCE:g}, if not given.",
+        ),
+        Setting(public=True, needs="guidance"),
+    ] = None
+    steps: Annotated[
+        Steps | None,
+        Field(
+            description=f"Denoising steps; what API or name (turbo) recommend, or {USUAL_STEPS}, if not given.",
+        ),
+        Setting(public=True, needs="steps"),
+    ] = None
+    sampler: Annotated[
+        str | None,
+        Field(
+            min_length=1,
+            max_length=100,
+            description="Sampler (scheduler) by the API's name for it; its usual one if not given.",
+        ),
+        Setting(public=True, needs="sampler"),
+    ] = None
+    adapter: Annotated[
+        str | None,
+        Field(
+            min_length=1,
+            max_length=200,
+            description="IP-Adapter of the API: variations then see the prototype as an image prompt too.",
+        ),
+        Setting(public=True, needs="adapter"),
+    ] = None
+    adapter_scale: Annotated[
+        float | None,
+        Field(
+            ge=0,
+            le=1,
+            description=f"Weight of the image prompt (provider.adapter); {USUAL_ADAPTER_SCALE:g} if not given.",
+        ),
+        PUBLIC,
+    ] = None
+
+
+class TextSettings(Section):
+    """What is asked of a language model; None where nothing is said."""
+
+    tokens: Annotated[
+        Tokens | None,
+        Field(
+            description=f"Most tokens of one text, of an API that writes texts; {USUAL_TOKENS} if not given."
+        ),
+        Setting(public=True, needs="tokens"),
+    ] = None
+    temperature: Annotated[
+        float | None,
+        Field(
+            ge=0,
+            le=2,
+            description="Temperature of the language model, of an API that writes texts; "
+            f"{USUAL_TEMPERATURE:g} if not given.",
+        ),
+        Setting(public=True, needs="tokens"),
+    ] = None
+    fields: ChatFields | None = None
 
 
 def is_nearby(base_url: str) -> bool:

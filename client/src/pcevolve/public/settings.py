@@ -316,6 +316,11 @@ class Section(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
+    @classmethod
+    def take(cls, part: Section) -> dict[str, Any]:
+        """The settings that this section has of one that extends it, by name."""
+        return {name: getattr(part, name) for name in cls.model_fields}
+
 
 class DataSettings(Section):
     """What is public of the private data."""

@@ -77,18 +77,18 @@ class RunOptions(TypedDict, total=False):
     seed: int | None
     at_once: int | None
     image_hosts: Sequence[str]
-    price: float | None
-    max_requests: int | None
     negative_prompt: str | None
     guidance: float | None
     steps: int | None
     sampler: str | None
-    size: int | None
     adapter: str | None
     adapter_scale: float | None
     tokens: int | None
     temperature: float | None
     fields: Sequence[str]
+    price: float | None
+    max_requests: int | None
+    size: int | None
     greeting: bool
     ca_file: AnyPath | None
     proxy: str | None

@@ -11,10 +11,6 @@ from pcevolve.public import settings as public
 from pcevolve.public.config.files import KEY_VARIABLE
 from pcevolve.public.options import OWN, Setting
 
-USUAL_STEPS, USUAL_GUIDANCE, USUAL_ADAPTER_SCALE = 50, 7.5, 0.5
-"""Of Stable Diffusion, where neither the user nor the API says anything."""
-USUAL_TOKENS, USUAL_TEMPERATURE = 128, 1.0
-"""Of a language model, where the user says nothing."""
 DAY = 86400.0
 """Seconds: longer than anybody waits, and short enough for every clock."""
 Seconds = Annotated[float, Field(ge=0, le=DAY, allow_inf_nan=False)]
@@ -30,7 +26,7 @@ Price = Annotated[
 ]
 
 
-class PublicProvider(requests.ProviderSettings):
+class PublicProvider(requests.TextSettings, requests.ImageSettings, requests.ProviderSettings):
     """The API, what is asked of its model, and what may be spent there."""
 
     api_key_file: Annotated[
@@ -53,47 +49,11 @@ class PublicProvider(requests.ProviderSettings):
         ),
         Setting(resumable=True),
     ] = False
-    negative_prompt: requests.NegativePrompt = ""
-    guidance: Annotated[
-        requests.Guidance | None,
-        Field(
-            description=f"Guidance scale; what API or name (turbo) recommend, or {USUAL_GUIDANCE:g}, if not given."
-        ),
-        Setting(public=True, needs="guidance"),
+    size: Annotated[
+        requests.Pixels | None,
+        Field(description="Pixels per side; if not given the model's own, or 512 where the API tells none."),
+        Setting(public=True, needs="size"),
     ] = None
-    steps: Annotated[
-        requests.Steps | None,
-        Field(
-            description=f"Denoising steps; what API or name (turbo) recommend, or {USUAL_STEPS}, if not given."
-        ),
-        Setting(public=True, needs="steps"),
-    ] = None
-    sampler: requests.Sampler | None = None
-    size: requests.Pixels | None = None
-    adapter: requests.Adapter | None = None
-    adapter_scale: Annotated[
-        requests.AdapterScale | None,
-        Field(
-            description=f"Weight of the image prompt (provider.adapter); {USUAL_ADAPTER_SCALE:g} if not given."
-        ),
-        public.PUBLIC,
-    ] = None
-    tokens: Annotated[
-        requests.Tokens | None,
-        Field(
-            description=f"Most tokens of one text, of an API that writes texts; {USUAL_TOKENS} if not given."
-        ),
-        Setting(public=True, needs="tokens"),
-    ] = None
-    temperature: Annotated[
-        requests.Temperature | None,
-        Field(
-            description="Temperature of the language model, of an API that writes texts; "
-            f"{USUAL_TEMPERATURE:g} if not given."
-        ),
-        Setting(public=True, needs="tokens"),
-    ] = None
-    fields: requests.ChatFields | None = None
     greeting: Annotated[
         bool,
         Field(
