@@ -1,6 +1,9 @@
 """The vocabulary of privacy: relations, budgets, and the events that spend them. Values only, no arithmetic of loss.
 
 An event says what happened; ``dp.accountants`` says what it costs.
+
+>>> Event("gaussian", "5/2").on_group(2).parameter
+'5/4'
 """
 
 from __future__ import annotations

@@ -3,6 +3,9 @@
 Post-processing of released numbers and public images, so it costs nothing and anybody may see it. The bounds were set
 on private sets of images whose truth is known; on sets of texts one more was needed (docs/results/verdict.md, which
 says how often the words are right on either).
+
+>>> Assessment(classes_apart=9.0, distance=0.4, agreement=0.9, words_agree=0.1).word("image")
+'useful'
 """
 
 from __future__ import annotations

@@ -3,6 +3,9 @@
 Every accountant composes adaptively chosen events and turns the sum into an ε at a given δ. All results are rounded
 so that they never understate the loss, and depend on the multiset of events alone: a plan that fits a budget still
 fits when it is charged piece by piece.
+
+>>> round(epsilon([Event("gaussian", "1", count=2)], delta=1e-5), 3)
+6.573
 """
 
 from __future__ import annotations

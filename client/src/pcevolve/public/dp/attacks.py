@@ -15,6 +15,9 @@ Source: Kairouz, Oh & Viswanath 2015; Dong, Roth & Su 2022, Proposition 2.12; Ba
 release that is μ-GDP for the value of a secret allows r = Φ(Φ⁻¹(p) + μ), whatever the attack: guessing is a test
 between the value and all others, with p false positives at most (Dong, Roth & Su 2022, for the trade-off curve; SecPE,
 arXiv 2510.10990, for its use). So a secret has a budget of μ, which the records that hold it share.
+
+>>> round(most_true_positives([Event("gaussian", "1")], false_positives=0.05), 3)
+0.26
 """
 
 from __future__ import annotations

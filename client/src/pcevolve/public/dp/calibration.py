@@ -6,6 +6,9 @@ for each class) counts as one vector, because a unit that leaves one group can e
 The accountants decide what fits a budget. So a calibrated parameter fits its budget exactly as the ledger will count
 it, and the one beyond it, in the last of ``DIGITS`` digits, does not. Parameters account for the neighbour relation
 already: whoever makes the access divides by its own sensitivity. A search is made once in a process.
+
+>>> float(smallest_noise_multiplier(Budget(Fraction(10), 1e-5), accesses=1))
+0.49988861982
 """
 
 from __future__ import annotations

@@ -3,6 +3,9 @@
 ``SecureNoise`` is OpenDP's: exact samplers (no floating-point side doors, Mironov 2012) fed by the operating system's
 CSPRNG. ``SeededNoise`` has the same distributions from a seed and gives no privacy. Neither knows what its scores
 mean: the selector states the sensitivity, the event the cost.
+
+>>> SeededNoise(seed=1).exponential("release 0", np.array([0.0, 1.0]), rate=Fraction(40))
+1
 """
 
 from __future__ import annotations

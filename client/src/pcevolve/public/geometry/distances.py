@@ -6,6 +6,9 @@ shows to be farther than enough others; distances that are summed in one order d
 the answer is that of brute force, whatever library multiplies, in whatever order. The searches of FAISS and
 scikit-learn return what their products round to, and another block or number of threads may round otherwise; the
 first of them takes longer, too (``benchmarks/nearest.py``).
+
+>>> nearest_candidates(np.array([[0.0, 0.2], [2.0, 2.0]]), np.array([[0.0, 0.0], [3.0, 3.0]])).ravel().tolist()
+[0, 1]
 """
 
 from __future__ import annotations

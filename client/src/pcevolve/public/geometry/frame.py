@@ -4,6 +4,9 @@ They are those of public images where the encoder brings them, joined with those
 candidates' alone. Nothing private enters it. It goes on record with the means, so its numbers are rounded coarsely:
 finer digits differ between machines and could say anything, and the clip makes any frame safe. What else goes on record
 is rounded to what noise lets it say, so that no digit can say more.
+
+>>> Frame.of(np.eye(6)[:4]).axes.shape
+(6, 4)
 """
 
 from __future__ import annotations

@@ -4,6 +4,9 @@ Networks compute in float32, and their sums come in another order on another pro
 to steps, a hundred times as long as such differences are: what lies within a step is a tie, and the candidate that
 comes first wins it. What remains to a forger is a distance on the edge of a step. Where edges lie follows from what was
 measured, so no provider can aim at them.
+
+>>> Ruler.of([np.array([[3.0, 4.0]])], b"measured").step
+0.00390625
 """
 
 from __future__ import annotations
