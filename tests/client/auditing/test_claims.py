@@ -28,7 +28,8 @@ from support.provider import png
 from support.runs import Silent, small_plan
 
 OTHERS: dict[str, list[Any]] = {
-    "run_id": ["f" * 32], "provider.seed": [8], "provider.api": ["http://127.0.0.1:8"],
+    "run_id": ["f" * 32], "provider.seed": [8],
+    "provider.operator": ["patient 17"], "provider.retention": ["patient 17"], "provider.api": ["http://127.0.0.1:8"],
     "provider.dialect": [*DIALECTS], "provider.model": ["other"],
     "method.name": [*METHODS], "method.strength_start": [0.5], "method.strength_end": [0.5],
     "method.secret_prior": [0.01], "method.secret_bound": [0.1], "method.secret_size": [3],

@@ -8,7 +8,7 @@ import pytest
 
 from pcevolve.app.cli.main import main
 from pcevolve.auditing import audit, rebuilt
-from pcevolve.public.publish.dataset import export_run
+from pcevolve.public.publish.exports import export_run
 from support.forge import faults_of
 from support.paid import make_paid_run
 from support.runs import small_plan

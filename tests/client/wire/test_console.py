@@ -87,7 +87,7 @@ def test_a_second_run_is_told_of_the_first_and_status_of_both(words, server):
     story = flat(print_lines(words(out="once more")))
     assert "next open 'once more/report.html' pcevolve audit 'once more' (what left, and why)" in story
     assert "before epsilon 10, for the most exposed unit, by earlier runs on these data" in story
-    assert "together When this run began, its ledger knew 1 earlier release to this provider" in story
+    assert "together When this run began, its ledger knew 1 earlier release" in story
     assert "ledger new" not in story
     story = flat(print_lines(["status", "--ledger", "ledger/ledger.sqlite"]))
     assert story.startswith("finished ")

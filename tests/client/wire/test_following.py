@@ -223,11 +223,23 @@ def test_what_a_plan_says_is_the_releases_or_the_new_runs_own():
     own = (
         *("run_id", "library", "exact", "licence", "start", "prompts", "centre_first", "confinement"),
         *("provider.api", "provider.seed", "provider.batch", "provider.at_once", "encoder.frame"),
+        *("provider.operator", "provider.retention"),
         *(f"method.{name}" for name in PlanMethod.model_fields if name != "min_usable"),
     )
     parts = {"provider": PlanProvider, "encoder": PlanEncoder, "method": PlanMethod}
     names = {f"{part}.{name}" for part, kind in parts.items() for name in kind.model_fields}
     assert {*PublicPlan.model_fields} - {*parts} | names == {*KEPT, *own}
+
+
+def test_words_about_the_provider_are_the_release_s_unless_others_are_given(evolved, native, tmp_path):
+    evolved(method="t2i", operator="Example Ltd", retention="a week")
+    provider = vary(native, tmp_path, retention="nothing").plan.provider
+    assert (provider.operator, provider.retention) == ("Example Ltd", "nothing")
+    elsewhere = vary(
+        native, tmp_path, out=tmp_path / "elsewhere", api=native.address.replace("127.0.0.1", "localhost")
+    )
+    assert (elsewhere.plan.provider.operator, elsewhere.plan.provider.retention) == ("", "")
+    assert elsewhere.audit(sources=[tmp_path / "run"])
 
 
 def test_data_that_the_run_of_the_release_read_are_no_test_of_its_variations(

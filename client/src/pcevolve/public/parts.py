@@ -22,13 +22,7 @@ def _readable(text: str) -> str:
     return text
 
 
-def _one_line(text: str) -> str:
-    if not text.isprintable():
-        raise ValueError("must be one line of characters that can be seen")
-    return text
-
-
-Line = Annotated[str, Field(max_length=LONGEST_LINE), AfterValidator(_one_line)]
+Line = Annotated[str, Field(max_length=LONGEST_LINE), AfterValidator(settings.require_one_line)]
 Text = Annotated[str, Field(max_length=LONGEST_TEXT), AfterValidator(_readable)]
 Count = Annotated[int, Field(ge=1, le=10**12)]
 
@@ -37,11 +31,18 @@ class _Part(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
 
-class PriorReleases(_Part):
-    """The releases that the same provider had seen before this run, as far as the ledger knew when it began.
+class LedgerCap(_Part):
+    """What all runs of a ledger may spend together on any one unit, as its owner had set it when the run began."""
 
-    It counts all runs with noise that had paid for something and sent it to that provider, **on whatever data**: which
-    runs share images or patients is private, and a statement that depended on it would tell. So it does not say that
+    epsilon: Annotated[float, Field(gt=0, allow_inf_nan=False)]
+    delta: settings.Delta
+
+
+class PriorReleases(_Part):
+    """The releases that the ledger knew when this run began, to whatever provider.
+
+    It counts all runs with noise that had paid for something, **on whatever data**: which runs share images or patients
+    is private, and a statement that depended on it would tell. So it does not say that
     any unit is in all of these runs, only what one that is in all of them bears. A run that is still under way counts
     as far as it has come; what it does later, its own statement counts.
 
@@ -49,10 +50,12 @@ class PriorReleases(_Part):
         releases: How many such runs there were.
         events: What they did, on the group of their units that changes with one unit of this run; None where that
             cannot be said: another neighbour relation, or units of another kind and no ``unit_size``.
+        cap: None as long as nobody has set one.
     """
 
     releases: Annotated[int, Field(ge=0)] = 0
     events: tuple[Event, ...] | None = ()
+    cap: Annotated[LedgerCap | None, Field(exclude_if=lambda said: said is None)] = None
 
 
 class Start(_Part):

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from pcevolve.public.options import Setting
-from pcevolve.public.settings import PUBLIC, PublicSeed, Section
+from pcevolve.public.settings import PUBLIC, PublicSeed, Section, require_one_line
 from pcevolve.public.words import TEMPLATE
 
 Model = Annotated[
@@ -87,6 +87,10 @@ AtOnce = Annotated[
 ImageHost = Annotated[str, Field(pattern=r"^[a-z0-9.-]{1,253}(:[0-9]{1,5})?$")]
 
 
+Stated = Annotated[str, Field(max_length=300), AfterValidator(require_one_line)]
+"""The owner's public words about the provider, which nobody checks."""
+
+
 class ProviderSettings(Section):
     """The API, and how it is asked."""
 
@@ -126,6 +130,24 @@ class ProviderSettings(Section):
         ),
         PUBLIC,
     ] = ()
+    operator: Annotated[
+        Stated,
+        Field(
+            description="Who runs the API, for card and report: 'Example Ltd, Dublin, under contract'. Public; never "
+            "sent.",
+            exclude_if=lambda said: not said,
+        ),
+        PUBLIC,
+    ] = ""
+    retention: Annotated[
+        Stated,
+        Field(
+            description="What the provider keeps of what it is sent, and how long, for card and report. Public; never "
+            "sent.",
+            exclude_if=lambda said: not said,
+        ),
+        PUBLIC,
+    ] = ""
 
 
 class ImageSettings(Section):

@@ -35,6 +35,13 @@ def _delta(value: float) -> float:
         raise ValueError(str(error)) from None
 
 
+def require_one_line(text: str) -> str:
+    """Refuse text that is not one line of characters that can be seen (``ValueError``)."""
+    if not text.isprintable():
+        raise ValueError("must be one line of characters that can be seen")
+    return text
+
+
 def _window(value: object) -> object:
     """A window as it stands in a plan, from LOW,HIGH as text or as two numbers."""
     if value is None:
@@ -302,7 +309,7 @@ Licence = Annotated[
     ),
     PUBLIC,
 ]
-Form: TypeAlias = Literal["parquet", "webdataset"]
+Form: TypeAlias = Literal["parquet", "webdataset", "jsonl", "csv"]
 """How a released dataset may lie beside its images, for programs that load it so."""
 UNKNOWN_LICENCE = "unknown"
 """The word of Hugging Face for a licence that nobody named."""

@@ -28,7 +28,8 @@ from pcevolve.public.evolution import (
 from pcevolve.public.pages.live import write_preview
 from pcevolve.public.pages.report.page import write_report
 from pcevolve.public.plan import PublicPlan
-from pcevolve.public.publish.dataset import export_run, publish, write_summary
+from pcevolve.public.publish.dataset import publish, write_summary
+from pcevolve.public.publish.exports import export_run
 from pcevolve.public.publish.promises import say_shortfall
 from pcevolve.public.publish.release import Release
 from pcevolve.public.release import count_rounds

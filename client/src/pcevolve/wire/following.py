@@ -144,6 +144,7 @@ def plan_run(source: Source, settings: PublicConfig, run_id: str, library: Libra
         "api": settings.provider.api,
         "batch": settings.provider.batch if "batch" in given else before.provider.batch,
         "at_once": settings.provider.at_once or before.provider.at_once,
+        **{name: _choose_words(before, settings, name) for name in ("operator", "retention")},
     }
     values |= {
         "run_id": run_id,
@@ -160,6 +161,13 @@ def plan_run(source: Source, settings: PublicConfig, run_id: str, library: Libra
     }
     values |= {name: values[name].model_dump() for name in ("data", "privacy")}
     return validate(PublicPlan, drop_unused(values, validate(PlanFields, values, PublicConfig)), PublicConfig)
+
+
+def _choose_words(before: PublicPlan, settings: PublicConfig, name: str) -> str:
+    """The owner's words about the provider: those given, else the release's, if the provider is the same."""
+    given: str = getattr(settings.provider, name)
+    is_same = settings.provider.api == before.provider.api
+    return given or (getattr(before.provider, name) if is_same else "")
 
 
 def _choose_strength(before: PublicPlan, wanted: float | None) -> float | None:

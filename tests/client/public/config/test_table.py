@@ -49,7 +49,10 @@ def test_what_the_table_refuses_the_models_refuse_in_the_same_words(option):
         ({"max_cost": -1}, "--max-cost: Input should be greater than or equal to 0"),
         ({"relation": "sideways"}, "privacy.relation: Input should be 'replace-one' or 'add-remove'"),
         ({"unlabelled": "maybe"}, "data.unlabelled: Input should be a valid boolean"),
-        ({"formats": ["parquet", "csv"]}, "output.formats: Input should be 'parquet' or 'webdataset'"),
+        (
+            {"formats": ["parquet", "tsv"]},
+            "output.formats: Input should be 'parquet', 'webdataset', 'jsonl' or 'csv'",
+        ),
         ({"strengths": ["0.5", "2"]}, "method.strengths: Input should be less than or equal to 1"),
         ({"epsilon": "abc"}, "--epsilon must be a finite number above 0, not abc"),
         ({"method": "vote"}, "unknown method 'vote': choose one of aug-pe, auto, dp-means"),

@@ -10,7 +10,8 @@ from pyarrow import parquet
 
 from pcevolve.errors import UsageError
 from pcevolve.public.media import find_medium
-from pcevolve.public.publish.dataset import export_run, publish
+from pcevolve.public.publish.dataset import publish
+from pcevolve.public.publish.exports import export_run
 from pcevolve.public.transcript import RunReader
 from pcevolve.wire.console import detail_result
 from pcevolve_shared import images

@@ -71,7 +71,7 @@ COMMANDS = {
     ),
     "export": (
         "pcevolve.app.cli.finished:export",
-        "Write the dataset of a finished run as Parquet or WebDataset beside its images.",
+        "Write the dataset of a finished run as Parquet, WebDataset, JSON lines or CSV beside its files.",
     ),
     "fetch-encoder": (
         "pcevolve.app.cli.first:fetch_encoder",

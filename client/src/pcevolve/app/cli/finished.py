@@ -47,12 +47,15 @@ def plan(folder: RunPath) -> None:
 
 def export(
     folder: RunPath,
-    form: Annotated[list[str], Flag(("--format",), help="parquet or webdataset; once for each.")],
+    form: Annotated[
+        list[str],
+        Flag(("--format",), help="parquet, webdataset; of texts jsonl, csv; once for each."),
+    ],
 ) -> None:
-    """Write the dataset of a finished run as Parquet or WebDataset beside its images."""
+    """Write the dataset of a finished run as Parquet, WebDataset, JSON lines or CSV beside its files."""
     require_run(folder)
     leave_files([], [folder])
-    from pcevolve.public.publish.dataset import export_run
+    from pcevolve.public.publish.exports import export_run
     from pcevolve.public.run.folder import RunFolder
 
     with RunFolder(folder).hold():

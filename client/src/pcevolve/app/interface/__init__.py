@@ -34,7 +34,8 @@ from pcevolve.public.options import AS_KEYWORDS, spell_as
 from pcevolve.public.pages.notebook import render_notebook, render_table
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.processes import launcher
-from pcevolve.public.publish.dataset import export_run, summarise
+from pcevolve.public.publish.dataset import summarise
+from pcevolve.public.publish.exports import export_run
 from pcevolve.public.publish.loss import PrivacyLoss
 from pcevolve.public.run.folder import RunFolder
 from pcevolve.public.run.progress import Audience, Progress, Tell, error_console, tell_nobody

@@ -77,6 +77,8 @@ class RunOptions(TypedDict, total=False):
     seed: int | None
     at_once: int | None
     image_hosts: Sequence[str]
+    operator: str | None
+    retention: str | None
     negative_prompt: str | None
     guidance: float | None
     steps: int | None
@@ -99,7 +101,7 @@ class RunOptions(TypedDict, total=False):
     encoder: str
     device: str
     encoder_weights: AnyPath | None
-    formats: Sequence[Literal["parquet", "webdataset"]]
+    formats: Sequence[Literal["parquet", "webdataset", "jsonl", "csv"]]
     licence: str
 
 

@@ -41,7 +41,21 @@ from pcevolve.public.sources import (
 from pcevolve.wire.egress.address import require_address, require_key
 
 TAKEN: Final = frozenset(
-    {"from_run", "out", "candidates", "seed", "batch", "at_once", "strength_end", "api", "formats", "licence"}
+    {
+        *(
+            "from_run",
+            "out",
+            "candidates",
+            "seed",
+            "batch",
+            "at_once",
+            "strength_end",
+            "api",
+            "operator",
+            "retention",
+        ),
+        *("formats", "licence"),
+    }
 )
 """Options of a run that starts from a release, beside those of how its API is reached; all others are the release's."""
 
@@ -168,10 +182,10 @@ def _check_names(settings: RunConfig, key: str | None) -> None:
 def _require_writers(settings: RunConfig) -> None:
     """Refuse a form that could not be written in the end."""
     if settings.output.formats:
-        from pcevolve.public.publish.dataset import require_writer
+        from pcevolve.public.publish.exports import find_form
 
         for form in settings.output.formats:
-            require_writer(form)
+            find_form(form, find_abilities(settings.provider.dialect).makes)
 
 
 def _require_encoder(settings: RunConfig) -> None:

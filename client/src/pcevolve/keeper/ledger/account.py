@@ -253,7 +253,7 @@ class Account:
             return self._others.find_events_on_secret(self.run.terms.secrets)
 
     def earlier(self) -> PriorReleases:
-        """Return the noisy runs that the same provider has seen, on whatever data: ``PriorRuns.earlier``."""
+        """Return the noisy runs of the ledger, on whatever data, and its cap: ``PriorRuns.earlier``."""
         with self.entries.store.reading():
             return self._others.earlier()
 

@@ -1,4 +1,4 @@
-"""Events of other runs on the data that one run uses, on its secrets, and on other data through the same provider.
+"""Events of other runs on the data that one run uses, on its secrets, and on other data.
 
 A listed secret, to which one run promises something, bears losses through other runs. Neighbours are datasets in which
 at most M texts hold another value of one secret. A run whose owner declared the same secrets was η-GDP for that, each
@@ -12,14 +12,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
-from urllib.parse import urlsplit
 
 from pcevolve.errors import LedgerError
 from pcevolve.keeper.ledger.entries import Enrolment, Entries, Listed
 from pcevolve.keeper.ledger.overlap import Exposure, Overlap, bound_group, compute_exposures
 from pcevolve.keeper.ledger.units import RunUnits, among
 from pcevolve.public.dp.accountants import merge
-from pcevolve.public.parts import PriorReleases
+from pcevolve.public.parts import LedgerCap, PriorReleases
 from pcevolve.public.privacy import Event
 from pcevolve.public.words import SINGLE
 
@@ -54,24 +53,26 @@ class PriorRuns:
         return [self._enrolment(run_id) for run_id in ids if run_id != self.run.run_id]
 
     def earlier(self) -> PriorReleases:
-        """Noisy runs that the same provider has seen, on whatever data.
+        """Noisy runs to whatever provider, on whatever data, and the cap on all of them.
 
         Returns:
             How many such runs there were, and the events that one unit of this run may bear of all of them together;
             no events where public facts do not bound how many of their units change with one of this run's.
         """
-        runs = [run for run in self.list_enrolled() if self._is_earlier(run)]
+        runs = [run for run in self.list_enrolled() if run.terms.secure and self._pays(run)]
+        caps = self.entries.caps()
+        cap = LedgerCap(epsilon=float(caps[-1].budget.epsilon), delta=caps[-1].budget.delta) if caps else None
         groups = [_group(self.run, run) for run in runs]
         # One unknown group leaves no sum at all: leaving that run out would print too small a figure.
         if None in groups:
-            return PriorReleases(releases=len(runs), events=None)
+            return PriorReleases(releases=len(runs), events=None, cap=cap)
         events = (
             event.on_group(size * run.terms.group)
             for run, size in zip(runs, groups, strict=True)
             for event in self.entries.events(run.run_id)
             if size is not None
         )
-        return PriorReleases(releases=len(runs), events=merge(events))
+        return PriorReleases(releases=len(runs), events=merge(events), cap=cap)
 
     def find_affected(self) -> AffectedUnits:
         """Find the subjects that this run concerns, and the other runs that touch them and count."""
@@ -125,10 +126,6 @@ class PriorRuns:
         # An INSECURE run has no promise to keep, so nothing has to be counted against it.
         left_out = self.run.terms.forgets_insecure or not self.run.terms.secure
         return self._pays(run) and (run.terms.secure or not left_out)
-
-    def _is_earlier(self, run: Enrolment) -> bool:
-        host, theirs = (_name_host(each.terms.provider) for each in (self.run, run))
-        return host == theirs and run.terms.secure and self._pays(run)
 
 
 @dataclass(frozen=True)
@@ -211,13 +208,6 @@ def name_runs(runs: Iterable[Enrolment]) -> str:
     ]
     more = len(known) - len(told)
     return ", ".join(told) + (f" and {more} more, which pcevolve budget show lists" if more else "")
-
-
-def _name_host(api: str) -> tuple[str, int | None]:
-    """Host and port of an API in one spelling: another path or scheme is the same pair of eyes."""
-    parts = urlsplit(api)
-    usual = {"http": 80, "https": 443}.get(parts.scheme)
-    return (parts.hostname or parts.netloc).rstrip("."), None if parts.port == usual else parts.port
 
 
 def _group(mine: Enrolment, other: Enrolment) -> int | None:

@@ -110,7 +110,7 @@ class OutputSettings(public.Section):
     ]
     formats: Annotated[
         tuple[public.Form, ...],
-        Field(description="Also write the dataset as parquet, webdataset or both, beside the images."),
+        Field(description="Also write the dataset as parquet or webdataset, or of texts as jsonl or csv."),
         Setting(resumable=True),
     ] = ()
     licence: public.Licence = public.UNKNOWN_LICENCE

@@ -133,6 +133,8 @@ class TextMedium:
     loaders: Mapping[str | None, str] = {
         None: 'sklearn.datasets.load_files(DIR, encoding="utf-8")',
         "parquet": FROM_PARQUET,
+        "jsonl": 'datasets.load_dataset(DIR)\npandas.read_json(DIR + "/data/train-00000.jsonl", lines=True)',
+        "csv": 'datasets.load_dataset(DIR)\npandas.read_csv(DIR + "/data/train-00000.csv")',
         "webdataset": 'datasets.load_dataset("webdataset", data_dir=DIR)\n'
         'webdataset.WebDataset(sorted(glob.glob(DIR + "/data/*.tar"))).decode().to_tuple("txt", "cls")',
     }

@@ -73,7 +73,7 @@ def find_folder_events(plan: PublicPlan, events: Iterable[Event]) -> tuple[Event
 
 
 def state_cumulative_loss(plan: PublicPlan, events: Iterable[Event]) -> str:
-    """Say what all releases to one provider add up to, in a sentence; empty if there were none, or nothing is promised.
+    """Say what all releases of a ledger add up to, in a sentence; empty if there were none, or nothing is promised.
 
     It is a function of public facts alone and the same whether or not the releases have any data in common: it does
     not say that they have, because that is private, only what a unit bears that is in all of them.
@@ -83,7 +83,7 @@ def state_cumulative_loss(plan: PublicPlan, events: Iterable[Event]) -> str:
     number = plan.earlier.releases
     releases = f"{number} earlier release{'s' if number > 1 else ''}"
     began = "this run" if plan.start is None else "the run of the release that is varied"
-    known = f"When {began} began, its ledger knew {releases} to this provider"
+    known = f"When {began} began, its ledger knew {releases}"
     if plan.earlier.events is None:
         return (
             f"{known}, some under another neighbour relation or on units of another kind: what one {plan.unit} bears "

@@ -39,6 +39,7 @@ from pcevolve.public.publish.promises import (
     state_promise,
     write_library_section,
 )
+from pcevolve.public.publish.statements import describe_provider
 from pcevolve.public.release import Candidate, Chosen, Receipt
 from pcevolve.public.selectors import find_method
 from pcevolve.public.selectors.method import Method
@@ -150,7 +151,12 @@ def make_classifier(
 SIZES: Final = ("n<1K", "1K<n<10K", "10K<n<100K", "100K<n<1M", "1M<n<10M", "10M<n<100M")
 LIMITS: Final = (1_000, 10_000, 100_000, 1_000_000, 10_000_000)
 """Images from which on the next category counts."""
-SHARDS: Final[dict[Form, str]] = {"parquet": "data/*.parquet", "webdataset": "data/*.tar"}
+SHARDS: Final[dict[Form, str]] = {
+    "parquet": "data/*.parquet",
+    "webdataset": "data/*.tar",
+    "jsonl": "data/*.jsonl",
+    "csv": "data/*.csv",
+}
 
 
 def write_front_matter(plan: PublicPlan, promised: Guarantee, images: int, form: Form | None) -> str:
@@ -161,6 +167,7 @@ def write_front_matter(plan: PublicPlan, promised: Guarantee, images: int, form:
         f"size_categories: [{json.dumps(SIZES[bisect_right(LIMITS, images)])}]",
         f'task_categories: ["{plan.modality.kind}-classification"]',
         f"tags: {json.dumps(list(_tags(plan)))}",
+        *_describe_features(plan, images, form),
         *_configs(form),
         f"pcevolve: {json.dumps(collect_facts(plan, promised))}",
     ]
@@ -187,6 +194,28 @@ def _tags(plan: PublicPlan) -> Iterator[str]:
     yield "differential-privacy" if plan.secure else "insecure-no-privacy"
 
 
+def _describe_features(plan: PublicPlan, images: int, form: Form | None) -> Iterator[str]:
+    """Yield ``dataset_info`` as hubs show it, where the columns are those that ``datasets`` loads."""
+    kind = plan.modality.kind
+    # A tar's columns are its suffixes, and a folder of text files has none.
+    if form == "webdataset" or (form is None and kind == "text"):
+        return
+    names = {str(number): label for number, label in enumerate(_list_loaded(plan, form))}
+    features = [
+        {"name": kind, "dtype": "image" if kind == "image" else "string"},
+        {"name": "label", "dtype": {"class_label": {"names": names}}},
+    ]
+    yield "dataset_info:"
+    yield f"  features: {json.dumps(features, ensure_ascii=False)}"
+    if form is not None:
+        yield f"  splits: {json.dumps([{'name': 'train', 'num_examples': images}])}"
+
+
+def _list_loaded(plan: PublicPlan, form: Form | None) -> Sequence[str]:
+    """Class names by their numbers: as written, or in the order in which folders are read."""
+    return plan.labels if form is not None else sorted(plan.labels)
+
+
 def _configs(form: Form | None) -> Iterator[str]:
     if form is not None:
         yield "configs:"
@@ -209,6 +238,7 @@ def write_card(release: Release, files: Sequence[ReleasedImage], form: Form | No
         f"## Guarantee\n\n{_state_promise(release)}\n\n"
         f"{write_library_section(plan.library)}"
         f"{f'Confinement, as the client states it: {confined}.{chr(10) * 2}' if confined else ''}"
+        f"{_provider(plan)}"
         f"## Assumed to be public\n\n{assumed}\n\n"
         f"{_classifier(plan) if form is None else ''}"
         f"## How to load\n\n```python\n{loaded}\n```\n\n{_say_where_listed(plan, form)}"
@@ -255,6 +285,14 @@ def _usefulness(found: Assessment | None, kind: Kind) -> str:
         return ""
     said = f"**{found.estimate(kind).capitalize()}**, as far as what was released can tell: {found.reason(kind)}."
     return f"## Is it useful?\n\n{said} Next: {found.advice(kind)}.\n\n"
+
+
+def _provider(plan: PublicPlan) -> str:
+    """Who the provider is and what it keeps, as far as the owner says so."""
+    if not (plan.provider.operator or plan.provider.retention):
+        return ""
+    rows = "".join(f"- {title}: {quote_code(text)}\n" for title, text in describe_provider(plan))
+    return f"## Who the provider is\n\n{rows}\n"
 
 
 def _classifier(plan: PublicPlan) -> str:

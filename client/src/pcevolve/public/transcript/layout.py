@@ -71,7 +71,12 @@ WIRE_PAGE: Final = "wire.html"
 LOCK: Final = ".lock"
 AUDIT: Final = "audit"
 
-EXPORTS: Final[dict[Form, str]] = {"parquet": "release-parquet", "webdataset": "release-webdataset"}
+EXPORTS: Final[dict[Form, str]] = {
+    "parquet": "release-parquet",
+    "webdataset": "release-webdataset",
+    "jsonl": "release-jsonl",
+    "csv": "release-csv",
+}
 """The folder of each."""
 
 KINDS: Final = {

@@ -21,7 +21,7 @@ class Odds:
     """The chances of an attacker, in words.
 
     Attributes:
-        together: The figure for a unit that is in all releases to the provider that the ledger knew; empty where there
+        together: The figure for a unit that is in all releases that the ledger knew; empty where there
             were none before, or they cannot be added up.
     """
 
@@ -109,7 +109,7 @@ def _odds(plan: PublicPlan, paid: list[Event]) -> Odds:
 
 
 def _together(plan: PublicPlan, paid: list[Event]) -> str:
-    """The figure with what the ledger knew of earlier releases to the provider, for a unit that is in all of them."""
+    """The figure with what the ledger knew of earlier releases, for a unit that is in all of them."""
     if not plan.earlier.releases or plan.earlier.events is None:
         return ""
     return f"For it the figure is {count_found_members([*plan.earlier.events, *paid])} of 100."

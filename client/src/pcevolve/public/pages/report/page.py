@@ -41,6 +41,7 @@ from pcevolve.public.publish.promises import (
     describe_library,
     state_promise,
 )
+from pcevolve.public.publish.statements import list_checks, list_statements
 from pcevolve.public.release import count_rounds
 from pcevolve.public.selectors import find_method
 from pcevolve.public.selectors.control import uniform_lift
@@ -164,6 +165,8 @@ def _content(run: FinishedRun, accuracy: Sequence[AccuracyPoint]) -> dict[str, A
         "neighbours": RELATIONS[guarantee.relation].format(unit=guarantee.unit),
         "factor": None if guarantee.epsilon_spent is None else format_factor(guarantee.epsilon_spent),
         "loss": PrivacyLoss.of(plan, events).say(guarantee.epsilon_budget, symbol=""),
+        "statements": list_statements(plan, events),
+        "checks": list_checks(plan),
         "promise": state_promise(plan),
         "in_all": state_cumulative_loss(plan, events),
         "real_images": describe_library(plan.library) if plan.library else "",

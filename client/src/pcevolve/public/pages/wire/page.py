@@ -34,7 +34,8 @@ from pcevolve.public.pages.wire.folding import FoldedRequest, cut, fold, group_r
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.privacy import Event, MechanismName
 from pcevolve.public.publish.loss import PrivacyLoss
-from pcevolve.public.publish.promises import list_marks
+from pcevolve.public.publish.promises import list_events, list_marks
+from pcevolve.public.publish.statements import list_checks, list_statements
 from pcevolve.public.transcript import Attempt, Counts, RecordedReceipt, RunReader, Traffic
 
 PARAMETERS: dict[MechanismName, str] = {
@@ -242,11 +243,24 @@ def _content(traffic: Traffic, reasons: Reasons, gallery: Gallery) -> dict[str, 
         "first_returns": reasons.first_returns,
         "unexplained": reasons.unexplained,
         "prices": price_receipts(traffic.receipts, plan),
+        "statements": _list_statements(traffic),
+        "checks": [] if plan is None else list_checks(plan),
         "gallery": gallery,
         "totals": reasons.counts(traffic.attempts),
         "kinds": Counts.by_kind(traffic.attempts, reasons.counts),
         "hosts": list_hosts(traffic.attempts),
     }
+
+
+def _list_statements(traffic: Traffic) -> list[tuple[str, str]]:
+    """Statements about the run; none of a forged record without a plan, or with events beyond any accountant."""
+    if traffic.plan is None:
+        return []
+    try:
+        receipts = (each.receipt for each in traffic.receipts)
+        return list_statements(traffic.plan, list_events(traffic.plan, receipts))
+    except (ArithmeticError, ValueError):
+        return []
 
 
 def _steps(steps: Sequence[FoldedRequest | RecordedReceipt]) -> dict[str, Any]:

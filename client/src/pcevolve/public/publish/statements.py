@@ -1,0 +1,73 @@
+"""Statements for whoever answers for the data: what a unit bears, who the provider is, and how a third party checks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from importlib.metadata import version
+from typing import TypeAlias
+
+from pcevolve.public.figures import format_loss, in_full
+from pcevolve.public.plan import PublicPlan
+from pcevolve.public.privacy import Event
+from pcevolve.public.publish.loss import PrivacyLoss, state_cumulative_loss
+from pcevolve.public.publish.promises import NO_GUARANTEE
+from pcevolve.public.selectors import find_method
+
+STATED = "as stated by the owner"
+Rows: TypeAlias = list[tuple[str, str]]
+
+
+def list_statements(plan: PublicPlan, events: Iterable[Event]) -> Rows:
+    """Title and text of each statement; ``events`` are all that was done to the private data."""
+    return [*_state_losses(plan, [each for each in events if not each.free]), *describe_provider(plan)]
+
+
+def _state_losses(plan: PublicPlan, paid: list[Event]) -> Rows:
+    """The run's ε, the sum over the ledger's runs, and the cap; for a unit of the whole folder, drawn or not."""
+    if not plan.secure:
+        return [("Privacy loss of this run", f"no guarantee, so no sum and no cap: {NO_GUARANTEE}")]
+    if not paid:
+        return [("Privacy loss of this run", "none: no private data were looked at")]
+    loss = PrivacyLoss.of(plan, paid).say(symbol="ε ")
+    whole = "" if plan.data.subsample is not None else f" for one {plan.unit} of the whole folder"
+    alone = (
+        "When the run began, its ledger knew no earlier release: the sum was that of this run, not counting what "
+        "other runs paid later."
+    )
+    cap = plan.earlier.cap
+    capped = (
+        f"none was set when the run began, {STATED}"
+        if cap is None
+        else f"ε {format_loss(cap.epsilon)} at δ {in_full(cap.delta)} for any one unit, when the run began, {STATED}"
+    )
+    return [
+        ("Privacy loss of this run", f"{loss}{whole}, at δ {in_full(plan.privacy.delta)}"),
+        ("All runs of the ledger", state_cumulative_loss(plan, paid) or alone),
+        ("Cap on all runs together", capped),
+    ]
+
+
+def describe_provider(plan: PublicPlan) -> Rows:
+    """Who the provider is and what it keeps, in the owner's words."""
+    said = (("Provider", "operator"), ("What it keeps of what it was sent", "retention"))
+    return [
+        (title, f"{text}, {STATED}" if (text := getattr(plan.provider, name)) else "not stated by the owner")
+        for title, name in said
+    ]
+
+
+def list_checks(plan: PublicPlan) -> Rows:
+    """Commands for a third party that has the run's folder or its pack alone, and what each shows."""
+    source = " --from SOURCE" if plan.start is not None else ""
+    audit = f"pcevolve audit FOLDER{source}"
+    rows = [
+        (f"pip install 'pcevolve[torch]=={version('pcevolve')}'", "the program that checks"),
+        (f"{audit} --html", "nothing left without a reason, and the dataset follows from the record"),
+        (f"{audit} --capture FILE", "the same against what an independent recorder saw"),
+    ]
+    if plan.secure and plan.start is None and find_method(plan.method.name).queries_data:
+        claim = f"--epsilon {plan.privacy.epsilon} --delta {in_full(plan.privacy.delta)}"
+        terms = f"--relation {plan.privacy.relation} --rounds {max(plan.method.iterations, 1)}"
+        command = f"pcevolve audit-dp {plan.method.name} {claim} {terms}"
+        rows.append((command, "the method leaks no more than it claims, as far as an attack can tell"))
+    return rows
