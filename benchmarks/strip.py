@@ -17,7 +17,8 @@ from benchmarks.rows import parser_of
 from pcevolve.app.session.first.demo import demonstrate
 from pcevolve.public.media.images.decoding import decode_picture
 from pcevolve.public.processes.launcher import start_children
-from pcevolve.public.transcript import RunLayout, RunReader
+from pcevolve.public.transcript.layout import RunLayout
+from pcevolve.public.transcript.reader import RunReader
 
 SHOWN, SIDE, GAP, RIFT = 14, 64, 3, 18
 ABOVE = 2

@@ -16,7 +16,7 @@ from PIL import Image
 from benchmarks.private_sets import draw
 from benchmarks.server.served import GUIDANCE, STEPS
 from benchmarks.split import SETS
-from pcevolve.public.transcript import RunReader
+from pcevolve.public.transcript.reader import RunReader
 from pcevolve.public.transcript.traffic import Counts
 from pcevolve.public.words import TEMPLATE
 

@@ -19,7 +19,7 @@ from boundary.stage import AUDITED, COMPOSE, DECOY, PORT, REACH, TALLY, Listener
 from boundary.topology import Topology
 from pcevolve.auditing import audit
 from pcevolve.auditing.capture import reconcile
-from pcevolve.public.transcript import RunReader
+from pcevolve.public.transcript.reader import RunReader
 
 pytestmark = pytest.mark.timeout(300)
 

@@ -10,7 +10,7 @@ from pcevolve.keeper.finished.comparison import read_runs, write_page
 from pcevolve.public.pages.live import write_preview
 from pcevolve.public.pages.report.charts import AccuracyPoint
 from pcevolve.public.pages.report.page import write_report
-from pcevolve.public.transcript import RunReader
+from pcevolve.public.transcript.reader import RunReader
 from support.browser import Browser, Tab
 from support.paid import make_paid_run
 from support.runs import small_plan

@@ -9,7 +9,7 @@ import pytest
 
 from pcevolve.auditing import audit
 from pcevolve.public.pages.wire.page import render_viewer
-from pcevolve.public.transcript import RunReader
+from pcevolve.public.transcript.reader import RunReader
 from pcevolve.wire.egress.transport import Incoming, Outgoing
 from support.browser import Browser, Tab
 from support.paid import make_paid_run

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 
 from pcevolve.auditing.capture import reconcile
-from pcevolve.public.transcript import RunReader
+from pcevolve.public.transcript.reader import RunReader
 from support.contained import (
     INTERNET,
     NAME,

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from pcevolve.public.parts import Confinement
-from pcevolve.public.transcript import RunReader
+from pcevolve.public.transcript.reader import RunReader
 from support.contained import (
     INTERNET,
     NAME,

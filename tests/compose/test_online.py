@@ -14,7 +14,7 @@ from collections.abc import Iterator
 import pytest
 
 from pcevolve.auditing.capture import reconcile
-from pcevolve.public.transcript import RunReader
+from pcevolve.public.transcript.reader import RunReader
 from support import online
 from support.certificates import self_signed
 from support.contained import INTERNET, NAMES, ROOT, Stack, of_the_host, project, reach, require_allowed

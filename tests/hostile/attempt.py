@@ -22,7 +22,7 @@ from hostile.verdict import (
     strangers,
 )
 from pcevolve.public.release import Receipt
-from pcevolve.public.transcript.log import LOG
+from pcevolve.public.transcript.layout import LOG
 from support.tally import Tally
 from support.typed import spell_words
 

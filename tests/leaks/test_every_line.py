@@ -11,8 +11,8 @@ from leaks.forgeries.honest import KINDS, Honest
 from leaks.world import Count
 from pcevolve.auditing.rerun import Rerun
 from pcevolve.public.release import WITHHELD
-from pcevolve.public.transcript import RunReader
 from pcevolve.public.transcript.log import Entry
+from pcevolve.public.transcript.reader import RunReader
 from pcevolve.public.transcript.records import Received, Record
 
 Change = Callable[[list[Record], int], list[Record]]

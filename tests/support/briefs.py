@@ -7,7 +7,7 @@ from pathlib import Path
 from pcevolve.public.pages.reasons import TrafficTable
 from pcevolve.public.pages.report.brief import Brief
 from pcevolve.public.privacy import Event
-from pcevolve.public.transcript import RunReader
+from pcevolve.public.transcript.reader import RunReader
 from support.runs import replace_settings
 
 PAID = [Event("gaussian", "2")]

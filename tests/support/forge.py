@@ -17,9 +17,10 @@ from pcevolve.public.plan import PublicPlan
 from pcevolve.public.proportions import cut_to_proportion
 from pcevolve.public.publish.release import Release, describe_file, name_files, write_card
 from pcevolve.public.release import Candidate, Chosen, Receipt
-from pcevolve.public.transcript import RunLayout, RunReader
 from pcevolve.public.transcript.bodies import Bodies, BodyRef
-from pcevolve.public.transcript.records import GENESIS, Line, digest
+from pcevolve.public.transcript.chain import GENESIS, Line, digest
+from pcevolve.public.transcript.layout import RunLayout
+from pcevolve.public.transcript.reader import RunReader
 
 Event = dict[str, Any]
 

@@ -30,7 +30,8 @@ from pcevolve.public.publish.release import Release
 from pcevolve.public.release import Candidate, Prototype, PublicEcho, Query, Receipt
 from pcevolve.public.selectors.usefulness import assess
 from pcevolve.public.settings import DataSettings, MethodSettings, Section
-from pcevolve.public.transcript import RunReader, Transcript
+from pcevolve.public.transcript.log import Transcript
+from pcevolve.public.transcript.reader import RunReader
 from pcevolve.public.usability import Usability
 from pcevolve.public.usefulness import Assessment
 from pcevolve.wire.egress.address import Address

@@ -12,7 +12,7 @@ from pcevolve.auditing import audit
 from pcevolve.public.pages.report.charts import AccuracyPoint
 from pcevolve.public.pages.report.page import write_report
 from pcevolve.public.pages.wire.page import render_viewer
-from pcevolve.public.transcript import RunReader
+from pcevolve.public.transcript.reader import RunReader
 from support.forge import Event
 
 HOSTILE = '<script>alert("1")</script>'

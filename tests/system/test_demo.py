@@ -15,7 +15,7 @@ from pcevolve.keeper.evaluation import heads
 from pcevolve.public.run.folder import RunFolder
 from pcevolve.public.run.owner import OwnerFolder
 from pcevolve.public.sources import CELLS
-from pcevolve.public.transcript import RunReader
+from pcevolve.public.transcript.reader import RunReader
 from support.together import NO_CHILDREN
 from support.traces import find_traces
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from pcevolve.public.transcript import RunReader
+from pcevolve.public.transcript.reader import RunReader
 from support.folders import class_folders, receipts
 from system.test_apart import IS_CONFINED, SECONDS, Api, Typed, reference
 

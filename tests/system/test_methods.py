@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from pcevolve.public.transcript import RunReader
+from pcevolve.public.transcript.reader import RunReader
 from support.folders import class_folders, events, receipts
 from support.forkserver import ForkServer
 from support.processes import Client, ServerProcess, ledger_of

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from pcevolve.public.transcript import RunReader
+from pcevolve.public.transcript.reader import RunReader
 from support.folders import class_folders, events, receipts
 from support.processes import Client
 

@@ -19,7 +19,7 @@ from pcevolve.auditing import Audit
 from pcevolve.keeper.ledger.ledger import Ledger
 from pcevolve.public.run.folder import NO_TIME, RunFolder
 from pcevolve.public.run.owner import OwnerFolder
-from pcevolve.public.transcript import RunReader
+from pcevolve.public.transcript.reader import RunReader
 from support.forkserver import ForkServer
 from support.processes import Client, ServerProcess
 from support.tiny_writer import save_encoder

@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from pcevolve.keeper.finished.outcome import Outcome
 from pcevolve.keeper.keeper import Keeper
+from pcevolve.keeper.screen import OwnerScreen
 from pcevolve.public.run.checked import CheckedRun
 from pcevolve.public.run.progress import Audience
 from pcevolve.wire.console import report_early_stop
@@ -47,7 +48,7 @@ def _keep(run: CheckedRun, audience: Audience) -> Iterator[Keeper]:
     """A keeper in this process, and the run's folder for the runner in it."""
     try:
         # Private data are read before the folder is claimed: a refusal leaves nothing behind.
-        keeper = Keeper(replace(run, key=None), audience)
+        keeper = Keeper(replace(run, key=None), OwnerScreen(audience.verbose, audience.console.quiet))
     except KeyboardInterrupt:
         raise report_early_stop(run.folder) from None
     with run.folder.claim(run.resume):

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from pcevolve.auditing.capture import reconcile
-from pcevolve.public.transcript import RunReader
+from pcevolve.public.transcript.reader import RunReader
 from pcevolve.wire.egress.transport import Outgoing
 from pcevolve_shared import wire
 from support.paid import make_paid_run

@@ -14,18 +14,11 @@ from pcevolve.public.evolution import Pool
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.privacy import Event
 from pcevolve.public.release import Choice, Chosen, Query, Receipt
-from pcevolve.public.transcript import RunLayout, RunReader
 from pcevolve.public.transcript.bodies import Bodies, BodyRef
+from pcevolve.public.transcript.layout import RunLayout
 from pcevolve.public.transcript.log import Entry
-from pcevolve.public.transcript.records import (
-    Answered,
-    Finished,
-    Planned,
-    Received,
-    Record,
-    Released,
-    Sent,
-)
+from pcevolve.public.transcript.reader import RunReader
+from pcevolve.public.transcript.records import Answered, Finished, Planned, Received, Record, Released, Sent
 from pcevolve.wire.providers import dialect
 from support.runs import SmallRun, following_plan, replace_settings, small_plan
 

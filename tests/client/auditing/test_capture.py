@@ -30,7 +30,7 @@ from client.auditing.captured import (
     rewrite,
 )
 from pcevolve.auditing.capture import reconcile
-from pcevolve.public.transcript import RunReader
+from pcevolve.public.transcript.reader import RunReader
 from pcevolve.wire.egress.transport import Incoming, Outgoing
 from pcevolve.wire.providers.dialect import WireRequest
 from support.forge import Event, forge

@@ -18,7 +18,7 @@ from pcevolve.auditing import Audit, flows
 from pcevolve.auditing.capture import reconcile
 from pcevolve.auditing.flows import read_flows
 from pcevolve.errors import TranscriptError
-from pcevolve.public.transcript import RunReader
+from pcevolve.public.transcript.reader import RunReader
 from pcevolve.wire.egress.transport import ConnectionTroubleError, Incoming, Outgoing
 from support.forge import faults_of
 from support.provider import FakeProvider

@@ -17,8 +17,8 @@ from pcevolve.auditing.lines import (
     find_body_faults,
 )
 from pcevolve.errors import TranscriptError
-from pcevolve.public.transcript import RunReader
 from pcevolve.public.transcript.bodies import BodyRef
+from pcevolve.public.transcript.reader import RunReader
 from pcevolve.public.transcript.records import Answered, Failed, Opened, Planned, Sent
 
 

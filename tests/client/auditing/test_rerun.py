@@ -34,7 +34,7 @@ from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Chosen
 from pcevolve.public.selectors import find_method
 from pcevolve.public.selectors.choosing import Chooser
-from pcevolve.public.transcript import RunReader
+from pcevolve.public.transcript.reader import RunReader
 from pcevolve.wire.egress.transport import Incoming, Outgoing, Transport
 from pcevolve_shared import images
 from support.forge import Event, faults_of, find_event, forge

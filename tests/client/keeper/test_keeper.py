@@ -7,18 +7,18 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 
 from pcevolve.app.session.preflight import check_run
 from pcevolve.errors import DataError, ProtocolError
 from pcevolve.keeper.keeper import Keeper
 from pcevolve.keeper.padding import Padding
+from pcevolve.keeper.screen import OwnerScreen
 from pcevolve.public import protocol
 from pcevolve.public.calls import Call
 from pcevolve.public.config.config import RunConfig
 from pcevolve.public.dialects import ModelSize
-from pcevolve.public.run.progress import Audience
-from pcevolve.public.transcript import Bodies, Transcript
+from pcevolve.public.transcript.bodies import Bodies
+from pcevolve.public.transcript.log import Transcript
 from pcevolve.public.transcript.records import Opened, Planned
 from support.clock import Clock
 from support.folders import class_folders
@@ -44,7 +44,7 @@ def keeper(tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> Kee
     }  # fmt: skip
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / ".lock").touch()  # as the runner claims it
-    made = Keeper(check_run(RunConfig.of(options)), Audience(Console(quiet=True)))
+    made = Keeper(check_run(RunConfig.of(options)), OwnerScreen(quiet=True))
     made._padding = Padding(4.0, clock, clock.sleep)
     made._began = clock.now
     return made
@@ -262,7 +262,7 @@ def test_what_was_paid_for_is_answered_again_by_another_keeper_and_nothing_is_em
         head = record.head
     first = keeper.release(protocol.Release(iteration=1, head=head))
     keeper.close(protocol.Close())
-    again = Keeper(check_run(keeper.components.settings, resume=True), Audience(Console(quiet=True)))
+    again = Keeper(check_run(keeper.components.settings, resume=True), OwnerScreen(quiet=True))
     again.begin(settled(again))
     tell(again, tmp_path, calls)
     assert not again._selection.chooser._embedded

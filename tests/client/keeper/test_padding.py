@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pcevolve.keeper.padding import Padding, choose_tick
+from pcevolve.keeper.padding import Padding, choose_tick, judge_padding
 from pcevolve.keeper.private.judge import UniformJudge
 from pcevolve.public.dp.mechanisms import SecureNoise
 from support.clock import Clock
@@ -106,3 +106,14 @@ def test_without_a_tick_private_work_takes_as_long_as_it_takes(took):
 )
 def test_a_tick_follows_from_public_sizes_unless_somebody_asks_for_one(asked, pairs, tick):
     assert choose_tick(asked, pairs) == pytest.approx(tick)
+
+
+@pytest.mark.parametrize(
+    ("longest", "warned"), [(4.95, False), (5.0, False), (5.05, True), (6.0, True), (9.9, True), (11.0, True)]
+)
+def test_the_owner_is_warned_as_soon_as_private_work_takes_more_than_its_tick(longest, warned):
+    said = judge_padding(longest, 5.0)
+    assert said.startswith("WARNING") is warned
+    assert ("the provider saw that it was more" in said) is warned
+    # Half as long again as the longest.
+    assert ("--set privacy.pad_selection=9 next time" in said) is (longest == 6.0)

@@ -17,7 +17,7 @@ from pcevolve.public.evolution import Pool, evolve
 from pcevolve.public.media import find_medium
 from pcevolve.public.publish.dataset import publish, write_summary
 from pcevolve.public.publish.release import Release
-from pcevolve.public.transcript import RunReader
+from pcevolve.public.transcript.reader import RunReader
 from pcevolve.public.usability import ClassUsability, Usability
 from pcevolve.wire.egress.recording import RecordingJudge
 from pcevolve_shared import images

@@ -13,7 +13,7 @@ import pytest
 from pcevolve.app.cli import commands as cli
 from pcevolve.errors import AllowanceError, DeclinedError, UsageError
 from pcevolve.keeper.ledger.ledger import Ledger
-from pcevolve.public.transcript import RunReader
+from pcevolve.public.transcript.reader import RunReader
 from pcevolve.wire.egress.address import Address
 from support import online
 from support.online import Heard, Reply, answer_json

@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 from pcevolve.public.config.config import RunConfig
-from pcevolve.public.transcript import Transcript
+from pcevolve.public.transcript.log import Transcript
 from pcevolve.wire.egress.address import Address
 from pcevolve.wire.providers import dialect
 from pcevolve.wire.reaching import connect

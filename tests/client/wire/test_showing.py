@@ -6,7 +6,7 @@ from io import StringIO
 
 from rich.console import Console
 
-from pcevolve.public.transcript import RunReader
+from pcevolve.public.transcript.reader import RunReader
 from pcevolve.wire.showing import show_first
 
 

@@ -15,9 +15,9 @@ from leaks.forgeries.honest import doubts
 from pcevolve.errors import ClientError
 from pcevolve.public.publish.dataset import publish
 from pcevolve.public.publish.release import Release
-from pcevolve.public.transcript import RunReader
 from pcevolve.public.transcript.bodies import Bodies
-from pcevolve.public.transcript.records import GENESIS, Line, digest
+from pcevolve.public.transcript.chain import GENESIS, Line, digest
+from pcevolve.public.transcript.reader import RunReader
 from pcevolve.wire.providers.codec import encode_json
 from support.forge import Event, Populations, forge, reissue, rewrite_body
 

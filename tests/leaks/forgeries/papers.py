@@ -13,7 +13,7 @@ from typing import Any
 from leaks.forgeries.forging import SECRET, Act, Forgery, forged, replaced, written
 from pcevolve.public.finding import Finding
 from pcevolve.public.pages.wire.page import render_viewer
-from pcevolve.public.transcript import RunReader
+from pcevolve.public.transcript.reader import RunReader
 
 MANIFEST, CARD = "release/manifest.json", "release/README.md"
 BOM = b"\xef\xbb\xbf"

@@ -23,7 +23,7 @@ from leaks.forgeries.forging import (
     stored,
 )
 from leaks.forgeries.lines import DAMAGED, stands
-from pcevolve.public.transcript import RunReader
+from pcevolve.public.transcript.reader import RunReader
 from support.forge import Populations
 
 Values = dict[str, object]

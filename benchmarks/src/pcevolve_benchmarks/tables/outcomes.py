@@ -20,7 +20,7 @@ from pcevolve.public.encoders import load_encoder
 from pcevolve.public.media.images.appearance import develop, find_released_appearance
 from pcevolve.public.run.owner import OwnerFolder
 from pcevolve.public.run.progress import Audience
-from pcevolve.public.transcript import Bodies
+from pcevolve.public.transcript.bodies import Bodies
 from pcevolve_benchmarks.together import execute
 
 

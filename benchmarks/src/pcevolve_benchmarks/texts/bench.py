@@ -28,7 +28,7 @@ from pcevolve.public.config.config import RunConfig
 from pcevolve.public.run.owner import OwnerFolder
 from pcevolve.public.run.progress import Audience
 from pcevolve.public.selectors import find_method
-from pcevolve.public.transcript import RunReader
+from pcevolve.public.transcript.reader import RunReader
 from pcevolve_benchmarks.baselines.catalogue import BASELINES
 from pcevolve_benchmarks.heads import with_papers_head
 from pcevolve_benchmarks.runner import Result, run, settings_of

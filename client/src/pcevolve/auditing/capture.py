@@ -34,7 +34,7 @@ from pcevolve.public.answers import is_success
 from pcevolve.public.dialects import find_abilities
 from pcevolve.public.finding import Finding
 from pcevolve.public.release import WITHHELD
-from pcevolve.public.transcript import Attempt, RunReader
+from pcevolve.public.transcript.reader import RunReader
 from pcevolve.public.transcript.records import (
     Finished,
     Header,
@@ -44,6 +44,7 @@ from pcevolve.public.transcript.records import (
     Sent,
     planned_slot,
 )
+from pcevolve.public.transcript.traffic import Attempt
 from pcevolve.wire.egress.transport import HIDDEN
 
 RECORDERS_OWN: Final = frozenset({400, 413, 502})

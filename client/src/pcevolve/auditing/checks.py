@@ -13,7 +13,6 @@ from pcevolve.errors import ClientError
 from pcevolve.public.finding import Finding
 from pcevolve.public.parts import Exact, Library
 from pcevolve.public.plan import PublicPlan
-from pcevolve.public.transcript import RunReader
 from pcevolve.public.transcript.layout import (
     AUDIT,
     EXPORTS,
@@ -26,6 +25,7 @@ from pcevolve.public.transcript.layout import (
     advise_deletion,
     kind_of,
 )
+from pcevolve.public.transcript.reader import RunReader
 from pcevolve.public.transcript.records import GREETING_SLOT, Answered
 from pcevolve.wire.egress.answers import is_same_model
 from pcevolve.wire.providers import dialect

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from pcevolve.public.canonical import find_written, list_unused
 from pcevolve.public.plan import PublicPlan
-from pcevolve.public.transcript import RunReader
+from pcevolve.public.transcript.reader import RunReader
 
 _CLAIMED: Final = (
     *("run_id", "licence", "words", "unit", "namespaced", "provider.operator", "provider.retention"),

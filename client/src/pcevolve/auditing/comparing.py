@@ -29,7 +29,7 @@ from pcevolve.public.calls import Call
 from pcevolve.public.evolution import Ask
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Candidate, Receipt
-from pcevolve.public.transcript import RunReader
+from pcevolve.public.transcript.reader import RunReader
 from pcevolve.public.transcript.records import (
     BALANCE_SLOT,
     GREETING_SLOT,

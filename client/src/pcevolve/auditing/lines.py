@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from typing import Final, TypeVar
 
 from pcevolve.errors import ClientError
-from pcevolve.public.transcript import RunReader
 from pcevolve.public.transcript.bodies import cut
 from pcevolve.public.transcript.layout import BODIES, LOG, TRANSCRIPT, find_file_faults, kind_of
 from pcevolve.public.transcript.log import Entry
+from pcevolve.public.transcript.reader import RunReader
 from pcevolve.public.transcript.records import (
     GREETING_SLOT,
     Answered,

@@ -22,7 +22,6 @@ from pcevolve.public.plan import PublicPlan
 from pcevolve.public.publish.exports import FORMS, make_export_files, name_shards
 from pcevolve.public.publish.release import Release, describe_file, make_classifier, name_files, write_card
 from pcevolve.public.settings import Form
-from pcevolve.public.transcript import RunReader
 from pcevolve.public.transcript.bodies import MOST_BYTES
 from pcevolve.public.transcript.layout import (
     CARD,
@@ -34,6 +33,7 @@ from pcevolve.public.transcript.layout import (
     find_irregular_files,
     kind_of,
 )
+from pcevolve.public.transcript.reader import RunReader
 from pcevolve.public.transcript.records import Manifest, ReleasedImage
 from pcevolve_shared.reading import parse_json, read_file
 

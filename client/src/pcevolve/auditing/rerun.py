@@ -32,7 +32,7 @@ from pcevolve.public.selectors import Measurement
 from pcevolve.public.selectors.choosing import Chooser, choose_renditions, find_frame
 from pcevolve.public.selectors.scene import join_scenes
 from pcevolve.public.selectors.usefulness import Figures, find_figures
-from pcevolve.public.transcript import RunReader
+from pcevolve.public.transcript.reader import RunReader
 from pcevolve.public.transcript.records import Released
 from pcevolve.public.usability import Usability
 from pcevolve.wire.providers import dialect

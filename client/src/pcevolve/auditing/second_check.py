@@ -22,8 +22,8 @@ from pcevolve.public.media.answering import read_answer
 from pcevolve.public.media.texts import blank_out, read_text
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import WITHHELD, Candidate, Receipt, list_start
-from pcevolve.public.transcript import RunReader
 from pcevolve.public.transcript.bodies import Bodies
+from pcevolve.public.transcript.reader import RunReader
 from pcevolve.public.transcript.records import Answered, Received, Released, Sent
 
 

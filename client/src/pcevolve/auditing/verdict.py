@@ -36,7 +36,6 @@ from pcevolve.public.plan import PublicPlan
 from pcevolve.public.publish.dataset import encode, summarise
 from pcevolve.public.publish.promises import list_marks
 from pcevolve.public.publish.source import Source
-from pcevolve.public.transcript import RunLayout, RunReader
 from pcevolve.public.transcript.layout import (
     CARD,
     EXPORTS,
@@ -46,10 +45,11 @@ from pcevolve.public.transcript.layout import (
     SUMMARY,
     TRANSCRIPT,
     WIRE_PAGE,
+    RunLayout,
     find_irregular_files,
     kind_of,
 )
-from pcevolve.public.transcript.reader import FinishedRun
+from pcevolve.public.transcript.reader import FinishedRun, RunReader
 
 
 def audit(root: Path, load: LoadEncoder = find_encoder) -> list[Finding]:

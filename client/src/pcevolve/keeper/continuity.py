@@ -12,31 +12,17 @@ from itertools import pairwise, takewhile
 
 from pcevolve.errors import LedgerError
 from pcevolve.keeper.ledger.ledger import Ledger, Payment
-from pcevolve.public.figures import format_loss
 from pcevolve.public.options import spell_flag
 from pcevolve.public.run.folder import LOST, RunFolder
-from pcevolve.public.run.owner import OwnerFolder
-from pcevolve.public.run.reopening import find_release_fault, refuse_strange_release
-from pcevolve.public.transcript import RunReader
+from pcevolve.public.run.reopening import find_release_fault
 from pcevolve.public.transcript.layout import TRANSCRIPT
-from pcevolve.public.transcript.log import read
-from pcevolve.public.transcript.records import Opened, Released
+from pcevolve.public.transcript.reader import RunReader
+from pcevolve.public.transcript.records import Released
 
 
-def compare_with_ledger(folder: RunFolder, ledger: Ledger) -> RunReader | None:
-    """Return the record of a run that has begun; None where there is none yet.
-
-    Raises:
-        LedgerError: Folder and ledger tell different stories; nothing was changed.
-        TranscriptError: A release is there, and no record of it.
-    """
-    if not folder.has_plan():
-        _refuse_lost_record(folder, ledger)
-        refuse_strange_release(folder)
-        if owner := OwnerFolder.find(folder.root, ledger.path):
-            owner.forget()
-        return None
-    run = folder.read()
+def require_agreement(folder: RunFolder, ledger: Ledger) -> RunReader:
+    """The record of a run that has begun; ``LedgerError`` where ledger and folder tell different stories."""
+    run = RunReader.strict(folder.root)
     if (fault := find_disagreement(run, ledger)) is not None:
         raise LedgerError(fault)
     return run
@@ -89,19 +75,3 @@ def _list_recorded(run: RunReader) -> Iterator[Payment]:
     for before, each in pairwise(run.entries):
         if isinstance(each.record, Released):
             yield Payment(each.record.receipt, before.digest)
-
-
-def _refuse_lost_record(folder: RunFolder, ledger: Ledger) -> None:
-    """Refuse to begin anew in the folder of a run that has paid, and whose record is gone."""
-    if not folder.has_traces():
-        return
-    first = next(read(folder.transcript), None) if folder.log.exists() else None
-    found = first.record.run_id if first is not None and isinstance(first.record, Opened) else None
-    for row in ledger.find_paid(folder.root):
-        # Of a run with another id it is the false start, in a folder that was emptied for it.
-        if found in (None, row.run_id):
-            raise LedgerError(
-                f"{folder.root} has lost the record of run {row.run_id[:8]}, which spent epsilon "
-                f"{format_loss(row.epsilon)} by the ledger {ledger.path}: restore the newest copy of the folder; "
-                f"{LOST.format(out=spell_flag('out'))}"
-            )

@@ -14,11 +14,11 @@ from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 
 from pcevolve.errors import ProtocolError
+from pcevolve.keeper.beginning import begin_afresh
 from pcevolve.keeper.components import Components
-from pcevolve.keeper.continuity import compare_with_ledger
 from pcevolve.keeper.ledger.ledger import Account, Ledger
 from pcevolve.keeper.notes import note_private
-from pcevolve.keeper.padding import Padding, choose_tick
+from pcevolve.keeper.padding import Padding, choose_tick, describe_padding, judge_padding
 from pcevolve.keeper.planning import (
     FALLBACK_SIZE,
     NOTHING_EARLIER,
@@ -28,6 +28,7 @@ from pcevolve.keeper.planning import (
     resolve_plan,
     settle_single,
 )
+from pcevolve.keeper.screen import OwnerScreen
 from pcevolve.public import protocol
 from pcevolve.public.calls import Call
 from pcevolve.public.dialects import find_abilities
@@ -39,13 +40,11 @@ from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Candidate, Chosen, Query, Receipt
 from pcevolve.public.run.checked import CheckedRun
 from pcevolve.public.run.owner import OwnerFolder
-from pcevolve.public.run.progress import Audience, describe_padding, judge_padding, show_work
-from pcevolve.public.screen import Fact, lay_out_facts
+from pcevolve.public.screen import Fact
 from pcevolve.public.selectors.choosing import Chooser
 from pcevolve.public.selectors.usefulness import assess, separability
-from pcevolve.public.transcript import Bodies
-from pcevolve.public.transcript.records import GENESIS
-from pcevolve.public.transcript.records import Released as Recorded
+from pcevolve.public.transcript.bodies import Bodies
+from pcevolve.public.transcript.chain import GENESIS
 from pcevolve.public.usability import Usability
 
 LEAST_SEPARABLE = 0.1
@@ -78,7 +77,7 @@ class _Selection:
 class Keeper:
     """One run's private side; a method for each message."""
 
-    def __init__(self, run: CheckedRun, audience: Audience, confinement: Confinement | None = None) -> None:
+    def __init__(self, run: CheckedRun, screen: OwnerScreen, confinement: Confinement | None = None) -> None:
         """Read the private data, and choose what their public sizes call for.
 
         Args:
@@ -89,9 +88,9 @@ class Keeper:
             UsageError: The API's dialect lacks what the run needs, or the options do not go together.
         """
         self._began = time.monotonic()
-        self._folder, self._audience, self._confinement = run.folder, audience, confinement
+        self._folder, self._screen, self._confinement = run.folder, screen, confinement
         kind = find_abilities(run.settings.provider.dialect).makes
-        with show_work(audience.console, f"reading private {kind}s") as told:
+        with screen.show_work(f"reading private {kind}s") as told:
             self.components = Components.of(run, told)
         settings = self.components.settings
         self._padding = Padding(choose_tick(settings.privacy.pad_selection, self.components.pairs))
@@ -127,7 +126,7 @@ class Keeper:
             return self._prepare(asked)
 
     def _prepare(self, asked: protocol.Prepare) -> protocol.Prepared:
-        components, console = self.components, self._audience.console
+        components, screen = self.components, self._screen
         self._run_id = asked.run_id
         # Priced with a size that stands in: the true one is known after the greeting, and has no part in any price.
         plan = resolve_plan(components, asked.run_id, FALLBACK_SIZE)
@@ -135,7 +134,7 @@ class Keeper:
         self._account = account = open_account(components, plan, ledger, self._record)
         # All of the plan, before the provider hears of it: a refusal later would tell that these data were used before.
         account.require([event for each in components.method.plan_events(plan).values() for event in each])
-        with show_work(console, f"embedding private {components.dialect.makes}s") as told:
+        with screen.show_work(f"embedding private {components.dialect.makes}s") as told:
             components.prepare(plan, told)
         # What the provider had seen when the run began; a run that goes on does not count it anew.
         if components.method.queries_data:
@@ -144,7 +143,7 @@ class Keeper:
         tick = self._padding.tick
         time = Fact("time", describe_padding(tick), "" if tick else None)
         notes = [*note_private(components, plan, account), time]
-        console.print(lay_out_facts(notes, self._audience.verbose))
+        screen.print_facts(notes)
         return protocol.Prepared(method_reason=components.reason, encoder_reason=components.encoder_reason)
 
     def settle(self, said: protocol.Settle) -> protocol.Settled:
@@ -193,7 +192,7 @@ class Keeper:
             found = separability([chooser.embed([Chosen("", each) for each in own]) for own in asked.classes])
             if found is not None and found < LEAST_SEPARABLE:
                 note = reword_for(ALIKE, self.components.dialect.makes)
-                self._audience.console.print(f"NOTE: {note}")
+                self._screen.print(f"NOTE: {note}")
         return protocol.Compared()
 
     def made(self, told: protocol.Made) -> None:
@@ -256,9 +255,9 @@ class Keeper:
         padding = self._padding
         if self._selection is not None and self._selection.lineage.answers:
             kept = judge_padding(padding.longest, padding.tick)
-            if self._audience.verbose or kept.startswith("WARNING"):
+            if self._screen.verbose or kept.startswith("WARNING"):
                 # A section that was too long is told of in any case: its provider could see it.
-                self._audience.console.print(kept)
+                self._screen.print(kept)
         self._open.close()
 
     def _owner(self) -> OwnerFolder:
@@ -267,15 +266,22 @@ class Keeper:
     def _open_ledger(self) -> Ledger:
         """The ledger, which tells the same story as the record of a run that has begun."""
         folder, begun = self._folder, self._folder.has_plan()
-        ledger = open_ledger(self.components.settings, begun, self._audience.console.print)
+        ledger = open_ledger(self.components.settings, begun, self._screen.print)
         self._open.enter_context(closing(ledger))
-        run = compare_with_ledger(folder, ledger)
-        if run is not None:
-            self._begun = run.plan
-            released = (each.record for each in run.entries if isinstance(each.record, Recorded))
-            self._record.receipts.update(each.receipt for each in released)
-            self._record.head = run.head
+        if begun:
+            self._go_on(ledger)
+        else:
+            begin_afresh(folder, ledger)
         return ledger
+
+    def _go_on(self, ledger: Ledger) -> None:
+        """Know the plan and the receipts of a run that has begun."""
+        from pcevolve.keeper.continuity import require_agreement  # with all that reads a record
+
+        run = require_agreement(self._folder, ledger)
+        self._begun = run.plan
+        self._record.receipts.update(run.receipts)
+        self._record.head = run.head
 
     def _name(self, lineage: Lineage, call: Call, digests: Sequence[str]) -> tuple[Candidate, ...]:
         """Candidates by the names that the runner gives them."""

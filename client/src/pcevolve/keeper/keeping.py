@@ -1,22 +1,16 @@
-"""The keeper's process of a run: from its orders to the end of the conversation with the runner.
-
-The runner is a process of the same command, or of another one, which comes to a socket file.
-"""
+"""The keeper's process of a run: from its orders to the end of the conversation with the runner."""
 
 from __future__ import annotations
 
-import json
 import sys
 import tempfile
 from collections.abc import Mapping
-from contextlib import nullcontext, suppress
-from typing import Any, Final
+from contextlib import nullcontext
+from typing import Any
 
-from rich.console import Console
-
-from pcevolve.errors import ClientError, ProtocolError, printable
+from pcevolve.errors import ClientError, printable
 from pcevolve.keeper.keeper import Keeper
-from pcevolve.public import protocol
+from pcevolve.keeper.screen import OwnerScreen
 from pcevolve.public.config.config import RunConfig
 from pcevolve.public.door import refuse, serve
 from pcevolve.public.figures import parse_epsilon
@@ -24,30 +18,20 @@ from pcevolve.public.options import AS_KEYWORDS, spell_as
 from pcevolve.public.parts import Confinement
 from pcevolve.public.privacy import Budget
 from pcevolve.public.processes.confinement import Enforcement
-from pcevolve.public.processes.pipe import GoneError, Pipe
-from pcevolve.public.publish.loss import PrivacyLoss
-from pcevolve.public.publish.promises import state_confinement
+from pcevolve.public.processes.pipe import Pipe
 from pcevolve.public.run.checked import CheckedRun
 from pcevolve.public.run.folder import RunFolder
-from pcevolve.public.run.meeting import Claim, Welcome, agree, receive, require_agreed, wait_for_word
-from pcevolve.public.run.progress import Audience, error_console
-from pcevolve.public.screen import Fact, lay_out_facts
-from pcevolve.public.selectors import list_paid_events
-
-CLIENT_GONE: Final = (
-    "the client ended in the middle of the run: what is paid for is in the ledger; to go on, begin both again"
-)
 
 
 def keep(orders: Mapping[str, Any], enforced: Enforcement, _up: Pipe, across: Pipe) -> None:
     """Be the keeper of a run."""
-    run, audience = read_orders(orders)
+    run, screen = read_orders(orders)
     if not enforced.is_whole:
-        audience.console.print(f"NOTE: private files and the network are two processes: {enforced}")
+        screen.print(f"NOTE: private files and the network are two processes: {enforced}")
     with spell_as(AS_KEYWORDS) if orders["keywords"] else nullcontext():
         try:
             kernel = Confinement(by="kernel", landlock=enforced.landlock) if enforced.is_whole else None
-            keeper = Keeper(run, audience, kernel)
+            keeper = Keeper(run, screen, kernel)
         except ClientError as error:
             tell_owner(error)
             refuse(across, error)
@@ -60,7 +44,7 @@ def tell_owner(error: ClientError) -> None:
     print(f"error: {printable(str(error))}", file=sys.stderr)
 
 
-def read_orders(orders: Mapping[str, Any]) -> tuple[CheckedRun, Audience]:
+def read_orders(orders: Mapping[str, Any]) -> tuple[CheckedRun, OwnerScreen]:
     """The run that a process with private files is told of, and its owner."""
     tempfile.tempdir = orders["room"]
     settings = RunConfig.model_validate(orders["settings"])
@@ -73,94 +57,4 @@ def read_orders(orders: Mapping[str, Any]) -> tuple[CheckedRun, Audience]:
         Budget(parse_epsilon(epsilon), delta),
         None if lifetime is None else parse_epsilon(lifetime),
     )
-    console = Console(quiet=True) if orders["quiet"] else error_console()
-    return run, Audience(console, verbose=orders["verbose"])
-
-
-class _DoorKeeper(Keeper):
-    """A keeper that shows the owner what a run will cost, and tells who started it how far the run came."""
-
-    is_closed = False
-    figures: Mapping[str, Any] = {}
-    up: Pipe
-    audience: Audience
-
-    def begin(self, asked: protocol.Begin) -> protocol.Begun:
-        """See ``Begin``."""
-        begun = super().begin(asked)
-        self.up.send("begun")
-        return begun
-
-    def settle(self, said: protocol.Settle) -> protocol.Settled:
-        """See ``Settle``."""
-        settled = super().settle(said)
-        plan = settled.plan
-        paid = list_paid_events(plan)
-        loss = f"{PrivacyLoss.of(plan, paid).say()}, delta {plan.budget.delta:g}"
-        facts = [
-            Fact("server", f"{plan.provider.model} at {plan.provider.api}"),
-            Fact("privacy", loss if paid else "nothing is paid for"),
-            Fact("confinement", state_confinement(plan)),
-        ]
-        self.audience.console.print(lay_out_facts(facts, self.audience.verbose))
-        return settled
-
-    def finish(self, told: protocol.Finish) -> protocol.Done:
-        """See ``Finish``."""
-        self.figures = told.figures
-        return super().finish(told)
-
-    def close(self, asked: protocol.Close = protocol.Close()) -> None:  # noqa: B008 - frozen
-        """See ``Close``."""
-        super().close(asked)
-        self.is_closed = True
-
-
-def keep_at_door(orders: Mapping[str, Any], enforced: Enforcement, up: Pipe, across: Pipe) -> None:
-    """Be the keeper for the client behind ``across``, until both sides are over."""
-    run, audience = read_orders(orders)
-    refused: list[ClientError] = []
-
-    def tell(error: ClientError) -> None:
-        tell_owner(error)
-        refused.append(error)
-
-    with spell_as(AS_KEYWORDS) if orders["keywords"] else nullcontext():
-        try:
-            keeper = _welcome(run, audience, across, orders, enforced)
-            keeper.up, keeper.audience = up, audience
-            serve(keeper, across, tell)
-            if not keeper.is_closed and not refused:
-                tell(ProtocolError(CLIENT_GONE))
-        except ClientError as error:
-            tell(error)
-            refuse(across, error)
-    if refused:
-        told = {"kind": type(refused[0]).__name__, "lines": ["see above"], "is_told": True}
-        up.send("failed", json.dumps(told))
-        return
-    up.send("done", json.dumps({"summary": {**keeper.figures}}))
-    # Whoever started this closes its end when nothing is left to measure; the client goes first.
-    wait_for_word(up)
-    with suppress(GoneError):
-        across.send("over")
-        wait_for_word(across)
-
-
-def _welcome(
-    run: CheckedRun, audience: Audience, across: Pipe, orders: Mapping[str, Any], enforced: Enforcement
-) -> _DoorKeeper:
-    """Say what the client may know, hear what keeps it from private files, and read them."""
-    welcome = Welcome(
-        settings=run.settings.public(),
-        resume=run.resume,
-        is_cut_off=orders["is_cut_off"],
-        landlock=enforced.landlock if enforced.is_whole else 0,
-    )
-    try:
-        across.send("welcome", welcome.model_dump_json())
-    except GoneError:
-        raise ProtocolError(CLIENT_GONE) from None
-    confinement = agree(welcome, receive(across, "claim", Claim))
-    require_agreed(confinement, orders["is_demanded"])
-    return _DoorKeeper(run, audience, confinement)
+    return run, OwnerScreen(orders["verbose"], orders["quiet"])

@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 
 LEAST_TICK = 0.5
 """Seconds: a dozen times what measurement, draw and payment of a small run take on a quiet machine."""
+SLOW_DAY = 1.5
+"""The factor by which private work may take longer than in this run; a tick covers that."""
 SECONDS_PER_PAIR = 1e-7
 """Five times what a vote takes for one private image and one candidate, at 256 numbers an embedding."""
 
@@ -70,3 +72,30 @@ class Padding:
         wanted = max(1, math.ceil(passed / self.tick)) * self.tick if self.tick else 0.0
         if wanted > passed:
             self.sleep(wanted - passed)
+
+
+def describe_padding(tick: float) -> str:
+    """Tell the owner before a run how the length of private work is hidden."""
+    if not tick:
+        return (
+            "not hidden: privacy.pad_selection=0 lets the provider time all private work between two requests"
+        )
+    return f"private work between two requests is padded to whole multiples of {tick:g} s (privacy.pad_selection)"
+
+
+def judge_padding(longest: float, tick: float) -> str:
+    """Say if all private sections of a run fitted into one tick: private, so for the owner's screen alone.
+
+    Returns:
+        One line; it begins with WARNING if the provider saw more than one tick.
+    """
+    said = f"the longest private work between two requests took {longest:.2g} s of the {tick:g} s"
+    if not tick:
+        return f"Time: {describe_padding(0)}"
+    if longest <= tick:
+        return f"Time: {said} that it was padded to"
+    enough = math.ceil(longest * SLOW_DAY)
+    return (
+        f"WARNING: {said} that one tick lasts, so the provider saw that it was more: "
+        f"give --set privacy.pad_selection={enough} next time, or with --resume RUN"
+    )

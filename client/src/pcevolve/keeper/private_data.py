@@ -13,13 +13,13 @@ from pcevolve.keeper.private.dataset import PrivateDataset
 from pcevolve.keeper.private.listing import Listing
 from pcevolve.keeper.private.spelling import find_companions, find_respelled, find_shortened
 from pcevolve.keeper.private.units import Shots
+from pcevolve.keeper.screen import OwnerScreen
 from pcevolve.public.config.config import RunConfig
 from pcevolve.public.dialects import find_abilities
 from pcevolve.public.figures import parse_epsilon
 from pcevolve.public.options import spell_flag
 from pcevolve.public.privacy import Budget
 from pcevolve.public.publish.loss import PrivacyLoss
-from pcevolve.public.run.progress import error_console
 from pcevolve.public.selectors import AUTO, Scope, choose_delta, find_method, resolve_method
 from pcevolve.public.words import choose_labels
 
@@ -134,10 +134,9 @@ def tell_drawable(settings: RunConfig, counts: Mapping[str, int], unit: str) -> 
 
 def tell_on_screen(*lines: str) -> None:
     """Tell the owner at a terminal what is private; elsewhere it might end up in a log, and ``check`` tells it."""
-    console = error_console()
-    if console.is_terminal:
-        for line in lines:
-            console.print(line)
+    screen = OwnerScreen()
+    if screen.is_terminal:
+        screen.print(*lines)
 
 
 def require_shots(

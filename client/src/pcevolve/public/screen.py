@@ -18,8 +18,22 @@ ProgressCallback: TypeAlias = Callable[[int, int], None]
 """Is called with how many private images are done, and of how many; both are private."""
 
 
+LINE_SECONDS = 10.0
+"""Between two lines about long work in a log."""
+MINUTE, HOUR = 60.0, 3600.0
+
+
 def no_progress(done: int, total: int) -> None:
     """Report nothing."""
+
+
+def spell_estimate(seconds: float) -> str:
+    """About how long, in words that seldom change."""
+    if seconds < MINUTE:
+        return "less than a minute"
+    if seconds < HOUR:
+        return f"about {round(seconds / MINUTE)} min"
+    return f"about {seconds / HOUR:.1f} h"
 
 
 @dataclass(frozen=True)
@@ -40,11 +54,16 @@ class Fact:
         return self.title, self.text if verbose or self.brief is None else self.brief
 
 
+def choose_lines(facts: Iterable[Fact], verbose: bool) -> list[Line]:
+    """Facts as they are told; less those that nobody who is told in brief is told."""
+    return [line for each in facts if (line := each.line(verbose))[1]]
+
+
 def lay_out_facts(
     facts: Iterable[Fact], verbose: bool, heading: str | None = None, before: Iterable[Line] = ()
 ) -> Table:
-    """Facts as a terminal shows them, behind some lines; less those that nobody who is told in brief is told."""
-    return lay_out([*before, *(line for each in facts if (line := each.line(verbose))[1])], heading)
+    """Facts as a terminal shows them, behind some lines."""
+    return lay_out([*before, *choose_lines(facts, verbose)], heading)
 
 
 def lay_out(lines: Iterable[Line], heading: str | None = None) -> Table:

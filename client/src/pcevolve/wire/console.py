@@ -29,8 +29,8 @@ from pcevolve.public.release import Receipt
 from pcevolve.public.run.folder import RunFolder
 from pcevolve.public.screen import Fact, Line
 from pcevolve.public.selectors import find_method, list_paid_events
-from pcevolve.public.transcript import RunReader
 from pcevolve.public.transcript.layout import CLASSIFIER, RELEASE
+from pcevolve.public.transcript.reader import RunReader
 from pcevolve.public.usefulness import Assessment
 from pcevolve.wire.approval import detail_run, forecast_costs
 from pcevolve.wire.egress.allowance import Meter

@@ -22,8 +22,8 @@ from pcevolve.public.durable import write_files_durably
 from pcevolve.public.pages.live import Standing, render_live
 from pcevolve.public.processes.browser import open_in_browser
 from pcevolve.public.run.progress import Audience, Progress
-from pcevolve.public.transcript import RunReader
 from pcevolve.public.transcript.layout import RunLayout
+from pcevolve.public.transcript.reader import RunReader
 
 PAUSE_SECONDS = 0.5
 """From one writing of the page to the next, at least."""

@@ -37,7 +37,8 @@ from pcevolve.public.run.folder import RunFolder
 from pcevolve.public.run.progress import Audience, RunProgress
 from pcevolve.public.run.reopening import open_record
 from pcevolve.public.screen import lay_out, lay_out_facts
-from pcevolve.public.transcript import RunReader, Transcript
+from pcevolve.public.transcript.log import Transcript
+from pcevolve.public.transcript.reader import RunReader
 from pcevolve.public.usability import Usability
 from pcevolve.public.usefulness import Assessment
 from pcevolve.wire.approval import approve, list_doubts, require_liking
@@ -232,7 +233,7 @@ def _open_session(
     address = make_address(settings.provider, spoken, settings.provider.api, job.key)
     try:
         # Random and not a count or a time: it is sent, and says nothing of other runs.
-        run_id = folder.read().opened.run_id if folder.has_plan() else secrets.token_hex(16)
+        run_id = RunReader.strict(folder.root).opened.run_id if folder.has_plan() else secrets.token_hex(16)
         prepared = keeper.prepare(protocol.Prepare(run_id=run_id))
         with (
             open_record(folder) as transcript,

@@ -15,7 +15,9 @@ from pcevolve.errors import ProviderReplyError
 from pcevolve.public.config.providers import PublicProvider
 from pcevolve.public.config.runner import PublicConfig
 from pcevolve.public.plan import PublicPlan
-from pcevolve.public.transcript import RunLayout, RunReader, Transcript
+from pcevolve.public.transcript.layout import RunLayout
+from pcevolve.public.transcript.log import Transcript
+from pcevolve.public.transcript.reader import RunReader
 from pcevolve.public.transcript.records import Answered
 from pcevolve.wire.egress.address import Address, Route
 from pcevolve.wire.egress.allowance import Allowance, Meter

@@ -9,7 +9,7 @@ from pcevolve.public.media.images.sheet import draw_strip
 from pcevolve.public.media.texts import read_text
 from pcevolve.public.pages.live import list_opening
 from pcevolve.public.plan import PublicPlan
-from pcevolve.public.transcript import RunReader
+from pcevolve.public.transcript.reader import RunReader
 from pcevolve.public.words import summarise_prompts
 
 ACROSS = 4

@@ -19,7 +19,7 @@ from pcevolve.keeper.ledger.ledger import Account, Ledger
 from pcevolve.keeper.private import judge as views
 from pcevolve.keeper.private.judge import PrivateJudge
 from pcevolve.public.encoders import bundled
-from pcevolve.public.transcript import RunReader
+from pcevolve.public.transcript.reader import RunReader
 from pcevolve.wire.egress.http_transport import HttpTransport
 from support import online
 from support.accounts import set_cap

@@ -15,8 +15,8 @@ from pcevolve.public.pages.live import Standing, render_live
 from pcevolve.public.parts import Secrecy
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.run.folder import RunFolder
-from pcevolve.public.run.progress import Audience, RunProgress, judge_padding
-from pcevolve.public.transcript import RunReader
+from pcevolve.public.run.progress import Audience, RunProgress
+from pcevolve.public.transcript.reader import RunReader
 from pcevolve.wire.console import summarise
 from support.paid import make_paid_run
 from support.runs import small_plan
@@ -43,17 +43,6 @@ def test_what_was_on_record_before_says_nothing_about_the_time_that_is_left(plan
     left = f"about {round((total - told[-1].images) * 100 / 60)} min"
     assert told[-1].left == left
     assert f"{told[-1].images}/{total} {'texts' if plan else 'images'}, {left} left" in screen.getvalue()
-
-
-@pytest.mark.parametrize(
-    ("longest", "warned"), [(4.95, False), (5.0, False), (5.05, True), (6.0, True), (9.9, True), (11.0, True)]
-)
-def test_the_owner_is_warned_as_soon_as_private_work_takes_more_than_its_tick(longest, warned):
-    said = judge_padding(longest, 5.0)
-    assert said.startswith("WARNING") is warned
-    assert ("the provider saw that it was more" in said) is warned
-    # Half as long again as the longest.
-    assert ("--set privacy.pad_selection=9 next time" in said) is (longest == 6.0)
 
 
 WORDS = "guessed with at most 0.001 where it was 0.0001, in at most 3 texts each"

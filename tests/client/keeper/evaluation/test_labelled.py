@@ -7,7 +7,7 @@ import pytest
 
 from pcevolve.errors import DataError, UsageError
 from pcevolve.keeper.evaluation.labelled import Labelled, find_control
-from pcevolve.public.transcript import RunLayout
+from pcevolve.public.transcript.layout import RunLayout
 
 
 def test_the_first_few_of_each_class_come_class_after_class():

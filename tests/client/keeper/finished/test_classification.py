@@ -15,7 +15,8 @@ from pcevolve.auditing import audit
 from pcevolve.errors import DataError, UsageError
 from pcevolve.keeper.finished.classification import NearestMean
 from pcevolve.public.media.images.appearance import Appearance
-from pcevolve.public.transcript import RunLayout, RunReader
+from pcevolve.public.transcript.layout import RunLayout
+from pcevolve.public.transcript.reader import RunReader
 from support.paid import LOOK, MEANS, encoder, make_paid_run
 from support.runs import rng, small_plan
 

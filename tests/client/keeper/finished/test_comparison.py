@@ -16,7 +16,7 @@ from pcevolve.keeper.finished.comparison import PICTURES, Point, draw_curves, re
 from pcevolve.public.durable import write_private
 from pcevolve.public.pages.report.charts import Chart, FigureOverSeeds
 from pcevolve.public.run.owner import OwnerFolder
-from pcevolve.public.transcript import RunReader
+from pcevolve.public.transcript.reader import RunReader
 from pcevolve.wire.egress.transport import Incoming
 from support.judged import ACCURACY, finish_run, judge
 from support.provider import FakeProvider

@@ -8,7 +8,7 @@ import pytest
 
 from pcevolve.errors import ClientError
 from pcevolve.keeper.finished.recalling import recall
-from pcevolve.public.transcript import RunReader
+from pcevolve.public.transcript.reader import RunReader
 
 
 @pytest.mark.parametrize(

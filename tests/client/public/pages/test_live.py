@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from pcevolve.public.pages.live import Standing, list_opening, render_live, write_preview
-from pcevolve.public.transcript import RunReader
+from pcevolve.public.transcript.reader import RunReader
 from pcevolve.wire.egress.transport import Outgoing
 from pcevolve_shared import images
 from support.provider import FakeProvider, ok

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pcevolve.public.pages.reasons import TrafficTable
 from pcevolve.public.pages.report.brief import Brief
-from pcevolve.public.transcript import RunReader
+from pcevolve.public.transcript.reader import RunReader
 from support.briefs import PAID, brief_of
 
 Make = Callable[..., Path]

@@ -12,7 +12,7 @@ from pcevolve.errors import UsageError
 from pcevolve.public.media import find_medium
 from pcevolve.public.publish.dataset import publish
 from pcevolve.public.publish.exports import export_run
-from pcevolve.public.transcript import RunReader
+from pcevolve.public.transcript.reader import RunReader
 from pcevolve.wire.console import detail_result
 from pcevolve_shared import images
 from support.paid import make_paid_run

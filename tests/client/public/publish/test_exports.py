@@ -15,7 +15,7 @@ from pcevolve.app.cli.main import main
 from pcevolve.errors import UsageError
 from pcevolve.public.publish import exports as writing
 from pcevolve.public.publish.exports import export_run
-from pcevolve.public.transcript import RunReader
+from pcevolve.public.transcript.reader import RunReader
 from support.forge import faults_of
 from support.paid import make_paid_run
 from support.runs import small_plan

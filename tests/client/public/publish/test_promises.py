@@ -18,7 +18,7 @@ from pcevolve.public.publish.promises import (
     state_confinement,
     state_promise,
 )
-from pcevolve.public.transcript import RunReader
+from pcevolve.public.transcript.reader import RunReader
 from support.paid import make_paid_run
 from support.runs import small_plan
 

@@ -14,7 +14,7 @@ from pcevolve.public.pages.wire.page import render_viewer
 from pcevolve.public.parts import LedgerCap, PriorReleases
 from pcevolve.public.privacy import Event
 from pcevolve.public.publish.statements import list_checks, list_statements
-from pcevolve.public.transcript import RunReader
+from pcevolve.public.transcript.reader import RunReader
 from support.paid import make_paid_run
 from support.runs import small_plan
 

@@ -8,7 +8,7 @@ import pytest
 
 from pcevolve.errors import UsageError
 from pcevolve.public.run.folder import RunFolder
-from pcevolve.public.transcript import RunReader
+from pcevolve.public.transcript.reader import RunReader
 from support.runs import SmallRun
 
 

@@ -11,7 +11,8 @@ import pytest
 from pcevolve.auditing import Audit
 from pcevolve.errors import ClientError, TranscriptError, UsageError
 from pcevolve.public.run.folder import RunFolder
-from pcevolve.public.transcript import RunLayout, RunReader
+from pcevolve.public.transcript.layout import RunLayout
+from pcevolve.public.transcript.reader import RunReader
 from support.paid import make_paid_run
 from support.runs import small_plan
 

@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from pcevolve.public.transcript import RunReader
 from pcevolve.public.transcript.bodies import BodyRef
-from pcevolve.public.transcript.records import Answered, Line, Opened, from_event
+from pcevolve.public.transcript.chain import Line
+from pcevolve.public.transcript.reader import RunReader
+from pcevolve.public.transcript.records import Answered, Opened, from_event
 from support.paid import make_paid_run
 from support.runs import small_plan
 

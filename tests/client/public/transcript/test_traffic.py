@@ -6,10 +6,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from pcevolve.public.release import Receipt
-from pcevolve.public.transcript import Counts, RunReader
 from pcevolve.public.transcript.bodies import BodyRef
+from pcevolve.public.transcript.reader import RunReader
 from pcevolve.public.transcript.records import Answered, Failed, Received, Released, Sent
-from pcevolve.public.transcript.traffic import Arrival, RecordedOutputs, RecordedReceipt, Traffic
+from pcevolve.public.transcript.traffic import Arrival, Counts, RecordedOutputs, RecordedReceipt, Traffic
 from support.provider import FakeProvider
 from support.runs import RUN_ID, SmallRun, small_plan
 

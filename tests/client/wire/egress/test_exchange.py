@@ -15,7 +15,7 @@ import pytest
 
 from pcevolve.errors import AllowanceError, EgressError, ProviderRefusedError
 from pcevolve.public.release import PublicEcho
-from pcevolve.public.transcript import RunReader
+from pcevolve.public.transcript.reader import RunReader
 from pcevolve.public.transcript.records import Answered, Failed, Received, Sent
 from pcevolve.wire.egress.address import Address
 from pcevolve.wire.egress.allowance import Allowance

@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pcevolve.errors import ClientError, ProviderError, ProviderRefusedError
-from pcevolve.public.transcript import RunReader
 from pcevolve.public.transcript.bodies import BodyRef
+from pcevolve.public.transcript.reader import RunReader
 from pcevolve.public.transcript.records import Answered, Failed
 from pcevolve.wire.egress.losses import FinalLoss, LossCount, find_loss
 from pcevolve.wire.egress.pace import RequestWindow

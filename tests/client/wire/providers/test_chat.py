@@ -18,7 +18,7 @@ from pcevolve.auditing import audit
 from pcevolve.errors import ProviderRefusedError
 from pcevolve.public.calls import Call
 from pcevolve.public.modality import Texts
-from pcevolve.public.transcript import RunReader
+from pcevolve.public.transcript.reader import RunReader
 from pcevolve.wire.providers import dialect
 from support.chats import SEEDS, choice, thinking
 from support.forge import faults_of, forge, rewrite_body

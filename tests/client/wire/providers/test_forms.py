@@ -13,7 +13,7 @@ from textwrap import wrap
 import pytest
 
 from pcevolve.errors import ProviderRefusedError
-from pcevolve.public.transcript import RunReader
+from pcevolve.public.transcript.reader import RunReader
 from pcevolve.public.transcript.records import Opened, Sent
 from pcevolve.wire.egress.address import Address
 from pcevolve.wire.egress.http_transport import HttpTransport

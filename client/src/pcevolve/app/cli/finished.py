@@ -30,9 +30,10 @@ def report(folder: RunPath) -> None:
     leave_files([], [folder])
     from pcevolve.public.pages.report.page import write_report
     from pcevolve.public.run.folder import RunFolder
+    from pcevolve.public.transcript.reader import RunReader
 
     with RunFolder(folder).hold():
-        click.echo(write_report(RunFolder(folder).read()))
+        click.echo(write_report(RunReader.strict(folder)))
 
 
 def plan(folder: RunPath) -> None:

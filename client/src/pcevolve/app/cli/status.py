@@ -44,6 +44,7 @@ def _describe(row: RunRow, ledger: Ledger) -> dict[str, Any]:
     from pcevolve.keeper.continuity import find_fault
     from pcevolve.public.publish.loss import PrivacyLoss  # with what only a ledger's reader needs
     from pcevolve.public.run.folder import RunFolder
+    from pcevolve.public.transcript.reader import RunReader
 
     folder, state = RunFolder(Path(row.folder)), "gone"
     more: dict[str, str] = {}
@@ -52,7 +53,7 @@ def _describe(row: RunRow, ledger: Ledger) -> dict[str, Any]:
             at_work = (
                 folder.is_held()
             )  # asked first: while a run goes on, ledger and record are read at two times
-            run = folder.read()
+            run = RunReader.strict(folder.root)
             # Another run may lie in the folder by now.
             if run.plan is not None and run.opened.run_id == row.run_id:
                 published = run.finished and folder.manifest.is_file()

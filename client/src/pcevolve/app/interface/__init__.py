@@ -40,8 +40,8 @@ from pcevolve.public.publish.loss import PrivacyLoss
 from pcevolve.public.run.folder import RunFolder
 from pcevolve.public.run.progress import Audience, Progress, Tell, error_console, tell_nobody
 from pcevolve.public.selectors.planner import BudgetPlan
-from pcevolve.public.transcript import RunLayout, RunReader
-from pcevolve.public.transcript.reader import FinishedRun
+from pcevolve.public.transcript.layout import RunLayout
+from pcevolve.public.transcript.reader import FinishedRun, RunReader
 
 __all__ = [
     "AuditResult",

@@ -35,7 +35,7 @@ from pcevolve.public.run.meeting import Claim, Welcome, agree, receive, require_
 from pcevolve.public.run.progress import Audience
 from pcevolve.wire.egress.address import require_key
 
-KEEPER: Final = "pcevolve.keeper.keeping:keep_at_door"
+KEEPER: Final = "pcevolve.keeper.at_door:keep_at_door"
 
 
 def keep_at_door(

@@ -15,7 +15,7 @@ from pcevolve.public.processes.confinement import Enforcement
 from pcevolve.public.processes.launcher import Children
 from pcevolve.public.processes.pipe import Pipe
 from pcevolve.public.run.checked import CheckedRun
-from pcevolve.public.run.progress import Audience, show_work
+from pcevolve.public.run.progress import Audience, error_console, show_work
 
 if TYPE_CHECKING:  # who only starts a run's processes does without what they import
     from pcevolve.keeper.finished.outcome import Outcome
@@ -52,7 +52,7 @@ def measure(run: CheckedRun, summary: dict[str, Any], audience: Audience) -> dic
     from pcevolve.keeper.components import Components
     from pcevolve.keeper.finished.outcome import Outcome
     from pcevolve.keeper.finished.recalling import recall
-    from pcevolve.public.transcript import RunReader
+    from pcevolve.public.transcript.reader import RunReader
 
     record = RunReader.strict(run.folder.root)
     outcome = Outcome(run.folder, Components.of(run), record.require_plan(), recall(record), summary)
@@ -95,11 +95,14 @@ def answer(
     orders: Mapping[str, Any], up: Pipe, work: Callable[[CheckedRun, Audience], dict[str, Any]]
 ) -> None:
     """Do the work of a process that measures, and say how it ended."""
+    from rich.console import Console
+
     from pcevolve.keeper.keeping import read_orders, tell_owner
 
-    run, audience = read_orders(orders)
+    run, _ = read_orders(orders)
+    console = Console(quiet=True) if orders["quiet"] else error_console()
     try:
-        up.send("done", json.dumps({"summary": work(run, audience)}))
+        up.send("done", json.dumps({"summary": work(run, Audience(console, verbose=orders["verbose"]))}))
     except ClientError as error:
         tell_owner(error)
         up.send("failed", json.dumps({"kind": type(error).__name__, "lines": ["see above"], "is_told": True}))

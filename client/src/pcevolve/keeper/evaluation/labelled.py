@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from pcevolve.errors import DataError, UsageError
 from pcevolve.keeper.private.dataset import PrivateDataset
 from pcevolve.public.media import Item, find_medium
-from pcevolve.public.transcript import RunLayout, RunReader
+from pcevolve.public.transcript.layout import RunLayout
+from pcevolve.public.transcript.reader import RunReader
 
 RANDOM_CONTROL = "random"
 """What the dataset of a control run is called where it is measured."""

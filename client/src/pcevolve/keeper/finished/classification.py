@@ -24,8 +24,8 @@ from pcevolve.public.media.images.kinds import Kind
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.settings import window_ends
 from pcevolve.public.sources import TABLES
-from pcevolve.public.transcript import RunLayout, RunReader
-from pcevolve.public.transcript.layout import MANIFEST
+from pcevolve.public.transcript.layout import MANIFEST, RunLayout
+from pcevolve.public.transcript.reader import RunReader
 
 
 @dataclass(frozen=True, eq=False)

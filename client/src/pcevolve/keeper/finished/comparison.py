@@ -36,7 +36,7 @@ from pcevolve.public.publish.dataset import summarise
 from pcevolve.public.publish.loss import PrivacyLoss
 from pcevolve.public.run.folder import RunFolder
 from pcevolve.public.run.owner import OwnerFolder
-from pcevolve.public.transcript import RunReader
+from pcevolve.public.transcript.reader import RunReader
 
 OTHER_TESTS = "WARNING: these runs were evaluated on different test sets, so their accuracies do not compare"
 AXES = {"ε": "Accuracy over ε", "N": "Accuracy over N, images per class"}

@@ -52,7 +52,7 @@ from pcevolve.public.plan import PublicPlan
 from pcevolve.public.run.folder import RunFolder
 from pcevolve.public.run.owner import OwnerFolder
 from pcevolve.public.screen import ProgressCallback, no_progress
-from pcevolve.public.transcript import RunReader
+from pcevolve.public.transcript.reader import RunReader
 
 CLASSIFIER = "dp-means-classifier"
 """The name of a run's released class means among the judges."""

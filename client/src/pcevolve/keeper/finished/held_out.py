@@ -9,12 +9,12 @@ from pcevolve.errors import DataError
 from pcevolve.keeper.ledger.ledger import Ledger
 from pcevolve.keeper.private.dataset import PrivateDataset
 from pcevolve.keeper.private_data import tell_on_screen
+from pcevolve.keeper.screen import OwnerScreen
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.run.folder import RunFolder
 from pcevolve.public.run.owner import OwnerFolder
-from pcevolve.public.run.progress import error_console
 from pcevolve.public.selectors import find_method
-from pcevolve.public.transcript import RunReader
+from pcevolve.public.transcript.reader import RunReader
 
 NAMED = 10
 """Files that are named on the screen."""
@@ -49,7 +49,7 @@ def find_private(folder: RunFolder, plan: PublicPlan, digests: Sequence[bytes]) 
     options = OwnerFolder.of(folder.root).find_options()
     if options is None or not options.privacy.ledger.exists():
         return None
-    with closing(Ledger(options.privacy.ledger, create=False, waiting=error_console().print)) as known:
+    with closing(Ledger(options.privacy.ledger, create=False, waiting=OwnerScreen().print)) as known:
         return known.find_private(plan.run_id, digests)
 
 

@@ -54,7 +54,7 @@ from pcevolve.public.run.folder import RunFolder
 from pcevolve.public.run.owner import OwnerFolder
 from pcevolve.public.screen import ProgressCallback, no_progress
 from pcevolve.public.selectors import find_method
-from pcevolve.public.transcript import Bodies
+from pcevolve.public.transcript.bodies import Bodies
 
 
 def load_judges(

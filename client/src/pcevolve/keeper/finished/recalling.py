@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pcevolve.public.calls import Call
 from pcevolve.public.evolution import Ask, Evolved, Pool, evolve
 from pcevolve.public.release import Candidate, Query, Receipt
-from pcevolve.public.transcript import RunReader
+from pcevolve.public.transcript.reader import RunReader
 from pcevolve.public.usability import Usability
 
 

@@ -30,8 +30,8 @@ from pcevolve.public.plan import PublicPlan
 from pcevolve.public.privacy import Event
 from pcevolve.public.publish.loss import PrivacyLoss
 from pcevolve.public.publish.promises import list_events, list_marks
-from pcevolve.public.transcript import RunReader
 from pcevolve.public.transcript.bodies import Bodies
+from pcevolve.public.transcript.reader import RunReader
 from pcevolve.public.transcript.traffic import ALL_KINDS, Counts
 from pcevolve.public.words import summarise_prompts
 

@@ -19,8 +19,8 @@ from pcevolve.public.publish.promises import list_marks, state_guarantee
 from pcevolve.public.publish.release import Release, describe_file, make_classifier, name_files, write_card
 from pcevolve.public.release import count_rounds
 from pcevolve.public.selectors import find_method
-from pcevolve.public.transcript import RunReader
 from pcevolve.public.transcript.layout import CARD, CLASSIFIER, MANIFEST
+from pcevolve.public.transcript.reader import RunReader
 from pcevolve.public.transcript.records import ReleasedImage
 from pcevolve.public.transcript.traffic import Counts
 

@@ -26,8 +26,8 @@ from pcevolve.public.modality import Kind
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.publish.release import Release, write_card
 from pcevolve.public.settings import Form
-from pcevolve.public.transcript import RunLayout, RunReader
-from pcevolve.public.transcript.layout import CARD
+from pcevolve.public.transcript.layout import CARD, RunLayout
+from pcevolve.public.transcript.reader import RunReader
 from pcevolve.public.transcript.records import ReleasedImage
 
 FORMS: Final[dict[Kind, tuple[Form, ...]]] = {

@@ -11,12 +11,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from pcevolve.errors import UsageError
+from pcevolve.errors import TranscriptError, UsageError
 from pcevolve.public.durable import NO_TIME, settle
 from pcevolve.public.options import spell_flag
-from pcevolve.public.transcript import RunLayout, RunReader
-from pcevolve.public.transcript.layout import MADE, not_a_run
-from pcevolve.public.transcript.log import find_plan, read
+from pcevolve.public.transcript.chain import has_ended, has_plan
+from pcevolve.public.transcript.layout import MADE, TRANSCRIPT, RunLayout, not_a_run
 
 LOST = "without it this run cannot go on: what it spent stays spent, and a new one needs another {out}"
 
@@ -88,32 +87,33 @@ class RunFolder(RunLayout):
         if not resume and self.has_plan():
             state = (
                 "is a finished run:"
-                if self.finished and RunReader.lenient(self.root).finished
+                if self.finished and has_ended(self.transcript)
                 else f"holds an unfinished run: continue it with {self.resume_command}, or"
             )
             raise UsageError(
                 f"{self.root} {state} choose another {spell_flag('out')}; nothing was overwritten"
             )
 
-    def read(self) -> RunReader:
-        """The whole record of the run in it; errors as ``RunReader.strict``."""
-        return RunReader.strict(self.root)
-
     def digest_manifest(self) -> str:
         """SHA-256, hex, of what the release says of itself."""
         return hashlib.sha256(self.manifest.read_bytes()).hexdigest()
 
     def has_plan(self) -> bool:
-        """True if the run in it has begun: its plan is fixed, and it may have paid for something.
-
-        What stands behind the plan is not read, for a crash may have torn off the end.
-        """
-        return self.log.exists() and find_plan(read(self.transcript)) is not None
+        """True if the run in it has begun: its plan is fixed, and it may have paid for something."""
+        return has_plan(self.transcript)
 
     def has_traces(self) -> bool:
         """True if a run has been here: before it pays, it stores files and shows its first images."""
         stored = self.bodies.is_dir() and any(self.bodies.iterdir())
         return stored or any((self.root / name).exists() for name in MADE)
+
+    def refuse_strange_release(self) -> None:
+        """Refuse to begin where a release lies without its record (``TranscriptError``)."""
+        if self.release.exists():
+            raise TranscriptError(
+                f"{self.release} is there, and the record that it is of is not: restore {TRANSCRIPT}/, or choose "
+                f"another {spell_flag('out')}"
+            )
 
     def forget_times(self) -> None:
         """Give all files one and the same time.

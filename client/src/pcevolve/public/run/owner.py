@@ -21,10 +21,8 @@ from pcevolve.public.config.config import RunConfig
 from pcevolve.public.config.files import find_ledger
 from pcevolve.public.durable import set_owners_mode, write_private_bytes
 from pcevolve.public.options import spell_flag
-from pcevolve.public.transcript import RunLayout
-from pcevolve.public.transcript.layout import not_a_run
-from pcevolve.public.transcript.log import read
-from pcevolve.public.transcript.records import Opened, Planned
+from pcevolve.public.transcript.chain import PLANNED, Link, read_chain
+from pcevolve.public.transcript.layout import RunLayout, not_a_run
 
 RUNS: Final = "runs"
 _RUN_ID: Final = re.compile(r"[0-9a-f]{32}")
@@ -70,7 +68,7 @@ class OwnerFolder:
     def find(cls, run: Path, ledger: Path | None = None) -> Self | None:
         """As ``of``; None where no run has opened a record yet."""
         log = RunLayout(run).log
-        return cls.of(run, ledger) if log.exists() and any(True for _ in read(log.parent)) else None
+        return cls.of(run, ledger) if log.exists() and any(True for _ in read_chain(log.parent)) else None
 
     @property
     def config(self) -> Path:
@@ -174,12 +172,21 @@ class OwnerFolder:
             return ""
 
 
+def find_run_id(run: Path) -> str:
+    """The id of the run in a folder, as its record says; empty where it says none."""
+    first = next(read_chain(RunLayout(run).transcript), None)
+    return "" if first is None else _run_id(first)
+
+
 def _identify(run: Path) -> tuple[str, str]:
     """The id of a run, and the digest of its record up to the plan, if it came that far."""
     run_id = ""
-    for entry in read(RunLayout(run).transcript):
-        if isinstance(entry.record, Opened):
-            run_id = entry.record.run_id
-        if isinstance(entry.record, Planned):
-            return run_id, entry.digest
+    for link in read_chain(RunLayout(run).transcript):
+        run_id = run_id or _run_id(link)
+        if link.kind == PLANNED:
+            return run_id, link.digest
     return run_id, ""
+
+
+def _run_id(link: Link) -> str:
+    return str(link.line.event.get("run_id", ""))

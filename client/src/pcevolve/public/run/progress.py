@@ -1,12 +1,7 @@
-"""A run's progress for its owner: on stderr, and all of it public except ``judge_padding``.
-
-How many there are is private. At a terminal, which is the owner's, the time that is left is told as well; in a
-log, which is kept, it is not, because it follows from their number.
-"""
+"""A run's progress for its owner, on stderr: all of it public. What is private the keeper's own screen tells."""
 
 from __future__ import annotations
 
-import math
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -33,12 +28,7 @@ from pcevolve.public.plan import PublicPlan
 from pcevolve.public.privacy import Event
 from pcevolve.public.publish.loss import PrivacyLoss
 from pcevolve.public.release import Receipt
-from pcevolve.public.screen import ProgressCallback
-
-LINE_SECONDS = 10.0
-SLOW_DAY = 1.5
-"""The factor by which private work may take longer than in this run, or than expected; a tick covers that."""
-MINUTE, HOUR = 60.0, 3600.0
+from pcevolve.public.screen import LINE_SECONDS, ProgressCallback, spell_estimate
 
 
 def error_console() -> Console:
@@ -194,42 +184,6 @@ class RunProgress:
         found = Progress(self._done, self._total, self._iteration, iterations, spent, self._bill(), each)
         self._tell(found)
         return found
-
-
-def spell_estimate(seconds: float) -> str:
-    """About how long, in words that seldom change."""
-    if seconds < MINUTE:
-        return "less than a minute"
-    if seconds < HOUR:
-        return f"about {round(seconds / MINUTE)} min"
-    return f"about {seconds / HOUR:.1f} h"
-
-
-def describe_padding(tick: float) -> str:
-    """Tell the owner before a run how the length of private work is hidden."""
-    if not tick:
-        return (
-            "not hidden: privacy.pad_selection=0 lets the provider time all private work between two requests"
-        )
-    return f"private work between two requests is padded to whole multiples of {tick:g} s (privacy.pad_selection)"
-
-
-def judge_padding(longest: float, tick: float) -> str:
-    """Say if all private sections of a run fitted into one tick: private, so for the owner's screen alone.
-
-    Returns:
-        One line; it begins with WARNING if the provider saw more than one tick.
-    """
-    said = f"the longest private work between two requests took {longest:.2g} s of the {tick:g} s"
-    if not tick:
-        return f"Time: {describe_padding(0)}"
-    if longest <= tick:
-        return f"Time: {said} that it was padded to"
-    enough = math.ceil(longest * SLOW_DAY)
-    return (
-        f"WARNING: {said} that one tick lasts, so the provider saw that it was more: "
-        f"give --set privacy.pad_selection={enough} next time, or with --resume RUN"
-    )
 
 
 @contextmanager

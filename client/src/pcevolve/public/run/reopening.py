@@ -9,8 +9,9 @@ from contextlib import closing, contextmanager, suppress
 from pcevolve.errors import TranscriptError, UsageError
 from pcevolve.public.options import spell_flag
 from pcevolve.public.run.folder import LOST, RunFolder
-from pcevolve.public.transcript import RunReader, Transcript
 from pcevolve.public.transcript.layout import TRANSCRIPT
+from pcevolve.public.transcript.log import Transcript
+from pcevolve.public.transcript.reader import RunReader
 
 
 @contextmanager
@@ -21,12 +22,12 @@ def open_record(folder: RunFolder) -> Iterator[Transcript]:
         TranscriptError: A stored file is gone or was changed, or a release folder is not the record's.
     """
     if folder.has_plan():
-        run = folder.read()
+        run = RunReader.strict(folder.root)
         if (fault := find_release_fault(run)) is not None:
             raise TranscriptError(fault)
         _require_stored_files(run)
     else:
-        refuse_strange_release(folder)
+        folder.refuse_strange_release()
         folder.clear_false_start()
     with closing(Transcript(folder.transcript)) as transcript:
         yield transcript
@@ -66,12 +67,3 @@ def _require_stored_files(run: RunReader) -> None:
                 f"{error}; nothing was sent: restore {run.layout.root} from its newest copy; "
                 f"{LOST.format(out=spell_flag('out'))}"
             ) from error
-
-
-def refuse_strange_release(folder: RunFolder) -> None:
-    """Refuse to begin where a release lies without its record (``TranscriptError``)."""
-    if folder.release.exists():
-        raise TranscriptError(
-            f"{folder.release} is there, and the record that it is of is not: restore {TRANSCRIPT}/, or choose another "
-            f"{spell_flag('out')}"
-        )

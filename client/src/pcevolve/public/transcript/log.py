@@ -17,26 +17,19 @@ from pcevolve.public.durable import sync_folder
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Receipt
 from pcevolve.public.transcript.bodies import Bodies
-from pcevolve.public.transcript.layout import BODIES, LOG, not_a_run, require_format
+from pcevolve.public.transcript.chain import GENESIS, Line, digest, read_chain
+from pcevolve.public.transcript.layout import BODIES, LOG
 from pcevolve.public.transcript.records import (
-    GENESIS,
     Answered,
     Failed,
-    Finished,
-    Line,
     Planned,
     Received,
     Record,
     Released,
     Sent,
-    digest,
     from_event,
     to_event,
 )
-from pcevolve_shared.reading import parse_json, read_file
-
-MOST_BYTES = 2**32
-"""Of a log; one with a million images has some hundred million."""
 
 
 class Entry(NamedTuple):
@@ -48,34 +41,21 @@ class Entry(NamedTuple):
 
 
 def read(folder: Path) -> Iterator[Entry]:
-    """Read and check a transcript line by line, but for the last one of an unfinished run if a crash tore it off.
+    """Read and check a transcript line by line; see ``chain.read_chain``.
 
     Raises:
         UsageError: Another version wrote it.
         TranscriptError: A line is missing, moved, edited, torn, or not in its one spelling.
     """
-    require_format(folder / LOG, folder.parent)
-    previous, closed = GENESIS, False
-    for number, raw in enumerate(_lines(folder)):
-        if not (closed or raw.endswith(b"\n")):  # what it was to announce did not happen
-            return
+    for line, raw, found in read_chain(folder):
         try:
-            line = Line.model_validate(parse_json(raw, parse_constant=_no_number))
             record = from_event(line.event)
         except ValueError as error:
-            raise TranscriptError(f"transcript line {number + 1} is damaged") from error
+            raise TranscriptError(f"transcript line {line.seq + 1} is damaged") from error
         # As bytes: 2.0 equals 2, and both would be read as the same record.
         if line.model_copy(update={"event": to_event(record)}).encode() != raw:
-            raise TranscriptError(f"transcript line {number + 1} was edited")
-        if line.seq != number or line.prev != previous:
-            raise TranscriptError(f"transcript line {number + 1} does not follow the line before it")
-        previous, closed = digest(raw), isinstance(record, Finished)
-        yield Entry(number, record, previous)
-
-
-def _no_number(constant: str) -> None:
-    """Refuse NaN and Infinity, which Python reads and writes and which are no JSON."""
-    raise ValueError(constant)
+            raise TranscriptError(f"transcript line {line.seq + 1} was edited")
+        yield Entry(line.seq, record, found)
 
 
 def find_plan(entries: Iterable[Entry]) -> PublicPlan | None:
@@ -92,16 +72,6 @@ def list_files(record: Record) -> tuple[str, ...]:
     if isinstance(record, Released):
         return (record.receipt.measured,) if record.receipt.measured else ()
     return record.body.files if isinstance(record, Sent | Answered) else ()
-
-
-def _lines(folder: Path) -> list[bytes]:
-    """The log's lines with their ends; ``TranscriptError`` where there is none, or it cannot be read."""
-    try:
-        return read_file(folder / LOG, MOST_BYTES).splitlines(keepends=True)
-    except (FileNotFoundError, NotADirectoryError) as error:
-        raise TranscriptError(not_a_run(folder.parent, "it has no transcript")) from error
-    except OSError as error:
-        raise TranscriptError(f"{folder / LOG} cannot be read: {error.strerror}") from error
 
 
 class Transcript:

@@ -15,6 +15,8 @@ from pcevolve.public.plan import PublicPlan
 from pcevolve.public.privacy import Event
 from pcevolve.public.release import Receipt
 from pcevolve.public.transcript.bodies import MOST_BYTES, Bodies
+from pcevolve.public.transcript.chain import MOST_BYTES as MOST_LOG_BYTES
+from pcevolve.public.transcript.chain import Line
 from pcevolve.public.transcript.layout import (
     BODIES,
     LOG,
@@ -23,12 +25,10 @@ from pcevolve.public.transcript.layout import (
     find_irregular_files,
     not_a_run,
 )
-from pcevolve.public.transcript.log import MOST_BYTES as MOST_LOG_BYTES
 from pcevolve.public.transcript.log import Entry, find_plan, list_files, read
 from pcevolve.public.transcript.records import (
     Answered,
     Finished,
-    Line,
     Manifest,
     Opened,
     Received,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Collection
 from typing import Annotated, Any, Final, Literal
@@ -46,7 +45,6 @@ UNSENT: Final[Collection[FailureReason]] = (
     *("the proxy refused", "the proxy is not there"),
 )
 """Failures before the first byte of a request."""
-GENESIS = "0" * 64
 GREETING_SLOT: Final = "hello"
 BALANCE_SLOT: Final = "account"
 TRIAL_SLOT: Final = "trial"
@@ -164,27 +162,6 @@ class Finished(_Record):
 
 Record = Opened | Planned | Released | Sent | Answered | Received | Failed | Finished
 _ADAPTER: TypeAdapter[Record] = TypeAdapter(Annotated[Record, Field(discriminator="kind")])
-
-
-class Line(BaseModel):
-    """A record with its number and the digest of the line before it."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    seq: Annotated[int, Field(ge=0)]
-    prev: Digest
-    event: dict[str, Any]
-
-    def encode(self) -> bytes:
-        """The one spelling of the line, with its newline."""
-        # ASCII, sorted, without blanks: the digest is over these bytes, and there must be one way to write them.
-        text = json.dumps(self.model_dump(), sort_keys=True, separators=(",", ":"), ensure_ascii=True)
-        return text.encode("ascii") + b"\n"
-
-
-def digest(line: bytes) -> str:
-    """SHA-256 of an encoded line, which the next line carries."""
-    return hashlib.sha256(line).hexdigest()
 
 
 def to_event(record: Record) -> dict[str, Any]:

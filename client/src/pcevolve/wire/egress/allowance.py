@@ -9,8 +9,9 @@ from pcevolve.errors import AllowanceError, ProviderReplyError, UsageError
 from pcevolve.public.calls import Call
 from pcevolve.public.modality import reword_for
 from pcevolve.public.plan import PublicPlan
-from pcevolve.public.transcript import Attempt, Traffic, Transcript
+from pcevolve.public.transcript.log import Transcript
 from pcevolve.public.transcript.records import UNSENT, Answered, Record
+from pcevolve.public.transcript.traffic import Attempt, Traffic
 from pcevolve.wire.providers.dialect import Dialect
 from pcevolve.wire.providers.faults import may_have_made
 

@@ -16,7 +16,7 @@ from pcevolve.public.pages.reasons import TrafficTable
 from pcevolve.public.pages.report.brief import Brief
 from pcevolve.public.parts import PriorReleases
 from pcevolve.public.privacy import Event
-from pcevolve.public.transcript import RunReader
+from pcevolve.public.transcript.reader import RunReader
 from support.briefs import PAID, brief_of
 
 Make = Callable[..., Path]

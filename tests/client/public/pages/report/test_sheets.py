@@ -13,8 +13,7 @@ from pcevolve.public.pages.notebook import render_notebook
 from pcevolve.public.pages.report.charts import AccuracyPoint
 from pcevolve.public.pages.report.page import write_report
 from pcevolve.public.pages.wire.page import render_viewer
-from pcevolve.public.transcript import RunReader
-from pcevolve.public.transcript.reader import FinishedRun
+from pcevolve.public.transcript.reader import FinishedRun, RunReader
 from support.viewer import Page
 
 Make = Callable[..., Path]

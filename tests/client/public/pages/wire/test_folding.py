@@ -21,9 +21,9 @@ from pcevolve.public.pages.wire.folding import (
     group_requests,
     list_fields,
 )
-from pcevolve.public.transcript import Attempt
 from pcevolve.public.transcript.bodies import BodyRef
 from pcevolve.public.transcript.records import Sent
+from pcevolve.public.transcript.traffic import Attempt
 from pcevolve.wire.egress.transport import Incoming, Outgoing
 from support.provider import FakeProvider
 from support.viewer import Page, html, steps

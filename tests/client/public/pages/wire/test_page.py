@@ -12,8 +12,8 @@ from PIL import Image, PngImagePlugin
 from pcevolve.auditing import audit
 from pcevolve.public.finding import Finding
 from pcevolve.public.pages.wire.page import Gallery, render_viewer
-from pcevolve.public.transcript import RunReader
 from pcevolve.public.transcript.bodies import Bodies
+from pcevolve.public.transcript.reader import RunReader
 from pcevolve.wire.egress.transport import Incoming, Outgoing
 from pcevolve_shared import images
 from support.forge import Event, forge

@@ -54,11 +54,11 @@ from pcevolve.public.processes.launcher import Children
 from pcevolve.public.run.checked import CheckedRun
 from pcevolve.public.run.folder import RunFolder
 from pcevolve.public.run.owner import OwnerFolder
-from pcevolve.public.run.progress import Audience, Progress, error_console, show_work, spell_estimate
-from pcevolve.public.screen import ProgressCallback, lay_out
+from pcevolve.public.run.progress import Audience, Progress, error_console, show_work
+from pcevolve.public.screen import ProgressCallback, lay_out, spell_estimate
 from pcevolve.public.selectors import list_paid_events
 from pcevolve.public.sources import CELLS
-from pcevolve.public.transcript import RunReader
+from pcevolve.public.transcript.reader import RunReader
 from pcevolve.wire.console import describe_plan
 
 SECONDS = 60.0
@@ -245,7 +245,7 @@ def _demonstrate(out: Path, kind: Kind, stage: Stage, started: float) -> dict[st
         main = _check(out, out, address, **options, method=shown.method)
         summary = stage.run(main, "1/3 evolve")
         stage.say("1/3", f"evolved; {main.folder.preview} shows what words alone give")
-        plan = main.folder.read().require_plan()
+        plan = RunReader.strict(main.folder.root).require_plan()
         greetings = summary["requests"] - len(plan.calls)
         stage.console.print(lay_out(describe_plan(plan, list_paid_events(plan), greetings)))
         blind = _beside(out, "random")
@@ -281,7 +281,7 @@ def measure(
 
 
 def _recall(folder: RunFolder) -> tuple[PublicPlan, Evolved]:
-    record = folder.read()
+    record = RunReader.strict(folder.root)
     return record.require_plan(), recall(record)
 
 

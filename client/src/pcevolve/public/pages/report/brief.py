@@ -13,7 +13,7 @@ from pcevolve.public.plan import PublicPlan
 from pcevolve.public.privacy import Event
 from pcevolve.public.publish.loss import ALARMS, count_found_members, find_folder_events
 from pcevolve.public.publish.promises import state_confinement
-from pcevolve.public.transcript import Attempt
+from pcevolve.public.transcript.traffic import Attempt
 
 
 @dataclass(frozen=True)

@@ -46,8 +46,7 @@ from pcevolve.public.release import count_rounds
 from pcevolve.public.selectors import find_method
 from pcevolve.public.selectors.control import uniform_lift
 from pcevolve.public.selectors.method import first_selection, scope_of
-from pcevolve.public.transcript import RunReader
-from pcevolve.public.transcript.reader import FinishedRun
+from pcevolve.public.transcript.reader import FinishedRun, RunReader
 
 CONTROL, SHOTS = "random control", "private shots"
 """Names of points that are not the run's own."""

@@ -12,8 +12,8 @@ from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pcevolve.public.transcript import Attempt, RecordedReceipt
 from pcevolve.public.transcript.bodies import PLACEHOLDER
+from pcevolve.public.transcript.traffic import Attempt, RecordedReceipt
 
 WHOLE = "(whole body)"
 MOST_FIELDS = 200

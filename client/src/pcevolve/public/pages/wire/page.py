@@ -36,7 +36,8 @@ from pcevolve.public.privacy import Event, MechanismName
 from pcevolve.public.publish.loss import PrivacyLoss
 from pcevolve.public.publish.promises import list_events, list_marks
 from pcevolve.public.publish.statements import list_checks, list_statements
-from pcevolve.public.transcript import Attempt, Counts, RecordedReceipt, RunReader, Traffic
+from pcevolve.public.transcript.reader import RunReader
+from pcevolve.public.transcript.traffic import Attempt, Counts, RecordedReceipt, Traffic
 
 PARAMETERS: dict[MechanismName, str] = {
     "exponential": "bounded range η",

@@ -1,0 +1,116 @@
+"""The keeper's process of a run whose runner is a command in another container, and comes to a socket file."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from contextlib import nullcontext, suppress
+from typing import Any, Final
+
+from pcevolve.errors import ClientError, ProtocolError
+from pcevolve.keeper.keeper import Keeper
+from pcevolve.keeper.keeping import read_orders, tell_owner
+from pcevolve.keeper.screen import OwnerScreen
+from pcevolve.public import protocol
+from pcevolve.public.door import refuse, serve
+from pcevolve.public.options import AS_KEYWORDS, spell_as
+from pcevolve.public.processes.confinement import Enforcement
+from pcevolve.public.processes.pipe import GoneError, Pipe
+from pcevolve.public.publish.loss import PrivacyLoss
+from pcevolve.public.publish.promises import state_confinement
+from pcevolve.public.run.checked import CheckedRun
+from pcevolve.public.run.meeting import Claim, Welcome, agree, receive, require_agreed, wait_for_word
+from pcevolve.public.screen import Fact
+from pcevolve.public.selectors import list_paid_events
+
+CLIENT_GONE: Final = (
+    "the client ended in the middle of the run: what is paid for is in the ledger; to go on, begin both again"
+)
+
+
+class _DoorKeeper(Keeper):
+    """A keeper that shows the owner what a run will cost, and tells who started it how far the run came."""
+
+    is_closed = False
+    figures: Mapping[str, Any] = {}
+    up: Pipe
+
+    def begin(self, asked: protocol.Begin) -> protocol.Begun:
+        """See ``Begin``."""
+        begun = super().begin(asked)
+        self.up.send("begun")
+        return begun
+
+    def settle(self, said: protocol.Settle) -> protocol.Settled:
+        """See ``Settle``."""
+        settled = super().settle(said)
+        plan = settled.plan
+        paid = list_paid_events(plan)
+        loss = f"{PrivacyLoss.of(plan, paid).say()}, delta {plan.budget.delta:g}"
+        facts = [
+            Fact("server", f"{plan.provider.model} at {plan.provider.api}"),
+            Fact("privacy", loss if paid else "nothing is paid for"),
+            Fact("confinement", state_confinement(plan)),
+        ]
+        self._screen.print_facts(facts)
+        return settled
+
+    def finish(self, told: protocol.Finish) -> protocol.Done:
+        """See ``Finish``."""
+        self.figures = told.figures
+        return super().finish(told)
+
+    def close(self, asked: protocol.Close = protocol.Close()) -> None:  # noqa: B008 - frozen
+        """See ``Close``."""
+        super().close(asked)
+        self.is_closed = True
+
+
+def keep_at_door(orders: Mapping[str, Any], enforced: Enforcement, up: Pipe, across: Pipe) -> None:
+    """Be the keeper for the client behind ``across``, until both sides are over."""
+    run, screen = read_orders(orders)
+    refused: list[ClientError] = []
+
+    def tell(error: ClientError) -> None:
+        tell_owner(error)
+        refused.append(error)
+
+    with spell_as(AS_KEYWORDS) if orders["keywords"] else nullcontext():
+        try:
+            keeper = _welcome(run, screen, across, orders, enforced)
+            keeper.up = up
+            serve(keeper, across, tell)
+            if not keeper.is_closed and not refused:
+                tell(ProtocolError(CLIENT_GONE))
+        except ClientError as error:
+            tell(error)
+            refuse(across, error)
+    if refused:
+        told = {"kind": type(refused[0]).__name__, "lines": ["see above"], "is_told": True}
+        up.send("failed", json.dumps(told))
+        return
+    up.send("done", json.dumps({"summary": {**keeper.figures}}))
+    # Whoever started this closes its end when nothing is left to measure; the client goes first.
+    wait_for_word(up)
+    with suppress(GoneError):
+        across.send("over")
+        wait_for_word(across)
+
+
+def _welcome(
+    run: CheckedRun, screen: OwnerScreen, across: Pipe, orders: Mapping[str, Any], enforced: Enforcement
+) -> _DoorKeeper:
+    """Say what the client may know, hear what keeps it from private files, and read them."""
+    welcome = Welcome(
+        settings=run.settings.public(),
+        resume=run.resume,
+        is_cut_off=orders["is_cut_off"],
+        landlock=enforced.landlock if enforced.is_whole else 0,
+    )
+    try:
+        across.send("welcome", welcome.model_dump_json())
+    except GoneError:
+        raise ProtocolError(CLIENT_GONE) from None
+    confinement = agree(welcome, receive(across, "claim", Claim))
+    require_agreed(confinement, orders["is_demanded"])
+    return _DoorKeeper(run, screen, confinement)

@@ -1,0 +1,96 @@
+"""The owner's screen, on stderr: what a process that holds private data says, by the standard library alone.
+
+At a terminal, which is the owner's, private work tells how much is done and how long the rest takes; in a log, which is
+kept, a share alone, because numbers and times follow from how many private images there are.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import textwrap
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from pcevolve.errors import blank_out
+from pcevolve.public.screen import (
+    LINE_SECONDS,
+    TITLE_WIDTH,
+    Fact,
+    ProgressCallback,
+    choose_lines,
+    spell_estimate,
+)
+
+NARROWEST = 20
+"""Columns that text has beside its title, however narrow the terminal is."""
+_ERASE = "\r\x1b[K"
+_SHOWN_EVERY = 0.1  # seconds
+
+
+@dataclass(frozen=True)
+class OwnerScreen:
+    """Where the owner is told; ``verbose``: of every fact; ``quiet``: of nothing."""
+
+    verbose: bool = False
+    quiet: bool = False
+
+    @property
+    def is_terminal(self) -> bool:
+        """True if somebody looks on, and nothing keeps what is said."""
+        return not self.quiet and sys.stderr.isatty()
+
+    def print(self, *lines: str) -> None:
+        """Say something."""
+        for line in lines if not self.quiet else ():
+            # File names are others' text, and must not command the terminal.
+            print(*map(blank_out, line.split("\n")), sep="\n", file=sys.stderr, flush=True)
+
+    def print_facts(self, facts: Iterable[Fact]) -> None:
+        """Say facts, each under its title; what is long stands beneath itself."""
+        lines = choose_lines(facts, self.verbose)
+        across = max([TITLE_WIDTH, *(len(title) for title, _ in lines)])
+        for title, text in lines:
+            for number, part in enumerate(_fold(text, _count_columns() - across - 1)):
+                self.print(f"{'' if number else title:<{across}} {part}")
+
+    @contextmanager
+    def show_work(self, title: str) -> Iterator[ProgressCallback]:
+        """Tell about one piece of long work; what ends before anybody would ask leaves no trace."""
+        began = said = time.monotonic()
+
+        def told(done: int, total: int) -> None:
+            nonlocal said
+            now = time.monotonic()
+            if self.is_terminal and now - said > _SHOWN_EVERY:
+                left = spell_estimate((now - began) / done * (total - done)) if done else ""
+                print(f"{_ERASE}{title}: {done}/{total}, {left} left", end="", file=sys.stderr, flush=True)
+                said = now
+            elif not self.is_terminal and now - said > LINE_SECONDS:
+                self.print(f"{title}: {done / total:.0%}")
+                said = now
+
+        try:
+            yield told
+        finally:
+            if self.is_terminal and said > began:
+                print(_ERASE, end="", file=sys.stderr, flush=True)
+
+
+def _fold(text: str, columns: int) -> list[str]:
+    """A text in lines that are no longer than the screen; at least one."""
+    width = max(columns, NARROWEST)
+    return [
+        part
+        for line in text.split("\n")
+        for part in textwrap.wrap(line, width, break_on_hyphens=False) or [""]
+    ]
+
+
+def _count_columns() -> int:
+    try:
+        return os.get_terminal_size(sys.stderr.fileno()).columns
+    except (OSError, ValueError):  # a file, a pipe, or a test's
+        return int(os.environ.get("COLUMNS") or 80)

@@ -1,0 +1,115 @@
+"""The chain of a record's lines: each carries its number and the digest of the line before it.
+
+What a line holds is not looked into, so that whoever only has to know how far a run has come reads nothing else.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any, Final, NamedTuple
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from pcevolve.errors import TranscriptError
+from pcevolve.public.settings import Digest
+from pcevolve.public.transcript.layout import LOG, not_a_run, require_format
+from pcevolve_shared.reading import parse_json, read_file
+
+GENESIS: Final = "0" * 64
+"""Stands for a record without a line."""
+PLANNED: Final = "planned"
+FINISHED: Final = "finished"
+"""Kinds of the line that fixes a run's plan, and of the one that closes its record."""
+MOST_BYTES = 2**32
+"""Of a log; one with a million images has some hundred million."""
+
+
+class Line(BaseModel):
+    """A record with its number and the digest of the line before it."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    seq: Annotated[int, Field(ge=0)]
+    prev: Digest
+    event: dict[str, Any]
+
+    def encode(self) -> bytes:
+        """The one spelling of the line, with its newline."""
+        # ASCII, sorted, without blanks: the digest is over these bytes, and there must be one way to write them.
+        text = json.dumps(self.model_dump(), sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+        return text.encode("ascii") + b"\n"
+
+
+class Link(NamedTuple):
+    """A line, and the bytes that it was read from."""
+
+    line: Line
+    raw: bytes
+    digest: str
+
+    @property
+    def kind(self) -> str:
+        """What kind of record it says that it is."""
+        return str(self.line.event.get("kind"))
+
+
+def digest(line: bytes) -> str:
+    """SHA-256 of an encoded line, which the next line carries."""
+    return hashlib.sha256(line).hexdigest()
+
+
+def read_chain(folder: Path) -> Iterator[Link]:
+    """Read a log line by line, but for the last one of an unfinished run if a crash tore it off.
+
+    Raises:
+        UsageError: Another version wrote it.
+        TranscriptError: A line is no line, missing, moved or torn, or there is no log.
+    """
+    require_format(folder / LOG, folder.parent)
+    previous, closed = GENESIS, False
+    for number, raw in enumerate(_lines(folder)):
+        if not (closed or raw.endswith(b"\n")):  # what it was to announce did not happen
+            return
+        try:
+            line = Line.model_validate(parse_json(raw, parse_constant=_no_number))
+        except ValueError as error:
+            raise TranscriptError(f"transcript line {number + 1} is damaged") from error
+        if line.seq != number or line.prev != previous:
+            raise TranscriptError(f"transcript line {number + 1} does not follow the line before it")
+        link = Link(line, raw, digest(raw))
+        previous, closed = link.digest, link.kind == FINISHED
+        yield link
+
+
+def has_plan(folder: Path) -> bool:
+    """True if the run whose log is in a folder has fixed its plan; what stands behind the plan is not read."""
+    return (folder / LOG).exists() and any(each.kind == PLANNED for each in read_chain(folder))
+
+
+def has_ended(folder: Path) -> bool:
+    """True if the log in a folder is whole and ends in its closing line."""
+    last = ""
+    try:
+        for each in read_chain(folder):
+            last = each.kind
+    except TranscriptError:
+        return False
+    return last == FINISHED
+
+
+def _no_number(constant: str) -> None:
+    """Refuse NaN and Infinity, which Python reads and writes and which are no JSON."""
+    raise ValueError(constant)
+
+
+def _lines(folder: Path) -> list[bytes]:
+    """The log's lines with their ends; ``TranscriptError`` where there is none, or it cannot be read."""
+    try:
+        return read_file(folder / LOG, MOST_BYTES).splitlines(keepends=True)
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise TranscriptError(not_a_run(folder.parent, "it has no transcript")) from error
+    except OSError as error:
+        raise TranscriptError(f"{folder / LOG} cannot be read: {error.strerror}") from error
