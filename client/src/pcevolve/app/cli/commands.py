@@ -57,6 +57,10 @@ COMMANDS = {
         "claims.",
     ),
     "budget": ("pcevolve.app.cli.budget:budget", "What a run would cost, what was spent, and on which data."),
+    "clinics": (
+        "pcevolve.app.cli.clinics:clinics",
+        "Several owners of private data, one summed release: their keys and their roster.",
+    ),
     "classify": (
         "pcevolve.app.cli.finished:classify",
         "Say which class images or texts are nearest to, by what a run released about its classes.",

@@ -18,7 +18,7 @@ from pcevolve.public.processes.doorway import DoorError
 from pcevolve.public.processes.serving import prepare_server
 
 OFFLINE = frozenset(
-    "audit audit-dp budget check classify compare evaluate export init pack plan report status".split(" ")  # noqa: SIM905
+    "audit audit-dp budget check classify clinics compare evaluate export init pack plan report status".split()  # noqa: SIM905
 )
 """Commands that open no socket and start no program: the kernel sees to it, where it can."""
 APART = frozenset({"demo", "preview", "run"})

@@ -1,0 +1,81 @@
+"""An owner's private key: a file that nobody else can read, and what it can do."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Self
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
+
+from pcevolve.errors import UsageError
+from pcevolve.public.clinics.owners import KEY_BYTES, spell_key
+from pcevolve.public.durable import write_durably
+
+FORM: Final = "pcevolve-owner-private-1:"
+_MOST_BYTES: Final = 1000
+
+
+@dataclass(frozen=True, repr=False)
+class OwnerKey:
+    """Signs an owner's answers, and agrees with each other owner on a secret that nobody else has."""
+
+    signing: Ed25519PrivateKey
+    agreement: X25519PrivateKey
+
+    def __repr__(self) -> str:
+        """Nothing about the key."""
+        return "OwnerKey"
+
+    @classmethod
+    def new(cls) -> Self:
+        """A key that nobody has."""
+        return cls(Ed25519PrivateKey.generate(), X25519PrivateKey.generate())
+
+    @classmethod
+    def load(cls, path: Path) -> Self:
+        """Read a key file; ``UsageError`` where it is none, or others can read it."""
+        try:
+            mode, data = path.stat().st_mode, path.read_bytes()[:_MOST_BYTES]
+        except OSError as error:
+            raise UsageError(
+                f"--key {path}: {error.strerror}; pcevolve clinics key makes one, once for each owner"
+            ) from None
+        if stat.S_IMODE(mode) & 0o077:
+            raise UsageError(f"--key {path}: others can read it: chmod 600 {path}")
+        try:
+            halves = base64.b64decode(data.decode().strip().removeprefix(FORM), validate=True)
+        except (binascii.Error, UnicodeDecodeError):
+            halves = b""
+        if not data.startswith(FORM.encode()) or len(halves) != 2 * KEY_BYTES:
+            raise UsageError(f"--key {path}: is no owner's private key: pcevolve clinics key makes one")
+        signing, agreement = halves[:KEY_BYTES], halves[KEY_BYTES:]
+        return cls(
+            Ed25519PrivateKey.from_private_bytes(signing), X25519PrivateKey.from_private_bytes(agreement)
+        )
+
+    def save(self, path: Path) -> None:
+        """Write a key file for its owner alone; ``UsageError`` where there is a file already."""
+        if path.exists():
+            raise UsageError(
+                f"{path} is there already, and is not written over: an owner's key stays as long as its roster"
+            )
+        halves = self.signing.private_bytes_raw() + self.agreement.private_bytes_raw()
+        write_durably(path, (FORM + base64.b64encode(halves).decode() + "\n").encode(), 0o600)
+
+    @property
+    def public(self) -> str:
+        """What stands in the roster."""
+        parts = self.signing.public_key().public_bytes_raw(), self.agreement.public_key().public_bytes_raw()
+        return spell_key(b"".join(parts))
+
+    def agree(self, other: bytes) -> bytes:
+        """The secret that only this owner and the one of an X25519 key can work out."""
+        try:
+            return self.agreement.exchange(X25519PublicKey.from_public_bytes(other))
+        except ValueError:
+            raise UsageError("the roster has a key with which nothing secret can be agreed on") from None

@@ -1,0 +1,127 @@
+"""Sums on a grid of integers, each owner's share of the noise, and how answers modulo 2^64 add up.
+
+An owner rounds its sum to multiples of a step, adds discrete Gaussian noise of variance ``sigma^2 / (N - t)``, and
+masks it. Masks cancel in the sum of all answers, which is the sum of all owners' data and noise.
+
+Neighbours: one privacy unit more or less, or another in its place, as the plan says, in the data of at most ``r``
+owners. Rounding moves each entry of one owner's sum by at most half a step before and after, so the L2 sensitivity
+grows from ``D`` to ``D + step * sqrt(d)``; with ``r`` owners it is ``r`` times that, for which the noise is made.
+
+The sum of n discrete Gaussians is a discrete Gaussian of the summed variance up to ``tau`` in epsilon (Kairouz, Liu and
+Steinke 2021, theorem 1), which at these widths is below any number that a computer has.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pcevolve.errors import ProtocolError
+from pcevolve.public.clinics.owners import Clinics
+from pcevolve.public.dp.mechanisms import FloatArray
+from pcevolve.public.privacy import Event
+
+Integers = NDArray[np.int64]
+Residues = NDArray[np.uint64]
+FINENESS: Final = 2.0**-32
+"""A step in sensitivities: what rounding and the lattice add is far below what float64 rounds."""
+LEAST_DEVIATION: Final = 2.0**10
+"""Of an owner's share of the noise, in steps: below it a sum of discrete Gaussians would have to be accounted."""
+MOST: Final = 2**62
+"""Of an entry: twice as much would come round to the other sign."""
+_FAR = 16.0
+"""Standard deviations within which noise stays, but for one in 10^56."""
+
+
+@dataclass(frozen=True)
+class Grid:
+    """How one access is rounded, and how much noise it gets.
+
+    Attributes:
+        step: In the units of the summed values; a power of two, so that nothing is rounded twice.
+        deviation: Of the noise in the release, sigma, in steps.
+        share: Of each owner's, in steps.
+        reach: Most that an honest sum of all owners comes to, in steps.
+    """
+
+    step: float
+    deviation: float
+    share: float
+    reach: float
+
+    @classmethod
+    def of(cls, sigma: float, event: Event, size: int, clinics: Clinics, units: int) -> Grid:
+        """The grid of a Gaussian access that a single owner would pay for with noise ``sigma``.
+
+        Args:
+            sigma: ``z * D`` for the event's noise multiplier z and the sensitivity D of the values, or a hair more.
+            size: Number of values, d.
+            units: Nominal privacy units of all owners together.
+        """
+        up = 1 + 2.0**-40  # more than these few roundings lose: noise may be a hair wider, never narrower
+        sensitivity = sigma / float(event.value) * up
+        step = FINENESS * 2.0 ** (math.frexp(sensitivity)[1] - 1)
+        moved = sensitivity / step + math.sqrt(size)
+        deviation = float(event.value) * clinics.holders * moved * up
+        share = deviation / math.sqrt(clinics.honest) * up
+        tau = 10 * len(clinics.owners) * math.exp(-(math.pi**2) * share**2)
+        # Asserted and not assumed: what is accounted is the discrete Gaussian of the summed variance.
+        if share < LEAST_DEVIATION or tau > 0.0:
+            raise ProtocolError("so little noise is not summed: choose a smaller epsilon; nothing was drawn")
+        # Twice the nominal units, for classes hold about as many as was said.
+        reach = 2 * units * sensitivity / step + _FAR * share * math.sqrt(len(clinics.owners))
+        if reach > MOST:
+            raise ProtocolError("so many units, or so much noise, do not fit into a sum; nothing was drawn")
+        return cls(step, deviation, share, reach)
+
+    def round(self, values: FloatArray) -> Integers:
+        """Values as integers, int64, in their shape: private."""
+        steps = np.rint(np.asarray(values, dtype=np.float64) / self.step)
+        if not (np.isfinite(steps).all() and np.abs(steps).max(initial=0.0) < MOST):
+            raise ProtocolError("the private side's sum does not fit into a release; nothing was drawn")
+        return steps.astype(np.int64)
+
+    def add_noise(self, steps: Integers) -> Integers:
+        """Add an owner's share of the noise, from the operating system's randomness."""
+        drawn = share_measurement(self.share)(steps.ravel().tolist())
+        return np.asarray(drawn, dtype=np.int64).reshape(steps.shape)
+
+    def add_up(self, answers: Sequence[Residues]) -> FloatArray:
+        """The release: the sum of all owners' answers, float64, in the units of the values.
+
+        Raises:
+            ProtocolError: The answers differ in length, or the sum is none of honest owners.
+        """
+        if len({each.shape for each in answers}) != 1:
+            raise ProtocolError("the owners' answers differ in length: their versions or data do not agree")
+        total = np.zeros(answers[0].shape, dtype=np.uint64)
+        for each in answers:
+            total = total + each  # modulo 2^64
+        steps = total.view(np.int64)
+        if np.abs(steps.astype(np.float64)).max(initial=0.0) > self.reach:
+            raise ProtocolError(
+                "the owners' answers add up to nothing that so many units give: an owner answered another question, or "
+                "nonsense; nothing follows from them, and nobody's data can be read in them"
+            )
+        return np.asarray(steps.astype(np.float64) * self.step)
+
+
+def share_measurement(deviation: float) -> Any:  # noqa: ANN401 - OpenDP ships no types
+    """OpenDP's discrete Gaussian on integers, exact; its privacy map says ``1 / (2 z^2)`` zCDP."""
+    from opendp.domains import atom_domain, vector_domain
+    from opendp.measurements import make_gaussian
+    from opendp.metrics import l2_distance
+    from opendp.mod import enable_features
+
+    enable_features("contrib")
+    return make_gaussian(vector_domain(atom_domain(T="i64")), l2_distance(T=float), scale=deviation)
+
+
+def to_residues(steps: Integers) -> Residues:
+    """Integers modulo 2^64, in one row."""
+    return np.ascontiguousarray(steps).ravel().view(np.uint64)

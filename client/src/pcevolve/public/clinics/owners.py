@@ -1,0 +1,121 @@
+"""The owners whose sums make the releases of a run, as its public plan names them."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import math
+from fractions import Fraction
+from typing import Annotated, Final, Self
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+
+from pcevolve.public.parts import Line
+from pcevolve.public.privacy import Event
+
+FORM: Final = "pcevolve-owner-1:"
+"""In front of an owner's public key, so that no other key is taken for one."""
+KEY_BYTES: Final = 32
+MOST_OWNERS: Final = 64
+SUMS: Final = ("dp-means", "pe", "aug-pe")
+"""Methods of which every release is a sum over units, under Gaussian noise."""
+
+
+def _read_key(text: str) -> str:
+    split_key(text)
+    return text
+
+
+PublicKey = Annotated[str, Field(max_length=200), AfterValidator(_read_key)]
+
+
+def split_key(text: str) -> tuple[bytes, bytes]:
+    """An owner's Ed25519 key, which checks signatures, and its X25519 key, by which masks are agreed on.
+
+    Raises:
+        ValueError: It is no key of this form.
+    """
+    try:
+        data = base64.b64decode(text.removeprefix(FORM), validate=True)
+    except binascii.Error:
+        data = b""
+    if not text.startswith(FORM) or len(data) != 2 * KEY_BYTES or spell_key(data) != text:
+        raise ValueError(f"is no owner's key: pcevolve clinics key prints one, which begins with {FORM}")
+    return data[:KEY_BYTES], data[KEY_BYTES:]
+
+
+def spell_key(data: bytes) -> str:
+    """The text of an owner's public key, of both of its halves."""
+    return FORM + base64.b64encode(data).decode()
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+
+
+class ClinicOwner(_Part):
+    """One of the owners.
+
+    Attributes:
+        shots: Nominal privacy units of each class.
+    """
+
+    name: Annotated[Line, Field(min_length=1)]
+    shots: Annotated[int, Field(ge=1, le=10**6)]
+    key: PublicKey
+
+
+class Clinics(_Part):
+    """All owners of a run, in their order, and against whom their noise protects.
+
+    Attributes:
+        colluding: t: owners who may pool what they know with coordinator and provider.
+        holders: r: most owners that have data of one and the same privacy unit.
+    """
+
+    owners: Annotated[tuple[ClinicOwner, ...], Field(min_length=2, max_length=MOST_OWNERS)]
+    colluding: Annotated[int, Field(ge=0)] = 1
+    holders: Annotated[int, Field(ge=1)] = 1
+
+    @model_validator(mode="after")
+    def _are_several(self) -> Self:
+        names = [each.name for each in self.owners]
+        # Each half by itself: one owner twice, under two names, would agree on masks with itself.
+        halves = [half for each in self.owners for half in split_key(each.key)]
+        if len({*names}) < len(names):
+            raise ValueError("two owners have the same name: give each its own")
+        if len({*halves}) < len(halves):
+            raise ValueError("two owners have the same key: each makes its own with pcevolve clinics key")
+        if self.colluding >= len(names):
+            raise ValueError(f"colluding: of {len(names)} owners at most {len(names) - 1} can collude")
+        if self.holders > len(names):
+            raise ValueError(f"holders: there are {len(names)} owners, and no unit is with more")
+        return self
+
+    @property
+    def honest(self) -> int:
+        """N - t: owners whose noise together is that of the release."""
+        return len(self.owners) - self.colluding
+
+    @property
+    def shots(self) -> int:
+        """Nominal privacy units of each class, of all owners together."""
+        return sum(each.shots for each in self.owners)
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 that stands for all of it, hex."""
+        return hashlib.sha256(self.model_dump_json().encode()).hexdigest()
+
+    def weaken(self, event: Event) -> Event:
+        """A Gaussian access as a unit of one owner bears it where all other owners collude.
+
+        Then the owner's own share of the noise is left, of variance ``sigma^2 / (N - t)``, and of the unit what this
+        owner knows of it: the sensitivity of one owner's sum, to which ``sigma`` was ``r`` times as wide.
+        """
+        if event.free:
+            return event
+        # Down, by more than the root loses: the loss that follows is never understated.
+        left = Fraction(math.sqrt(Fraction(self.holders**2, self.honest)) * (1 - 2**-40))
+        return Event(event.mechanism, str(event.value * left), event.count)

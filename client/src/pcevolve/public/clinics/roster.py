@@ -1,0 +1,80 @@
+"""The roster: a TOML file on which all owners and the coordinator agree before a run, and which nobody changes in it.
+
+classes = ["basophil", "eosinophil"]
+
+[[owner]]
+name = "North"
+shots = 10
+key = "pcevolve-owner-1:..."
+"""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Annotated, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from pcevolve.errors import UsageError
+from pcevolve.public.clinics.owners import ClinicOwner, Clinics
+from pcevolve.public.config.sources import read_toml
+from pcevolve.public.settings import MOST_CLASSES, Words
+from pcevolve.public.words import choose_labels, find_label_faults, nfc
+
+
+class Roster(BaseModel):
+    """What the file says.
+
+    Attributes:
+        classes: Names of the classes' folders, the same at every owner.
+        words: What prompts say in place of each class's name, by that name; nothing where they say the name.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+
+    classes: Annotated[tuple[str, ...], Field(min_length=1, max_length=MOST_CLASSES)]
+    words: dict[str, Words] = {}
+    owner: tuple[ClinicOwner, ...] = ()
+    colluding: int = 1
+    holders: int = 1
+
+    @model_validator(mode="after")
+    def _is_sound(self) -> Self:
+        if len({*self.classes}) < len(self.classes):
+            raise ValueError("classes: one of them stands there twice")
+        if faults := find_label_faults(self.classes):
+            raise ValueError(f"classes: {faults[0]}")
+        if self.words and {*self.words} != {*self.classes}:
+            raise ValueError("words: every class needs some, under its own name")
+        _ = self.clinics
+        return self
+
+    @classmethod
+    def read(cls, path: Path) -> Self:
+        """Read a roster; ``UsageError`` for what is none, with the first fault."""
+        try:
+            return cls.model_validate(read_toml(path))
+        except ValidationError as error:
+            first = error.errors(include_url=False, include_input=False, include_context=False)[0]
+            place = ".".join(str(each + 1) if isinstance(each, int) else each for each in first["loc"])
+            fault = first["msg"].removeprefix("Value error, ")
+            raise UsageError(f"roster {path}: {f'{place}: ' if place else ''}{fault}") from None
+
+    @property
+    def clinics(self) -> Clinics:
+        """The owners as a plan names them."""
+        return Clinics(owners=self.owner, colluding=self.colluding, holders=self.holders)
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of all that it says, hex: what owners read to each other."""
+        return hashlib.sha256(self.model_dump_json().encode()).hexdigest()
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """Names of the classes in the plan, by those of their folders, in the plan's order."""
+        if self.words:
+            folders = [*self.words]
+            return dict(zip(folders, choose_labels([*self.words.values()]), strict=True))
+        return {each: each for each in sorted(map(nfc, self.classes))}

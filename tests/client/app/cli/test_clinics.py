@@ -1,0 +1,35 @@
+"""``pcevolve clinics``: a key pair, and a roster that is checked before anybody relies on it."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+
+from click.testing import CliRunner, Result
+
+from pcevolve.app.cli.commands import app
+from pcevolve.keeper.clinics.keys import OwnerKey
+from support.clinics import make_clinics, write_roster
+
+
+def run_cli(*arguments: str) -> Result:
+    done = CliRunner().invoke(app, arguments)
+    assert done.exit_code == 0, done.output
+    return done
+
+
+def test_the_line_that_a_key_prints_is_the_one_for_the_roster(tmp_path):
+    done = run_cli("clinics", "key", str(tmp_path / "own.key"))
+    assert tomllib.loads(done.stdout) == {"key": OwnerKey.load(tmp_path / "own.key").public}
+    assert "stays here" in done.stderr
+
+
+def test_a_roster_is_shown_with_the_digest_that_owners_compare(tmp_path):
+    roster = write_roster(tmp_path / "roster.toml", make_clinics(3), ["red", "blue"])
+    facts = json.loads(run_cli("clinics", "roster", str(roster), "--json").stdout)
+    assert [each["name"] for each in facts["owners"]] == ["Clinic 1", "Clinic 2", "Clinic 3"]
+    assert facts["classes"] == ["blue", "red"]
+    assert facts["colluding"] == 1
+    shown = run_cli("clinics", "roster", str(roster)).stdout
+    assert facts["digest"] in shown
+    assert "everybody but one owner" in shown

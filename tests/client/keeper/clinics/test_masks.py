@@ -1,0 +1,66 @@
+"""Masks cancel in the sum of all owners' answers, and nowhere else."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from pcevolve.keeper.clinics.masks import make_mask
+from support.clinics import make_clinics, make_key
+
+QUESTION, OTHER = "a" * 64, "b" * 64
+
+
+def make_masks(owners: int, questions: list[str], size: int = 50) -> list[np.ndarray]:
+    clinics = make_clinics(owners)
+    return [
+        make_mask(make_key(place + 1), clinics, place, question, size)
+        for place, question in enumerate(questions)
+    ]
+
+
+@pytest.mark.parametrize("owners", [2, 3, 10])
+def test_masks_of_all_owners_add_up_to_nothing_exactly(owners):
+    total = np.sum(make_masks(owners, [QUESTION] * owners), axis=0, dtype=np.uint64)
+    assert not total.any()
+
+
+def test_without_one_owner_they_do_not():
+    masks = make_masks(3, [QUESTION] * 3)
+    for left_out in range(3):
+        rest = np.sum(
+            [each for place, each in enumerate(masks) if place != left_out], axis=0, dtype=np.uint64
+        )
+        assert np.count_nonzero(rest) == 50
+
+
+def test_an_owner_who_was_asked_another_question_has_masks_that_cancel_nobodys():
+    total = np.sum(make_masks(3, [QUESTION, QUESTION, OTHER]), axis=0, dtype=np.uint64)
+    assert np.count_nonzero(total) == 50
+
+
+def test_an_owner_with_another_roster_has_masks_that_cancel_nobodys():
+    masks = make_masks(2, [QUESTION, QUESTION])
+    lied_to = make_mask(make_key(1), make_clinics(2, colluding=0), 0, QUESTION, 50)
+    assert np.count_nonzero(lied_to + masks[1]) == 50
+
+
+def test_a_coordinator_with_an_owner_of_its_own_cannot_take_the_others_masks_away():
+    # Of three owners it plays the third; what it learns of the first is hidden by the mask with the second.
+    masks, own = make_masks(3, [QUESTION] * 3), make_masks(3, [QUESTION] * 3)[2]
+    assert np.count_nonzero(masks[0] + own) == 50
+
+
+def test_one_owners_vector_alone_is_uniform():
+    (mask, _) = make_masks(2, [QUESTION, QUESTION], size=25_000)
+    answer = (np.arange(25_000, dtype=np.uint64) % 7) + mask  # small numbers, of which nothing shows
+    counts = np.bincount(answer.view(np.uint8), minlength=256)
+    assert stats.chisquare(counts).pvalue > 1e-6
+    bare = np.bincount((np.arange(25_000, dtype=np.uint64) % 7).view(np.uint8), minlength=256)
+    assert stats.chisquare(bare).pvalue < 1e-30
+
+
+def test_each_question_has_masks_of_its_own():
+    one, other = make_masks(2, [QUESTION] * 2)[0], make_masks(2, [OTHER] * 2)[0]
+    assert np.count_nonzero(one == other) == 0
