@@ -8,9 +8,11 @@ import time
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 from PIL import Image
+from safetensors.numpy import load
 from scipy.spatial.distance import cdist, pdist
 
 from benchmarks.judges import Verdict, judge, judges
@@ -28,7 +30,7 @@ from pcevolve.public.calls import Call
 from pcevolve.public.canonical import drop_unused
 from pcevolve.public.dp.mechanisms import FloatArray, Noise, SeededNoise, Source
 from pcevolve.public.encoders import BUNDLED, Encoder, frame_digest, load_encoder
-from pcevolve.public.evolution import Evolved, evolve
+from pcevolve.public.evolution import Evolved, Generator, evolve
 from pcevolve.public.fields import PlanFields
 from pcevolve.public.media.images.appearance import develop, find_released_appearance
 from pcevolve.public.media.images.decoding import decode_picture
@@ -36,9 +38,10 @@ from pcevolve.public.modality import Images
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.privacy import Budget
 from pcevolve.public.release import Receipt
-from pcevolve.public.selectors.choosing import Chooser
+from pcevolve.public.selectors.choosing import Chooser, choose_renditions
 from pcevolve.public.selectors.method import Method
 from pcevolve.public.selectors.rounds import Scope
+from pcevolve.public.selectors.scene import Measurement, SelectionInput, join_scenes
 from pcevolve.public.selectors.usefulness import assess
 from pcevolve.public.usefulness import Assessment
 from pcevolve_server.diffusion.generator import DiffusionGenerator
@@ -71,17 +74,26 @@ class NoNoise:
 
 
 class Watch:
-    """A watcher that counts images, and is told what the run says of its dataset's use."""
+    """A watcher that counts images, and is told what the run released last and says of its dataset's use."""
 
     def __init__(self) -> None:
         self.images = 0
         self.assessed: Assessment | None = None
+        self.measured: Measurement = {}
+        self.scene: SelectionInput | None = None
 
     def generated(self, call: Call) -> None:
         self.images += call.count
 
     def released(self, receipt: Receipt) -> None:
         """Receipts come with the result."""
+
+
+class KeepingGenerator(Generator, Protocol):
+    """A generator that has what it answered."""
+
+    def received(self, digest: str) -> bytes:
+        """An answer, by what its candidate calls its digest."""
 
 
 @cache
@@ -178,7 +190,7 @@ def ran(
     plan: PublicPlan,
     method: Method,
     private: PrivateDataset,
-    generator: LocalGenerator,
+    generator: KeepingGenerator,
     noise: Noise,
     watch: Watch,
     voter: Encoder | None = None,
@@ -204,6 +216,8 @@ def ran(
         evolved = evolve(plan, generator, judge, watch, identify=str)
         if isinstance(judge, PrivateJudge):
             paid = {each.measured: each.iteration for each in evolved.receipts}
+            watch.measured = load(account.read_measured(evolved.receipts[-1].iteration))
+            watch.scene = find_scene(judge.chooser, evolved)
             watch.assessed = assess(
                 judge.chooser,
                 evolved.receipts,
@@ -213,6 +227,13 @@ def ran(
             )
         ledger.close()
     return evolved
+
+
+def find_scene(chooser: Chooser, evolved: Evolved) -> SelectionInput:
+    """What the last release chose from, in all renditions."""
+    last, plan = evolved.receipts[-1].iteration, chooser.plan
+    look = next((each for each in evolved.receipts if not each.iteration), None)
+    return join_scenes(chooser.scenes(last, evolved.pools[last], choose_renditions(plan, look)))
 
 
 def make_plan(

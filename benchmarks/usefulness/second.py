@@ -1,172 +1,328 @@
 """Does a second look that did not choose know better?  ``python -m benchmarks.usefulness.second --cache DIR``.
 
 ``--encoder joined`` releases class means of two encoders at once. Each half picks what it alone would have picked, and
-the other half checks it: the cosine between how the picks' class means differ and how its own released means do. Public
-arithmetic on one release, at no cost. Datasets of 20 images per class are selected by the whole release (epsilon 10,
-delta 1e-5, replace-one) from unlabelled real images of the set, from those with three times as many of another set
-among them, from another set's alone, and for each class from a class of another set. Truth: the share of the way from
-chance to the shots, by a head on a SqueezeNet, which never voted; half of it is worth it.
+the other half checks it: the cosine between how the picks' class means differ and how its own released means do, with
+the shrinking taken back. Public arithmetic on one release, at no cost.
 
-Bounds are chosen without the set that they are tried on. It writes docs/results/second.json and prints a table;
-``--cache`` is that of ``benchmarks.voters``.
+Each dataset is a run of the client's own loop, judge, ledger and selector, of ``dp-means`` as it is by default (80
+candidates of each class, 20 chosen, no rounds; epsilon 10, delta 1e-5, replace-one), but that images stay as they come.
+HTTP alone is left out, and noise is seeded. Providers: unlabelled real images of the set; those with three times as
+many of another set among them; the bundled model, by the classes' own names; another set's images; for each class those
+of a class of another set; coloured noise. Truth: the share of the way from chance to the shots, by a head on a
+SqueezeNet and by the network from scratch of ``run --test``, neither of which voted; half of it is worth it.
+
+Bounds are chosen without the set that they are tried on. It writes docs/results/second.json and prints tables; what is
+cut off goes on where it was.
 """
 
 from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+import torch
+from PIL import Image
 
-from benchmarks.judges import load_onnx
-from benchmarks.release.data import RealSet, embed_once, list_development_sets
-from benchmarks.release.seen import arguments, measure_head, repeat_classes
+from benchmarks.judges import CNN, Pictures, judge, load_onnx
+from benchmarks.library.judges import Remembering, RememberingEncoder
+from benchmarks.private_sets import available, say_nothing, whole
+from benchmarks.release.data import PER_CLASS, RealSet, draw_candidates
+from benchmarks.release.seen import CANDIDATES, arguments, repeat_classes
 from benchmarks.rows import Row, resume_in_steps, table
-from benchmarks.usefulness.cases import PICKED, WORTH, share_of_way, spend
-from pcevolve.public.dp.mechanisms import SeededNoise
+from benchmarks.selectors.grid import Trial
+from benchmarks.selectors.trial import Watch, make_plan, ran
+from benchmarks.split import SETS
+from benchmarks.usefulness.__main__ import other_domain, paint_noise
+from benchmarks.usefulness.cases import PICKED, WORTH, share_of_way
+from pcevolve.keeper.evaluation.heads import CNN_SIDE, QUICK_STEPS, Training, train_cnn
+from pcevolve.keeper.private.dataset import PrivateDataset
+from pcevolve.public.dp.mechanisms import FloatArray, SeededNoise
 from pcevolve.public.encoders import JOINED, load_encoder
+from pcevolve.public.encoders.singly import pixel_array
+from pcevolve.public.evolution import Ask
 from pcevolve.public.geometry.distances import squared_distances
 from pcevolve.public.geometry.frame import MOST_AXES, project
-from pcevolve.public.selectors import PrivateEmbeddings, SelectionInput
-from pcevolve.public.selectors.means import Means, aims_of, means_of
-from pcevolve.public.selectors.usefulness import agreement, classes_apart, distance
+from pcevolve.public.modality import Images
+from pcevolve.public.release import Candidate
+from pcevolve.public.selectors.means import aims_of, rank
+from pcevolve.public.selectors.scene import Measurement, SelectionInput
+from pcevolve.public.selectors.sums import CentreFirst
+from pcevolve_shared import images as wire
 
-JUDGE = "squeezenet"
+HEAD = "squeezenet"
+JUDGES = (HEAD, CNN)
 SHOTS = (10, 50)
-SOURCES = ("real", "quarter", "other", "swapped")
-EPSILON = 10
-Array = np.ndarray[Any, Any]
+SOURCES = ("real", "quarter", "bundled", "other", "swapped", "noise")
+TESTED = 200
+DEFAULT = (
+    "malaria:parasitized,uninfected",
+    "waste:cardboard,glass bottle,metal can,paper,plastic container",
+    "leaf:apple scab,black rot,cedar apple rust,healthy",
+    "steel:inclusion,pitted_surface,rolled-in_scale",
+    "mnist:3,5,8",
+    "digits:3,5,8",
+    "xray:normal,pneumonia",
+    "blood:platelet,red blood cells,single red blood cell,white blood cell",
+)
+"""The sets of ``benchmarks.voters``."""
+Pool = list[Image.Image]
+
+
+@dataclass
+class FromPools:
+    """The generator of one run: hands out images of each class's pool in turn, whatever it is asked."""
+
+    pools: dict[str, Iterator[Image.Image]]
+    made: dict[str, Image.Image] = field(default_factory=dict)
+
+    def answers(self, asks: Sequence[Ask]) -> Iterator[tuple[Candidate, ...]]:
+        """Name candidates; here their ids stand for their digests."""
+        for call, _ in asks:
+            names = [call.output(place) for place in range(call.count)]
+            self.made.update({name: next(self.pools[call.label]) for name in names})
+            yield tuple(Candidate(name, call.label, call.iteration, None, name) for name in names)
+
+    def received(self, digest: str) -> bytes:
+        """A picture."""
+        return _encode(self.made[digest])
+
+
+_ENCODED: dict[int, tuple[Image.Image, bytes]] = {}
+"""By identity: the image, which keeps its number for as long as it is here, and its bytes."""
+
+
+def _encode(image: Image.Image) -> bytes:
+    if id(image) not in _ENCODED:
+        _ENCODED[id(image)] = image, wire.encode(image)
+    return _ENCODED[id(image)][1]
 
 
 @dataclass(frozen=True)
-class Seen:
-    """A set as voter and judge see it."""
+class Eyes:
+    """Who votes, and who judges; each looks at an image once."""
 
-    joined: Array
-    judged: Array
-    targets: Array
+    voter: RememberingEncoder
+    head: Remembering
+
+    @classmethod
+    def of(cls, folder: Path) -> Eyes:
+        """Load them, with what they saw before."""
+        look, voter = load_onnx(HEAD), load_encoder(JOINED)
+        assert look is not None, "PCEVOLVE_BENCH_DATA names no weights of the judge"
+        rows = Remembering(voter.embed, folder / "joined.npz")
+        return cls(RememberingEncoder(voter, rows), Remembering(look, folder / f"{HEAD}.npz"))
+
+    def keep(self) -> None:
+        """Write what they saw."""
+        for each in (self.voter.rows, self.head):
+            each.keep()
+
+    def look(self, name: str, pictures: Pictures) -> np.ndarray:
+        """Images as a judge sees them."""
+        return self.head(pictures) if name == HEAD else pixel_array(list(pictures), CNN_SIDE)
 
 
 def main() -> None:
     """Measure what is missing, and print."""
     given = arguments(__doc__, seeds=5)
-    sets = {name: _embed(real, given.cache) for name, real in list_development_sets(given.sets).items()}
-    steps = {
-        f"{name}, {shots} shots, seed {seed}": partial(measure, name, sets, shots, seed)
+    torch.set_num_threads(1)
+    names = [each for each in given.sets if available(each) and each in DEFAULT]
+    eyes = Eyes.of(given.cache)
+    steps: dict[str, Callable[[], Sequence[Row]]] = {
+        f"{name}, {shots} shots, {source}, seed {seed}": partial(
+            measure, name, shots, source, seed, eyes, given.cache
+        )
         for seed in range(given.seeds)
-        for name in sets
+        for name in names
         for shots in SHOTS
+        for source in SOURCES
     }
-    rows = resume_in_steps(given.cache / "second.jsonl", steps)
+    try:
+        rows = resume_in_steps(given.cache / "second-runs.jsonl", steps)
+    finally:
+        eyes.keep()
     (given.out / "second.json").write_text("[\n" + ",\n".join(map(json.dumps, rows)) + "\n]\n")
     print("\n".join(pages(rows)))
 
 
-def _embed(real: RealSet, folder: Path) -> Seen:
-    judge = load_onnx(JUDGE)
-    assert judge is not None, "PCEVOLVE_BENCH_DATA names no weights of the judge"
-    joined = embed_once(JOINED, real.images, load_encoder(JOINED).embed, folder)
-    return Seen(joined, embed_once(JUDGE, real.images, judge, folder), real.targets)
+@cache
+def read_set(name: str) -> PrivateDataset:
+    """One set; of each class at most ``PER_CLASS`` images, the same in every run; names say nothing."""
+    records = whole(name)
+    random, classes = np.random.default_rng(0), range(len(records.labels))
+    kept = [random.permutation(np.flatnonzero(records.targets == each))[:PER_CLASS] for each in classes]
+    return say_nothing(records.subset(np.concatenate(kept)))
+
+
+@dataclass(frozen=True)
+class Draw:
+    """Shots, images that a provider may have, and those that are tested on, of one set and seed."""
+
+    shots: PrivateDataset
+    free: PrivateDataset
+    test: PrivateDataset
+
+    @classmethod
+    def of(cls, name: str, shots: int, seed: int) -> Draw:
+        """Draw; nobody has two of the three."""
+        here, random = read_set(name), np.random.default_rng([seed, shots])
+        classes = range(len(here.labels))
+        own = np.concatenate(
+            [random.permutation(np.flatnonzero(here.targets == each))[:shots] for each in classes]
+        )
+        rest = random.permutation(np.delete(np.arange(len(here)), own))
+        free, test = np.array_split(rest, 2)
+        return cls(here.subset(own), here.subset(free), here.subset(test[:TESTED]))
+
+
+def measure(name: str, shots: int, source: str, seed: int, eyes: Eyes, folder: Path) -> list[Row]:
+    """Run, and judge."""
+    drawn, random = Draw.of(name, shots, seed), np.random.default_rng([seed, shots, SOURCES.index(source)])
+    labels = drawn.shots.labels
+    pools = _fill_pools(source, name, drawn.free, random, folder)
+    generator = FromPools({label: itertools.cycle(pool) for label, pool in zip(labels, pools, strict=True)})
+    # The bundled model's images are drawn once, three for each that is chosen; others are asked as runs do.
+    first = CANDIDATES // PICKED if source == "bundled" else None
+    trial = Trial(
+        name,
+        "dp-means",
+        "10",
+        shots,
+        seed,
+        candidates=PICKED,
+        initial=first,
+        appearance="as-is",
+        encoder=JOINED,
+    )
+    plan, method = make_plan(trial, labels, Images(width=64, height=64, steps=4, guidance=1.0))
+    watch = Watch()
+    evolved = ran(plan, method, drawn.shots, generator, SeededNoise(seed), watch, eyes.voter)
+    found = watch.assessed
+    assert found is not None
+    assert watch.scene is not None
+    made = [[generator.made[each.digest] for each in evolved.dataset[label]] for label in labels]
+    pictures, targets = list(itertools.chain(*made)), repeat_classes([np.empty(len(each)) for each in made])
+    closed = {
+        each: _share(each, pictures, targets, drawn, seed, eyes, (name, shots, seed)) for each in JUDGES
+    }
+    checks = cross_check(watch.measured, watch.scene, method.plan_events(plan)[watch.scene.iteration])
+    return [
+        {
+            "set": name,
+            "shots": shots,
+            "seed": seed,
+            "source": source,
+            "closed": closed,
+            **found.model_dump(),
+            "word": found.word("image"),
+            "checks": [round(each, 4) for each in checks],
+        }
+    ]
+
+
+def _share(
+    name: str,
+    pictures: Pictures,
+    targets: np.ndarray,
+    drawn: Draw,
+    seed: int,
+    eyes: Eyes,
+    key: tuple[str, int, int],
+) -> float:
+    """Of the way from chance to the shots, by one judge."""
+
+    def read(shown: Pictures, labels: np.ndarray) -> float:
+        real = eyes.look(name, drawn.test.items)
+        made, truth = eyes.look(name, shown), drawn.test.targets
+        if name == HEAD:
+            return judge(name, made, labels, real, truth, seed)
+        training = Training(made, labels, len(drawn.shots.labels))
+        return float((train_cnn(training, seed, QUICK_STEPS)(real) == truth).mean())
+
+    if (name, *key) not in _CEILINGS:
+        _CEILINGS[name, *key] = read(drawn.shots.items, drawn.shots.targets)
+    found, classes = read(pictures, targets), len(drawn.shots.labels)
+    return round(share_of_way(found, _CEILINGS[name, *key], classes), 4)
+
+
+_CEILINGS: dict[tuple[str, str, int, int], float] = {}
+"""What the shots themselves teach: the same for every source."""
+
+
+def _fill_pools(
+    source: str, name: str, free: PrivateDataset, random: np.random.Generator, folder: Path
+) -> list[Pool]:
+    """Images of each class, in the order in which they are handed out."""
+    classes = range(len(free.labels))
+    if source == "noise":
+        return [_shuffle(_paint(), random) for _ in classes]
+    if source == "bundled":
+        about = RealSet([], np.zeros(0), SETS[name].domain, whole(name).labels)
+        return draw_candidates(about, CANDIDATES, folder)
+    if source == "real":
+        return [_shuffle(free.items, random) for _ in classes]
+    other = read_set(other_domain(name))
+    if source == "swapped":
+        kinds = len(other.labels)
+        return [
+            _shuffle(other.subset(np.flatnonzero(other.targets == k % kinds)).items, random) for k in classes
+        ]
+    if source == "other":
+        return [_shuffle(other.items, random) for _ in classes]
+    few = [_shuffle(free.items, random)[:20] + _shuffle(other.items, random)[:60] for _ in classes]
+    return [_shuffle(each, random) for each in few]
+
+
+def _shuffle(items: Pictures, random: np.random.Generator) -> Pool:
+    return [each for k in random.permutation(len(items)) if (each := items[k]) is not None]
 
 
 @cache
-def _frame() -> Any:  # noqa: ANN401 - a public frame or none
-    return load_encoder(JOINED).frame
+def _paint() -> Pool:
+    return list(paint_noise(300))
 
 
-def measure(name: str, sets: dict[str, Seen], shots: int, seed: int) -> list[Row]:
-    """A row for each source of candidates."""
-    here, random = sets[name], np.random.default_rng([seed, shots])
-    names = list(sets)
-    other = sets[names[(names.index(name) + 1) % len(names)]]
-    classes = int(here.targets.max()) + 1
-    own = np.concatenate(
-        [random.permutation(np.flatnonzero(here.targets == each))[:shots] for each in range(classes)]
-    )
-    rest = random.permutation(np.delete(np.arange(len(here.targets)), own))
-    free, test = np.array_split(rest, 2)
-    truth = here.targets[test]
-    ceiling = measure_head(here.judged[own], here.targets[own], here.judged[test], truth)
-    private = PrivateEmbeddings(here.joined[own], here.targets[own], np.arange(len(own)))
-    rows = []
-    for source in SOURCES:
-        pools = list(_pools(source, here, other, free, classes, random))
-        labels = tuple(map(str, range(classes)))
-        joined = tuple(each[0] for each in pools)
-        scene = SelectionInput(labels, joined, PICKED, shots, 1, 0, seed, "replace-one", public=_frame())
-        events = spend(EPSILON)
-        measured = Means().measure(private, scene, events, SeededNoise(seed))
-        picked = Means().pick(measured, scene)
-        made = [pool[1][chosen] for pool, chosen in zip(pools, picked, strict=True)]
-        found = measure_head(np.concatenate(made), repeat_classes(made), here.judged[test], truth)
-        points = [
-            project(pool[chosen], measured["centre"], measured["axes"])
-            for pool, chosen in zip(joined, picked, strict=True)
-        ]
-        checks = cross_check(joined, measured)
-        rows.append(
-            {
-                "set": name,
-                "shots": shots,
-                "seed": seed,
-                "source": source,
-                "closed": round(share_of_way(found, ceiling, classes), 4),
-                "distance": round(distance(measured, scene, events, points) or 0.0, 4),
-                "agreement": round(agreement(measured, points) or 0.0, 4),
-                "classes_apart": round(classes_apart(measured, scene, events) or 0.0, 2),
-                "checks": [round(each, 4) for each in checks],
-            }
-        )
-    return rows
-
-
-def _pools(
-    source: str, here: Seen, other: Seen, free: Array, classes: int, random: np.random.Generator
-) -> Iterator[tuple[Array, Array]]:
-    """Of each class its candidates as voter and judge see them."""
-    strangers = random.permutation(len(other.targets))[:300]
-    own = (here.joined[free], here.judged[free])
-    theirs = (other.joined[strangers], other.judged[strangers])
-    few = random.permutation(free)[:100]
-    mixed = (
-        np.concatenate([here.joined[few], other.joined[strangers]]),
-        np.concatenate([here.judged[few], other.judged[strangers]]),
-    )
-    for target in range(classes):
-        of_class = np.flatnonzero(other.targets == target % (int(other.targets.max()) + 1))
-        swapped = (other.joined[of_class], other.judged[of_class])
-        yield {"real": own, "quarter": mixed, "other": theirs, "swapped": swapped}[source]
-
-
-def cross_check(pools: Sequence[Array], measured: Any) -> tuple[float, float]:  # noqa: ANN401 - a measurement
+def cross_check(measured: Measurement, scene: SelectionInput, events: tuple) -> tuple[float, float]:
     """What each half of the release says of what the other half alone would have picked, as cosines."""
-    points = [project(pool, measured["centre"], measured["axes"]) for pool in pools]
-    aims, means = aims_of(measured), means_of(measured)
+    scene = replace(scene, frame=scene.coordinates)
+    points = [
+        project(pool[np.isfinite(pool).all(axis=1)], measured["centre"], measured["axes"])
+        for pool in scene.pools
+    ]
+    aims, ruler = aims_of(measured), scene.ruler(measured)
+    released = _unshrink(measured, scene, events)
     halves = slice(0, MOST_AXES), slice(MOST_AXES, None)
     found = []
     for picks, checks in (halves, halves[::-1]):
         made = []
         for target, rows in enumerate(points):
-            squared = squared_distances(rows[:, picks], aims[:, picks])
-            lead = np.delete(squared, target, axis=1).min(axis=1)
-            best = np.argsort(squared[:, target] - 0.5 * lead)[:PICKED]
-            made.append(rows[best][:, checks].mean(axis=0))
-        own, theirs = np.stack(made), means[:, checks]
-        own, theirs = own - own.mean(axis=0), theirs - theirs.mean(axis=0)
-        scale = float(np.linalg.norm(own) * np.linalg.norm(theirs))
-        found.append(float((own * theirs).sum()) / scale if scale else 0.0)
+            order = rank(squared_distances(rows[:, picks], aims[:, picks]), target, ruler)
+            made.append(rows[order[:PICKED]][:, checks].mean(axis=0))
+        found.append(_cosine(np.stack(made), released[:, checks]))
     return found[0], found[1]
 
 
-RULES = {
-    "today": lambda row, bound: (
-        row["distance"] <= 0.62 and row["agreement"] >= 0.75 and row["classes_apart"] >= 5
-    ),
+def _unshrink(measured: Measurement, scene: SelectionInput, events: tuple) -> FloatArray:
+    """Deviations as they were drawn, float64 ``(classes, k)``; 0 where nothing was kept of them."""
+    noisy, _, told = CentreFirst(scene.coordinates, scene, events).recover_noisy_deviations(measured)
+    whole_width = np.zeros((len(noisy), len(told)))
+    whole_width[:, told] = noisy
+    return whole_width
+
+
+def _cosine(own: FloatArray, theirs: FloatArray) -> float:
+    own, theirs = own - own.mean(axis=0), theirs - theirs.mean(axis=0)
+    scale = float(np.linalg.norm(own) * np.linalg.norm(theirs))
+    return float((own * theirs).sum()) / scale if scale else 0.0
+
+
+RULES: dict[str, Callable[[Row, float], bool]] = {
+    "the product's": lambda row, bound: row["word"] == "useful",
     "second look": lambda row, bound: float(np.mean(row["checks"])) >= bound,
     "second look, distance up to .9": lambda row, bound: (
         row["distance"] <= 0.9 and float(np.mean(row["checks"])) >= bound
@@ -175,40 +331,48 @@ RULES = {
 WANTED = 0.95
 
 
-def choose_bound(rows: Sequence[Row], rule: str) -> float:
-    """The least bound at which the word is right in 95 of 100."""
+def choose_bound(rows: Sequence[Row], rule: str, name: str) -> float:
+    """The least bound at which the word is right in 95 of 100 by a judge."""
     for bound in np.arange(0.0, 1.0, 0.02):
         said = [row for row in rows if RULES[rule](row, bound)]
-        if said and np.mean([row["closed"] >= WORTH for row in said]) >= WANTED:
+        if said and np.mean([row["closed"][name] >= WORTH for row in said]) >= WANTED:
             return float(bound)
     return 1.0
 
 
 def pages(rows: Sequence[Row]) -> Iterator[str]:
-    """Of each rule, how often it is right and of how much of what is worth it it is said, by shots."""
-    names = list(dict.fromkeys(row["set"] for row in rows))
+    """Of each rule, how often it is right and of how much of what is worth it it is said, by shots and judge."""
     lines = []
     for rule, shots in itertools.product(RULES, SHOTS):
         here = [row for row in rows if row["shots"] == shots]
         said, bounds = [], []
-        for name in names:
-            bound = choose_bound([row for row in here if row["set"] != name], rule)
+        for name in dict.fromkeys(row["set"] for row in here):
+            bound = choose_bound([row for row in here if row["set"] != name], rule, HEAD)
             bounds.append(bound)
             said += [row for row in here if row["set"] == name and RULES[rule](row, bound)]
-        right = sum(row["closed"] >= WORTH for row in said)
-        worth = sum(row["closed"] >= WORTH for row in here)
-        lines.append(
-            [
-                rule,
-                str(shots),
-                f"{right} of {len(said)}",
-                f"{right} of {worth}",
-                f"{min(bounds):.2f} to {max(bounds):.2f}",
-            ]
-        )
-    yield table(
-        ["rule", "shots", "right, of those called useful", "called so, of those worth it", "bounds"], lines
-    )
+        cells = [rule, str(shots), str(len(here)), f"{min(bounds):.2f} to {max(bounds):.2f}"]
+        for each in JUDGES:
+            right = sum(row["closed"][each] >= WORTH for row in said)
+            worth = sum(row["closed"][each] >= WORTH for row in here)
+            cells += [_share_of(right, len(said)), _share_of(right, worth)]
+        lines.append(cells)
+    heads = ["rule", "shots", "datasets", "bounds"]
+    heads += [
+        f"{what}, {each}"
+        for each in JUDGES
+        for what in ("right, of those called useful", "called so, of those worth it")
+    ]
+    yield table(heads, lines)
+
+
+def _share_of(some: int, of: int) -> str:
+    """A share with its 95 % interval, by Wilson."""
+    if not of:
+        return "–"
+    share, z = some / of, 1.96
+    middle, half = share + z**2 / (2 * of), z * (share * (1 - share) / of + z**2 / (4 * of**2)) ** 0.5
+    low, high = ((middle + sign * half) / (1 + z**2 / of) for sign in (-1, 1))
+    return f"{some} of {of}: {100 * share:.0f} % ({100 * low:.0f} to {100 * high:.0f})"
 
 
 if __name__ == "__main__":

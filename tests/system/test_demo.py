@@ -66,6 +66,17 @@ def test_the_demonstration_makes_a_dataset_measures_it_beside_its_control_and_ho
     assert RunReader.strict(shown).require_plan().encoder.frame
 
 
+def test_its_owner_has_the_page_that_a_measured_run_has(shown: Path):
+    owner = OwnerFolder.of(shown, demo._find_ledger(shown))
+    assert json.loads(owner.result.read_text())["use_page"] == str(owner.use_page)
+    assert owner.use_page.stat().st_mode & 0o777 == 0o600
+    text = owner.use_page.read_text("utf-8")
+    for name in ("chance", "words alone", "a random choice", "dataset", "private images"):
+        assert f">{name}</text>" in text
+    assert "By cnn, trained on the dataset" in text
+    assert text.count('alt="private"') == text.count('alt="of the dataset"') == len(CELLS) * 8
+
+
 def test_it_asks_for_as_many_images_as_the_estimate_says(shown: Path):
     runs = (shown, shown.with_name("demo-random"))
     asked = sum(call.count for each in runs for call in RunReader.strict(each).require_plan().calls.values())

@@ -138,7 +138,7 @@ def test_deviations_before_they_were_drawn_to_the_candidates_are_found_again_whe
     (_, pooled, first), (_, sums, second) = noise.asked
     assert (first, second) == pytest.approx((frame.radius, frame.radius))  # 1 R, and 2 times R / 2
     assert np.linalg.norm(pooled) <= 20 * frame.radius
-    found, sigma = released.recover_noisy_deviations(measured)
+    found, sigma, _ = released.recover_noisy_deviations(measured)
     assert sigma == pytest.approx(second / 10)
     told = frame.shrinkage(sigma) * sigma > frame.radius / 64 / 512
     assert 1 < told.sum() < 8

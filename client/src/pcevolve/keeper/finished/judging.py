@@ -213,19 +213,7 @@ def score(outcome: Outcome, told: ProgressCallback = no_progress) -> dict[str, A
     if (chosen := _choose_at_random(outcome, held_out.labels, words, made)) is not None:
         sets["random"] = chosen.images, chosen.targets.tolist()
     sets["shots"] = label_shots(outcome.components.data)
-    answers = ask_judges(outcome, held_out, sets, told)
-    kept = keep_accuracy(outcome, answers)
-    page = make_page(
-        outcome.owner.use_page,
-        outcome.folder.root.absolute().name,
-        outcome.plan.modality.kind,
-        kept["measured"],
-        answers[0].confuse(held_out.labels),
-        answers[0].judge,
-        made,
-        sets["shots"][0],
-    )
-    return {**kept, "use_page": str(page)}
+    return keep_accuracy(outcome, ask_judges(outcome, held_out, sets, told), sets)
 
 
 def _choose_at_random(
@@ -335,12 +323,30 @@ def _label(
     return [item for item, _ in rows], [target for _, target in rows]
 
 
-def keep_accuracy(outcome: Outcome, answers: Sequence[Answers]) -> dict[str, Any]:
-    """Keep what judges found where it belongs and return the summary with it."""
-    test = outcome.components.test
-    digest = "" if test is None else Labelled.of(test).digest.hex()
-    found = {"accuracy": [each.as_json() for each in answers], "measured": weigh(answers, outcome.plan)}
-    write_private(outcome.owner.evaluation, {**found, "test": digest})
-    result = {**outcome.summary, **found}
+def keep_accuracy(
+    outcome: Outcome, answers: Sequence[Answers], sets: Mapping[str, LabelledSet]
+) -> dict[str, Any]:
+    """Keep what judges found where it belongs, write the owner's page of it, and return the summary with both.
+
+    Args:
+        sets: What they were trained on, the dataset as ``final`` and the private images as ``shots`` among them.
+    """
+    held_out = outcome.components.test
+    assert held_out is not None
+    measured = weigh(answers, outcome.plan)
+    found = {"accuracy": [each.as_json() for each in answers], "measured": measured}
+    write_private(outcome.owner.evaluation, {**found, "test": Labelled.of(held_out).digest.hex()})
+    first = answers[0]
+    page = make_page(
+        outcome.owner.use_page,
+        outcome.folder.root.absolute().name,
+        outcome.plan.modality.kind,
+        measured,
+        first.confuse(held_out.labels),
+        first.judge,
+        sets["final"],
+        sets["shots"][0],
+    )
+    result = {**outcome.summary, **found, "use_page": str(page)}
     write_private(outcome.owner.result, result)
     return result

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pcevolve.public.dp.calibration import (
     DEVIATION_RADIUS,
@@ -128,11 +129,11 @@ class CentreFirst:
         deviations = own + (noisy - own) * frame.shrinkage(self._sigmas[1] / scene.shots)
         return {"middle": middle, "deviations": round_to_noise_scale(deviations, self.doubts["deviations"])}
 
-    def recover_noisy_deviations(self, measured: Measurement) -> tuple[FloatArray, float]:
+    def recover_noisy_deviations(self, measured: Measurement) -> tuple[FloatArray, float, NDArray[np.bool_]]:
         """Deviations before they were drawn to what the candidates say, and the standard deviation of their noise.
 
         Returns:
-            float64 ``(classes, k)``, of the k coordinates in which anything was kept of them.
+            float64 ``(classes, k)``, of the k coordinates in which anything was kept of them, and which these are.
         """
         frame, prior = self.frame, typical_by_class(self.frame, self.scene)
         sigma = self._sigmas[1] / self.scene.shots
@@ -140,7 +141,7 @@ class CentreFirst:
         own = clip(prior - prior.mean(axis=0), DEVIATION_RADIUS * frame.radius)
         # Where less was kept than rounding leaves, what it is divided by would make noise of the rounding.
         told = kept * sigma > LEAST_KEPT * STEP * frame.radius
-        return ((measured["deviations"] - own) / np.where(told, kept, 1.0) + own)[:, told], sigma
+        return ((measured["deviations"] - own) / np.where(told, kept, 1.0) + own)[:, told], sigma, told
 
     @property
     def deviation_noise(self) -> float:

@@ -126,7 +126,7 @@ def classes_apart(measured: Measurement, scene: SelectionInput, events: Events) 
     classes = len(scene.labels)
     if classes == 1:
         return None
-    noisy, sigma = CentreFirst(scene.coordinates, scene, events).recover_noisy_deviations(measured)
+    noisy, sigma, _ = CentreFirst(scene.coordinates, scene, events).recover_noisy_deviations(measured)
     spread = float(np.square((noisy - noisy.mean(axis=0)) / sigma).sum()) / (classes - 1)
     # Noise alone can make the spread smaller than its mean; the difference
     # then says nothing, and not less than nothing.

@@ -29,8 +29,8 @@ from pcevolve.app.session.first.local_server import serve_locally
 from pcevolve.app.session.preflight import check_run
 from pcevolve.errors import StoppedError, UsageError
 from pcevolve.keeper.components import Components
+from pcevolve.keeper.evaluation.judge import LabelledSet
 from pcevolve.keeper.finished.judging import (
-    Answers,
     ask_judges,
     keep_accuracy,
     label_sets,
@@ -271,13 +271,14 @@ def measure(
     """
     main = Outcome(run.folder, Components.of(run), *_recall(run.folder), summary)
     with show_work(audience.console, "3/3 measure") as counted:
-        answers = _measure(main, RunFolder(Path(others[CONTROL])), counted)
+        sets = _list_sets(main, RunFolder(Path(others[CONTROL])))
+        answers = ask_judges(main, _public_test(main), sets, counted)
     readers = {name: RunReader.strict(Path(root)) for name, root in others.items()}
     points = [*_list_points([each.as_json() for each in answers], main.plan.method.name)]
     measured, root = weigh(answers, main.plan), run.folder.root
     page = write_report(RunReader.strict(root), points, _private(root) / "report.html", readers, measured)
     found = {"wall_seconds": round(time.monotonic() - started, 1), "report": str(page)}
-    return keep_accuracy(replace(main, summary=summary | found), answers)
+    return keep_accuracy(replace(main, summary=summary | found), answers, sets)
 
 
 def _recall(folder: RunFolder) -> tuple[PublicPlan, Evolved]:
@@ -302,10 +303,9 @@ def _with_secrets(
     return str(made)
 
 
-def _measure(main: Outcome, control: RunFolder, counted: ProgressCallback) -> list[Answers]:
-    """Ask each judge what the run, round by round, its control and the shots teach."""
-    held_out = _public_test(main)
-    labels = held_out.labels
+def _list_sets(main: Outcome, control: RunFolder) -> dict[str, LabelledSet]:
+    """What judges are trained on: the run, round by round, its control and the shots."""
+    labels = _public_test(main).labels
     first, *later = label_sets(main, labels, every=True)
     rounds = {f"{ROUND} {t}": each for t, each in enumerate(later[:-1], 1)}
     sets = {"initial": first, **rounds, "final": later[-1]}
@@ -313,7 +313,7 @@ def _measure(main: Outcome, control: RunFolder, counted: ProgressCallback) -> li
     chosen = Outcome(control, main.components, *_recall(control), {})
     sets["random"] = label_sets(chosen, labels, every=False)[-1]
     sets["shots"] = label_shots(main.components.data)
-    return ask_judges(main, held_out, sets, counted)
+    return sets
 
 
 def _list_points(rows: Sequence[Mapping[str, Any]], method: str) -> Iterator[AccuracyPoint]:
