@@ -41,7 +41,7 @@ test-nightly: install $(MITM)/.installed  ## Run every test, with many more exam
 	$(ALONE)
 	$(BIN)/python -m tests.mutations
 
-leaks: install  ## Try to get private information out through the client's own code; all must be refused
+leaks: install  ## Attack the pipe between keeper and runner from either side, and the record; all must be refused
 	$(BIN)/pytest tests/leaks
 
 hostile: install  ## Run the client against a provider that lies, stalls and floods

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory, mkdtemp
 
 import pytest
 
 from leaks.forgeries.honest import Honest
-from leaks.world import Count, World, WorldAt
 from support.tally import Tally
 
 MEMORY = Path("/dev/shm")
@@ -17,7 +16,7 @@ TALLY = Tally("leaks", ("tried", "refused", "escaped"))
 
 
 @pytest.fixture
-def count() -> Count:
+def count() -> Callable[..., None]:
     """Count an attempt, and assert that it was refused."""
 
     def add(family: str, refused: bool, *seen: object) -> None:
@@ -44,22 +43,3 @@ def folder(memory: Path) -> Path:
 def honest(memory: Path) -> Honest:
     """Finished runs, of which a forger hands out altered copies."""
     return Honest(memory / "honest")
-
-
-@pytest.fixture(scope="session")
-def world_at(memory: Path) -> Iterator[WorldAt]:
-    """A run at a moment; the same one again, as long as nothing but refused attempts was made in it."""
-    worlds: dict[tuple[str, str, str], World] = {}
-
-    def find(moment: str, spoken: str, way: str) -> World:
-        known = worlds.get((moment, spoken, way))
-        if known is not None and not known.spoilt:
-            return known
-        if known is not None:
-            known.run.close()
-        worlds[moment, spoken, way] = World.at(moment, Path(mkdtemp(dir=memory)), spoken, way)
-        return worlds[moment, spoken, way]
-
-    yield find
-    for world in worlds.values():
-        world.run.close()

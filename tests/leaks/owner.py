@@ -21,6 +21,8 @@ from support.runs import rng
 from support.typed import spell_words
 
 Meddle = Callable[[Outgoing], Incoming | None]
+Count = Callable[..., None]
+"""Counts an attempt of a family as refused or escaped, and asserts it: the family, whether, and what was seen."""
 LABELS = ("cut", "good")
 SECONDS = 300
 
@@ -187,7 +189,6 @@ class Owner:
         self,
         *flags: str,
         meddle: Meddle = honest,
-        loop: str = "",
         environment: dict[str, str] | None = None,
         **changes: object,
     ) -> Done:
@@ -196,7 +197,6 @@ class Owner:
         Args:
             flags: Added to the command.
             meddle: What the provider does instead of being honest.
-            loop: Which of ``leaks.loops`` takes the place of the honest one.
             environment: What is added to the tests' own.
             changes: Options of the run.
         """
@@ -224,6 +224,5 @@ class Owner:
                 {**environment_of_tests(), **home, **(environment or {})},
                 SECONDS,
                 outputs=(self.folder / "stdout", self.folder / "stderr"),
-                first=("leaks.loops:replace", loop) if loop else (),
             )
         return Done(done.returncode, self.folder, bytes(spy.raw), spy.provider.requests)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from leaks.forgeries.honest import KINDS, Honest
-from leaks.world import Count
+from leaks.owner import Count
 from pcevolve.auditing.rerun import Rerun
 from pcevolve.public.release import WITHHELD
 from pcevolve.public.transcript.log import Entry

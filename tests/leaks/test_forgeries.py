@@ -14,7 +14,7 @@ from leaks.forgeries.forging import Forgery, edited, refused
 from leaks.forgeries.honest import KINDS, Honest, faults, remember
 from leaks.forgeries.papers import VIEWS
 from leaks.forgeries.pixels import of_class, pixels_of
-from leaks.world import Count
+from leaks.owner import Count
 from pcevolve.app.cli.main import main
 from pcevolve.auditing import Audit
 from pcevolve.public.media import find_medium

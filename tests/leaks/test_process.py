@@ -1,4 +1,4 @@
-"""A real client process over real HTTP, with canaries in everything private, while somebody tries to get at them.
+"""A real client's processes over real HTTP, with canaries in everything private, while somebody tries to get at them.
 
 File names may stand on the owner's own screen. They may be in nothing that leaves, and in nothing that may be shared.
 """
@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from urllib.request import Request, urlopen
 
 import pytest
 
-from leaks import loops, secrets
-from leaks.owner import Meddle, Owner, found, honest, listening, private_folder
-from leaks.world import Count
+from leaks import secrets
+from leaks.owner import Count, Meddle, Owner, found, honest, listening, private_folder
 from pcevolve.wire.egress.transport import Incoming, Outgoing
 from support.forkserver import ForkServer
 
@@ -23,20 +23,6 @@ FAMILY = "real processes"
 def owner(forks: ForkServer, folder: Path) -> Owner:
     private_folder(folder / "owner" / "private")
     return Owner(forks, folder)
-
-
-@pytest.mark.parametrize("name", loops.BENDS)
-def test_a_hostile_loop_is_stopped(name: str, owner: Owner, count: Count):
-    bending = loops.BENDS[name]
-    done = owner.run(loop=name)
-    stored = "pixels in a candidate" in name or "stored file" in name or "text prompt" in name
-    leaked = done.find_leaked(shared=not stored)
-    count(FAMILY, done.code == bending.code and bending.said in done.stderr and not leaked, done, done.stderr)
-
-
-def test_a_loop_cannot_close_the_record_where_it_likes(owner: Owner, count: Count):
-    done = owner.run(loop="stopping")
-    count(FAMILY, done.code == 1 and "not all of the plan" in done.stderr, done.stderr)
 
 
 def after_five(status: int, *headers: tuple[str, str]) -> Meddle:
@@ -86,23 +72,6 @@ def test_a_refused_budget_tells_nobody_on_whose_data(owner: Owner, count: Count)
     count(FAMILY, refused, done.code, leaked, done.wire, done.stderr)
 
 
-def test_a_crash_with_private_last_words_says_them_to_the_owner_alone(owner: Owner, count: Count):
-    done = owner.run("--json", loop="crashing")
-    leaked = done.find_leaked(done.stdout)
-    count(
-        FAMILY,
-        done.code == 1 and "cannot embed" in done.stderr and not leaked,
-        done.code,
-        leaked,
-        done.stderr,
-    )
-
-
-def test_a_client_that_goes_around_the_gate_is_found_out(owner: Owner):
-    """Not counted: the search must be able to say 'escaped'."""
-    assert owner.run(loop="leaking").find_leaked()
-
-
 def test_a_private_file_that_cannot_be_read_is_named_to_the_owner_alone(owner: Owner, count: Count):
     broken = owner.private / "cut" / f"broken-{secrets.FILE_NAME}"
     broken.write_bytes(b"\x89PNG\r\n\x1a\n" + secrets.PERSON.encode())
@@ -135,4 +104,7 @@ def test_the_canaries_are_found_where_they_are(owner: Owner):
     for path in owner.private.rglob("*.png"):
         assert found(owner.private, path.read_bytes())
         assert found(owner.private, str(path).encode())
+        with listening() as spy:
+            urlopen(Request(spy.address + "/v1/models", data=path.read_bytes()))
+        assert found(owner.private, bytes(spy.raw))
     assert found(owner.private, (owner.folder / "owner" / "units.csv").read_bytes())
