@@ -34,6 +34,7 @@ from pcevolve.public.evolution import Evolved, Generator, evolve
 from pcevolve.public.fields import PlanFields
 from pcevolve.public.media.images.appearance import develop, find_released_appearance
 from pcevolve.public.media.images.decoding import decode_picture
+from pcevolve.public.methods import choose_delta
 from pcevolve.public.modality import Images
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.privacy import Budget
@@ -157,7 +158,7 @@ def _without_images(trial: Trial, private: PrivateDataset) -> dict[str, object]:
 def _evolve(
     trial: Trial, private: PrivateDataset, shared: Path
 ) -> tuple[list[Image.Image | None], list[int], dict[str, object]]:
-    lent = trial.appearance == "matched" and not selectors.METHODS[trial.method].delta
+    lent = trial.appearance == "matched" and not choose_delta(trial.method)
     own = dataclasses.replace(trial, appearance="as-is") if lent else trial
     evolved, generator, made = _run(own, private, shared)
     giver = _run(name_lender(trial), private, shared)[0] if lent else evolved
@@ -256,7 +257,10 @@ def make_plan(
     values = {
         "run_id": f"{trial.seed:032x}",
         "data": {"domain": domain or SETS[trial.world].domain, "shots": trial.shots},
-        "privacy": {"epsilon": str(budget.epsilon), "delta": trial.delta if method.delta else 0.0},
+        "privacy": {
+            "epsilon": str(budget.epsilon),
+            "delta": trial.delta if choose_delta(method.name) else 0.0,
+        },
         "provider": {"api": "http://127.0.0.1", "seed": trial.seed},
         "encoder": {
             "name": trial.encoder,

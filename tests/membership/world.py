@@ -23,6 +23,7 @@ from pcevolve.keeper.private.dataset import PrivateDataset
 from pcevolve.keeper.private.judge import PrivateJudge, PrivateViews, UniformJudge
 from pcevolve.public.dp.mechanisms import Noise
 from pcevolve.public.evolution import Judge, evolve
+from pcevolve.public.methods import choose_delta
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.privacy import Budget, Event, Relation
 from pcevolve.public.selectors import METHODS, Selector, find_method
@@ -79,7 +80,7 @@ class Setting:
 
     @property
     def delta(self) -> float:
-        return self.parts.delta
+        return choose_delta(self.method)
 
     @cached_property
     def pair(self) -> Neighbours:

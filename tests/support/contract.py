@@ -8,6 +8,7 @@ from functools import cache
 
 from hypothesis import strategies as st
 
+from pcevolve.public.methods import choose_delta
 from pcevolve.public.privacy import Budget, Event, Events, Relation
 from pcevolve.public.selectors import METHODS, Method, Scope
 from support import toy
@@ -32,12 +33,17 @@ def scope(**changes: object) -> Scope:
     return replace(Scope("replace-one", iterations=3, classes=2, shots=10, candidates=100), **changes)  # type: ignore[arg-type]
 
 
+def usual_delta(name: str) -> float:
+    """δ of a run by a method of the registry or by another one, which draws by the exponential mechanism."""
+    return choose_delta(name) if name in METHODS else 0.0
+
+
 @cache
 def find_payment(name: str, relation: Relation, classes: int, candidates: int) -> Events:
     """Take from a plan what a method's first selection pays with, of a budget of 3."""
     method = CONTRACTED[name]
     scope = Scope(relation, iterations=1, classes=classes, shots=4, candidates=candidates)
-    return method.accesses(Budget(Fraction(3), method.delta), scope, appearance="as-is")[1]
+    return method.accesses(Budget(Fraction(3), usual_delta(name)), scope, appearance="as-is")[1]
 
 
 @cache

@@ -22,13 +22,13 @@ from pathlib import Path
 from typing import Any
 
 from pcevolve.errors import UsageError
+from pcevolve.public.addresses import require_address, require_key, require_proxy
 from pcevolve.public.config.config import RunConfig
 from pcevolve.public.config.files import KEY_VARIABLE, read_key_file
 from pcevolve.public.config.owner import OwnerProvider
 from pcevolve.public.config.sources import name_options, read_toml
 from pcevolve.public.declared import list_options, validate
 from pcevolve.public.options import spell_as
-from pcevolve.wire.egress.address import require_address, require_key, require_proxy
 from pcevolve.wire.providers import dialect
 
 OF_THE_TABLE = ("seed", "prompts")

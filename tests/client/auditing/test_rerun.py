@@ -30,6 +30,7 @@ from pcevolve.public.encoders import (
     named_weights,
 )
 from pcevolve.public.finding import Finding
+from pcevolve.public.methods import choose_delta
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Chosen
 from pcevolve.public.selectors import find_method
@@ -109,7 +110,7 @@ def make_judged_run(root: Path, plan: PublicPlan, provider: Transport | None = N
 @pytest.mark.parametrize("name", RUNS)
 def test_a_run_of_the_real_judge_passes_every_check(tmp_path: Path, name: str):
     shape = {"candidates": 4, "initial": 4, "shots": SHOTS, **RUNS[name]}
-    plan = small_plan(**shape, delta=find_method(str(shape["method"])).delta)
+    plan = small_plan(**shape, delta=choose_delta(str(shape["method"])))
     findings = audit(make_judged_run(tmp_path, plan))
     assert [fault for finding in findings for fault in finding.faults] == []
     assert any(finding.claim.startswith(CHOICES) and finding.checked for finding in findings)
@@ -182,7 +183,7 @@ def exchanged(place: int, other: dict[str, str]) -> Callable[[dict], None]:
 )
 def test_of_copies_of_one_picture_no_other_is_chosen_than_the_one_in_order(tmp_path: Path, method: dict):
     shape = {"candidates": 6, **method, "initial": 24, "shots": SHOTS, "min_usable": 0.05}
-    plan = small_plan(**shape, delta=find_method(method["method"]).delta)
+    plan = small_plan(**shape, delta=choose_delta(method["method"]))
     honest = make_judged_run(tmp_path / "honest", plan, FakeProvider(Copying()))
     assert faults_of(honest) == []
     record, forged = RunReader.strict(honest), 0
@@ -220,7 +221,7 @@ def always(data: bytes) -> FakeProvider:
 
 @pytest.mark.parametrize("data", [png(1), b"no image " * 9], ids=["one picture", "no picture"])
 def test_a_run_pays_for_no_choice_where_all_that_came_is_the_same_or_no_picture(tmp_path: Path, data: bytes):
-    plan = small_plan(**MEANS, delta=find_method("dp-means").delta, candidates=4, shots=SHOTS)
+    plan = small_plan(**MEANS, delta=choose_delta("dp-means"), candidates=4, shots=SHOTS)
     with pytest.raises(UnusableError, match="too little that can be used"):
         make_judged_run(tmp_path, plan, always(data))
     assert RunReader.strict(tmp_path).receipts == ()

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from scipy.stats import binom
 
 from pcevolve.public.dp.calibration import classical_deviation, largest_bounded_range
+from pcevolve.public.methods import choose_delta
 from pcevolve.public.privacy import Budget, Event
 from pcevolve.public.selectors import METHODS, Scope
 from pcevolve.public.selectors.contrastive import exponential_lift, similarity
@@ -42,7 +43,7 @@ Chance = Callable[[float], float]
 def of_method(name: str, epsilon: float, scope: Scope) -> float:
     """A method's ideal case at its tightest calibration, in its first round."""
     method = METHODS[name]
-    events = method.events(Budget(Fraction(epsilon), 0.0 if method.delta == 0 else DELTA), scope)
+    events = method.events(Budget(Fraction(epsilon), DELTA if choose_delta(name) else 0.0), scope)
     return method.lift(events[0], scope)
 
 

@@ -19,6 +19,7 @@ from pcevolve.keeper.ledger.account import Record
 from pcevolve.keeper.ledger.creation import require_volume
 from pcevolve.keeper.ledger.entries import Listed
 from pcevolve.keeper.ledger.ledger import Account, Ledger, Limits, Origin, Terms
+from pcevolve.public.addresses import is_nearby
 from pcevolve.public.canonical import SAID_ELSEWHERE, drop_unused, list_unused
 from pcevolve.public.config.config import RunConfig
 from pcevolve.public.config.files import Prompts, find_ledger_volume, read_prompts
@@ -35,7 +36,6 @@ from pcevolve.public.requests import (
     MOST_AT_ONCE,
     NEAR_AT_ONCE,
     ProviderSettings,
-    is_nearby,
 )
 from pcevolve.public.run.checked import refuse_options, require_ledger
 from pcevolve.public.selectors.method import AppearanceMode, Method, Schedule, first_selection

@@ -17,10 +17,11 @@ from pcevolve.keeper.screen import OwnerScreen
 from pcevolve.public.config.config import RunConfig
 from pcevolve.public.dialects import find_abilities
 from pcevolve.public.figures import parse_epsilon
+from pcevolve.public.methods import choose_delta
 from pcevolve.public.options import spell_flag
 from pcevolve.public.privacy import Budget
 from pcevolve.public.publish.loss import PrivacyLoss
-from pcevolve.public.selectors import AUTO, Scope, choose_delta, find_method, resolve_method
+from pcevolve.public.selectors import AUTO, Scope, find_method, resolve_method
 from pcevolve.public.words import choose_labels
 
 SPLIT_SEED = 0

@@ -10,6 +10,8 @@ from typing import Final, Self
 
 from pydantic import model_validator
 
+from pcevolve.public.figures import USUAL_DELTA
+from pcevolve.public.method_names import AUTO, require_method
 from pcevolve.public.settings import (
     TAU,
     VOTES,
@@ -79,22 +81,29 @@ class MethodEntry:
         place: Where it is in ``selectors``: module and name.
         parameters: The options that it has.
         is_control: Whether it never looks at private data.
+        delta: δ of a run whose user names none; 0 where ε alone is promised.
     """
 
     place: str
     parameters: type[MethodSettings] = MethodSettings
     is_control: bool = False
+    delta: float = USUAL_DELTA
 
 
 METHOD_TABLE: Final = {
     "aug-pe": MethodEntry("votes:AUG_PE", AugmentedEvolution),
     "dp-means": MethodEntry("means:METHOD"),
     "jvem": MethodEntry("joint:METHOD"),
-    "pcevolve": MethodEntry("contrastive:METHOD", Calibrated),
+    "pcevolve": MethodEntry("contrastive:METHOD", Calibrated, delta=0.0),
     "pe": MethodEntry("votes:PE", PrivateEvolution),
-    "pe-em": MethodEntry("votes:PE_EM"),
-    "random": MethodEntry("control:RANDOM", is_control=True),
+    "pe-em": MethodEntry("votes:PE_EM", delta=0.0),
+    "random": MethodEntry("control:RANDOM", is_control=True, delta=0.0),
     "secpe": MethodEntry("cells:METHOD", SecretEvolution),
-    "t2i": MethodEntry("control:TEXT_TO_IMAGE", is_control=True),
+    "t2i": MethodEntry("control:TEXT_TO_IMAGE", is_control=True, delta=0.0),
 }
 """Every method that makes a dataset, by its name; a new one has its line here, and nowhere else."""
+
+
+def choose_delta(name: str) -> float:
+    """δ of a run whose user names none; ``UsageError`` where there is no such method."""
+    return USUAL_DELTA if name == AUTO else METHOD_TABLE[require_method(name, METHOD_TABLE)].delta

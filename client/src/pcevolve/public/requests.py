@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import ipaddress
 import re
 import secrets
 from typing import Annotated, Final
-from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
@@ -222,15 +220,6 @@ class TextSettings(Section):
         Setting(public=True, needs="tokens"),
     ] = None
     fields: ChatFields | None = None
-
-
-def is_nearby(base_url: str) -> bool:
-    """True if an address is on this machine or a private one; no name but localhost's is looked up."""
-    host = urlsplit(base_url).hostname or ""
-    try:
-        return host == "localhost" or ipaddress.ip_address(host).is_private
-    except ValueError:
-        return False
 
 
 _REASONING: Final = re.compile(r"^(?:openai/)?(?:o[1-9](?:-|$)|gpt-5(?!.*chat))")

@@ -23,7 +23,7 @@ from pcevolve.public.selectors import Measurement, PrivateEmbeddings, SelectionI
 from pcevolve.public.selectors.rounds import exponential_draws
 from pcevolve.public.selectors.scene import deviation
 from pcevolve.public.selectors.sums import class_sums
-from support.contract import CONTRACTED
+from support.contract import CONTRACTED, usual_delta
 from support.draws import Misscaled
 from support.examples import is_nightly
 
@@ -41,7 +41,7 @@ HONEST_RUNS = RUNS if is_nightly() else 300
 def claim(method: str, **changes: Any) -> Claim:
     """ε = 3 at the method's own δ, one round, one image per unit."""
     values = {"relation": "replace-one", "images": 1, "rounds": 1, "runs": RUNS, "confidence": 0.95}
-    delta = CONTRACTED[method].delta if method in CONTRACTED else 0.0
+    delta = usual_delta(method)
     return Claim(method, Budget(Fraction(3), delta), **{**values, **changes})
 
 

@@ -26,9 +26,9 @@ from pcevolve.keeper.finished.classification import NearestMean
 from pcevolve.keeper.finished.comparison import read_runs
 from pcevolve.keeper.finished.evaluating import Evaluation, Question, evaluate
 from pcevolve.keeper.private.dataset import load_folder
+from pcevolve.public.methods import choose_delta
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.run.owner import OwnerFolder
-from pcevolve.public.selectors import find_method
 from support.folders import toned_folders
 from support.paid import MEANS, encoder, make_paid_run
 from support.runs import small_plan
@@ -159,7 +159,7 @@ def test_a_run_is_measured_and_compared_from_within_its_folder(tmp_path: Path, w
 
 @pytest.mark.models
 def test_the_encoder_that_selected_voted_with_or_without_its_spectrum(tmp_path: Path, world):
-    plan = new_plan(candidates=4, initial=4, method="jvem", prototypes=2, delta=find_method("jvem").delta)
+    plan = new_plan(candidates=4, initial=4, method="jvem", prototypes=2, delta=choose_delta("jvem"))
     root = make_paid_run(tmp_path / "run", plan)
     found = judge(root, world, "bundled", "cnn", "bundled+spectrum")
     assert [row["judge"] for row in found["judges"]] == ["cnn", "bundled", "bundled+spectrum"]

@@ -21,7 +21,7 @@ from pcevolve.public.geometry.frame import STEP, Frame
 from pcevolve.public.privacy import Budget, Event, Events, Relation
 from pcevolve.public.selectors import METHODS
 from pcevolve.public.selectors.control import uniform_lift
-from support.contract import CONTRACTED, find_payment, scope
+from support.contract import CONTRACTED, find_payment, scope, usual_delta
 from support.examples import examples, is_nightly
 from support.neighbours import RELATIONS, Enumeration, Observer, World, records_of
 
@@ -153,7 +153,7 @@ def test_what_is_not_the_default_keeps_its_promise_too(name: str, relation: Rela
     relation=st.sampled_from(RELATIONS),
 )
 def test_every_method_spends_its_budget_and_no_more(name, total, iterations, classes, relation):
-    budget = Budget(total, CONTRACTED[name].delta)
+    budget = Budget(total, usual_delta(name))
     sizes = scope(iterations=iterations, classes=classes, relation=relation)
     rounds = CONTRACTED[name].events(budget, sizes)
     events = [event for each in rounds for event in each]
@@ -166,7 +166,7 @@ def test_every_method_spends_its_budget_and_no_more(name, total, iterations, cla
 @pytest.mark.parametrize("name", CONTRACTED)
 def test_a_lift_lies_between_luck_and_1_and_a_larger_budget_never_has_a_smaller_one(name, relation):
     chosen, sizes = CONTRACTED[name], scope(relation=relation)
-    budgets = (Budget(Fraction(total), chosen.delta) for total in (1, 4, 16))
+    budgets = (Budget(Fraction(total), usual_delta(name)) for total in (1, 4, 16))
     lifts = [chosen.lift(chosen.events(each, sizes)[0], sizes) for each in budgets]
     assert uniform_lift((), sizes) <= lifts[0] <= lifts[1] <= lifts[2] <= 1
 

@@ -44,7 +44,7 @@ class AuditedClaim(BaseModel):
 
     def of(self, method: str) -> Claim:
         """The claim, about a method."""
-        from pcevolve.public.selectors import choose_delta
+        from pcevolve.public.methods import choose_delta
 
         delta = choose_delta(method) if self.delta is None else self.delta
         budget = Budget(parse_epsilon(self.epsilon), delta)

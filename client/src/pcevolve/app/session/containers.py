@@ -22,6 +22,7 @@ from pcevolve.app.session.apart import (
     order_runner,
 )
 from pcevolve.errors import ClientError, ProtocolError, make_told
+from pcevolve.public.addresses import require_key
 from pcevolve.public.dialects import find_abilities
 from pcevolve.public.door import GONE
 from pcevolve.public.encoders import has_torch
@@ -33,7 +34,6 @@ from pcevolve.public.run.checked import CheckedRun
 from pcevolve.public.run.folder import RunFolder
 from pcevolve.public.run.meeting import Claim, Welcome, agree, receive, require_agreed, wait_for_word
 from pcevolve.public.run.progress import Audience
-from pcevolve.wire.egress.address import require_key
 
 KEEPER: Final = "pcevolve.keeper.at_door:keep_at_door"
 

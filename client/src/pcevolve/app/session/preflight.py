@@ -12,12 +12,14 @@ from typing import Any, Final
 
 from pcevolve.errors import DataError, TranscriptError, UsageError
 from pcevolve.keeper.ledger.creation import locate_key, require_volume
+from pcevolve.public.addresses import require_address, require_key
 from pcevolve.public.config.config import RunConfig
 from pcevolve.public.config.files import REST, find_ledger_volume
 from pcevolve.public.declared import list_options, spell
 from pcevolve.public.dialects import find_abilities
 from pcevolve.public.encoders import AUTO, require_encoder, require_torch
 from pcevolve.public.figures import parse_epsilon
+from pcevolve.public.methods import choose_delta
 from pcevolve.public.options import spell_before, spell_flag
 from pcevolve.public.privacy import Budget
 from pcevolve.public.run.checked import (
@@ -38,7 +40,6 @@ from pcevolve.public.sources import (
     parse_source,
     require_folder,
 )
-from pcevolve.wire.egress.address import require_address, require_key
 
 TAKEN: Final = frozenset(
     {
@@ -221,11 +222,7 @@ def makes_texts(settings: RunConfig) -> bool:
 
 def _budget(settings: RunConfig) -> Budget:
     """Return the budget of the run, where no δ is given with its method's; ``UsageError`` for no such method."""
-    from pcevolve.public.selectors import choose_delta
-
-    delta = choose_delta(
-        settings.method.name
-    )  # looked up whether it is needed or not: the method has to exist
+    delta = choose_delta(settings.method.name)  # whether it is needed or not: the method has to exist
     return Budget(
         parse_epsilon(settings.privacy.epsilon),
         delta if settings.privacy.delta is None else settings.privacy.delta,

@@ -14,7 +14,6 @@ from collections import UserDict
 from importlib import import_module
 from typing import Final
 
-from pcevolve.public.figures import USUAL_DELTA
 from pcevolve.public.method_names import AUTO, require_method
 from pcevolve.public.methods import METHOD_TABLE
 from pcevolve.public.plan import PublicPlan
@@ -33,7 +32,6 @@ __all__ = [
     "Scope",
     "SelectionInput",
     "Selector",
-    "choose_delta",
     "find_method",
     "list_paid_events",
     "resolve_method",
@@ -90,11 +88,6 @@ def resolve_method(
         return find_method(name), ""
     chosen, reason = _choose(budget, scope, appearance)
     return find_method(chosen), reason
-
-
-def choose_delta(name: str) -> float:
-    """δ of a run whose user names none; errors as ``find_method``."""
-    return USUAL_DELTA if name == AUTO else find_method(name).delta
 
 
 def _choose(budget: Budget, scope: Scope, appearance: str | None) -> tuple[str, str]:

@@ -16,7 +16,6 @@ from typing import Final
 
 import numpy as np
 
-from pcevolve.public import figures
 from pcevolve.public.dp.calibration import histogram_sensitivity
 from pcevolve.public.dp.mechanisms import FloatArray, Noise
 from pcevolve.public.geometry.distances import (
@@ -178,7 +177,6 @@ METHOD = Method(
     sensitivity=HISTOGRAM,
     worst_case=moving_vote,
     rounds=always(4),
-    delta=figures.USUAL_DELTA,
     prototypes=None,
     schedule=Schedule(0.98, 0.6),
     initial=4,

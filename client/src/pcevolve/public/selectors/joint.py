@@ -16,7 +16,6 @@ import numpy as np
 
 from pcevolve.public.dp.calibration import draw_rate
 from pcevolve.public.dp.mechanisms import FloatArray, Noise
-from pcevolve.public.figures import USUAL_DELTA
 from pcevolve.public.geometry.distances import IntArray, distances
 from pcevolve.public.privacy import Budget, Event, Events
 from pcevolve.public.selectors.consistency import Drawn
@@ -150,6 +149,5 @@ METHOD = Method(
     sensitivity=ONE_VOTE,
     worst_case=moving_vote,
     rounds=choose_rounds,
-    delta=USUAL_DELTA,
     schedule=Schedule(0.8, 0.6),
 )

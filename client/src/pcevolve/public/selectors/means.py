@@ -21,7 +21,6 @@ from pcevolve.public.dp.calibration import (
 )
 from pcevolve.public.dp.curves import normal_cdf
 from pcevolve.public.dp.mechanisms import FloatArray, Noise
-from pcevolve.public.figures import USUAL_DELTA
 from pcevolve.public.geometry.distances import IntArray, find_firsts_of_equals, squared_distances
 from pcevolve.public.geometry.frame import idle_step, is_rounded_to, project
 from pcevolve.public.geometry.ruler import Ruler
@@ -270,7 +269,6 @@ METHOD = Method(
     sensitivity=Sensitivity(deviation_sum_sensitivity, "clip radii R"),
     worst_case=moving_vote,
     rounds=always(0),
-    delta=USUAL_DELTA,
     prototypes=10,
     schedule=Schedule(0.6, 0.4),
     initial=4,

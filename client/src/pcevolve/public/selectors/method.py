@@ -133,7 +133,6 @@ class Method:
     worst_case: Callable[[Relation], WorstCase] | None = None
     published: Calibration | None = None
     rounds: Rule = always(20)  # noqa: RUF009 - a function, and functions do not change
-    delta: float = 0.0
     prototypes: int | None = 1
     schedule: Schedule = Schedule(0.8, 0.6, step=0.02)
     blanks: Schedule = Schedule(0.6, 0.3, step=0.1)

@@ -14,7 +14,6 @@ from typing import TypeAlias
 
 import numpy as np
 
-from pcevolve.public import figures
 from pcevolve.public.dp.calibration import draw_rate, histogram_sensitivity
 from pcevolve.public.dp.curves import normal_cdf
 from pcevolve.public.dp.mechanisms import FloatArray, Noise
@@ -256,7 +255,6 @@ PE = Method(
     worst_case=moving_vote,
     published=published_gaussian_per_round,
     rounds=always(3),
-    delta=figures.USUAL_DELTA,
     prototypes=None,
     schedule=Schedule(0.98, 0.6),
 )
@@ -301,7 +299,6 @@ AUG_PE = Method(
     sensitivity=HISTOGRAM,
     worst_case=moving_vote,
     rounds=always(9),
-    delta=figures.USUAL_DELTA,
     prototypes=None,
     schedule=Schedule(0.98, 0.6),
     blanks=Schedule(0.5, 0.5),

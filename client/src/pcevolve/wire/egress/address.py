@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import ipaddress
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,8 +11,8 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from pcevolve.errors import UsageError
+from pcevolve.public.addresses import is_loopback, is_nearby, require_address, require_key, require_proxy
 from pcevolve.public.dialects import Scheme
-from pcevolve.public.requests import is_nearby
 from pcevolve.public.transcript.records import Header
 from pcevolve.wire.egress.transport import Incoming, Outgoing
 from pcevolve.wire.providers.dialect import WireRequest
@@ -23,11 +22,6 @@ SHORTEST_SECRET = 8
 """Characters; what is shorter occurs anywhere by chance."""
 _LARGEST_FILE: Final = 2**20
 _VERSION: Final = re.compile(r"v\d+[a-z]*")
-_OPERATION: Final = re.compile(
-    r"/(?:images/(?:generations|edits|variations)|chat/completions|completions|v\d+/models"
-    r"|(?:txt|img)2img|(?:text|image)-to-image|generate/\w+)/?$"
-)
-"""How paths end that APIs' pages print whole, and that a dialect adds itself."""
 
 
 @dataclass(frozen=True)
@@ -118,53 +112,6 @@ def _is_spelled_in(body: bytes, word: str) -> bool:
     return re.search("".join(spelled).encode(), body) is not None
 
 
-def require_address(url: str, option: str = "--api", key_option: str = "--api-key-file") -> None:
-    """Refuse what is not a plain http(s) address (``UsageError``, which names the options of address and key)."""
-    plain = f"{option} must be scheme, host, port and path only"
-    if not (url.isascii() and url.isprintable()) or set(url) & set(" \\?#"):
-        raise UsageError(f"{plain}, in plain letters: give the key with {key_option}")
-    try:
-        parts = urlsplit(url)
-        reachable = parts.port != 0 and not parts.netloc.endswith(":")
-    except ValueError:  # a port that is no number or too large, half a bracket
-        reachable = False
-    if not reachable or parts.scheme not in {"http", "https"} or not parts.hostname:
-        raise UsageError(f"{option} '{url}' is not an address such as http://127.0.0.1:8000")
-    if found := _OPERATION.search(parts.path):
-        raise UsageError(
-            f"{option} '{url}' is the address of one operation: give what stands before {found[0]}, which is added"
-        )
-    if parts.username or parts.password or parts.query or parts.fragment:
-        raise UsageError(f"{plain}: give the key with {key_option}")
-
-
-def require_key(key: str | None, scheme: str) -> None:
-    """Refuse a key with odd characters, or that is not what the scheme wants (``UsageError``); None is none."""
-    if key is None:
-        return
-    if not key:
-        raise UsageError(
-            "the API key is empty: is the key file the right one? An API without keys needs no file"
-        )
-    if not (key.isascii() and key.isprintable() and " " not in key):
-        raise UsageError("the API key has characters that cannot be sent: is the key file the right one?")
-    if scheme == "Basic" and ":" not in key:
-        raise UsageError("this API's key is user:password")
-
-
-def require_proxy(url: str, proxy: str | None) -> None:
-    """Refuse a proxy that could read or change what passes, or that needs a secret of its own (``UsageError``)."""
-    if proxy is None:
-        return
-    parts = urlsplit(proxy)
-    plain = parts.scheme in {"http", "https"} and parts.hostname and parts.path in {"", "/"}
-    if not plain or parts.username or parts.query or parts.fragment:
-        raise UsageError("provider.proxy must be scheme, host and port only, such as http://proxy:3128")
-    # A proxy of http could read and change all of it; of https it sees a host's name.
-    if urlsplit(url).scheme != "https":
-        raise UsageError("provider.proxy carries https alone, which it cannot read: give --api https://...")
-
-
 def join(base_url: str, path: str) -> str:
     """The address of a path below an API's; where its own path names a version, as ``/v1beta/openai``, that counts."""
     base, (_, first, *rest) = base_url.rstrip("/"), path.split("/")
@@ -182,11 +129,3 @@ def make_fixed_headers(url: str, accept: str) -> list[Header]:
         # No compression: its length would depend on contents, and a small answer could unpack to gigabytes.
         ("Accept-Encoding", "identity"),
     ]
-
-
-def is_loopback(host: str) -> bool:
-    """True if a host is this machine, by its literal name; nothing is looked up."""
-    try:
-        return host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False

@@ -11,9 +11,10 @@ from typing import Final
 from urllib.parse import SplitResult, urlsplit
 
 from pcevolve.errors import ProviderReplyError, UnlistedHostError
+from pcevolve.public.addresses import is_loopback
 from pcevolve.public.media import find_medium
 from pcevolve.public.plan import PublicPlan
-from pcevolve.wire.egress.address import is_loopback, make_fixed_headers
+from pcevolve.wire.egress.address import make_fixed_headers
 from pcevolve.wire.egress.transport import Outgoing
 from pcevolve.wire.providers.dialect import Output
 from pcevolve_shared import limits

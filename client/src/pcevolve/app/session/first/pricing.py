@@ -94,7 +94,8 @@ class PlannedRun(BaseModel):
 def price(asked: PlannedRun) -> BudgetPlan:
     """Price a run and say why ``auto`` chose its method; ``UsageError`` where such a run cannot be."""
     # SciPy takes a second to load; --help should not
-    from pcevolve.public.selectors import Scope, choose_delta, resolve_method
+    from pcevolve.public.methods import choose_delta
+    from pcevolve.public.selectors import Scope, resolve_method
     from pcevolve.public.selectors.planner import plan, plan_for_noise
 
     asked.require_one_question()
