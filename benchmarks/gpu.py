@@ -13,6 +13,7 @@ import asyncio
 import json
 import os
 import platform
+import shutil
 import string
 import subprocess
 import sys
@@ -209,7 +210,7 @@ def measure_server(
         first = time.perf_counter() - begun
         (info,) = client.get(wire.MODELS).json()["data"]
         served = {clients: asyncio.run(_load(str(client.base_url), clients, seconds)) for clients in CLIENTS}
-        mib = _memory(client, process)
+        mib = _memory(process)
     best = max(pipeline.values())
     share = {clients: round(speed / best, 3) for clients, speed in served.items()}
     return Found(pipeline, (ready, first), served, share, info["exact"], info["batch_pixels"], mib)
@@ -264,11 +265,12 @@ async def _load(url: str, clients: int, seconds: float) -> float:
     return counted / (time.perf_counter() - begun)
 
 
-def _memory(client: httpx.Client, process: subprocess.Popen[bytes]) -> int:
-    lines = client.get(wire.METRICS).text.splitlines()
-    held = [float(line.split()[-1]) for line in lines if line.startswith("pcevolve_device_memory_bytes{")]
-    if held:
-        return round(sum(held) / 2**20)
+def _memory(process: subprocess.Popen[bytes]) -> int:
+    """MiB in use on the GPU, or by the process where there is none."""
+    if smi := shutil.which("nvidia-smi"):
+        asked = [smi, "--query-gpu=memory.used", "--format=csv,noheader,nounits"]
+        said = subprocess.run(asked, capture_output=True, text=True, check=True)
+        return max(map(int, said.stdout.split()))
     return int(Path(f"/proc/{process.pid}/statm").read_text().split()[1]) * 4096 // 2**20
 
 

@@ -181,6 +181,8 @@ class Uneven(Painter):
     def create(self, tasks, is_cancelled=lambda: False):
         self.times += 1
         made = super().create(tasks, is_cancelled)
+        if "varied alone" in self.differs and tasks[0].recipe.strength is None:
+            return made
         shift = (len(tasks) > 1 and "in company" in self.differs) + self.times * ("each time" in self.differs)
         for picture in made:
             picture.image.putpixel((0, 0), (shift, 0, 0))
@@ -198,6 +200,8 @@ class Uneven(Painter):
         (("in company",), 1, Batching.EXACT, "alone", 1),
         (("each time",), 16, Batching.EXACT, "no", 1),
         (("each time",), 1, Batching.EXACT, "no", 1),
+        (("in company", "varied alone"), 16, Batching.EXACT, "alone", 1),
+        (("each time", "varied alone"), 1, Batching.EXACT, "no", 1),
         ((), 16, Batching.MERGE, "merged", 16),
     ],
 )

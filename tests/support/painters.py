@@ -4,13 +4,11 @@ import os
 import signal
 import threading
 import time
-from functools import partial
 from pathlib import Path
 
 from PIL import Image
 
 from pcevolve_server.errors import AbandonedError, ModelLoadError
-from pcevolve_server.models import ModelCache
 from pcevolve_server.work import Picture
 from pcevolve_shared.wire import ModelInfo, Recommended, Resolution
 
@@ -42,11 +40,6 @@ class Painter:
         return [Picture(Image.new("RGB", sides, (self.shade, task.seed % 256, 0))) for task in tasks]
 
     vary = create
-
-
-def two_that_do_not_fit_together():
-    """A cache that holds one of two models at a time."""
-    return ModelCache([partial(Painter, "one", 10), partial(Painter, "two", 20)], MIB)
 
 
 class Obedient:
@@ -135,6 +128,6 @@ class GpuPainter(Painter):
 class Breakable(GpuPainter):
     """The same in a process of its own, on a device that is new with each process."""
 
-    def __init__(self, shade=10):
-        super().__init__(Device())
+    def __init__(self, shade=10, pixels=10**9):
+        super().__init__(Device(pixels))
         self.shade = shade

@@ -6,7 +6,7 @@ import asyncio
 import json
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 
 import typer
 from PIL import Image
@@ -15,7 +15,6 @@ from pcevolve_server.engines import Engine, choice
 from pcevolve_server.errors import SettingsError
 from pcevolve_server.settings import Settings
 from pcevolve_server.work import Recipe, Task
-from pcevolve_shared.wire import ModelInfo
 
 SECONDS = 2.0  # that a figure is measured for, at least
 _PROMPT = "a photograph"
@@ -113,7 +112,9 @@ async def measure(engine: Engine, settings: Settings, tell: Progress) -> Capacit
     info = engine.descriptions[0].info
     if info.base_resolution is None:
         raise SettingsError(f"{info.id} writes text: bench measures models that make images")
-    asked, varied = _recipes(info)
+    best = info.recommended
+    strength = round((best.strength_low + best.strength_high) / 2, 2) if best else 0.6
+    asked, varied = Recipe.usual(info), Recipe.usual(info, strength)
     most = settings.model.largest_batch(engine.descriptions[0].bit_exact_batch_size)
     # Powers of two up to the largest run that the queue would make.
     sizes = [*(2**power for power in range(most.bit_length()) if 2**power < most), most]
@@ -122,16 +123,8 @@ async def measure(engine: Engine, settings: Settings, tell: Progress) -> Capacit
         for images in sizes:
             tell(f"{verb}, {images} images a run, of {most} at most")
             figures.append(await _figure(engine, verb, recipe, images))
-    size, strength = f"{asked.width} x {asked.height}", varied.strength if info.strengths else None
-    return Capacity(info.id, size, asked.steps, asked.guidance, strength, engine.replicas, tuple(figures))
-
-
-def _recipes(info: ModelInfo) -> tuple[Recipe, Recipe]:
-    size, found = info.size, info.recommended
-    steps, guidance = (found.steps, found.guidance) if found else (50, 7.5)
-    strength = round((found.strength_low + found.strength_high) / 2, 2) if found else 0.6
-    drawn = Recipe(size.width, size.height, steps, guidance)
-    return drawn, replace(drawn, strength=strength)
+    size, told = f"{asked.width} x {asked.height}", strength if info.strengths else None
+    return Capacity(info.id, size, asked.steps, asked.guidance, told, engine.replicas, tuple(figures))
 
 
 async def _figure(engine: Engine, verb: str, recipe: Recipe, images: int) -> Figure:

@@ -29,10 +29,10 @@ def is_out_of_memory(error: BaseException) -> bool:
 
 
 def is_device_lost(error: BaseException) -> bool:
-    """Return whether nothing can be expected of the device any more, in this process."""
+    """Return whether nothing can be expected of the device any more, in this process; by an error or by its cause."""
     if is_out_of_memory(error):
         return False
     names = {kind.__name__ for kind in type(error).__mro__}
-    return "AcceleratorError" in names or (
-        isinstance(error, RuntimeError) and _LOST.search(str(error)) is not None
-    )
+    if "AcceleratorError" in names or (isinstance(error, RuntimeError) and _LOST.search(str(error))):
+        return True
+    return error.__cause__ is not None and is_device_lost(error.__cause__)

@@ -1,48 +1,14 @@
 """Prometheus metrics of one app; a registry of its own, so that two apps can live in one process."""
 
-from collections.abc import Iterator, Mapping
-from typing import TypeVar
+from collections.abc import Iterable
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, generate_latest
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
-from prometheus_client.registry import Collector
 
-from pcevolve_server import models
-from pcevolve_server.engines import Engine
+from pcevolve_shared.wire import ModelInfo
 
-_Family = TypeVar("_Family", CounterMetricFamily, GaugeMetricFamily)
 _BATCH_BUCKETS = (1, 2, 4, 8, 16, 32, 64)
 _STAGE_BUCKETS = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 100, 300)
 _SECONDS_BUCKETS = (0.01, 0.1, 0.5, 1, 2, 5, 10, 30, 60, 120, 300)
-
-
-class _EngineCollector(Collector):
-    """What an engine knows when it is asked: memory of GPUs, and how often which models came and went."""
-
-    def __init__(self) -> None:
-        self.engine: Engine | None = None
-
-    def collect(self) -> Iterator[CounterMetricFamily | GaugeMetricFamily]:
-        """One sample for each GPU that anything is held on, or that this process uses, and for each model."""
-        held = models.gpu_memory()
-        if self.engine is not None:
-            held.update(self.engine.device_memory)
-            traffic = self.engine.traffic
-            loads = "pcevolve_model_loads", "Times that a model was brought into memory."
-            yield _fill(CounterMetricFamily(*loads, labels=["model"]), traffic.loads.copy())
-            evictions = "pcevolve_model_evictions", "Times that a model was dropped for others."
-            yield _fill(CounterMetricFamily(*evictions, labels=["model"]), traffic.evictions.copy())
-        if held:
-            gauge = GaugeMetricFamily(
-                "pcevolve_device_memory_bytes", "Memory in use on a GPU.", labels=["device"]
-            )
-            yield _fill(gauge, held)
-
-
-def _fill(family: _Family, counts: Mapping[str, int]) -> _Family:
-    for name, count in sorted(counts.items()):
-        family.add_metric([name], count)
-    return family
 
 
 class Metrics:
@@ -52,8 +18,6 @@ class Metrics:
         """Register every metric at zero."""
         registry = self.registry = CollectorRegistry()
         ProcessCollector(registry=registry)
-        self._engine = _EngineCollector()
-        registry.register(self._engine)
         self.requests = Counter(
             "pcevolve_requests", "Requests answered.", ["route", "status"], registry=registry
         )
@@ -93,11 +57,10 @@ class Metrics:
             registry=registry,
         )
 
-    def watch(self, engine: Engine) -> None:
-        """Tell from now on how often an engine's models come and go, and what they hold on GPUs."""
-        self._engine.engine = engine
-        for each in engine.descriptions:
-            self.exact.labels(each.info.id, each.info.exact or "not said").set(1)
+    def tell_exactness(self, infos: Iterable[ModelInfo]) -> None:
+        """Tell from now on what the same request of each model is sure to get again."""
+        for each in infos:
+            self.exact.labels(each.id, each.exact or "not said").set(1)
 
     def text(self) -> bytes:
         """Return the exposition format."""

@@ -9,9 +9,9 @@ import atexit
 import gc
 import logging
 import sys
-from collections import Counter, OrderedDict
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pcevolve_server import faults, sources
@@ -32,6 +32,8 @@ from pcevolve_shared.wire import ModelInfo
 logger = logging.getLogger(__name__)
 
 _MIB = 2**20
+_GPU_DRIVERS = ("nvidiactl", "kfd", "dxg")
+"""Files in /dev: of NVIDIA's, AMD's, and Windows's for its Linux."""
 
 
 def load_models(
@@ -102,7 +104,9 @@ def _give_back() -> None:
 
 def find_gpus(settings: ModelSettings) -> tuple[str, ...]:
     """Name the GPUs for a model's replicas; none where it runs on the processor, or on one that was named."""
-    if settings.device not in ("auto", "cuda") or not any(Path("/dev").glob("nvidia[0-9]*")):
+    if settings.device not in ("auto", "cuda") or not any(
+        Path("/dev", each).exists() for each in _GPU_DRIVERS
+    ):
         return ()
     from pcevolve_server import networks  # takes seconds, and only where there are GPUs
 
@@ -177,23 +181,8 @@ class ModelDescription:
         return found
 
 
-@dataclass(frozen=True)
-class Traffic:
-    """Counts of models that came and went, by their ids."""
-
-    loads: Counter[str] = field(default_factory=Counter)
-    evictions: Counter[str] = field(default_factory=Counter)
-
-    def __add__(self, other: Traffic) -> Traffic:
-        return Traffic(self.loads + other.loads, self.evictions + other.evictions)
-
-
 class ModelCache:
-    """Models, each batch run on the one that its recipe names; used from one thread only.
-
-    Attributes:
-        traffic: Since the start.
-    """
+    """Models, each batch run on the one that its recipe names; used from one thread only."""
 
     def __init__(
         self,
@@ -217,7 +206,6 @@ class ModelCache:
         self._bytes: dict[str, int] = {}
         self._held: OrderedDict[str, Model] = OrderedDict()  # by their last use
         self._described: dict[str, ModelDescription] = {}
-        self.traffic = Traffic()
         for load in loads:
             self._load_first(load)
         mib = {name: round(size / _MIB) for name, size in self._bytes.items()}
@@ -240,7 +228,16 @@ class ModelCache:
             MemoryExceededError: One image does not fit the device.
             EngineLostError: The device failed, and will fail again.
         """
-        name = works[0].recipe.model or next(iter(self._described))
+        try:
+            return self._run(works[0].recipe.model or next(iter(self._described)), works, is_cancelled)
+        except Exception as error:
+            # Wherever it shows: in a run, while a model is loaded again, or when memory is given back.
+            if not faults.is_device_lost(error):
+                raise
+            logger.exception("the device failed")
+            raise EngineLostError("the device failed, and will fail again: start the server anew") from None
+
+    def _run(self, name: str, works: Sequence[Work], is_cancelled: IsCancelled) -> list[Made]:
         model, made = self._find(name), list[Made]()
         while len(made) < len(works):
             left = works[len(made) :]
@@ -257,11 +254,6 @@ class ModelCache:
         try:
             return perform(model, works, is_cancelled)
         except Exception as error:
-            if faults.is_device_lost(error):
-                logger.exception("the device failed", extra={"model": model.info.id})
-                raise EngineLostError(
-                    "the device failed, and will fail again: start the server anew"
-                ) from None
             if not faults.is_out_of_memory(error):
                 raise
         return None
@@ -322,20 +314,10 @@ class ModelCache:
     def _hold(self, name: str, model: Model) -> None:
         self._drop_for(self._bytes[name])
         self._held[name] = model
-        self.traffic.loads[name] += 1
 
     def _drop_for(self, size: int) -> None:
         while self._most and self._held and self.memory + size > self._most:
             name = next(iter(self._held))
             del self._held[name]  # no other name may hold the model while its memory is given back
-            self.traffic.evictions[name] += 1
             logger.info("model dropped", extra={"model": name})
             self._tidy()
-
-
-def gpu_memory() -> Counter[str]:
-    """Bytes that this process holds, by the GPU's number; nothing where PyTorch is not there or uses no GPU."""
-    cuda = getattr(sys.modules.get("torch"), "cuda", None)
-    if cuda is None or not cuda.is_initialized():
-        return Counter()
-    return Counter({str(device): cuda.memory_allocated(device) for device in range(cuda.device_count())})

@@ -5,15 +5,18 @@ from __future__ import annotations
 import ctypes
 import logging
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from types import ModuleType
+from typing import Any, Final
 
 import torch
 import transformers
 from safetensors import SafetensorError
 from torch import nn
+from torch.nn import functional
 from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.overrides import TorchFunctionMode
 
 from pcevolve_server.errors import AbandonedError, ModelLoadError
 from pcevolve_server.model_settings import Attention, Precision
@@ -122,15 +125,19 @@ class Interrupter:
             block.register_forward_pre_hook(self._ask)
 
     @contextmanager
-    def listening(self, is_cancelled: IsCancelled) -> Iterator[None]:
+    def listening(self, is_cancelled: IsCancelled, slow: bool = False) -> Iterator[None]:
         """Ask ``is_cancelled`` meanwhile.
+
+        Args:
+            slow: Whether one attention may take many seconds, within which to ask, too.
 
         Raises:
             AbandonedError: From within a network that ran, when it said so.
         """
         self._is_cancelled = is_cancelled
         try:
-            yield
+            with _AttentionInPieces(self._ask) if slow else nullcontext():
+                yield
         finally:
             self._is_cancelled = never_cancelled
 
@@ -138,6 +145,35 @@ class Interrupter:
         # What is compiled is compiled without the question.
         if not torch.compiler.is_compiling() and self._is_cancelled():
             raise AbandonedError("nobody waits for it any more")
+
+
+_QUERIES: Final = 2048
+"""Of attention, at a time; a multiple of what PyTorch's kernel takes at once, so that no bit shows it."""
+_SDPA_ARGUMENTS: Final = ("query", "key", "value", "attn_mask", "dropout_p", "is_causal")
+
+
+class _AttentionInPieces(TorchFunctionMode):
+    """Computes attention without a mask for some queries at a time, and asks before each.
+
+    Of an image of 2048 x 2048 pixels a processor computes one attention for a minute.
+    """
+
+    def __init__(self, ask: Callable[[], None]) -> None:
+        super().__init__()
+        self._ask = ask
+
+    def __torch_function__(self, func: Any, _: Any, args: Any = (), kwargs: Any = None) -> Any:  # noqa: ANN401
+        """Call any other function as it is."""
+        if func is not functional.scaled_dot_product_attention:
+            return func(*args, **(kwargs or {}))
+        given = dict(zip(_SDPA_ARGUMENTS, args, strict=False)) | (kwargs or {})
+        if given.get("attn_mask") is not None or given.get("is_causal"):
+            return func(**given)
+        pieces = []
+        for piece in given.pop("query").split(_QUERIES, dim=-2):
+            self._ask()
+            pieces.append(func(piece, **given))
+        return torch.cat(pieces, dim=-2)
 
 
 def _list_blocks(network: nn.Module) -> Iterator[nn.Module]:

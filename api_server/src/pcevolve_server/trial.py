@@ -46,10 +46,11 @@ def try_out(model: Model, settings: ModelSettings, free: Callable[[], object] = 
         DeviceMemoryError: Its device has no memory for one image of its own size.
         ModelLoadError: It fails, with what may help.
     """
-    started, info = time.monotonic(), model.info
+    started, info, least = time.monotonic(), model.info, list[tuple[Work, object]]()
     for what, work in list_least_works(info):
         try:
-            perform(model, [work])
+            (answer,) = _spell(perform(model, [work]))
+            least.append((work, answer))
         except Exception as error:
             kind = DeviceMemoryError if faults.is_out_of_memory(error) else ModelLoadError
             raise kind(
@@ -58,7 +59,7 @@ def try_out(model: Model, settings: ModelSettings, free: Callable[[], object] = 
     images = settings.largest_batch(model.bit_exact_batch_size)
     if model.on_gpu and info.base_resolution is not None:
         images = find_fitting_batch(model, images, free)
-    exact, size = find_exactness(model, settings.batching, images)
+    exact, size = find_exactness(model, settings.batching, images, least)
     pixels = None if info.base_resolution is None else images * info.size.width * info.size.height
     facts = {"model": info.id, "exact": exact, "batch_images": images, "batch_pixels": pixels}
     logger.info("model tried", extra=facts | {"seconds": round(time.monotonic() - started, 2)})
@@ -81,11 +82,8 @@ def _task(
     info: ModelInfo, seed: int, strength: float | None = None, adapter_scale: float | None = None
 ) -> Task:
     """One step of an image of the model's own size."""
-    size, guidance = info.size, 7.5 if info.recommended is None else info.recommended.guidance
-    recipe = Recipe(
-        size.width, size.height, 1, guidance, strength=strength, adapter_scale=adapter_scale, model=info.id
-    )
-    grey = Image.new("RGB", (size.width, size.height), "grey")
+    recipe = replace(Recipe.usual(info, strength), steps=1, adapter_scale=adapter_scale)
+    grey = Image.new("RGB", (recipe.width, recipe.height), "grey")
     return Task(recipe, "", "", seed, None if strength is None else grey)
 
 
@@ -113,37 +111,43 @@ def _fits(model: Model, images: int) -> bool:
     return True
 
 
-def find_exactness(model: Model, batching: Batching, images: int) -> tuple[Exactness, int]:
+def find_exactness(
+    model: Model, batching: Batching, images: int, least: Sequence[tuple[Work, object]]
+) -> tuple[Exactness, int]:
     """Return what the same request is sure to get again, and how many may share a run for that.
 
-    Images are drawn alone, together, and once more, on this device and with these settings, and compared bit for bit.
+    Whatever a model offers is made alone, together, and once more, on this device and with these settings, and compared
+    bit for bit.
+
+    Args:
+        least: Works, and what they were answered.
     """
     if batching is Batching.MERGE:
         return "merged", model.bit_exact_batch_size
-    works = _list_compared(model.info)
-    first, shared = _spell(perform(model, works[:1])), min(model.bit_exact_batch_size, images)
+    facts, shared = {"model": model.info.id}, min(model.bit_exact_batch_size, images)
     if shared > 1:
-        alone = [first, *(_spell(perform(model, [each])) for each in works[1:])]
-        together = [_spell([each]) for each in perform(model, works[:shared])]
-        back = [_spell([each]) for each in perform(model, works[:shared][::-1])][::-1]
-        if together == back == alone[:shared]:
+        if all(_agree(model, _vary(work), shared) for work, _ in least):
             return "shared", model.bit_exact_batch_size
-        logger.warning(
-            "images that share a run differ: each request runs alone", extra={"model": model.info.id}
-        )
-    if _spell(perform(model, works[:1])) == first:
+        logger.warning("images that share a run differ: each request runs alone", extra=facts)
+    if all(_spell(perform(model, [work])) == [answer] for work, answer in least):
         return "alone", 1
-    logger.warning(
-        "the same request gives other bytes again: nothing is exact", extra={"model": model.info.id}
-    )
+    logger.warning("the same request gives other bytes again: nothing is exact", extra=facts)
     return "no", 1
 
 
-def _list_compared(info: ModelInfo) -> list[Work]:
-    if info.base_resolution is None:
-        recipe = TextRecipe(4, model=info.id)
-        return [TextTask(recipe, (("user", each or "?"),), seed) for seed, each in enumerate(_PROMPTS)]
-    return [replace(_task(info, seed), prompt=each) for seed, each in enumerate(_PROMPTS)]
+def _agree(model: Model, works: Sequence[Work], shared: int) -> bool:
+    alone = [each for work in works for each in _spell(perform(model, [work]))]
+    together = _spell(perform(model, works[:shared]))
+    back = _spell(perform(model, works[:shared][::-1]))[::-1]
+    return together == back == alone[:shared]
+
+
+def _vary(work: Work) -> list[Work]:
+    """Return works of one recipe with several seeds and prompts."""
+    if isinstance(work, Task):
+        return [replace(work, prompt=prompt, seed=seed) for seed, prompt in enumerate(_PROMPTS)]
+    recipe = replace(work.recipe, tokens=4)
+    return [TextTask(recipe, (("user", each or "?"),), seed) for seed, each in enumerate(_PROMPTS)]
 
 
 def _spell(made: Sequence[Made]) -> list[object]:

@@ -38,6 +38,13 @@ class Recipe:
     adapter_scale: float | None = None
     model: str = ""
 
+    @classmethod
+    def usual(cls, info: ModelInfo, strength: float | None = None) -> Recipe:
+        """Return how a model is best asked, at its own size."""
+        size, best = info.size, info.recommended
+        steps, guidance = (cls.steps, cls.guidance) if best is None else (best.steps, best.guidance)
+        return cls(size.width, size.height, steps, guidance, strength=strength, model=info.id)
+
     @property
     def pixels(self) -> int:
         """Of one image."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import multiprocessing
+import time
 from functools import partial
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from pcevolve_server.engines import processes
 from pcevolve_server.errors import (
     EngineLostError,
     GenerationError,
+    MemoryExceededError,
     ModelLoadError,
 )
 from pcevolve_server.models import ModelCache
@@ -62,6 +64,44 @@ def test_a_replica_that_is_killed_is_replaced_and_its_batch_answered(tmp_path):
     assert seeds == [[7, 8], [9]]
     assert len(before & after) == 1
     assert len(after) == 2
+
+
+def test_the_others_are_described_while_a_replica_is_replaced(tmp_path):
+    async def scenario():
+        load = partial(load_slowly_again, *(str(tmp_path / name) for name in ("first", "go")))
+        engine = await processes.opening([load, partial(ModelCache, [Obedient])])()
+        try:
+            told = [engine.descriptions]
+            while (
+                dying := asyncio.create_task(engine.run(tasks(f"die once {tmp_path / 'died'}", 7)))
+            ) and not (tmp_path / "died").exists():
+                await asyncio.sleep(0.1)
+            told.append(engine.descriptions)
+            (tmp_path / "go").touch()
+            return told, seeds_of(await dying)
+        finally:
+            await engine.close()
+
+    (before, meanwhile), seeds = asyncio.run(scenario())
+    assert [each.info.id for each in before] == [each.info.id for each in meanwhile] == ["obedient"]
+    assert seeds == [7]
+
+
+def load_slowly_again(first, go):
+    """Load at once, and in a second process when a file is there."""
+    while Path(first).exists() and not Path(go).exists():
+        time.sleep(0.01)
+    Path(first).touch()
+    return ModelCache([Obedient])
+
+
+def test_what_a_replica_learns_of_its_memory_is_known_at_once():
+    async def scenario(engine):
+        with pytest.raises(MemoryExceededError, match="at most 255 pixels"):
+            await engine.run([Task(Recipe(16, 16), "p", "", 1)])
+        return engine.descriptions[0].info.max_pixels
+
+    assert run_scenario(scenario, partial(Breakable, pixels=64)) == 255
 
 
 def test_a_batch_that_kills_whatever_runs_it_is_given_up_and_the_next_is_answered():

@@ -29,7 +29,7 @@ def test_a_replica_raises_nothing_to_ray_and_logs_no_message(cluster, fake, capl
         deployment.Wanted((ModelSettings(),)), lambda _: ModelCache([lambda: fake])
     )
     with caplog.at_level(logging.ERROR):
-        failure = asyncio.run(replica.run([Task(Recipe(8, 8), "explode", "", 1)]))
+        failure, _ = asyncio.run(replica.run([Task(Recipe(8, 8), "explode", "", 1)]))
     assert isinstance(failure, GenerationError)
     assert "SECRET" not in str(failure) + caplog.messages[0]
 
@@ -45,7 +45,7 @@ def test_rays_health_check_tells_of_a_lost_device_and_the_batch_goes_elsewhere()
     wanted = deployment.Wanted((ModelSettings(),))
     replica = deployment.ServedReplica(wanted, lambda _: ModelCache([lambda: GpuPainter(Device())]))
     replica.check_health()
-    outcome = asyncio.run(replica.run(tasks(1, prompt="break")))
+    outcome, _ = asyncio.run(replica.run(tasks(1, prompt="break")))
     assert isinstance(outcome, EngineLostError)
     with pytest.raises(EngineLostError, match="the device failed"):
         replica.check_health()

@@ -9,7 +9,7 @@ from PIL import Image
 from pcevolve_server.errors import BusyError, DeadlineError, GenerationError, NotReadyError
 from pcevolve_server.metrics import Metrics
 from pcevolve_server.model_settings import Batching, ModelSettings
-from pcevolve_server.models import ModelDescription, Traffic
+from pcevolve_server.models import ModelDescription
 from pcevolve_server.queue.batcher import Batcher
 from pcevolve_server.settings import Settings
 from pcevolve_server.work import Picture, Recipe, Task
@@ -52,7 +52,7 @@ def running(scenario, generator, **options):
 class Pair:
     """An engine of two replicas that note what they run and end when told to."""
 
-    replicas, descriptions, traffic = 2, (ModelDescription(FakeGenerator().info, 1, False),), Traffic()
+    replicas, descriptions = 2, (ModelDescription(FakeGenerator().info, 1, False),)
 
     def __init__(self):
         self.begun, self.gate = [], asyncio.Event()
@@ -81,6 +81,20 @@ def test_each_replica_runs_a_batch_and_the_next_waits_for_one_of_them():
     assert held == [[1, 1], [2, 2]]
     assert answers == [[1, 1], [2, 2], [3, 3]]
     assert "pcevolve_images_rejected_total 6.0" in metrics
+
+
+def test_a_queue_that_fails_is_no_server_that_is_ready():
+    async def scenario():
+        pair, lost = Pair(), asyncio.Event()
+        batcher = Batcher(pair, Metrics(), Settings(), lambda _: lost.set())
+        asked = asyncio.create_task(batcher.submit(tasks(1)))
+        await asyncio.sleep(0)
+        pair.descriptions = ()
+        await asyncio.wait_for(lost.wait(), 5)
+        asked.cancel()
+        await batcher.close()
+
+    asyncio.run(scenario())
 
 
 async def hold(batcher, generator, asked):

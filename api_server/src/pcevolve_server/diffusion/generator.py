@@ -41,6 +41,8 @@ from pcevolve_server.work import IsCancelled, Picture, Recipe, Task, never_cance
 from pcevolve_shared.wire import ModelInfo
 
 ENCODE, DENOISE, DECODE = "encode", "denoise", "decode"
+_SLOW_PIXELS = 768 * 768
+"""Of an image whose attention a processor computes for seconds."""
 
 
 class Stages:
@@ -202,7 +204,9 @@ class DiffusionGenerator:
             self.invariant.guided = traits.is_doubled(pipeline, recipe.guidance)
         # On the processor, one for each image: noise must depend neither on the device nor on who shares the batch.
         generators = [torch.Generator("cpu").manual_seed(task.seed) for task in tasks]
-        with self.interrupter.listening(is_cancelled), attend_by(self.attention), torch.inference_mode():
+        slow = not self.on_gpu and recipe.pixels > _SLOW_PIXELS
+        listening = self.interrupter.listening(is_cancelled, slow)
+        with listening, attend_by(self.attention), torch.inference_mode():
             adapted = self.adapter.arguments(pipeline, recipe, tasks[0].image) if self.adapter else {}
             output = pipeline(
                 **self._prompts(tasks),

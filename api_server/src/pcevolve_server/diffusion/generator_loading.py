@@ -71,22 +71,20 @@ def compile_for_usual(generator: DiffusionGenerator) -> None:
     """
     if generator.info.recommended is None or (generator.invariant is None and not generator.on_gpu):
         raise ModelLoadError(_COMPILES)
-    size, recommended = generator.info.size, generator.info.recommended
-    recipe = Recipe(size.width, size.height, recommended.steps, recommended.guidance)
-    pipeline = generator.text_to_image
+    recipe, pipeline = Recipe.usual(generator.info), generator.text_to_image
     if generator.invariant is None:
         traits.denoiser(pipeline).compile()
     else:
         generator.invariant.compile(
-            size.height // pipeline.vae_scale_factor,
-            size.width // pipeline.vae_scale_factor,
+            recipe.height // pipeline.vae_scale_factor,
+            recipe.width // pipeline.vae_scale_factor,
             pipeline.unet.config.in_channels,
-            is_doubled(pipeline, recommended.guidance),
+            is_doubled(pipeline, recipe.guidance),
         )
     try:
         generate(generator, [Task(recipe, "", "", seed=0)])
-        varied = Recipe(size.width, size.height, recommended.steps, recommended.guidance, strength=0.5)
-        generate(generator, [Task(varied, "", "", 0, Image.new("RGB", (size.width, size.height)))])
+        varied = replace(recipe, strength=0.5)
+        generate(generator, [Task(varied, "", "", 0, Image.new("RGB", (recipe.width, recipe.height)))])
     except RuntimeError as error:
         raise ModelLoadError(f"--compile needs a C++ compiler, and failed: {type(error).__name__}") from error
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol, TypeVar, runtime_checkable
 
 from pcevolve_server.errors import EngineLostError
-from pcevolve_server.models import ModelDescription, Traffic
+from pcevolve_server.models import ModelDescription
 from pcevolve_server.work import Made, Work
 
 
@@ -19,14 +18,6 @@ class Engine(Protocol):
     @property
     def descriptions(self) -> tuple[ModelDescription, ...]:
         """Of each model, that for requests which name none first."""
-
-    @property
-    def traffic(self) -> Traffic:
-        """Counts of models that came and went since the start, as far as is known."""
-
-    @property
-    def device_memory(self) -> Counter[str]:
-        """Bytes on GPUs by their numbers, of other processes than this one, each as of its last answer."""
 
     @property
     def replicas(self) -> int:

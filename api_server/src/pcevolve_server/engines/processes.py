@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -13,7 +12,7 @@ from typing import TypeVar
 from pcevolve_server.engines import Opening, finish
 from pcevolve_server.engines.replica import DiedError, Load, ReplicaProcess
 from pcevolve_server.errors import EngineLostError, GenerationError, ModelLoadError
-from pcevolve_server.models import ModelDescription, Traffic
+from pcevolve_server.models import ModelDescription
 from pcevolve_server.work import Made, Work
 
 logger = logging.getLogger(__name__)
@@ -51,7 +50,6 @@ class ProcessEngine:
         self._loads, self.replicas, self._stall_seconds = loads, len(loads), stall_seconds
         self._threads = ThreadPoolExecutor(max_workers=len(loads), thread_name_prefix="replica")
         self._all: set[ReplicaProcess] = set()
-        self._past = Traffic()
         self._idle: asyncio.Queue[ReplicaProcess] = asyncio.Queue()
 
     async def open(self) -> None:
@@ -61,23 +59,9 @@ class ProcessEngine:
 
     @property
     def descriptions(self) -> tuple[ModelDescription, ...]:
-        """Of each model, by the replica with the least memory for it."""
-        return tuple(
-            map(ModelDescription.of_all, zip(*(each.descriptions for each in self._all), strict=True))
-        )
-
-    @property
-    def traffic(self) -> Traffic:
-        """Of the models of all processes, also of those that ended."""
-        return sum((replica.traffic for replica in self._all), self._past)
-
-    @property
-    def device_memory(self) -> Counter[str]:
-        """That all processes together hold, by the GPU's number, each as of its last answer."""
-        held: Counter[str] = Counter()
-        for replica in self._all:
-            held.update(replica.device_memory)  # a sum would leave out GPUs of which nothing is held
-        return held
+        """Of each model, by the replica with the least memory for it; one that still loads has not said."""
+        told = (each.descriptions for each in self._all if each.descriptions)
+        return tuple(map(ModelDescription.of_all, zip(*told, strict=True)))
 
     async def run(self, tasks: Sequence[Work]) -> list[Made]:
         """Return what became of tasks that share one recipe, in their order.
@@ -132,9 +116,7 @@ class ProcessEngine:
         return replica
 
     def _end(self, replica: ReplicaProcess) -> None:
-        if replica in self._all:
-            self._all.discard(replica)
-            self._past += replica.traffic
+        self._all.discard(replica)
         replica.close()
 
     def _in_thread(self, work: Callable[[], _Result]) -> asyncio.Future[_Result]:

@@ -11,16 +11,15 @@ import multiprocessing
 import os
 import signal
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from multiprocessing import util
 from multiprocessing.connection import Connection
 from typing import Any
 
-from pcevolve_server import logs, models
+from pcevolve_server import logs
 from pcevolve_server.errors import EngineLostError, GenerationError, ModelLoadError, ServerError
-from pcevolve_server.models import ModelCache, ModelDescription, Traffic
+from pcevolve_server.models import ModelCache, ModelDescription
 from pcevolve_server.work import Made, Work
 
 _CONTEXT = multiprocessing.get_context("spawn")  # a fork would share threads and locks of the server's
@@ -40,8 +39,6 @@ class ReplicaProcess:
     Attributes:
         load: What it has loaded.
         descriptions: Of its models, as of its last answer.
-        traffic: As of the same.
-        device_memory: That it holds on GPUs, as of the same.
     """
 
     def __init__(self, load: Load) -> None:
@@ -56,8 +53,6 @@ class ReplicaProcess:
         self._beat = _CONTEXT.Value("d", 0.0, lock=False)
         self._runs, self._asked_nothing = 0, False
         self.descriptions: tuple[ModelDescription, ...] = ()
-        self.traffic = Traffic()
-        self.device_memory: Counter[str] = Counter()
         level = logging.getLogger().level
         self._process = _CONTEXT.Process(
             target=_live, args=(load, questions, endings, self._beat, level), name="replica", daemon=True
@@ -75,7 +70,6 @@ class ReplicaProcess:
             Exception: What loading raised.
         """
         self._answer()
-        self._asked_nothing = True
 
     def run(self, tasks: Sequence[Work]) -> list[Made]:
         """Return what became of a batch.
@@ -89,7 +83,6 @@ class ReplicaProcess:
         with _notice_death():
             self._pipe.send((self._runs, tasks))
         outcome: list[Made] = self._answer()
-        self._asked_nothing = True
         return outcome
 
     def pulse(self) -> float | None:
@@ -115,13 +108,12 @@ class ReplicaProcess:
 
     def _answer(self) -> Any:  # noqa: ANN401 - whatever the child was asked for
         with _notice_death():
-            answer = self._pipe.recv()
-        if isinstance(answer, EngineLostError):
-            raise DiedError from answer
-        if isinstance(answer, Exception):
-            self._asked_nothing = True
-            raise answer
-        outcome, self.descriptions, self.traffic, self.device_memory = answer
+            outcome, self.descriptions = self._pipe.recv()
+        if isinstance(outcome, EngineLostError):
+            raise DiedError from outcome
+        self._asked_nothing = True
+        if isinstance(outcome, Exception):
+            raise outcome
         return outcome
 
 
@@ -156,26 +148,19 @@ def _live(load: Load, pipe: Connection, endings: Connection, beat: Any, level: i
     with ThreadPoolExecutor(max_workers=1, thread_name_prefix="model") as thread:
         loading = thread.submit(load)
         if (failure := loading.exception()) is not None:
-            pipe.send(_portable_error(failure, ModelLoadError))
+            pipe.send((_portable_error(failure, ModelLoadError), ()))
             return
         cache, is_cancelled = loading.result(), _IsCancelled(endings, beat)
         with contextlib.suppress(EOFError, OSError):
-            pipe.send((None, *_state(cache)))
+            pipe.send((None, cache.descriptions))
             while True:
                 is_cancelled.run, tasks = pipe.recv()
                 made = thread.submit(cache.run, tasks, is_cancelled)
                 failure = made.exception()
-                pipe.send(
-                    (made.result(), *_state(cache))
-                    if failure is None
-                    else _portable_error(failure, GenerationError)
-                )
+                outcome = made.result() if failure is None else _portable_error(failure, GenerationError)
+                pipe.send((outcome, cache.descriptions))
     # Last of all that multiprocessing does in the end: Python would take torch apart for another second and a half.
     util.Finalize(None, os._exit, args=(0,), exitpriority=_LAST)
-
-
-def _state(cache: ModelCache) -> tuple[tuple[ModelDescription, ...], Traffic, Counter[str]]:
-    return cache.descriptions, cache.traffic, models.gpu_memory()
 
 
 def _portable_error(

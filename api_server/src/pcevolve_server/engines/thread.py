@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 
@@ -47,8 +46,6 @@ class ThreadEngine:
 
     def __init__(self, cache: ModelCache, executor: Executor, stall_seconds: float = 0.0) -> None:
         self._cache, self._executor, self._stall_seconds = cache, executor, stall_seconds
-        self.traffic = cache.traffic
-        self.device_memory: Counter[str] = Counter()
         self.lost: EngineLostError | None = None
 
     @property

@@ -5,8 +5,9 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 from PIL import Image
 from starlette.concurrency import run_in_threadpool
@@ -29,7 +30,6 @@ from pcevolve_shared.wire import (
     TextToImageRequest,
 )
 
-_API_DEFAULTS = (50, 7.5)
 _SHORT: Final = 128 * 128
 """Pixels, or characters, that are coded sooner than a worker thread has its turn."""
 _SCHEDULERS: Final = {"dpmsolver++": "dpmpp_2m", "dpmsolver": "dpmpp_2m", "dpm++_2m": "dpmpp_2m"}
@@ -110,23 +110,18 @@ class Service:
         adapter_scale: float | None = None,
     ) -> Recipe:
         self._check_size(body, model, width, height)
-        given, (steps, guidance) = body.model_fields_set, self._defaults(model)
-        return Recipe(
+        # First what suits the model, then what the server's owner says, then what the caller does.
+        own = {"steps": self._settings.default_steps, "guidance": self._settings.default_guidance}
+        chosen: dict[str, Any] = {name: value for name, value in own.items() if value is not None}
+        chosen |= body.model_dump(include=body.model_fields_set & own.keys())
+        return replace(
+            Recipe.usual(model, strength),
             width=width,
             height=height,
-            steps=body.steps if "steps" in given else steps,
-            guidance=body.guidance if "guidance" in given else guidance,
             scheduler=_scheduler(body),
-            strength=strength,
             adapter_scale=adapter_scale,
-            model=model.id,
+            **chosen,
         )
-
-    def _defaults(self, info: ModelInfo) -> tuple[int, float]:
-        """Steps and guidance of a request that names none: those that suit the model."""
-        told, own = info.recommended, self._settings
-        steps, guidance = _API_DEFAULTS if told is None else (told.steps, told.guidance)
-        return own.default_steps or steps, guidance if own.default_guidance is None else own.default_guidance
 
     def _check_size(self, body: GenerationRequest, model: ModelInfo, width: int, height: int) -> None:
         multiple = model.size_multiple

@@ -4,6 +4,7 @@ The queue lives on the event loop and needs no lock; only finished batches go to
 """
 
 import asyncio
+import logging
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, overload
@@ -16,6 +17,8 @@ from pcevolve_server.queue.batching import BatchLimit, BatchWindow
 from pcevolve_server.queue.waiting import Chunk, Waiting, deliver
 from pcevolve_server.settings import Settings
 from pcevolve_server.work import AnyRecipe, Completion, Made, Picture, Task, TextTask, Work, stage_seconds
+
+logger = logging.getLogger(__name__)
 
 
 def _stopping() -> NotReadyError:
@@ -54,6 +57,7 @@ class Batcher:
         self._free = asyncio.Semaphore(engine.replicas)
         self._running: dict[asyncio.Task[None], list[Chunk]] = {}
         self._worker = asyncio.create_task(self._work())
+        self._worker.add_done_callback(self._notice_end)
 
     @overload
     async def submit(self, tasks: Sequence[Task], caller: str = ...) -> list[Picture]: ...
@@ -109,7 +113,7 @@ class Batcher:
     async def close(self) -> None:
         """Refuse what waits, and let what runs finish."""
         self.refuse(running=False)
-        await self._worker
+        await asyncio.gather(self._worker, return_exceptions=True)  # it may have failed long ago
         await asyncio.gather(*self._running)
 
     def _limit(self, recipe: AnyRecipe) -> BatchLimit:
@@ -150,6 +154,12 @@ class Batcher:
             else:
                 self._free.release()
                 self._arrived.clear()
+
+    def _notice_end(self, worker: asyncio.Task[None]) -> None:
+        """Nobody would be served any more, and the server would say that it is ready."""
+        if not worker.cancelled() and (error := worker.exception()) is not None:
+            logger.error("the queue failed", exc_info=error)
+            self._on_lost(EngineLostError("the queue failed: start the server anew"))
 
     def _finish(self, run: asyncio.Task[None]) -> None:
         del self._running[run]

@@ -9,7 +9,9 @@ import pytest
 from pcevolve_server.errors import EngineLostError, GenerationError
 from pcevolve_server.models import ModelDescription
 from pcevolve_server.work import Recipe, Task
+from support.served import FakeGenerator
 
+INFO = FakeGenerator().info
 TASKS = [Task(Recipe(width=8, height=8), "p", "", 1)]
 
 
@@ -36,7 +38,7 @@ class Response:
             await self.cancelled.wait()
         if isinstance(self.outcome, type):
             raise self.outcome("gone")
-        return self.outcome
+        return self.outcome, (ModelDescription(INFO.model_copy(update={"max_pixels": 255}), 1, False),)
 
     def cancel(self):
         self.cancelled.set()
@@ -71,7 +73,7 @@ class Connection:
 def engine_before(cluster, handle, times=1000):
     _, engine = cluster
     return engine.ClusterEngine(
-        Connection(times), handle, (ModelDescription(None, 1, False),), 1, False, 0.01
+        Connection(times), handle, (ModelDescription(INFO, 1, False),), 1, False, 0.01
     )
 
 
@@ -86,6 +88,12 @@ def test_a_batch_runs_again_where_its_replica_died(cluster):
 def test_a_batch_runs_again_where_its_replicas_device_failed(cluster):
     handle = Handle(EngineLostError("the device failed"), "pictures")
     assert asyncio.run(engine_before(cluster, handle).run(TASKS)) == "pictures"
+
+
+def test_what_one_replica_learned_of_its_memory_is_told(cluster):
+    found = engine_before(cluster, Handle("pictures"))
+    asyncio.run(found.run(TASKS))
+    assert found.descriptions[0].info.max_pixels == 255
 
 
 def test_a_batch_that_takes_replica_after_replica_with_it_is_given_up(cluster):

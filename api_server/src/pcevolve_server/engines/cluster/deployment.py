@@ -29,6 +29,9 @@ _TRIES = 2
 """To load the model on a replica before the deployment is given up."""
 
 
+Answer = tuple[list[Made] | RequestError, tuple[ModelDescription, ...]]
+
+
 @dataclass(frozen=True)
 class Wanted:
     """The models of each replica.
@@ -90,17 +93,17 @@ class ServedReplica:
         if self._engine.lost is not None:
             raise self._engine.lost
 
-    async def run(self, tasks: Sequence[Work]) -> list[Made] | RequestError:
-        """Return what became of tasks that share one recipe, or why there are none.
+    async def run(self, tasks: Sequence[Work]) -> Answer:
+        """Return what became of tasks that share one recipe, or why there are none, and what is known of the models.
 
         Serve cancels it when the caller does; it ends within the model's current step.
         """
         # Handed back and not raised: Ray writes what is raised into logs that others can read.
         (outcome,) = await asyncio.gather(self._engine.run(tasks), return_exceptions=True)
-        if isinstance(outcome, list | RequestError):
-            return outcome
-        logger.error("a batch failed", exc_info=outcome)
-        return GenerationError("the model failed on this request")
+        if not isinstance(outcome, list | RequestError):
+            logger.error("a batch failed", exc_info=outcome)
+            outcome = GenerationError("the model failed on this request")
+        return outcome, self._engine.descriptions
 
 
 def _warm(wanted: Wanted) -> ModelCache:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
@@ -17,7 +16,7 @@ from ray.serve.schema import ApplicationStatus, ApplicationStatusOverview
 from pcevolve_server import sources
 from pcevolve_server.engines import finish
 from pcevolve_server.engines.cluster.connection import Connection
-from pcevolve_server.engines.cluster.deployment import APPLICATION, Scale, Wanted, application
+from pcevolve_server.engines.cluster.deployment import APPLICATION, Answer, Scale, Wanted, application
 from pcevolve_server.errors import (
     EngineLostError,
     GenerationError,
@@ -26,7 +25,7 @@ from pcevolve_server.errors import (
     RequestError,
 )
 from pcevolve_server.model_settings import ModelSettings
-from pcevolve_server.models import ModelDescription, Traffic
+from pcevolve_server.models import ModelDescription
 from pcevolve_server.settings import Settings
 from pcevolve_server.work import Made, Work
 
@@ -142,8 +141,6 @@ class ClusterEngine:
         """
         self._connection, self._handle, self._deployed = connection, handle, deployed
         self.descriptions, self.replicas, self._watch_seconds = descriptions, replicas, watch_seconds
-        # Replicas keep these to their logs.
-        self.traffic, self.device_memory = Traffic(), Counter[str]()
 
     async def run(self, tasks: Sequence[Work]) -> list[Made]:
         """Return what became of tasks that share one recipe, in their order.
@@ -170,8 +167,10 @@ class ClusterEngine:
 
     async def _send(self, tasks: Sequence[Work]) -> list[Made]:
         response = self._handle.run.remote(tasks)
-        outcome: list[Made] | RequestError = await finish(
-            asyncio.ensure_future(self._answer(response)), response.cancel
+        outcome, described = await finish(asyncio.ensure_future(self._answer(response)), response.cancel)
+        # A bound that one replica has learned holds for all: nobody knows where the next batch goes.
+        self.descriptions = tuple(
+            map(ModelDescription.of_all, zip(self.descriptions, described, strict=True))
         )
         if isinstance(outcome, EngineLostError):  # of the replica, which Serve replaces for it
             raise _DeviceFailedError from outcome
@@ -179,9 +178,9 @@ class ClusterEngine:
             raise outcome
         return outcome
 
-    async def _answer(self, response: DeploymentResponse) -> list[Made] | RequestError:
+    async def _answer(self, response: DeploymentResponse) -> Answer:
         """Wait for a replica's answer as long as there is a cluster; without one, Serve would wait for ever."""
-        answer: asyncio.Future[list[Made] | RequestError] = asyncio.ensure_future(response)
+        answer: asyncio.Future[Answer] = asyncio.ensure_future(response)
         # Serve itself waits for ever for an answer of a cluster that is gone.
         while not (await asyncio.wait({answer}, timeout=self._watch_seconds))[0]:
             if not await self._connection.alive():
