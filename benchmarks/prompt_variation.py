@@ -107,11 +107,11 @@ def _word(plan: PublicPlan, world: str, way: Way) -> PublicPlan:
     if not way.has_prompts:
         return plan
     own = tuple(fill(TEMPLATE, SETS[world].domain, word) for word in WORDS[world])
-    changes: dict[str, object] = {"prompts": (own,) * len(plan.labels), "vary_by": way.vary_by}
-    changes["vary_with"] = "template"
+    values = plan.model_dump()
+    values["provider"]["prompts"] = (own,) * len(plan.labels)
+    values["method"] |= {"vary_by": way.vary_by, "vary_with": "template"}
     if way.vary_by == "prompt":
-        changes["strengths"] = ()
-    values = {**plan.model_dump(), **changes}
+        values["method"]["strengths"] = ()
     return PublicPlan.model_validate(drop_unused(values, PlanFields.model_validate(values)))
 
 

@@ -19,7 +19,7 @@ from pcevolve.public.canonical import drop_unused
 from pcevolve.public.dp.mechanisms import SecureNoise
 from pcevolve.public.encoders import named_weights
 from pcevolve.public.evolution import Evolved, Judge, Lineage, Pool, evolve
-from pcevolve.public.fields import PlanEncoder, PlanFields, PlanMethod, PlanPrivacy, PlanProvider
+from pcevolve.public.fields import PlanData, PlanEncoder, PlanFields, PlanMethod, PlanPrivacy, PlanProvider
 from pcevolve.public.methods import METHOD_TABLE
 from pcevolve.public.modality import Images
 from pcevolve.public.pages.report.page import write_report
@@ -29,7 +29,7 @@ from pcevolve.public.publish.dataset import publish, write_summary
 from pcevolve.public.publish.release import Release
 from pcevolve.public.release import Candidate, Prototype, PublicEcho, Query, Receipt
 from pcevolve.public.selectors.usefulness import assess
-from pcevolve.public.settings import DataSettings, MethodSettings, Section
+from pcevolve.public.settings import MethodSettings, ReleaseSettings, Section
 from pcevolve.public.transcript.log import Transcript
 from pcevolve.public.transcript.reader import RunReader
 from pcevolve.public.usability import Usability
@@ -51,8 +51,8 @@ OF_IMAGES = frozenset(Images.model_fields) - {"kind"}
 
 
 SECTIONS: dict[str, type[Section]] = {
-    "data": DataSettings, "privacy": PlanPrivacy, "provider": PlanProvider, "encoder": PlanEncoder,
-    "method": PlanMethod,
+    "data": PlanData, "privacy": PlanPrivacy, "provider": PlanProvider, "encoder": PlanEncoder,
+    "method": PlanMethod, "output": ReleaseSettings,
 }  # fmt: skip
 
 
@@ -75,6 +75,7 @@ class Silent:
 def small_plan(**changes: object) -> PublicPlan:
     """Two classes, three images each, two iterations, on the ``random`` control."""
     values: dict[str, object] = {
+        "format": 1,
         "run_id": RUN_ID,
         "seed": 7,
         "api": ADDRESS.base_url,

@@ -86,7 +86,7 @@ def test_prompts_are_varied_where_no_image_goes_back(client: Client, tmp_path: P
         and event["slot"][0] in "ilx"
     }  # fmt: skip
     assert not any("image" in body or "strength" in body for body in asked.values())
-    shared = {prompt for own in plan["prompts"] for prompt in own}
+    shared = {prompt for own in plan["provider"]["prompts"] for prompt in own}
     assert {body["prompt"] for body in asked.values()} <= shared
     for receipt in receipts(run):
         for choice in receipt["choices"]:
@@ -121,7 +121,7 @@ def test_several_prompts_for_each_class_reach_the_wire_as_they_stand(client: Cli
     shares = Counter(json.loads(body)["prompt"] for body in sent if body)
     assert set(shares) == {prompt for own in written.values() for prompt in own}
     stored = json.loads((tmp_path / "run" / "release" / "manifest.json").read_text())["plan"]
-    assert stored["prompts"] == [written[label] for label in stored["labels"]]
+    assert stored["provider"]["prompts"] == [written[label] for label in stored["labels"]]
 
 
 def test_a_preview_spends_nothing_and_the_run_goes_on_from_it(

@@ -17,6 +17,7 @@ from pcevolve.auditing import Audit, find_encoder
 from pcevolve.auditing.claims import list_claims
 from pcevolve.errors import ModelError, UsageError
 from pcevolve.public.evolution import Ask, Pool, evolve
+from pcevolve.public.methods import SecretEvolution
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Candidate, Choice, Chosen, Query, Receipt
 from pcevolve.public.selectors import METHODS, find_method
@@ -28,13 +29,13 @@ from support.provider import png
 from support.runs import Silent, small_plan
 
 OTHERS: dict[str, list[Any]] = {
-    "run_id": ["f" * 32], "provider.seed": [8],
+    "format": [2], "run_id": ["f" * 32], "provider.seed": [8],
     "provider.operator": ["patient 17"], "provider.retention": ["patient 17"], "provider.api": ["http://127.0.0.1:8"],
     "provider.dialect": [*DIALECTS], "provider.model": ["other"],
     "method.name": [*METHODS], "method.strength_start": [0.5], "method.strength_end": [0.5],
     "method.secret_prior": [0.01], "method.secret_bound": [0.1], "method.secret_size": [3],
-    "data.domain": ["cells"], "labels": [["cut", "fine"]], "words": [["a", "b"], ["x", "y"]],
-    "provider.prompt_template": ["{domain}, {label}"], "prompts": [PROMPTS, [[], []]],
+    "data.domain": ["cells"], "labels": [["cut", "fine"]], "data.words": [["a", "b"], ["x", "y"]],
+    "provider.prompt_template": ["{domain}, {label}"], "provider.prompts": [PROMPTS, [[], []]],
     "provider.answered_by": ["other"],
     "method.candidates": [12, 3], "method.initial": [6, 40], "method.prototypes": [1, 2, 3],
     "method.min_usable": [0.3], "method.lookahead": [0, 2],
@@ -58,7 +59,7 @@ OTHERS: dict[str, list[Any]] = {
     "noise": ["INSECURE-seeded"], "privacy.forget_insecure": [True],
     "earlier": [{"releases": 3, "events": [{"mechanism": "gaussian", "parameter": "17", "count": 1}]}],
     "start": [{"manifest": "5" * 64, "images": [["6" * 64], ["7" * 64]]}],
-    "library": [{"images": 3}], "exact": ["no"], "confinement": [{"by": "containers"}], "licence": ["mit"],
+    "library": [{"images": 3}], "exact": ["no"], "confinement": [{"by": "containers"}], "output.licence": ["mit"],
     "secrecy": [{"prior": 0.001, "bound": 0.1, "most": 3}, None],
     "modality.kind": ["image", "text"], "modality.negative_prompt": ["blur"],
     "modality.guidance": [3.0, None],
@@ -137,7 +138,7 @@ def show(plan: PublicPlan) -> tuple[Any, ...]:
     evolve(plan, imagined, imagined, Silent(), lambda digest: digest)
     opened = (plan.run_id, plan.provider.api, plan.provider.dialect, plan.provider.model)
     # What was measured has to be of so many cells, and in this frame.
-    measured = (plan.method.get("cells", None), plan.encoder.frame)
+    measured = (plan.method.of(SecretEvolution).cells, plan.encoder.frame)
     return (opened, events, tuple(map(repr, imagined.seen)), plan.method.appearance, measured)
 
 
@@ -154,7 +155,7 @@ def is_at_hand(plan: PublicPlan) -> bool:
 def test_no_field_of_a_plan_is_a_free_word(method: str, spoken: str):
     plan = plan_of(method, spoken)
     assert show(plan) != ("refused",)
-    sections = ("data", "privacy", "method", "provider", "encoder", "modality")
+    sections = ("data", "privacy", "method", "provider", "encoder", "output", "modality")
     names = {*PublicPlan.model_fields} - {*sections}
     names |= {f"{each}.{name}" for each in sections for name in type(getattr(plan, each)).model_fields}
     assert names <= OTHERS.keys()
@@ -202,7 +203,7 @@ def test_an_audit_lists_what_is_the_owner_s_word(tmp_path: Path):
     root = make_paid_run(tmp_path / "run", small_plan(licence="mit", min_usable=0.3))
     claims, due = (
         Audit.of(root).claims,
-        {"licence": "mit", "method.min_usable": 0.3, "data.shots": 10, "unit": "image"},
+        {"output.licence": "mit", "method.min_usable": 0.3, "data.shots": 10, "unit": "image"},
     )
     assert claims.items() >= due.items()
     assert not claims.keys() & {"method.tau", "method.votes", "earlier", "data.unit_size"}

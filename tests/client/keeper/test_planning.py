@@ -16,7 +16,7 @@ from pcevolve.public.dialects import Advice, ModelSize
 from pcevolve.public.plan import PublicPlan
 from pcevolve.wire.providers import dialect
 from support.folders import class_folders
-from support.runs import small_plan
+from support.runs import replace_settings, small_plan
 
 SAID = {"private": "private", "out": "run", "domain": "leather texture", "method": "t2i"}
 BEGAN = small_plan(method="t2i", iterations=0, strengths=(), at_once=4, prompts=(("a", "b"), ("c", "d")))
@@ -24,12 +24,12 @@ NOW = small_plan(method="t2i", iterations=0, strengths=(), prompts=(("x", "y", "
 
 
 def test_a_run_that_goes_on_keeps_prompts_pace_and_licence_that_it_began_with():
-    assert keep_recorded(BEGAN, NOW.model_copy(update={"licence": "other"}), RunConfig.of(SAID)) == BEGAN
+    assert keep_recorded(BEGAN, replace_settings(NOW, {"licence": "other"}), RunConfig.of(SAID)) == BEGAN
 
 
 def test_what_the_user_says_is_not_passed_over(tmp_path: Path):
     said = RunConfig.of({**SAID, "at_once": 2, "prompts": str(tmp_path / "p.json"), "licence": "other"})
-    now = NOW.model_copy(update={"licence": "other"})
+    now = replace_settings(NOW, {"licence": "other"})
     assert keep_recorded(BEGAN, now, said) == now
 
 

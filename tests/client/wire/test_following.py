@@ -221,8 +221,15 @@ def test_texts_start_from_a_release_too(tmp_path):
 def test_what_a_plan_says_is_the_releases_or_the_new_runs_own():
     """A field that the promise of a release is about must not be forgotten."""
     own = (
-        *("run_id", "library", "exact", "licence", "start", "prompts", "centre_first", "confinement"),
-        *("provider.api", "provider.seed", "provider.batch", "provider.at_once", "encoder.frame"),
+        *("run_id", "library", "exact", "output", "start", "centre_first", "confinement", "format"),
+        *(
+            "provider.api",
+            "provider.seed",
+            "provider.batch",
+            "provider.at_once",
+            "provider.prompts",
+            "encoder.frame",
+        ),
         *("provider.operator", "provider.retention"),
         *(f"method.{name}" for name in PlanMethod.model_fields if name != "min_usable"),
     )

@@ -61,7 +61,7 @@ def add_captions(plan: PublicPlan, captions: Captions) -> PublicPlan:
         tuple(f"{plan.prompt(label)}, {caption}" for caption in of_class)
         for label, of_class in zip(plan.labels, captions, strict=True)
     )
-    return replan(plan, prompts=prompts)
+    return replan(plan, provider=plan.provider.model_copy(update={"prompts": prompts}))
 
 
 def _captions(session: Session) -> Captions:

@@ -10,11 +10,10 @@ from pcevolve_benchmarks.baselines.session import Baseline, replan
 
 def _plan(plan: PublicPlan) -> PublicPlan:
     """A prompt of the grammar for each image, where nobody gives any."""
-    if plan.prompts:
+    if plan.provider.prompts:
         return plan
-    return replan(
-        plan, prompts=read_prompts(None, min(plan.method.initial, MOST), plan.data.domain, plan.labels)
-    )
+    prompts = read_prompts(None, min(plan.method.initial, MOST), plan.data.domain, plan.labels)
+    return replan(plan, provider=plan.provider.model_copy(update={"prompts": prompts}))
 
 
 BASELINE = Baseline(

@@ -13,7 +13,15 @@ from pcevolve.public.plan import PublicPlan
 from pcevolve.public.transcript.reader import RunReader
 
 _CLAIMED: Final = (
-    *("run_id", "licence", "words", "unit", "namespaced", "provider.operator", "provider.retention"),
+    *(
+        "run_id",
+        "output.licence",
+        "data.words",
+        "unit",
+        "namespaced",
+        "provider.operator",
+        "provider.retention",
+    ),
     *("provider.seed", "provider.answered_by", "provider.image_hosts", "provider.batch", "provider.at_once"),
     *("data.domain", "data.shots", "data.subsample", "data.unit_size", "data.window"),
     *("privacy.epsilon", "privacy.delta", "privacy.relation", "privacy.forget_insecure"),

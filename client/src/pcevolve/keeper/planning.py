@@ -26,8 +26,8 @@ from pcevolve.public.config.files import Prompts, find_ledger_volume, read_promp
 from pcevolve.public.declared import validate
 from pcevolve.public.dialects import Advice, ModelSize
 from pcevolve.public.encoders import frame_digest, named_weights
-from pcevolve.public.fields import PlanFields
-from pcevolve.public.methods import SecretEvolution
+from pcevolve.public.fields import PLAN_FORMAT, PlanFields
+from pcevolve.public.methods import SecretEvolution, VariedEvolution
 from pcevolve.public.parts import Exact, Library, PriorReleases, Secrecy
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.publish.loss import PrivacyLoss
@@ -39,13 +39,11 @@ from pcevolve.public.requests import (
 )
 from pcevolve.public.run.checked import refuse_options, require_ledger
 from pcevolve.public.selectors.method import AppearanceMode, Method, Schedule, first_selection
-from pcevolve.public.settings import UNKNOWN_LICENCE, DataSettings, PrivacySettings, Section
+from pcevolve.public.settings import UNKNOWN_LICENCE, DataSettings, PrivacySettings
 from pcevolve.public.words import TEMPLATE, USUAL
 
 NOTHING_EARLIER = PriorReleases()
 STRENGTHS = ("strengths", "strength_start", "strength_end")
-_SETTLED = ("prompts", "licence")
-"""Options that a run settles when it begins, where nobody says them."""
 
 
 def resolve_plan(
@@ -79,19 +77,19 @@ def resolve_plan(
         refuse_options(settings, STRENGTHS, why)
     promise = _secrecy(settings, components.method)
     values = {
+        "format": PLAN_FORMAT,
         "run_id": run_id,
         "labels": components.data.labels,
-        "words": tuple((settings.data.words or {}).values()),
         "unit": components.data.unit_name,
         "namespaced": settings.data.unit_namespace is not None,
         **_choose_asking(components, size, advice, asked),
         **_choose_selection(components, promise),
         "method": _choose_method(components, promise, advice, asked),
-        "data": _take(DataSettings, settings.data),
+        "data": DataSettings.take(settings.data) | {"words": tuple((settings.data.words or {}).values())},
         "earlier": earlier,
         "library": library,
         "exact": exact,
-        "licence": _licence(settings, library),
+        "output": {"licence": _licence(settings, library)},
     }
     drafted = validate(PlanFields, values, RunConfig)
     _refuse_idle(components, drafted)
@@ -129,12 +127,12 @@ def _choose_asking(
     batch = _batch(components, modality)
     return {
         "modality": modality,
-        "prompts": _prompts(components, _initial(components)),
-        "provider": _take(ProviderSettings, settings.provider)
+        "provider": ProviderSettings.take(settings.provider)
         | {
             "prompt_template": _template(settings, own.choose_template(settings.data.unlabelled)),
             "batch": batch,
             "at_once": choose_at_once(components, batch),
+            "prompts": _prompts(components, _initial(components)),
         },
     }
 
@@ -158,11 +156,12 @@ def _choose_method(
         "appearance": given.appearance or _appearance(components),
         "strengths": _strengths(components, usual, advice) if "strength" in asked else (),
     }
-    if "variations" in method.own_options:
+    if issubclass(method.parameters, VariedEvolution):
         settled["variations"] = _variations(components)
     if promise is not None:
-        settled["cells"] = components.settings.get("cells") or _cells(components, promise)
-    return {**_take(type(given), given), **settled}
+        settled["cells"] = given.of(SecretEvolution).cells or _cells(components, promise)
+    elsewhere = {path.removeprefix("method.") for path in SAID_ELSEWHERE}
+    return {name: value for name, value in given if name not in elsewhere} | settled
 
 
 def _choose_selection(components: Components, promise: Secrecy | None) -> dict[str, object]:
@@ -172,7 +171,7 @@ def _choose_selection(components: Components, promise: Secrecy | None) -> dict[s
     return {
         "secrecy": promise,
         "centre_first": bool(method.centre_first),
-        "privacy": _take(PrivacySettings, settings.privacy)
+        "privacy": PrivacySettings.take(settings.privacy)
         | {"epsilon": str(limit.epsilon), "delta": limit.delta},
         "noise": components.noise.source,
         "encoder": {
@@ -183,21 +182,13 @@ def _choose_selection(components: Components, promise: Secrecy | None) -> dict[s
     }
 
 
-def _take(kind: type[Section], part: Section) -> dict[str, object]:
-    """The options of a section that a plan has, as far as they are settled."""
-    values = {name: getattr(part, name) for name in kind.model_fields}
-    elsewhere = {path.rpartition(".")[2] for path in SAID_ELSEWHERE}
-    return {name: value for name, value in values.items() if value is not None and name not in elsewhere}
-
-
 def _initial(components: Components) -> int:
     own = components.settings.method
     return own.initial or components.method.initial_for(own.candidates, _variations(components))
 
 
 def _variations(components: Components) -> int:
-    found: int = components.settings.get("variations") or components.method.variations
-    return found
+    return components.settings.method.of(VariedEvolution).variations or components.method.variations
 
 
 def _prompts(components: Components, initial: int) -> Prompts:
@@ -229,14 +220,17 @@ def keep_recorded(begun: PublicPlan | None, plan: PublicPlan, settings: RunConfi
             f"this run began confined, {begun.confinement.words}, and its card says so; here that is not enforced: go "
             "on with it where it is"
         )
-    open_still = ["exact", "confinement"] + [
-        name for name in _SETTLED if settings.get(name) in (None, UNKNOWN_LICENCE)
-    ]
-    provider = {"at_once": begun.provider.at_once} if settings.provider.at_once is None else {}
+    provider: dict[str, object] = (
+        {"at_once": begun.provider.at_once} if settings.provider.at_once is None else {}
+    )
+    provider |= {"prompts": begun.provider.prompts} if settings.provider.prompts is None else {}
+    recorded: dict[str, object] = {"exact": begun.exact, "confinement": begun.confinement}
+    if settings.output.licence == UNKNOWN_LICENCE:
+        recorded["output"] = begun.output
     if begun.modality.kind == "text" and settings.provider.fields is None:
-        open_still += ["modality"]  # whether it takes several was asked then
+        # Whether it takes several was asked then.
+        recorded["modality"] = begun.modality
         provider["batch"] = begun.provider.batch
-    recorded = {name: getattr(begun, name) for name in open_still}
     return plan.model_copy(update={**recorded, "provider": plan.provider.model_copy(update=provider)})
 
 

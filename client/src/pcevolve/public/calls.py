@@ -177,7 +177,7 @@ class PlanCalls(PlanFields):
         place = self.labels.index(label)
         slot = f"{stage}/c{place:03d}/n{first:06d}"
         seed = self.public_seed(stage, place, first)
-        own = purpose == "create" and self.prompts
+        own = purpose == "create" and self.provider.prompts
         wording = first * self.wordings // self.method.initial if own else None
         return Call(slot, purpose, iteration, label, first, count, seed, strength, parent, source, wording)
 

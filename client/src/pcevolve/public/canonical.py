@@ -44,7 +44,7 @@ def list_unused(plan: PlanFields) -> list[str]:
     if not plan.centre_first:
         unused.add("encoder.frame")
     unused |= {f"method.{name}" for name in _list_idle(plan)}
-    if plan.prompts and (
+    if plan.provider.prompts and (
         not plan.method.iterations or plan.keeps_prompts
     ):  # every call has a prompt of its own
         unused.add("provider.prompt_template")
@@ -62,7 +62,7 @@ def _list_idle(plan: PlanFields) -> set[str]:
         idle |= {"threshold", "votes", "tau", "selection"}
     if plan.method.iterations + plan.selects < 2:  # nothing is chosen from more than one generation
         idle.add("pool")
-    if not plan.prompts or plan.method.vary_by != "image":
+    if not plan.provider.prompts or plan.method.vary_by != "image":
         idle.add("vary_with")
     return idle & type(plan.method).model_fields.keys()
 

@@ -8,12 +8,12 @@ from collections.abc import Mapping
 from fractions import Fraction
 from functools import reduce
 from operator import or_
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Final, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, create_model
 
 from pcevolve.public import requests, settings
-from pcevolve.public.methods import METHOD_TABLE
+from pcevolve.public.methods import METHOD_TABLE, CountedVotes, PrivateEvolution, VariedEvolution
 from pcevolve.public.modality import Images, Modality, Texts, images_of, texts_of
 from pcevolve.public.parts import Confinement, Exact, Library, PriorReleases, Secrecy, Start
 from pcevolve.public.privacy import Budget
@@ -29,7 +29,19 @@ from pcevolve.public.words import (
 _WITHOUT_WORDS = {TEMPLATE: UNLABELLED_TEMPLATE, TEXT_TEMPLATE: UNLABELLED_TEXT_TEMPLATE}
 FEWEST = 2
 """Candidates of a class between which there is something to choose."""
+PLAN_FORMAT: Final = 1
+"""It goes up with every change of a plan that another version could misread."""
 ExactEpsilon = Annotated[str, Field(pattern=r"^[0-9]{1,60}(/[1-9][0-9]{0,59})?$")]
+
+
+class PlanData(settings.DataSettings):
+    """What is public of the private data.
+
+    Attributes:
+        words: Of each class, where prompts say something else than its label.
+    """
+
+    words: tuple[settings.Words, ...] = ()
 
 
 class PlanPrivacy(settings.PrivacySettings):
@@ -40,11 +52,16 @@ class PlanPrivacy(settings.PrivacySettings):
 
 
 class PlanProvider(requests.ProviderSettings):
-    """The API, and how it is asked, settled."""
+    """The API, and how it is asked, settled.
+
+    Attributes:
+        prompts: Of each class; none where the template is all.
+    """
 
     api: Annotated[str, Field(pattern=r"^https?://[^@\s]+$", max_length=500)]
     seed: settings.PublicSeed
     at_once: requests.AtOnce = 1
+    prompts: tuple[tuple[requests.Prompt, ...], ...] = ()
 
 
 class PlanEncoder(settings.Section):
@@ -71,11 +88,6 @@ class PlanMethod(settings.MethodSettings):
     keep: settings.Keep = "last"
     appearance: settings.Appearance = "as-is"
 
-    def get(self, name: str, usual: Any) -> Any:  # noqa: ANN401 - as many types as there are parameters
-        """Return a parameter that some methods have; the usual value for others, and where nothing is said."""
-        value = getattr(self, name, None)
-        return usual if value is None else value
-
 
 if TYPE_CHECKING:
     AnyPlanMethod: TypeAlias = PlanMethod
@@ -101,15 +113,14 @@ class PlanFields(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
+    format: Literal[1]
     run_id: Annotated[str, Field(pattern=r"^[0-9a-f]{32}$")]
-    data: settings.DataSettings
+    data: PlanData
     privacy: PlanPrivacy
     method: AnyPlanMethod
     provider: PlanProvider
     encoder: PlanEncoder = PlanEncoder()
     labels: Annotated[tuple[str, ...], Field(min_length=1, max_length=settings.MOST_CLASSES)]
-    words: tuple[settings.Words, ...] = ()  # of each class, where prompts say something else than its label
-    prompts: tuple[tuple[requests.Prompt, ...], ...] = ()  # of each class; none where the template is all
     modality: Modality
     centre_first: bool = False
     unit: str = "image"
@@ -123,7 +134,7 @@ class PlanFields(BaseModel):
     confinement: Annotated[Confinement | None, Field(exclude_if=lambda said: said is None)] = None
     start: Start | None = None
     secrecy: Secrecy | None = None
-    licence: settings.Licence = settings.UNKNOWN_LICENCE
+    output: settings.ReleaseSettings = settings.ReleaseSettings()
 
     @property
     def images(self) -> Images:
@@ -167,12 +178,12 @@ class PlanFields(BaseModel):
     @property
     def variations(self) -> int:
         """Variations in a round for each place in the dataset."""
-        return int(self.method.get("variations", 1))
+        return self.method.of(VariedEvolution).variations or 1
 
     @property
     def class_counts(self) -> bool:
         """True if noisy sizes of classes are released."""
-        return bool(self.method.get("class_counts", False))
+        return self.method.of(PrivateEvolution).class_counts
 
     @property
     def selects(self) -> bool:
@@ -181,9 +192,9 @@ class PlanFields(BaseModel):
 
     def threshold_at(self, iteration: int) -> float:
         """H of an iteration: of the first, of the last, or on the straight line between."""
-        first: float = self.method.get("threshold", 0.0)
-        last: float = self.method.get("threshold_end", first)
-        if last == first or self.method.iterations < 2:
+        own = self.method.of(CountedVotes)
+        first, last = own.threshold, own.threshold_end
+        if last is None or self.method.iterations < 2:
             return first
         gone = min(max(iteration - 1, 0) / (self.method.iterations - 1), 1.0)
         return first + gone * (last - first)
@@ -200,7 +211,7 @@ class PlanFields(BaseModel):
 
     def prompt(self, label: str) -> str:
         """The public text prompt of a class: of all its images, or of its variations if it has ``prompts``."""
-        words = self.words[self.labels.index(label)] if self.words else label
+        words = self.data.words[self.labels.index(label)] if self.data.words else label
         if words:
             return fill(self.provider.prompt_template, self.data.domain, words)
         template = _WITHOUT_WORDS.get(self.provider.prompt_template, self.provider.prompt_template)
@@ -211,7 +222,7 @@ class PlanFields(BaseModel):
     @property
     def wordings(self) -> int:
         """The number of prompts that each class has for its first images; 0 if the template makes its only one."""
-        return len(self.prompts[0]) if self.prompts else 0
+        return len(self.provider.prompts[0]) if self.provider.prompts else 0
 
     @property
     def varies_prompts(self) -> bool:
@@ -230,7 +241,11 @@ class PlanFields(BaseModel):
 
     def first_prompts(self, label: str) -> tuple[str, ...]:
         """Return the prompts of a class's first images, in order."""
-        return self.prompts[self.labels.index(label)] if self.prompts else (self.prompt(label),)
+        return (
+            self.provider.prompts[self.labels.index(label)]
+            if self.provider.prompts
+            else (self.prompt(label),)
+        )
 
     def public_seed(self, *of: str | int) -> int:
         """A 32-bit seed for one public purpose: a hash of public values, never of anything private."""

@@ -50,11 +50,16 @@ class PrivateEvolution(CountedVotes):
     class_counts: ClassCounts = False
 
 
-class AugmentedEvolution(CountedVotes):
+class VariedEvolution(MethodSettings):
+    """Parameters of methods that choose from rounds larger than the dataset."""
+
+    variations: Variations | None = None
+
+
+class AugmentedEvolution(VariedEvolution, CountedVotes):
     """Parameters of Augmented Private Evolution."""
 
     selection: Selection = "rank"
-    variations: Variations | None = None
 
 
 class Calibrated(MethodSettings):
@@ -63,14 +68,13 @@ class Calibrated(MethodSettings):
     tau: Tau = TAU
 
 
-class SecretEvolution(MethodSettings):
+class SecretEvolution(VariedEvolution):
     """Parameters of SecPE: what is promised of secrets."""
 
     secret_prior: SecretPrior | None = None
     secret_bound: SecretBound | None = None
     secret_size: SecretSize | None = None
     cells: Cells | None = None
-    variations: Variations | None = None
 
 
 @dataclass(frozen=True)

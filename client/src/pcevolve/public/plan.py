@@ -54,13 +54,19 @@ def _of_words(plan: PlanFields) -> Iterator[str]:
         yield f"labels: {'; '.join(faults[:_NAMED])}"
     if "{label}" not in plan.provider.prompt_template and len(plan.labels) > 1:
         yield "prompt-template: '{label}' is missing, so all classes would get the same prompt"
-    if plan.words and plan.labels != choose_labels(plan.words):
+    if plan.data.words and plan.labels != choose_labels(plan.data.words):
         yield "data.words: every class needs some, and no other name in the plan than its words give"
-    if len(plan.labels) > 1 and len(set(plan.words)) == 1 and not plan.prompts and plan.start is None:
+    if (
+        len(plan.labels) > 1
+        and len(set(plan.data.words)) == 1
+        and not plan.provider.prompts
+        and plan.start is None
+    ):
         yield "data.words: they are the same for all classes, so all would get the same prompt"
-    if plan.prompts and {len(each) for each in plan.prompts} != {max(plan.wordings, 1)}:
+    prompts = plan.provider.prompts
+    if prompts and {len(each) for each in prompts} != {max(plan.wordings, 1)}:
         yield "prompts: every class needs as many as every other, and one at least"
-    if plan.prompts and (len(plan.prompts) != len(plan.labels) or plan.wordings > plan.method.initial):
+    if prompts and (len(prompts) != len(plan.labels) or plan.wordings > plan.method.initial):
         yield "prompts: each class needs some, and none of them more than its first images"
 
 
@@ -117,7 +123,7 @@ def _of_start(plan: PlanFields) -> Iterator[str]:
         rounds
         or plan.selects
         or plan.method.initial != plan.method.candidates
-        or plan.prompts
+        or plan.provider.prompts
         or plan.class_counts
     ):
         yield "start: a run that starts from a release has no rounds, releases and prompts of its own"
@@ -164,7 +170,7 @@ class PublicPlan(PlanCalls):
         """The text prompt of a call; a class's ``prompts`` share its first images equally, in order."""
         if call.wording is None:
             return self.prompt(call.label)
-        return self.prompts[self.labels.index(call.label)][call.wording]
+        return self.provider.prompts[self.labels.index(call.label)][call.wording]
 
     @cached_property
     def calls(self) -> Mapping[str, Call]:

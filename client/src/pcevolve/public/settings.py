@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self, TypeAlias
+from typing import Annotated, Any, Literal, Self, TypeAlias, TypeVar
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
@@ -381,6 +381,15 @@ class PrivacySettings(Section):
     ] = False
 
 
+class ReleaseSettings(Section):
+    """What is said of the released dataset."""
+
+    licence: Licence = UNKNOWN_LICENCE
+
+
+Parameters = TypeVar("Parameters", bound="MethodSettings")
+
+
 class MethodSettings(Section):
     """How candidates are chosen and varied, whatever the method; those with parameters of their own add them.
 
@@ -424,6 +433,10 @@ class MethodSettings(Section):
         Field(description="Image-to-image strength in the last iteration; the method's own if not given."),
         PUBLIC,
     ] = None
+
+    def of(self, kind: type[Parameters]) -> Parameters:
+        """The parameters of methods of a kind; as nobody gave any, where this is of another kind."""
+        return self if isinstance(self, kind) else kind()
 
     @model_validator(mode="before")
     @classmethod

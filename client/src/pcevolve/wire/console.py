@@ -91,8 +91,8 @@ def describe_plan(plan: PublicPlan, paid: Sequence[Event], greetings: int) -> It
     yield "sends", _say_sent(plan, greetings)
     yield "privacy", _price(plan, paid)
     said = (
-        f"classes called {_names(plan.words)}, not their names"
-        if plan.words
+        f"classes called {_names(plan.data.words)}, not their names"
+        if plan.data.words
         else f"names {_names(plan.labels)}"
     )
     yield "public", f"{said}; words {plan.data.domain!r}; {plan.data.shots} {plan.unit}s in a class"

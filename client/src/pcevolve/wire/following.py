@@ -21,7 +21,7 @@ from pcevolve.public.config.runner import PublicConfig
 from pcevolve.public.declared import spell, validate
 from pcevolve.public.dialects import require
 from pcevolve.public.evolution import Pool
-from pcevolve.public.fields import PlanFields
+from pcevolve.public.fields import PLAN_FORMAT, PlanFields
 from pcevolve.public.parts import Library
 from pcevolve.public.plan import FROM_RELEASE, PublicPlan
 from pcevolve.public.publish.promises import list_marks
@@ -147,6 +147,7 @@ def plan_run(source: Source, settings: PublicConfig, run_id: str, library: Libra
         **{name: _choose_words(before, settings, name) for name in ("operator", "retention")},
     }
     values |= {
+        "format": PLAN_FORMAT,
         "run_id": run_id,
         "method": {
             "name": FROM_RELEASE,
@@ -156,7 +157,7 @@ def plan_run(source: Source, settings: PublicConfig, run_id: str, library: Libra
             "min_usable": before.method.min_usable,
         },
         "library": library,
-        "licence": before.licence if licence == UNKNOWN_LICENCE else licence,
+        "output": {"licence": before.output.licence if licence == UNKNOWN_LICENCE else licence},
         "start": source.describe(_choose_strength(before, own["strength_end"])),
     }
     values |= {name: values[name].model_dump() for name in ("data", "privacy")}

@@ -21,16 +21,19 @@ def run(tmp_path: Path) -> Path:
 
 
 OLD = "was made by pcevolve 0.1: audit it, or go on with it, with that version"
-NEW = r"was made by a later pcevolve \(format 3, and this one reads 2\): use that version"
+OF_FORMAT_2 = "was made by pcevolve 0.2.0: audit it, or go on with it, with that version"
+NEW = r"was made by a later pcevolve \(format 4, and this one reads 3\): use that version"
 
 
 @pytest.mark.parametrize(
-    ("written", "said"), [(None, OLD), ("pcevolve-transcript/2", OLD), (1, OLD), (3, NEW)], ids=str
+    ("written", "said"),
+    [(None, OLD), ("pcevolve-transcript/2", OLD), (1, OLD), (2, OF_FORMAT_2), (4, NEW)],
+    ids=str,
 )
 def test_a_run_of_another_version_is_refused_in_a_sentence_and_left_as_it_is(run: Path, written, said: str):
     log = run / "transcript" / "log.jsonl"
     number = b"" if written is None else f'"format":{json.dumps(written)},'.encode()
-    log.write_bytes(log.read_bytes().replace(b'"format":2,', number, 1))
+    log.write_bytes(log.read_bytes().replace(b'"format":3,', number, 1))
     before = {path: path.read_bytes() for path in run.rglob("*") if path.is_file()}
     for act in (
         RunLayout(run).require_transcript,

@@ -48,7 +48,7 @@ def test_an_answer_says_by_status_and_body_if_it_is_one(status, body, succeeded,
 
 def test_a_record_says_no_more_than_it_must_and_nothing_can_be_added_or_changed(run: Path):
     opened = Opened(run_id="0" * 32, api="http://127.0.0.1:9", dialect="getimg")
-    assert (opened.greets, opened.proxied, opened.authority, opened.format) == (True, False, None, 2)
+    assert (opened.greets, opened.proxied, opened.authority, opened.format) == (True, False, None, 3)
     line = Line(seq=0, prev="0" * 64, event={})
     for record in (opened, line):
         with pytest.raises(ValidationError, match="frozen"):

@@ -146,9 +146,9 @@ def _owners(given: str, plan: PublicPlan, option: str, folder: RunFolder) -> Pri
     """The owner's images or texts that an option names, under the run's labels; errors as ``read_owned``."""
     owner = OwnerFolder.of(folder.root)
     # Of classes that words stand for, only the owner's options say which folder is which.
-    began = owner.require_options() if plan.words else owner.find_options()
+    began = owner.require_options() if plan.data.words else owner.find_options()
     data = load_kind(plan.modality.kind).read_owned(given, plan, option, began)
-    if plan.words and began is not None:
+    if plan.data.words and began is not None:
         data = name_classes(data, began.data.words)
     if data.labels != plan.labels:
         raise UsageError(

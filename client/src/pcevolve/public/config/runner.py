@@ -100,7 +100,7 @@ class PublicEncoder(public.Section):
     ] = "auto"
 
 
-class OutputSettings(public.Section):
+class OutputSettings(public.ReleaseSettings):
     """Where the run goes, and what is written beside its images."""
 
     folder: Annotated[
@@ -113,7 +113,6 @@ class OutputSettings(public.Section):
         Field(description="Also write the dataset as parquet or webdataset, or of texts as jsonl or csv."),
         Setting(resumable=True),
     ] = ()
-    licence: public.Licence = public.UNKNOWN_LICENCE
 
 
 if TYPE_CHECKING:

@@ -191,12 +191,10 @@ def list_assumptions(plan: PublicPlan) -> list[str]:
 
 def _classes(plan: PublicPlan) -> str:
     """Say what is taken to be public about the classes: their names, or only what prompts say of them."""
-    if not plan.words:
+    if not plan.data.words:
         return f"class names: {', '.join(plan.labels)}"
-    said = ", ".join(each or "nothing" for each in plan.words)
-    return (
-        f"what prompts say of the {len(plan.words)} classes: {said}; the owner's names for them stay private"
-    )
+    said = ", ".join(each or "nothing" for each in plan.data.words)
+    return f"what prompts say of the {len(plan.data.words)} classes: {said}; the owner's names for them stay private"
 
 
 def _encoder(plan: PublicPlan) -> list[str]:

@@ -162,7 +162,7 @@ SHARDS: Final[dict[Form, str]] = {
 def write_front_matter(plan: PublicPlan, promised: Guarantee, images: int, form: Form | None) -> str:
     """Licence, size, tags, title and promise of a dataset."""
     lines = [
-        f"license: {json.dumps(plan.licence)}",
+        f"license: {json.dumps(plan.output.licence)}",
         f"pretty_name: {json.dumps(spell_out(make_title(plan)), ensure_ascii=False)}",
         f"size_categories: [{json.dumps(SIZES[bisect_right(LIMITS, images)])}]",
         f'task_categories: ["{plan.modality.kind}-classification"]',

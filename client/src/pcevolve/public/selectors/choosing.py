@@ -23,11 +23,11 @@ from pcevolve.public.geometry.distances import IntArray
 from pcevolve.public.geometry.frame import project
 from pcevolve.public.media import find_medium
 from pcevolve.public.media.images.appearance import AS_IS, MATCHED, Appearance, average_appearance
+from pcevolve.public.methods import AugmentedEvolution, Calibrated, CountedVotes, SecretEvolution
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Candidate, Choice, Chosen, Receipt
 from pcevolve.public.selectors import Measurement, SelectionInput, Selector
 from pcevolve.public.selectors.means import distance_to_released_means
-from pcevolve.public.settings import TAU, VOTES
 
 Rendition: TypeAlias = Appearance | None
 """The appearance that images are given before they are embedded; None: they are taken as they are."""
@@ -176,11 +176,11 @@ class Chooser:
             seed=plan.public_seed("pick", iteration),
             relation=plan.privacy.relation,
             threshold=plan.threshold_at(iteration),
-            votes=plan.method.get("votes", VOTES),
-            tau=plan.method.get("tau", TAU),
-            cells=plan.method.get("cells", None),
+            votes=plan.method.of(CountedVotes).votes,
+            tau=plan.method.of(Calibrated).tau,
+            cells=plan.method.of(SecretEvolution).cells,
             first=plan.method.initial,
-            drawn=plan.method.get("selection", "rank") == "prob",
+            drawn=plan.method.of(AugmentedEvolution).selection == "prob",
             public=self._public,
         )
 

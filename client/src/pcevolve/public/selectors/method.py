@@ -12,7 +12,7 @@ from pcevolve.public.canonical import list_unused
 from pcevolve.public.dp.accountants import epsilon, pure_epsilon
 from pcevolve.public.dp.calibration import scale_to_folder
 from pcevolve.public.figures import format_loss, in_full
-from pcevolve.public.methods import METHOD_TABLE
+from pcevolve.public.methods import METHOD_TABLE, SecretEvolution
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.privacy import FREE, Budget, Event, Relation
 from pcevolve.public.selectors.rounds import (
@@ -269,7 +269,7 @@ class Method:
     def _faults_of_choice(self, plan: PublicPlan) -> Iterator[str]:
         """Yield options that do not go with how the method chooses."""
         if (
-            plan.method.get("cells", None) is not None
+            plan.method.of(SecretEvolution).cells is not None
             and plan.method.pool != "all"
             and "method.pool" not in list_unused(plan)
         ):

@@ -21,10 +21,10 @@ from pcevolve.public.settings import Form
 from pcevolve.public.words import SYSTEM_FILES
 from pcevolve_shared.reading import open_file, parse_json
 
-FORMAT: Final = 2
+FORMAT: Final = 3
 """Of record and manifest; it goes up with every change that another version could misread."""
-NUMBERLESS: Final = "0.1"
-"""The version of pcevolve whose runs have no number."""
+WRITERS: Final = {2: "0.2.0"}
+"""Versions of pcevolve by the format that they wrote; before them, runs had no number."""
 MOST_OPENING_BYTES: Final = 100_000
 _MOST_LOG_BYTES: Final = 2**62
 
@@ -43,7 +43,7 @@ def require_format(log: Path, root: Path) -> None:
     if isinstance(found, int) and found > FORMAT:
         said = f"a later pcevolve (format {found}, and this one reads {FORMAT}): use that version"
     else:
-        said = f"pcevolve {NUMBERLESS}: audit it, or go on with it, with that version"
+        said = f"pcevolve {WRITERS.get(found or 0, '0.1')}: audit it, or go on with it, with that version"
     raise UsageError(f"{root} was made by {said}")
 
 

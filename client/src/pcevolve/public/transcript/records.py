@@ -77,7 +77,7 @@ class Opened(_Record):
     """
 
     kind: Literal["opened"] = "opened"
-    format: Literal[2] = FORMAT
+    format: Literal[3] = FORMAT
     run_id: str
     api: str
     dialect: str
@@ -236,7 +236,7 @@ class Manifest(_Record):
         unreadable: Candidates that would be in it, could what the provider sent be used.
     """
 
-    format: Literal[2] = FORMAT
+    format: Literal[3] = FORMAT
     marks: tuple[str, ...]
     plan: PublicPlan
     guarantee: Guarantee

@@ -58,7 +58,7 @@ class Brief:
 def _say_sent(plan: PublicPlan, traffic: TrafficTable) -> str:
     total = traffic.total
     size = f"{total.attempts:,} requests, {total.bytes_sent:,} bytes"
-    called = "words in place of the class names" if plan.words else "the class names"
+    called = "words in place of the class names" if plan.data.words else "the class names"
     words = f"{size}, with {called} and the words for the domain"
     if not total.images:
         chosen = " Which of the prompts had made the chosen images was." if plan.varies_prompts else ""
@@ -124,7 +124,7 @@ def _assumptions(plan: PublicPlan) -> tuple[str, ...]:
     )
     confined = state_confinement(plan)
     return (
-        f"{'Words in place of class' if plan.words else 'Class'} names and the words for the domain are no secret.",
+        f"{'Words in place of class' if plan.data.words else 'Class'} names and the domain's words are no secret.",
         counted,
         "The client's machine and its ledger are in the owner's hands alone."
         + (f" Confinement, as the client states it: {confined}." if confined else ""),

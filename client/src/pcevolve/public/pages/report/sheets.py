@@ -24,7 +24,7 @@ Shares = tuple[tuple[int, str], ...]
 def count_prompts(run: FinishedRun) -> dict[str, Shares]:
     """The prompts of each class's images, by label; without those that vary an image, which are made by it."""
     plan, state = run.plan, RunState(run.plan)
-    if not plan.prompts:
+    if not plan.provider.prompts:
         return {}
     for entry in run.record.entries:
         match entry.record:
