@@ -6,6 +6,7 @@ from typing import Any
 
 from pcevolve.public.canonical import CONTROLS
 from pcevolve.public.encoders import frame_digest
+from pcevolve.public.methods import choose_delta
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.selectors import METHODS, find_method
 from pcevolve.wire.providers import DIALECTS
@@ -18,7 +19,7 @@ def plan_of(method: str, spoken: str, **changes: object) -> PublicPlan:
     """A plan in its one form, with everything that the method has."""
     chosen = find_method(method)
     shape: dict[str, Any] = {
-        "method": method, "dialect": spoken, "candidates": 4, "initial": 8, "delta": chosen.delta,
+        "method": method, "dialect": spoken, "candidates": 4, "initial": 8, "delta": choose_delta(method),
         "prototypes": chosen.prototypes_for(4), "centre_first": bool(chosen.centre_first), "keep": chosen.keep,
         "pool": chosen.pool, "variations": chosen.variations,
     }  # fmt: skip
