@@ -14,7 +14,7 @@ from pcevolve.keeper.finished import judging
 from pcevolve.keeper.finished.evaluating import Question, evaluate
 from pcevolve.keeper.finished.judging import load_judges, load_quick_judges
 from pcevolve.keeper.private.dataset import load_folder
-from pcevolve.public.encoders import bundled_digest
+from pcevolve.public.encoders import bundled_digest, shipped_digest
 from support.runs import small_plan
 
 
@@ -73,6 +73,17 @@ def found(world: Path) -> dict:
 def test_a_judge_voted_that_is_the_runs_encoder_whatever_it_is_called(name, voter, weights, voted):
     (found,) = load_judges([name, "bundled"], voter, "cpu", "image", weights)
     assert (found.name, found.voted) == ("bundled", voted), "kept figures must not be those of another auto"
+
+
+@pytest.mark.parametrize(
+    ("judge", "voter"),
+    [("bundled", "joined"), ("mobilenet", "joined"), ("joined", "bundled"), ("joined", "joined")],
+)
+def test_a_part_of_the_encoder_that_selected_voted_and_so_did_what_has_it_as_a_part(judge, voter):
+    found = load_judges([judge, "cnn"], voter, "cpu", "image", shipped_digest(voter))
+    assert [(each.name, each.voted) for each in found] == [("cnn", False), (judge, True)]
+    (other,) = load_judges(["mobilenet"], "bundled", "cpu", "image", shipped_digest("bundled"))
+    assert not other.voted
 
 
 def test_a_clip_is_the_same_however_much_of_its_name_is_written_out():

@@ -104,10 +104,10 @@ def _judge(name: str, voter: str | None, voting: str | None, device: str, kind: 
     named, _, weights = name.partition("=")
     encoder = load_encoder(resolve(named, kind)[0], weights or None, device)
     digest = named_weights(encoder.name, weights or None)
-    # Two files of weights make two encoders of one name; published weights may lie in a file, too.
-    voted = (
-        voter is not None and _same(encoder.name, voter) and (digest == voting or None in (digest, voting))
-    )
+    # Two files of weights make two encoders of one name; published weights may lie in a file, too. The digest of
+    # several encoders says nothing of one of them.
+    unsure = None in (digest, voting) or not OF_SEVERAL.keys().isdisjoint((encoder.name, voter))
+    voted = voter is not None and _same(encoder.name, voter) and (digest == voting or unsure)
     # Figures are kept under this name, and ``auto`` is another encoder once another one was fetched.
     known = name if named == encoder.name else encoder.name
     return Evaluator(known, voted, encoder.embed, train_linear)
