@@ -144,6 +144,7 @@ def test_accuracies_are_those_of_a_judge_that_did_not_vote_if_there_is_one(voted
 ASSESSED = {
     "usefulness": {
         "word": "doubtful",
+        "by": "bundled",
         "classes_apart": 9.0,
         "distance": 0.8,
         "agreement": 0.9,
@@ -159,7 +160,9 @@ MEASURED = {
 
 def test_without_held_out_data_the_verdict_is_called_an_estimate():
     told = dict(summarise({**SUMMARY, **ASSESSED}))
-    assert told["verdict"].startswith("ESTIMATED DOUBTFUL: its images are not quite of your domain")
+    assert told["verdict"].startswith(
+        "ESTIMATED DOUBTFUL by bundled, which chose: its images are not quite of your domain"
+    )
 
 
 def test_the_verdict_is_what_was_measured_where_held_out_data_were_given():

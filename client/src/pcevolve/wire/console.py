@@ -203,7 +203,11 @@ def summarise(summary: Mapping[str, Any]) -> Iterator[Line]:
         if measured["advice"]:
             yield "", measured["advice"]
     elif assessed is not None:
-        yield "verdict", f"{assessed.estimate(kind).upper()}: {assessed.sentence(kind)}"
+        judge = summary["usefulness"]["by"]
+        yield (
+            "verdict",
+            f"{assessed.estimate(kind).upper()} by {judge}, which chose: {assessed.sentence(kind)}",
+        )
         yield "", f"{assessed.advice(kind)}"
     else:
         yield (
@@ -275,7 +279,8 @@ def detail_result(summary: Mapping[str, Any]) -> Iterator[Line]:
     kind: Kind = summary.get("modality", "image")
     yield "rounds", f"{summary['iterations']}, by method {summary['method']}"
     if (assessed := _read_assessment(summary)) is not None:
-        yield "useful?", f"{assessed.estimate(kind).upper()}: {assessed.reason(kind)}"
+        judge = summary["usefulness"]["by"]
+        yield "useful?", f"{assessed.estimate(kind).upper()} by {judge}, which chose: {assessed.reason(kind)}"
     yield "bytes sent", f"{summary['bytes_sent']:,}; received {summary['bytes_received']:,}"
     for row in summary.get("accuracy", ()):
         yield f"accuracy, {row['judge']}{' (voted)' if row['voted'] else ''}", _say_accuracy(row)

@@ -67,16 +67,21 @@ def test_everybody_is_told_the_same_word_and_the_numbers(run: RunReader):
     found = run.assessment
     assert found is not None
     summary = json.loads(run.layout.summary.read_text())
-    assert summary["usefulness"] == {"word": found.word("image"), **found.model_dump()}
+    assert summary["usefulness"] == {"word": found.word("image"), "by": "bundled", **found.model_dump()}
     card, report = run.layout.card.read_text(), run.layout.report.read_text()
     assert (
-        f"**Estimated {found.word('image')}**, as far as what was released can tell: {found.reason('image')}."
-        in card
+        f"**Estimated {found.word('image')}** by `bundled`, which chose, as far as what was released can tell: "
+        f"{found.reason('image')}." in card
     )
     assert "`classifier.safetensors` holds the released means of the 2 classes" in card
-    assert f"<strong>Estimated {found.word('image')}</strong>, as far as what was released can tell" in report
+    assert (
+        f"<strong>Estimated {found.word('image')}</strong> by bundled, which chose, as far as what" in report
+    )
     told = dict(detail_result({**summary, "wall_seconds": 1}))
-    assert told["useful?"] == f"ESTIMATED {found.word('image').upper()}: {found.reason('image')}"
+    assert (
+        told["useful?"]
+        == f"ESTIMATED {found.word('image').upper()} by bundled, which chose: {found.reason('image')}"
+    )
 
 
 def test_only_a_finished_run_is_exported_and_parquet_holds_neither_statistics_nor_dictionaries(tmp_path):

@@ -31,11 +31,11 @@ def render_table(said: str, rows: Iterable[tuple[str, str]]) -> str:
 def render_notebook(run: FinishedRun) -> str:
     """A fragment of HTML without scripts or links to elsewhere; every string from the run is escaped."""
     guarantee, found = run.manifest.guarantee, run.record.assessment
-    kind = run.plan.modality.kind
+    kind, judge = run.plan.modality.kind, f"by {run.plan.encoder.name}, which chose"
     content = {
         "marks": run.manifest.marks,
         "plan": run.plan,
-        "use": None if found is None else f"{found.estimate(kind)}: {found.sentence(kind)}.",
+        "use": None if found is None else f"{found.estimate(kind)} {judge}: {found.sentence(kind)}.",
         "images": len(run.manifest.files),
         "epsilon": None
         if guarantee.epsilon_spent is None

@@ -86,7 +86,13 @@ def summarise(run: RunReader, plan: PublicPlan, released: int) -> dict[str, Any]
         **(
             {}
             if (found := run.assessment) is None
-            else {"usefulness": {"word": found.word(plan.modality.kind), **found.model_dump()}}
+            else {
+                "usefulness": {
+                    "word": found.word(plan.modality.kind),
+                    "by": plan.encoder.name,
+                    **found.model_dump(),
+                }
+            }
         ),
     }
 

@@ -21,7 +21,7 @@ from pcevolve.errors import TranscriptError, spell_out
 from pcevolve.public.figures import in_full
 from pcevolve.public.media import find_medium
 from pcevolve.public.media.images.appearance import Appearance
-from pcevolve.public.modality import Kind, reword_for
+from pcevolve.public.modality import reword_for
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.publish.loss import PrivacyLoss, state_cumulative_loss
 from pcevolve.public.publish.promises import (
@@ -234,7 +234,7 @@ def write_card(release: Release, files: Sequence[ReleasedImage], form: Form | No
         f"{write_front_matter(plan, release.guarantee, len(files), form)}"
         f"# {make_title(plan)}\n\n{warning}{_what(release, files)}\n\n"
         f"The dataset is {describe_making(plan, release.receipts, files)}.\n\n"
-        f"{_usefulness(release.assessment, plan.modality.kind)}"
+        f"{_usefulness(release.assessment, plan)}"
         f"## Guarantee\n\n{_state_promise(release)}\n\n"
         f"{write_library_section(plan.library)}"
         f"{f'Confinement, as the client states it: {confined}.{chr(10) * 2}' if confined else ''}"
@@ -279,11 +279,15 @@ def _what(release: Release, files: Sequence[ReleasedImage]) -> str:
     )
 
 
-def _usefulness(found: Assessment | None, kind: Kind) -> str:
+def _usefulness(found: Assessment | None, plan: PublicPlan) -> str:
     """Say how useful the dataset is likely to be; empty where nothing was found about it."""
     if found is None:
         return ""
-    said = f"**{found.estimate(kind).capitalize()}**, as far as what was released can tell: {found.reason(kind)}."
+    kind, judge = plan.modality.kind, quote_code(plan.encoder.name or "")
+    said = (
+        f"**{found.estimate(kind).capitalize()}** by {judge}, which chose, as far as what was released can tell: "
+        f"{found.reason(kind)}."
+    )
     return f"## Is it useful?\n\n{said} Next: {found.advice(kind)}.\n\n"
 
 
