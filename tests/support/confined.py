@@ -25,6 +25,7 @@ from pcevolve.public.processes.confinement import (
     Enforcement,
     confine_keeper,
     confine_offline,
+    confine_online,
     confine_runner,
     find_enforcement,
 )
@@ -175,6 +176,8 @@ def confine(kind: str, folder: Path, enforced: Enforcement | None = None) -> Enf
     reads, writes = [str(folder / "shared")], [str(folder / "own")]
     if kind == "offline":
         return confine_offline(enforced=enforced)
+    if kind == "online":
+        return confine_online()
     return {"keeper": confine_keeper, "runner": confine_runner}[kind](reads, writes, enforced)
 
 

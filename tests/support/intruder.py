@@ -83,6 +83,7 @@ ATTEMPTS: Mapping[str, Sequence[str]] = {
         "keeper": (_EVERYWHERE, _WITHOUT_NETWORK, _METADATA, _SHARED, _TERMINAL, _OF_A_LAUNCHER),
         "runner": (_EVERYWHERE, _ODD_CONNECTIONS, _METADATA, _LOCKS, _TERMINAL, _OF_A_LAUNCHER),
         "offline": (_EVERYWHERE, _WITHOUT_NETWORK),
+        "online": (_EVERYWHERE, _ODD_CONNECTIONS),
     }.items()
 }
 """By kind of process, system calls with their arguments that it must not get past its filter with."""

@@ -22,6 +22,7 @@ def bring_together(*_: object) -> None:
     """Have all runs of this process done by itself, which then is as free as it was begun."""
     launcher.start_children = lambda: NO_CHILDREN
     main.confine_offline = lambda *_, **__: None  # type: ignore[assignment,return-value]
+    main.confine_online = lambda: None  # type: ignore[assignment,return-value]
     Staff.carry_out = _carry_out  # type: ignore[method-assign]
     Staff.measure = _measure  # type: ignore[method-assign]
 

@@ -71,7 +71,7 @@ class Components:
         """
         settings, limits = run.settings, Limits(run.budget, run.lifetime)
         spoken = find_abilities(settings.provider.dialect)
-        own = load_kind(spoken.makes)
+        own, declared = load_kind(spoken.makes), _read_declared(settings)
         read = own.read_run(settings, told)
         data, test = name_classes(read.data, settings.data.words), read.test
         if test is not None:
@@ -98,6 +98,7 @@ class Components:
             notes=read.notes,
             limits=limits,
             given=tuple(settings.list_given()),
+            _declared=declared,
         )
 
     @property
@@ -176,6 +177,18 @@ class Components:
         if not self._declared:
             self._declared.append(read_declared(self.settings, promise))
         return self._declared[0]
+
+
+def _read_declared(settings: RunConfig) -> list[Sources]:
+    """Return what is declared secret, as one entry, or none: a list that cannot be used is refused before all else."""
+    if not settings.data.secrets and not settings.data.secret_columns:
+        return []
+    from pcevolve.keeper.declared_secrets import find_secrets, make_promise, read_declared
+
+    own = find_secrets(settings)
+    if own is None:
+        return []
+    return [read_declared(settings, make_promise(own.secret_prior, own.secret_bound, own.secret_size))]
 
 
 def _measure_scope(settings: RunConfig, data: PrivateDataset, iterations: int) -> Scope:

@@ -26,9 +26,10 @@ from pcevolve.app.session.first import pricing  # noqa: F401
 from pcevolve.public.config import config  # noqa: F401
 from pcevolve.public.processes import launcher
 from pcevolve.public.processes.confinement import confine_keeper
+from pcevolve.public.run import owner
 from support.confined import confines, in_a_process, lay_out
 
-NETWORKED = {"doctor", "fetch-encoder", "prompts"}
+NETWORKED = {"doctor", "fetch-encoder", "prompts --api there"}
 """The others need none, or leave it to children."""
 
 
@@ -62,11 +63,11 @@ def carry_out_a_probe(*words: str) -> list[str]:
 
 
 @confines
-@pytest.mark.parametrize("command", sorted(COMMANDS))
-def test_a_command_without_a_network_has_no_socket_no_program_and_no_child(command: str) -> None:
-    free = ["done", "FileNotFoundError", "done"]
-    expected = free if command in NETWORKED else ["PermissionError"] * 3
-    assert in_a_process(lambda: carry_out_a_probe(command)) == expected
+@pytest.mark.parametrize("command", sorted({*COMMANDS, *NETWORKED}))
+def test_a_command_has_a_socket_if_it_needs_one_and_never_a_program_or_a_child(command: str) -> None:
+    socket = "done" if command in NETWORKED else "PermissionError"
+    found = in_a_process(lambda: carry_out_a_probe(*command.split()))
+    assert found == [socket, "PermissionError", "PermissionError"]
 
 
 @confines
@@ -124,16 +125,36 @@ def test_a_command_that_the_kernel_does_not_confine_is_refused_on_demand(
 
 
 PLANTED = {
-    "audit": "pcevolve.auditing",
-    "audit --html": "pcevolve.auditing",
-    "check": "pcevolve.keeper.check",
-    "classify RUN": "pcevolve.auditing.rerun",
-    "compare": "pcevolve.keeper.finished.comparison",
-    "export --format parquet": "pcevolve.public.publish.dataset",
-    "plan": "pcevolve.wire.console",
-    "report": "pcevolve.public.pages.report.page",
+    "audit {own}": ("pcevolve.auditing", "own/file"),
+    "audit --html {own}": ("pcevolve.auditing", "own/file own/new"),
+    "budget plan": ("pcevolve.app.session.first.pricing", ""),
+    "budget show --ledger {own}/file": ("pcevolve.keeper.ledger.ledger", "own/file own/new"),
+    "budget history --ledger {own}/file": ("pcevolve.keeper.ledger.ledger", "own/file own/new"),
+    "budget cap --ledger {own}/file": ("pcevolve.keeper.ledger.ledger", "own/file own/new"),
+    "budget cap 9 --ledger {own}/file": ("pcevolve.keeper.ledger.ledger", "own/file own/new"),
+    "budget export --ledger {own}/file": ("pcevolve.keeper.ledger.ledger", "own/file own/new"),
+    "check {own}": ("pcevolve.keeper.check", "own/file private/image"),
+    "classify RUN {own}": ("pcevolve.auditing.rerun", "own/file private/image"),
+    "compare {own}": ("pcevolve.keeper.finished.comparison", "own/file private/image"),
+    "doctor": ("pcevolve.app.session.first.doctor", ""),
+    "evaluate {own} --test there": ("pcevolve.auditing.rerun", "own/file own/new private/image"),
+    "export --format parquet {own}": ("pcevolve.public.publish.dataset", "own/file own/new"),
+    "fetch-encoder clip": ("pcevolve.app.fetching", ""),
+    "init {own}": ("pcevolve.app.session.first.init", "own/file own/new"),
+    "pack --out {own}/zip {own}": ("pcevolve.auditing.packing", "own/file own/new"),
+    "plan {own}": ("pcevolve.wire.console", "own/file"),
+    "prompts --domain a --labels b --out {own}/new": ("pcevolve.public.run.progress", "own/new"),
+    "prompts --domain a --private {own} --api b --model c --out {own}/new": (
+        "pcevolve.public.run.progress",
+        "own/new",
+    ),
+    "report {own}": ("pcevolve.public.pages.report.page", "own/file own/new"),
+    "status --ledger {own}/file": ("pcevolve.keeper.ledger.ledger", "own/file own/new private/image"),
 }
-"""By command, a module that it imports when it knows what it is asked for."""
+"""By command, a module that it imports when it knows what it is asked for; and what can be opened from then on.
+
+Private images may be links to anywhere, as runs may lie anywhere; a record is whole in its folder.
+"""
 
 
 @confines
@@ -141,32 +162,35 @@ PLANTED = {
 def test_a_command_writes_what_it_is_for_and_reads_a_record_or_private_files(
     command: str, folder: Path
 ) -> None:
-    def work() -> dict[str, bool]:
-        found: dict[str, bool] = {}
-        os.environ["TMPDIR"] = str(folder)
+    module, opened = PLANTED[command]
+
+    def work() -> list[str]:
+        found: dict[str, None] = {}
+        os.environ |= {"TMPDIR": str(folder), "HOME": str(folder)}
 
         class Planted(ModuleType):
             def __getattr__(self, name: str) -> object:
                 for path, mode in (("own/file", "rb"), ("own/new", "wb"), ("private/image", "rb")):
-                    try:
+                    with contextlib.suppress(OSError):
                         (folder / path).open(mode).close()
-                        found[path] = True
-                    except OSError:
-                        found[path] = False
+                        found[path] = None
                 raise AttributeError(name)
 
-        sys.modules[PLANTED[command]] = Planted(PLANTED[command])
-        for module in (finished, audit):
-            module.require_run = lambda path: None  # type: ignore[attr-defined]
-        sys.argv = ["pcevolve", *command.split(), str(folder / "own")]
+        sys.modules[module] = Planted(module)
+        for each in (finished, audit):
+            each.require_run = lambda path: None  # type: ignore[attr-defined]
+        of_run = SimpleNamespace(root=folder / "own")
+        owner.OwnerFolder.of = lambda *_: of_run  # type: ignore[method-assign,assignment,return-value]
+        sys.argv = ["pcevolve", *command.format(own=folder / "own").split()]
         with contextlib.suppress(ImportError):
             entry.main()
-        return found
+        return [*found]
 
-    writes = command not in ("audit", "check", "classify RUN", "compare", "plan")
-    # Private images may be links to anywhere; a record is whole in its folder.
-    reads = command in ("check", "classify RUN", "compare")
-    assert in_a_process(work) == {"own/file": True, "own/new": writes, "private/image": reads}
+    assert in_a_process(work) == opened.split()
+
+
+def test_every_command_without_processes_of_its_own_is_among_them() -> None:
+    assert {each.split()[0] for each in PLANTED} | {"audit-dp"} == COMMANDS.keys() - {*entry.APART, "keeper"}
 
 
 def test_the_entry_imports_nothing_but_the_standard_library() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import encodings.idna  # noqa: F401 - else imported by the first connection, when its folder is out of reach
+import fcntl
 import json
 import os
 import resource
@@ -12,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from sqlite3 import OperationalError, connect
 
@@ -22,8 +23,11 @@ from pcevolve.public.processes.confinement import (
     ConfinementError,
     confine_keeper,
     confine_offline,
+    confine_online,
     leave_files,
+    make_caches,
 )
+from pcevolve.public.processes.landlock import Files
 from support import intruder
 from support.confined import NOBODY, confine, confines, in_a_process
 
@@ -32,7 +36,7 @@ HEADERS = intruder.read_headers(os.uname().machine) or {}
 
 
 @pytest.mark.skipif(not HEADERS, reason="the kernel's headers are not installed")
-@pytest.mark.parametrize("kind", ["keeper", "runner", "offline"])
+@pytest.mark.parametrize("kind", ["keeper", "runner", "offline", "online"])
 def test_no_system_call_of_an_attacker_gets_past_and_each_does_without_confinement(
     kind: str, folder: Path
 ) -> None:
@@ -78,7 +82,8 @@ def test_a_runner_connects_to_an_address_and_a_keeper_to_none(folder: Path) -> N
                 return str(error)
             return "connected"
 
-        assert in_a_process(lambda: work("runner")) == "connected"
+        for kind in ("runner", "online"):
+            assert in_a_process(lambda kind=kind: work(kind)) == "connected"
         for kind in ("keeper", "offline"):
             assert in_a_process(lambda kind=kind: work(kind)) == "[Errno 1] Operation not permitted"
 
@@ -94,7 +99,7 @@ def test_no_program_is_started_and_no_process_forked(folder: Path) -> None:
                 said.append(type(error).__name__)
         return said
 
-    for kind in ("keeper", "runner", "offline"):
+    for kind in ("keeper", "runner", "offline", "online"):
         assert in_a_process(lambda kind=kind: work(kind)) == ["PermissionError"] * 3
 
 
@@ -216,7 +221,7 @@ def test_a_command_gives_up_files_once_it_knows_which_it_needs(folder: Path) -> 
     def work() -> list[object]:
         os.environ["TMPDIR"], tempfile.tempdir = str(folder), None
         confine_offline()
-        leave_files([str(folder / "shared")], [str(folder / "own")])
+        leave_files(Files([str(folder / "shared")], [str(folder / "own")]))
         with tempfile.NamedTemporaryFile() as file:
             file.write(b"temporary")
         done = [name for name, succeeds in intruder.try_files(folder).items() if succeeds]
@@ -224,6 +229,66 @@ def test_a_command_gives_up_files_once_it_knows_which_it_needs(folder: Path) -> 
         return [done, os.environ["TMPDIR"]]
 
     assert in_a_process(work) == [[], f"{folder}/pcevolve-{NOBODY if os.getuid() == 0 else os.getuid()}"]
+
+
+def test_who_fetches_weights_locks_and_links_in_the_cache_and_reaches_nothing_else(folder: Path) -> None:
+    cache = folder / "own" / "cache"
+
+    def work() -> list[str]:
+        os.environ |= {"TMPDIR": str(folder), "XDG_CACHE_HOME": str(cache), "HF_HOME": str(cache / "models")}
+        confine_online()
+        leave_files(Files(writes=make_caches(), links=make_caches()))
+        blob = cache / "models" / "blob"
+        with blob.open("w") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+        blob.chmod(0o644)
+        (cache / "huggingface" / "link").symlink_to(blob)
+        return [name for name, succeeds in intruder.try_files(folder).items() if succeeds]
+
+    assert in_a_process(work) == []
+    assert sorted(each.name for each in cache.iterdir()) == ["huggingface", "models", "torch"]
+
+
+def test_where_files_are_put_none_is_read_and_where_names_are_listed_neither(folder: Path) -> None:
+    def work() -> list[object]:
+        os.environ["TMPDIR"] = str(folder)
+        confine_offline()
+        own, shared = folder / "own", folder / "shared"
+        leave_files(Files(lists=[str(shared)], fills=[str(own)], links=[str(shared)], makes=[str(shared)]))
+        (own / "put").write_bytes(b"new")
+        (own / "put").rename(own / "file")
+        (shared / "made").mkdir()
+        (shared / "made").rmdir()
+        (shared / "linked").symlink_to("body")
+        refused = []
+        for act in (
+            (own / "file").read_bytes,
+            lambda: [*own.iterdir()],
+            (own / "made").mkdir,
+            lambda: (own / "linked").symlink_to("file"),
+            (shared / "body").read_bytes,
+            lambda: (shared / "new").write_bytes(b"new"),
+            (shared / "body").unlink,
+        ):
+            with suppress(PermissionError):
+                act()
+                continue
+            refused.append(act)
+        return [len(refused), sorted(each.name for each in shared.iterdir())]
+
+    assert in_a_process(work) == [7, ["body", "empty", "link", "linked", "removable"]]
+
+
+def test_a_launcher_that_gave_up_files_still_ends_its_children(folder: Path) -> None:
+    def work() -> int:
+        child = subprocess.Popen(["sleep", "60"])
+        os.environ["TMPDIR"] = str(folder)
+        confine_offline([child.pid])
+        leave_files(Files())
+        child.terminate()
+        return child.wait()
+
+    assert in_a_process(work) == -15
 
 
 @pytest.mark.parametrize("place", ["link", "readable", "file"])
@@ -239,7 +304,7 @@ def test_a_temporary_folder_that_others_prepared_is_refused(place: str, folder: 
             path.touch()
         confine_offline()
         with pytest.raises(ConfinementError, match="is not yours alone: remove it"):
-            leave_files([], [])
+            leave_files(Files())
         return "refused"
 
     assert in_a_process(work) == "refused"
@@ -247,7 +312,7 @@ def test_a_temporary_folder_that_others_prepared_is_refused(place: str, folder: 
 
 def test_a_process_of_somebody_else_keeps_its_files(folder: Path) -> None:
     def work() -> int:
-        leave_files([], [])
+        leave_files(Files())
         return len((folder / "private" / "image").read_bytes())
 
     assert in_a_process(work) == 7

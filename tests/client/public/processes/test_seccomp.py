@@ -12,11 +12,11 @@ import pytest
 
 from pcevolve.public.processes.confinement import confine_keeper
 from pcevolve.public.processes.seccomp import ARCHITECTURES, Instruction, compile_filter
-from pcevolve.public.processes.system_calls import KEEPER, NUMBERS, OFFLINE, RUNNER, Profile
+from pcevolve.public.processes.system_calls import KEEPER, NUMBERS, OFFLINE, ONLINE, RUNNER, Profile
 from support import intruder
 from support.confined import confines, in_a_process
 
-PROFILES = {"keeper": KEEPER, "runner": RUNNER, "offline": OFFLINE}
+PROFILES = {"keeper": KEEPER, "runner": RUNNER, "offline": OFFLINE, "online": ONLINE}
 ALLOWED, KILLED = 0x7FFF_0000, 0x8000_0000
 REFUSED, UNKNOWN = 0x5_0000 | errno.EPERM, 0x5_0000 | errno.ENOSYS
 MACHINES = [*ARCHITECTURES]
@@ -81,6 +81,13 @@ USUAL = {
         "fcntl 3 4 0x800",
         "fchmodat -100 9 0o600",
         "utimensat -100 9 9 0",
+    ],
+    "online": [
+        "socket 2 0x80001 6",
+        "connect 3 9 16",
+        "flock 3 2",
+        "ioctl 0 0x5403 9",
+        "fchmodat -100 9 0o600",
     ],
     "runner": [
         "socket 2 0x80001 6",

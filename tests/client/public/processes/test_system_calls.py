@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pcevolve.public.processes.system_calls import KEEPER, NUMBERS, OFFLINE, RUNNER, Profile
+from pcevolve.public.processes.system_calls import KEEPER, NUMBERS, OFFLINE, ONLINE, RUNNER, Profile
 from support import intruder
 
 
@@ -17,13 +17,16 @@ def test_numbers_are_those_of_the_kernel_s_headers(machine: str) -> None:
     assert NUMBERS[machine] == {name: headers[name] for name in listed if name in headers}
 
 
-@pytest.mark.parametrize("profile", [KEEPER, RUNNER, OFFLINE])
+@pytest.mark.parametrize("profile", [KEEPER, RUNNER, OFFLINE, ONLINE])
 def test_every_system_call_of_a_profile_has_a_number(profile: Profile) -> None:
     assert profile.free | profile.demanding.keys() <= NUMBERS["x86_64"].keys()
     assert not profile.free & profile.demanding.keys()
 
 
-@pytest.mark.parametrize(("kind", "profile"), [("keeper", KEEPER), ("runner", RUNNER), ("offline", OFFLINE)])
+@pytest.mark.parametrize(
+    ("kind", "profile"),
+    [("keeper", KEEPER), ("runner", RUNNER), ("offline", OFFLINE), ("online", ONLINE)],
+)
 def test_of_every_demand_an_attacker_tries_the_other_side(kind: str, profile: Profile) -> None:
     tried = {each.split()[0] for each in intruder.ATTEMPTS[kind]}
     assert profile.demanding.keys() - tried == set()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -17,11 +17,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import click
 
 from pcevolve.app.cli.help import HELP, GroupWithHeadings
-from pcevolve.app.cli.options import Json, LedgerFile, drop_unset, takes
+from pcevolve.app.cli.options import Json, LedgerFile, drop_unset, leave_files, takes
 from pcevolve.app.cli.parameters import Flag, PositionalArgument
 from pcevolve.errors import DeclinedError, UsageError
 from pcevolve.public.config.table import list_command_options
 from pcevolve.public.figures import USUAL_DELTA, format_loss, in_full, parse_cap, parse_delta
+from pcevolve.public.run.places import find_nearest, list_ledger_folders
 from pcevolve.public.screen import NARROW, print_table
 
 if TYPE_CHECKING:
@@ -43,6 +44,7 @@ NO_RUN = "no run has begun with this ledger (pcevolve demo keeps one of its own)
 @takes(list_command_options("budget plan"))
 def budget_plan(*, as_json: Json = False, **options: object) -> None:
     """Print what a run would cost and how much better than luck it would choose; nothing is spent."""
+    leave_files()
     from pcevolve.app.session.first.pricing import PlannedRun, price, tabulate_plan
     from pcevolve.public.declared import validate
 
@@ -92,11 +94,11 @@ def budget_cap(
     from pcevolve.public.config.files import find_ledger, find_ledger_volume
     from pcevolve.public.privacy import Budget
 
-    wanted = Budget(parse_cap(epsilon), parse_delta(delta))
+    wanted, path = Budget(parse_cap(epsilon), parse_delta(delta)), ledger or find_ledger()
+    leave_files(writes=[find_nearest(path.parent), *list_ledger_folders(path)])
     from pcevolve.keeper.ledger.creation import require_volume
     from pcevolve.keeper.ledger.ledger import Ledger  # SciPy takes a second to load
 
-    path = ledger or find_ledger()
     require_volume(path, find_ledger_volume())
     with closing(Ledger(path, waiting=_tell_waiting)) as known:
         before = known.cap()
@@ -158,7 +160,7 @@ def budget_export(
     ledger: LedgerFile = None,
 ) -> None:
     """Write all events and receipts as JSON, for an accountant elsewhere; nothing in it is private."""
-    with open_ledger(ledger) as known:
+    with open_ledger(ledger, writes=() if out is None else [out.absolute().parent]) as known:
         text = json.dumps(known.export(), indent=1)
     if out is None:
         click.echo(text)
@@ -172,12 +174,15 @@ def budget_export(
 
 
 @contextmanager
-def open_ledger(path: Path | None) -> Iterator[Ledger]:
-    """A ledger that is there, the default one if None; else ``LedgerError``."""
+def open_ledger(
+    path: Path | None, reads: Iterable[str] = (), writes: Iterable[Path] = ()
+) -> Iterator[Ledger]:
+    """A ledger that is there, the default one if None, else ``LedgerError``; other files than these are given up."""
     from pcevolve.keeper.ledger.creation import require_there
     from pcevolve.public.config.files import find_ledger
 
     require_there(path or find_ledger())
+    leave_files(reads, [*list_ledger_folders(path or find_ledger()), *writes])
     from pcevolve.keeper.ledger.ledger import Ledger  # SciPy takes a second to load
 
     with closing(Ledger(path or find_ledger(), create=False, waiting=_tell_waiting)) as ledger:

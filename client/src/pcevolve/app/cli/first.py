@@ -16,6 +16,8 @@ from pcevolve.app.cli.parameters import Flag, PositionalArgument
 from pcevolve.errors import DataError, UsageError, printable
 from pcevolve.public.config.table import run_options
 from pcevolve.public.encoders import FETCHED
+from pcevolve.public.processes.confinement import make_caches
+from pcevolve.public.run.places import find_nearest
 from pcevolve.public.words import USUAL
 from pcevolve_shared.bundled import BUNDLED, DOMAINS, draws
 
@@ -34,6 +36,7 @@ def init(
     ] = False,
 ) -> None:
     """Write pcevolve.toml, with the options of a run that people touch first, and what they are for."""
+    leave_files(writes=[find_nearest(folder)])
     from pcevolve.app.session.first.init import name_required, write_template
 
     required = name_required()
@@ -215,12 +218,14 @@ def prompts(
     force: Annotated[bool, Flag(("--force",), help="Write over a file that is there.")] = False,
 ) -> None:
     """Write several prompts for each class, for a run's provider.prompts: by a grammar, or by a language model."""
+    names = _name_classes(labels, private)
+    # With a network nothing private is left; where the prompts are written, private files may lie, too.
+    leave_files([local, api_key_file], lists=[out.absolute().parent], fills=[out.absolute().parent])
     from pcevolve.app.session.first import prompts as prompt_writing
     from pcevolve.public.config.files import spell_prompts
     from pcevolve.public.durable import write_durably
     from pcevolve.public.run.progress import error_console, show_work
 
-    names = prompt_writing.name_classes(labels, private)
     prompt_writing.require_words(domain, names)
     # Before a language model is asked, which may cost something.
     prompt_writing.refuse_overwriting(out, force)
@@ -238,6 +243,19 @@ def prompts(
     click.echo(
         f"pcevolve run --set provider.prompts={shlex.quote(str(out))} --domain {shlex.quote(domain)} ..."
     )
+
+
+def _name_classes(labels: str, private: Path | None) -> list[str]:
+    """The names that are given, or those of class folders as a run takes them; ``UsageError`` for both and for none."""
+    if labels and private is not None:
+        raise UsageError("--labels or --private: one of them names the classes")
+    if private is None:
+        return [each.strip() for each in labels.split(",") if each.strip()]
+    if not private.is_dir():
+        raise UsageError(f"--private {private}: no such folder")
+    from pcevolve.keeper.private.listing import Folders
+
+    return [each.name for each in Folders().visible(private) if each.is_dir()]
 
 
 def _show_prompts(made: Mapping[str, Sequence[str]], count: int, unnamed: int) -> None:
@@ -279,6 +297,7 @@ def fetch_encoder(
     ],
 ) -> None:
     """Download an encoder's published weights; a run itself talks to the configured API and to nobody else."""
+    leave_files(writes=make_caches())
     from pcevolve.app.fetching import fetch_encoder as fetch
 
     fetch(encoder)
@@ -311,13 +330,17 @@ def doctor(
     Nothing private is read. The API gets the greeting that every run sends.
     """
     asked = gather(context, options, said, config)
+    from pcevolve.public.config.config import RunConfig
+
+    settings = RunConfig.of({**NEEDED, **asked})
+    # The last says which networks are up.
+    leave_files([settings.encoder.weights, settings.provider.api_key_file, settings.provider.ca_file, "/sys"])
     from rich.console import Console
 
     from pcevolve.app.session.first.doctor import examine
-    from pcevolve.public.config.config import RunConfig
     from pcevolve.public.screen import lay_out
 
-    found = [*examine(RunConfig.of({**NEEDED, **asked}))]
+    found = [*examine(settings)]
     if as_json:
         click.echo(json.dumps([asdict(each) for each in found], indent=1))
     else:

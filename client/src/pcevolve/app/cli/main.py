@@ -11,6 +11,7 @@ from pcevolve.public.processes.browser import prepare_browser
 from pcevolve.public.processes.confinement import (
     ConfinementError,
     confine_offline,
+    confine_online,
     require_confinement,
     take_demand,
 )
@@ -21,6 +22,8 @@ OFFLINE = frozenset(
     "audit audit-dp budget check classify clinics compare evaluate export init pack plan report status".split()  # noqa: SIM905
 )
 """Commands that open no socket and start no program: the kernel sees to it, where it can."""
+ONLINE = frozenset({"doctor", "fetch-encoder", "prompts"})
+"""Commands that need the network and nothing private; prompts alone with ``--api``."""
 APART = frozenset({"demo", "preview", "run"})
 """Commands whose work is done by processes of their own; what is left to this one needs no network either."""
 
@@ -62,9 +65,14 @@ def _prepare(command: str, is_demanded: bool) -> None:
                 prepare_server()
             if "--dashboard" in options:
                 prepare_browser()
-        if command in OFFLINE or launcher.started or launcher.sides:
+        is_offline = command in OFFLINE or (command == "prompts" and "--api" not in options)
+        if is_offline or launcher.started or launcher.sides:
             pids = [pid for each in (*launcher.started, *launcher.sides) for pid in each.pids]
+            if pids:  # the work is theirs; a library's threads would keep this process from giving up files
+                os.environ["OPENBLAS_NUM_THREADS"] = "1"
             confine_offline(pids, door=[each for side in launcher.sides for each in side.doors])
+        elif command in ONLINE:
+            confine_online()
     except (ConfinementError, DoorError) as error:
         print(f"error: {error}", file=sys.stderr)
         sys.exit(2)

@@ -16,6 +16,7 @@ from pcevolve.public.config.sources import gather as gather_sources
 from pcevolve.public.config.table import require_sound, run_options
 from pcevolve.public.options import Option
 from pcevolve.public.processes import confinement
+from pcevolve.public.processes.landlock import Files
 
 Command = TypeVar("Command", bound=Callable[..., None])
 Verbose = Annotated[
@@ -39,13 +40,21 @@ ConfigFile = Annotated[
 ]
 
 
-def leave_files(reads: Iterable[Path | str | None], writes: Iterable[Path] = ()) -> None:
-    """Let a command's own process reach no other files; one that is not there is what the command will tell of."""
-    read, written = (
-        [str(path) for path in paths if path is not None and Path(path).exists()] for paths in (reads, writes)
-    )
+def leave_files(
+    reads: Iterable[Path | str | None] = (), writes: Iterable[Path | str] = (), **more: Iterable[Path | str]
+) -> None:
+    """Let a command's own process reach no other files; one that is not there is what the command will tell of.
+
+    Args:
+        more: Other fields of ``Files``.
+    """
+    given = {"reads": reads, "writes": writes, **more}
+    found = {
+        name: [str(path) for path in paths if path is not None and Path(path).exists()]
+        for name, paths in given.items()
+    }
     try:
-        confinement.leave_files(read, written)
+        confinement.leave_files(Files(**found))
     except confinement.ConfinementError as error:
         raise UsageError(str(error)) from None
 

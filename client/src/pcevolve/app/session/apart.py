@@ -31,6 +31,7 @@ from pcevolve.public.processes.pipe import GoneError, Pipe, PipeError
 from pcevolve.public.run.checked import CheckedRun
 from pcevolve.public.run.folder import RunFolder
 from pcevolve.public.run.owner import OwnerFolder
+from pcevolve.public.run.places import list_ledger_folders
 from pcevolve.public.run.progress import Audience, Progress, tell_nobody
 from pcevolve.public.sources import FolderSource, parse_source
 
@@ -63,7 +64,6 @@ class Staff:
         """
         runner, settings, source = self.children.runner, run.settings, run.settings.data.from_run
         with claim(run.folder, run.resume), _ending(self.children):
-            settings.privacy.ledger.absolute().parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             false_start = None if source is None or run.folder.has_plan() else _find_owners(run)
             if source is None:
                 self._order_keeper(run, audience)
@@ -110,11 +110,19 @@ class Staff:
 
 
 @contextmanager
-def staff(children: Children, shares: Sequence[Path] = (), own: Sequence[Path] = ()) -> Iterator[Staff]:
-    """Give processes that were started work, one after the other, until there is no more."""
-    with give_room() as room, _ending(children):
-        yield Staff(children, room, tuple(shares), tuple(own))
-        children.end()
+def staff(
+    children: Children, keep_files: Callable[[], None], shares: Sequence[Path] = (), own: Sequence[Path] = ()
+) -> Iterator[Staff]:
+    """Give processes that were started work, one after the other, until there is no more.
+
+    Args:
+        keep_files: Makes the folders that they work in, and leaves this process these alone.
+    """
+    with _ending(children):
+        keep_files()
+        with give_room() as room:
+            yield Staff(children, room, tuple(shares), tuple(own))
+            children.end()
 
 
 @contextmanager
@@ -216,7 +224,7 @@ def list_files(run: CheckedRun, room: Path) -> tuple[list[str], list[str]]:
     # A client that is another command makes the run's folder later; beside it lie other runs.
     runs = root if root.exists() else root.parent
     reads = [*follow_links(list_private_paths(settings)), *list_caches(), str(runs)]
-    return reads, [str(settings.privacy.ledger.absolute().parent), str(room)]
+    return reads, [*map(str, list_ledger_folders(settings.privacy.ledger)), str(room)]
 
 
 def describe(run: CheckedRun, audience: Audience, room: Path) -> dict[str, Any]:

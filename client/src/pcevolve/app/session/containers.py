@@ -21,6 +21,7 @@ from pcevolve.app.session.apart import (
     order_judge,
     order_runner,
 )
+from pcevolve.app.session.reach import keep_files_of_client, keep_files_of_keeper
 from pcevolve.errors import ClientError, ProtocolError, make_told
 from pcevolve.public.addresses import require_key
 from pcevolve.public.dialects import find_abilities
@@ -46,9 +47,9 @@ def keep_at_door(
     Raises:
         ClientError: Why it ended; of what was refused, the kind.
     """
-    for folder in (run.settings.privacy.ledger.absolute().parent, socket.absolute().parent):
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    socket.absolute().parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     run.folder.root.absolute().parent.mkdir(parents=True, exist_ok=True)
+    keep_files_of_keeper(run)
     is_over = False
     with give_room() as room:
         try:
@@ -84,6 +85,7 @@ def run_at_door(side: ClientsSide, audience: Audience, *, is_demanded: bool = Fa
         shared = [str(folder.root.absolute().parent), side.folder]
         claimed = Claim(is_contained=is_contained(shared), landlock=_find_landlock())
         require_agreed(agree(welcome, claimed), is_demanded)
+        keep_files_of_client(folder.root)
         with claim(folder, welcome.resume):
             side.door.send("claim", claimed.model_dump_json())
             order_runner(side.runner, settings, key, audience)

@@ -274,24 +274,11 @@ def _require_texts(settings: RunConfig) -> None:
         raise UsageError(
             "--private digits are images, as cells are, and this API writes texts: give a table or a folder of texts"
         )
-    _require_secrets(settings)
     if not isinstance(source, TermsSource):
         _require_text_files(settings, source.path)
     else:
         own = ("test", "subsample", "unit_column", "unlabelled", "secret_columns")
         refuse_options(settings, own, " is for your own texts, not for the terms: leave it out")
-
-
-def _require_secrets(settings: RunConfig) -> None:
-    """Refuse a list of secrets that cannot be read, or that nothing could be promised of."""
-    from pcevolve.keeper.declared_secrets import (  # NumPy takes a moment to import
-        find_secrets,
-        make_promise,
-        read_declared,
-    )
-
-    if (own := find_secrets(settings)) is not None:
-        read_declared(settings, make_promise(own.secret_prior, own.secret_bound, own.secret_size))
 
 
 def _require_text_files(settings: RunConfig, private: Path) -> None:

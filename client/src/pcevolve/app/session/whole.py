@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pcevolve.app.session.apart import JUDGE, may_be_measured, staff
+from pcevolve.app.session.reach import keep_files_of_run
 from pcevolve.errors import ClientError
 from pcevolve.public.encoders import has_torch
 from pcevolve.public.processes.confinement import Enforcement
@@ -40,7 +42,7 @@ def carry_out(
         from pcevolve.wire.dashboard import show_page
 
         show_page(run.folder.live, audience.console)
-    with staff(children) as at_work:
+    with staff(children, partial(keep_files_of_run, run)) as at_work:
         summary = at_work.carry_out(run, audience)
         if may_be_measured(run.settings):
             summary = at_work.measure(JUDGE, run, audience, summary=summary)
@@ -81,7 +83,7 @@ def look(run: CheckedRun, audience: Audience, children: Children) -> Path:
     Raises:
         ClientError: Why it ended.
     """
-    with staff(children) as at_work:
+    with staff(children, partial(keep_files_of_run, run)) as at_work:
         at_work.carry_out(run, audience, only_look=True)
     return run.folder.preview
 

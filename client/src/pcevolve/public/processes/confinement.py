@@ -17,18 +17,16 @@ import resource
 import stat
 import sys
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from pcevolve.public.processes.landlock import find_version, restrict
+from pcevolve.public.processes.landlock import Files, find_version, restrict
 from pcevolve.public.processes.seccomp import compile_filter, find_machine, has_seccomp, install
-from pcevolve.public.processes.system_calls import KEEPER, OFFLINE, RUNNER, Profile, may_signal
+from pcevolve.public.processes.system_calls import KEEPER, OFFLINE, ONLINE, RUNNER, Profile, may_signal
 
 LATEST = 7
 """The version of Landlock whose rights are known here; a newer kernel is asked for these."""
 REQUIRE = "--require-confinement"
 REQUIRE_VARIABLE = "PCEVOLVE_REQUIRE_CONFINEMENT"
-_offline: list[Enforcement] = []
-"""That of this process, once it has given up its network."""
 _PR_SET_DUMPABLE, _PR_SET_NO_NEW_PRIVS = 4, 38
 
 
@@ -58,13 +56,26 @@ class Enforcement:
         return f"not enforced on this system (no {' and no '.join(missing)})"
 
 
+@dataclass(frozen=True)
+class _Command:
+    """A command that has confined itself, and may still give up files."""
+
+    enforced: Enforcement
+    connects: bool
+    signals: bool
+
+
+_commands: list[_Command] = []
+"""This process, if it is one."""
+
+
 def find_enforcement() -> Enforcement:
     """Ask the kernel by system call what it can enforce; its version says little.
 
-    A process that is offline may not ask any more, and has asked.
+    A command that has confined itself may not ask any more, and has asked.
     """
-    if _offline:
-        return _offline[0]
+    if _commands:
+        return _commands[0].enforced
     if sys.platform != "linux":
         return Enforcement(0, seccomp=False)
     return Enforcement(min(find_version(), LATEST), has_seccomp())
@@ -138,37 +149,47 @@ def confine_offline(
     ``leave_files`` may follow.
     """
     can = _confine(OFFLINE, None, (), enforced, children, door)
-    _offline.append(can)
+    _commands.append(_Command(can, connects=False, signals=bool(children)))
     return can
 
 
-def leave_files(reads: Iterable[str], writes: Iterable[str]) -> None:
-    """Leave a process that is offline these files alone, what its libraries read, and a temporary folder of its own.
+def confine_online() -> Enforcement:
+    """Leave this process connections to the internet that it opens itself, and no other program.
 
-    A process that ``confine_offline`` was not called in stays as free as it is.
+    ``leave_files`` has to follow before anything of a person's is read.
+    """
+    can = _confine(ONLINE, None, (), None)
+    _commands.append(_Command(can, connects=True, signals=False))
+    return can
+
+
+def leave_files(files: Files) -> None:
+    """Leave a command these files alone, what its libraries read, and a temporary folder of its own.
+
+    A process that has not confined itself as a command stays as free as it is.
 
     Raises:
         ConfinementError: As ``confine_keeper`` does.
     """
-    if not _offline or not _offline[0].landlock:
+    if not _commands or not _commands[0].enforced.landlock:
         return
+    own = _commands[0]
     _require_one_thread()
-    temporary = os.environ["TMPDIR"] = _make_temporary_folder()
+    # One with the network shall not find there what another's libraries left.
+    temporary = os.environ["TMPDIR"] = _make_temporary_folder("online-" if own.connects else "")
+    if "tempfile" in sys.modules:  # it remembers the first folder that it found
+        sys.modules["tempfile"].tempdir = None  # type: ignore[attr-defined]
+    reads = [*list_system_paths(), *list_caches(), *(list_network_paths() if own.connects else ())]
+    whole = replace(files, reads=[*reads, *files.reads], writes=[*files.writes, temporary, os.devnull])
     try:
-        restrict(
-            [*list_system_paths(), *list_caches(), *reads],
-            [*writes, temporary, os.devnull],
-            _offline[0].landlock,
-            connects=False,
-            signals=False,
-        )
+        restrict(whole, own.enforced.landlock, connects=own.connects, signals=own.signals)
     except OSError as error:
         raise ConfinementError(f"this process cannot be confined: {error}") from None
 
 
-def _make_temporary_folder() -> str:
+def _make_temporary_folder(kind: str) -> str:
     """Return a folder that is this user's alone and stays; PyTorch cannot be imported without one."""
-    path = os.path.join(os.environ.get("TMPDIR", "/tmp"), f"pcevolve-{os.getuid()}")  # noqa: PTH118, S108
+    path = os.path.join(os.environ.get("TMPDIR", "/tmp"), f"pcevolve-{kind}{os.getuid()}")  # noqa: PTH118, S108
     try:
         with contextlib.suppress(FileExistsError):
             os.mkdir(path, 0o700)  # noqa: PTH102
@@ -182,10 +203,22 @@ def _make_temporary_folder() -> str:
 
 def list_caches() -> list[str]:
     """Return where encoders' weights were fetched to, as far as it is there."""
+    return [path for path in _name_caches() if os.path.exists(path)]  # noqa: PTH110
+
+
+def make_caches() -> list[str]:
+    """Return where encoders' weights are fetched to; folders that are not there are made."""
+    for path in _name_caches():
+        os.makedirs(path, exist_ok=True)  # noqa: PTH103
+    return _name_caches()
+
+
+def _name_caches() -> list[str]:
     home = os.path.expanduser("~/.cache")  # noqa: PTH111
     wanted = [os.path.join(os.environ.get("XDG_CACHE_HOME", home), name) for name in ("huggingface", "torch")]  # noqa: PTH118
-    wanted += [os.environ[name] for name in ("HF_HOME", "HF_HUB_CACHE", "TORCH_HOME") if name in os.environ]
-    return [path for path in wanted if os.path.exists(path)]  # noqa: PTH110
+    return wanted + [
+        os.environ[name] for name in ("HF_HOME", "HF_HUB_CACHE", "TORCH_HOME") if name in os.environ
+    ]
 
 
 def _confine(
@@ -222,7 +255,8 @@ def _confine(
     own = may_signal(profile, (os.getpid(), *children))
     try:
         if can.landlock and reads is not None:
-            restrict(reads, [*writes, os.devnull], can.landlock, connects=own.connects, signals=own.signals)
+            files = Files(reads, [*writes, os.devnull])
+            restrict(files, can.landlock, connects=own.connects, signals=own.signals)
         if can.seccomp and (machine := find_machine()):
             install(compile_filter(own, machine), machine)
     except OSError as error:

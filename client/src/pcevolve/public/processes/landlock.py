@@ -7,18 +7,41 @@ import os
 import stat
 import struct
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 _CREATE, _ADD, _RESTRICT = 444, 445, 446  # on every machine
 _GET_VERSION, _PATH_BENEATH = 1, 1
 _WRITE_FILE, _READ_FILE, _READ_DIR = 1 << 1, 1 << 2, 1 << 3
 _REMOVE_DIR, _REMOVE_FILE, _MAKE_DIR, _MAKE_REG = 1 << 4, 1 << 5, 1 << 7, 1 << 8
-_REFER, _TRUNCATE, _IOCTL_DEV = 1 << 13, 1 << 14, 1 << 15
+_MAKE_SYM, _REFER, _TRUNCATE, _IOCTL_DEV = 1 << 12, 1 << 13, 1 << 14, 1 << 15
 _READ = _READ_FILE | _READ_DIR
+_FILL = _WRITE_FILE | _REMOVE_FILE | _MAKE_REG | _TRUNCATE
 # Neither devices, pipes, sockets nor links.
-_WRITE = _READ | _WRITE_FILE | _REMOVE_DIR | _REMOVE_FILE | _MAKE_DIR | _MAKE_REG | _REFER | _TRUNCATE
+_WRITE = _READ | _FILL | _REMOVE_DIR | _MAKE_DIR | _REFER
 _OF_FILES = _WRITE_FILE | _READ_FILE | _TRUNCATE
 _BIND_TCP, _CONNECT_TCP = 1, 2
 _ABSTRACT_SOCKETS, _SIGNALS = 1, 2
+
+
+@dataclass(frozen=True)
+class Files:
+    """Files and folders that may be reached, and all that is below these.
+
+    Attributes:
+        reads: They may be read.
+        writes: They may be read, written, made and removed.
+        lists: Names in them may be listed, and no file be read.
+        fills: Files in them may be written, made and removed, and none be read.
+        links: Symbolic links may be made in them.
+        makes: Folders may be made in them, and empty ones be removed.
+    """
+
+    reads: Iterable[str] = ()
+    writes: Iterable[str] = ()
+    lists: Iterable[str] = ()
+    fills: Iterable[str] = ()
+    links: Iterable[str] = ()
+    makes: Iterable[str] = ()
 
 
 def find_version() -> int:
@@ -27,14 +50,10 @@ def find_version() -> int:
     return max(0, version)
 
 
-def restrict(
-    reads: Iterable[str], writes: Iterable[str], version: int, *, connects: bool, signals: bool
-) -> None:
-    """Let this thread, and those that it starts, reach no other file or folder than these and what is below them.
+def restrict(files: Files, version: int, *, connects: bool, signals: bool) -> None:
+    """Let this thread, and those that it starts, reach no other file or folder than these.
 
     Args:
-        reads: Files and folders that may be read.
-        writes: Those that may be read, written, made and removed.
         version: The kernel's, or an older one.
         connects: TCP connections may be opened (from version 4 on; else nothing is said about them).
         signals: Processes outside may be sent signals (from version 6 on).
@@ -49,10 +68,16 @@ def restrict(
     size = 8 if version < 4 else 16 if version < 6 else 24  # what an older kernel does not know, it refuses
     rules = _call(_CREATE, attributes, size, 0)
     try:
-        for path in reads:
-            _allow(rules, path, _READ & handled)
-        for path in writes:
-            _allow(rules, path, _WRITE & handled)
+        for paths, rights in (
+            (files.reads, _READ),
+            (files.writes, _WRITE),
+            (files.lists, _READ_DIR),
+            (files.fills, _FILL),
+            (files.links, _MAKE_SYM),
+            (files.makes, _MAKE_DIR | _REMOVE_DIR),
+        ):
+            for path in paths:
+                _allow(rules, path, rights & handled)
         _call(_RESTRICT, rules, 0)
     finally:
         os.close(rules)

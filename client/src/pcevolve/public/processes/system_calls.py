@@ -175,20 +175,27 @@ KEEPER = Profile(_FREE | {"flock"}, {**_DEMANDING, "fcntl": ((Argument(1, _FCNTL
 """Private files and no network. It may change nothing that others see of a file which it may only read, or share."""
 RUNNER = Profile(_FREE | _CONNECTIONS, {**_DEMANDING, **_NETWORK}, connects=True)
 """The network and no private file. It may lock nothing: a lock on a file that the keeper may lock carries bits."""
-_RULES = frozenset(["landlock_create_ruleset", "landlock_add_rule", "landlock_restrict_self"])
-
-OFFLINE = Profile(
-    _FREE | _RULES | {"flock", "symlink", "symlinkat", "chmod", "fchmod", "fchmodat", "utimensat"},
-    {
-        **_DEMANDING,
-        # A rule of Landlock is made with O_PATH.
-        "open": ((Argument(1, _OPEN_FLAGS[0], _O_ACCMODE | _O_TRUNC),),),
-        "openat": ((Argument(2, _OPEN_FLAGS[0], _O_ACCMODE | _O_TRUNC),),),
-        "fcntl": ((Argument(1, _FCNTL + _FCNTL_FLAGS + _FCNTL_LOCKS),),),
-        "ioctl": ((Argument(1, _IOCTL + _IOCTL_FLAGS + _IOCTL_TERMINAL),),),
-    },
+_OF_ONE_PROCESS = frozenset(
+    """
+    landlock_create_ruleset landlock_add_rule landlock_restrict_self
+    flock symlink symlinkat chmod fchmod fchmodat utimensat
+    """.split()  # noqa: SIM905
 )
+_WITH_TERMINAL: Mapping[str, tuple[Demands, ...]] = {
+    # A rule of Landlock is made with O_PATH.
+    "open": ((Argument(1, _OPEN_FLAGS[0], _O_ACCMODE | _O_TRUNC),),),
+    "openat": ((Argument(2, _OPEN_FLAGS[0], _O_ACCMODE | _O_TRUNC),),),
+    "fcntl": ((Argument(1, _FCNTL + _FCNTL_FLAGS + _FCNTL_LOCKS),),),
+    "ioctl": ((Argument(1, _IOCTL + _IOCTL_FLAGS + _IOCTL_TERMINAL),),),
+}
+OFFLINE = Profile(_FREE | _OF_ONE_PROCESS, {**_DEMANDING, **_WITH_TERMINAL})
 """A command that needs no network, of one process, with a terminal. It may give up files later."""
+_ONLINE = {name: demands for name, demands in _NETWORK.items() if name != "utimensat"}
+ONLINE = Profile(
+    _FREE | _CONNECTIONS | _OF_ONE_PROCESS, {**_DEMANDING, **_ONLINE, **_WITH_TERMINAL}, connects=True
+)
+"""A command of one process that needs the network, has nothing private, and gives up files later; no keeper is there
+who could read from its locks."""
 
 
 def may_signal(profile: Profile, pids: tuple[int, ...]) -> Profile:

@@ -55,6 +55,17 @@ def require_apart(settings: RunConfig) -> None:
             )
 
 
+def find_nearest(folder: Path) -> Path:
+    """Return a folder, or the nearest one above it that is there."""
+    return next(each for each in (folder.absolute(), *folder.absolute().parents) if each.exists())
+
+
+def list_ledger_folders(ledger: Path) -> list[Path]:
+    """The folder of a ledger's file; of one that is a link, where it leads to as well, if that is there."""
+    found = dict.fromkeys([ledger.absolute().parent, ledger.resolve().parent])
+    return [each for each in found if each.is_dir()]
+
+
 def _list_places(settings: RunConfig) -> Iterator[_Place]:
     data, ledger = settings.data, settings.privacy.ledger
     yield _Place("ledger", f"the ledger {ledger}", ledger.parent)

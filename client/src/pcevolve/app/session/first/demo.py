@@ -17,6 +17,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import partial
 from math import isfinite
 from pathlib import Path
 from typing import Any, Final
@@ -27,6 +28,7 @@ from rich.console import Console
 from pcevolve.app.session.apart import Staff, staff
 from pcevolve.app.session.first.local_server import serve_locally
 from pcevolve.app.session.preflight import check_run
+from pcevolve.app.session.reach import keep_files_of_demo
 from pcevolve.errors import StoppedError, UsageError
 from pcevolve.keeper.components import Components
 from pcevolve.keeper.evaluation.judge import LabelledSet
@@ -206,8 +208,10 @@ def demonstrate(out: Path, children: Children, kind: Kind = "image", verbose: bo
         console.print(lay_out([("again", again)]))
         return done
     try:
-        with _make_room(out, DEMONSTRATIONS[kind]) as places, staff(children, *places) as at_work:
-            return _demonstrate(out, kind, Stage(console, verbose, at_work), started)
+        with _make_room(out, DEMONSTRATIONS[kind]) as (roots, own):
+            keep = partial(keep_files_of_demo, [*roots, *own], _find_ledger(out), _log(out))
+            with staff(children, keep, roots, own) as at_work:
+                return _demonstrate(out, kind, Stage(console, verbose, at_work), started)
     except (KeyboardInterrupt, StoppedError) as stopped:
         said = stopped.lines[0] if isinstance(stopped, StoppedError) else "stopped"
         raise StoppedError(said, "to go on: the same command again") from None

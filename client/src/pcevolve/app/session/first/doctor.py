@@ -21,6 +21,7 @@ from pcevolve.public.encoders import has_torch, load_encoder
 from pcevolve.public.encoders.published import resolve
 from pcevolve.public.processes.confinement import find_enforcement
 from pcevolve.public.processes.doorway import is_cut_off
+from pcevolve.public.run.places import find_nearest
 from pcevolve.wire.egress.http_transport import HttpTransport
 from pcevolve.wire.egress.transport import ADVICE, ConnectionTroubleError
 from pcevolve.wire.providers import dialect
@@ -105,20 +106,15 @@ def _ledger(path: Path) -> Diagnosis:
     if path.exists() != key.exists():
         gone = key if path.exists() else path
         return Diagnosis("ledger", f"{gone} is gone: restore it beside the other", fit=False)
-    there = _find_nearest(path.parent)
+    there = find_nearest(path.parent)
     if not there.is_dir() or not os.access(there, os.W_OK):
         said = f"{path}: {there} takes no files: give --set privacy.ledger=FILE"
         return Diagnosis("ledger", said, fit=False)
     return Diagnosis("ledger", f"{path}{'' if path.exists() else ', which the first run makes'}")
 
 
-def _find_nearest(folder: Path) -> Path:
-    """Return a folder, or the nearest one above it that is there."""
-    return next(each for each in (folder.absolute(), *folder.absolute().parents) if each.exists())
-
-
 def _disk(folder: Path) -> Diagnosis:
-    there = _find_nearest(folder)
+    there = find_nearest(folder)
     free = shutil.disk_usage(there).free
     told = f"{free / 2**30:.1f} GiB free at {there}"
     return Diagnosis("disk", told if free > FEW_BYTES else f"{told}: make room", fit=free > FEW_BYTES)

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Protocol
 
 from pcevolve.errors import ProviderReplyError, UsageError
-from pcevolve.keeper.private.listing import Folders
 from pcevolve.public.run.progress import error_console
 from pcevolve.public.words import MOST, TEMPLATE, fill, find_label_faults, make_prompts, put_in_one_line
 from pcevolve.wire.egress.address import Address
@@ -111,17 +110,6 @@ def require_words(domain: str, labels: Sequence[str]) -> None:
         raise UsageError("; ".join(faults[:5]))
     if not domain.strip() or not domain.isprintable():
         raise UsageError("--domain says in public words what the images show")
-
-
-def name_classes(labels: str, private: Path | None) -> list[str]:
-    """The names that are given, or those of class folders as a run takes them; ``UsageError`` for both and for none."""
-    if labels and private is not None:
-        raise UsageError("--labels or --private: one of them names the classes")
-    if private is None:
-        return [each.strip() for each in labels.split(",") if each.strip()]
-    if not private.is_dir():
-        raise UsageError(f"--private {private}: no such folder")
-    return [each.name for each in Folders().visible(private) if each.is_dir()]
 
 
 def refuse_overwriting(out: Path, force: bool) -> None:
