@@ -121,6 +121,57 @@ def _call(attempt: str, numbers: Mapping[str, int]) -> int:
     return ctypes.get_errno() if answer < 0 else 0
 
 
+def try_others(pids: Sequence[int]) -> list[str]:
+    """Return what can be learnt from other processes that are there, or done to them, and is for nobody else to do."""
+    machine = os.uname().machine
+    numbers = {**NUMBERS[machine], "process_vm_readv": {"x86_64": 310, "aarch64": 270}[machine]}
+    limits = ctypes.create_string_buffer(16)
+    calls: Mapping[str, Callable[[int], int]] = {
+        "signal": lambda pid: _call(f"kill {pid} 0", numbers),
+        "limits": lambda pid: _call(f"prlimit64 {pid} 7 0 {ctypes.addressof(limits)}", numbers),
+        "priority": lambda pid: _call(f"getpriority 0 {pid}", numbers),
+        "processors": lambda pid: os.sched_setaffinity(pid, os.sched_getaffinity(pid)) or 0,
+        "memory": lambda pid: _call(f"process_vm_readv {pid} 0 0 0 0 0", numbers),
+        **{
+            f"/proc/{name}": lambda pid, name=name: os.close(os.open(f"/proc/{pid}/{name}", os.O_RDONLY)) or 0
+            for name in _OF_OTHERS
+        },
+        **{
+            f"/proc/{name}, where it leads": lambda pid, name=name: (
+                str(Path(f"/proc/{pid}/{name}").readlink()) == ""
+            )
+            for name in ("cwd", "root", "exe", "fd/0", "fd/1", "fd/2", "ns/pid")
+        },
+    }
+    return [f"{name} {pid}" for name, act in calls.items() for pid in pids if _is_done(act, pid)]
+
+
+_OF_OTHERS = (
+    *("auxv", "cgroup", "cmdline", "comm", "environ", "fd", "fdinfo", "io", "limits", "maps", "mem"),
+    *(
+        "mountinfo",
+        "mounts",
+        "net/tcp",
+        "oom_score_adj",
+        "pagemap",
+        "root/",
+        "sched",
+        "smaps",
+        "stat",
+        "statm",
+    ),
+    *("status", "syscall", "task", "timers", "wchan", "cwd/"),
+)
+"""Of a process, by ``/proc/PID``."""
+
+
+def _is_done(act: Callable[[int], int], pid: int) -> bool:
+    try:
+        return act(pid) == 0
+    except OSError:
+        return False
+
+
 def try_files(folder: Path) -> dict[str, bool]:
     """Return what succeeds of what an attacker does with ``folder/private``, ``folder/shared`` and ``folder/own``.
 

@@ -306,34 +306,105 @@ except pcevolve.BudgetError as error:
     assert "earlier runs already spent epsilon=10" in done.stderr
 
 
-@IS_CONFINED
-def test_an_encoder_and_a_dialect_of_an_attacker_get_past_nothing(installed, monkeypatch):
-    numbers = intruder.read_headers(os.uname().machine) or pytest.skip(
-        "no headers of the kernel are installed"
-    )
-    own, run = f"{installed.folder}/own", f"{installed.folder}/run"
-    private = [f"{installed.folder}/private", str(next((installed.folder / "private" / "cut").iterdir()))]
-    elsewhere = [
-        str(installed.folder),
-        "/etc/shadow",
-        "/tmp",
-        f"/proc/{os.getpid()}/environ",
-        str(Path.home()),
-    ]
-    planted = {
-        "modules": {"keeper": "pcevolve.public.encoders.bundled", "runner": "pcevolve.wire.providers.a1111"},
-        "found": {"keeper": f"{own}/found.json", "runner": f"{run}/found.json"},
-        "numbers": numbers,
-        "paths": [*private, own, run, *elsewhere],
-    }
-    monkeypatch.setenv("PLANTED", json.dumps(planted))
+NUMBERS = intruder.read_headers(os.uname().machine)
+IS_ATTACKED = pytest.mark.skipif(
+    NUMBERS is None or not find_enforcement().is_whole, reason="no headers of the kernel, or no confinement"
+)
+
+
+def plant(patch: pytest.MonkeyPatch, folder: Path, roles: dict[str, dict[str, object]]) -> None:
+    """Have an attacker act inside processes of a command; see ``support/attacker``."""
+    for role, orders in roles.items():
+        orders.setdefault("kind", role)
+        orders["found"] = str(Path(str(orders["found"])) / f"found-{role}.json")
+    patch.setenv("PLANTED", json.dumps({"roles": roles, "numbers": NUMBERS}))
     attacker = Path(intruder.__file__).parent / "attacker"
     paths = [str(attacker), str(attacker.parents[1]), *filter(None, [os.environ.get("PYTHONPATH")])]
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(paths))
+    patch.setenv("PYTHONPATH", os.pathsep.join(paths))
+
+
+def read_found(roles: dict[str, dict[str, object]]) -> dict[str, dict[str, object]]:
+    """What each attacker got past, of more than 150 system calls and of all ways to other processes."""
+    found = {role: json.loads(Path(str(each["found"])).read_text()) for role, each in roles.items()}
+    for each in found.values():
+        assert each.pop("tried") >= 150
+        assert each.pop("past") == []
+    # The launcher may end its children, and nobody else's.
+    told = {role: {each.split()[0] for each in each.pop("others")} for role, each in found.items()}
+    assert told.pop("launcher") <= {"signal"}
+    assert not any(told.values()), told
+    return found
+
+
+@dataclass(frozen=True)
+class Paths:
+    """Of a run: what is private, and what is not; and what is nobody's business."""
+
+    folder: Path
+
+    @property
+    def private(self) -> list[str]:
+        return [f"{self.folder}/private", str(next((self.folder / "private" / "cut").iterdir()))]
+
+    @property
+    def ledger(self) -> list[str]:
+        return [f"{self.folder}/own", f"{self.folder}/own/ledger.sqlite"]
+
+    @property
+    def elsewhere(self) -> list[str]:
+        others = [str(self.folder), "/tmp", str(Path.home())]
+        return [*others, "/etc/shadow", f"/proc/{os.getpid()}/environ"]
+
+    def of(self, *runs: str) -> list[str]:
+        found = [f"{self.folder}/{each}{more}" for each in runs for more in ("", "/transcript/log.jsonl")]
+        return [*self.private, *self.ledger, *found, *self.elsewhere]
+
+
+@IS_ATTACKED
+def test_attackers_in_each_process_of_a_run_get_past_nothing(installed, monkeypatch):
+    at = Paths(installed.folder)
+    (image, ledger), run = (at.private[1], at.ledger[1]), f"{at.folder}/run"
+    log = f"{run}/transcript/log.jsonl"
+    roles: dict[str, dict[str, object]] = {
+        "launcher": {"module": "pcevolve.wire.console", "kind": "offline", "found": f"{at.folder}/own"},
+        "keeper": {"module": "pcevolve.public.encoders.bundled", "found": f"{at.folder}/own"},
+        "runner": {"module": "pcevolve.wire.dashboard", "found": run},
+    }
+    for each in roles.values():
+        each["paths"] = at.of("run")
+    plant(monkeypatch, at.folder, roles)
     code, _, said = installed(*installed.words())
     assert code == 0, said
-    keeper, runner = (json.loads(Path(path).read_text()) for path in planted["found"].values())
-    for each in (keeper, runner):
-        assert each.pop("tried") >= 150
-    assert keeper == {"past": [], "read": [*private, own, run], "written": [own]}
-    assert runner == {"past": [], "read": [run], "written": [run]}
+    found = read_found(roles)
+    assert found["launcher"] == {
+        "read": [ledger, log],
+        "listed": [at.private[0], at.ledger[0], run],
+        "written": [*at.ledger, run, log],
+    }
+    assert found["keeper"] == {
+        "read": [image, ledger],
+        "listed": [at.private[0], at.ledger[0], run],
+        "written": at.ledger,
+    }
+    # When it began, there was no record.
+    assert found["runner"] == {"read": [], "listed": [run], "written": [run]}
+
+
+@IS_ATTACKED
+def test_attackers_in_a_run_from_a_release_get_past_nothing(installed, monkeypatch):
+    assert installed(*installed.words())[0] == 0
+    at = Paths(installed.folder)
+    run, more = f"{at.folder}/run", f"{at.folder}/more"
+    logs = [f"{each}/transcript/log.jsonl" for each in (run, more)]
+    roles: dict[str, dict[str, object]] = {
+        "launcher": {"module": "pcevolve.wire.console", "kind": "offline", "found": more},
+        "runner": {"module": "pcevolve.wire.providers.a1111", "found": more},
+    }
+    for each in roles.values():
+        each["paths"] = at.of("run", "more")
+    plant(monkeypatch, at.folder, roles)
+    code, _, said = installed("run", "--from", "run", "--out", "more", "--candidates", "4", "--yes")
+    assert code == 0, said
+    found = read_found(roles)
+    assert found["launcher"] == {"read": logs, "listed": [run, more], "written": [more, logs[1]]}
+    assert found["runner"] == {"read": [logs[0]], "listed": [run, more], "written": [more]}

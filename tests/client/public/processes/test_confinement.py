@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from contextlib import closing, suppress
 from pathlib import Path
 from sqlite3 import OperationalError, connect
@@ -51,6 +52,23 @@ def test_no_system_call_of_an_attacker_gets_past_and_each_does_without_confineme
     assert in_a_process(attack) == refused
     free = in_a_process(lambda: intruder.try_calls(attempts, HEADERS))
     assert {each for each, answer in free.items() if answer == refused[each]} == set()
+
+
+@pytest.mark.parametrize("kind", ["free", "keeper", "runner", "offline", "online"])
+def test_nothing_is_learnt_of_another_process_or_done_to_it_and_all_of_it_without_confinement(
+    kind: str, folder: Path
+) -> None:
+    def attack() -> list[str]:
+        other = subprocess.Popen(["cat"], stdin=subprocess.PIPE)  # it ends with this process
+        while Path(f"/proc/{other.pid}/comm").read_text() != "cat\n":
+            time.sleep(0.01)
+        if kind != "free":
+            os.environ["TMPDIR"] = str(folder)
+            confine(kind, folder)
+            leave_files(Files())  # those of a run have given up theirs already
+        return intruder.try_others([other.pid])
+
+    assert len(in_a_process(attack)) == (39 if kind == "free" else 0)
 
 
 def test_a_database_locks_and_commits_in_a_keeper(folder: Path) -> None:

@@ -22,7 +22,6 @@ from pcevolve.app.cli.parameters import Flag, PositionalArgument
 from pcevolve.errors import DeclinedError, UsageError
 from pcevolve.public.config.table import list_command_options
 from pcevolve.public.figures import USUAL_DELTA, format_loss, in_full, parse_cap, parse_delta
-from pcevolve.public.run.places import find_nearest, list_ledger_folders
 from pcevolve.public.screen import NARROW, print_table
 
 if TYPE_CHECKING:
@@ -93,6 +92,7 @@ def budget_cap(
         return
     from pcevolve.public.config.files import find_ledger, find_ledger_volume
     from pcevolve.public.privacy import Budget
+    from pcevolve.public.run.places import find_nearest, list_ledger_folders
 
     wanted, path = Budget(parse_cap(epsilon), parse_delta(delta)), ledger or find_ledger()
     leave_files(writes=[find_nearest(path.parent), *list_ledger_folders(path)])
@@ -180,6 +180,7 @@ def open_ledger(
     """A ledger that is there, the default one if None, else ``LedgerError``; other files than these are given up."""
     from pcevolve.keeper.ledger.creation import require_there
     from pcevolve.public.config.files import find_ledger
+    from pcevolve.public.run.places import list_ledger_folders
 
     require_there(path or find_ledger())
     leave_files(reads, [*list_ledger_folders(path or find_ledger()), *writes])

@@ -13,7 +13,6 @@ import click
 from pcevolve.app.cli.options import Json, RunPath, leave_files, require_run
 from pcevolve.app.cli.parameters import Flag, PositionalArgument
 from pcevolve.errors import UsageError, printable
-from pcevolve.public.run.places import find_nearest
 from pcevolve.public.screen import NARROW, print_table
 
 if TYPE_CHECKING:
@@ -200,6 +199,7 @@ def evaluate(
     if mix and private is None:
         raise UsageError("--mix trains on the private images: say where they are with --private")
     from pcevolve.public.run.owner import OwnerFolder
+    from pcevolve.public.run.places import find_nearest
 
     # The owner's images may be links to anywhere; written are the figures alone.
     leave_files(["/"], [find_nearest(OwnerFolder.of(folder).root)])

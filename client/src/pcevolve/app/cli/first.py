@@ -17,7 +17,6 @@ from pcevolve.errors import DataError, UsageError, printable
 from pcevolve.public.config.table import run_options
 from pcevolve.public.encoders import FETCHED
 from pcevolve.public.processes.confinement import make_caches
-from pcevolve.public.run.places import find_nearest
 from pcevolve.public.words import USUAL
 from pcevolve_shared.bundled import BUNDLED, DOMAINS, draws
 
@@ -36,6 +35,8 @@ def init(
     ] = False,
 ) -> None:
     """Write pcevolve.toml, with the options of a run that people touch first, and what they are for."""
+    from pcevolve.public.run.places import find_nearest
+
     leave_files(writes=[find_nearest(folder)])
     from pcevolve.app.session.first.init import name_required, write_template
 

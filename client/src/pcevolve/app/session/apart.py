@@ -64,6 +64,7 @@ class Staff:
         """
         runner, settings, source = self.children.runner, run.settings, run.settings.data.from_run
         with claim(run.folder, run.resume), _ending(self.children):
+            settings.privacy.ledger.absolute().parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             false_start = None if source is None or run.folder.has_plan() else _find_owners(run)
             if source is None:
                 self._order_keeper(run, audience)
@@ -116,7 +117,7 @@ def staff(
     """Give processes that were started work, one after the other, until there is no more.
 
     Args:
-        keep_files: Makes the folders that they work in, and leaves this process these alone.
+        keep_files: Leaves this process the folders that they work in, and no others.
     """
     with _ending(children):
         keep_files()

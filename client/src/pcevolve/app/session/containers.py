@@ -47,7 +47,8 @@ def keep_at_door(
     Raises:
         ClientError: Why it ended; of what was refused, the kind.
     """
-    socket.absolute().parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    for folder in (run.settings.privacy.ledger.absolute().parent, socket.absolute().parent):
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     run.folder.root.absolute().parent.mkdir(parents=True, exist_ok=True)
     keep_files_of_keeper(run)
     is_over = False

@@ -5,56 +5,60 @@ It reads its user's files until it knows what is asked for. From Python this pro
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from pcevolve.app.session.apart import list_private_paths
 from pcevolve.errors import UsageError
+from pcevolve.public.config.config import RunConfig
 from pcevolve.public.config.files import find_ledger
 from pcevolve.public.processes import confinement
 from pcevolve.public.processes.landlock import Files
+from pcevolve.public.processes.links import follow_links
 from pcevolve.public.run.checked import CheckedRun
 from pcevolve.public.run.places import list_ledger_folders
 
 
 def keep_files_of_run(run: CheckedRun) -> None:
-    """Keep the folders of a run and of its ledger, which are made; names of all files, for links among private ones."""
+    """Keep the folders of a run and of its ledger, which are made, and names of private files, some of them links."""
     source = run.settings.data.from_run
-    run.folder.root.mkdir(parents=True, exist_ok=True)
-    _keep([run.folder.root], [] if source is None else [source], run.settings.privacy.ledger)
+    _keep(run.settings, [run.folder.root], [] if source is None else [source])
 
 
 def keep_files_of_keeper(run: CheckedRun) -> None:
     """Keep the ledger's folder, and read that of the run, which another command makes."""
     root = run.folder.root.absolute()
-    _keep([], [root if root.exists() else root.parent], run.settings.privacy.ledger)
+    _keep(run.settings, [], [root if root.exists() else root.parent])
 
 
 def keep_files_of_client(root: Path) -> None:
     """Keep the run's folder, which is made, and nothing else."""
-    root.mkdir(parents=True, exist_ok=True)
-    _keep([root], [], None)
+    _keep(None, [root], [])
 
 
-def keep_files_of_demo(folders: Iterable[Path], ledger: Path, log: Path) -> None:
-    """Keep the folders of all runs of a demonstration, and read what its server says."""
+def keep_files_of_demo(folders: Iterable[Path], log: Path) -> None:
+    """Keep the folders of all runs of a demonstration and of their ledger, and read what its server says."""
     log.touch()
-    _keep(folders, [log], ledger)
+    _keep(None, folders, [log], _make_usual())
 
 
-def _keep(writes: Iterable[Path], reads: Iterable[Path], ledger: Path | None) -> None:
-    written, links = [*writes], []
-    if ledger is not None:
-        ledger.absolute().parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        usual = find_ledger().parent
-        with suppress(OSError):  # where no link to the owner's part can be made, the ledger has to be named
-            usual.mkdir(mode=0o700, parents=True, exist_ok=True)
-        links = [usual] * usual.is_dir()
-        written += [*list_ledger_folders(ledger), *links]
+def _keep(
+    settings: RunConfig | None, writes: Iterable[Path], reads: Iterable[Path], links: Sequence[Path] = ()
+) -> None:
+    if not confinement.may_leave_files():
+        return
+    written, listed = [*writes], []
+    for each in written:
+        each.mkdir(parents=True, exist_ok=True)
+    if settings is not None:
+        settings.privacy.ledger.absolute().parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        written += list_ledger_folders(settings.privacy.ledger)
+        links = _make_usual()
+        listed = [each for each in follow_links(list_private_paths(settings)) if Path(each).is_dir()]
     files = Files(
         reads=[str(each) for each in reads],
-        writes=[str(each) for each in written],
-        lists=["/"],
+        writes=[str(each) for each in (*written, *links)],
+        lists=listed,
         links=[str(each) for each in links],
         makes=[str(each.absolute().parent) for each in written],
     )
@@ -62,3 +66,13 @@ def _keep(writes: Iterable[Path], reads: Iterable[Path], ledger: Path | None) ->
         confinement.leave_files(files)
     except confinement.ConfinementError as error:
         raise UsageError(str(error)) from None
+
+
+def _make_usual() -> list[Path]:
+    """The usual ledger's folder, where links to the owner's part of runs lie; none where it cannot be made."""
+    usual = find_ledger().parent
+    try:
+        usual.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError:
+        return []
+    return [usual]

@@ -163,6 +163,11 @@ def confine_online() -> Enforcement:
     return can
 
 
+def may_leave_files() -> bool:
+    """True of a command that has confined itself, where the kernel has rules for files."""
+    return bool(_commands) and _commands[0].enforced.landlock > 0
+
+
 def leave_files(files: Files) -> None:
     """Leave a command these files alone, what its libraries read, and a temporary folder of its own.
 
@@ -171,7 +176,7 @@ def leave_files(files: Files) -> None:
     Raises:
         ConfinementError: As ``confine_keeper`` does.
     """
-    if not _commands or not _commands[0].enforced.landlock:
+    if not may_leave_files():
         return
     own = _commands[0]
     _require_one_thread()

@@ -209,7 +209,7 @@ def demonstrate(out: Path, children: Children, kind: Kind = "image", verbose: bo
         return done
     try:
         with _make_room(out, DEMONSTRATIONS[kind]) as (roots, own):
-            keep = partial(keep_files_of_demo, [*roots, *own], _find_ledger(out), _log(out))
+            keep = partial(keep_files_of_demo, [*roots, *own], _log(out))
             with staff(children, keep, roots, own) as at_work:
                 return _demonstrate(out, kind, Stage(console, verbose, at_work), started)
     except (KeyboardInterrupt, StoppedError) as stopped:
