@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import closing
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
 
 from pcevolve.app.session.preflight import check_run
-from pcevolve.errors import DataError, ProtocolError
+from pcevolve.errors import BudgetError, DataError, ProtocolError
 from pcevolve.keeper.keeper import Keeper
+from pcevolve.keeper.ledger.ledger import Ledger
 from pcevolve.keeper.padding import Padding
 from pcevolve.keeper.screen import OwnerScreen
 from pcevolve.public import protocol
 from pcevolve.public.calls import Call
 from pcevolve.public.config.config import RunConfig
 from pcevolve.public.dialects import ModelSize
+from pcevolve.public.privacy import Budget
 from pcevolve.public.transcript.bodies import Bodies
 from pcevolve.public.transcript.log import Transcript
 from pcevolve.public.transcript.records import Opened, Planned
@@ -82,6 +85,12 @@ def test_a_preparation_that_is_refused_ends_at_a_whole_tick_as_well(keeper, cloc
     assert clock.now - keeper._began == 8.0
 
 
+def test_a_run_that_never_begins_leaves_no_ledger_behind(keeper, tmp_path):
+    settled(keeper)
+    keeper.close()
+    assert not (tmp_path / "state").exists()
+
+
 def tell(keeper: Keeper, folder: Path, calls: list[Call]) -> None:
     """Answer calls with images of their own, which lie in the record."""
     bodies = Bodies(folder / "run" / "transcript" / "bodies")
@@ -89,6 +98,16 @@ def tell(keeper: Keeper, folder: Path, calls: list[Call]) -> None:
     for place, call in enumerate(calls):
         digests = tuple(bodies.keep(png(40 * place + index)) for index in range(call.count))
         keeper.made(protocol.Made(slot=call.slot, digests=digests))
+
+
+def test_a_ledger_that_another_run_made_meanwhile_is_the_one_that_pays(keeper, tmp_path):
+    begin = settled(keeper)
+    with closing(Ledger(tmp_path / "state" / "ledger.sqlite")) as other:
+        other.set_cap(Budget(Fraction(1), 1e-5))
+    keeper.begin(begin)
+    tell(keeper, tmp_path, list(keeper._plan.round(0)))
+    with pytest.raises(BudgetError, match="pcevolve budget cap"):
+        keeper.release(protocol.Release(iteration=1, head=HEAD))
 
 
 @pytest.fixture

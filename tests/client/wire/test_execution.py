@@ -137,6 +137,7 @@ def test_a_run_in_whose_folder_another_lies_by_now_is_gone(cut_off, words, comma
 def test_a_run_that_only_greeted_the_api_is_unfinished(words, server, command):
     server.speak = lambda heard: online.answer_json(503, {"error": "x", "errors": "loading"})
     assert command(*words(first_contact=0)).code == 6
+    assert not Path("ledger/ledger.sqlite").exists()  # nothing was spent, so there is nothing to remember
     assert command("audit", "run").code == 9
 
 

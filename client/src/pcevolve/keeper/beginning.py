@@ -1,17 +1,60 @@
-"""Whether a run may begin in a folder, by its ledger; one that has begun is compared by ``continuity``."""
+"""How a run begins with its ledger: opened, compared with the run's folder, and the run's account in it.
+
+A run that has begun is compared by ``continuity``.
+"""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+from math import isfinite
+from pathlib import Path
+
 from pcevolve.errors import LedgerError
-from pcevolve.keeper.ledger.ledger import Ledger
+from pcevolve.keeper.components import Components
+from pcevolve.keeper.ledger.account import Record
+from pcevolve.keeper.ledger.creation import locate_key, require_volume
+from pcevolve.keeper.ledger.entries import Listed
+from pcevolve.keeper.ledger.ledger import Account, Ledger, Limits, Origin, Terms
+from pcevolve.public.config.files import find_ledger_volume
 from pcevolve.public.figures import format_loss
 from pcevolve.public.options import spell_flag
+from pcevolve.public.plan import PublicPlan
+from pcevolve.public.publish.loss import PrivacyLoss
+from pcevolve.public.run.checked import require_ledger
 from pcevolve.public.run.folder import LOST, RunFolder
 from pcevolve.public.run.owner import OwnerFolder, find_run_id
 
 
-def begin_afresh(folder: RunFolder, ledger: Ledger) -> None:
+def open_ledger(path: Path, begun: bool, waiting: Callable[[str], None], draft: Path) -> Ledger:
+    """The ledger that a run is paid from; where there is none, an empty draft, so that a refusal leaves none behind.
+
+    Args:
+        begun: Whether the run has begun, and with it its ledger.
+        waiting: Told whenever another process holds the ledger's lock.
+        draft: Folder for the draft, which goes with it.
+
+    Raises:
+        LedgerError: It is gone, cannot be made, or would not outlive a container.
+    """
+    # A volume that is none is found out before a ledger is made in it.
+    require_volume(path, find_ledger_volume())
+    if begun:
+        require_ledger(path)
+    if any(map(os.path.lexists, (path, locate_key(path)))):
+        return Ledger(path, waiting=waiting)
+    if not os.access(next(each for each in path.absolute().parents if each.exists()), os.W_OK):
+        raise LedgerError(f"ledger {path}: its folder cannot be written in; nothing was released")
+    return Ledger(draft / "ledger.sqlite")
+
+
+def begin_afresh(folder: RunFolder, ledger: Ledger, path: Path) -> None:
     """Clear away what a false start left with its owner.
+
+    Args:
+        path: Where the ledger lies, or will.
 
     Raises:
         LedgerError: A run in this folder has paid, and its record is gone.
@@ -19,8 +62,55 @@ def begin_afresh(folder: RunFolder, ledger: Ledger) -> None:
     """
     _refuse_lost_record(folder, ledger)
     folder.refuse_strange_release()
-    if owner := OwnerFolder.find(folder.root, ledger.path):
+    if owner := OwnerFolder.find(folder.root, path):
         owner.forget()
+
+
+def open_account(components: Components, plan: PublicPlan, ledger: Ledger, record: Record) -> Account:
+    """The run's view of the ledger; nothing is on record of it yet."""
+    terms = Terms(
+        plan.provider.api,
+        plan.secure,
+        plan.data.unit_size,
+        plan.privacy.forget_insecure,
+        _list_secrets(components, plan, ledger),
+        plan.data.subsample is not None,
+    )
+    units = components.data.privacy_units(components.settings.data.unit_namespace or "")
+    origin = Origin(str(components.settings.output.folder.absolute()), plan.data.domain)
+    private = components.data.compute_digest()
+    if plan.secrecy is not None:
+        private += components.read_secrets(plan.secrecy).compute_budgets_digest()
+    return ledger.account(
+        *(
+            plan.run_id,
+            units,
+            plan.privacy.relation,
+            _limit(components, plan),
+            plan.unit,
+            terms,
+            origin,
+            record,
+            private,
+        )
+    )
+
+
+def _limit(components: Components, plan: PublicPlan) -> Limits:
+    """The run's limits, and what all of it costs a unit of the folder where its units are drawn from one."""
+    events = [event for each in components.method.plan_events(plan).values() for event in each]
+    whole = PrivacyLoss.of(plan, events).epsilon
+    drawn = plan.data.subsample is not None and isfinite(whole)
+    return replace(components.limits, folder=Fraction(whole)) if drawn else components.limits
+
+
+def _list_secrets(components: Components, plan: PublicPlan, ledger: Ledger) -> Listed | None:
+    if plan.secrecy is None:
+        return None
+    sources = components.read_secrets(plan.secrecy)
+    return Listed(
+        ledger.fingerprint(sources.compute_digest(components.data)), plan.secrecy.most, sources.budget
+    )
 
 
 def _refuse_lost_record(folder: RunFolder, ledger: Ledger) -> None:

@@ -12,9 +12,11 @@ import time
 from collections.abc import Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from pcevolve.errors import ProtocolError
-from pcevolve.keeper.beginning import begin_afresh
+from pcevolve.keeper.beginning import begin_afresh, open_account, open_ledger
 from pcevolve.keeper.components import Components
 from pcevolve.keeper.ledger.ledger import Account, Ledger
 from pcevolve.keeper.notes import note_private
@@ -23,8 +25,6 @@ from pcevolve.keeper.planning import (
     FALLBACK_SIZE,
     NOTHING_EARLIER,
     keep_recorded,
-    open_account,
-    open_ledger,
     resolve_plan,
     settle_single,
 )
@@ -101,6 +101,7 @@ class Keeper:
         self._run_id = ""
         self._earlier: PriorReleases = NOTHING_EARLIER
         self._account: Account | None = None
+        self._has_draft = False
         self._plan: PublicPlan | None = None
         self._selection: _Selection | None = None
 
@@ -130,8 +131,7 @@ class Keeper:
         self._run_id = asked.run_id
         # Priced with a size that stands in: the true one is known after the greeting, and has no part in any price.
         plan = resolve_plan(components, asked.run_id, FALLBACK_SIZE)
-        ledger = self._open_ledger()  # after what may be refused, so that a refusal leaves none behind
-        self._account = account = open_account(components, plan, ledger, self._record)
+        self._account = account = open_account(components, plan, self._open_ledger(), self._record)
         # All of the plan, before the provider hears of it: a refusal later would tell that these data were used before.
         account.require([event for each in components.method.plan_events(plan).values() for event in each])
         with screen.show_work(f"embedding private {components.dialect.makes}s") as told:
@@ -173,6 +173,9 @@ class Keeper:
         # Only now: until the owner agreed, there is no run to go on with.
         self._owner().keep_options(self.components.settings)
         with self._padding.section():
+            if self._has_draft:  # no run was entered in a ledger here before
+                account = open_account(self.components, plan, self._make_ledger(), self._record)
+                self._account = account
             account.enrol()
             receipts = account.receipts()
         chooser = self.components.chooser(plan, self._bodies.file)
@@ -261,18 +264,29 @@ class Keeper:
         self._open.close()
 
     def _owner(self) -> OwnerFolder:
-        return OwnerFolder.of(self._folder.root, self.components.settings.privacy.ledger)
+        return OwnerFolder.of(self._folder.root, self._path)
+
+    @property
+    def _path(self) -> Path:
+        return self.components.settings.privacy.ledger
 
     def _open_ledger(self) -> Ledger:
         """The ledger, which tells the same story as the record of a run that has begun."""
         folder, begun = self._folder, self._folder.has_plan()
-        ledger = open_ledger(self.components.settings, begun, self._screen.print)
+        path, room = self._path, Path(self._open.enter_context(TemporaryDirectory()))
+        ledger = open_ledger(path, begun, self._screen.print, room)
         self._open.enter_context(closing(ledger))
+        self._has_draft = ledger.path != path
         if begun:
             self._go_on(ledger)
         else:
-            begin_afresh(folder, ledger)
+            begin_afresh(folder, ledger, path)
         return ledger
+
+    def _make_ledger(self) -> Ledger:
+        """The ledger in place of its draft."""
+        self._has_draft = False
+        return self._open.enter_context(closing(Ledger(self._path, waiting=self._screen.print)))
 
     def _go_on(self, ledger: Ledger) -> None:
         """Know the plan and the receipts of a run that has begun."""

@@ -1,28 +1,18 @@
-"""The public plan of a run, and that all of it can be paid for before the API is greeted.
-
-The API would learn from a later refusal that these data were used before, and from a delay how large they are.
-"""
+"""The public plan of a run: the owner's options, settled by public facts."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
-from dataclasses import replace
-from fractions import Fraction
-from math import isfinite
 from pathlib import Path
 
 from pcevolve.errors import UsageError
 from pcevolve.keeper.components import Components
 from pcevolve.keeper.kind import load_kind
-from pcevolve.keeper.ledger.account import Record
-from pcevolve.keeper.ledger.creation import require_volume
-from pcevolve.keeper.ledger.entries import Listed
-from pcevolve.keeper.ledger.ledger import Account, Ledger, Limits, Origin, Terms
 from pcevolve.public.addresses import is_nearby
 from pcevolve.public.canonical import SAID_ELSEWHERE, drop_unused, list_unused
 from pcevolve.public.config.config import RunConfig
-from pcevolve.public.config.files import Prompts, find_ledger_volume, read_prompts
+from pcevolve.public.config.files import Prompts, read_prompts
 from pcevolve.public.declared import validate
 from pcevolve.public.dialects import Advice, ModelSize
 from pcevolve.public.encoders import frame_digest, named_weights
@@ -30,14 +20,13 @@ from pcevolve.public.fields import PLAN_FORMAT, PlanFields
 from pcevolve.public.methods import SecretEvolution, VariedEvolution
 from pcevolve.public.parts import Exact, Library, PriorReleases, Secrecy
 from pcevolve.public.plan import PublicPlan
-from pcevolve.public.publish.loss import PrivacyLoss
 from pcevolve.public.requests import (
     FAR_AT_ONCE,
     MOST_AT_ONCE,
     NEAR_AT_ONCE,
     ProviderSettings,
 )
-from pcevolve.public.run.checked import refuse_options, require_ledger
+from pcevolve.public.run.checked import refuse_options
 from pcevolve.public.selectors.method import AppearanceMode, Method, Schedule, first_selection
 from pcevolve.public.settings import UNKNOWN_LICENCE, DataSettings, PrivacySettings
 from pcevolve.public.words import TEMPLATE, USUAL
@@ -350,62 +339,3 @@ def _template(settings: RunConfig, usual: str) -> str:
 
 FALLBACK_SIZE = ModelSize(512, 512)
 """Of images, where the API does not say which size its model makes."""
-
-
-def open_ledger(settings: RunConfig, begun: bool, waiting: Callable[[str], None]) -> Ledger:
-    """The run's ledger, new only if the run is; ``LedgerError`` where it is gone, or would not outlive a container.
-
-    ``waiting`` is told whenever another process holds its lock.
-    """
-    # A volume that is none is found out before a ledger is made in it.
-    require_volume(settings.privacy.ledger, find_ledger_volume())
-    if begun:
-        require_ledger(settings.privacy.ledger)
-    return Ledger(settings.privacy.ledger, waiting=waiting)
-
-
-def open_account(components: Components, plan: PublicPlan, ledger: Ledger, record: Record) -> Account:
-    """The run's view of the ledger; nothing is on record of it yet."""
-    terms = Terms(
-        plan.provider.api,
-        plan.secure,
-        plan.data.unit_size,
-        plan.privacy.forget_insecure,
-        _list_secrets(components, plan, ledger),
-        plan.data.subsample is not None,
-    )
-    units = components.data.privacy_units(components.settings.data.unit_namespace or "")
-    origin = Origin(str(components.settings.output.folder.absolute()), plan.data.domain)
-    private = components.data.compute_digest()
-    if plan.secrecy is not None:
-        private += components.read_secrets(plan.secrecy).compute_budgets_digest()
-    return ledger.account(
-        *(
-            plan.run_id,
-            units,
-            plan.privacy.relation,
-            _limit(components, plan),
-            plan.unit,
-            terms,
-            origin,
-            record,
-            private,
-        )
-    )
-
-
-def _limit(components: Components, plan: PublicPlan) -> Limits:
-    """The run's limits, and what all of it costs a unit of the folder where its units are drawn from one."""
-    events = [event for each in components.method.plan_events(plan).values() for event in each]
-    whole = PrivacyLoss.of(plan, events).epsilon
-    drawn = plan.data.subsample is not None and isfinite(whole)
-    return replace(components.limits, folder=Fraction(whole)) if drawn else components.limits
-
-
-def _list_secrets(components: Components, plan: PublicPlan, ledger: Ledger) -> Listed | None:
-    if plan.secrecy is None:
-        return None
-    sources = components.read_secrets(plan.secrecy)
-    return Listed(
-        ledger.fingerprint(sources.compute_digest(components.data)), plan.secrecy.most, sources.budget
-    )
