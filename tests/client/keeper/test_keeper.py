@@ -286,7 +286,3 @@ def test_what_was_paid_for_is_answered_again_by_another_keeper_and_nothing_is_em
     tell(again, tmp_path, calls)
     assert not again._selection.chooser._embedded
     assert again.release(protocol.Release(iteration=1, head=head)) == first
-
-
-def test_a_keeper_shows_nothing_of_itself(keeper):
-    assert repr(keeper) == "Keeper"

@@ -53,9 +53,6 @@ class Checkup:
     warnings: tuple[str, ...]
     classes: int = 0
 
-    def __repr__(self) -> str:
-        return "Checkup"
-
     @property
     def fit(self) -> bool:
         """True if a run would take the folder as it is."""

@@ -105,10 +105,6 @@ class Keeper:
         self._plan: PublicPlan | None = None
         self._selection: _Selection | None = None
 
-    def __repr__(self) -> str:
-        """Nothing about the data."""
-        return "Keeper"
-
     def prepare(self, asked: protocol.Prepare) -> protocol.Prepared:
         """Make sure that all of the plan can be paid for, and embed the private images, before the API is greeted.
 

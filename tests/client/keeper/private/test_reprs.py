@@ -7,11 +7,8 @@ import importlib
 import pkgutil
 from collections.abc import Iterator
 
-import numpy as np
-
 from pcevolve.keeper import evaluation, private
 from pcevolve.keeper.ledger.units import PrivateUnit
-from pcevolve.keeper.private.dataset import PrivateDataset
 from pcevolve.public.selectors import PrivateEmbeddings
 
 SHOWN = {
@@ -34,9 +31,3 @@ def test_a_dataclass_of_the_private_side_has_no_repr_of_its_fields():
     of_data = [each for each in [*types(), PrivateUnit, PrivateEmbeddings] if dataclasses.is_dataclass(each)]
     assert {each.__name__ for each in of_data if each.__dataclass_params__.repr} <= SHOWN
     assert len(of_data) > 20
-
-
-def test_a_dataset_is_its_class_s_name_however_it_is_printed():
-    dataset = PrivateDataset(("a",), ("a secret",), np.zeros(1, int), (b"x",), names=("secret.txt",))
-    assert repr(dataset) == str(dataset) == f"{dataset}" == f"{[dataset]}"[1:-1] == "PrivateDataset"
-    assert "secret" not in repr(dataset.privacy_units())

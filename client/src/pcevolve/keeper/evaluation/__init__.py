@@ -4,10 +4,3 @@
 them: they go to the ledger's folder (mode 0700) and to the owner's screen, never into a
 release, a log, a request or a decision that a request depends on.
 """
-
-
-class PrivateFigures:
-    """Figures whose ``repr`` is their class's name, so that none gets into a log."""
-
-    def __repr__(self) -> str:
-        return type(self).__name__

@@ -15,8 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
-from pcevolve.keeper.evaluation import PrivateFigures
-
 FloatArray = NDArray[np.float64]
 PAIRS = 2**23
 """Most pairs that are looked at together: 64 MiB of them."""
@@ -83,7 +81,7 @@ FEW = 1000
 
 
 @dataclass(frozen=True, repr=False)
-class Closeness(PrivateFigures):
+class Closeness:
     """A synthetic set beside a real one, through one encoder; private.
 
     Attributes:
@@ -125,7 +123,7 @@ COPY_SHARE = 0.1
 
 
 @dataclass(frozen=True, repr=False)
-class Memorisation(PrivateFigures):
+class Memorisation:
     """Distances of synthetic images to private and to test images; private.
 
     Attributes:

@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pcevolve.errors import DataError, UsageError
-from pcevolve.keeper.evaluation import PrivateFigures
 from pcevolve.keeper.evaluation.heads import Predict, Training, train_linear
 from pcevolve.keeper.private.dataset import PrivateDataset
 from pcevolve.public.encoders.singly import lone_workers, thread_count
@@ -117,7 +116,7 @@ def find_redrawing(judges: Sequence[Evaluator]) -> Evaluator:
 
 
 @dataclass(frozen=True, repr=False)
-class Accuracy(PrivateFigures):
+class Accuracy:
     """Top-1 accuracy in 0..1 over several seeds of the head; private.
 
     Attributes:
@@ -145,7 +144,7 @@ class Accuracy(PrivateFigures):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class AccuracyTest(PrivateFigures):
+class AccuracyTest:
     """Held-out real data as one judge sees them, looked at once and used for several synthetic sets.
 
     Attributes:
@@ -178,7 +177,7 @@ class AccuracyTest(PrivateFigures):
 
 
 @dataclass(frozen=True, repr=False)
-class EvaluatorAccuracy(PrivateFigures):
+class EvaluatorAccuracy:
     """One classifier, trained several times; private.
 
     Attributes:

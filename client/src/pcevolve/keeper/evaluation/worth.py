@@ -14,8 +14,6 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from pcevolve.keeper.evaluation import PrivateFigures
-
 Right: TypeAlias = NDArray[np.bool_]
 """Whether a judge was right, bool ``(seeds, items)``."""
 Accuracies: TypeAlias = NDArray[np.float64]
@@ -42,7 +40,7 @@ class Interval(NamedTuple):
 
 
 @dataclass(frozen=True, repr=False)
-class Worth(PrivateFigures):
+class Worth:
     """What judges that did not vote found of a dataset; private.
 
     Attributes:

@@ -234,10 +234,6 @@ class Key:
 
     secret: bytes
 
-    def __repr__(self) -> str:
-        """Nothing about the secret."""
-        return "Key"
-
     @classmethod
     def new(cls) -> Self:
         """A key that nobody has, from the operating system's CSPRNG."""

@@ -38,10 +38,6 @@ class PrivateUnit:
     name: str | None = None
     namespace: str = ""
 
-    def __repr__(self) -> str:
-        """Nothing about the unit."""
-        return "PrivateUnit"
-
 
 @dataclass(frozen=True, repr=False)
 class Units:
@@ -55,10 +51,6 @@ class Units:
     images: bytes
     sizes: bytes = b""
     names: bytes = b""
-
-    def __repr__(self) -> str:
-        """Nothing about the units."""
-        return "Units"
 
     def __len__(self) -> int:
         """Return the number of privacy units; private."""

@@ -77,9 +77,6 @@ class PrivateDataset:
         self.targets.setflags(write=False)
         self.unit_of.setflags(write=False)
 
-    def __repr__(self) -> str:
-        return "PrivateDataset"
-
     def __len__(self) -> int:
         return len(self.items)
 
@@ -247,10 +244,6 @@ class StoredImages(Sequence[DecodedImage]):
     files: tuple[Path, ...]
     digests: tuple[bytes, ...]
     window: Window | None = None
-
-    def __repr__(self) -> str:
-        """Nothing about the images, their number included."""
-        return "StoredImages"
 
     def __len__(self) -> int:
         return len(self.files)

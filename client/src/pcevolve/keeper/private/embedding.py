@@ -45,10 +45,6 @@ class RenditionView(Sequence[DecodedImage]):
     images: Sequence[DecodedImage]
     rendition: Rendition
 
-    def __repr__(self) -> str:
-        """Nothing about the images, their number included."""
-        return "RenditionView"
-
     def __len__(self) -> int:
         return len(self.images)
 

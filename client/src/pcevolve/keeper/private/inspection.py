@@ -50,9 +50,6 @@ class Inspection:
     seen: tuple[Seen, ...]
     flat: tuple[int, ...]
 
-    def __repr__(self) -> str:
-        return "Inspection"
-
 
 def inspect(listing: Listing, tick: Callable[[], None], window: Window | None = None) -> Inspection:
     """Read every image of a listing once.

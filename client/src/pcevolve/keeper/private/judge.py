@@ -46,10 +46,6 @@ class PrivateViews:
     caps: FloatArray | None = None
     _embedded: dict[Rendition, Embeddings] = field(default_factory=dict)
 
-    def __repr__(self) -> str:
-        """Nothing about the data."""
-        return "PrivateViews"
-
     def prepare(self, with_appearances: bool, told: ProgressCallback = no_progress) -> None:
         """Embed the images, and measure appearances if they are going to be released; errors as ``embeddings``."""
         self.embeddings(None, told)
@@ -86,10 +82,6 @@ class PrivateJudge:
     account: Account
     noise: Noise
     events: Mapping[int, tuple[Event, ...]]
-
-    def __repr__(self) -> str:
-        """Nothing about the data."""
-        return "PrivateJudge"
 
     def show(self, query: Query, pool: Pool) -> None:
         """Do all that needs nothing private, and keep it for ``release``: embeddings, and the frame of class means."""

@@ -48,9 +48,6 @@ class UnitMap:
     kind: str
     of: dict[str, str]
 
-    def __repr__(self) -> str:
-        return "UnitMap"
-
 
 @dataclass(frozen=True, repr=False)
 class Listing(PrivateItems):
@@ -71,9 +68,6 @@ class Listing(PrivateItems):
     skipped: tuple[Path, ...] = ()
     faults: tuple[str, ...] = ()
     units: UnitMap | None = None
-
-    def __repr__(self) -> str:
-        return "Listing"
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -47,9 +47,6 @@ class Records(PrivateItems):
     marks: tuple[tuple[str, ...], ...] = ()
     faults: tuple[str, ...] = ()
 
-    def __repr__(self) -> str:
-        return "Records"
-
     def subset(self, places: Sequence[int]) -> Records:
         """The texts at some places, in that order."""
         return Records(

@@ -68,10 +68,6 @@ class Sources:
     columns: tuple[str, ...]
     budget: float
 
-    def __repr__(self) -> str:
-        """Nothing about the secrets."""
-        return "Sources"
-
     def compute_digest(self, data: PrivateDataset) -> bytes:
         """Digest of the secrets, whatever their budgets and order, for the ledger's keyed fingerprints alone."""
         # Sorted, without budgets: the same list in another order is the same

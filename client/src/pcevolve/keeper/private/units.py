@@ -187,9 +187,6 @@ class Shots:
     said: int
     drawable: int
 
-    def __repr__(self) -> str:
-        return "Shots"
-
     @property
     def fewest(self) -> int:
         """Units of the smallest class."""

@@ -44,10 +44,6 @@ class PrivateEmbeddings:
     units: IntArray
     caps: FloatArray | None = None
 
-    def __repr__(self) -> str:
-        """Nothing about the data."""
-        return "PrivateEmbeddings"
-
     def __len__(self) -> int:
         return len(self.embeddings)
 
