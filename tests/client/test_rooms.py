@@ -71,6 +71,7 @@ def test_folders_of_tests_are_those_of_the_sources(name: str) -> None:
 KINDLESS = (
     "public/dp",
     "public/evolution.py",
+    "public/lineage.py",
     "public/rules.py",
     "public/selectors",
     "public/transcript",

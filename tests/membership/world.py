@@ -22,7 +22,8 @@ from pcevolve.keeper.ledger.ledger import Account, Ledger, Limits
 from pcevolve.keeper.private.dataset import PrivateDataset
 from pcevolve.keeper.private.judge import PrivateJudge, PrivateViews, UniformJudge
 from pcevolve.public.dp.mechanisms import Noise
-from pcevolve.public.evolution import Judge, evolve
+from pcevolve.public.evolution import evolve
+from pcevolve.public.lineage import Judge
 from pcevolve.public.methods import choose_delta
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.privacy import Budget, Event, Relation

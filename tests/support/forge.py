@@ -12,7 +12,7 @@ from typing import Any
 from pcevolve.auditing import audit
 from pcevolve.errors import ClientError
 from pcevolve.public.calls import Call
-from pcevolve.public.evolution import Pool, Population, join_populations
+from pcevolve.public.lineage import Pool, Population, join_populations
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.proportions import cut_to_proportion
 from pcevolve.public.publish.release import Release, describe_file, name_files, write_card

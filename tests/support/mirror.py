@@ -54,6 +54,10 @@ PLAIN = {
     "pcevolve.keeper.at_door": "a process of a run: compose/test_docker.py, system/test_apart.py",
     "pcevolve.keeper.beginning": "folders that a run begins in: keeper/test_continuity.py",
     "pcevolve.keeper.keeping": "a process of a run: system/test_apart.py",
+    "pcevolve.public.evolution": "whole runs: auditing/test_rerun.py, public/selectors/test_aug_pe.py",
+    "pcevolve.public.transcript.irregular": "folders with what should not be there: transcript/test_layout.py",
+    "pcevolve.public.transcript.stored": "files that bodies are made of: transcript/test_bodies.py",
+    "pcevolve.public.usable": "the rule, and what it says: public/test_usability.py",
     "pcevolve.public.run.reopening": "folders that a run goes on in: keeper/test_continuity.py",
     "pcevolve.wire.running": "a process of a run: system/test_apart.py",
 }

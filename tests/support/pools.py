@@ -7,9 +7,10 @@ import io
 import numpy as np
 from PIL import Image
 
-from pcevolve.public.evolution import Pool
+from pcevolve.public.lineage import Pool
 from pcevolve.public.release import Candidate
-from pcevolve.public.usability import ClassUsability, Usability
+from pcevolve.public.usability import Usability
+from pcevolve.public.usable import ClassUsability
 from support.runs import small_plan
 
 

@@ -18,8 +18,9 @@ from pcevolve.public.calls import Call
 from pcevolve.public.canonical import drop_unused
 from pcevolve.public.dp.mechanisms import SecureNoise
 from pcevolve.public.encoders import named_weights
-from pcevolve.public.evolution import Evolved, Judge, Lineage, Pool, evolve
+from pcevolve.public.evolution import Evolved, evolve
 from pcevolve.public.fields import PlanData, PlanEncoder, PlanFields, PlanMethod, PlanPrivacy, PlanProvider
+from pcevolve.public.lineage import Judge, Lineage, Pool
 from pcevolve.public.methods import METHOD_TABLE
 from pcevolve.public.modality import Images
 from pcevolve.public.pages.report.page import write_report

@@ -16,7 +16,8 @@ from leaks.forgeries.forging import edited, write_into
 from pcevolve.auditing import Audit, find_encoder
 from pcevolve.auditing.claims import list_claims
 from pcevolve.errors import ModelError, UsageError
-from pcevolve.public.evolution import Ask, Pool, evolve
+from pcevolve.public.evolution import Ask, evolve
+from pcevolve.public.lineage import Pool
 from pcevolve.public.methods import SecretEvolution
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Candidate, Choice, Chosen, Query, Receipt

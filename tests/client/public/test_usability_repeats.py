@@ -16,7 +16,8 @@ from PIL.PngImagePlugin import PngInfo
 
 import pcevolve
 from pcevolve.auditing import audit
-from pcevolve.public.evolution import evolve, make_pool
+from pcevolve.public.evolution import evolve
+from pcevolve.public.lineage import make_pool
 from pcevolve.public.media import find_medium
 from pcevolve.public.selectors import METHODS
 from pcevolve.public.usability import Usability

@@ -13,18 +13,8 @@ from pcevolve.errors import ClientError
 from pcevolve.public.finding import Finding
 from pcevolve.public.parts import Exact, Library
 from pcevolve.public.plan import PublicPlan
-from pcevolve.public.transcript.layout import (
-    AUDIT,
-    EXPORTS,
-    KIND_NAMES,
-    KINDS,
-    LOCK,
-    RELEASE,
-    REPORT,
-    SUMMARY,
-    advise_deletion,
-    kind_of,
-)
+from pcevolve.public.transcript.irregular import KIND_NAMES, advise_deletion, kind_of
+from pcevolve.public.transcript.layout import AUDIT, EXPORTS, KINDS, LOCK, RELEASE, REPORT, SUMMARY
 from pcevolve.public.transcript.reader import RunReader
 from pcevolve.public.transcript.records import GREETING_SLOT, Answered
 from pcevolve.wire.egress.answers import is_same_model

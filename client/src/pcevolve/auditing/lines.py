@@ -13,7 +13,8 @@ from typing import Final, TypeVar
 
 from pcevolve.errors import ClientError
 from pcevolve.public.transcript.bodies import cut
-from pcevolve.public.transcript.layout import BODIES, LOG, TRANSCRIPT, find_file_faults, kind_of
+from pcevolve.public.transcript.irregular import find_file_faults, kind_of
+from pcevolve.public.transcript.layout import BODIES, LOG, TRANSCRIPT
 from pcevolve.public.transcript.log import Entry
 from pcevolve.public.transcript.reader import RunReader
 from pcevolve.public.transcript.records import (

@@ -14,27 +14,19 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from pcevolve.public.evolution import Population
 from pcevolve.public.finding import Finding
+from pcevolve.public.lineage import Population
 from pcevolve.public.media import UnreadableError, find_medium
 from pcevolve.public.media.images.appearance import find_released_appearance
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.publish.exports import FORMS, make_export_files, name_shards
 from pcevolve.public.publish.release import Release, describe_file, make_classifier, name_files, write_card
 from pcevolve.public.settings import Form
-from pcevolve.public.transcript.bodies import MOST_BYTES
-from pcevolve.public.transcript.layout import (
-    CARD,
-    CLASSIFIER,
-    EXPORTS,
-    MANIFEST,
-    RELEASE,
-    find_file_faults,
-    find_irregular_files,
-    kind_of,
-)
+from pcevolve.public.transcript.irregular import find_file_faults, find_irregular_files, kind_of
+from pcevolve.public.transcript.layout import CARD, CLASSIFIER, EXPORTS, MANIFEST, RELEASE
 from pcevolve.public.transcript.reader import RunReader
 from pcevolve.public.transcript.records import Manifest, ReleasedImage
+from pcevolve.public.transcript.stored import MOST_BYTES
 from pcevolve_shared.reading import parse_json, read_file
 
 FOOTER = 100_000

@@ -24,7 +24,8 @@ from pcevolve.public import selectors
 from pcevolve.public.calls import Call
 from pcevolve.public.dp.accountants import within
 from pcevolve.public.encoders import Encoder, load_encoder, shipped_digest, weights_digest
-from pcevolve.public.evolution import Evolved, Pool, evolve, pool_last
+from pcevolve.public.evolution import Evolved, evolve, pool_last
+from pcevolve.public.lineage import Pool
 from pcevolve.public.media.images.appearance import AS_IS, MATCHED, is_released
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Query, Receipt

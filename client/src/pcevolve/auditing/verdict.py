@@ -36,6 +36,7 @@ from pcevolve.public.plan import PublicPlan
 from pcevolve.public.publish.dataset import encode, summarise
 from pcevolve.public.publish.promises import list_marks
 from pcevolve.public.publish.source import Source
+from pcevolve.public.transcript.irregular import find_irregular_files, kind_of
 from pcevolve.public.transcript.layout import (
     CARD,
     EXPORTS,
@@ -46,8 +47,6 @@ from pcevolve.public.transcript.layout import (
     TRANSCRIPT,
     WIRE_PAGE,
     RunLayout,
-    find_irregular_files,
-    kind_of,
 )
 from pcevolve.public.transcript.reader import FinishedRun, RunReader
 

@@ -19,7 +19,7 @@ from pcevolve.public.dialects import Abilities, find_abilities, require
 from pcevolve.public.dp.mechanisms import FloatArray, Noise, SecureNoise, SeededNoise
 from pcevolve.public.encoders import Encoder, load_encoder
 from pcevolve.public.encoders.published import resolve
-from pcevolve.public.evolution import Judge
+from pcevolve.public.lineage import Judge
 from pcevolve.public.options import Option
 from pcevolve.public.parts import Secrecy
 from pcevolve.public.plan import PublicPlan

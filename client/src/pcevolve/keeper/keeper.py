@@ -33,7 +33,7 @@ from pcevolve.public import protocol
 from pcevolve.public.calls import Call
 from pcevolve.public.dialects import find_abilities
 from pcevolve.public.durable import write_private
-from pcevolve.public.evolution import Judge, Lineage
+from pcevolve.public.lineage import Judge, Lineage
 from pcevolve.public.modality import reword_for
 from pcevolve.public.parts import Confinement, PriorReleases
 from pcevolve.public.plan import PublicPlan
@@ -43,9 +43,9 @@ from pcevolve.public.run.owner import OwnerFolder
 from pcevolve.public.screen import Fact
 from pcevolve.public.selectors.choosing import Chooser
 from pcevolve.public.selectors.usefulness import assess, separability
-from pcevolve.public.transcript.bodies import Bodies
 from pcevolve.public.transcript.chain import GENESIS
-from pcevolve.public.usability import Usability
+from pcevolve.public.transcript.stored import StoredFiles
+from pcevolve.public.usable import UsableRule
 
 LEAST_SEPARABLE = 0.1
 """Share of a prompt's images that are told apart, beyond chance: below it words alone were worth it in 2 of 100."""
@@ -95,7 +95,7 @@ class Keeper:
         settings = self.components.settings
         self._padding = Padding(choose_tick(settings.privacy.pad_selection, self.components.pairs))
         self._open = ExitStack()
-        self._bodies = Bodies(run.folder.bodies)
+        self._bodies = StoredFiles(run.folder.bodies)
         self._record = KnownRecord()
         self._begun: PublicPlan | None = None
         self._run_id = ""
@@ -175,7 +175,7 @@ class Keeper:
             account.enrol()
             receipts = account.receipts()
         chooser = self.components.chooser(plan, self._bodies.file)
-        rule = Usability(plan, self._bodies.file)
+        rule = UsableRule(plan, self._bodies.file)
         self._selection = _Selection(
             Lineage(plan, rule.identify, rule.is_enough),
             chooser,

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from pcevolve.public import protocol
-from pcevolve.public.evolution import Ask, Generator, Pool
+from pcevolve.public.evolution import Ask, Generator
+from pcevolve.public.lineage import Pool
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Candidate, Query, Receipt
 

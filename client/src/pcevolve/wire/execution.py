@@ -14,17 +14,8 @@ from rich.console import Console
 from pcevolve.public import protocol
 from pcevolve.public.config.runner import PublicConfig
 from pcevolve.public.dialects import Advice
-from pcevolve.public.evolution import (
-    Evolved,
-    Generator,
-    Judge,
-    Lineage,
-    Pool,
-    Population,
-    evolve,
-    make_pool,
-    pool_last,
-)
+from pcevolve.public.evolution import Evolved, Generator, evolve, pool_last
+from pcevolve.public.lineage import Judge, Lineage, Pool, Population, make_pool
 from pcevolve.public.pages.live import write_preview
 from pcevolve.public.pages.report.page import write_report
 from pcevolve.public.plan import PublicPlan

@@ -20,8 +20,8 @@ from pcevolve.public.canonical import drop_unused, find_value
 from pcevolve.public.config.runner import PublicConfig
 from pcevolve.public.declared import spell, validate
 from pcevolve.public.dialects import require
-from pcevolve.public.evolution import Pool
 from pcevolve.public.fields import PLAN_FORMAT, PlanFields
+from pcevolve.public.lineage import Pool
 from pcevolve.public.parts import Library
 from pcevolve.public.plan import FROM_RELEASE, PublicPlan
 from pcevolve.public.publish.promises import list_marks

@@ -16,8 +16,8 @@ from pcevolve.keeper.ledger.ledger import Account, Ledger, Limits
 from pcevolve.keeper.private.dataset import PrivateDataset
 from pcevolve.keeper.private.judge import PrivateJudge, PrivateViews, UniformJudge
 from pcevolve.public.dp.mechanisms import SecureNoise
-from pcevolve.public.evolution import Pool
 from pcevolve.public.geometry.frame import Frame
+from pcevolve.public.lineage import Pool
 from pcevolve.public.media.images.appearance import AS_IS, MATCHED, MIDDLE, Appearance, measure_appearances
 from pcevolve.public.privacy import FREE, Budget, Event
 from pcevolve.public.release import Candidate, Query

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from pcevolve.errors import UsageError
-from pcevolve.public.transcript.layout import RunLayout, find_file_faults
+from pcevolve.public.transcript.irregular import find_file_faults
+from pcevolve.public.transcript.layout import RunLayout
 from pcevolve.public.transcript.log import Transcript
 from pcevolve.public.transcript.reader import RunReader
 from support.paid import make_paid_run

@@ -6,7 +6,7 @@ import pytest
 
 from client.wire.egress.rounds import first_round
 from pcevolve.errors import UnusableError
-from pcevolve.public.evolution import Pool
+from pcevolve.public.lineage import Pool
 from pcevolve.public.release import Query
 from pcevolve.wire.egress.recording import RecordingJudge
 

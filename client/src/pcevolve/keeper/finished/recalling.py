@@ -6,10 +6,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from pcevolve.public.calls import Call
-from pcevolve.public.evolution import Ask, Evolved, Pool, evolve
+from pcevolve.public.evolution import Ask, Evolved, evolve
+from pcevolve.public.lineage import Pool
 from pcevolve.public.release import Candidate, Query, Receipt
 from pcevolve.public.transcript.reader import RunReader
-from pcevolve.public.usability import Usability
+from pcevolve.public.usable import UsableRule
 
 
 @dataclass(frozen=True)
@@ -45,5 +46,5 @@ class _Recalled:
 def recall(record: RunReader) -> Evolved:
     """Return what a finished run made; nothing is checked, which is an audit's work."""
     plan, known = record.require_plan(), _Recalled(record)
-    usability = Usability(plan, record.bodies.file)
+    usability = UsableRule(plan, record.bodies.file)
     return evolve(plan, known, known, known, usability.identify, usability.is_enough)

@@ -20,8 +20,8 @@ from pcevolve.keeper.private.dataset import PrivateDataset
 from pcevolve.keeper.private.embedding import embed_images
 from pcevolve.public.dp.mechanisms import FloatArray, Noise
 from pcevolve.public.encoders import Encoder
-from pcevolve.public.evolution import Pool, Population
 from pcevolve.public.geometry.distances import Embeddings
+from pcevolve.public.lineage import Pool, Population
 from pcevolve.public.media.images.appearance import measure_appearances
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.privacy import Event, Events

@@ -11,9 +11,9 @@ from safetensors.numpy import load
 
 from pcevolve.public.dp.calibration import DEVIATION_RADIUS
 from pcevolve.public.dp.mechanisms import FloatArray
-from pcevolve.public.evolution import Pool
 from pcevolve.public.geometry.distances import squared_distances
 from pcevolve.public.geometry.ruler import Ruler
+from pcevolve.public.lineage import Pool
 from pcevolve.public.media.images.appearance import find_released_appearance
 from pcevolve.public.privacy import Events
 from pcevolve.public.release import Candidate, Chosen, Receipt

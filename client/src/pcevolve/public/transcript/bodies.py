@@ -12,7 +12,6 @@ import hashlib
 import re
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -20,15 +19,12 @@ from pydantic import BaseModel, ConfigDict, Field
 from pcevolve.errors import TranscriptError
 from pcevolve.public.durable import write_files_durably
 from pcevolve.public.settings import Digest
+from pcevolve.public.transcript.stored import MOST_BYTES, StoredFiles
 from pcevolve_shared import containers, limits
-from pcevolve_shared.reading import read_file
 
-MOST_BYTES = 2 * limits.MAX_RESPONSE_BYTES
-"""Of a body, and of a file of one."""
 MOST_LOGGED_BYTES = 2**18
 """Of a body's text in the log, which is read as a whole; a longer one, as of images with escapes, is a file."""
 PLACEHOLDER = re.compile(r"\{\{(?:raw-)?sha256:([0-9a-f]{64})\}\}")
-_DIGEST = re.compile("[0-9a-f]{64}")
 _GAP = re.compile(rb"\{\{(raw-)?sha256:([0-9a-f]{64})\}\}")
 _BASE64 = re.compile(rb'"((?:data:[a-z]+/[a-z0-9.+-]+;base64,)?)([A-Za-z0-9+/]{64,}={0,2})"')
 _FORM = re.compile(rb"--([0-9A-Za-z'()+_,./:=?-]{1,70})\r\n")
@@ -54,11 +50,8 @@ class BodyRef(BaseModel):
         return (self.sha256,) if self.text is None else tuple(PLACEHOLDER.findall(self.text))
 
 
-class Bodies:
-    """A folder of files named by their SHA-256."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+class Bodies(StoredFiles):
+    """A folder of stored files in which bodies are put, less the images in them, and put together again."""
 
     def put(self, body: bytes) -> BodyRef:
         """Store a body durably and return how to get it back."""
@@ -89,21 +82,6 @@ class Bodies:
         if len(body) != ref.size or hashlib.sha256(body).hexdigest() != ref.sha256:
             raise _make_error(ref)
         return body
-
-    def file(self, digest: str) -> bytes:
-        """Read a stored file and check it against its name; ``TranscriptError`` where it is missing or changed."""
-        # A name that is no digest could lead out of the folder.
-        if not _DIGEST.fullmatch(digest):
-            raise TranscriptError(f"no transcript file has the name {digest[:80]!a}")
-        try:
-            data = read_file(self.folder / digest, MOST_BYTES)
-        except OSError as error:
-            raise TranscriptError(
-                f"transcript file {digest[:12]}… cannot be read: {error.strerror}"
-            ) from error
-        if hashlib.sha256(data).hexdigest() != digest:
-            raise TranscriptError(f"transcript file {digest[:12]}… was changed")
-        return data
 
     def keep_only(self, digests: Collection[str]) -> None:
         """Remove files that no record refers to: leftovers of a crash."""

@@ -20,7 +20,7 @@ from pcevolve.errors import (
     ProviderUnreachableError,
 )
 from pcevolve.public.calls import Call
-from pcevolve.public.evolution import Lineage
+from pcevolve.public.lineage import Lineage
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Candidate, Prototype, Receipt
 from pcevolve.public.transcript.log import Transcript

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from pcevolve.public.evolution import Judge, Pool
+from pcevolve.public.lineage import Judge, Pool
 from pcevolve.public.release import Query, Receipt
 from pcevolve.wire.egress.gate import Gate
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pcevolve.public.evolution import Population, make_pool, share_out
+from pcevolve.public.lineage import Population, make_pool, share_out
 from pcevolve.public.release import Candidate
 
 

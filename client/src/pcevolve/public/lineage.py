@@ -1,0 +1,261 @@
+"""What a run has made and released so far, and what comes of that by the plan's rules; public types alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain, zip_longest
+from typing import Any, Final, Protocol, TypeAlias
+
+from pcevolve.public.calls import Call
+from pcevolve.public.plan import PublicPlan
+from pcevolve.public.proportions import cut_to_proportion
+from pcevolve.public.release import Candidate, Prototype, PublicEcho, Query, Receipt, list_start
+
+Population = Mapping[str, tuple[Candidate, ...]]
+"""Candidates of each class, by label, in the order of the plan."""
+Identify: TypeAlias = Callable[[str], str]
+"""What an output shows, by the digest of its bytes: the same for equal pixels, or words; empty if it cannot be used."""
+
+NOTHING: Final[Mapping[str, Any]] = {}
+
+
+@dataclass(frozen=True)
+class Pool:
+    """The candidates that a release chooses from.
+
+    Attributes:
+        views: Lookahead: the variations by which a candidate is judged, by its id; empty without lookahead.
+        sources: Digest of what one of the newest candidates varies, by its id; nothing for what varies nothing.
+        repeats: What is left out, for it shows what a candidate of its class shows that came before it.
+    """
+
+    candidates: Population
+    views: Population = field(default_factory=dict)
+    sources: Mapping[str, str] = field(default_factory=dict)
+    repeats: Population = field(default_factory=dict)
+
+
+IsEnough: TypeAlias = Callable[[Pool], bool]
+"""Whether the newest candidates of a pool leave something to choose."""
+
+
+class Judge(Protocol):
+    """The private side: sees all candidates, releases a few under differential privacy."""
+
+    def show(self, query: Query, pool: Pool) -> None:
+        """Do the public part of the work, of which anybody may see how long it takes.
+
+        It comes before ``release``, which gives the same receipt without it and only takes longer.
+        """
+        ...
+
+    def release(self, query: Query, pool: Pool) -> Receipt:
+        """Choose the prototypes of every class; the same query always gets the same receipt."""
+        ...
+
+
+@dataclass
+class Lineage:
+    """What a run has made and released so far, and by the plan's rules what comes of that.
+
+    The loop keeps one, and so does whoever is told of the answers and has to pool the same candidates.
+
+    Attributes:
+        answers: What each call brought, by slot.
+    """
+
+    plan: PublicPlan
+    identify: Identify
+    is_enough: IsEnough = lambda pool: True
+    answers: dict[str, tuple[Candidate, ...]] = field(default_factory=dict)
+    receipts: list[Receipt] = field(default_factory=list)
+    pools: dict[int, Pool] = field(default_factory=dict)
+    known: dict[str, Candidate] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Know the images of the release that the plan starts from."""
+        self.known.update((each.id, each) for each in chain(*list_start(self.plan).values()))
+
+    def note(self, call: Call, made: tuple[Candidate, ...]) -> None:
+        """Take in what a call brought."""
+        self.answers[call.slot] = made
+        self.known.update((each.id, each) for each in made)
+
+    def population(self, calls: Iterable[Call]) -> Population:
+        """What calls brought, class by class."""
+        made: dict[str, list[Candidate]] = {label: [] for label in self.plan.labels}
+        for call in calls:
+            made[call.label] += self.answers.get(call.slot, ())
+        return {label: tuple(each) for label, each in made.items()}
+
+    def populations(self) -> tuple[Population, ...]:
+        """Of every iteration that was asked for, the initial one first."""
+        rounds = (tuple(self.plan.round(iteration)) for iteration in range(self.plan.method.iterations + 1))
+        return tuple(
+            self.population(calls) for calls in rounds if all(call.slot in self.answers for call in calls)
+        )
+
+    def source(self, call: Call) -> Prototype | PublicEcho | None:
+        """Find the candidate that a call varies by id, never by position in a listing."""
+        if call.source is not None:
+            return PublicEcho(self.known[call.source])
+        if call.parent is None:
+            return None
+        receipt = self.receipts[-1]
+        named = receipt.of(call.label)[call.parent]
+        return Prototype(self.known[named.id], receipt)
+
+    def pool(self, iteration: int) -> Pool:
+        """What a release chooses from: the newest population, and the others that the plan's rule keeps.
+
+        An audit runs the loop again, so a run and its audit have this one rule.
+        """
+        if iteration not in self.pools:
+            *earlier, newest = self.populations()[: max(iteration, 1)]
+            if self.plan.method.pool != "all":
+                earlier = [self._survivors()] if self.plan.method.pool == "survivors" else []
+            self.pools[iteration] = self._pool_of([*earlier, newest], self._views(max(iteration, 1)))
+        return self.pools[iteration]
+
+    def _pool_of(self, populations: Sequence[Population], views: Population = NOTHING) -> Pool:
+        newest = chain(*populations[-1].values())
+        sources = {each.id: self.known[each.parent].digest for each in newest if each.parent in self.known}
+        return make_pool(populations, self.identify, views, sources)
+
+    def find_due(self) -> int | None:
+        """The first release of the plan that was not made; None where all were."""
+        made = {each.iteration for each in self.receipts}
+        return next((each for each in self.plan.releases if each not in made), None)
+
+    def find_next(self) -> int | None:
+        """The release that comes next: the one that is due, or the selection with which a run ends early."""
+        plan, due = self.plan, self.find_due()
+        if due is None or self.find_end() is None:
+            return due
+        is_chosen = self.receipts[-1].iteration == plan.releases[-1]
+        return plan.releases[-1] if plan.selects and plan.method.pool == "all" and not is_chosen else None
+
+    def find_end(self) -> Pool | None:
+        """The candidates after which a run goes on no more, for they leave too little to choose; None while it goes on.
+
+        Before the first release there is none: the judge refuses, and nothing is lost by a run without a dataset. After
+        it no ``--resume`` could bring other answers than those on record, so nothing more is paid for, and the dataset
+        is what the last release chose, with the newest; from a pool of all rounds it is selected as planned.
+        """
+        due = self.find_due()
+        if not self.receipts or (due is None and self.plan.selects) or self.list_missing(due):
+            return None
+        pool = self._pool_of(self.populations()[-1:]) if due is None else self.pool(due)
+        return None if self.is_enough(pool) else pool
+
+    def list_missing(self, due: int | None) -> list[str]:
+        """List slots of the calls that a release waits for, or the end of all rounds."""
+        rounds = range(self.plan.method.iterations + 1 if due is None else max(due, 1))
+        calls = ((*self.plan.round(each), *self.plan.lookaheads(each)) for each in rounds)
+        return [call.slot for call in chain(*calls) if call.slot not in self.answers]
+
+    def dataset(self) -> Population:
+        """The last population with its variations, or what a last release keeps of all rounds; no two show the same."""
+        plan, last, most = self.plan, self.populations()[-1], None
+        if plan.selects and self.receipts[-1].iteration == plan.releases[-1]:
+            made = [self._survivors()]
+        elif self.find_end() is not None:
+            made, most = [self._survivors(), last], plan.method.candidates
+        else:
+            made = [last, self.population(plan.extensions())]
+        whole = join_populations(plan.labels, made)
+        kept = share_out(whole, chain(*list_start(plan).values()), self.identify, most)
+        return cut_to_proportion(plan, self.receipts, kept)
+
+    def _survivors(self) -> Population:
+        """Return what the last release chose, in its order, each once; nothing before the first."""
+        # A dictionary for its order: each once, as the release chose them.
+        ids = {
+            label: dict.fromkeys(each.id for last in self.receipts[-1:] for each in last.of(label))
+            for label in self.plan.labels
+        }
+        return {label: tuple(self.known[each] for each in of_class) for label, of_class in ids.items()}
+
+    def _views(self, rounds: int) -> Population:
+        """The variations that look ahead from the candidates of the first rounds, by candidate."""
+        views: dict[str, tuple[Candidate, ...]] = {}
+        for call in chain(*map(self.plan.lookaheads, range(rounds))):
+            source = call.source or ""
+            views[source] = views.get(source, ()) + self.answers.get(call.slot, ())
+        return views
+
+
+def make_pool(
+    populations: Sequence[Population],
+    identify: Identify,
+    views: Population = NOTHING,
+    sources: Mapping[str, str] = NOTHING,
+) -> Pool:
+    """Pool candidates, the oldest first, so that what shows the same stands once in a class; see ``find_repeats``.
+
+    Public preprocessing: it looks at nothing but what the provider sent. A class's pool is a function of its own
+    candidates alone, so a picture that several classes show takes no class's choice away, and a pool grows at its end.
+    """
+    repeats, labels = find_repeats(populations, identify), populations[0]
+    whole = join_populations(labels, populations)
+    kept = {label: tuple(each for each in whole[label] if each.id not in repeats) for label in labels}
+    left_out = {label: tuple(each for each in whole[label] if each.id in repeats) for label in labels}
+    shown = views.keys() - repeats
+    seen = {each.id: views[each.id] for each in _in_order(populations) if each.id in shown}
+    return Pool(kept, _part_views(seen, identify), sources, left_out)
+
+
+def find_repeats(populations: Iterable[Population], identify: Identify) -> frozenset[str]:
+    """Ids of the candidates that show what one of their class shows that came before, round by round."""
+    first: dict[tuple[str, str], str] = {}
+    return frozenset(
+        each.id
+        for each in _in_order(populations)
+        if (shown := identify(each.digest)) and first.setdefault((each.label, shown), each.id) != each.id
+    )
+
+
+def share_out(
+    dataset: Population, taken: Iterable[Candidate], identify: Identify, most: int | None = None
+) -> Population:
+    """Leave out what is in the dataset already, in whichever class: nothing is released twice.
+
+    In turns each class takes the next of its candidates that shows what nobody has, so classes that show the same few
+    pictures get their share of them.
+
+    Args:
+        taken: What nobody gets.
+        most: Candidates that a class gets; None for all.
+    """
+    gone = {identify(each.digest) for each in taken} - {""}
+    kept: dict[str, list[Candidate]] = {label: [] for label in dataset}
+    left = {label: iter(of_class) for label, of_class in dataset.items()}
+    while left:
+        for label in tuple(left):
+            each = next((each for each in left[label] if identify(each.digest) not in gone), None)
+            if each is None:
+                del left[label]
+                continue
+            kept[label].append(each)
+            gone |= {identify(each.digest)} - {""}
+    return {label: tuple(of_class[:most]) for label, of_class in kept.items()}
+
+
+def _in_order(populations: Iterable[Population]) -> Iterator[Candidate]:
+    for population in populations:
+        for turn in zip_longest(*population.values()):
+            yield from (each for each in turn if each is not None)
+
+
+def _part_views(views: Population, identify: Identify) -> Population:
+    """Views without those that show what an earlier one shows; a candidate with no other is judged by itself."""
+    repeats = find_repeats(({each: (view,)} for each, own in views.items() for view in own), identify)
+    left = {each: tuple(view for view in own if view.id not in repeats) for each, own in views.items()}
+    return {each: own for each, own in left.items() if own}
+
+
+def join_populations(labels: Iterable[str], populations: Iterable[Population]) -> Population:
+    """Several populations as one, class by class, the oldest first."""
+    several = list(populations)
+    return {label: tuple(each for one in several for each in one[label]) for label in labels}

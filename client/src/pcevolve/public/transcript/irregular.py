@@ -1,0 +1,82 @@
+"""What lies in a run's folder and should not: links, pipes, and files that nothing lists."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Collection, Iterator
+from pathlib import Path, PurePosixPath
+
+from pcevolve.public.words import SYSTEM_FILES
+
+KIND_NAMES = {
+    stat.S_IFLNK: "a link",
+    stat.S_IFIFO: "a pipe",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFBLK: "a device",
+    stat.S_IFCHR: "a device",
+    stat.S_IFDIR: "a folder",
+    stat.S_IFREG: "a file",
+}
+
+
+def find_irregular_files(root: Path, name: str) -> Iterator[str]:
+    """Yield everything that is neither a file nor a folder; to be asked before reading, for a pipe would block."""
+    for path, kind in _entries_below(root / name):
+        if kind not in (stat.S_IFDIR, stat.S_IFREG):
+            yield f"{_spell_out(name, path)} is {KIND_NAMES.get(kind, 'no plain file')}"
+
+
+def find_file_faults(
+    root: Path, name: str, listed: Collection[str], why: str, empty: Collection[str] = ()
+) -> Iterator[str]:
+    """Yield every file in a folder that is not listed, every listed one that is not there, and folders without one.
+
+    Args:
+        why: What is wrong with a file that is not listed.
+        empty: Folders in it that may hold no listed file.
+    """
+    folders = {str(parent) for each in listed for parent in PurePosixPath(each).parents} | {".", *empty}
+    found: set[str] = set()
+    for path, kind in _entries_below(root / name):
+        if kind == stat.S_IFDIR and path not in folders:
+            yield f"{_spell_out(name, path)} is a folder that {why}{advise_deletion(path)}"
+        elif kind == stat.S_IFREG and path not in listed:
+            yield f"{_spell_out(name, path)} {why}{advise_deletion(path)}"
+        found.add(path)
+    for missing in sorted(set(listed) - found):
+        yield f"{name}/{missing} is missing"
+
+
+def advise_deletion(path: str) -> str:
+    """Advise on what systems put into folders unasked. It stays a fault, for anything may hide in it."""
+    names = PurePosixPath(path.lower()).parts
+    by_system = any(name in SYSTEM_FILES or name.startswith("._") for name in names)
+    return " (systems make such unasked: delete it)" if by_system else ""
+
+
+def kind_of(path: Path) -> int | None:
+    """The kind of what lies at a path, links not followed; None if nothing does."""
+    # lstat: a link is a fault itself, wherever it leads, and must not be followed to find that out.
+    try:
+        return stat.S_IFMT(os.lstat(path).st_mode)
+    except OSError:
+        return None
+
+
+def _spell_out(name: str, path: str) -> str:
+    """A path for a message, with nothing in it that a terminal would obey."""
+    return ascii(name if path == "." else f"{name}/{path}")[1:-1]
+
+
+def _entries_below(root: Path) -> Iterator[tuple[str, int]]:
+    """Path below ``root`` and kind of everything, folders before what they hold, each in order of names."""
+    waiting = [root]
+    while waiting:
+        path = waiting.pop()
+        kind = kind_of(path)
+        if kind is None:
+            continue
+        yield path.relative_to(root).as_posix(), kind
+        if kind == stat.S_IFDIR:
+            waiting.extend(sorted(path.iterdir(), reverse=True))
