@@ -13,7 +13,7 @@ from pcevolve.public.processes.pipe import Pipe
 from support import intruder
 
 
-def attack(orders: Mapping[str, Any], enforced: Enforcement, up: Pipe, across: Pipe) -> None:
+def attack(orders: Mapping[str, Any], enforced: Enforcement, up: Pipe, *_: Pipe) -> None:
     """Be taken over: the orders name a kind of process, its headers' numbers, and the folder of ``lay_out``."""
     import numpy  # noqa: F401 - its threads are older than the attack
 

@@ -137,7 +137,7 @@ def reference(tmp_path_factory: pytest.TempPathFactory, forks: ForkServer) -> Pa
     return folder / "run"
 
 
-@pytest.mark.parametrize("victim", ["launcher", "keeper", "runner"])
+@pytest.mark.parametrize("victim", ["launcher", "keeper", "runner", "decoder"])
 def test_killed_at_every_request_a_run_ends_as_if_nothing_had_been(typed, api, reference, victim):
     last = sum(each["kind"] == "sent" for each in events(reference))
     running: list[subprocess.Popen[str] | Started] = []
@@ -178,7 +178,7 @@ def _is_whole(typed: Typed) -> None:
     assert typed("audit", "run", "--allow-insecure")[0] == 0
 
 
-@pytest.mark.parametrize("victim", ["launcher", "keeper", "runner"])
+@pytest.mark.parametrize("victim", ["launcher", "keeper", "runner", "decoder"])
 def test_killed_after_a_charge_and_before_its_answer_a_run_goes_on_with_what_was_drawn(
     typed, api, reference, victim
 ):

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from pcevolve.errors import ClientError, ProtocolError
 from pcevolve.keeper.keeper import Keeper
-from pcevolve.keeper.keeping import read_orders, tell_owner
+from pcevolve.keeper.keeping import decoded_elsewhere, read_orders, tell_owner
 from pcevolve.keeper.screen import OwnerScreen
 from pcevolve.public import protocol
 from pcevolve.public.door import refuse, serve
@@ -66,7 +66,9 @@ class _DoorKeeper(Keeper):
         self.is_closed = True
 
 
-def keep_at_door(orders: Mapping[str, Any], enforced: Enforcement, up: Pipe, across: Pipe) -> None:
+def keep_at_door(
+    orders: Mapping[str, Any], enforced: Enforcement, up: Pipe, asks: Pipe, across: Pipe
+) -> None:
     """Be the keeper for the client behind ``across``, until both sides are over."""
     run, screen = read_orders(orders)
     refused: list[ClientError] = []
@@ -75,7 +77,7 @@ def keep_at_door(orders: Mapping[str, Any], enforced: Enforcement, up: Pipe, acr
         tell_owner(error)
         refused.append(error)
 
-    with spell_as(AS_KEYWORDS) if orders["keywords"] else nullcontext():
+    with decoded_elsewhere(asks), spell_as(AS_KEYWORDS) if orders["keywords"] else nullcontext():
         try:
             keeper = _welcome(run, screen, across, orders, enforced)
             keeper.up = up

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sys
 import tempfile
-from collections.abc import Mapping
-from contextlib import nullcontext
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 from pcevolve.errors import ClientError, printable
@@ -14,6 +14,8 @@ from pcevolve.keeper.screen import OwnerScreen
 from pcevolve.public.config.config import RunConfig
 from pcevolve.public.door import refuse, serve
 from pcevolve.public.figures import parse_epsilon
+from pcevolve.public.media.images.decoding import decoding_by
+from pcevolve.public.media.images.elsewhere import Elsewhere
 from pcevolve.public.options import AS_KEYWORDS, spell_as
 from pcevolve.public.parts import Confinement
 from pcevolve.public.privacy import Budget
@@ -23,12 +25,12 @@ from pcevolve.public.run.checked import CheckedRun
 from pcevolve.public.run.folder import RunFolder
 
 
-def keep(orders: Mapping[str, Any], enforced: Enforcement, _up: Pipe, across: Pipe) -> None:
-    """Be the keeper of a run."""
+def keep(orders: Mapping[str, Any], enforced: Enforcement, _up: Pipe, asks: Pipe, across: Pipe) -> None:
+    """Be the keeper of a run, who asks another process what images show."""
     run, screen = read_orders(orders)
     if not enforced.is_whole:
         screen.print(f"NOTE: private files and the network are two processes: {enforced}")
-    with spell_as(AS_KEYWORDS) if orders["keywords"] else nullcontext():
+    with decoded_elsewhere(asks), spell_as(AS_KEYWORDS) if orders["keywords"] else nullcontext():
         try:
             kernel = Confinement(by="kernel", landlock=enforced.landlock) if enforced.is_whole else None
             keeper = Keeper(run, screen, kernel)
@@ -37,6 +39,17 @@ def keep(orders: Mapping[str, Any], enforced: Enforcement, _up: Pipe, across: Pi
             refuse(across, error)
             return
         serve(keeper, across, tell_owner)
+
+
+@contextmanager
+def decoded_elsewhere(asks: Pipe) -> Iterator[None]:
+    """Have strangers' images decoded by the process behind a pipe, which is told when that is over."""
+    elsewhere = Elsewhere(asks)
+    try:
+        with decoding_by(elsewhere.decode):
+            yield
+    finally:
+        elsewhere.end()
 
 
 def tell_owner(error: ClientError) -> None:

@@ -39,6 +39,7 @@ KEEPER = "pcevolve.keeper.keeping:keep"
 RUNNER = "pcevolve.wire.running:run"
 FOLLOWER = "pcevolve.wire.running:vary"
 JUDGE = "pcevolve.app.session.whole:judge"
+DECODER = "pcevolve.public.decoder:serve"
 
 
 @dataclass(frozen=True)
@@ -101,6 +102,7 @@ class Staff:
 
     def _order_keeper(self, run: CheckedRun, audience: Audience) -> None:
         try:
+            order_decoder(self.children.decoder)
             self.children.keeper.order(KEEPER, *self._list_files(run), **describe(run, audience, self.room))
         except GoneError:
             raise ProtocolError("a process of the run could not begin") from None
@@ -209,6 +211,11 @@ def order_runner(
         )
     except GoneError:
         raise ProtocolError("a process of the run could not begin") from None
+
+
+def order_decoder(decoder: Child) -> None:
+    """Have the images of a run decoded for its keeper, by a process without files and without a network."""
+    decoder.order(DECODER, [], [])
 
 
 def order_judge(judge: Child, work: str, files: tuple[list[str], list[str]], told: Mapping[str, Any]) -> None:

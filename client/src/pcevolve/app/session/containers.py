@@ -18,6 +18,7 @@ from pcevolve.app.session.apart import (
     link_owners,
     list_files,
     may_be_measured,
+    order_decoder,
     order_judge,
     order_runner,
 )
@@ -55,6 +56,7 @@ def keep_at_door(
     with give_room() as room:
         try:
             orders = {**describe(run, audience, room), "door": str(socket), "is_demanded": is_demanded}
+            order_decoder(side.decoder)
             side.keeper.order(KEEPER, *list_files(run, room), **orders)
             audience.console.print(f"waiting for a client at {socket}")
             figures = attend(side.keeper, None, run.folder, audience, lambda: link_owners(run))
@@ -67,7 +69,7 @@ def keep_at_door(
             raise ProtocolError("a process of the run could not begin") from None
         finally:
             # It tells the client that all is over, and waits for its end: whoever ends first ends the containers.
-            for each in (side.keeper, side.judge):
+            for each in (side.keeper, side.judge, side.decoder):
                 each.end(kill=not is_over)
 
 

@@ -1,4 +1,4 @@
-"""Start the processes of a run: a keeper of private files without network, a runner with network without private files.
+"""Start the processes of a run: a keeper of private files, a runner with the network, and a decoder with neither.
 
 The standard library alone: they are started by the first line of a command, before anything is imported, and wait for
 their orders. Whoever starts them keeps the terminal. If it ends, however it ends, so do they.
@@ -72,20 +72,22 @@ class Children:
 
     Attributes:
         judge: For private files as well: measures what the run made, when it is over.
+        decoder: For no files of anybody's and no network: decodes images for the keeper.
     """
 
     keeper: Child
     runner: Child
     judge: Child
+    decoder: Child
 
     @property
     def pids(self) -> tuple[int, ...]:
         """Their numbers."""
-        return tuple(each.process.pid for each in (self.runner, self.keeper, self.judge))
+        return tuple(each.process.pid for each in (self.runner, self.keeper, self.judge, self.decoder))
 
     def end(self, *, kill: bool = False) -> None:
         """Wait for the end of all, the runner's first, or bring it about."""
-        for each in (self.runner, self.keeper, self.judge):
+        for each in (self.runner, self.keeper, self.judge, self.decoder):
             each.end(kill=kill)
 
 
@@ -95,10 +97,13 @@ def start_children() -> Children:
     own_runner, runners = open_conversation()
     own_judge, judges = open_conversation()
     keepers_door, runners_door = open_conversation()
+    own_decoder, decoders = open_conversation()
+    asks, answers = open_conversation()
     return Children(
-        keeper=_start("keeper", Pipe(*own_keeper), keepers, keepers_door),
+        keeper=_start("keeper", Pipe(*own_keeper), keepers, asks, keepers_door),
         runner=_start("runner", Pipe(*own_runner), runners, runners_door),
         judge=_start("judge", Pipe(*own_judge), judges),
+        decoder=_start("decoder", Pipe(*own_decoder), decoders, answers),
     )
 
 
@@ -108,12 +113,13 @@ class KeepersSide:
 
     keeper: Child
     judge: Child
+    decoder: Child
     doors: tuple[int, ...] = ()
 
     @property
     def pids(self) -> tuple[int, ...]:
         """Their numbers."""
-        return self.keeper.process.pid, self.judge.process.pid
+        return self.keeper.process.pid, self.judge.process.pid, self.decoder.process.pid
 
 
 @dataclass(frozen=True)
@@ -143,8 +149,12 @@ def start_keepers_side() -> KeepersSide:
     """Start the processes with private files; each waits for its orders."""
     own_keeper, keepers = open_conversation()
     own_judge, judges = open_conversation()
+    own_decoder, decoders = open_conversation()
+    asks, answers = open_conversation()
     return KeepersSide(
-        _start("keeper", Pipe(*own_keeper), keepers), _start("judge", Pipe(*own_judge), judges)
+        _start("keeper", Pipe(*own_keeper), keepers, asks),
+        _start("judge", Pipe(*own_judge), judges),
+        _start("decoder", Pipe(*own_decoder), decoders, answers),
     )
 
 

@@ -1,0 +1,62 @@
+"""The pixels of strangers' images, from the process that decodes them (``public/decoder.py``)."""
+
+from __future__ import annotations
+
+import base64
+import json
+import threading
+from contextlib import suppress
+from typing import Annotated
+
+from PIL import Image
+from pydantic import BaseModel, ConfigDict, Field
+
+from pcevolve.errors import ProtocolError
+from pcevolve.public.media.images.decoding import DecodedImage
+from pcevolve.public.processes.pipe import GoneError, Pipe, PipeError
+from pcevolve_shared.limits import MAX_PIXELS, MAX_SIDE
+
+_FAULT = "the process that decodes images {}; what is paid for is on record: --resume goes on"
+
+
+class Picture(BaseModel):
+    """The pixels of an image: RGB, a byte each, row by row, in base64."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    width: Annotated[int, Field(ge=1, le=MAX_SIDE)]
+    height: Annotated[int, Field(ge=1, le=MAX_SIDE)]
+    pixels: Annotated[str, Field(max_length=4 * MAX_PIXELS)]
+
+    def draw(self) -> DecodedImage:
+        """Return the image; ``ValueError`` where there are not as many pixels as there are to be."""
+        pixels = base64.b64decode(self.pixels, validate=True)
+        if len(pixels) != 3 * self.width * self.height:
+            raise ValueError("another number of pixels")
+        return Image.frombytes("RGB", (self.width, self.height), pixels)
+
+
+class Elsewhere:
+    """Decodes by the process behind a pipe."""
+
+    def __init__(self, pipe: Pipe) -> None:
+        """Take a pipe that nobody else speaks over."""
+        self._pipe = pipe
+        self._turn = threading.Lock()
+
+    def decode(self, data: bytes) -> DecodedImage | None:
+        """Return an image's pixels; None for what is none. ``ProtocolError``: nobody decodes there any more."""
+        try:
+            with self._turn:
+                self._pipe.send("decode", json.dumps(base64.b64encode(data).decode("ascii")))
+                name, body = self._pipe.receive()
+            return None if name == "none" else Picture.model_validate_json(body).draw()
+        except GoneError:
+            raise ProtocolError(_FAULT.format("ended")) from None
+        except (PipeError, ValueError):
+            raise ProtocolError(_FAULT.format("sent what is no image")) from None
+
+    def end(self) -> None:
+        """Say that nothing is left to decode."""
+        with suppress(GoneError):
+            self._pipe.send("end")
