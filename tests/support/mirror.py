@@ -51,6 +51,7 @@ PLAIN = {
     "pcevolve.app.session.first.measuring": "the demonstration's own process: system/test_demo.py",
     "pcevolve.public.run.checked": "refusals that options get: session/test_preflight.py, keeper/test_planning.py",
     "pcevolve.keeper.declared_secrets": "from a list to what it leaves of votes: private/test_secrets.py",
+    "pcevolve.public.decoder": "whom public/media/images/test_elsewhere.py asks",
     "pcevolve.keeper.at_door": "a process of a run: compose/test_docker.py, system/test_apart.py",
     "pcevolve.keeper.beginning": "folders that a run begins in: keeper/test_continuity.py",
     "pcevolve.keeper.keeping": "a process of a run: system/test_apart.py",

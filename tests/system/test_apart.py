@@ -258,7 +258,7 @@ def look_at(typed: Typed, number: int, *words: str) -> Seen:
 @IS_CONFINED
 def test_while_a_run_goes_on_no_process_has_both_a_private_file_and_the_network(installed):
     seen = look_at(installed, 4, *installed.words())
-    assert seen.list_roles(lambda each: each["Seccomp"] == "2") == {"launcher", "keeper", "runner"}
+    assert seen.list_roles(lambda each: each["Seccomp"] == "2") == {"launcher", "keeper", "runner", "decoder"}
     assert seen.list_roles(lambda each: int(each["sockets"]) > 0) == {"runner"}
     assert seen.list_roles(lambda each: int(each["private"]) > 0) == {"keeper"}
 
