@@ -40,7 +40,7 @@ def test_a_process_that_was_taken_over_gets_past_nothing(
             [str(Path(intruder.__file__).parents[1]), *filter(None, [os.environ.get("PYTHONPATH")])]
         ),
     )
-    kind = "runner" if role == "runner" else "keeper"  # a decoder is confined as a keeper is, and has fewer files
+    kind = "keeper" if role == "decoder" else role  # confined as a keeper is, with fewer files
     children = start_children()
     try:
         child = getattr(children, role)
