@@ -31,7 +31,7 @@ from pcevolve.public.canonical import drop_unused
 from pcevolve.public.dp.mechanisms import FloatArray, Noise, SeededNoise, Source
 from pcevolve.public.encoders import BUNDLED, Encoder, frame_digest, load_encoder
 from pcevolve.public.evolution import Evolved, Generator, evolve
-from pcevolve.public.fields import PlanFields
+from pcevolve.public.fields import PLAN_FORMAT, PlanFields
 from pcevolve.public.media.images.appearance import develop, find_released_appearance
 from pcevolve.public.media.images.decoding import decode_picture
 from pcevolve.public.methods import choose_delta
@@ -255,6 +255,7 @@ def make_plan(
     first = trial.candidates * (trial.initial or method.initial)
     rounds = iterations or method.keep == "selected"
     values = {
+        "format": PLAN_FORMAT,
         "run_id": f"{trial.seed:032x}",
         "data": {"domain": domain or SETS[trial.world].domain, "shots": trial.shots},
         "privacy": {

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 import pytest
 from PIL import Image
@@ -10,6 +12,10 @@ from pcevolve.errors import UsageError
 from pcevolve.keeper.finished.judging import load_judges
 from pcevolve.public.encoders import BUNDLED, JOINED, MOBILENET, frame_digest, load_encoder, named_weights
 from pcevolve.public.geometry.frame import Frame
+from pcevolve.public.privacy import Event
+from pcevolve.public.selectors.means import Means
+from pcevolve.public.selectors.scene import PrivateEmbeddings, SelectionInput
+from support.neighbours import Observer
 
 
 @pytest.fixture(scope="module")
@@ -65,3 +71,38 @@ def test_in_the_frame_each_part_is_seen_as_by_itself(joined):
     assert np.array_equal(whole.points(rows)[:, :16], alone[0].points(rows[:, :256]))
     assert np.allclose(whole.points(rows)[:, 16:], alone[1].points(rows[:, 256:]), atol=1e-9)
     assert whole.radius == pytest.approx(np.hypot(alone[0].radius, alone[1].radius))
+
+
+def test_no_replaced_image_moves_what_is_released_of_both_parts_by_more_than_is_paid_for(joined):
+    """All neighbours of all pairs of images that lie far out in one part, in the other, or in both."""
+    rows = joined.embed([paint(seed) for seed in range(12)])
+    scene = SelectionInput(
+        ("a", "b"), (rows[:6], rows[6:]), 2, 1, 1, 0, 7, "replace-one", public=joined.frame
+    )
+    frame, events = scene.coordinates, (Event("gaussian", "1"), Event("gaussian", "1"))
+    ways = np.zeros((3, 32))
+    ways[0, 0] = ways[1, 16] = 1
+    ways[2, [0, 16]] = 0.5**0.5
+    far = [frame.centre + sign * 100 * frame.radius * (frame.axes @ way) for way in ways for sign in (-1, 1)]
+    records = list(product(far, (0, 1)))
+
+    def release(*private: tuple[np.ndarray, int]) -> list[tuple[np.ndarray, float]]:
+        points, targets = np.stack([each for each, _ in private]), np.array([each for _, each in private])
+        noise = Observer(middle=0.0)
+        Means().measure(PrivateEmbeddings(points, targets, np.arange(len(private))), scene, events, noise)
+        return [(values, sigma) for _, values, sigma in noise.asked]
+
+    released = {
+        pair: release(*(records[each] for each in pair)) for pair in product(range(len(records)), repeat=2)
+    }
+    moved = np.zeros(2)
+    for (_, kept), before in released.items():
+        for other in range(len(records)):
+            after = released[other, kept]
+            steps = [
+                np.linalg.norm(was - now) / sigma
+                for (was, sigma), (now, _) in zip(before, after, strict=True)
+            ]
+            moved = np.maximum(moved, steps)
+    assert (moved <= 1).all()
+    assert (moved > 0.99).all(), "less noise would not be enough"
