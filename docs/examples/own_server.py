@@ -19,7 +19,7 @@ result = pcevolve.evolve(
 )
 print(result)
 
-found = result.audit()
+found = result.verify()
 if not found:
     raise SystemExit("\n".join(found.faults))
 print("audited: nothing left without a reason")

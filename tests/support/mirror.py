@@ -46,6 +46,8 @@ def narrow_files(path: Path) -> list[Path]:
 PLAIN = {
     "pcevolve.keeper.finished.outcome": "a value, which keeper/finished/test_judging.py measures",
     "pcevolve.public.config.providers": "declarations alone, which config/test_config.py reads",
+    "pcevolve.app.interface.answering": "the process that is asked: interface/test_measuring.py, system/test_asked.py",
+    "pcevolve.app.interface.values": "values alone, which app/interface/test_measuring.py asks for",
     "pcevolve.app.interface.options": "written by make docs-options, which cli/test_reference.py compares",
     "pcevolve_shared.limits": "numbers alone, written out where they bound, as in shared/test_wire.py",
     "pcevolve.app.session.first.measuring": "the demonstration's own process: system/test_demo.py",

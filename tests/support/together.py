@@ -7,6 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from pcevolve.app.cli import main
+from pcevolve.app.interface import answering, asking
 from pcevolve.app.session import apart
 from pcevolve.app.session.apart import Staff
 from pcevolve.public.durable import write_private
@@ -25,6 +26,7 @@ def bring_together(*_: object) -> None:
     main.confine_online = lambda: None  # type: ignore[assignment,return-value]
     Staff.carry_out = _carry_out  # type: ignore[method-assign]
     Staff.measure = _measure  # type: ignore[method-assign]
+    asking.exchange = lambda order, *_: answering.perform(order)
 
 
 def _carry_out(

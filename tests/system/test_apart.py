@@ -287,7 +287,7 @@ seen, given = [], dict(
     yes=True, pad_selection=0.01,
 )
 found = pcevolve.evolve(out="run", progress=seen.append, quiet=True, **given)
-print(seen[-1].images == seen[-1].total > 0, len(found.images) > 0, found.audit().holds)
+print(seen[-1].images == seen[-1].total > 0, len(found.images) > 0, found.verify().holds)
 try:
     pcevolve.evolve(out="second", quiet=True, **given)
 except pcevolve.BudgetError as error:

@@ -5,8 +5,11 @@ from __future__ import annotations
 import ast
 import json
 import re
+import sys
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -58,6 +61,28 @@ def test_the_script_for_an_own_server_runs_and_its_run_passes_the_audit(run: Run
 def test_the_script_for_an_online_endpoint_runs(run: Run, tmp_path: Path):
     run((DOCS / "examples" / "online_endpoint.py").read_text())
     assert all(each.holds for each in audit(tmp_path / "runs" / "online"))
+
+
+def test_the_script_for_mlflow_logs_public_facts_and_is_twenty_lines(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+):
+    script = (DOCS / "examples" / "track_with_mlflow.py").read_text()
+    assert len(script.splitlines()) == 20
+    logged: dict[str, Any] = {"artifacts": []}
+    standing_in = ModuleType("mlflow")
+    standing_in.start_run = lambda run_name: nullcontext(logged.setdefault("name", run_name))  # type: ignore[attr-defined]
+    for kind in ("params", "metrics", "tags"):
+        name = f"{'set' if kind == 'tags' else 'log'}_{kind}"
+        setattr(standing_in, name, lambda values, kind=kind: logged.setdefault(kind, values))
+    standing_in.log_artifact = logged["artifacts"].append  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "mlflow", standing_in)
+    run(script)
+    assert logged["name"] == "tracked"
+    assert logged["metrics"]["images"] == 16
+    assert 0 < logged["metrics"]["epsilon"] <= 8
+    assert all(isinstance(each, int | float) for each in logged["metrics"].values()), "what MLflow takes"
+    assert [Path(each).name for each in logged["artifacts"]] == ["README.md", "report.html"]
+    assert all(Path(each).is_file() for each in logged["artifacts"])
 
 
 def test_the_notebook_s_cells_run_and_hold_no_outputs(run: Run):

@@ -1,7 +1,7 @@
 """The client: private data stay here; only paid-for DP releases leave. Also the library: ``import pcevolve``.
 
-``evolve``, ``vary``, ``plan``, ``audit`` and ``load`` do what the command line does, through the same gate, ledger
-and record. What they need is imported when it is first asked for: ``import pcevolve`` alone loads nothing.
+Its functions do what the commands do, in the same processes and through the same gate, ledger and record. What they
+need is imported when it is first asked for: ``import pcevolve`` alone loads nothing.
 """
 
 from __future__ import annotations
@@ -13,16 +13,29 @@ if TYPE_CHECKING:
     from pcevolve.app.interface import (
         AuditResult,
         BudgetPlan,
+        CheckResult,
+        ClassificationResult,
+        ClassifiedFile,
+        ComparisonResult,
         DatasetImage,
+        EvaluationResult,
+        PreviewImage,
+        PreviewResult,
         Progress,
         Provider,
         Result,
-        audit,
+        check,
+        classify,
+        compare,
+        evaluate,
         evolve,
+        export,
         load,
         pack,
         plan,
+        preview,
         vary,
+        verify,
     )
     from pcevolve.errors import (
         BudgetError,
@@ -43,12 +56,19 @@ __all__ = [
     "AuditResult",
     "BudgetError",
     "BudgetPlan",
+    "CheckResult",
+    "ClassificationResult",
+    "ClassifiedFile",
     "ClientError",
+    "ComparisonResult",
     "DataError",
     "DatasetImage",
     "EgressError",
+    "EvaluationResult",
     "LedgerError",
     "ModelError",
+    "PreviewImage",
+    "PreviewResult",
     "Progress",
     "Provider",
     "ProviderError",
@@ -56,12 +76,18 @@ __all__ = [
     "StoppedError",
     "TranscriptError",
     "UsageError",
-    "audit",
+    "check",
+    "classify",
+    "compare",
+    "evaluate",
     "evolve",
+    "export",
     "load",
     "pack",
     "plan",
+    "preview",
     "vary",
+    "verify",
 ]
 
 
@@ -81,5 +107,5 @@ def __getattr__(name: str) -> Any:  # noqa: ANN401 - whatever is asked for
 
 
 def __dir__() -> list[str]:
-    """List the names that can be imported."""
-    return sorted({*globals(), *__all__, "__version__"})
+    """List the names of the library, and nothing else: modules are where they are for whoever looks for them."""
+    return sorted(__all__)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from pcevolve.app.interface import AuditResult
 from pcevolve.auditing import Audit
 from support.paid import make_paid_run
 from support.provider import png
@@ -74,9 +75,11 @@ def test_a_run_that_starts_from_a_release_does_not_hold_until_that_release_is_au
 
 def test_a_verdict_is_told_with_what_speaks_against_it(copy: Path):
     assert Audit.of(copy)
-    assert repr(Audit.of(copy)).startswith("<AuditResult: holds, ")
+    assert repr(AuditResult.of(Audit.of(copy))).startswith("<AuditResult: holds, ")
     next((copy / "release" / "cut").iterdir()).write_bytes(png(7))
     audited = Audit.of(copy)
     assert not audited
     assert audited.broken
-    assert repr(audited).startswith("<AuditResult: does NOT hold: the release is what the record gives")
+    assert repr(AuditResult.of(audited)).startswith(
+        "<AuditResult: does NOT hold: the release is what the record gives"
+    )

@@ -85,7 +85,7 @@ def test_a_placeholder_in_half_of_the_answers_is_one_candidate_and_told_of_befor
     warned = r"WARNING: \d+ of 8 of class 'type A', \d+ of 8 of class 'type B' repeat another image exactly"
     assert re.search(warned, told), told
     assert "repeat another image exactly" in (done.folder / "preview.html").read_text()
-    audited = done.audit()
+    audited = done.verify()
     assert audited, audited.faults
 
 
@@ -118,7 +118,7 @@ def test_what_is_paid_for_ends_in_a_release_whatever_the_provider_repeats(evolve
     assert len(pixels) == len({*pixels})
     assert 1 < len(pixels) <= 16
     assert ("(16 were planned" in (done.dataset / "README.md").read_text()) is (len(pixels) < 16)
-    audited = done.audit()
+    audited = done.verify()
     assert audited, audited.faults
 
 
@@ -227,5 +227,5 @@ def test_a_text_that_a_limit_sends_in_half_of_the_answers_is_one_candidate(tmp_p
     server.close()
     texts = [each.data for each in done.images]
     assert len(texts) == len({*texts}) > 6
-    audited = done.audit()
+    audited = done.verify()
     assert audited, audited.faults

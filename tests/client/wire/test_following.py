@@ -74,10 +74,10 @@ def test_more_images_cost_nothing_read_nothing_private_and_state_the_epsilon_of_
     assert content(tmp_path / "run") == before
     assert Ledger(tmp_path / "ledger" / "ledger.sqlite", create=False).runs() == spent
     assert not {each["kind"] for each in events(made.folder)} & {"released"}
-    assert doubts(made.audit())[0].startswith(
+    assert doubts(made.verify())[0].startswith(
         "nothing shows that these images are a release, nor its epsilon"
     )
-    audited = made.audit(sources=[source.folder])
+    audited = made.verify(sources=[source.folder])
     assert audited, audited.faults
     assert not {each.data for each in made.images} & released
 
@@ -100,8 +100,8 @@ def test_a_run_that_varies_a_variation_is_audited_with_both(evolved, native, tmp
     more = vary(native, tmp_path)
     again = pcevolve.vary(more.folder, candidates=3, out=tmp_path / "again", quiet=True)
     assert again.epsilon == source.epsilon > 0
-    assert "give --from RUN" in doubts(again.audit(sources=[more.folder]))[0]
-    assert again.audit(sources=[source.folder, more.folder])
+    assert "give --from RUN" in doubts(again.verify(sources=[more.folder]))[0]
+    assert again.verify(sources=[source.folder, more.folder])
 
 
 def test_a_run_of_variations_that_is_cut_off_goes_on_and_asks_nothing_twice(
@@ -123,7 +123,7 @@ def test_a_run_of_variations_that_is_cut_off_goes_on_and_asks_nothing_twice(
     assert json.loads(told.out)["images_released"] == 10
     slots = [each["slot"] for each in events(tmp_path / "more") if each["kind"] == "received"]
     assert len(slots) == len(set(slots))
-    audited = pcevolve.audit(tmp_path / "more", sources=[tmp_path / "run"])
+    audited = pcevolve.verify(tmp_path / "more", sources=[tmp_path / "run"])
     assert audited, audited.faults
 
 
@@ -213,7 +213,7 @@ def test_texts_start_from_a_release_too(tmp_path):
     made = pcevolve.vary(tmp_path / "run", candidates=3, out=tmp_path / "more", quiet=True, key=online.KEY)
     assert len(made.images) == 6
     assert made.epsilon == source.epsilon
-    audited = made.audit(sources=[source.folder])
+    audited = made.verify(sources=[source.folder])
     assert audited, audited.faults
     server.close()
 
@@ -246,7 +246,7 @@ def test_words_about_the_provider_are_the_release_s_unless_others_are_given(evol
         native, tmp_path, out=tmp_path / "elsewhere", api=native.address.replace("127.0.0.1", "localhost")
     )
     assert (elsewhere.plan.provider.operator, elsewhere.plan.provider.retention) == ("", "")
-    assert elsewhere.audit(sources=[tmp_path / "run"])
+    assert elsewhere.verify(sources=[tmp_path / "run"])
 
 
 def test_data_that_the_run_of_the_release_read_are_no_test_of_its_variations(

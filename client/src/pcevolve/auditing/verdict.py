@@ -29,7 +29,6 @@ from pcevolve.auditing.rerun import LoadEncoder, Rerun, find_encoder
 from pcevolve.errors import ClientError
 from pcevolve.public.durable import replace_folder_durably
 from pcevolve.public.finding import Finding
-from pcevolve.public.pages.notebook import render_table
 from pcevolve.public.pages.report.page import render
 from pcevolve.public.pages.wire.page import render_viewer
 from pcevolve.public.plan import PublicPlan
@@ -58,7 +57,7 @@ def audit(root: Path, load: LoadEncoder = find_encoder) -> list[Finding]:
 
 @dataclass(repr=False)
 class Audit:
-    """An audit's findings about a run, which is also what ``pcevolve.audit`` gives.
+    """An audit's findings about a run, of which the library gives its user ``AuditResult``.
 
     Attributes:
         released: The release as the record gives it; None where the run is unfinished or cannot be read.
@@ -155,18 +154,6 @@ class Audit:
     def __bool__(self) -> bool:
         """Return True if it holds."""
         return self.holds
-
-    def __repr__(self) -> str:
-        """One line: the verdict, then what speaks against it."""
-        against = "; ".join((*self.marks, *self.faults))
-        said = f"holds, {len(self.findings)} claims" if self.holds else f"does NOT hold: {against}"
-        return f"<AuditResult: {said}>"
-
-    def _repr_html_(self) -> str:
-        found = (*self.marks, *self.faults)
-        said = "Holds: every claim follows from the record." if self.holds else f"Does NOT hold. {found[0]}"
-        rows = [(each.claim, f"{each.verdict} ({each.checked} checked)") for each in self.findings]
-        return render_table(said, [*rows, ("not verified", ", ".join(self.unverified) or "nothing")])
 
     @property
     def unfinished(self) -> bool:

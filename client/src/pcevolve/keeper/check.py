@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import count
 from pathlib import Path
@@ -51,7 +51,9 @@ class Checkup:
     rows: tuple[tuple[str, str], ...]
     faults: tuple[str, ...]
     warnings: tuple[str, ...]
-    classes: int = 0
+    files: int = 0
+    units: Mapping[str, int] = field(default_factory=dict)
+    labels: tuple[str, ...] = ()
 
     @property
     def fit(self) -> bool:
@@ -113,7 +115,11 @@ def check_folder(
         *own,
     ]
     rows = [*_rows(found, units_known), _fits(meant, before, own), _count_faults(faults)]
-    return Checkup(tuple(rows), tuple(faults), tuple(_warnings(found, units_known)), len(listing.labels))
+    return Checkup(
+        *(tuple(rows), tuple(faults), tuple(_warnings(found, units_known)), len(listing.files)),
+        listing.count_units() if units_known else {},
+        tuple(listing.labels),
+    )
 
 
 def _with_units(listing: Listing, meant: OwnerData) -> Listing:
@@ -300,7 +306,7 @@ def check_texts(path: Path, settings: RunConfig) -> Checkup:
     faults = [*foreign, *before, *_find_class_faults(len(counts)), *own]
     rows = [*_text_rows(records, columns, counts), _fits(meant, before, own), _count_faults(faults)]
     notes = [*note_ids(records.units, columns.unit), describe_link(columns.unit)] if columns.unit else []
-    return Checkup(tuple(rows), tuple(faults), tuple(notes))
+    return Checkup(tuple(rows), tuple(faults), tuple(notes), len(records.texts), counts, tuple(counts))
 
 
 def _text_rows(records: Records, columns: Columns, counts: Mapping[str, int]) -> Iterator[tuple[str, str]]:

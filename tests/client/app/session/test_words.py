@@ -52,7 +52,7 @@ def test_the_order_of_classes_is_that_of_the_words_and_every_image_keeps_its_cla
     assert plain.labels == tuple(sorted(SECRET))
     assert result.labels == ("kind 0", "kind 1")
     assert result.plan.data.words == ("kind 0", "kind 1")
-    assert not result.audit().faults
+    assert not result.verify().faults
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from safetensors.numpy import load_file, save
 
 from pcevolve.auditing import audit
 from pcevolve.errors import DataError, UsageError
-from pcevolve.keeper.finished.classification import NearestMean
+from pcevolve.keeper.finished.classification import NearestMean, score_nearest
 from pcevolve.public.media.images.appearance import Appearance
 from pcevolve.public.transcript.layout import RunLayout
 from pcevolve.public.transcript.reader import RunReader
@@ -41,11 +41,19 @@ def test_it_says_the_class_of_the_nearest_released_mean(run: Path, tmp_path: Pat
     for seed in range(30):
         path = tmp_path / f"{seed}.png"
         picture(seed).save(path)
-        said.append(load_classifier(run).label(path)[0])
+        said.append(load_classifier(run).classify(path).label)
         point = (encoder().embed([picture(seed)])[0] - measured["centre"]) @ measured["axes"]
         released = measured["middle"] + measured["deviations"]
         nearest.append(labels[np.linalg.norm(released - point, axis=1).argmin()])
     assert said == nearest
+
+
+@pytest.mark.parametrize(
+    ("distances", "score"),
+    [([1.0, 1.0], 0.0), ([3.0, 0.0], 1.0), ([4.0, 1.0, 2.0], 0.5), ([0.0, 0.0], 0.0), ([7.0], 1.0)],
+)
+def test_a_score_says_how_much_nearer_the_nearest_mean_is_than_the_next(distances: list[float], score: float):
+    assert score_nearest(np.array(distances)) == score
 
 
 def test_the_command_names_each_image_and_its_class(run: Path, tmp_path: Path, command):
@@ -59,13 +67,15 @@ def test_the_command_names_each_image_and_its_class(run: Path, tmp_path: Path, c
         picture(seed).save(path)
     told = command("classify", run, paths[0], tmp_path / "more")
     lines = [line.split("\t") for line in told.out.splitlines()]
-    assert lines == [[str(path), load_classifier(run).label(path)[0]] for path in paths]
+    due = [load_classifier(run).classify(path) for path in paths]
+    assert lines == [[str(each.path), each.label, f"{each.score:.2f}"] for each in due]
+    assert all(0 <= float(score) <= 1 for _, _, score in lines)
 
 
 def test_a_table_is_no_text_to_be_classified(run: Path, tmp_path: Path):
     of_texts = replace(load_classifier(run), plan=small_plan(dialect="chat"))
     with pytest.raises(DataError, match=r"notes\.CSV is a table: give files of one text each, or a folder"):
-        of_texts.label(tmp_path / "notes.CSV")
+        of_texts.classify(tmp_path / "notes.CSV")
 
 
 def test_the_folder_of_a_release_stands_for_its_images_and_is_no_run(run: Path, command):
@@ -100,4 +110,4 @@ def test_where_private_images_were_measured_in_a_released_look_images_are_given_
     picture(3).save(path)
     shown = Appearance.released(LOOK).apply_to(picture(3))
     expected = load_classifier(root).nearest(encoder().embed([shown]))
-    assert load_classifier(root).label(path)[0] == load_classifier(root).labels[int(expected[0])]
+    assert load_classifier(root).classify(path).label == load_classifier(root).labels[int(expected[0])]

@@ -15,4 +15,4 @@ def test_a_notebook_shows_marks_promise_and_pictures(evolved, tmp_path):
     assert 'role="alert"' in marked._repr_html_()
     assert "No guarantee" in marked._repr_html_()
     assert repr(marked).startswith("<Result: INSECURE: noise came from a seed")
-    assert not marked.audit().holds
+    assert not marked.verify().holds

@@ -55,8 +55,8 @@ def test_an_auditor_who_has_the_run_finds_what_an_owner_says_otherwise(
             lying.setattr(Source, "describe", lies(images=shown))
             lying.setattr(Source, "at", at_with(source, png(77)))
         made = vary(native, tmp_path)
-    assert doubts(made.audit())[0].startswith("nothing shows that these images are a release")
-    audited = made.audit(sources=[source.folder])
+    assert doubts(made.verify())[0].startswith("nothing shows that these images are a release")
+    audited = made.verify(sources=[source.folder])
     assert not audited
     told = {
         "no cost": "the plan names other images, or another cost, than the release has",

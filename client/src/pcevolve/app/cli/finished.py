@@ -74,20 +74,21 @@ def classify(
     ],
     weights: EncoderWeights = None,
 ) -> None:
-    """Say which class images or texts are nearest to, by what a run released about its classes."""
+    """Say which class images or texts are nearest to, by what a run released about its classes.
+
+    A line for each file: path, class, and a score from 0 (between two classes) to 1, which is no probability.
+    """
     require_run(folder)
     leave_files(["/"])
     from pcevolve.auditing.rerun import find_encoder  # torch takes seconds to load
-    from pcevolve.keeper.finished.classification import NearestMean
+    from pcevolve.keeper.finished.classification import NearestMean, classify_files
     from pcevolve.keeper.finished.held_out import find_private
     from pcevolve.public.run.folder import RunFolder
 
     nearest, digests = NearestMean.of(folder, partial(find_encoder, weights=weights)), []
-    for path in images:
-        for file in nearest.list_files(path) if path.is_dir() else [path]:
-            label, digest = nearest.label(file)
-            click.echo(f"{file}\t{label}")
-            digests.append(digest)
+    for each in classify_files(nearest, images):
+        click.echo(f"{each.path}\t{each.label}\t{each.score:.2f}")
+        digests.append(each.digest)
     if seen := find_private(RunFolder(folder), nearest.plan, digests):
         click.echo(
             f"{len(seen)} of {len(digests)} are private data of this run, from which its means come: how they are "

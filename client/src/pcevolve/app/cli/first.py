@@ -100,8 +100,8 @@ def check(
     else:
         _show(folder, found, are_texts)
         # One class is told from nothing, and other methods release no means.
-        if found.fit and found.classes > 1 and not are_texts and releases_means(settings.method.name):
-            _show_outlook(found.classes, settings.data)
+        if found.fit and len(found.labels) > 1 and not are_texts and releases_means(settings.method.name):
+            _show_outlook(len(found.labels), settings.data)
         if found.fit:
             spoken = " --dialect chat" if are_texts and not makes_texts(settings) else ""
             if write_unit_map is not None and settings.data.unit_map is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
@@ -26,6 +26,32 @@ from pcevolve.public.settings import window_ends
 from pcevolve.public.sources import TABLES
 from pcevolve.public.transcript.layout import MANIFEST, RunLayout
 from pcevolve.public.transcript.reader import RunReader
+
+
+@dataclass(frozen=True, repr=False)
+class ClassifiedItem:
+    """A file's class; private where the file is.
+
+    Attributes:
+        score: See ``score_nearest``.
+        digest: By which a ledger knows the image or text.
+    """
+
+    path: Path
+    label: str
+    score: float
+    digest: bytes
+
+
+def score_nearest(distances: FloatArray) -> float:
+    """1 less the least of some distances over the next, 0..1: 0 halfway between two means, 1 at one; 1 with one class.
+
+    It ranks items of one run. It is no probability: distances say nothing of how items of a class are spread.
+    """
+    if len(distances) == 1:
+        return 1.0
+    least, following = np.partition(distances, 1)[:2]
+    return 1.0 - float(least / following) if following > 0 else 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,8 +97,14 @@ class NearestMean:
 
     def nearest(self, embeddings: FloatArray) -> NDArray[np.int64]:
         """Class of the nearest mean, int64 ``(images,)``, of finite embeddings, float64 ``(images, d)``."""
-        points = project(embeddings, self.centre, self.axes)
-        return np.asarray(squared_distances(points, self.means).argmin(axis=1), dtype=np.int64)
+        return np.asarray(self._distances(embeddings).argmin(axis=1), dtype=np.int64)
+
+    def _distances(self, embeddings: FloatArray) -> FloatArray:
+        """To each mean, float64 ``(images, C)``."""
+        found: FloatArray = np.sqrt(
+            squared_distances(project(embeddings, self.centre, self.axes), self.means)
+        )
+        return found
 
     def classes(self, items: Sequence[Item | None]) -> NDArray[np.int64]:
         """Class of each image or text, int64 ``(items,)``; -1 of one that has no embedding."""
@@ -84,15 +116,17 @@ class NearestMean:
         found[usable] = self.nearest(embeddings[usable])
         return found
 
-    def label(self, path: Path) -> tuple[str, bytes]:
-        """Class of the image or text in a file, and the digest by which a ledger knows it."""
+    def classify(self, path: Path) -> ClassifiedItem:
+        """Class of the image or text in a file; ``DataError`` if it holds none."""
         if self.plan.modality.kind == "text" and path.suffix.lower() in TABLES:
             raise DataError(f"{path} is a table: give files of one text each, or a folder of them")
         item, digest = self._read(path)
         embedding = self.encoder.embed([item])
         if not np.isfinite(embedding).all():
             raise DataError(f"{path} has no embedding; the run is of {self.plan.modality.kind}s")
-        return self.labels[int(self.nearest(embedding)[0])], digest
+        distances = self._distances(embedding)[0]
+        label = self.labels[int(distances.argmin())]
+        return ClassifiedItem(path, label, score_nearest(distances), digest)
 
     def list_files(self, folder: Path) -> list[Path]:
         """Files in a folder and below it, in order, as listings find them, and without what lies beside a dataset."""
@@ -108,3 +142,10 @@ class NearestMean:
             return kind.open(path, self.appearance, window)
         except UnreadableError as error:
             raise DataError(f"{path} {error}") from None
+
+
+def classify_files(nearest: NearestMean, paths: Iterable[Path]) -> Iterator[ClassifiedItem]:
+    """Classify files one after the other; a folder stands for all in it."""
+    for path in paths:
+        for file in nearest.list_files(path) if path.is_dir() else [path]:
+            yield nearest.classify(file)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from pcevolve.public.modality import Kind
 from pcevolve.public.pages.rendering import PagePicture, compile_page, make_picture
 from pcevolve.public.publish.loss import PrivacyLoss
 from pcevolve.public.transcript.reader import FinishedRun
@@ -26,6 +27,19 @@ class NotebookRow:
 def render_table(said: str, rows: Iterable[tuple[str, str]]) -> str:
     """Return a sentence and a table under it as a fragment of HTML, everything in it escaped."""
     return compile_page("notebook_table").render(said=said, rows=list(rows))
+
+
+def render_pictures(kind: Kind, rows: Iterable[tuple[str, Sequence[bytes]]]) -> str:
+    """A fragment of HTML with some images or texts of each class."""
+    shown = [
+        NotebookRow(
+            label, len(files), tuple(filter(None, (make_picture(kind, each) for each in files[:TILES])))
+        )
+        for label, files in rows
+    ]
+    return compile_page("notebook_pictures", kind).render(
+        rows=shown[:ROWS], left_out=max(0, len(shown) - ROWS)
+    )
 
 
 def render_notebook(run: FinishedRun) -> str:

@@ -19,6 +19,7 @@ from pcevolve.public.processes.confinement import (
     ConfinementError,
     confine_keeper,
     confine_runner,
+    confine_worker,
     list_network_paths,
     list_system_paths,
 )
@@ -28,6 +29,8 @@ from pcevolve.public.processes.pipe import Pipe, read_order
 _PR_SET_PDEATHSIG: Final = 1
 RUNNER: Final = "runner"
 """The role that has the network; all others have private files."""
+WORKER: Final = "worker"
+"""The role of one that does for a program what a command without network does."""
 FAULTY: Final = 70
 """Exit code of a process that could not be confined, and so did nothing."""
 
@@ -51,7 +54,9 @@ def main() -> None:
             connection, order["orders"]["is_cut_off"] = admit(order["orders"]["door"])
             pipes.append(open_pipe(connection))
         door = [each for pipe in pipes for each in pipe.descriptors]
-        if role != RUNNER:
+        if role == WORKER:
+            enforced = confine_worker([*list_system_paths(), *order["reads"]], order["writes"])
+        elif role != RUNNER:
             enforced = confine_keeper([*list_system_paths(), *order["reads"]], order["writes"], door=door)
         else:
             reads = [*list_system_paths(), *list_network_paths(), *order["reads"]]

@@ -163,6 +163,13 @@ def confine_online() -> Enforcement:
     return can
 
 
+def confine_worker(
+    reads: Iterable[str], writes: Iterable[str], enforced: Enforcement | None = None
+) -> Enforcement:
+    """Leave this process these files, no socket and no other program: what a command has that is offline."""
+    return _confine(OFFLINE, reads, writes, enforced)
+
+
 def may_leave_files() -> bool:
     """True of a command that has confined itself, where the kernel has rules for files."""
     return bool(_commands) and _commands[0].enforced.landlock > 0

@@ -107,6 +107,12 @@ def start_children() -> Children:
     )
 
 
+def start_worker() -> Child:
+    """Start one process for work with files, without network; it waits for its order."""
+    own, workers = open_conversation()
+    return _start("worker", Pipe(*own), workers)
+
+
 @dataclass(frozen=True)
 class KeepersSide:
     """The processes of ``pcevolve keeper``, whose client is another command."""

@@ -29,22 +29,9 @@ def test_a_run_is_paid_for_recorded_and_passes_the_audit(evolved, tmp_path):
     ledger = Ledger(tmp_path / "ledger" / "ledger.sqlite", create=False)
     assert [row.epsilon for row in ledger.runs()] == [result.epsilon]
     ledger.close()
-    audited = pcevolve.audit(result.folder)
+    audited = pcevolve.verify(result.folder)
     assert audited, audited.faults
-    assert result.audit() == audited
-
-
-def test_the_images_are_the_released_ones_and_open_as_pixels(evolved):
-    result = evolved(method="t2i")
-    assert result.labels == ("type A", "type B")
-    assert [each.label for each in result.images] == ["type A"] * 2 + ["type B"] * 2
-    assert all(
-        each.data == (result.dataset / each.label / f"{each.id}.png").read_bytes() for each in result.images
-    )
-    assert result.images[0].open().size == (16, 16)
-    result.images[0].path.write_bytes(b"no image")
-    with pytest.raises(pcevolve.TranscriptError, match="is not the image that was released"):
-        result.images[0].open()
+    assert result.verify() == audited
 
 
 def test_the_command_line_continues_and_reads_what_the_library_began(evolved, native, private, tmp_path):
@@ -72,7 +59,7 @@ def test_what_progress_raises_ends_the_run_and_the_run_goes_on_from_there(evolve
     result = evolved(resume=True)
     assert len(result.images) == 4
     assert len(native.asked) == asked + 2, "what was answered was not asked again"
-    assert result.audit()
+    assert result.verify()
 
 
 def test_a_key_opens_the_api_and_is_written_nowhere(evolved, native, tmp_path):
@@ -102,35 +89,6 @@ def test_an_option_that_there_is_not_is_refused_by_name(evolved, tmp_path):
     assert not (tmp_path / "run").exists()
 
 
-def test_an_audit_that_finds_something_is_false_and_says_what(evolved):
-    result = evolved(method="t2i")
-    (result.dataset / "note.txt").write_text("patient 17")
-    (result.folder / ".summary.json.partial").touch()
-    found = pcevolve.audit(result.folder, html=True)
-    assert not found
-    assert all(any(name in fault for fault in found.faults) for name in ("note.txt", ".summary.json.partial"))
-    page = found._repr_html_()
-    assert page.index("Does NOT hold") < page.index("note.txt") < page.index("<table>")
-    assert repr(found).startswith("<AuditResult: does NOT hold: ")
-    assert "note.txt" in repr(found)
-
-
-def test_a_plan_prices_a_run_and_spends_nothing(tmp_path, monkeypatch):
-    monkeypatch.setenv("PCEVOLVE_LEDGER", str(tmp_path / "ledger" / "ledger.sqlite"))
-    planned = pcevolve.plan(epsilon=10, classes=2, shots=10)
-    assert planned.method == "dp-means"
-    assert planned.reason
-    assert planned.epsilon_total <= 10
-    assert planned.verdict in planned._repr_html_()
-    assert repr(planned).startswith("<Plan: dp-means, epsilon 10 at delta 1e-05: strong: ")
-    assert pcevolve.plan("random").reason == ""
-    with pytest.raises(pcevolve.UsageError, match="unknown method 'luck'"):
-        pcevolve.plan("luck")
-    with pytest.raises(pcevolve.UsageError, match=r"^shots: "):
-        pcevolve.plan(shots=0)
-    assert not (tmp_path / "ledger" / "ledger.sqlite").exists()
-
-
 def test_an_error_calls_options_by_their_keywords(evolved, private, tmp_path):
     def refusal(**changed: object) -> str:
         with pytest.raises(pcevolve.ClientError) as found:
@@ -153,26 +111,52 @@ def test_an_error_calls_options_by_their_keywords(evolved, private, tmp_path):
 HEAVY = ("numpy", "pydantic", "rich", "torch", "scipy", "httpx", "importlib.metadata")
 
 
+def test_the_library_shows_its_functions_results_and_errors_and_nothing_else():
+    functions = "check classify compare evaluate evolve export load pack plan preview vary verify"
+    shown = {each for each in dir(pcevolve) if each[0].islower()}
+    assert shown == {*functions.split()}
+    kinds = [getattr(pcevolve, each) for each in dir(pcevolve) if each[0].isupper()]
+    assert all(isinstance(each, type) for each in kinds)
+    assert sorted(pcevolve.__all__) == dir(pcevolve)
+
+
+def test_a_preview_shows_what_the_provider_draws_and_the_run_goes_on_from_there(
+    evolved, native, private, tmp_path
+):
+    given = {
+        "private": private,
+        "domain": "scan",
+        "provider": native.address,
+        "out": tmp_path / "run",
+        **SMALL,
+    }
+    given |= {
+        "method": "pcevolve",
+        "yes": True,
+        "quiet": True,
+        "ledger": tmp_path / "ledger" / "ledger.sqlite",
+    }
+    found = pcevolve.preview(**given)
+    assert [each.label for each in found.images] == ["type A"] * 2 + ["type B"] * 2
+    assert {each.open().size for each in found.images} == {(16, 16)}
+    assert found.page.is_file()
+    page = found._repr_html_()
+    assert page.count("<img ") == 4
+    assert page.index("type A") < page.index("type B")
+    ledger = Ledger(tmp_path / "ledger" / "ledger.sqlite", create=False)
+    assert [row.epsilon for row in ledger.runs()] == [0.0]
+    ledger.close()
+    asked = len(native.asked)
+    again = pcevolve.preview(**given)
+    assert (again.images, len(native.asked)) == (found.images, asked)
+    assert evolved(resume=True).verify()
+
+
 @pytest.mark.system
 def test_the_import_alone_loads_nothing():
     code = f"import sys, pcevolve; print([each for each in {HEAVY!r} if each in sys.modules])"
     told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
     assert told.stdout.strip() == "[]", told.stderr
-
-
-def test_a_run_writes_the_forms_that_it_is_asked_for(evolved):
-    result = evolved(method="t2i", formats=("parquet", "webdataset"), licence="cc-by-4.0")
-    assert (result.folder / "release-parquet" / "data" / "train-00000-of-00001.parquet").is_file()
-    for name in ("release", "release-parquet", "release-webdataset"):
-        assert 'license: "cc-by-4.0"' in (result.folder / name / "README.md").read_text()
-    assert result.audit()
-
-
-def test_a_card_has_a_licence_that_is_one(evolved):
-    with pytest.raises(pcevolve.UsageError, match="licence: String should match pattern"):
-        evolved(licence="mit\ntags: [private]")
-    result = evolved(method="t2i")
-    assert (result.dataset / "README.md").read_text().startswith('---\nlicense: "unknown"\n')
 
 
 def test_a_run_that_starts_from_a_release_states_what_the_release_cost_a_unit_of_the_whole_folder(
@@ -189,4 +173,4 @@ def test_a_run_that_starts_from_a_release_states_what_the_release_cost_a_unit_of
     assert "Nothing: no private image was looked at" not in report
     assert f"{said} of 4 for one that was drawn)" in (result.folder / "live.html").read_text()
     assert f"epsilon = {said} for one that was drawn)" in (result.dataset / "README.md").read_text()
-    assert result.audit(sources=[tmp_path / "run"])
+    assert result.verify(sources=[tmp_path / "run"])

@@ -1,0 +1,93 @@
+"""Work with files that a program asks for, done by a process of its own that has no network, as each command's is.
+
+A program that imports ``pcevolve`` may have both private files and the network; what reads files for it may not. The
+process gets an order, answers once, and ends. Why it refuses something about private data it tells on stderr itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import TypeAdapter, ValidationError
+
+from pcevolve.app.session.apart import give_room
+from pcevolve.errors import ProtocolError, make_told
+from pcevolve.public.processes import launcher
+from pcevolve.public.processes.confinement import list_caches
+from pcevolve.public.processes.pipe import PipeError
+
+WORKER = "pcevolve.app.interface.answering:answer"
+EVERYWHERE = (Path("/"),)
+"""For private files, which may be links to anywhere."""
+Answer = TypeVar("Answer")
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """Why a process did not do its work; "see above" where it told its owner itself."""
+
+    kind: str
+    lines: tuple[str, ...]
+    is_told: bool
+
+
+def ask(
+    task: str,
+    expected: type[Answer],
+    given: Mapping[str, Any],
+    *,
+    reads: Iterable[Path | None] = EVERYWHERE,
+    writes: Iterable[Path] = (),
+    quiet: bool = False,
+) -> Answer:
+    """Have work done, and return its result.
+
+    Args:
+        task: A name of ``answering.WORK``.
+        given: What it takes, as JSON.
+        reads: All files and folders that it may read; those that are not there it will tell of.
+        writes: Those that it may change.
+
+    Raises:
+        ClientError: Why it was not done.
+    """
+    order = {"task": task, "given": dict(given), "quiet": quiet}
+    there = [
+        [str(path.absolute()) for path in paths if path is not None and path.exists()]
+        for paths in (reads, writes)
+    ]
+    name, body = exchange(order, *there)
+    try:
+        if name == "failed":
+            refused = TypeAdapter(Refusal).validate_json(body)
+            raise make_told(refused.kind, *refused.lines, is_told=refused.is_told)
+        return TypeAdapter(expected).validate_json(body)
+    except ValidationError:
+        raise ProtocolError(f"a process that was asked to {task} sent what is no answer") from None
+
+
+def exchange(order: Mapping[str, Any], reads: list[str], writes: list[str]) -> tuple[str, str]:
+    """Start a process, order it, and return the name and the JSON text of its answer; it has ended by then."""
+    worker = launcher.start_worker()
+    is_over = False
+    try:
+        with give_room() as room:
+            worker.order(WORKER, [*list_caches(), *reads], [str(room), *writes], room=str(room), **order)
+            answer = worker.pipe.receive()
+            is_over = True
+            return answer
+    except PipeError:
+        raise ProtocolError(
+            f"the process that was asked to {order['task']} ended in the middle of it"
+        ) from None
+    finally:
+        worker.end(kill=not is_over)
+
+
+def refuse(kind: str, lines: Iterable[str], *, is_told: bool) -> tuple[str, str]:
+    """The message of a process that did not do its work."""
+    refusal = Refusal(kind, tuple(lines), is_told)
+    return "failed", TypeAdapter(dict[str, Any]).dump_json(asdict(refusal)).decode()

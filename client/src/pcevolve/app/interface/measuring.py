@@ -1,0 +1,177 @@
+"""Private data looked at, and finished runs measured with them: ``check``, ``evaluate``, ``classify``, ``compare``."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TypeAlias, Unpack
+
+from pydantic_core import to_jsonable_python
+
+from pcevolve.app.interface.asking import EVERYWHERE, ask
+from pcevolve.app.interface.options import RunOptions
+from pcevolve.app.interface.values import (
+    CheckResult,
+    ClassificationResult,
+    ComparisonResult,
+    EvaluationResult,
+)
+from pcevolve.errors import UsageError
+from pcevolve.public.config.config import RunConfig
+from pcevolve.public.options import AS_KEYWORDS, spell_as
+from pcevolve.public.run.owner import OwnerFolder
+from pcevolve.public.transcript.layout import RunLayout
+
+AnyPath: TypeAlias = str | os.PathLike[str]
+_NEEDED = {"domain": "anything", "out": "."}
+"""Options that every run has, and at which nobody looks here."""
+
+
+def check(
+    private: AnyPath,
+    *,
+    dialect: str = "getimg",
+    write_unit_map: AnyPath | None = None,
+    quiet: bool = False,
+    **options: Unpack[RunOptions],
+) -> CheckResult:
+    """Look at private data before a run: ``pcevolve check`` as a function. Nothing is sent or spent.
+
+    Args:
+        private: Folder of class folders of images or, with ``dialect="chat"``, texts; or a table of texts.
+        dialect: How the run's API would speak, which says whether the data are images or texts.
+        write_unit_map: Also write such a file, by the folders within class folders; for ``unit_map``.
+        quiet: Show no progress on stderr.
+        options: Those that the run would have (``shots=10``, ``unit_map="patients.csv"``).
+
+    Returns:
+        What was found; true if a run would take the data as they are.
+
+    Raises:
+        UsageError: An option is unknown or out of bounds.
+    """
+    given = {**_NEEDED, **options, "dialect": dialect}
+    with spell_as(AS_KEYWORDS):
+        # A folder that is not there is a finding, not an option's fault, so that it has no part in the options.
+        RunConfig.of({**given, "private": "digits"})
+    written = None if write_unit_map is None else Path(write_unit_map)
+    if written is not None and Path(private).is_file():
+        raise UsageError("write_unit_map is for images: texts have data.unit_column")
+    asked = {
+        "folder": os.fspath(private),
+        "options": to_jsonable_python({**given, "private": "digits"}, fallback=str),
+        "write_unit_map": None if written is None else str(written),
+    }
+    return ask(
+        "check",
+        CheckResult,
+        asked,
+        writes=[] if written is None else [written.absolute().parent],
+        quiet=quiet,
+    )
+
+
+def evaluate(
+    run: AnyPath,
+    *,
+    test: AnyPath,
+    private: AnyPath | None = None,
+    mix: bool = False,
+    judges: Sequence[str] = (),
+    control: AnyPath | None = None,
+    device: str = "auto",
+    encoder_weights: str | None = None,
+    quiet: bool = False,
+) -> EvaluationResult:
+    """Train classifiers on a finished run's dataset and test them: ``pcevolve evaluate`` as a function.
+
+    Nothing is sent or spent. The figures are private: they stay beside the ledger, and in what is returned.
+
+    Args:
+        run: The run's folder.
+        test: Held-out images or texts: a folder with one subfolder per class, or a table of texts.
+        private: The private ones: how much of what they teach the dataset teaches, and copies of them in it.
+        mix: Also train on private data and dataset together.
+        judges: ``cnn``, or an encoder as ``NAME`` or ``NAME=WEIGHTS``; for texts ``ngrams`` and ``words``. The usual
+            ones if empty.
+        control: A run of method random with the same classes; the one beside the run if None.
+        device: Where encoders run: auto, cpu or cuda.
+        encoder_weights: The file that the run was given as ``encoder_weights``, if it was.
+        quiet: Show no progress on stderr.
+
+    Raises:
+        UsageError: It is no finished run, or an option does not go with it.
+        DataError: Data cannot be used, or test data are private ones; why is said on stderr.
+    """
+    root = _require_run(run)
+    if mix and private is None:
+        raise UsageError("mix trains on the private images: say where they are with private")
+    owner = OwnerFolder.of(root).root.parent.parent
+    owner.mkdir(mode=0o700, parents=True, exist_ok=True)
+    asked = {
+        "run": str(root),
+        "test": os.fspath(test),
+        "private": None if private is None else os.fspath(private),
+        "mix": mix,
+        "judges": tuple(judges),
+        "control": None if control is None else os.fspath(control),
+        "device": device,
+        "weights": encoder_weights,
+    }
+    return ask("evaluate", EvaluationResult, asked, reads=EVERYWHERE, writes=[owner], quiet=quiet)
+
+
+def classify(
+    run: AnyPath, files: AnyPath | Sequence[AnyPath], *, encoder_weights: str | None = None
+) -> ClassificationResult:
+    """Say which class images or texts are nearest to: ``pcevolve classify`` as a function.
+
+    Args:
+        run: Folder of a finished run of a method that releases class means.
+        files: Images, or files of one text each; a folder stands for all in it.
+        encoder_weights: The file that the run was given as ``encoder_weights``, if it was.
+
+    Raises:
+        UsageError: The run has no classifier.
+        DataError: A file is no image or text; which is said on stderr.
+    """
+    paths = [files] if isinstance(files, str | os.PathLike) else files
+    asked = {
+        "run": str(_require_run(run)),
+        "files": [os.fspath(each) for each in paths],
+        "encoder_weights": encoder_weights,
+    }
+    return ask("classify", ClassificationResult, asked)
+
+
+def compare(
+    runs: Sequence[AnyPath], *, html: AnyPath | None = None, sheet: AnyPath | None = None
+) -> ComparisonResult:
+    """Put finished runs beside each other: ``pcevolve compare`` as a function.
+
+    Args:
+        runs: Their folders.
+        html: Also write a page: facts, accuracies, and pictures of each run, class by class.
+        sheet: Also draw some images of each dataset, a row for each run, into this PNG.
+
+    Raises:
+        UsageError: One of them is no finished run.
+    """
+    written = [None if path is None else Path(path).absolute() for path in (html, sheet)]
+    asked = {
+        "runs": [str(_require_run(each)) for each in runs],
+        **{
+            name: None if path is None else str(path)
+            for name, path in zip(("html", "sheet"), written, strict=True)
+        },
+    }
+    return ask(
+        "compare", ComparisonResult, asked, writes=[path.parent for path in written if path is not None]
+    )
+
+
+def _require_run(run: AnyPath) -> Path:
+    root = Path(run)
+    RunLayout(root).require_transcript()
+    return root

@@ -1,0 +1,171 @@
+"""Finished runs as values: ``Result``, which ``load`` reads from a run's folder, and its images."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from pcevolve.app.interface.verifying import AuditResult, export, verify
+from pcevolve.errors import TranscriptError
+from pcevolve.public.figures import in_full
+from pcevolve.public.media.images.decoding import DecodedImage, decode_picture
+from pcevolve.public.pages.notebook import render_notebook
+from pcevolve.public.plan import PublicPlan
+from pcevolve.public.publish.dataset import summarise
+from pcevolve.public.publish.loss import PrivacyLoss
+from pcevolve.public.transcript.layout import RunLayout
+from pcevolve.public.transcript.reader import FinishedRun, RunReader
+
+
+@dataclass(frozen=True)
+class DatasetImage:
+    """One image of a released dataset.
+
+    Attributes:
+        path: The PNG.
+        id: The candidate's name on record.
+    """
+
+    path: Path
+    label: str
+    id: str
+
+    @property
+    def data(self) -> bytes:
+        """The file."""
+        return self.path.read_bytes()
+
+    def open(self) -> DecodedImage:
+        """The pixels, as a PIL image in RGB; ``TranscriptError`` if it is no image any more."""
+        pixels = decode_picture(self.data)
+        if pixels is None:
+            raise TranscriptError(
+                f"{self.path} is not the image that was released: pcevolve.verify tells more"
+            )
+        return pixels
+
+
+@dataclass(frozen=True, repr=False)
+class Result:
+    """A finished run.
+
+    Attributes:
+        folder: Where it lies; it may be shared as it is.
+        summary: Figures for programs; of a run that was just made also its cost, seconds and accuracies.
+    """
+
+    folder: Path
+    summary: Mapping[str, Any]
+    _run: FinishedRun = field(compare=False)
+
+    @classmethod
+    def of(cls, folder: Path, told: Mapping[str, Any] | None = None) -> Result:
+        """Read a finished run.
+
+        Args:
+            told: The summary of a run that was just made; made anew from the record if None.
+
+        Raises:
+            UsageError: The run is unfinished, or it is none.
+            TranscriptError: Its record or manifest is damaged.
+        """
+        RunLayout(folder).require_transcript()
+        record = RunReader.strict(folder)
+        run = FinishedRun.of(record)
+        figures = summarise(record, run.plan, len(run.manifest.files)) if told is None else told
+        return cls(folder, dict(figures), run)
+
+    @property
+    def plan(self) -> PublicPlan:
+        """The public plan of the run, and with it what is assumed to be public."""
+        return self._run.plan
+
+    @property
+    def epsilon(self) -> float | None:
+        """ε of the run for every unit of the private folder, at ``delta``; None for one that promises nothing."""
+        return self._run.manifest.guarantee.epsilon_spent
+
+    @property
+    def delta(self) -> float:
+        """δ of the promise."""
+        return self._run.manifest.guarantee.delta
+
+    @property
+    def marks(self) -> tuple[str, ...]:
+        """Reasons to doubt the run's privacy as such; empty for a run that keeps its promise."""
+        return self._run.manifest.marks
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The classes, in the plan's order."""
+        return self._run.plan.labels
+
+    @cached_property
+    def images(self) -> tuple[DatasetImage, ...]:
+        """The dataset, in the manifest's order."""
+        release = self._run.record.layout.release
+        return tuple(
+            DatasetImage(release / each.path, each.label, each.candidate) for each in self._run.manifest.files
+        )
+
+    @property
+    def dataset(self) -> Path:
+        """The release folder: class folders, as ``torchvision.datasets.ImageFolder`` and ``datasets`` load them."""
+        return self._run.record.layout.release
+
+    @property
+    def report(self) -> Path:
+        """The page about the run."""
+        return self._run.record.layout.report
+
+    def export(self, form: str) -> Path:
+        """Write the dataset in another form and return its folder: ``pcevolve.export`` of the run's folder."""
+        return export(self.folder, form)
+
+    def verify(
+        self,
+        *,
+        capture: str | os.PathLike[str] | None = None,
+        sources: Sequence[str | os.PathLike[str]] = (),
+        encoder_weights: str | None = None,
+        html: bool = False,
+    ) -> AuditResult:
+        """Check the run from its record: ``pcevolve.verify`` of its folder."""
+        return verify(
+            self.folder,
+            capture=capture,
+            sources=sources,
+            encoder_weights=encoder_weights,
+            html=html,
+        )
+
+    def __repr__(self) -> str:
+        """One line, the marks first."""
+        said = "".join(f"{mark}; " for mark in self.marks)
+        promised = (
+            "no guarantee"
+            if self.epsilon is None
+            else PrivacyLoss.of(self.plan, self._run.manifest.guarantee.events).say(digits=4)
+        )
+        if self.plan.promised_secrecy is not None:
+            said += f"listed secrets {self.plan.promised_secrecy.words}; "
+        count = f"{len(self._run.manifest.files)} images in {len(self.labels)} classes"
+        return f"<Result: {said}{count}, {promised}, delta {in_full(self.delta)}, in {str(self.folder)!r}>"
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: marks, promise, and a contact sheet."""
+        return render_notebook(self._run)
+
+
+def load(run: str | os.PathLike[str]) -> Result:
+    """Open a run that was finished earlier, here or by the command line.
+
+    Raises:
+        UsageError: The run is unfinished, or it is none.
+        TranscriptError: Its record or manifest is damaged.
+    """
+    return Result.of(Path(run))

@@ -1,0 +1,300 @@
+"""What functions of the library find: values that hold figures about private data, for the owner alone.
+
+``repr`` and a notebook's view show them, for whoever asked is the owner. Nothing here imports what measures.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+from pcevolve.public.figures import format_loss, in_full
+from pcevolve.public.pages.notebook import render_table
+
+
+@dataclass(frozen=True, repr=False)
+class CheckResult:
+    """What a run would find in a private folder or table.
+
+    Attributes:
+        files: Images or texts that were found.
+        units: Privacy units of each class, by label; empty where nobody can say yet.
+        faults: What a run would refuse, and how to mend it.
+        warnings: What the owner should know.
+        rows: What the command shows, title and text.
+    """
+
+    labels: tuple[str, ...]
+    files: int
+    units: Mapping[str, int]
+    faults: tuple[str, ...]
+    warnings: tuple[str, ...]
+    rows: tuple[tuple[str, str], ...]
+
+    @property
+    def fit(self) -> bool:
+        """True if a run would take the data as they are."""
+        return not self.faults
+
+    def __bool__(self) -> bool:
+        """Return True if a run would take the data as they are."""
+        return self.fit
+
+    def __repr__(self) -> str:
+        """One line: the verdict, then what speaks against it."""
+        said = "fit" if self.fit else f"would be refused: {'; '.join(self.faults)}"
+        return f"<CheckResult: {said}>"
+
+    def _repr_html_(self) -> str:
+        said = (
+            "A run would take these data." if self.fit else f"A run would refuse these data. {self.faults[0]}"
+        )
+        notes = [("to mend", each) for each in self.faults] + [("to know", each) for each in self.warnings]
+        return render_table(said, [*self.rows, *notes])
+
+
+class FigureInterval(NamedTuple):
+    """A figure and its 95 % interval."""
+
+    mean: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class AccuracyFigure:
+    """Accuracy on held-out data, 0..1; ``sem`` is its standard error over seeds of the head."""
+
+    mean: float
+    sem: float
+
+    def __str__(self) -> str:
+        """In %."""
+        return f"{100 * self.mean:.1f} %" + (f" ± {100 * self.sem:.1f}" if self.sem else "")
+
+
+@dataclass(frozen=True)
+class SetFigures:
+    """What a judge that was trained on one set gets right.
+
+    Attributes:
+        per_class: Share of each class's held-out items that it gets right, by label.
+        confusion: Of each class (rows, in the run's order) how many were taken for each class, over all seeds.
+    """
+
+    accuracy: AccuracyFigure
+    macro_f1: float
+    per_class: Mapping[str, float]
+    confusion: tuple[tuple[int, ...], ...]
+
+
+@dataclass(frozen=True)
+class ClosenessFigures:
+    """How close two sets are in a judge's embedding; ``few``: too small to compare but with sets of the same size."""
+
+    frechet: float
+    precision: float
+    recall: float
+    few: bool
+
+
+@dataclass(frozen=True)
+class MemorisationFigures:
+    """How near the dataset is to private images.
+
+    Attributes:
+        closer_to_private: Share of the dataset that is nearer to private than to test data; about one half by chance.
+        median_ratio: Of the two distances.
+        copies: Names of what is far nearer to a private image than chance allows.
+    """
+
+    closer_to_private: float
+    median_ratio: float
+    copies: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class JudgeFigures:
+    """One judge's figures, a field for each set that it was trained on; None where there was no such set.
+
+    Attributes:
+        voted: Whether its encoder selected the dataset, which flatters it.
+        words: What the provider drew by words alone.
+        random: A choice without private data.
+        both: Private data and dataset together.
+    """
+
+    judge: str
+    voted: bool
+    dataset: SetFigures
+    words: SetFigures | None = None
+    random: SetFigures | None = None
+    shuffled: SetFigures | None = None
+    private: SetFigures | None = None
+    both: SetFigures | None = None
+    distances: ClosenessFigures | None = None
+    control_distances: ClosenessFigures | None = None
+    memorisation: MemorisationFigures | None = None
+
+
+@dataclass(frozen=True)
+class MeasuredUse:
+    """What judges that did not vote say of a dataset's use.
+
+    Attributes:
+        word: useful, doubtful, not useful or unknown.
+        share: Of the way from chance to the private images, what the dataset goes; None where these teach too little.
+        ahead: By how much it is more accurate than what costs no privacy, by name.
+        accuracies: Of each set, by name, the mean of the judges.
+    """
+
+    word: str
+    sentence: str
+    advice: str
+    judges: tuple[str, ...]
+    share: FigureInterval | None
+    ahead: Mapping[str, FigureInterval]
+    accuracies: Mapping[str, FigureInterval]
+
+
+@dataclass(frozen=True, repr=False)
+class EvaluationResult:
+    """Accuracies of classifiers that were trained on a dataset, and on what it is compared with; private.
+
+    Attributes:
+        items: Held-out images or texts.
+        control: What the dataset is compared with, in words.
+        classifier: Of the class means that the run released; None where it released none.
+        measured: None where no private data were given, or every judge voted.
+        copied_words: Longest run of words in common with a private text; None for images.
+        not_checked: Why nobody could tell if test data were private ones; empty where they are not.
+        page: The owner's page about it; None where nothing was measured.
+    """
+
+    labels: tuple[str, ...]
+    chance: float
+    items: int
+    control: str
+    judges: tuple[JudgeFigures, ...]
+    classifier: SetFigures | None = None
+    measured: MeasuredUse | None = None
+    copied_words: int | None = None
+    not_checked: str = ""
+    page: Path | None = None
+
+    def __repr__(self) -> str:
+        """One line, the word first."""
+        word = "" if self.measured is None else f"{self.measured.word}; "
+        said = "; ".join(f"{each.judge} {each.dataset.accuracy}" for each in self.judges)
+        return f"<EvaluationResult: {word}{said}; chance {self.chance:.1%}>"
+
+    def _repr_html_(self) -> str:
+        use = self.measured
+        said = "Accuracy on held-out data" if use is None else f"{use.word}: {use.sentence}"
+        return render_table(said, [("chance", f"{self.chance:.1%}"), *self._list_accuracies()])
+
+    def _list_accuracies(self) -> Iterator[tuple[str, str]]:
+        for row in self.judges:
+            for name in ("dataset", "words", "random", "shuffled", "private", "both"):
+                if (found := getattr(row, name)) is not None:
+                    yield f"{row.judge}{' (voted)' * row.voted}, trained on {name}", str(found.accuracy)
+
+
+@dataclass(frozen=True)
+class ClassifiedFile:
+    """The class whose released mean a file is nearest to.
+
+    Attributes:
+        score: 1 less its distance to that mean over the distance to the next: 0 between the two, 1 at the mean. It
+            ranks files of one run; it is no probability.
+    """
+
+    path: Path
+    label: str
+    score: float
+
+
+@dataclass(frozen=True)
+class ClassificationResult:
+    """Classes of files; ``private``: how many are private data of the run, whose classes say nothing about others."""
+
+    files: tuple[ClassifiedFile, ...]
+    private: int
+
+    def __iter__(self) -> Iterator[ClassifiedFile]:
+        """Each file, in order."""
+        return iter(self.files)
+
+    def __len__(self) -> int:
+        return len(self.files)
+
+
+@dataclass(frozen=True)
+class JudgedAccuracy:
+    """What one judge found of a run's dataset."""
+
+    judge: str
+    voted: bool
+    accuracy: AccuracyFigure
+
+
+@dataclass(frozen=True)
+class RunFigures:
+    """A finished run among others.
+
+    Attributes:
+        name: As much of the folder's path as tells it from the others'.
+        epsilon: Spent, for a unit of the whole folder; None for a run that promises nothing.
+        judges: What ``evaluate``, else the run's own test data, found; private.
+        test: Digest of the held-out data that they were asked about; figures on others do not compare.
+    """
+
+    name: str
+    folder: Path
+    method: str
+    labels: tuple[str, ...]
+    epsilon: float | None
+    delta: float
+    relation: str
+    unit: str
+    images: int
+    requests: int
+    marks: tuple[str, ...]
+    estimated: str
+    judges: tuple[JudgedAccuracy, ...] = ()
+    measured: MeasuredUse | None = None
+    test: str = ""
+
+
+@dataclass(frozen=True)
+class ComparisonResult:
+    """Finished runs beside each other."""
+
+    runs: tuple[RunFigures, ...] = field(default=())
+
+    @property
+    def comparable(self) -> bool:
+        """True if all accuracies are on the same held-out data."""
+        return len({each.test for each in self.runs if each.judges}) <= 1
+
+    def __iter__(self) -> Iterator[RunFigures]:
+        """Each run, in order."""
+        return iter(self.runs)
+
+    def _repr_html_(self) -> str:
+        rows = [(each.name, "; ".join(_describe(each))) for each in self.runs]
+        said = "Runs beside each other"
+        return render_table(said if self.comparable else f"{said}, on different test data", rows)
+
+
+def _describe(run: RunFigures) -> Iterator[str]:
+    yield from (*run.marks, run.method)
+    loss = "no guarantee"
+    if run.epsilon is not None:
+        loss = f"ε {format_loss(run.epsilon)} at δ {in_full(run.delta)}, {run.relation}"
+    yield loss
+    yield f"{run.images} files"
+    yield run.estimated if run.measured is None else run.measured.word
+    yield from (f"{each.judge} {each.accuracy}" for each in run.judges)

@@ -1,0 +1,153 @@
+"""A finished run checked, packed and exported: ``verify``, ``pack`` and ``export``, of its folder alone."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from pcevolve.app.interface.asking import ask
+from pcevolve.auditing import Audit
+from pcevolve.public.finding import Finding
+from pcevolve.public.pages.notebook import render_table
+from pcevolve.public.transcript.layout import RunLayout
+
+AnyPath: TypeAlias = str | os.PathLike[str]
+
+
+@dataclass(frozen=True, repr=False)
+class AuditResult:
+    """An audit's findings about a run.
+
+    Attributes:
+        marks: The plan's warnings about the run's privacy.
+        faults: All that speaks against the claims, what was not checked, and what has not happened yet.
+        holds: True if every claim holds, and the noise protects somebody.
+        broken: True if a claim was looked at and does not hold.
+        unfinished: True if nothing is broken, and the run has not come to its end.
+        claims: What the record says on the owner's word alone, by the names of the plan's fields.
+        unverified: Every file and folder of the run that was not verified, a folder with a slash at its end.
+        summary: Figures of the run; None unless all that they follow from was verified.
+    """
+
+    findings: tuple[Finding, ...]
+    marks: tuple[str, ...]
+    faults: tuple[str, ...]
+    holds: bool
+    broken: bool
+    unfinished: bool
+    claims: Mapping[str, Any]
+    unverified: tuple[str, ...]
+    summary: Mapping[str, Any] | None
+
+    @classmethod
+    def of(cls, audited: Audit) -> AuditResult:
+        """The findings of an audit that was made in this process."""
+        return cls(
+            findings=tuple(audited.findings),
+            marks=tuple(audited.marks),
+            faults=tuple(audited.faults),
+            holds=audited.holds,
+            broken=audited.broken,
+            unfinished=audited.unfinished,
+            claims=audited.claims,
+            unverified=tuple(audited.unverified),
+            summary=audited.summary,
+        )
+
+    def __bool__(self) -> bool:
+        """Return True if it holds."""
+        return self.holds
+
+    def __repr__(self) -> str:
+        """One line: the verdict, then what speaks against it."""
+        against = "; ".join((*self.marks, *self.faults))
+        said = f"holds, {len(self.findings)} claims" if self.holds else f"does NOT hold: {against}"
+        return f"<AuditResult: {said}>"
+
+    def _repr_html_(self) -> str:
+        found = (*self.marks, *self.faults)
+        said = "Holds: every claim follows from the record." if self.holds else f"Does NOT hold. {found[0]}"
+        rows = [(each.claim, f"{each.verdict} ({each.checked} checked)") for each in self.findings]
+        return render_table(said, [*rows, ("not verified", ", ".join(self.unverified) or "nothing")])
+
+
+def verify(
+    run: AnyPath,
+    *,
+    capture: AnyPath | None = None,
+    sources: Sequence[AnyPath] = (),
+    encoder_weights: str | None = None,
+    html: bool = False,
+) -> AuditResult:
+    """Check from a run's record alone that nothing left without a reason: ``pcevolve audit`` as a function.
+
+    Args:
+        run: The run's folder.
+        capture: What an independent recorder between client and API saw.
+        sources: The run whose release it starts from, if it starts from one, and so on.
+        encoder_weights: The file that the run was given as ``encoder_weights``, if it was.
+        html: Also write the audit's own pages into ``audit/`` in the run's folder.
+
+    Returns:
+        The findings; false if one does not hold, or was not checked.
+
+    Raises:
+        UsageError: It is not the folder of a run, or another version made it.
+        TranscriptError: The capture cannot be read.
+    """
+    root, others = Path(run), [Path(each) for each in sources]
+    files = [None if path is None else Path(path) for path in (capture, encoder_weights)]
+    RunLayout(root).require_transcript()
+    asked = {
+        "run": str(root),
+        "capture": None if capture is None else os.fspath(capture),
+        "sources": [str(each) for each in others],
+        "encoder_weights": encoder_weights,
+        "html": html,
+    }
+    return ask("verify", AuditResult, asked, reads=[root, *files, *others], writes=[root] * html)
+
+
+def pack(run: AnyPath, out: AnyPath | None = None, *, encoder_weights: str | None = None) -> Path:
+    """Write what may be shared of a finished run as one zip, and nothing else: ``pcevolve pack`` as a function.
+
+    Args:
+        run: The run's folder, which is audited first.
+        out: The zip; beside the run's folder, under its name, if None.
+        encoder_weights: The file that the run was given as ``encoder_weights``, if it was.
+
+    Returns:
+        The zip. It audits once it is unzipped, and is the same whenever and wherever it is made.
+
+    Raises:
+        UsageError: The run is unfinished or none, or the zip is there already.
+        TranscriptError: The run's audit is broken.
+    """
+    root = Path(run).absolute()
+    RunLayout(root).require_transcript()
+    path = root.with_name(f"{root.name}.zip") if out is None else Path(out)
+    weights = None if encoder_weights is None else Path(encoder_weights)
+    asked = {"run": str(root), "out": str(path), "encoder_weights": encoder_weights}
+    return ask("pack", Path, asked, reads=[root, weights], writes=[path.absolute().parent])
+
+
+def export(run: AnyPath, form: str) -> Path:
+    """Write a finished run's dataset in another form: ``pcevolve export`` as a function.
+
+    Args:
+        run: The run's folder.
+        form: ``parquet`` or ``webdataset``; of texts ``jsonl`` or ``csv``, too.
+
+    Returns:
+        The folder, ready to be uploaded; one that is there is replaced.
+
+    Raises:
+        UsageError: It is no finished run, there is no such form, or its library is not installed.
+        TranscriptError: Its record or manifest is damaged.
+    """
+    root = Path(run)
+    RunLayout(root).require_transcript()
+    return ask("export", Path, {"run": str(root), "form": form}, reads=[], writes=[root])
