@@ -61,8 +61,8 @@ class RunOptions(TypedDict, total=False):
     threshold: float
     threshold_end: float | None
     votes: int
-    selection: Literal["rank", "prob"]
     variations: int | None
+    selection: Literal["rank", "prob"]
     tau: float
     class_counts: bool
     secret_prior: float | None
@@ -101,8 +101,8 @@ class RunOptions(TypedDict, total=False):
     encoder: str
     device: str
     encoder_weights: AnyPath | None
-    formats: Sequence[Literal["parquet", "webdataset", "jsonl", "csv"]]
     licence: str
+    formats: Sequence[Literal["parquet", "webdataset", "jsonl", "csv"]]
 
 
 class PlanOptions(TypedDict, total=False):
