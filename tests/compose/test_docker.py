@@ -61,7 +61,7 @@ def test_main_job_runs_from_nothing_and_leaves_a_run(finished: Path) -> None:
 
 def test_run_belongs_to_the_client_and_holds_nothing_private(finished: Path) -> None:
     assert finished.stat().st_uid == int(os.environ.get("PCEVOLVE_UID", "1000"))
-    assert not {path.name for path in finished.iterdir()} & {"private", "config.toml"}
+    assert not {path.name for path in finished.iterdir()} & {"private", "options.json"}
 
 
 def test_the_record_says_that_containers_kept_both_apart_and_the_audit_repeats_it(

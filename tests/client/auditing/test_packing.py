@@ -61,7 +61,7 @@ def test_what_somebody_wrote_into_a_page_is_not_packed(finished: Callable[..., P
     assert find_traces(packed.parent, [WORD, str(tmp_path)]) == []
 
 
-@pytest.mark.parametrize("name", ["config.toml", "release/cut/0.txt", "transcript/bodies/note", "private/x"])
+@pytest.mark.parametrize("name", ["options.json", "release/cut/0.txt", "transcript/bodies/note", "private/x"])
 def test_a_run_with_a_file_that_is_none_of_its_own_is_not_packed(
     finished: Callable[..., Path], tmp_path, name
 ):

@@ -166,7 +166,7 @@ def test_a_folder_and_a_ledger_that_went_on_without_each_other_go_on_together_no
     monkeypatch.chdir(tmp_path.parent / f"{tmp_path.name} elsewhere")
     other = ("--set", f"privacy.ledger={Path('ledger/ledger.sqlite').absolute()}")
     assert command("run", "--resume", "run", *other).code == 2
-    (config,) = Path("ledger/runs").glob("*/config.toml")
+    (config,) = Path("ledger/runs").glob("*/options.json")
     config.write_text(config.read_text().replace(str(tmp_path), str(Path.cwd())))
     server.speak = draw_others
     assert command("run", "--resume", "run", *other).code == 0

@@ -107,7 +107,7 @@ BESIDE = {
     "a hidden file beside the run": ".notes",
     "a half-written page": ".report.html.partial",
     "an evaluation beside the run": "evaluation/scores.json",
-    "the owner's options": "config.toml",
+    "the owner's options": "options.json",
     "a private folder": "private/judgement.json",
 }
 MOVED = {

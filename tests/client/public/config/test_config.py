@@ -15,10 +15,31 @@ GIVEN = {"private": "digits", "domain": "leather texture", "out": Path("runs/x")
 def test_the_key_is_not_stored(tmp_path, monkeypatch):
     monkeypatch.setenv("PCEVOLVE_API_KEY", "hush-hush")
     settings = RunConfig.of(GIVEN)
-    settings.save(tmp_path / "config.toml")
+    settings.save(tmp_path / "options.json")
     assert settings.key() == "hush-hush"
-    assert "hush" not in (tmp_path / "config.toml").read_text()
+    assert "hush" not in (tmp_path / "options.json").read_text()
     assert "hush" not in repr(settings)
+
+
+def test_what_is_stored_is_read_again_as_it_was(tmp_path):
+    settings = RunConfig.of({**GIVEN, "subsample": 3, "words": {"a": "cut", "b": ""}, "pad_selection": 0.25})
+    settings.save(tmp_path / "options.json")
+    assert RunConfig.load(tmp_path / "options.json") == settings
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("{", "the file: Invalid JSON"),
+        ('{"data": {"colour": "red"}}', "data.domain: Field required"),
+    ],
+)
+def test_stored_options_that_are_damaged_or_of_another_version_are_refused(tmp_path, text, said):
+    (tmp_path / "options.json").write_text(text)
+    with pytest.raises(UsageError, match=rf"the options in .*options.json cannot be read: .*({said})"):
+        RunConfig.load(tmp_path / "options.json")
+    with pytest.raises(UsageError, match="cannot be read: No such file"):
+        RunConfig.load(tmp_path / "elsewhere.json")
 
 
 @pytest.mark.parametrize(

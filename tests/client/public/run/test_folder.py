@@ -25,7 +25,7 @@ def test_two_processes_cannot_work_in_one_folder(begun):
 
 
 def test_a_folder_of_somebody_elses_with_names_as_a_run_has_is_refused_and_left_as_it_is(tmp_path):
-    mine = [tmp_path / each for each in ("config.toml", "transcript/interview.txt", "private/cluster/x")]
+    mine = [tmp_path / each for each in ("options.json", "transcript/interview.txt", "private/cluster/x")]
     for path in mine:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("mine")

@@ -112,7 +112,7 @@ def test_a_finished_run_of_everything_names_nothing_of_the_owner(begin, command,
     shutil.move("run.zip", world / "given")
     require_clean(world / "given")
     owner = OwnerFolder.of(root, Path("heron-state/heron.sqlite"))
-    assert {path.name for path in owner.root.iterdir()} >= {"config.toml", "result.json", "judgement.json"}
+    assert {path.name for path in owner.root.iterdir()} >= {"options.json", "result.json", "judgement.json"}
     told = {word for word, _ in find_traces(owner.root, PRIVATE_WORDS)}
     assert told >= {"zebra-scans", "kestrel-units", "Smith", str(SEED), "heron-state"}, "all of it lies here"
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Self, TypeVar
 
-import tomli_w
-from pydantic import model_validator
+from pydantic import ValidationError, model_validator
 
+from pcevolve.errors import UsageError
 from pcevolve.public.config.owner import OwnerData, OwnerEncoder, OwnerPrivacy, OwnerProvider
 from pcevolve.public.config.providers import PublicProvider
 from pcevolve.public.config.runner import (
@@ -19,16 +19,19 @@ from pcevolve.public.config.runner import (
     PublicEncoder,
     PublicPrivacy,
 )
-from pcevolve.public.config.sources import name_options, read_toml
 from pcevolve.public.declared import list_options
 from pcevolve.public.durable import write_durably
 from pcevolve.public.methods import SecretEvolution
 from pcevolve.public.options import Option
 from pcevolve.public.settings import Section
+from pcevolve_shared.reading import read_file
+
+MOST_BYTES = 2**20
+"""Of stored options."""
 
 
 class RunConfig(Config):
-    """All options of a run, which its owner alone knows; stored as ``config.toml``.
+    """All options of a run, which its owner alone knows; stored as ``options.json``.
 
     It is no ``PublicConfig``, so that nobody can hand it to the runner by mistake.
     """
@@ -80,13 +83,20 @@ class RunConfig(Config):
 
     @classmethod
     def load(cls, path: Path) -> Self:
-        """Read a stored ``config.toml``; ``UsageError`` where there is none."""
-        return cls.of(name_options(read_toml(path), list_options(cls), str(path)))
+        """Read stored options; ``UsageError`` where there are none, or another version's."""
+        try:
+            return cls.model_validate_json(read_file(path, MOST_BYTES))
+        except OSError as error:
+            raise UsageError(f"the options in {path} cannot be read: {error.strerror}") from error
+        except ValidationError as error:
+            (first, *_) = error.errors(include_url=False, include_input=False)
+            place = ".".join(map(str, first["loc"])) or "the file"
+            raise UsageError(f"the options in {path} cannot be read: {place}: {first['msg']}") from None
 
     def save(self, path: Path) -> None:
-        """Store as TOML, for ``--resume`` and for the record. Holds no key."""
-        values = self.model_dump(mode="json", exclude_none=True)
-        write_durably(path, tomli_w.dumps(values).encode(), 0o600)
+        """Store for ``--resume``. Holds no key."""
+        text = self.model_dump_json(exclude_none=True, indent=1)
+        write_durably(path, f"{text}\n".encode(), 0o600)
 
 
 Kind = TypeVar("Kind", bound=Section)

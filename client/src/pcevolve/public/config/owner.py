@@ -15,8 +15,6 @@ from pcevolve.public import settings as public
 from pcevolve.public.config.files import LEDGER_VARIABLE, REST, FileText, find_ledger
 from pcevolve.public.config.providers import PublicProvider
 from pcevolve.public.config.runner import PublicData, PublicEncoder, PublicPrivacy
-from pcevolve.public.config.sources import read_toml
-from pcevolve.public.config.table import spell_option
 from pcevolve.public.declared import EXACT
 from pcevolve.public.options import OWN, Setting
 from pcevolve.public.words import nfc
@@ -35,6 +33,8 @@ def _name_one_source(word: str | None) -> str | None:
 def _read_words(value: object) -> object:
     """Words as a table, of a table or of the path of a TOML file that is one."""
     if isinstance(value, str | os.PathLike):
+        from pcevolve.public.config.sources import read_toml  # where somebody types options
+
         try:
             value = read_toml(Path(value))
         except UsageError as error:
@@ -147,6 +147,8 @@ class OwnerData(PublicData):
     @model_validator(mode="after")
     def _rest_is_left(self) -> Self:
         if self.test == REST and self.subsample is None:
+            from pcevolve.public.config.table import spell_option  # for a refusal
+
             raise ValueError(
                 f"{spell_option('test')} {REST} is for what {spell_option('subsample')} leaves: say how "
                 f"many it draws; a folder of that name is ./{REST}"

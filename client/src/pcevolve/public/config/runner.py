@@ -17,7 +17,6 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, create_model,
 from pcevolve.public import settings as public
 from pcevolve.public.config.files import read_key
 from pcevolve.public.config.providers import PublicProvider, Seconds
-from pcevolve.public.config.table import spell_option
 from pcevolve.public.declared import list_options, validate
 from pcevolve.public.encoders import AUTO, ENCODERS, JOINED, SPECTRAL, TRANSFORMER, WORDS
 from pcevolve.public.method_names import require_method
@@ -54,6 +53,8 @@ class PublicData(public.DataSettings):
     @model_validator(mode="after")
     def _say_one_number(self) -> Self:
         if self.subsample is not None and int(self.shots) != self.subsample:
+            from pcevolve.public.config.table import spell_option  # for a refusal
+
             drawn, shots = spell_option("subsample"), spell_option("shots")
             raise ValueError(
                 f"{drawn} {self.subsample} and {shots} {self.shots} differ: leave {shots} out, it follows"

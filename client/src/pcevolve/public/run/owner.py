@@ -72,8 +72,8 @@ class OwnerFolder:
 
     @property
     def config(self) -> Path:
-        """The options that the run began with, as TOML."""
-        return self.root / "config.toml"
+        """The options that the run began with."""
+        return self.root / "options.json"
 
     @property
     def result(self) -> Path:
