@@ -94,6 +94,20 @@ def parse_delta(value: float) -> float:
     return value
 
 
+def spell_size(count: float) -> str:
+    """Write a number of bytes for people."""
+    for factor, unit in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
+        if count >= factor:
+            return f"{count / factor:.3g} {unit}"
+    return f"{count:.0f} B"
+
+
+def spell_count(count: int, word: str) -> str:
+    """Write how many there are of something."""
+    plural = f"{word}es" if word.endswith("s") else f"{word}s"
+    return f"{count:,} {word if count == 1 else plural}"
+
+
 def _exact(option: str, text: str | float, advice: str) -> Fraction:
     # The pattern bounds the length and the exponent: a fraction of 1e999999999 would take for ever to write out.
     known = re.fullmatch(r"[0-9.]{1,60}(e[+-]?[0-9]{1,3}|/[0-9]{1,60})?", str(text).strip().lower(), re.ASCII)

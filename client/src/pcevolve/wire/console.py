@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 from pcevolve.errors import StoppedError, printable
 from pcevolve.public.dialects import Advice
-from pcevolve.public.figures import in_full
-from pcevolve.public.modality import Kind, reword_for
-from pcevolve.public.pages.rendering import spell_size
+from pcevolve.public.figures import in_full, spell_count
+from pcevolve.public.modality import reword_for
 from pcevolve.public.pages.report.page import list_settings
-from pcevolve.public.parts import Secrecy
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.privacy import Event
 from pcevolve.public.protocol import Prepared
@@ -29,9 +25,7 @@ from pcevolve.public.release import Receipt
 from pcevolve.public.run.folder import RunFolder
 from pcevolve.public.screen import Fact, Line
 from pcevolve.public.selectors import find_method, list_paid_events
-from pcevolve.public.transcript.layout import CLASSIFIER, RELEASE
 from pcevolve.public.transcript.reader import RunReader
-from pcevolve.public.usefulness import Assessment
 from pcevolve.wire.approval import detail_run, forecast_costs
 from pcevolve.wire.egress.allowance import Meter
 from pcevolve_shared.bundled import draws
@@ -39,7 +33,6 @@ from pcevolve_shared.bundled import draws
 PUBLIC_IMAGES = "docs/public-images.md"
 NAMED = 4
 """Classes that are told by name."""
-SCORED = ("initial", "final", "random")
 """Of what a judge says in a summary, the sets that it was asked about."""
 
 
@@ -52,7 +45,7 @@ def introduce(plan: PublicPlan, prepared: Prepared, meter: Meter, advice: Advice
     )
     unread = "" if paid else "; none is looked at"
     yield Fact(
-        "private", f"{_number(len(plan.labels), 'class')}, {plan.data.shots} {plan.unit}s each{unread}"
+        "private", f"{spell_count(len(plan.labels), 'class')}, {plan.data.shots} {plan.unit}s each{unread}"
     )
     yield Fact("server", f"{plan.provider.model} at {plan.provider.api}")
     yield (
@@ -118,11 +111,6 @@ def describe_begun(root: Path) -> Iterator[Line]:
         yield name[:1].lower() + name[1:], str(value)
 
 
-def _number(count: int, word: str) -> str:
-    plural = f"{word}es" if word.endswith("s") else f"{word}s"
-    return f"{count:,} {word if count == 1 else plural}"
-
-
 def _names(labels: Sequence[str]) -> str:
     shown = ", ".join(f"{label!r}" if label else "nothing" for label in labels[:NAMED])
     return shown + (f" and {len(labels) - NAMED} more" if len(labels) > NAMED else "")
@@ -130,9 +118,8 @@ def _names(labels: Sequence[str]) -> str:
 
 def _say_sent(plan: PublicPlan, greetings: int) -> str:
     kind, calls = plan.modality.kind, plan.calls.values()
-    asked = (
-        f"{_number(greetings + len(calls), 'request')} for {_number(sum(call.count for call in calls), kind)}"
-    )
+    images = spell_count(sum(call.count for call in calls), kind)
+    asked = f"{spell_count(greetings + len(calls), 'request')} for {images}"
     goes_back = plan.method.iterations and not plan.varies_prompts
     made = "had sent before" if plan.library else "itself had made"
     back = f", and {kind}s that the server {made}" if goes_back else ""
@@ -184,113 +171,3 @@ def _say_spent(plan: PublicPlan, receipts: Sequence[Receipt]) -> str:
 
 def _say_how_to_go_on(root: Path) -> str:
     return f"to go on, without paying again for what is paid: {RunFolder(root).resume_command}"
-
-
-def summarise(summary: Mapping[str, Any]) -> Iterator[Line]:
-    """Yield what came out, what left, what was spent, whether it is useful, and what to do next."""
-    kind: Kind = summary.get("modality", "image")
-    for mark in summary["marks"]:
-        yield "WARNING", mark
-    made = f"{_number(summary['images_released'], kind)}, {_number(summary['classes'], 'class')}"
-    yield "dataset", f"{summary['dataset']} ({made})"
-    yield from describe_traffic(summary)
-    if "listed_secrets" in summary:
-        yield "secrets", Secrecy.model_validate(summary["listed_secrets"]).words
-    yield from describe_accuracies(summary)
-    assessed = _read_assessment(summary)
-    if (measured := summary.get("measured")) is not None:
-        yield "verdict", f"{measured['word'].upper()}, measured: {measured['sentence']}"
-        if measured["advice"]:
-            yield "", measured["advice"]
-    elif assessed is not None:
-        judge = summary["usefulness"]["by"]
-        yield (
-            "verdict",
-            f"{assessed.estimate(kind).upper()} by {judge}, which chose: {assessed.sentence(kind)}",
-        )
-        yield "", f"{assessed.advice(kind)}"
-    else:
-        yield (
-            "verdict",
-            f"not known: {summary['method']} releases nothing that could tell how useful the dataset is",
-        )
-    yield from _next(summary)
-
-
-def describe_traffic(summary: Mapping[str, Any]) -> Iterator[Line]:
-    """Yield how much was sent, and at which price in privacy."""
-    bill = f"; {summary['bill']}" if "at no charge" not in summary.get("bill", "at no charge") else ""
-    back = f"{spell_size(summary['bytes_received'])} came back"
-    yield (
-        "sent",
-        f"{_number(summary['requests'], 'request')}, {spell_size(summary['bytes_sent'])}; {back}{bill}",
-    )
-    yield "privacy", _say_loss(summary)
-
-
-def describe_accuracies(summary: Mapping[str, Any]) -> Iterator[Line]:
-    """Yield the accuracy of each set by a judge that did not vote; by one that did, if there is no other."""
-    rows = [row for row in summary.get("accuracy", ()) if not row["voted"]] or [*summary.get("accuracy", ())]
-    for row in rows[:1]:
-        said = [f"{words} {100 * row[name]['mean']:.0f} %" for name, words in SETS.items() if name in row]
-        yield "accuracy", ", ".join(said)
-        voted = "; it saw the candidates when the run selected, which flatters" if row["voted"] else ""
-        yield "", f"(by {row['judge']} on data kept aside; chance is {100 / summary['classes']:.0f} %{voted})"
-
-
-SETS = {
-    "initial": "words alone",
-    "random": "random choice",
-    "final": "this dataset",
-    "shots": "private shots",
-}
-"""What accuracies are of, in the order in which they are told."""
-
-
-def _say_loss(summary: Mapping[str, Any]) -> str:
-    if summary["epsilon_spent"] is None:
-        return str(summary.get("promise", "no guarantee: see the warning"))
-    loss = PrivacyLoss.read(summary).say(summary["epsilon_budget"])
-    return f"{loss} was spent (delta {in_full(summary['delta'])}, {summary['relation']})"
-
-
-def _next(summary: Mapping[str, Any]) -> Iterator[Line]:
-    """Yield commands that can be typed."""
-    run = Path(summary["dataset"]).parent
-    name = shlex.quote(str(run))
-    yield "next", f"open {shlex.quote(str(summary['report']))}"
-    if "use_page" in summary:
-        yield "", f"open {shlex.quote(str(summary['use_page']))}   (is it useful? for you alone)"
-    yield "", f"pcevolve audit {name}   (what left, and why)"
-    if not summary.get("accuracy"):
-        yield "", f"pcevolve evaluate {name} --test FOLDER   (on data of your own)"
-    if (run / RELEASE / CLASSIFIER).is_file():
-        yield "", f"pcevolve classify {name} FILES   (by the class means that were released)"
-
-
-def _read_assessment(summary: Mapping[str, Any]) -> Assessment | None:
-    found = summary.get("usefulness")
-    fields = Assessment.model_fields
-    return None if found is None else Assessment.model_validate({name: found[name] for name in fields})
-
-
-def detail_result(summary: Mapping[str, Any]) -> Iterator[Line]:
-    """Yield the figures of a finished run that ``summarise`` leaves out, every judge's among them."""
-    kind: Kind = summary.get("modality", "image")
-    yield "rounds", f"{summary['iterations']}, by method {summary['method']}"
-    if (assessed := _read_assessment(summary)) is not None:
-        judge = summary["usefulness"]["by"]
-        yield "useful?", f"{assessed.estimate(kind).upper()} by {judge}, which chose: {assessed.reason(kind)}"
-    yield "bytes sent", f"{summary['bytes_sent']:,}; received {summary['bytes_received']:,}"
-    for row in summary.get("accuracy", ()):
-        yield f"accuracy, {row['judge']}{' (voted)' if row['voted'] else ''}", _say_accuracy(row)
-    if "wall_seconds" in summary:
-        yield "seconds", f"{summary['wall_seconds']}, of this command"
-
-
-def _say_accuracy(row: Mapping[str, Any]) -> str:
-    """Say how one judge scores each set: the prompt's images, the dataset, and in a demonstration its control."""
-    sets = [name for name in SCORED if name in row]
-    said = ", ".join(f"{name} {row[name]['mean']:.1%} ± {row[name]['sem']:.1%}" for name in sets)
-    flattered = "; it saw the candidates when the run selected, which flatters" if row["voted"] else ""
-    return f"{said} (s.e. over {len(row['final']['seeds'])} seeds of the head{flattered})"

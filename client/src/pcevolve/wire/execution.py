@@ -25,7 +25,7 @@ from pcevolve.public.publish.promises import say_shortfall
 from pcevolve.public.publish.release import Release
 from pcevolve.public.release import count_rounds
 from pcevolve.public.run.folder import RunFolder
-from pcevolve.public.run.progress import Audience, RunProgress
+from pcevolve.public.run.progress import Audience
 from pcevolve.public.run.reopening import open_record
 from pcevolve.public.screen import lay_out, lay_out_facts
 from pcevolve.public.transcript.log import Transcript
@@ -34,6 +34,7 @@ from pcevolve.public.usability import Usability
 from pcevolve.public.usefulness import Assessment
 from pcevolve.wire.approval import approve, list_doubts, require_liking
 from pcevolve.wire.asking import AskingJudge, TellingGenerator
+from pcevolve.wire.bar import RunProgress
 from pcevolve.wire.console import introduce, is_paid, report_early_stop, report_stop, say_spent
 from pcevolve.wire.dashboard import keep_live_page
 from pcevolve.wire.egress.gate import Gate

@@ -2,48 +2,19 @@
 
 from __future__ import annotations
 
-import io
 import json
 from pathlib import Path
 
-import pytest
-from rich.console import Console
-
 import pcevolve
+from pcevolve.app.cli.summary import summarise
 from pcevolve.keeper.finished.comparison import list_facts, read_runs
 from pcevolve.public.pages.live import Standing, render_live
 from pcevolve.public.parts import Secrecy
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.run.folder import RunFolder
-from pcevolve.public.run.progress import Audience, RunProgress
 from pcevolve.public.transcript.reader import RunReader
-from pcevolve.wire.console import summarise
 from support.paid import make_paid_run
 from support.runs import small_plan
-
-
-@pytest.mark.parametrize(
-    "plan", [{}, {"dialect": "chat", "modality": {"kind": "text", "tokens": 9, "temperature": 1}}]
-)
-def test_what_was_on_record_before_says_nothing_about_the_time_that_is_left(plan: dict[str, object]):
-    made, now, told, screen = small_plan(**plan), [5000.0], [], io.StringIO()
-    calls = list(made.calls.values())
-    recorded = frozenset(call.slot for call in calls[:6])
-    console = Console(file=screen, force_terminal=False, width=200, soft_wrap=True)
-    progress = RunProgress(made, "random", Audience(console, told.append), str, recorded, lambda: now[0])
-    for call in calls[:6]:
-        now[0] += 2.0  # what is on record has to be read, and private data are looked at again
-        progress.generated(call)
-        assert (told[-1].seconds_per_image, told[-1].left) == (None, "")
-    now[0] += 100.0 * calls[6].count
-    progress.generated(calls[6])
-    assert told[-1].images == sum(call.count for call in calls[:7])
-    assert told[-1].seconds_per_image == 100.0
-    total = sum(call.count for call in calls)
-    left = f"about {round((total - told[-1].images) * 100 / 60)} min"
-    assert told[-1].left == left
-    assert f"{told[-1].images}/{total} {'texts' if plan else 'images'}, {left} left" in screen.getvalue()
-
 
 WORDS = "guessed with at most 0.001 where it was 0.0001, in at most 3 texts each"
 

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 from pyarrow import parquet
 
+from pcevolve.app.cli.summary import detail_result
 from pcevolve.errors import UsageError
 from pcevolve.public.media import find_medium
 from pcevolve.public.publish.dataset import publish
 from pcevolve.public.publish.exports import export_run
 from pcevolve.public.transcript.reader import RunReader
-from pcevolve.wire.console import detail_result
 from pcevolve_shared import images
 from support.paid import make_paid_run
 from support.provider import FakeProvider

@@ -163,7 +163,7 @@ def _verdict(folder: Path, audited: Audit, allowed: bool, as_json: bool, verbose
 
 def _lines(audited: Audit, holds: bool) -> Iterator[tuple[str, str]]:
     """Yield what left, under which guarantee, whether it holds, and what was not looked at."""
-    from pcevolve.wire.console import describe_traffic
+    from pcevolve.app.cli.summary import describe_traffic
 
     if audited.summary is not None:
         yield from describe_traffic(audited.summary)

@@ -215,8 +215,8 @@ def show(summary: dict[str, Any], as_json: bool, verbose: bool = False) -> None:
         return
     from rich.console import Console
 
+    from pcevolve.app.cli.summary import detail_result, summarise
     from pcevolve.public.screen import lay_out
-    from pcevolve.wire.console import detail_result, summarise
 
     details = detail_result(summary) if verbose else ()
     Console(highlight=False).print(lay_out([*details, *summarise(summary)]))

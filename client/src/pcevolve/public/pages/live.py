@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 from pcevolve.public.dp.accountants import epsilon
 from pcevolve.public.durable import write_durably
-from pcevolve.public.figures import format_loss
+from pcevolve.public.figures import format_loss, spell_size
 from pcevolve.public.modality import Kind
 from pcevolve.public.pages.reasons import Reasons
 from pcevolve.public.pages.rendering import (
@@ -24,7 +24,6 @@ from pcevolve.public.pages.rendering import (
     make_picture,
     read_own,
     read_style,
-    spell_size,
 )
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.privacy import Event

@@ -134,14 +134,6 @@ def _put_words(template: str, kind: Kind) -> str:
     return "".join(part if place % 2 else reword_for(part, kind) for place, part in enumerate(parts))
 
 
-def spell_size(count: float) -> str:
-    """Write a number of bytes for people."""
-    for factor, unit in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
-        if count >= factor:
-            return f"{count / factor:.3g} {unit}"
-    return f"{count:.0f} B"
-
-
 def _visible(value: Any) -> Any:  # noqa: ANN401 - whatever a template puts out
     """Spell out what cannot be seen and could mislead."""
     if not isinstance(value, str) or isinstance(value, Markup) or value.isprintable():

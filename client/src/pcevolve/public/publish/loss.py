@@ -12,8 +12,6 @@ from fractions import Fraction
 from math import ceil, isfinite
 from typing import Any, Self
 
-from pcevolve.public.dp.accountants import above, epsilon
-from pcevolve.public.dp.calibration import scale_to_folder
 from pcevolve.public.figures import format_loss, in_full
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.privacy import Event
@@ -36,6 +34,8 @@ class PrivacyLoss:
     @classmethod
     def of(cls, plan: PublicPlan, events: Iterable[Event]) -> Self:
         """Price events that a run has on its units, for a unit of its folder."""
+        from pcevolve.public.dp.accountants import epsilon  # NumPy takes a moment to import
+
         own = tuple(events)
         loss = epsilon(find_folder_events(plan, own), plan.privacy.delta)
         return cls(loss, None if plan.data.subsample is None else epsilon(own, plan.privacy.delta), plan.unit)
@@ -47,6 +47,7 @@ class PrivacyLoss:
 
     def round_up(self, budget: Fraction) -> Self:
         """Return the loss in digits on which all machines agree: last bits are the C library's."""
+        from pcevolve.public.dp.accountants import above
 
         def stated(loss: float) -> float:
             rounded = float(format_loss(loss, 10)) if isfinite(loss) else loss
@@ -69,6 +70,8 @@ class PrivacyLoss:
 
 def find_folder_events(plan: PublicPlan, events: Iterable[Event]) -> tuple[Event, ...]:
     """Return events of a run on its units as one unit of the folder bears them."""
+    from pcevolve.public.dp.calibration import scale_to_folder
+
     return scale_to_folder(events, plan.data.subsample is not None)
 
 
@@ -80,6 +83,8 @@ def state_cumulative_loss(plan: PublicPlan, events: Iterable[Event]) -> str:
     """
     if not (plan.secure and plan.earlier.releases):
         return ""
+    from pcevolve.public.dp.accountants import epsilon
+
     number = plan.earlier.releases
     releases = f"{number} earlier release{'s' if number > 1 else ''}"
     began = "this run" if plan.start is None else "the run of the release that is varied"

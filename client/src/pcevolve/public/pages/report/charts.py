@@ -15,9 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from pcevolve.public.dp.attacks import most_success, secret_budget
-from pcevolve.public.figures import format_chance
+from pcevolve.public.figures import format_chance, spell_size
 from pcevolve.public.pages.reasons import TrafficTable
-from pcevolve.public.pages.rendering import spell_size
 from pcevolve.public.parts import Secrecy
 from pcevolve.public.publish.loss import PrivacyLoss
 from pcevolve.public.transcript.reader import FinishedRun

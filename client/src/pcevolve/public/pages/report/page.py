@@ -13,10 +13,10 @@ from urllib.parse import urlsplit
 from jinja2 import Template
 
 from pcevolve.public.durable import write_durably
-from pcevolve.public.figures import format_factor, format_loss
+from pcevolve.public.figures import format_factor, format_loss, spell_size
 from pcevolve.public.modality import Described, Kind, reword_for
 from pcevolve.public.pages.reasons import TrafficTable
-from pcevolve.public.pages.rendering import compile_page, inline_parts, read_own, read_style, spell_size
+from pcevolve.public.pages.rendering import compile_page, inline_parts, read_own, read_style
 from pcevolve.public.pages.report.brief import Brief
 from pcevolve.public.pages.report.charts import (
     AccuracyPoint,

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 from jinja2 import Template
 
 from pcevolve.errors import TranscriptError
-from pcevolve.public.figures import format_loss
+from pcevolve.public.figures import format_loss, spell_size
 from pcevolve.public.finding import Finding
 from pcevolve.public.media import find_medium
 from pcevolve.public.modality import Kind, reword_for
@@ -28,7 +28,6 @@ from pcevolve.public.pages.rendering import (
     read_own,
     read_style,
     shorten,
-    spell_size,
 )
 from pcevolve.public.pages.wire.folding import FoldedRequest, cut, fold, group_requests, list_fields
 from pcevolve.public.plan import PublicPlan

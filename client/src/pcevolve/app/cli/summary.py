@@ -1,0 +1,129 @@
+"""What a finished run came to, in lines for its owner. It loads no NumPy: the command that says it has none."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from pcevolve.public.figures import in_full, spell_count, spell_size
+from pcevolve.public.modality import Kind
+from pcevolve.public.parts import Secrecy
+from pcevolve.public.publish.loss import PrivacyLoss
+from pcevolve.public.screen import Line
+from pcevolve.public.transcript.layout import CLASSIFIER, RELEASE
+from pcevolve.public.usefulness import Assessment
+
+
+def summarise(summary: Mapping[str, Any]) -> Iterator[Line]:
+    """Yield what came out, what left, what was spent, whether it is useful, and what to do next."""
+    kind: Kind = summary.get("modality", "image")
+    for mark in summary["marks"]:
+        yield "WARNING", mark
+    made = f"{spell_count(summary['images_released'], kind)}, {spell_count(summary['classes'], 'class')}"
+    yield "dataset", f"{summary['dataset']} ({made})"
+    yield from describe_traffic(summary)
+    if "listed_secrets" in summary:
+        yield "secrets", Secrecy.model_validate(summary["listed_secrets"]).words
+    yield from describe_accuracies(summary)
+    assessed = _read_assessment(summary)
+    if (measured := summary.get("measured")) is not None:
+        yield "verdict", f"{measured['word'].upper()}, measured: {measured['sentence']}"
+        if measured["advice"]:
+            yield "", measured["advice"]
+    elif assessed is not None:
+        judge = summary["usefulness"]["by"]
+        yield (
+            "verdict",
+            f"{assessed.estimate(kind).upper()} by {judge}, which chose: {assessed.sentence(kind)}",
+        )
+        yield "", f"{assessed.advice(kind)}"
+    else:
+        yield (
+            "verdict",
+            f"not known: {summary['method']} releases nothing that could tell how useful the dataset is",
+        )
+    yield from _next(summary)
+
+
+def describe_traffic(summary: Mapping[str, Any]) -> Iterator[Line]:
+    """Yield how much was sent, and at which price in privacy."""
+    bill = f"; {summary['bill']}" if "at no charge" not in summary.get("bill", "at no charge") else ""
+    back = f"{spell_size(summary['bytes_received'])} came back"
+    yield (
+        "sent",
+        f"{spell_count(summary['requests'], 'request')}, {spell_size(summary['bytes_sent'])}; {back}{bill}",
+    )
+    yield "privacy", _say_loss(summary)
+
+
+def describe_accuracies(summary: Mapping[str, Any]) -> Iterator[Line]:
+    """Yield the accuracy of each set by a judge that did not vote; by one that did, if there is no other."""
+    rows = [row for row in summary.get("accuracy", ()) if not row["voted"]] or [*summary.get("accuracy", ())]
+    for row in rows[:1]:
+        said = [f"{words} {100 * row[name]['mean']:.0f} %" for name, words in SETS.items() if name in row]
+        yield "accuracy", ", ".join(said)
+        voted = "; it saw the candidates when the run selected, which flatters" if row["voted"] else ""
+        yield "", f"(by {row['judge']} on data kept aside; chance is {100 / summary['classes']:.0f} %{voted})"
+
+
+SETS = {
+    "initial": "words alone",
+    "random": "random choice",
+    "final": "this dataset",
+    "shots": "private shots",
+}
+"""What accuracies are of, in the order in which they are told."""
+
+
+def _say_loss(summary: Mapping[str, Any]) -> str:
+    if summary["epsilon_spent"] is None:
+        return str(summary.get("promise", "no guarantee: see the warning"))
+    loss = PrivacyLoss.read(summary).say(summary["epsilon_budget"])
+    return f"{loss} was spent (delta {in_full(summary['delta'])}, {summary['relation']})"
+
+
+def _next(summary: Mapping[str, Any]) -> Iterator[Line]:
+    """Yield commands that can be typed."""
+    run = Path(summary["dataset"]).parent
+    name = shlex.quote(str(run))
+    yield "next", f"open {shlex.quote(str(summary['report']))}"
+    if "use_page" in summary:
+        yield "", f"open {shlex.quote(str(summary['use_page']))}   (is it useful? for you alone)"
+    yield "", f"pcevolve audit {name}   (what left, and why)"
+    if not summary.get("accuracy"):
+        yield "", f"pcevolve evaluate {name} --test FOLDER   (on data of your own)"
+    if (run / RELEASE / CLASSIFIER).is_file():
+        yield "", f"pcevolve classify {name} FILES   (by the class means that were released)"
+
+
+def _read_assessment(summary: Mapping[str, Any]) -> Assessment | None:
+    found = summary.get("usefulness")
+    fields = Assessment.model_fields
+    return None if found is None else Assessment.model_validate({name: found[name] for name in fields})
+
+
+def detail_result(summary: Mapping[str, Any]) -> Iterator[Line]:
+    """Yield the figures of a finished run that ``summarise`` leaves out, every judge's among them."""
+    kind: Kind = summary.get("modality", "image")
+    yield "rounds", f"{summary['iterations']}, by method {summary['method']}"
+    if (assessed := _read_assessment(summary)) is not None:
+        judge = summary["usefulness"]["by"]
+        yield "useful?", f"{assessed.estimate(kind).upper()} by {judge}, which chose: {assessed.reason(kind)}"
+    yield "bytes sent", f"{summary['bytes_sent']:,}; received {summary['bytes_received']:,}"
+    for row in summary.get("accuracy", ()):
+        yield f"accuracy, {row['judge']}{' (voted)' if row['voted'] else ''}", _say_accuracy(row)
+    if "wall_seconds" in summary:
+        yield "seconds", f"{summary['wall_seconds']}, of this command"
+
+
+SCORED = ("initial", "final", "random")
+
+
+def _say_accuracy(row: Mapping[str, Any]) -> str:
+    """Say how one judge scores each set: the prompt's images, the dataset, and in a demonstration its control."""
+    sets = [name for name in SCORED if name in row]
+    said = ", ".join(f"{name} {row[name]['mean']:.1%} ± {row[name]['sem']:.1%}" for name in sets)
+    flattered = "; it saw the candidates when the run selected, which flatters" if row["voted"] else ""
+    return f"{said} (s.e. over {len(row['final']['seeds'])} seeds of the head{flattered})"

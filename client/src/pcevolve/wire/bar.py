@@ -1,0 +1,97 @@
+"""The bar of a run that goes on, and what is told of it meanwhile: all of it public."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from collections.abc import Set as AbstractSet
+from contextlib import contextmanager
+
+from rich.progress import BarColumn, MofNCompleteColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.progress import Progress as Bar
+
+from pcevolve.public.calls import Call
+from pcevolve.public.figures import format_loss
+from pcevolve.public.plan import PublicPlan
+from pcevolve.public.privacy import Event
+from pcevolve.public.publish.loss import PrivacyLoss
+from pcevolve.public.release import Receipt
+from pcevolve.public.run.progress import Audience, Progress
+from pcevolve.public.screen import LINE_SECONDS
+
+
+class RunProgress:
+    """A progress bar with ETA, or in a log file a line every ten seconds; ``recorded`` calls tell nothing."""
+
+    def __init__(
+        self,
+        plan: PublicPlan,
+        title: str,
+        audience: Audience,
+        bill: Callable[[], str] = str,
+        recorded: AbstractSet[str] = frozenset(),
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        console = audience.console
+        total = sum(call.count for call in plan.calls.values())
+        self._bar = Bar(
+            SpinnerColumn(),
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn(f"{plan.modality.kind}s"),
+            TimeElapsedColumn(),
+            TextColumn("ETA {task.fields[left]}"),
+            console=console,
+            disable=not console.is_terminal,
+        )
+        self._task = self._bar.add_task(title, total=total, left="")
+        self._plan, self._title, self._console, self._total = plan, title, console, total
+        self._recorded, self._clock = recorded, clock
+        self._done, self._made = 0, 0
+        self._began = self._last = self._said = clock()
+        self._events: list[Event] = [*plan.start.events] if plan.start else []
+        self._tell, self._iteration, self._bill = audience.tell, 0, bill
+
+    @contextmanager
+    def show(self) -> Iterator[RunProgress]:
+        """Show the bar while the work goes on."""
+        with self._bar:
+            yield self
+
+    def generated(self, call: Call) -> None:
+        """Count the images of one call that the API answered."""
+        self._last = self._clock()
+        self._done += call.count
+        if call.slot not in self._recorded:
+            self._made += call.count
+        elif not self._made:
+            self._began = self._last
+        self._iteration = min(call.iteration, self._plan.method.iterations)
+        left = self._progress().left
+        place = (
+            f"iteration {self._iteration}/{self._plan.method.iterations}"
+            if self._plan.method.iterations
+            else "candidates"
+        )
+        loss = PrivacyLoss.of(self._plan, self._events).epsilon
+        told = f"ε {format_loss(loss, 3)} spent" if self._plan.secure else "INSECURE"
+        stage = f"{self._title}: {place}, {told}"
+        self._bar.update(self._task, completed=self._done, description=stage, left=left)
+        if not self._console.is_terminal and left and self._last - self._said > LINE_SECONDS:
+            self._said = self._last
+            kind = self._plan.modality.kind
+            self._console.print(f"{stage}: {self._done}/{self._total} {kind}s, {left} left")
+
+    def released(self, receipt: Receipt) -> None:
+        """Count what one release spent."""
+        self._events.extend(receipt.events)
+        self._progress()
+
+    def _progress(self) -> Progress:
+        spent = PrivacyLoss.of(self._plan, self._events).epsilon if self._plan.secure else None
+        each = (self._last - self._began) / self._made if self._made else None
+        iterations = self._plan.method.iterations
+        found = Progress(self._done, self._total, self._iteration, iterations, spent, self._bill(), each)
+        self._tell(found)
+        return found

@@ -1,0 +1,35 @@
+"""The bar of a run: what it says of the time that is left."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+from rich.console import Console
+
+from pcevolve.public.run.progress import Audience
+from pcevolve.wire.bar import RunProgress
+from support.runs import small_plan
+
+
+@pytest.mark.parametrize(
+    "plan", [{}, {"dialect": "chat", "modality": {"kind": "text", "tokens": 9, "temperature": 1}}]
+)
+def test_what_was_on_record_before_says_nothing_about_the_time_that_is_left(plan: dict[str, object]):
+    made, now, told, screen = small_plan(**plan), [5000.0], [], io.StringIO()
+    calls = list(made.calls.values())
+    recorded = frozenset(call.slot for call in calls[:6])
+    console = Console(file=screen, force_terminal=False, width=200, soft_wrap=True)
+    progress = RunProgress(made, "random", Audience(console, told.append), str, recorded, lambda: now[0])
+    for call in calls[:6]:
+        now[0] += 2.0  # what is on record has to be read, and private data are looked at again
+        progress.generated(call)
+        assert (told[-1].seconds_per_image, told[-1].left) == (None, "")
+    now[0] += 100.0 * calls[6].count
+    progress.generated(calls[6])
+    assert told[-1].images == sum(call.count for call in calls[:7])
+    assert told[-1].seconds_per_image == 100.0
+    total = sum(call.count for call in calls)
+    left = f"about {round((total - told[-1].images) * 100 / 60)} min"
+    assert told[-1].left == left
+    assert f"{told[-1].images}/{total} {'texts' if plan else 'images'}, {left} left" in screen.getvalue()
