@@ -20,7 +20,7 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields
 from functools import cache, partial
 from pathlib import Path
 
@@ -42,14 +42,14 @@ from benchmarks.usefulness.cases import PICKED, WORDS, WORTH, share_of_way
 from pcevolve.keeper.evaluation.heads import CNN_SIDE, QUICK_STEPS, Training, train_cnn
 from pcevolve.keeper.private.dataset import PrivateDataset
 from pcevolve.public.dp.mechanisms import FloatArray, SeededNoise
-from pcevolve.public.encoders import JOINED, load_encoder
+from pcevolve.public.encoders import BUNDLED, JOINED, load_encoder
 from pcevolve.public.encoders.singly import pixel_array
 from pcevolve.public.evolution import Ask
 from pcevolve.public.geometry.distances import squared_distances
 from pcevolve.public.geometry.frame import MOST_AXES, project
 from pcevolve.public.modality import Images
 from pcevolve.public.release import Candidate
-from pcevolve.public.selectors.means import aims_of, rank
+from pcevolve.public.selectors.means import aims_of, means_of, rank
 from pcevolve.public.selectors.scene import Measurement, SelectionInput
 from pcevolve.public.selectors.sums import CentreFirst
 from pcevolve.public.usefulness import BOUNDS
@@ -59,6 +59,8 @@ HEAD = "squeezenet"
 JUDGES = (HEAD, CNN)
 SHOTS = (10, 50)
 SOURCES = ("real", "quarter", "bundled", "other", "swapped", "noise")
+VOTERS = (BUNDLED, JOINED)
+"""The default, and that of which each half checks the other."""
 TESTED = 200
 DEFAULT = (
     "malaria:parasitized,uninfected",
@@ -105,18 +107,16 @@ def _encode(image: Image.Image) -> bytes:
 
 @dataclass(frozen=True)
 class Eyes:
-    """Who votes, and who judges; each looks at an image once."""
+    """Who votes, and a judge; each looks at an image once."""
 
     voter: RememberingEncoder
     head: Remembering
 
     @classmethod
-    def of(cls, folder: Path) -> Eyes:
-        """Load them, with what they saw before."""
-        look, voter = load_onnx(HEAD), load_encoder(JOINED)
-        assert look is not None, "PCEVOLVE_BENCH_DATA names no weights of the judge"
-        rows = Remembering(voter.embed, folder / "joined.npz")
-        return cls(RememberingEncoder(voter, rows), Remembering(look, folder / f"{HEAD}.npz"))
+    def of(cls, name: str, head: Remembering, folder: Path) -> Eyes:
+        """Load a voter, with what it saw before."""
+        voter = load_encoder(name)
+        return cls(RememberingEncoder(voter, Remembering(voter.embed, folder / f"{name}.npz")), head)
 
     def keep(self) -> None:
         """Write what they saw."""
@@ -133,35 +133,59 @@ def main() -> None:
     given = arguments(__doc__, seeds=5)
     torch.set_num_threads(1)
     names = [each for each in given.sets if available(each) and each in DEFAULT]
-    eyes = Eyes.of(given.cache)
-    steps: dict[str, Callable[[], Sequence[Row]]] = {
-        f"{name}, {shots} shots, {source}, seed {seed}": partial(
-            measure, name, shots, source, seed, eyes, given.cache
-        )
+    look = load_onnx(HEAD)
+    assert look is not None, "PCEVOLVE_BENCH_DATA names no weights of the judge"
+    head = Remembering(look, given.cache / f"{HEAD}.npz")
+    eyes = {voter: Eyes.of(voter, head, given.cache) for voter in VOTERS}
+    cases = [
+        Dataset(name, shots, source, seed, voter)
         for seed in range(given.seeds)
+        for source in SOURCES
+        for voter in VOTERS
         for name in names
         for shots in SHOTS
-        for source in SOURCES
-    }
+    ]
+    steps = {each.step: partial(measure, each, eyes[each.voter], given.cache) for each in cases}
     try:
         rows = resume_in_steps(given.cache / "second-runs.jsonl", steps)
         # What is far is called not useful, whatever else is said of it; the network takes longest.
         near = [row for row in rows if row["distance"] <= BOUNDS.far and CNN not in row["closed"]]
-        again = {_name_step(row): partial(ask_network, row, eyes, given.cache) for row in near}
-        asked = resume_in_steps(given.cache / "second-network.jsonl", again)
+        again = [Dataset.of_row(row) for row in near]
+        asked = resume_in_steps(
+            given.cache / "second-network.jsonl",
+            {each.step: partial(measure, each, eyes[each.voter], given.cache, CNN) for each in again},
+        )
     finally:
-        eyes.keep()
+        for each in eyes.values():
+            each.keep()
     write(given.out, rows, asked)
 
 
-def _name_step(row: Row) -> str:
-    return f"{row['set']}, {row['shots']} shots, {row['source']}, seed {row['seed']}"
+@dataclass(frozen=True)
+class Dataset:
+    """One run: of which set and shots, who provided, which draw, and who selected."""
+
+    set: str
+    shots: int
+    source: str
+    seed: int
+    voter: str
+
+    @property
+    def step(self) -> str:
+        """A name of its own."""
+        return f"{self.set}, {self.shots} shots, {self.source}, seed {self.seed}, {self.voter}"
+
+    @classmethod
+    def of_row(cls, row: Row) -> Dataset:
+        """That of a row of JSON."""
+        return cls(**{each.name: row[each.name] for each in fields(cls)})
 
 
 def write(out: Path, rows: Sequence[Row], asked: Sequence[Row]) -> None:
     """Write the rows, with what the network said of some, and print the tables."""
-    said = {_name_step(each): each["closed"] for each in asked}
-    rows = [{**row, "closed": {**row["closed"], **said.get(_name_step(row), {})}} for row in rows]
+    said = {Dataset.of_row(each): each["closed"] for each in asked}
+    rows = [{**row, "closed": {**row["closed"], **said.get(Dataset.of_row(row), {})}} for row in rows]
     (out / "second.json").write_text("[\n" + ",\n".join(map(json.dumps, rows)) + "\n]\n")
     print("\n".join(pages(rows)))
 
@@ -196,65 +220,50 @@ class Draw:
         return cls(here.subset(own), here.subset(free), here.subset(test[:TESTED]))
 
 
-def ask_network(row: Row, eyes: Eyes, folder: Path) -> list[Row]:
-    """Run the same once more, and have the network from scratch judge it."""
-    given = row["set"], row["shots"], row["source"], row["seed"]
-    return measure(*given, eyes, folder, CNN)
-
-
-def measure(
-    name: str, shots: int, source: str, seed: int, eyes: Eyes, folder: Path, by: str = HEAD
-) -> list[Row]:
+def measure(case: Dataset, eyes: Eyes, folder: Path, by: str = HEAD) -> list[Row]:
     """Run, and have one judge say how much of the way from chance to the shots the dataset goes."""
-    drawn, random = Draw.of(name, shots, seed), np.random.default_rng([seed, shots, SOURCES.index(source)])
+    drawn = Draw.of(case.set, case.shots, case.seed)
+    random = np.random.default_rng([case.seed, case.shots, SOURCES.index(case.source)])
     labels = drawn.shots.labels
-    pools = _fill_pools(source, name, drawn.free, random, folder)
+    pools = _fill_pools(case.source, case.set, drawn.free, random, folder)
     generator = FromPools({label: itertools.cycle(pool) for label, pool in zip(labels, pools, strict=True)})
-    # The bundled model's images are drawn once, three for each that is chosen; others are asked as runs do.
-    first = CANDIDATES // PICKED if source == "bundled" else None
     trial = Trial(
-        name,
+        case.set,
         "dp-means",
         "10",
-        shots,
-        seed,
+        case.shots,
+        case.seed,
         candidates=PICKED,
-        initial=first,
+        # The bundled model's images are drawn once, three for each that is chosen; others are asked as runs do.
+        initial=CANDIDATES // PICKED if case.source == "bundled" else None,
         appearance="as-is",
-        encoder=JOINED,
+        encoder=case.voter,
     )
     plan, method = make_plan(trial, labels, Images(width=64, height=64, steps=4, guidance=1.0))
     watch = Watch()
-    evolved = ran(plan, method, drawn.shots, generator, SeededNoise(seed), watch, eyes.voter)
-    found = watch.assessed
+    evolved = ran(plan, method, drawn.shots, generator, SeededNoise(case.seed), watch, eyes.voter)
+    found, scene = watch.assessed, watch.scene
     assert found is not None
-    assert watch.scene is not None
+    assert scene is not None
     made = [[generator.made[each.digest] for each in evolved.dataset[label]] for label in labels]
     pictures, targets = list(itertools.chain(*made)), repeat_classes([np.empty(len(each)) for each in made])
-    closed = {by: _share(by, pictures, targets, drawn, seed, eyes, (name, shots, seed))}
-    checks = cross_check(watch.measured, watch.scene, method.plan_events(plan)[watch.scene.iteration])
-    return [
-        {
-            "set": name,
-            "shots": shots,
-            "seed": seed,
-            "source": source,
-            "closed": closed,
-            **found.model_dump(),
-            "word": found.word("image"),
-            "checks": [round(each, 4) for each in checks],
-        }
-    ]
+    row = {
+        **asdict(case),
+        "closed": {by: _share(by, pictures, targets, drawn, case, eyes)},
+        **found.model_dump(),
+        "word": found.word("image"),
+    }
+    if case.voter == JOINED:
+        events = method.plan_events(plan)[scene.iteration]
+        plain = _unshrink(watch.measured, scene, events)
+        for called, released in (("checks", plain), ("drawn_checks", means_of(watch.measured))):
+            found_by_halves = cross_check(watch.measured, scene, released)
+            row[called] = [round(each, 4) for each in found_by_halves]
+    return [row]
 
 
 def _share(
-    name: str,
-    pictures: Pictures,
-    targets: np.ndarray,
-    drawn: Draw,
-    seed: int,
-    eyes: Eyes,
-    key: tuple[str, int, int],
+    name: str, pictures: Pictures, targets: np.ndarray, drawn: Draw, case: Dataset, eyes: Eyes
 ) -> float:
     """Of the way from chance to the shots, by one judge."""
 
@@ -262,14 +271,15 @@ def _share(
         real = eyes.look(name, drawn.test.items)
         made, truth = eyes.look(name, shown), drawn.test.targets
         if name == HEAD:
-            return judge(name, made, labels, real, truth, seed)
+            return judge(name, made, labels, real, truth, case.seed)
         training = Training(made, labels, len(drawn.shots.labels))
-        return float((train_cnn(training, seed, QUICK_STEPS)(real) == truth).mean())
+        return float((train_cnn(training, case.seed, QUICK_STEPS)(real) == truth).mean())
 
-    if (name, *key) not in _CEILINGS:
-        _CEILINGS[name, *key] = read(drawn.shots.items, drawn.shots.targets)
+    key = name, case.set, case.shots, case.seed
+    if key not in _CEILINGS:
+        _CEILINGS[key] = read(drawn.shots.items, drawn.shots.targets)
     found, classes = read(pictures, targets), len(drawn.shots.labels)
-    return round(share_of_way(found, _CEILINGS[name, *key], classes), 4)
+    return round(share_of_way(found, _CEILINGS[key], classes), 4)
 
 
 _CEILINGS: dict[tuple[str, str, int, int], float] = {}
@@ -309,15 +319,17 @@ def _paint() -> Pool:
     return list(paint_noise(300))
 
 
-def cross_check(measured: Measurement, scene: SelectionInput, events: tuple) -> tuple[float, float]:
-    """What each half of the release says of what the other half alone would have picked, as cosines."""
-    scene = replace(scene, frame=scene.coordinates)
+def cross_check(measured: Measurement, scene: SelectionInput, released: FloatArray) -> tuple[float, float]:
+    """What each half of the release says of what the other half alone would have picked, as cosines.
+
+    Args:
+        released: What is compared with, float64 ``(classes, k)``: class means, or deviations as they were drawn.
+    """
     points = [
         project(pool[np.isfinite(pool).all(axis=1)], measured["centre"], measured["axes"])
         for pool in scene.pools
     ]
     aims, ruler = aims_of(measured), scene.ruler(measured)
-    released = _unshrink(measured, scene, events)
     halves = slice(0, MOST_AXES), slice(MOST_AXES, None)
     found = []
     for picks, checks in (halves, halves[::-1]):
@@ -343,13 +355,14 @@ def _cosine(own: FloatArray, theirs: FloatArray) -> float:
     return float((own * theirs).sum()) / scale if scale else 0.0
 
 
+OWN = "the product's"
 RULES: dict[str, Callable[[Row, float], bool]] = {
-    "the product's": lambda row, bound: row["word"] == "useful",
+    OWN: lambda row, bound: row["word"] == "useful",
     "second look": lambda row, bound: (
         row["distance"] <= BOUNDS.far and float(np.mean(row["checks"])) >= bound
     ),
-    "second look, and the product's distance": lambda row, bound: (
-        row["distance"] <= BOUNDS.near and float(np.mean(row["checks"])) >= bound
+    "second look at what was drawn to the candidates": lambda row, bound: (
+        row["distance"] <= BOUNDS.far and float(np.mean(row["drawn_checks"])) >= bound
     ),
 }
 WANTED = 0.95
@@ -367,30 +380,38 @@ def choose_bound(rows: Sequence[Row], rule: str, name: str) -> float:
 def pages(rows: Sequence[Row]) -> Iterator[str]:
     """Of each rule, how often it is right and of how much of what is worth it it is said, by shots and judge."""
     lines = []
-    for rule, shots in itertools.product(RULES, SHOTS):
-        here = [row for row in rows if row["shots"] == shots]
+    for voter, rule, shots in itertools.product(VOTERS, RULES, SHOTS):
+        here = [row for row in rows if (row["voter"], row["shots"]) == (voter, shots)]
+        if not here or (rule != OWN and voter != JOINED):
+            continue
         said, bounds = [], []
         for name in dict.fromkeys(row["set"] for row in here):
             bound = choose_bound([row for row in here if row["set"] != name], rule, HEAD)
             bounds.append(bound)
             said += [row for row in here if row["set"] == name and RULES[rule](row, bound)]
-        cells = [rule, str(shots), str(len(here)), f"{min(bounds):.2f} to {max(bounds):.2f}"]
-        for each in JUDGES:
-            asked = [row for row in here if each in row["closed"]]
-            right = sum(row["closed"][each] >= WORTH for row in said if each in row["closed"])
-            cells += [
-                _share_of(right, sum(each in row["closed"] for row in said)),
-                _share_of(right, sum(row["closed"][each] >= WORTH for row in asked)),
-            ]
-        lines.append(cells)
-    heads = ["rule", "shots", "datasets", "bounds"]
+        chosen = "" if rule == OWN else f"{min(bounds):.2f} to {max(bounds):.2f}"
+        lines.append([voter, rule, str(shots), str(len(here)), chosen, *_rates(here, said)])
+    heads = ["selected by", "rule", "shots", "datasets", "bounds"]
     heads += [
         f"{what}, {each}"
         for each in JUDGES
         for what in ("right, of those called useful", "called so, of those worth it")
     ]
     yield table(heads, lines)
-    yield table(["provider", "datasets", *(f"{word}: of these worth it" for word in WORDS)], list_words(rows))
+    for voter in VOTERS:
+        here = [row for row in rows if row["voter"] == voter]
+        yield table(
+            [f"provider, {voter}", "datasets", *(f"{word}: worth it" for word in WORDS)], list_words(here)
+        )
+
+
+def _rates(rows: Sequence[Row], said: Sequence[Row]) -> Iterator[str]:
+    """Of each judge, how often what was said is right, and of how much of what is worth it it was said."""
+    for each in JUDGES:
+        asked = [row["closed"][each] >= WORTH for row in rows if each in row["closed"]]
+        right = [row["closed"][each] >= WORTH for row in said if each in row["closed"]]
+        yield _share_of(sum(right), len(right))
+        yield _share_of(sum(right), sum(asked))
 
 
 def list_words(rows: Sequence[Row]) -> Iterator[list[str]]:

@@ -19,7 +19,13 @@ from benchmarks.oracles.stops import share
 from benchmarks.prototypes import draw_top
 from benchmarks.selectors.yardsticks import RADIUS, sum_clipped
 from benchmarks.usefulness.cases import Verdict
+from benchmarks.usefulness.second import choose_bound, cross_check
 from pcevolve.keeper.private.dataset import PrivateDataset
+from pcevolve.public.dp.mechanisms import SeededNoise
+from pcevolve.public.geometry.frame import STEP, Frame
+from pcevolve.public.privacy import Event
+from pcevolve.public.selectors.means import Means, means_of
+from pcevolve.public.selectors.scene import PrivateEmbeddings, SelectionInput
 
 ROOT = Path(__file__).parents[2]
 
@@ -88,6 +94,34 @@ def test_the_published_words_are_those_of_today_s_bounds(name: str):
     published = json.loads((ROOT / "docs" / "results" / f"{name}.json").read_text())
     assert published
     assert [row["word"] for row in published] == [Verdict.of_row(row).word for row in published]
+
+
+def look_twice(opposite: bool) -> tuple[float, float]:
+    """Check classes that differ by either encoder, from candidates that do so, or by the second the other way."""
+    random, signs = np.random.default_rng(0), np.repeat([-1.0, 1.0], 40)
+    frame = Frame(np.zeros(64), np.eye(64, 32), 4.0, np.ones(32), STEP)
+    private, pool = random.normal(size=(80, 64)) * 0.1, random.normal(size=(80, 64)) * 0.1
+    private[:, 0], private[:, 16] = signs, signs
+    pool[:, 0], pool[:, 16] = signs, -signs if opposite else signs
+    events = (Event("gaussian", "1/8"), Event("gaussian", "1/8"))
+    scene = SelectionInput(("a", "b"), (pool, pool), 20, 40, 1, 0, 7, "replace-one", frame=frame)
+    records = PrivateEmbeddings(private, (signs > 0).astype(int), np.arange(80))
+    measured = Means().measure(records, scene, events, SeededNoise(1))
+    return cross_check(measured, scene, means_of(measured))
+
+
+def test_a_second_look_agrees_where_both_encoders_see_the_same_difference():
+    assert min(look_twice(opposite=False)) > 0.9
+    assert max(look_twice(opposite=True)) < -0.9
+
+
+def test_a_bound_is_the_least_at_which_the_word_is_right_in_95_of_100():
+    seen = [
+        {"distance": 0.5, "checks": [each, each], "closed": {"squeezenet": each}}
+        for each in (0.3, 0.45, 0.6, 0.7)
+    ]
+    assert choose_bound(seen, "second look", "squeezenet") == 0.46
+    assert choose_bound(seen[:2], "second look", "squeezenet") == 1.0
 
 
 def dataset(pixels: list[np.ndarray], targets: list[int]) -> PrivateDataset:
