@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from pcevolve.public.transcript.reader import RunReader
+from support import online
 from support.folders import class_folders, receipts
 from system.test_apart import IS_CONFINED, SECONDS, Api, Typed, reference
 
@@ -83,6 +84,22 @@ def test_where_one_side_is_killed_the_other_says_so_and_both_go_on(
     (kept, owners), (ran, clients) = end(*begin(typed))
     assert (kept, ran) == (0, 0), owners + clients
     assert receipts(typed.folder / RUN) == receipts(reference)
+
+
+def test_where_the_api_fails_the_client_says_that_both_commands_go_on(typed: Typed, api: Api) -> None:
+    honest = api.server.speak
+    api.before = {
+        7: lambda: setattr(api.server, "speak", lambda _: online.answer_json(500, {"error": "broken"}))
+    }
+    (_, owners), (ran, clients) = end(*begin(typed))
+    assert ran == 6, owners + clients
+    assert (
+        "both commands as before, the keeper's with --resume runs/run (in containers: docker compose up"
+        in clients
+    )
+    assert "pcevolve run --resume" not in owners + clients
+    api.server.speak = honest
+    assert [code for code, _ in end(*begin(typed))] == [0, 0]
 
 
 def test_what_the_keeper_refuses_its_client_names_in_a_line_without_the_reason(typed: Typed) -> None:

@@ -48,6 +48,9 @@ def test_a_release_names_prototypes_the_last_one_the_dataset_and_the_appearance_
 
 
 def test_the_threshold_goes_in_a_straight_line_from_the_first_round_to_the_last():
+    def plan_of(**changes: object) -> PublicPlan:
+        return replace_settings(small_plan(method="pe", delta=1e-5), changes)
+
     plan = plan_of(iterations=5, threshold=10.0, threshold_end=2.0)
     assert [plan.threshold_at(iteration) for iteration in range(8)] == [10, 10, 8, 6, 4, 2, 2, 2]
     assert plan_of(iterations=5, threshold=10.0).threshold_at(5) == 10

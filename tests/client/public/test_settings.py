@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from pcevolve.public import figures, settings
+from pcevolve.public import figures, methods, settings
 from pcevolve.public.settings import MethodSettings, window_ends
 
 
 def test_usual_values_are_those_of_the_papers_and_of_the_documentation():
-    assert (settings.TAU, settings.VOTES, figures.USUAL_DELTA) == (10.0, 1, 1e-5)
-    assert (settings.USUAL_PRIOR, settings.USUAL_BOUND, settings.USUAL_SIZE) == (1e-4, 1e-3, 10)
+    assert (methods.TAU, methods.VOTES, figures.USUAL_DELTA) == (10.0, 1, 1e-5)
+    assert (methods.USUAL_PRIOR, methods.USUAL_BOUND, methods.USUAL_SIZE) == (1e-4, 1e-3, 10)
     usual = MethodSettings()
     assert (usual.name, usual.candidates, usual.min_usable, usual.lookahead, usual.more) == (
         "auto",
@@ -31,10 +31,6 @@ def test_usual_values_are_those_of_the_papers_and_of_the_documentation():
         ("Prototypes", 1, 1_000_000),
         ("Iterations", 1, 1000),
         ("Lookahead", 0, 100),
-        ("Variations", 1, 100),
-        ("Votes", 1, 1000),
-        ("Cells", 1, 10_000),
-        ("More", 0, 1000),
         ("PublicSeed", 0, 2**32 - 1),
     ],
 )
@@ -44,6 +40,22 @@ def test_counts_are_bounded(name: str, least: int, most: int):
     for bad in (least - 1, most + 1):
         with pytest.raises(ValidationError, match="should be"):
             option.validate_python(bad)
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "least", "most"),
+    [
+        (methods.VariedEvolution, "variations", 1, 100),
+        (methods.CountedVotes, "votes", 1, 1000),
+        (methods.SecretEvolution, "cells", 1, 10_000),
+        (MethodSettings, "more", 0, 1000),
+    ],
+)
+def test_a_count_of_some_methods_is_bounded(kind: type[MethodSettings], name: str, least: int, most: int):
+    assert [getattr(kind(**{name: each}), name) for each in (least, most)] == [least, most]
+    for bad in (least - 1, most + 1):
+        with pytest.raises(ValidationError, match="should be"):
+            kind(**{name: bad})
 
 
 @pytest.mark.parametrize(

@@ -21,13 +21,13 @@ from pcevolve.public.dp.mechanisms import FloatArray, Noise
 from pcevolve.public.figures import USUAL_DELTA
 from pcevolve.public.geometry.distances import IntArray, nearest_of_some
 from pcevolve.public.geometry.frame import round_to_noise_scale
+from pcevolve.public.methods import MOST_CELLS
 from pcevolve.public.parts import Secrecy
 from pcevolve.public.privacy import Budget
 from pcevolve.public.selectors import METHODS, Measurement, PrivateEmbeddings, Scope, SelectionInput
 from pcevolve.public.selectors.cells import find_anchors
 from pcevolve.public.selectors.scene import GRID
 from pcevolve.public.selectors.votes import cast_votes
-from pcevolve.public.settings import MOST_CELLS
 from pcevolve_benchmarks.baselines.secret_noise import Exposed, fair_weights, rates, smallest_sigma
 from pcevolve_benchmarks.baselines.session import Access, Accesses, Baseline, Made, Options, Session
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from contextlib import nullcontext, suppress
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from pcevolve.errors import ClientError, ProtocolError
@@ -14,7 +15,9 @@ from pcevolve.keeper.screen import OwnerScreen
 from pcevolve.public import protocol
 from pcevolve.public.door import refuse, serve
 from pcevolve.public.options import AS_KEYWORDS, spell_as
+from pcevolve.public.plan import PublicPlan
 from pcevolve.public.processes.confinement import Enforcement
+from pcevolve.public.processes.doorway import at_door
 from pcevolve.public.processes.pipe import GoneError, Pipe
 from pcevolve.public.publish.loss import PrivacyLoss
 from pcevolve.public.publish.promises import state_confinement
@@ -28,50 +31,50 @@ CLIENT_GONE: Final = (
 )
 
 
-class _DoorKeeper(Keeper):
-    """A keeper that shows the owner what a run will cost, and tells who started it how far the run came."""
+@dataclass
+class _Watch:
+    """Shows the owner what a run will cost, and tells who started the keeper how far the run came.
 
-    is_closed = False
-    figures: Mapping[str, Any] = {}
+    Attributes:
+        figures: What the finished run is told in; empty of one that has not come so far.
+        is_closed: Whether the client has nothing more to ask.
+    """
+
+    screen: OwnerScreen
     up: Pipe
+    figures: Mapping[str, Any] = field(default_factory=dict)
+    is_closed: bool = False
 
-    def begin(self, asked: protocol.Begin) -> protocol.Begun:
-        """See ``Begin``."""
-        begun = super().begin(asked)
-        self.up.send("begun")
-        return begun
-
-    def settle(self, said: protocol.Settle) -> protocol.Settled:
-        """See ``Settle``."""
-        settled = super().settle(said)
-        plan = settled.plan
-        paid = list_paid_events(plan)
-        loss = f"{PrivacyLoss.of(plan, paid).say()}, delta {plan.budget.delta:g}"
-        facts = [
-            Fact("server", f"{plan.provider.model} at {plan.provider.api}"),
-            Fact("privacy", loss if paid else "nothing is paid for"),
-            Fact("confinement", state_confinement(plan)),
-        ]
-        self._screen.print_facts(facts)
-        return settled
-
-    def finish(self, told: protocol.Finish) -> protocol.Done:
-        """See ``Finish``."""
-        self.figures = told.figures
-        return super().finish(told)
-
-    def close(self, asked: protocol.Close = protocol.Close()) -> None:  # noqa: B008 - frozen
-        """See ``Close``."""
-        super().close(asked)
-        self.is_closed = True
+    def __call__(self, asked: protocol.Message, answer: protocol.Message | None) -> None:
+        """Take note of a message and its answer."""
+        match asked, answer:
+            case _, protocol.Settled(plan=plan):
+                self.screen.print_facts(_describe(plan))
+            case protocol.Begin(), _:
+                self.up.send("begun")
+            case protocol.Finish(figures=figures), _:
+                self.figures = figures
+            case protocol.Close(), _:
+                self.is_closed = True
 
 
+def _describe(plan: PublicPlan) -> list[Fact]:
+    paid = list_paid_events(plan)
+    loss = f"{PrivacyLoss.of(plan, paid).say()}, delta {plan.budget.delta:g}"
+    return [
+        Fact("server", f"{plan.provider.model} at {plan.provider.api}"),
+        Fact("privacy", loss if paid else "nothing is paid for"),
+        Fact("confinement", state_confinement(plan)),
+    ]
+
+
+@at_door()
 def keep_at_door(
     orders: Mapping[str, Any], enforced: Enforcement, up: Pipe, asks: Pipe, across: Pipe
 ) -> None:
     """Be the keeper for the client behind ``across``, until both sides are over."""
     run, screen = read_orders(orders)
-    refused: list[ClientError] = []
+    refused, watch = list[ClientError](), _Watch(screen, up)
 
     def tell(error: ClientError) -> None:
         tell_owner(error)
@@ -80,9 +83,8 @@ def keep_at_door(
     with decoded_elsewhere(asks), spell_as(AS_KEYWORDS) if orders["keywords"] else nullcontext():
         try:
             keeper = _welcome(run, screen, across, orders, enforced)
-            keeper.up = up
-            serve(keeper, across, tell)
-            if not keeper.is_closed and not refused:
+            serve(keeper, across, tell, watch)
+            if not watch.is_closed and not refused:
                 tell(ProtocolError(CLIENT_GONE))
         except ClientError as error:
             tell(error)
@@ -91,7 +93,7 @@ def keep_at_door(
         told = {"kind": type(refused[0]).__name__, "lines": ["see above"], "is_told": True}
         up.send("failed", json.dumps(told))
         return
-    up.send("done", json.dumps({"summary": {**keeper.figures}}))
+    up.send("done", json.dumps({"summary": {**watch.figures}}))
     # Whoever started this closes its end when nothing is left to measure; the client goes first.
     wait_for_word(up)
     with suppress(GoneError):
@@ -101,7 +103,7 @@ def keep_at_door(
 
 def _welcome(
     run: CheckedRun, screen: OwnerScreen, across: Pipe, orders: Mapping[str, Any], enforced: Enforcement
-) -> _DoorKeeper:
+) -> Keeper:
     """Say what the client may know, hear what keeps it from private files, and read them."""
     welcome = Welcome(
         settings=run.settings.public(),
@@ -115,4 +117,4 @@ def _welcome(
         raise ProtocolError(CLIENT_GONE) from None
     confinement = agree(welcome, receive(across, "claim", Claim))
     require_agreed(confinement, orders["is_demanded"])
-    return _DoorKeeper(run, screen, confinement)
+    return Keeper(run, screen, confinement)

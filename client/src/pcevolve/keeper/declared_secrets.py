@@ -11,10 +11,9 @@ from pcevolve.public.config.config import RunConfig
 from pcevolve.public.declared import validate
 from pcevolve.public.dp.attacks import secret_budget, secret_share
 from pcevolve.public.dp.mechanisms import FloatArray
-from pcevolve.public.methods import SecretEvolution
+from pcevolve.public.methods import USUAL_BOUND, USUAL_PRIOR, USUAL_SIZE, SecretEvolution
 from pcevolve.public.parts import Secrecy
 from pcevolve.public.privacy import Event, Relation
-from pcevolve.public.settings import USUAL_BOUND, USUAL_PRIOR, USUAL_SIZE
 
 
 def find_secrets(settings: RunConfig) -> SecretEvolution | None:

@@ -13,16 +13,13 @@ from pcevolve.keeper.keeper import Keeper
 from pcevolve.keeper.screen import OwnerScreen
 from pcevolve.public.config.config import RunConfig
 from pcevolve.public.door import refuse, serve
-from pcevolve.public.figures import parse_epsilon
 from pcevolve.public.media.images.decoding import decoding_by
 from pcevolve.public.media.images.elsewhere import Elsewhere
 from pcevolve.public.options import AS_KEYWORDS, spell_as
 from pcevolve.public.parts import Confinement
-from pcevolve.public.privacy import Budget
 from pcevolve.public.processes.confinement import Enforcement
 from pcevolve.public.processes.pipe import Pipe
 from pcevolve.public.run.checked import CheckedRun
-from pcevolve.public.run.folder import RunFolder
 
 
 def keep(orders: Mapping[str, Any], enforced: Enforcement, _up: Pipe, asks: Pipe, across: Pipe) -> None:
@@ -60,14 +57,5 @@ def tell_owner(error: ClientError) -> None:
 def read_orders(orders: Mapping[str, Any]) -> tuple[CheckedRun, OwnerScreen]:
     """The run that a process with private files is told of, and its owner."""
     tempfile.tempdir = orders["room"]
-    settings = RunConfig.model_validate(orders["settings"])
-    epsilon, delta = orders["budget"]
-    lifetime = orders["lifetime"]
-    run = CheckedRun(
-        settings,
-        RunFolder(settings.output.folder),
-        orders["resume"],
-        Budget(parse_epsilon(epsilon), delta),
-        None if lifetime is None else parse_epsilon(lifetime),
-    )
+    run = CheckedRun(RunConfig.model_validate(orders["settings"]), orders["resume"])
     return run, OwnerScreen(orders["verbose"], orders["quiet"])

@@ -24,14 +24,24 @@ class Refused(Message):
     code: int
 
 
-def serve(keeper: PrivateSide, pipe: Pipe, tell: Callable[[ClientError], None]) -> None:
+def _watch_nothing(_asked: Message, _answer: Message | None) -> None:
+    """Nobody watches."""
+
+
+def serve(
+    keeper: PrivateSide,
+    pipe: Pipe,
+    tell: Callable[[ClientError], None],
+    watch: Callable[[Message, Message | None], None] = _watch_nothing,
+) -> None:
     """Answer a runner until it has nothing more to ask, or is gone.
 
     Args:
         tell: Told, for the owner alone, why an answer is refused; nothing is answered afterwards.
+        watch: Told what was asked and is answered, before the answer leaves.
     """
     try:
-        while _answer(keeper, pipe):
+        while _answer(keeper, pipe, watch):
             pass
     except GoneError:
         return
@@ -53,7 +63,7 @@ def refuse(pipe: Pipe, error: ClientError) -> None:
         return
 
 
-def _answer(keeper: PrivateSide, pipe: Pipe) -> bool:
+def _answer(keeper: PrivateSide, pipe: Pipe, watch: Callable[[Message, Message | None], None]) -> bool:
     """Answer one message; False for the last."""
     asks: dict[str, tuple[type[Message], Callable[[Any], Message | None]]] = {
         "prepare": (protocol.Prepare, keeper.prepare),
@@ -76,6 +86,7 @@ def _answer(keeper: PrivateSide, pipe: Pipe) -> bool:
     except (PipeError, KeyError, ValidationError):
         raise ProtocolError("the runner sent what is no message of the protocol: nothing was drawn") from None
     answer = ask(asked)
+    watch(asked, answer)
     if answer is not None:
         pipe.send(type(answer).__name__.lower(), answer.model_dump_json())
     return name != "close"
@@ -84,8 +95,9 @@ def _answer(keeper: PrivateSide, pipe: Pipe) -> bool:
 class RemoteKeeper:
     """The keeper in another process. What it refuses is raised as an error of its kind, whose text is told above."""
 
-    def __init__(self, pipe: Pipe) -> None:
-        self._pipe = pipe
+    def __init__(self, pipe: Pipe, tell_begun: Callable[[], None] = lambda: None) -> None:
+        """Ask at the other end of a pipe; ``tell_begun`` is called when the run is in the ledger."""
+        self._pipe, self._tell_begun = pipe, tell_begun
 
     def prepare(self, asked: protocol.Prepare) -> protocol.Prepared:
         """See ``Prepare``."""
@@ -97,7 +109,9 @@ class RemoteKeeper:
 
     def begin(self, asked: protocol.Begin) -> protocol.Begun:
         """See ``Begin``."""
-        return self._ask(asked, protocol.Begun)
+        begun = self._ask(asked, protocol.Begun)
+        self._tell_begun()
+        return begun
 
     def compare(self, asked: protocol.Compare) -> protocol.Compared:
         """See ``Compare``."""

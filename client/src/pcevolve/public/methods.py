@@ -6,36 +6,92 @@ What a method does with them is in its file in ``selectors``.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final, Self
+from typing import Annotated, Final, Literal, Self
 
-from pydantic import model_validator
+from pydantic import Field, model_validator
 
 from pcevolve.public.figures import USUAL_DELTA
 from pcevolve.public.method_names import AUTO, require_method
-from pcevolve.public.settings import (
-    TAU,
-    VOTES,
-    Cells,
-    ClassCounts,
-    MethodSettings,
-    SecretBound,
-    SecretPrior,
-    SecretSize,
-    Selection,
-    Tau,
-    Threshold,
-    ThresholdEnd,
-    Variations,
-    Votes,
-)
+from pcevolve.public.settings import MOST_UNITS, PUBLIC, MethodSettings
+
+TAU = 10.0
+"""Of PCEvolve's similarity calibrator, as published."""
+VOTES = 1
+"""Nearest candidates that each image votes for, where nobody says how many."""
+USUAL_PRIOR, USUAL_BOUND, USUAL_SIZE = 1e-4, 1e-3, 10
+"""Of declared secrets, where nobody says otherwise."""
+SecretPrior = Annotated[
+    float,
+    Field(
+        gt=0,
+        lt=1,
+        description="Probability with which somebody guesses a secret before the run; "
+        f"{USUAL_PRIOR:g} if not given.",
+    ),
+    PUBLIC,
+]
+SecretBound = Annotated[
+    float,
+    Field(
+        gt=0,
+        lt=1,
+        description=f"Most probability with which it may be guessed after it; {USUAL_BOUND:g} if not given.",
+    ),
+    PUBLIC,
+]
+SecretSize = Annotated[
+    int,
+    Field(
+        ge=1,
+        le=MOST_UNITS,
+        description=f"Most texts that one secret stands in; public; {USUAL_SIZE} if not given.",
+    ),
+    PUBLIC,
+]
+MOST_CELLS = 10_000
+"""Of a class."""
+Cells = Annotated[
+    int,
+    Field(
+        ge=1,
+        le=MOST_CELLS,
+        description="Groups of first candidates of each class around which SecPE counts private texts; by "
+        "a public rule if not given.",
+    ),
+    PUBLIC,
+]
 
 
 class CountedVotes(MethodSettings):
     """Parameters of methods that count votes under Gaussian noise."""
 
-    threshold: Threshold = 0.0
-    threshold_end: ThresholdEnd | None = None
-    votes: Votes = VOTES
+    threshold: Annotated[
+        float,
+        Field(
+            ge=0,
+            le=1e6,
+            description="H of Private Evolution and Aug-PE, subtracted from noisy votes; in the first iteration.",
+        ),
+        PUBLIC,
+    ] = 0.0
+    threshold_end: Annotated[
+        float | None,
+        Field(
+            ge=0,
+            le=1e6,
+            description="H in the last iteration, reached in a straight line; the same in all if not given.",
+        ),
+        PUBLIC,
+    ] = None
+    votes: Annotated[
+        int,
+        Field(
+            ge=1,
+            le=1000,
+            description="How many nearest candidates each private image votes for, q.",
+        ),
+        PUBLIC,
+    ] = VOTES
 
     @model_validator(mode="after")
     def _end_has_a_beginning(self) -> Self:
@@ -47,25 +103,52 @@ class CountedVotes(MethodSettings):
 class PrivateEvolution(CountedVotes):
     """Parameters of Private Evolution."""
 
-    class_counts: ClassCounts = False
+    class_counts: Annotated[
+        bool,
+        Field(
+            description="Release noisy class sizes, for a tenth of the first iteration's price, and give the "
+            "dataset the same proportions."
+        ),
+        PUBLIC,
+    ] = False
 
 
 class VariedEvolution(MethodSettings):
     """Parameters of methods that choose from rounds larger than the dataset."""
 
-    variations: Variations | None = None
+    variations: Annotated[
+        int | None,
+        Field(
+            ge=1,
+            le=100,
+            description="Variations in a round for each place in the dataset: L - 1 of the papers; the "
+            "method's own if not given.",
+        ),
+        PUBLIC,
+    ] = None
 
 
 class AugmentedEvolution(VariedEvolution, CountedVotes):
     """Parameters of Augmented Private Evolution."""
 
-    selection: Selection = "rank"
+    selection: Annotated[
+        Literal["rank", "prob"],
+        Field(
+            description="rank keeps the candidates with most votes; prob draws in proportion to votes "
+            "less the threshold, with repetition."
+        ),
+        PUBLIC,
+    ] = "rank"
 
 
 class Calibrated(MethodSettings):
     """Parameters of PCEvolve."""
 
-    tau: Tau = TAU
+    tau: Annotated[
+        float,
+        Field(ge=0, le=1e6, description=f"Tau of PCEvolve's similarity calibrator; {TAU:g} if not given."),
+        PUBLIC,
+    ] = TAU
 
 
 class SecretEvolution(VariedEvolution):

@@ -16,12 +16,6 @@ from pcevolve.public.options import Setting
 
 MOST_ITERATIONS = 1000
 MOST_CLASSES = 1000
-TAU = 10.0
-"""Of PCEvolve's similarity calibrator, as published."""
-VOTES = 1
-"""Nearest candidates that each image votes for, where nobody says how many."""
-USUAL_PRIOR, USUAL_BOUND, USUAL_SIZE = 1e-4, 1e-3, 10
-"""Of declared secrets, where nobody says otherwise."""
 
 PUBLIC = Setting(public=True)
 AbsolutePath = Annotated[Path, AfterValidator(Path.absolute)]
@@ -76,34 +70,6 @@ Relation = Annotated[
 ]
 MOST_UNITS = 10**9
 """Of whatever is private: more than there can be, so that counts fit into 64 bits and floats."""
-SecretPrior = Annotated[
-    float,
-    Field(
-        gt=0,
-        lt=1,
-        description="Probability with which somebody guesses a secret before the run; "
-        f"{USUAL_PRIOR:g} if not given.",
-    ),
-    PUBLIC,
-]
-SecretBound = Annotated[
-    float,
-    Field(
-        gt=0,
-        lt=1,
-        description=f"Most probability with which it may be guessed after it; {USUAL_BOUND:g} if not given.",
-    ),
-    PUBLIC,
-]
-SecretSize = Annotated[
-    int,
-    Field(
-        ge=1,
-        le=MOST_UNITS,
-        description=f"Most texts that one secret stands in; public; {USUAL_SIZE} if not given.",
-    ),
-    PUBLIC,
-]
 Calibration = Annotated[
     Literal["tight", "published"],
     Field(description="tight, or published: the paper's own looser calibration of its noise."),
@@ -157,50 +123,6 @@ Prototypes = Annotated[
     ),
     PUBLIC,
 ]
-MinUsable = Annotated[
-    float,
-    Field(
-        gt=0,
-        le=1,
-        description="Share of each class's candidates (at least two) that must be usable and differ; with "
-        "fewer the run stops before paying.",
-    ),
-    PUBLIC,
-]
-Lookahead = Annotated[
-    int,
-    Field(
-        ge=0, le=100, description="Judge each candidate by the mean embedding of this many variations of it."
-    ),
-    PUBLIC,
-]
-Selection = Annotated[
-    Literal["rank", "prob"],
-    Field(
-        description="rank keeps the candidates with most votes; prob draws in proportion to votes "
-        "less the threshold, with repetition."
-    ),
-    PUBLIC,
-]
-Variations = Annotated[
-    int,
-    Field(
-        ge=1,
-        le=100,
-        description="Variations in a round for each place in the dataset: L - 1 of the papers; the "
-        "method's own if not given.",
-    ),
-    PUBLIC,
-]
-More = Annotated[
-    int,
-    Field(
-        ge=0,
-        le=1000,
-        description="Enlarge the dataset by this many variations of every image; they spend no privacy budget.",
-    ),
-    PUBLIC,
-]
 Pool = Annotated[
     Literal["latest", "survivors", "all"],
     Field(
@@ -225,88 +147,19 @@ Appearance = Annotated[
     ),
     PUBLIC,
 ]
-Threshold = Annotated[
-    float,
-    Field(
-        ge=0,
-        le=1e6,
-        description="H of Private Evolution and Aug-PE, subtracted from noisy votes; in the first iteration.",
-    ),
-    PUBLIC,
-]
-ThresholdEnd = Annotated[
-    float,
-    Field(
-        ge=0,
-        le=1e6,
-        description="H in the last iteration, reached in a straight line; the same in all if not given.",
-    ),
-    PUBLIC,
-]
-Votes = Annotated[
+Lookahead = Annotated[
     int,
     Field(
-        ge=1,
-        le=1000,
-        description="How many nearest candidates each private image votes for, q.",
+        ge=0, le=100, description="Judge each candidate by the mean embedding of this many variations of it."
     ),
-    PUBLIC,
-]
-ClassCounts = Annotated[
-    bool,
-    Field(
-        description="Release noisy class sizes, for a tenth of the first iteration's price, and give the "
-        "dataset the same proportions."
-    ),
-    PUBLIC,
-]
-MOST_CELLS = 10_000
-"""Of a class."""
-Cells = Annotated[
-    int,
-    Field(
-        ge=1,
-        le=MOST_CELLS,
-        description="Groups of first candidates of each class around which SecPE counts private texts; by "
-        "a public rule if not given.",
-    ),
-    PUBLIC,
-]
-Tau = Annotated[
-    float,
-    Field(ge=0, le=1e6, description=f"Tau of PCEvolve's similarity calibrator; {TAU:g} if not given."),
     PUBLIC,
 ]
 Strength = Annotated[float, Field(ge=0, le=1)]
-VaryBy = Annotated[
-    Literal["image", "prompt"],
-    Field(
-        description="What a variation starts from: image (the prototype is sent back), or prompt (its prompt "
-        "under another seed, for APIs that vary no images)."
-    ),
-    PUBLIC,
-]
-VaryWith = Annotated[
-    Literal["own prompt", "template"],
-    Field(
-        description="Words for varying an image: the prompt that made it, where provider.prompts has "
-        "some, or prompt_template."
-    ),
-    PUBLIC,
-]
 Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 """SHA-256, hex."""
 PublicSeed = Annotated[
     int,
     Field(ge=0, lt=2**32, description="Public seed of what goes over the wire; a new one if not given."),
-    PUBLIC,
-]
-Licence = Annotated[
-    str,
-    Field(
-        pattern=r"^[a-z0-9][a-z0-9.-]{0,59}$",
-        description="Licence of the released dataset, as Hugging Face spells it: mit, cc-by-4.0; for its card.",
-    ),
     PUBLIC,
 ]
 Form: TypeAlias = Literal["parquet", "webdataset", "jsonl", "csv"]
@@ -384,7 +237,14 @@ class PrivacySettings(Section):
 class ReleaseSettings(Section):
     """What is said of the released dataset."""
 
-    licence: Licence = UNKNOWN_LICENCE
+    licence: Annotated[
+        str,
+        Field(
+            pattern=r"^[a-z0-9][a-z0-9.-]{0,59}$",
+            description="Licence of the released dataset, as Hugging Face spells it: mit, cc-by-4.0; for its card.",
+        ),
+        PUBLIC,
+    ] = UNKNOWN_LICENCE
 
 
 Parameters = TypeVar("Parameters", bound="MethodSettings")
@@ -408,14 +268,45 @@ class MethodSettings(Section):
     iterations: Iterations | None = None
     initial: Initial | None = None
     prototypes: Prototypes | None = None
-    min_usable: MinUsable = 0.25
+    min_usable: Annotated[
+        float,
+        Field(
+            gt=0,
+            le=1,
+            description="Share of each class's candidates (at least two) that must be usable and differ; with "
+            "fewer the run stops before paying.",
+        ),
+        PUBLIC,
+    ] = 0.25
     lookahead: Lookahead = 0
-    more: More = 0
+    more: Annotated[
+        int,
+        Field(
+            ge=0,
+            le=1000,
+            description="Enlarge the dataset by this many variations of every image; they spend no privacy budget.",
+        ),
+        PUBLIC,
+    ] = 0
     pool: Pool | None = None
     keep: Keep | None = None
     appearance: Appearance | None = None
-    vary_by: VaryBy = "image"
-    vary_with: VaryWith = "own prompt"
+    vary_by: Annotated[
+        Literal["image", "prompt"],
+        Field(
+            description="What a variation starts from: image (the prototype is sent back), or prompt (its prompt "
+            "under another seed, for APIs that vary no images)."
+        ),
+        PUBLIC,
+    ] = "image"
+    vary_with: Annotated[
+        Literal["own prompt", "template"],
+        Field(
+            description="Words for varying an image: the prompt that made it, where provider.prompts has "
+            "some, or prompt_template."
+        ),
+        PUBLIC,
+    ] = "own prompt"
     strengths: Annotated[
         tuple[Strength, ...],
         Field(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any
@@ -15,6 +16,7 @@ from pcevolve.public import protocol
 from pcevolve.public.config.runner import PublicConfig
 from pcevolve.public.door import RemoteKeeper
 from pcevolve.public.processes.confinement import Enforcement
+from pcevolve.public.processes.doorway import at_door
 from pcevolve.public.processes.pipe import GoneError, Pipe
 from pcevolve.public.run.folder import RunFolder
 from pcevolve.public.run.progress import Audience, Progress, error_console, tell_nobody
@@ -43,20 +45,6 @@ class _Owner:
         self.pipe.send("progress", json.dumps(asdict(progress)))
 
 
-class _AnnouncingKeeper(RemoteKeeper):
-    """A keeper of whose beginning whoever started the processes is told."""
-
-    def __init__(self, across: Pipe, up: Pipe) -> None:
-        super().__init__(across)
-        self._up = up
-
-    def begin(self, asked: protocol.Begin) -> protocol.Begun:
-        """See ``Begin``."""
-        begun = super().begin(asked)
-        self._up.send("begun")
-        return begun
-
-
 def _announce(up: Pipe) -> None:
     """Say that the owner agreed to a run without a keeper, and wait until its options are kept."""
     up.send("agreed")
@@ -65,7 +53,7 @@ def _announce(up: Pipe) -> None:
 
 def run(orders: Mapping[str, Any], _enforced: Enforcement, up: Pipe, across: Pipe) -> None:
     """Be the runner of a run: what it may not know, it was not told."""
-    keeper = _AnnouncingKeeper(across, up)
+    keeper = RemoteKeeper(across, partial(up.send, "begun"))
 
     def work(job: RunnerJob, audience: Audience) -> dict[str, Any]:
         try:
@@ -76,7 +64,8 @@ def run(orders: Mapping[str, Any], _enforced: Enforcement, up: Pipe, across: Pip
         finally:
             keeper.close(protocol.Close())
 
-    _work(work, orders, up)
+    with at_door() if orders["at_door"] else nullcontext():
+        _work(work, orders, up)
 
 
 def vary(orders: Mapping[str, Any], _enforced: Enforcement, up: Pipe, _across: Pipe) -> None:

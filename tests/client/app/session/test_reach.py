@@ -12,10 +12,8 @@ import pytest
 from pcevolve.app.session import reach
 from pcevolve.errors import UsageError
 from pcevolve.public.config.config import RunConfig
-from pcevolve.public.privacy import Budget
 from pcevolve.public.processes.confinement import confine_offline
 from pcevolve.public.run.checked import CheckedRun
-from pcevolve.public.run.folder import RunFolder
 from support.confined import confines, in_a_process, lay_out
 
 pytestmark = confines
@@ -36,7 +34,7 @@ def check(folder: Path) -> CheckedRun:
         "epsilon": "1",
     }
     settings = RunConfig.of({**options, "ledger": folder / "ledger" / "ledger.sqlite"})
-    return CheckedRun(settings, RunFolder(settings.output.folder), False, Budget(1, 1e-5), None)
+    return CheckedRun(settings)
 
 
 def list_possible(folder: Path, keep: Callable[[Path], None]) -> list[str]:

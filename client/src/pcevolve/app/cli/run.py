@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 
@@ -13,6 +12,7 @@ from pcevolve.app.cli.options import ConfigFile, Json, Said, Verbose, gather, ta
 from pcevolve.app.cli.parameters import Flag
 from pcevolve.errors import UsageError
 from pcevolve.public.config.table import require_given, run_options
+from pcevolve.public.processes.doorway import at_door
 from pcevolve.public.processes.launcher import (
     ClientsSide,
     KeepersSide,
@@ -22,6 +22,9 @@ from pcevolve.public.processes.launcher import (
     start_keepers_side,
     take_children,
 )
+
+if TYPE_CHECKING:  # pydantic takes longer to import than a refusal may
+    from pcevolve.public.run.checked import CheckedRun
 
 MOST_USED = [each for each in run_options() if each.has_flag]
 
@@ -36,12 +39,22 @@ StartingFrom = Annotated[
 ]
 
 
-def _require_options(given: Mapping[str, Any]) -> None:
-    """Refuse a new run whose options are wrong before more is imported than they need (``UsageError``)."""
-    require_given(given)
-    from pcevolve.public.config.config import RunConfig
+def _ask(
+    context: click.Context,
+    options: dict[str, object],
+    said: list[str] | None,
+    config: Path | None,
+    resume: Path | None = None,
+    *,
+    may_go_on: bool = False,
+) -> CheckedRun:
+    """From what was typed to a run request; what is wrong is told before more is imported than that takes."""
+    wanted = gather(context, options, said, config)
+    if resume is None and "from_run" not in wanted:
+        require_given(wanted)
+    from pcevolve.app.session.preflight import ask_run
 
-    RunConfig.of(given)
+    return ask_run(wanted, resume, may_go_on=may_go_on)
 
 
 @takes(MOST_USED)
@@ -90,13 +103,7 @@ def run(
             )
         _run_at_door(keeper, verbose, as_json)
         return
-    wanted = gather(context, {**options, "from_run": start}, said, config)
-    if resume is None and start is None:
-        _require_options(wanted)
-    from pcevolve.app.session.preflight import check_run, continue_options, read_options
-
-    settings = read_options(wanted) if resume is None else continue_options(resume, wanted)
-    request = check_run(settings, resume is not None)
+    request = _ask(context, {**options, "from_run": start}, said, config, resume)
     # An HTTP client, SciPy, and for the scores torch take seconds to import: nothing above needs them.
     from pcevolve.app.session.whole import carry_out
     from pcevolve.public.run.progress import Audience
@@ -142,14 +149,9 @@ def keeper(
 
     It takes the options of ``run``, and says on its own screen what the run will cost.
     """
-    wanted = gather(context, options, said, config)
-    if resume is None:
-        _require_options(wanted)
-    from pcevolve.app.session.preflight import check_run, continue_options, read_options
-
-    settings = read_options(wanted) if resume is None else continue_options(resume, wanted)
-    request = check_run(settings, resume is not None)
-    if settings.data.from_run is not None:
+    context.with_resource(at_door())
+    request = _ask(context, options, said, config, resume)
+    if request.settings.data.from_run is not None:
         raise UsageError(
             "a run that starts from a release has no private data to keep: pcevolve run --from RUN"
         )
@@ -175,12 +177,7 @@ def preview(
 
     It takes the options of ``run`` and begins that run: the first images of each class are asked for and put on a page.
     """
-    wanted = gather(context, {**options, "from_run": start}, said, config)
-    if start is None:
-        _require_options(wanted)
-    from pcevolve.app.session.preflight import check_run, read_options
-
-    request = check_run(read_options(wanted), resume=True)
+    request = _ask(context, {**options, "from_run": start}, said, config, may_go_on=True)
     from pcevolve.app.session.whole import look
     from pcevolve.public.run.progress import Audience
 

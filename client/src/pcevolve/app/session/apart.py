@@ -193,6 +193,7 @@ def order_runner(
     source: Path | None = None,
     writes: Sequence[Path] = (),
     only_look: bool = False,
+    at_door: bool = False,
 ) -> None:
     """Hand the process with the network all that it may know; with a release to start from, it is a run's only one."""
     reads = [each for each in (settings.provider.ca_file, source) if each is not None and Path(each).exists()]
@@ -206,6 +207,7 @@ def order_runner(
             settings=settings.model_dump(mode="json"),
             key=key,
             only_look=only_look,
+            at_door=at_door,
             is_there=audience.person.is_there(),
             tells=audience.tell is not tell_nobody,
         )
@@ -243,8 +245,6 @@ def describe(run: CheckedRun, audience: Audience, room: Path) -> dict[str, Any]:
         "settings": run.settings.model_dump(mode="json"),
         "room": str(room),
         "resume": run.resume,
-        "lifetime": None if run.lifetime is None else str(run.lifetime),
-        "budget": [str(run.budget.epsilon), run.budget.delta],
         "keywords": spells_keywords(),
     }
 

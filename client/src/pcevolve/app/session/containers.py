@@ -29,7 +29,7 @@ from pcevolve.public.dialects import find_abilities
 from pcevolve.public.door import GONE
 from pcevolve.public.encoders import has_torch
 from pcevolve.public.processes.confinement import find_enforcement
-from pcevolve.public.processes.doorway import is_contained
+from pcevolve.public.processes.doorway import at_door, is_contained
 from pcevolve.public.processes.launcher import ClientsSide, KeepersSide
 from pcevolve.public.processes.pipe import GoneError
 from pcevolve.public.run.checked import CheckedRun
@@ -40,6 +40,7 @@ from pcevolve.public.run.progress import Audience
 KEEPER: Final = "pcevolve.keeper.at_door:keep_at_door"
 
 
+@at_door()
 def keep_at_door(
     run: CheckedRun, side: KeepersSide, socket: Path, audience: Audience, *, is_demanded: bool = False
 ) -> None:
@@ -73,6 +74,7 @@ def keep_at_door(
                 each.end(kill=not is_over)
 
 
+@at_door()
 def run_at_door(side: ClientsSide, audience: Audience, *, is_demanded: bool = False) -> dict[str, Any]:
     """Be the client of a keeper that is another command; the finished run's summary.
 
@@ -91,7 +93,7 @@ def run_at_door(side: ClientsSide, audience: Audience, *, is_demanded: bool = Fa
         keep_files_of_client(folder.root)
         with claim(folder, welcome.resume):
             side.door.send("claim", claimed.model_dump_json())
-            order_runner(side.runner, settings, key, audience)
+            order_runner(side.runner, settings, key, audience, at_door=True)
             side.runner.pass_on_words()
             found = attend(side.runner, side.runner, folder, audience, lambda: None)
             folder.forget_times()

@@ -6,7 +6,6 @@ None of a run's libraries is imported here (torch, SciPy, an HTTP client), so th
 from __future__ import annotations
 
 from collections.abc import Mapping
-from fractions import Fraction
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,10 +17,7 @@ from pcevolve.public.config.files import REST, find_ledger_volume
 from pcevolve.public.declared import list_options, spell
 from pcevolve.public.dialects import find_abilities
 from pcevolve.public.encoders import AUTO, require_encoder, require_torch
-from pcevolve.public.figures import parse_epsilon
-from pcevolve.public.methods import choose_delta
 from pcevolve.public.options import spell_before, spell_flag
-from pcevolve.public.privacy import Budget
 from pcevolve.public.run.checked import (
     CheckedRun,
     find_foreign_options,
@@ -61,6 +57,20 @@ TAKEN: Final = frozenset(
 """Options of a run that starts from a release, beside those of how its API is reached; all others are the release's."""
 
 
+def ask_run(given: Mapping[str, Any], resume: Path | None = None, *, may_go_on: bool = False) -> CheckedRun:
+    """From options by name, as somebody gave them, to a run request.
+
+    Args:
+        resume: Folder of a run to go on with, or to begin where none has begun there yet.
+        may_go_on: Whether a run that is in the folder named by the options is gone on with.
+
+    Raises:
+        ClientError: As ``read_options``, ``continue_options`` and ``check_run``.
+    """
+    settings = read_options(given) if resume is None else continue_options(resume, given)
+    return check_run(settings, may_go_on or resume is not None)
+
+
 def check_run(settings: RunConfig, resume: bool = False, key: str | None = None) -> CheckedRun:
     """Refuse a run that cannot be carried out as it was asked for; nothing is made or changed.
 
@@ -72,13 +82,15 @@ def check_run(settings: RunConfig, resume: bool = False, key: str | None = None)
     folder = RunFolder(settings.output.folder)
     if resume and (stored := _find_stored(folder, settings.privacy.ledger)) is not None:
         settings = merge_options(stored, settings)
-    key = settings.key() if key is None else key
+    run = CheckedRun(settings, resume, settings.key() if key is None else key)
     # From what takes least to tell to what takes most, so that a typing error is answered at once.
-    _check_figures(settings)
+    _ = run.budget, run.lifetime
+    require_address(settings.provider.api)
+    _require_writers(settings)
     _check_paths(settings, folder, resume)
-    _check_names(settings, key)
-    budget = _budget(settings)
-    return CheckedRun(settings, folder, resume, budget, _lifetime(settings), key)
+    require_key(run.key, find_abilities(settings.provider.dialect).scheme)
+    _require_encoder(settings)
+    return run
 
 
 def continue_options(root: Path, given: Mapping[str, Any]) -> RunConfig:
@@ -166,20 +178,6 @@ def merge_options(stored: RunConfig, given: RunConfig) -> RunConfig:
     return stored.changed(**changeable)
 
 
-def _check_figures(settings: RunConfig) -> None:
-    """Refuse figures and an address that no run can have, which takes least to tell."""
-    parse_epsilon(settings.privacy.epsilon)
-    _lifetime(settings)
-    require_address(settings.provider.api)
-    _require_writers(settings)
-
-
-def _check_names(settings: RunConfig, key: str | None) -> None:
-    """Refuse a dialect and an encoder that there are not."""
-    require_key(key, find_abilities(settings.provider.dialect).scheme)
-    _require_encoder(settings)
-
-
 def _require_writers(settings: RunConfig) -> None:
     """Refuse a form that could not be written in the end."""
     if settings.output.formats:
@@ -218,21 +216,6 @@ def _check_paths(settings: RunConfig, folder: RunFolder, resume: bool) -> None:
 def makes_texts(settings: RunConfig) -> bool:
     """True if the API writes texts, so that the private data are texts."""
     return find_abilities(settings.provider.dialect).makes == "text"
-
-
-def _budget(settings: RunConfig) -> Budget:
-    """Return the budget of the run, where no δ is given with its method's; ``UsageError`` for no such method."""
-    delta = choose_delta(settings.method.name)  # whether it is needed or not: the method has to exist
-    return Budget(
-        parse_epsilon(settings.privacy.epsilon),
-        delta if settings.privacy.delta is None else settings.privacy.delta,
-    )
-
-
-def _lifetime(settings: RunConfig) -> Fraction | None:
-    """ε that all runs together may spend on any one privacy unit, where the ledger's cap is not to decide alone."""
-    given = settings.privacy.lifetime_epsilon
-    return None if given is None else parse_epsilon(given, "lifetime_epsilon", "privacy.lifetime_epsilon")
 
 
 def _require_images(settings: RunConfig) -> None:

@@ -10,6 +10,8 @@ from pathlib import Path
 from pcevolve.errors import LedgerError, UsageError
 from pcevolve.public.config.config import RunConfig
 from pcevolve.public.declared import list_options, spell
+from pcevolve.public.figures import parse_epsilon
+from pcevolve.public.methods import choose_delta
 from pcevolve.public.modality import Kind
 from pcevolve.public.options import spell_flag
 from pcevolve.public.privacy import Budget
@@ -21,11 +23,26 @@ class CheckedRun:
     """A run request that passed every check that needs no data."""
 
     settings: RunConfig
-    folder: RunFolder
-    resume: bool
-    budget: Budget
-    lifetime: Fraction | None
+    resume: bool = False
     key: str | None = field(default=None, repr=False)
+
+    @property
+    def folder(self) -> RunFolder:
+        """The run's folder."""
+        return RunFolder(self.settings.output.folder)
+
+    @property
+    def budget(self) -> Budget:
+        """The run's ε, exact, and its δ: the method's, unless the user says (``UsageError`` for no such method)."""
+        asked, usual = self.settings.privacy, choose_delta(self.settings.method.name)
+        return Budget(parse_epsilon(asked.epsilon), usual if asked.delta is None else asked.delta)
+
+    @property
+    def lifetime(self) -> Fraction | None:
+        """ε that all runs together may spend on any one privacy unit; None where the ledger's cap decides alone."""
+        given = self.settings.privacy.lifetime_epsilon
+        path = "privacy.lifetime_epsilon"
+        return None if given is None else parse_epsilon(given, "lifetime_epsilon", path)
 
 
 def require_ledger(path: Path) -> None:

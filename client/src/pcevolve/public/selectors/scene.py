@@ -19,8 +19,8 @@ from pcevolve.public.encoders.files import PublicFrame
 from pcevolve.public.geometry.distances import Embeddings, IntArray
 from pcevolve.public.geometry.frame import Frame
 from pcevolve.public.geometry.ruler import Ruler
+from pcevolve.public.methods import TAU, VOTES
 from pcevolve.public.privacy import Event, Events, Relation
-from pcevolve.public.settings import TAU, VOTES
 
 Measurement = Mapping[str, NDArray[Any]]
 """What one access released, by name: noisy numbers (float64) or drawn indices (int64); public once it is paid for."""

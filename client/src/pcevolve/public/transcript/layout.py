@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from pcevolve.errors import UsageError
+from pcevolve.public.processes.doorway import is_at_door
 from pcevolve.public.settings import Form
 from pcevolve_shared.reading import open_file, parse_json
 
@@ -139,8 +140,12 @@ class RunLayout:
 
     @property
     def resume_command(self) -> str:
-        """The command that goes on with the run, as it is typed."""
-        return f"pcevolve run --resume {shlex.quote(str(self.root))}"
+        """The command that goes on with the run, as it is typed; of one that is two commands, both."""
+        root = shlex.quote(str(self.root))
+        if is_at_door():
+            again = "in containers: docker compose up again"
+            return f"both commands as before, the keeper's with --resume {root} ({again})"
+        return f"pcevolve run --resume {root}"
 
     def export(self, form: Form) -> Path:
         """The dataset in another form; not there unless somebody asked for it."""

@@ -13,8 +13,8 @@ from pcevolve.errors import UsageError
 from pcevolve.public.config.config import RunConfig
 from pcevolve.public.declared import list_options
 from pcevolve.public.figures import USUAL_DELTA
+from pcevolve.public.methods import USUAL_BOUND, USUAL_PRIOR
 from pcevolve.public.options import Option
-from pcevolve.public.settings import USUAL_BOUND, USUAL_PRIOR
 
 NAME = "pcevolve.toml"
 WIDTH = 100

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 from pydantic import BaseModel, ConfigDict, Field
 
 from pcevolve.errors import UsageError
-from pcevolve.public import settings
+from pcevolve.public import methods, settings
 from pcevolve.public.declared import EXACT, spell
 from pcevolve.public.figures import (
     describe_guesses,
@@ -74,10 +74,10 @@ class PlannedRun(BaseModel):
     calibration: settings.Calibration = "tight"
     appearance: settings.Appearance | None = None
     initial: settings.Initial | None = None
-    cells: settings.Cells | None = None
-    secret_prior: settings.SecretPrior | None = None
-    secret_bound: settings.SecretBound | None = None
-    secret_size: settings.SecretSize | None = None
+    cells: methods.Cells | None = None
+    secret_prior: methods.SecretPrior | None = None
+    secret_bound: methods.SecretBound | None = None
+    secret_size: methods.SecretSize | None = None
 
     def require_one_question(self) -> None:
         """Refuse options that answer each other: ε and noise, or noise and what would choose it (``UsageError``)."""
