@@ -43,9 +43,9 @@ class Extent:
     batches: tuple[int, ...]
 
 
-FULL = Extent(tuple(SERVERS), {1: 6, 8: 48, 32: 192, 64: 192}, (1, 16, 32, 64))
+FULL = Extent(tuple(SERVERS), {1: 6, 8: 48, 32: 192, 64: 192}, (1, 8, 16, 32, 64))
 TINY = Extent((DEFAULT,), {2: 4}, (1, 32))
-SHORT = Extent((DEFAULT,), {1: 16, 8: 64, 32: 160}, (1, 16, 32, 64))
+SHORT = Extent((DEFAULT,), {1: 16, 8: 64, 32: 160}, (1, 8, 16, 32, 64))
 
 
 @dataclass(frozen=True)

@@ -43,6 +43,32 @@ def test_a_body_counts_while_it_is_served_and_no_longer():
     assert (is_free(room, 100), is_free(room, 101)) == (True, False)
 
 
+def test_a_body_has_a_second_more_for_each_64_kib_that_came(monkeypatch):
+    now, room = [0.0], BodyMemory(10**6)
+
+    async def arrive(part, seconds):
+        async def receive():
+            if now[0]:
+                await asyncio.sleep(seconds)
+            now[0] = 1.0
+            return {"type": "http.request", "body": part, "more_body": True}
+
+        sent = []
+
+        async def send(message):
+            sent.append(message)
+
+        scope = {"type": "http", "path": wire.IMAGE_TO_IMAGE, "headers": [], "state": {"request_id": "x"}}
+        loop = asyncio.get_running_loop()
+        begun = loop.time()
+        await Bounded(None, room, 0.05)(scope, receive, send)
+        return sent[0]["status"], loop.time() - begun
+
+    status, seconds = asyncio.run(arrive(b"x" * 2**14, 60))  # a quarter of a second for them
+    assert status == 408
+    assert 0.25 < seconds < 5
+
+
 def test_a_body_that_finds_no_room_is_refused_and_leaves_what_it_had_taken():
     room = BodyMemory(25)
     assert ask(room, [b"x" * 10, b"y" * 20], None) == [429]

@@ -12,10 +12,11 @@ from types import SimpleNamespace
 
 import h11
 import pytest
+import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from pcevolve_server import server
-from pcevolve_server.http.connections import BoundedProtocol, _Lingering
+from pcevolve_server.http.connections import BoundedProtocol, _Lingering, make_protocol
 
 MIB = 2**20
 MOST_SECONDS = 20  # far above every limit that is set here, far below what an unlimited server would take
@@ -98,3 +99,39 @@ def test_a_server_that_stops_cuts_off_what_lingers_and_ends_all_else_as_uvicorn_
     connection._lingering = SimpleNamespace(is_closing=lambda: ends, abort=lambda: called.append("abort"))
     connection.shutdown()
     assert called == done
+
+
+def test_whoever_comes_when_all_connections_are_busy_is_told_so_and_others_are_served():
+    async def scenario():
+        release = asyncio.Event()
+
+        async def app(scope, receive, send):
+            await release.wait()
+            await send({"type": "http.response.start", "status": 204, "headers": []})
+            await send({"type": "http.response.body", "body": b""})
+
+        config = uvicorn.Config(app, http=make_protocol(1, 5.0), lifespan="off", log_config=None)
+        config.load()
+        state = uvicorn.server.ServerState()
+        loop = asyncio.get_running_loop()
+        listener = await loop.create_server(
+            lambda: config.http_protocol_class(config=config, server_state=state, app_state={}), "127.0.0.1"
+        )
+        port = listener.sockets[0].getsockname()[1]
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+        while not state.tasks:
+            await asyncio.sleep(0.001)
+        late, _ = await asyncio.open_connection("127.0.0.1", port)
+        refused = await asyncio.wait_for(late.read(), 5)
+        release.set()
+        served = await asyncio.wait_for(reader.readuntil(b"\r\n"), 5)
+        listener.close()
+        writer.close()
+        return refused, served
+
+    refused, served = asyncio.run(scenario())
+    assert refused.startswith(b"HTTP/1.1 503 ")
+    assert b"too_many_connections" in refused
+    assert b"retry-after: 5" in refused.lower()
+    assert served.startswith(b"HTTP/1.1 204")

@@ -39,6 +39,13 @@ def test_words_in_a_prompt_are_no_structure(prompt):
     assert parse(json.dumps(fields).encode()) == fields
 
 
+def test_fields_of_exactly_64_kib_are_read_and_one_byte_more_is_not():
+    body = b'{"prompt": "' + b"x" * (65536 - 14) + b'"}'
+    assert len(parse(body)["prompt"]) == 65522
+    with pytest.raises(TooLargeError, match="longer than 65536 bytes"):
+        parse(body + b" ")
+
+
 @pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16", "utf-32"])
 def test_other_encodings_are_refused(encoding):
     # A quote's byte is also part of other letters, such as the first of "\u0122".

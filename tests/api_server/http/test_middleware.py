@@ -77,7 +77,9 @@ def test_without_the_key_nothing_is_answered(serve, fake, key):
         for path in (wire.MODELS, wire.BALANCE, wire.METRICS, "/nowhere"):
             assert "Bearer KEY" in read_refusal(client.get(path, headers=headers), 401, "invalid_api_key")
         for path in [*GENERATING, wire.OPENAI_GENERATIONS, wire.OPENAI_EDITS, wire.CHAT]:
-            read_refusal(client.post(path, json=ASK, headers=headers), 401, "invalid_api_key")
+            refused = client.post(path, json=ASK, headers=headers)
+            read_refusal(refused, 401, "invalid_api_key")
+            assert refused.headers["WWW-Authenticate"] == "Bearer"
     assert fake.batches == []
 
 

@@ -93,6 +93,16 @@ def test_an_image_is_varied_and_not_created_with_its_strength(client, fake):
     assert (task.recipe.strength, task.image.getpixel((0, 0))) == (0.3, (9, 8, 7))
 
 
+def test_a_model_that_varies_to_a_degree_of_its_own_takes_no_strength(serve, fake):
+    fake.info = fake.info.model_copy(update={"strengths": False})
+    ask = ASK | {"image": images.to_base64(images.encode(Image.new("RGB", (64, 32))))}
+    with serve(fake) as client:
+        assert client.post(wire.IMAGE_TO_IMAGE, json=ask).status_code == 200
+        refused = client.post(wire.IMAGE_TO_IMAGE, json=ask | {"strength": 0.3})
+    assert "leave it out" in read_refusal(refused, 422, "invalid_request")
+    assert fake.batches[0][0].recipe.strength == 1.0
+
+
 def test_several_images_take_consecutive_seeds(client):
     response = client.post(wire.TEXT_TO_IMAGE, json=ASK | {"n": 3, "seed": 2**32 - 2})
     answer = wire.BatchResponse.model_validate_json(response.content)

@@ -232,6 +232,34 @@ def test_a_cancelled_request_leaves_the_queue_at_once(fake):
     assert batches_of(fake) == [[99], [2]]
 
 
+def test_a_long_request_that_is_given_up_leaves_the_queue_with_all_its_parts(fake):
+    async def scenario(batcher):
+        first = await hold(batcher, fake, tasks(99))
+        given_up = asyncio.create_task(batcher.submit(tasks(*range(9))))
+        await asyncio.sleep(0.01)
+        given_up.cancel()
+        await asyncio.gather(given_up, return_exceptions=True)
+        assert batcher._waiting.images == 0
+        fake.gate.set()
+        await first
+
+    running(scenario, fake)
+
+
+@pytest.mark.parametrize(("batching", "batches"), [(Batching.MERGE, [[1, 2]]), (Batching.EXACT, [[1], [2]])])
+def test_company_is_waited_for_where_it_may_share_a_run_and_each_wait_is_measured(fake, batching, batches):
+    async def scenario(batcher):
+        batcher._windows[""].learn(2.5, 2)
+        first = asyncio.create_task(batcher.submit(tasks(1)))
+        await asyncio.sleep(0.02)
+        await asyncio.gather(first, batcher.submit(tasks(2)))
+        return batcher._metrics.text().decode()
+
+    told = running(scenario, fake, batching=batching)
+    assert batches_of(fake) == batches
+    assert f'pcevolve_stage_seconds_count{{stage="wait"}} {len(batches)}.0' in told
+
+
 def test_closing_finishes_the_running_batch_and_refuses_the_rest(fake):
     async def scenario(batcher):
         first = await hold(batcher, fake, tasks(99))

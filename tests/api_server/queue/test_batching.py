@@ -188,6 +188,17 @@ def test_a_batch_waits_as_long_as_newcomers_are_worth_it(limit, arrivals, answer
     assert passing(time_batch(limit, arrivals, answered)) == pytest.approx(waited, abs=1e-6)
 
 
+def test_no_pause_is_longer_than_a_twentieth_of_a_second_and_a_full_batch_takes_none():
+    async def wait(waiting):
+        loop, window = asyncio.get_running_loop(), BatchWindow()
+        window.learn(3600.0, 0)
+        begun = loop.time()
+        await window.fill(PADDED, lambda: waiting, lambda: False)
+        return loop.time() - begun
+
+    assert [passing(wait(waiting)) for waiting in (1, FULL)] == [pytest.approx(0.05), 0]
+
+
 @pytest.mark.parametrize(("ago", "waited"), [(2.7, 0.2), (3.1, 0.02)])
 def test_those_who_were_answered_long_ago_are_not_waited_for(ago, waited):
     assert passing(time_batch(PADDED, [0.0], FULL, ago=ago)) == pytest.approx(waited, abs=1e-6)

@@ -4,7 +4,8 @@ import asyncio
 
 import pytest
 
-from pcevolve_server.queue.waiting import Chunk, Waiting
+from pcevolve_server.errors import BusyError
+from pcevolve_server.queue.waiting import Chunk, Waiting, deliver
 from pcevolve_server.work import Recipe, Task
 
 
@@ -110,3 +111,37 @@ def test_when_nobody_waits_nobody_is_owed_anything(chunks, waiting):
     waiting.add(chunks("early", 4), 0.0)
     waiting.add(chunks("late", 4), 0.0)
     assert order(waiting) == ["early", "late"] * 4
+
+
+def test_a_key_whose_part_is_full_waits_for_a_tenth_of_an_hour_at_most(chunks):
+    waiting = Waiting(4 * 64, 2 * 64)
+    waiting.add(chunks("a", 2), 10**6)
+    for caller, said in (("a", "this key"), ("b", "")):
+        if caller == "b":
+            waiting.add(chunks("c", 2), 10**6)
+        with pytest.raises(BusyError, match=said or "the queue is full") as refused:
+            waiting.add(chunks(caller, 1), 10**6)
+        assert refused.value.retry_after_seconds == 600
+    assert (waiting.cost(), waiting.cost("a"), waiting.cost("b")) == (4 * 64, 2 * 64, 0)
+
+
+def test_only_what_fits_and_has_the_same_recipe_shares_a_batch(chunks, waiting):
+    (large,), others = chunks("a", 1, images=3), chunks("a", 2, images=2, steps=9)
+    same = chunks("a", 1, images=1)
+    waiting.add([large, *others, *chunks("a", 1, images=2), *same], 0.0)
+    assert waiting.alike(large.recipe) == 3 + 2 + 1
+    assert waiting.alike(others[0].recipe) == 4
+    assert waiting.take(4, merges=True) == [large, *same]
+    assert waiting.take(8, merges=True) == others
+
+
+def test_what_is_taken_at_the_end_waits_no_more(chunks, waiting):
+    waiting.add(chunks("a", 2), 0.0)
+    assert len(waiting.drain()) == 2
+    assert (waiting.images, waiting.next) == (0, None)
+
+
+def test_each_chunk_gets_its_own_part_of_what_a_batch_made(chunks):
+    batch = [*chunks("a", 2, images=2), *chunks("b", 1)]
+    deliver(batch, [*"abcde"])
+    assert [each.future.result() for each in batch] == [["a", "b"], ["c", "d"], ["e"]]
