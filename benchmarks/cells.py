@@ -31,11 +31,12 @@ from pcevolve.keeper.private_data import SPLIT_SEED
 from pcevolve.public.dp.mechanisms import FloatArray, SeededNoise
 from pcevolve.public.encoders import WORDS, load_encoder
 from pcevolve.public.media.texts import normalise
+from pcevolve.public.modality import Texts
 from pcevolve.public.parts import Secrecy
 from pcevolve.public.privacy import Budget, Event
 from pcevolve.public.selectors import METHODS, PrivateEmbeddings, Scope, SelectionInput
 from pcevolve.public.selectors.cells import choose_cells
-from pcevolve.public.words import TEXT_TEMPLATE, fill
+from pcevolve.public.words import fill
 from pcevolve_benchmarks.texts.bench import CANDIDATES
 from pcevolve_benchmarks.texts.studies import DELTA, FIRST, HOLDERS, PRIOR, RATIOS, WORLDS, find_equal_epsilon
 from pcevolve_server.language.phrases import load as load_phrases
@@ -115,7 +116,7 @@ class Pool:
         model = load_phrases(ModelSettings(model="text:bundled"))
         pools, right = [], []
         for target, label in enumerate(world.own.labels):
-            said = (("user", fill(TEXT_TEMPLATE, "definition", label)),)
+            said = (("user", fill(Texts.template, "definition", label)),)
             first = FIRST * (len(world.own.labels) * seed + target)
             made = model.write([TextTask(RECIPE, said, first + place) for place in range(FIRST)])
             texts = [normalise(each.text) for each in made]

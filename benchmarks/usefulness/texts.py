@@ -21,7 +21,7 @@ from benchmarks.usefulness.cases import EPSILONS, WORDS_VOTER, Case, Study, Verd
 from pcevolve.keeper.evaluation.texts import hash_ngrams
 from pcevolve.keeper.private.bundled import load_terms
 from pcevolve.public.encoders import load_encoder
-from pcevolve.public.words import TEXT_TEMPLATE
+from pcevolve.public.modality import Texts
 from pcevolve_benchmarks.texts.studies import WORLDS
 from pcevolve_server.language.phrases import Phrases, load
 from pcevolve_server.model_settings import ModelSettings
@@ -85,7 +85,7 @@ def _bags(texts: Sequence[str]) -> np.ndarray:
 
 def _write(name: str, place: int) -> list[str]:
     """Write texts for a class's prompt by the bundled model."""
-    asked = (("user", TEXT_TEMPLATE.format(domain="definition", label=name)),)
+    asked = (("user", Texts.template.format(domain="definition", label=name)),)
     first = 1000 * place
     tasks = [TextTask(TextRecipe(TOKENS), asked, seed) for seed in range(first, first + CANDIDATES)]
     return [each.text for each in _model().write(tasks)]

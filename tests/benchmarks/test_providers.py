@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from pcevolve.errors import ClientError, UsageError
-from pcevolve.public.config.files import KEY_VARIABLE
+from pcevolve.public.config.providers import KEY_VARIABLE
 from pcevolve_benchmarks.providers import by_flags, in_file
 from pcevolve_benchmarks.tables.cells import list_columns, places, tabulate
 from pcevolve_benchmarks.tables.data import BenchData

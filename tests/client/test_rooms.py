@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -66,55 +65,3 @@ def test_folders_of_tests_are_those_of_the_sources(name: str) -> None:
         if not (ROOTS[name] / folder).is_dir() and not (ROOTS[name] / folder).with_suffix(".py").is_file()
     }
     assert strange == set()
-
-
-KINDLESS = (
-    "public/dp",
-    "public/evolution.py",
-    "public/lineage.py",
-    "public/rules.py",
-    "public/selectors",
-    "public/transcript",
-    "auditing/rerun.py",
-)
-"""What architecture.md names as that which never asks if a run is of images or of texts."""
-
-
-def test_what_a_third_modality_leaves_as_it_is_never_asks_for_the_kind() -> None:
-    asked = [
-        f"{file.name}:{node.lineno}"
-        for part in KINDLESS
-        for file in list_modules(ROOTS["client"] / part)
-        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
-        if isinstance(node, ast.Compare) and compares_kind(node)
-    ]
-    assert asked == []
-
-
-def list_modules(path: Path) -> list[Path]:
-    return sorted(path.rglob("*.py")) if path.is_dir() else [path]
-
-
-def compares_kind(node: ast.Compare) -> bool:
-    """True for a comparison of something called ``kind`` with a kind's word."""
-    sides = [node.left, *node.comparators]
-    words = {each.value for side in sides for each in ast.walk(side) if isinstance(each, ast.Constant)}
-    named = any(
-        (isinstance(side, ast.Attribute) and side.attr == "kind")
-        or (isinstance(side, ast.Name) and side.id == "kind")
-        for side in sides
-    )
-    return named and bool(words & {"image", "text"})
-
-
-def test_a_comparison_with_a_kind_is_found() -> None:
-    found = [
-        compares_kind(ast.parse(code, mode="eval").body)
-        for code in (  # type: ignore[arg-type]
-            'plan.modality.kind == "text"',
-            'kind in ("image", "text")',
-            'vary_by == "image"',
-            "kind == stat.S_IFREG",
-        )
-    ]
-    assert found == [True, True, False, False]

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from pcevolve.keeper.evaluation.heads import Predict, Training, descend, make_linear, train_cnn
 from pcevolve.keeper.evaluation.judge import Evaluator
-from pcevolve.keeper.images import STRANGER
+from pcevolve.public.modality import Images
 
 EPOCHS, BATCH, RATE, DECAY = 100, 16, 1e-3, 1e-2
 
@@ -100,6 +100,6 @@ class TableJudge(Evaluator):
 def with_papers_head(judge: Evaluator) -> TableJudge:
     """The judge with the PCEvolve paper's head in place of its own; the network from scratch keeps its own."""
     fields = {name: getattr(judge, name) for name in Evaluator.__dataclass_fields__}
-    if judge.name == STRANGER:
+    if judge.name == Images.independent_classifier:
         return TableJudge(**fields, untrained=make_untrained_cnn)
     return TableJudge(**{**fields, "train": train_papers_head})

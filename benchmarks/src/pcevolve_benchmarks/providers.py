@@ -24,8 +24,9 @@ from typing import Any
 from pcevolve.errors import UsageError
 from pcevolve.public.addresses import require_address, require_key, require_proxy
 from pcevolve.public.config.config import RunConfig
-from pcevolve.public.config.files import KEY_VARIABLE, read_key_file
+from pcevolve.public.config.files import read_key_file
 from pcevolve.public.config.owner import OwnerProvider
+from pcevolve.public.config.providers import KEY_VARIABLE
 from pcevolve.public.config.sources import name_options, read_toml
 from pcevolve.public.declared import list_options, validate
 from pcevolve.public.options import spell_as

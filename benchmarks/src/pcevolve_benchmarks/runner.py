@@ -24,9 +24,9 @@ from pcevolve.keeper.evaluation.labelled import Labelled
 from pcevolve.keeper.planning import resolve_plan
 from pcevolve.public.calls import Call
 from pcevolve.public.config.config import RunConfig
-from pcevolve.public.dialects import ModelSize
 from pcevolve.public.evolution import Ask
 from pcevolve.public.media import UnreadableError, find_medium
+from pcevolve.public.modality import ModelSize
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Candidate, Prototype, PublicEcho
 from pcevolve.wire.egress.address import Address

@@ -16,13 +16,14 @@ from leaks.forgeries.forging import edited, write_into
 from pcevolve.auditing import Audit, find_encoder
 from pcevolve.auditing.claims import list_claims
 from pcevolve.errors import ModelError, UsageError
+from pcevolve.public.dialects import ABILITIES
 from pcevolve.public.evolution import Ask, evolve
 from pcevolve.public.lineage import Pool
 from pcevolve.public.methods import SecretEvolution
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Candidate, Choice, Chosen, Query, Receipt
 from pcevolve.public.selectors import METHODS, find_method
-from pcevolve.wire.providers import DIALECTS, dialect
+from pcevolve.wire.providers import dialect
 from pcevolve.wire.providers.dialect import find_misstatements
 from support.paid import make_paid_run
 from support.plans import CASES, PROMPTS, plan_of
@@ -32,7 +33,7 @@ from support.runs import Silent, small_plan
 OTHERS: dict[str, list[Any]] = {
     "format": [2], "run_id": ["f" * 32], "provider.seed": [8],
     "provider.operator": ["patient 17"], "provider.retention": ["patient 17"], "provider.api": ["http://127.0.0.1:8"],
-    "provider.dialect": [*DIALECTS], "provider.model": ["other"],
+    "provider.dialect": [*ABILITIES], "provider.model": ["other"],
     "method.name": [*METHODS], "method.strength_start": [0.5], "method.strength_end": [0.5],
     "method.secret_prior": [0.01], "method.secret_bound": [0.1], "method.secret_size": [3],
     "data.domain": ["cells"], "labels": [["cut", "fine"]], "data.words": [["a", "b"], ["x", "y"]],
@@ -128,7 +129,7 @@ class Imagined:
 @cache
 def show(plan: PublicPlan) -> tuple[Any, ...]:
     """All that an audit holds against requests, receipts and release of a plan, and why the plan is refused."""
-    spoken = DIALECTS.get(plan.provider.dialect)
+    spoken = dialect(plan.provider.dialect) if plan.provider.dialect in ABILITIES else None
     if spoken is None or spoken.abilities.makes != plan.modality.kind or [*find_misstatements(spoken, plan)]:
         return ("refused",)
     try:

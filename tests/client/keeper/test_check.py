@@ -86,7 +86,7 @@ def test_all_that_would_be_refused_is_told_with_what_mends_it(check, folder):
         ("--shots 4 --unit-map units.csv", "units.csv does not list cut/1.png"),
         ("--set data.subsample=9", "data.subsample draws 9 of each: give '--set data.subsample=4' or fewer"),
         ("--shots 4 --set data.window=-160,240", "is a colour image, and data.window is for grey values"),
-        ("--shots 4 --set data.unit_column=patient", "data.unit_column is about texts, and this API makes"),
+        ("--shots 4 --set data.unit_column=patient", "data.unit_column is about texts, and this API draws"),
         ("--shots 4 --set=data.window=-160,240", "is a colour image, and data.window is for grey values"),
     ],
 )

@@ -18,7 +18,7 @@ from pcevolve.keeper.screen import OwnerScreen
 from pcevolve.public import protocol
 from pcevolve.public.calls import Call
 from pcevolve.public.config.config import RunConfig
-from pcevolve.public.dialects import ModelSize
+from pcevolve.public.modality import ModelSize
 from pcevolve.public.privacy import Budget
 from pcevolve.public.transcript.bodies import Bodies
 from pcevolve.public.transcript.log import Transcript

@@ -12,7 +12,7 @@ from pcevolve.errors import ProviderReplyError, UsageError
 from pcevolve.keeper.components import Components
 from pcevolve.keeper.planning import keep_recorded, resolve_plan
 from pcevolve.public.config.config import RunConfig
-from pcevolve.public.dialects import Advice, ModelSize
+from pcevolve.public.modality import Advice, ModelSize
 from pcevolve.public.plan import PublicPlan
 from pcevolve.wire.providers import dialect
 from support.folders import class_folders

@@ -5,16 +5,17 @@ from __future__ import annotations
 import pytest
 
 from pcevolve.errors import UsageError
-from pcevolve.public.dialects import ABILITIES, Abilities, Advice, find_abilities, require
+from pcevolve.public.dialects import ABILITIES, Abilities, find_abilities, require
+from pcevolve.public.modality import Advice
 from pcevolve.public.selectors import find_method
-from pcevolve.wire.providers import DIALECTS
+from pcevolve.wire.providers import dialect
 
 
 def test_every_dialect_that_varies_evolves_whether_or_not_it_takes_a_strength():
     needed = set(find_method("pcevolve").needs_for(20))
     for name in ("getimg", "openai", "openai-plain", "siliconflow", "stability", "a1111"):
         require(find_abilities(name), needed)
-    still = Abilities("still", frozenset({"create"}))
+    still = Abilities("still", "still:Still", frozenset({"create"}))
     with pytest.raises(UsageError, match="dialect 'still' lacks vary"):
         require(still, needed)
     require(still, find_method("pcevolve").needs_for(20, "prompt"))
@@ -58,7 +59,7 @@ def test_what_an_api_can_be_asked_for_is_as_documented(name, makes, most, scheme
 
 
 def test_what_can_be_asked_for_is_what_some_dialect_spells():
-    assert {name: each.abilities for name, each in DIALECTS.items()} == ABILITIES
+    assert {name: dialect(name).abilities for name in ABILITIES} == ABILITIES
     with pytest.raises(UsageError, match="unknown dialect 'morse': choose one of a1111, chat, getimg"):
         find_abilities("morse")
 

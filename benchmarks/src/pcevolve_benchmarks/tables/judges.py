@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pcevolve.keeper.finished.judging import load_judges
-from pcevolve.keeper.images import STRANGER
 from pcevolve.keeper.private.dataset import load_folder
 from pcevolve.public.encoders import Encoder, load_encoder
 from pcevolve.public.encoders.loading import FrozenEncoder
 from pcevolve.public.encoders.singly import to_array
+from pcevolve.public.modality import Images
 from pcevolve_benchmarks.heads import TableJudge, train_papers_head, with_papers_head
 from pcevolve_benchmarks.tables.data import BenchData
 from pcevolve_benchmarks.tables.wide import WIDE, make_wide_judge
@@ -51,7 +51,7 @@ def load_table_judges(names: Iterable[str], voter: str | None) -> list[TableJudg
 
 def has_embeddings(name: str) -> bool:
     """True if a judge of this name sees embeddings, which have Fréchet distances, and no pixels."""
-    return name != STRANGER and not name.startswith(WIDE)
+    return name != Images.independent_classifier and not name.startswith(WIDE)
 
 
 def _as_published(name: str, voter: str | None) -> TableJudge:

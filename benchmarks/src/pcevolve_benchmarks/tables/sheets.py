@@ -71,7 +71,7 @@ def pair_nearest(asked: Asked, data: BenchData) -> Iterator[Row]:
     for place in _find_finished(asked, data):
         root = asked.root(place.cell)
         shots = images.read_run(OwnerFolder.of(root).require_options()).data
-        looks = (load_encoder(asked.encoder(place.cell)).embed, images.make_stranger().look)
+        looks = (load_encoder(asked.encoder(place.cell)).embed, images.make_independent().look)
         dataset = Labelled.released(root, shots.labels)
         for label, shown in lay_beside_nearest(dataset, Labelled.of(shots), shots.labels, looks):
             yield f"{label}: {place.row}", shown

@@ -14,8 +14,6 @@ from pcevolve.public.encoders import (
     SHIPPED,
     TRANSFORMER,
     VISION,
-    WORDS,
-    embeds_texts,
     require_encoder,
     require_torch,
 )
@@ -31,9 +29,9 @@ def fetch_encoder(name: str) -> None:
         ModelError: The origin cannot be reached, or the download failed.
     """
     require_encoder(name)
-    if name in SHIPPED or name == WORDS:
+    if name in SHIPPED:
         raise UsageError(f"encoder {name} comes with the client: there is nothing to fetch")
-    if embeds_texts(name):
+    if name.startswith(TRANSFORMER):
         raise UsageError(
             f"encoder {name} is fetched by its library: hf download {name.removeprefix(TRANSFORMER)}"
         )

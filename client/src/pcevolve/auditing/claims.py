@@ -37,13 +37,7 @@ def list_claims(plan: PublicPlan) -> dict[str, Any]:
     unused, written = {*list_unused(plan)}, plan.model_dump(mode="json")
     claimed: dict[str, Any] = {path: find_written(written, path) for path in _CLAIMED if path not in unused}
     claimed |= {f"method.{name}": value for name, value in written["method"].items() if name in _PARAMETERS}
-    if plan.modality.kind == "text":
-        # They show as numbers of blanks, and short texts have few.
-        claimed["method.strengths"] = written["method"]["strengths"]
-    if plan.modality.kind == "image" and not plan.images.sized:
-        # The model's own, which the API may have told or the owner.
-        claimed |= {f"modality.{name}": written["modality"][name] for name in ("width", "height")}
-    return claimed
+    return claimed | {path: find_written(written, path) for path in plan.modality.list_unproven()}
 
 
 def list_claims_of(run: RunReader) -> dict[str, Any]:

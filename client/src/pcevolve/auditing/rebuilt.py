@@ -19,7 +19,7 @@ from pcevolve.public.lineage import Population
 from pcevolve.public.media import UnreadableError, find_medium
 from pcevolve.public.media.images.appearance import find_released_appearance
 from pcevolve.public.plan import PublicPlan
-from pcevolve.public.publish.exports import FORMS, make_export_files, name_shards
+from pcevolve.public.publish.exports import make_export_files, name_shards
 from pcevolve.public.publish.release import Release, describe_file, make_classifier, name_files, write_card
 from pcevolve.public.settings import Form
 from pcevolve.public.transcript.irregular import find_file_faults, find_irregular_files, kind_of
@@ -136,9 +136,9 @@ def export_claim(form: Form) -> str:
 def _finding(released: RebuiltRelease, form: Form) -> Finding:
     claim = export_claim(form)
     odd = tuple(find_irregular_files(released.run.layout.root, EXPORTS[form]))
-    kind = released.plan.modality.kind
-    if form not in FORMS[kind]:
-        return Finding(claim, (f"{EXPORTS[form]} is no form of a dataset of {kind}s",), 0)
+    made = released.plan.modality
+    if form not in made.forms:
+        return Finding(claim, (f"{EXPORTS[form]} is no form of a dataset of {made.nouns.many}",), 0)
     if odd:
         return Finding(claim, odd, len(odd))
     try:

@@ -2,7 +2,7 @@
 
 Every image that left had come from the API before, and the public plan or the receipt of its class and round names it;
 or it is one of the release that the plan starts from.
-Texts are images to it, which leave with public blanks behind a question. All else the rerun compares byte for byte.
+What goes back in words leaves with public blanks behind a question. All else the rerun compares byte for byte.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from typing import Any
 
 from pcevolve.public.answers import strip_mark
 from pcevolve.public.calls import Call
+from pcevolve.public.media import find_medium
 from pcevolve.public.media.answering import read_answer
-from pcevolve.public.media.texts import blank_out, read_text
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import WITHHELD, Candidate, Receipt, list_start
 from pcevolve.public.transcript.bodies import Bodies
@@ -79,17 +79,17 @@ class _Seen:
 
     def explain(self, sent: Sent) -> None:
         """Find the reason for the image that a request carries, or has to carry; ``Unexplained`` without one."""
-        call, of_text = self.plan.calls.get(sent.slot), self.plan.modality.kind == "text"
+        call, inline = self.plan.calls.get(sent.slot), self.plan.modality.sends_inline
         due = None if call is None or call.purpose == "create" else self._find_image_to_vary(call)
         leaves = due if due is not None and not self.plan.varies_prompts else None
-        if sent.body.files != (() if leaves is None or of_text else (leaves.digest,)):
+        if sent.body.files != (() if leaves is None or inline else (leaves.digest,)):
             raise Unexplained("carries another image than the plan or its receipt names")
-        if of_text and call is not None and leaves is not None:
-            text = read_text(self.run.bodies.file(leaves.digest))
-            asked = str(json.loads(self.run.bodies.get(sent.body))["messages"][-1]["content"])
-            if text is not None and not asked.endswith(
-                f"\n{blank_out(text, call.strength or 0.0, call.seed)}"
-            ):
+        if inline and call is not None and leaves is not None:
+            left = find_medium(self.plan.modality.kind).blank(
+                self.run.bodies.file(leaves.digest), call.strength or 0.0, call.seed
+            )
+            said = _walk(json.loads(self.run.bodies.get(sent.body)))
+            if left is not None and not any(each.endswith(f"\n{left}") for each in said):
                 raise Unexplained("carries another text than the plan or its receipt names")
 
     def _find_image_to_vary(self, call: Call) -> Candidate:

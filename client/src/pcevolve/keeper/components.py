@@ -20,6 +20,7 @@ from pcevolve.public.dp.mechanisms import FloatArray, Noise, SecureNoise, Seeded
 from pcevolve.public.encoders import Encoder, load_encoder
 from pcevolve.public.encoders.published import resolve
 from pcevolve.public.lineage import Judge
+from pcevolve.public.modality import MODALITIES
 from pcevolve.public.options import Option
 from pcevolve.public.parts import Secrecy
 from pcevolve.public.plan import PublicPlan
@@ -71,14 +72,14 @@ class Components:
         """
         settings, limits = run.settings, Limits(run.budget, run.lifetime)
         spoken = find_abilities(settings.provider.dialect)
-        own, declared = load_kind(spoken.makes), _read_declared(settings)
-        read = own.read_run(settings, told)
+        read, declared = load_kind(spoken.makes).read_run(settings, told), _read_declared(settings)
         data, test = name_classes(read.data, settings.data.words), read.test
         if test is not None:
             held_out = leave_out_private(test, data, f"--test {settings.data.test or 'of the library'}")
             test = name_classes(held_out, settings.data.words)
         scope = _measure_scope(settings, data, settings.method.iterations or 1)
-        look = "as-is" if spoken.makes == "text" else settings.method.appearance
+        made = MODALITIES[spoken.makes]
+        look = "as-is" if made.refuses_looks else settings.method.appearance
         method, reason = selectors.resolve_method(settings.method.name, limits.run, scope, look)
         iterations = method.iterations(settings.method.iterations, limits.run, scope)
         require(spoken, method.needs_for(iterations, settings.method.vary_by) | _list_required(settings))
@@ -89,7 +90,9 @@ class Components:
             reason=reason,
             encoder_reason=why,
             iterations=iterations,
-            appearance=own.choose_appearance(method, limits.run, scope, settings.method.calibration),
+            appearance="as-is"
+            if made.refuses_looks
+            else method.appearance_for(limits.run, scope, settings.method.calibration),
             noise=_noise(settings.privacy.insecure_noise_seed),
             dialect=spoken,
             data=data,

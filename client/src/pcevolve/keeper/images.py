@@ -1,4 +1,4 @@
-"""A run with images: how they are asked for, read, judged, measured and shown; see ``kind.KindOfRun``.
+"""Private images: how they are read, and how a run is judged by them; see ``kind.PrivateKind``.
 
 What judges and measures needs torch, which takes seconds to load, so those functions import it themselves.
 """
@@ -6,7 +6,6 @@ What judges and measures needs torch, which takes seconds to load, so those func
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from pcevolve.errors import DataError, UsageError
 from pcevolve.keeper.private.dataset import PrivateDataset, load
-from pcevolve.keeper.private.listing import Listing, list_folder, shorten
+from pcevolve.keeper.private.listing import Listing, list_folder, shorten, tell_file_kind
 from pcevolve.keeper.private.units import group_into_units, read_units, require_unit_size
 from pcevolve.keeper.private_data import (
     NOTHING_LEFT,
@@ -26,76 +25,31 @@ from pcevolve.keeper.private_data import (
     require_shots,
     tell_drawable,
 )
-from pcevolve.public import requests
 from pcevolve.public.config.config import RunConfig
 from pcevolve.public.config.files import REST
-from pcevolve.public.dialects import Advice, ModelSize
-from pcevolve.public.encoders import BUNDLED
-from pcevolve.public.encoders.published import PREFERRED, is_fetched
 from pcevolve.public.media import Item
+from pcevolve.public.media.images.kinds import FileKind
+from pcevolve.public.modality import SINGLE, Images
 from pcevolve.public.plan import PublicPlan
-from pcevolve.public.privacy import Budget
 from pcevolve.public.screen import ProgressCallback, no_progress
-from pcevolve.public.selectors.method import AppearanceMode, Method, Schedule
-from pcevolve.public.selectors.rounds import Scope
 from pcevolve.public.settings import window_ends
-from pcevolve.public.sources import PICTURES, FolderSource, TermsSource, parse_source
-from pcevolve.public.words import SINGLE, TEMPLATE, UNLABELLED_TEMPLATE
+from pcevolve.public.sources import PICTURES, FolderSource, parse_source, require_kind
 
 if TYPE_CHECKING:
     from pcevolve.keeper.evaluation.judge import Evaluator, Features
     from pcevolve.keeper.evaluation.labelled import Labelled
 
 
-def choose_modality(
-    settings: RunConfig, size: ModelSize, advice: Advice | None, asked: AbstractSet[str]
-) -> dict[str, object]:
-    """The settings of images in a plan; see ``KindOfRun``."""
-    asks = settings.provider
-    # A guidance of 0 is a wish, too.
-    guidance = advice.guidance if advice else requests.USUAL_GUIDANCE
-    settled = {
-        "guidance": guidance if asks.guidance is None else asks.guidance,
-        "steps": asks.steps or (advice.steps if advice else requests.USUAL_STEPS),
-    }
-    weighed = asks.adapter is not None and asks.adapter_scale is None
-    return {
-        **requests.ImageSettings.take(asks),
-        **{name: value if name in asked else None for name, value in settled.items()},
-        **({"adapter_scale": requests.USUAL_ADAPTER_SCALE} if weighed else {}),
-        "kind": "image",
-        "width": asks.size or size.width,
-        "height": asks.size or size.height,
-        "sized": "size" in asked,
-        "graded": "strength" in asked,
-    }
-
-
-def choose_template(unlabelled: bool) -> str:
-    """The usual prompt; what has no labels has nothing but the domain's words."""
-    return UNLABELLED_TEMPLATE if unlabelled else TEMPLATE
-
-
-def choose_schedule(method: Method) -> Schedule:
-    """The strengths of a method's variations, unless the user says."""
-    return method.schedule
-
-
-def choose_appearance(method: Method, budget: Budget, scope: Scope, calibration: str) -> AppearanceMode:
-    """Return how an image's look is treated where nobody says: as the method does."""
-    return method.appearance_for(budget, scope, calibration)
-
-
 def read_run(settings: RunConfig, told: ProgressCallback = no_progress) -> RunData:
     """Read the images that a run is asked to use."""
     source = parse_source(settings.data.private)
+    require_kind(source, Images.nouns.one, "--private")
     if isinstance(source, PICTURES):
         from pcevolve.keeper.private.bundled import load_pictures  # scikit-learn takes seconds to load
 
         data, rest = load_pictures(source, settings.data.shots, SPLIT_SEED)
         return RunData(data, rest, test_is_public=True)
-    if isinstance(source, TermsSource):
-        raise UsageError("--private terms are texts, and this API makes images")
+    assert isinstance(source, FolderSource)
     listing = used = _list(settings, source)
     left: Listing | None = None
     counted = "images" if listing.units is None else f"units ({listing.units.kind})"
@@ -121,15 +75,15 @@ def _note(listing: Listing) -> Iterator[tuple[str, str]]:
 
 
 def read_owned(given: str, plan: PublicPlan, option: str, began: RunConfig | None) -> PrivateDataset:
-    """The owner's images that an option of ``evaluate`` names; see ``KindOfRun``."""
+    """The owner's images that an option of ``evaluate`` names; see ``PrivateKind``."""
     source = parse_source(given)
-    if isinstance(source, TermsSource):
-        raise UsageError(f"{option} {given}: these are texts, and the run is of images")
+    require_kind(source, Images.nouns.one, option)
     if isinstance(source, PICTURES):
         from pcevolve.keeper.private.bundled import load_pictures  # scikit-learn's data take seconds to load
 
         shots, rest = load_pictures(source, plan.data.shots, SPLIT_SEED)
         return shots if option == "--private" else rest
+    assert isinstance(source, FolderSource)
     # Where a map said whose each image of the run is, the owner's may lie in folders of units too.
     listing = list_folder(source.path, nested=plan.unit not in SINGLE)
     return load(listing, unique=False, window=window_ends(plan.data.window))
@@ -169,27 +123,18 @@ def _test(settings: RunConfig, data: PrivateDataset, rest: Listing | None) -> Pr
     return test
 
 
-STRANGER = "cnn"
-"""The name of a small network that is trained on the pixels from scratch; it never voted."""
+def passes_over(path: Path) -> bool:
+    """True for notes beside images."""
+    return tell_file_kind(path) is FileKind.NOTES
 
 
-def list_encoders() -> list[str]:
-    """Encoders that are at hand, better first."""
-    return [*filter(is_fetched, PREFERRED), BUNDLED]
-
-
-def list_judges() -> list[str]:
-    """Judges of a dataset where nobody names any."""
-    return [*filter(is_fetched, PREFERRED), STRANGER, BUNDLED]
-
-
-def make_stranger(quick: bool = False) -> Evaluator:
-    """The network, or with ``quick`` one that takes a quarter of its steps."""
+def make_independent(quick: bool = False) -> Evaluator:
+    """A small network on the pixels, trained from scratch; with ``quick`` it takes a quarter of its steps."""
     from pcevolve.keeper.evaluation.heads import QUICK_STEPS, train_cnn
     from pcevolve.keeper.evaluation.judge import Evaluator
 
     train = partial(train_cnn, steps=QUICK_STEPS) if quick else train_cnn
-    return Evaluator(STRANGER, voted=False, look=_pixels, train=train)
+    return Evaluator(Images.independent_classifier, voted=False, look=_pixels, train=train)
 
 
 def _pixels(images: Iterable[Item | None]) -> Features:
@@ -200,9 +145,5 @@ def _pixels(images: Iterable[Item | None]) -> Features:
 
 
 def find_copied_words(dataset: Labelled, private: Labelled) -> dict[str, object]:
-    """Nothing: images have no words; see ``KindOfRun``."""
+    """Nothing: images have no words; see ``PrivateKind``."""
     return {}
-
-
-def require_drawable(name: str) -> None:
-    """Refuse nothing: images can be drawn on a sheet."""

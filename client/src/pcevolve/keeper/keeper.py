@@ -34,7 +34,7 @@ from pcevolve.public.calls import Call
 from pcevolve.public.dialects import find_abilities
 from pcevolve.public.durable import write_private
 from pcevolve.public.lineage import Judge, Lineage
-from pcevolve.public.modality import reword_for
+from pcevolve.public.modality import MODALITIES
 from pcevolve.public.parts import Confinement, PriorReleases
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Candidate, Chosen, Query, Receipt
@@ -49,7 +49,6 @@ from pcevolve.public.usable import UsableRule
 
 LEAST_SEPARABLE = 0.1
 """Share of a prompt's images that are told apart, beyond chance: below it words alone were worth it in 2 of 100."""
-ALIKE = "words alone will not do here: images of different classes are alike"
 
 
 @dataclass(repr=False)
@@ -89,8 +88,8 @@ class Keeper:
         """
         self._began = time.monotonic()
         self._folder, self._screen, self._confinement = run.folder, screen, confinement
-        kind = find_abilities(run.settings.provider.dialect).makes
-        with screen.show_work(f"reading private {kind}s") as told:
+        made = MODALITIES[find_abilities(run.settings.provider.dialect).makes]
+        with screen.show_work(f"reading private {made.nouns.many}") as told:
             self.components = Components.of(run, told)
         settings = self.components.settings
         self._padding = Padding(choose_tick(settings.privacy.pad_selection, self.components.pairs))
@@ -130,7 +129,8 @@ class Keeper:
         self._account = account = open_account(components, plan, self._open_ledger(), self._record)
         # All of the plan, before the provider hears of it: a refusal later would tell that these data were used before.
         account.require([event for each in components.method.plan_events(plan).values() for event in each])
-        with screen.show_work(f"embedding private {components.dialect.makes}s") as told:
+        many = MODALITIES[components.dialect.makes].nouns.many
+        with screen.show_work(f"embedding private {many}") as told:
             components.prepare(plan, told)
         # What the provider had seen when the run began; a run that goes on does not count it anew.
         if components.method.queries_data:
@@ -190,8 +190,10 @@ class Keeper:
         if chooser is not None:
             found = separability([chooser.embed([Chosen("", each) for each in own]) for own in asked.classes])
             if found is not None and found < LEAST_SEPARABLE:
-                note = reword_for(ALIKE, self.components.dialect.makes)
-                self._screen.print(f"NOTE: {note}")
+                many = MODALITIES[self.components.dialect.makes].nouns.many
+                self._screen.print(
+                    f"NOTE: words alone will not do here: {many} of different classes are alike"
+                )
         return protocol.Compared()
 
     def made(self, told: protocol.Made) -> None:

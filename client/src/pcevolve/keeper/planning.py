@@ -8,16 +8,15 @@ from pathlib import Path
 
 from pcevolve.errors import UsageError
 from pcevolve.keeper.components import Components
-from pcevolve.keeper.kind import load_kind
 from pcevolve.public.addresses import is_nearby
 from pcevolve.public.canonical import SAID_ELSEWHERE, drop_unused, list_unused
 from pcevolve.public.config.config import RunConfig
 from pcevolve.public.config.files import Prompts, read_prompts
 from pcevolve.public.declared import validate
-from pcevolve.public.dialects import Advice, ModelSize
 from pcevolve.public.encoders import frame_digest, named_weights
 from pcevolve.public.fields import PLAN_FORMAT, PlanFields
 from pcevolve.public.methods import SecretEvolution, VariedEvolution
+from pcevolve.public.modality import MODALITIES, Advice, Modality, ModelSize
 from pcevolve.public.parts import Exact, Library, PriorReleases, Secrecy
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.requests import (
@@ -59,7 +58,7 @@ def resolve_plan(
     _require_fitting(components)
     settings = components.settings
     # Where nothing is varied by an image, it does not matter whether its model takes a strength.
-    graded = graded or not components.iterations or settings.method.vary_by != "image"
+    graded = graded or not components.iterations or settings.method.vary_by == "prompt"
     asked = components.dialect.capabilities - (frozenset() if graded else {"strength"})
     if "strength" not in asked:
         why = ": the API takes no strength and varies to a degree of its own: leave it out"
@@ -103,7 +102,7 @@ def _refuse_idle(components: Components, drafted: PlanFields) -> None:
         if each.path in unused:
             raise UsageError(
                 f"{each.spelled} means nothing in a run of method {drafted.method.name} over {rounds} on "
-                f"{drafted.modality.kind}s: leave it out"
+                f"{drafted.modality.nouns.many}: leave it out"
             )
 
 
@@ -111,14 +110,14 @@ def _choose_asking(
     components: Components, size: ModelSize, advice: Advice | None, asked: AbstractSet[str]
 ) -> dict[str, object]:
     """How images are asked for: the kind's own where the user says nothing."""
-    settings, own = components.settings, load_kind(components.dialect.makes)
-    modality = own.choose_modality(settings, size, advice, asked)
+    settings, made = components.settings, MODALITIES[components.dialect.makes]
+    modality = made.settle(settings.provider, size, advice, asked)
     batch = _batch(components, modality)
     return {
         "modality": modality,
         "provider": ProviderSettings.take(settings.provider)
         | {
-            "prompt_template": _template(settings, own.choose_template(settings.data.unlabelled)),
+            "prompt_template": _template(settings, made),
             "batch": batch,
             "at_once": choose_at_once(components, batch),
             "prompts": _prompts(components, _initial(components)),
@@ -131,7 +130,7 @@ def _choose_method(
 ) -> dict[str, object]:
     """The method's settings: its own where the user says nothing."""
     given, method, initial = components.settings.method, components.method, _initial(components)
-    usual = load_kind(components.dialect.makes).choose_schedule(method)
+    usual = method.degrees(MODALITIES[components.dialect.makes])
     keep = given.keep or method.keep
     is_first = not components.iterations and keep == "last"  # the first images are the dataset
     settled = {
@@ -184,7 +183,7 @@ def _prompts(components: Components, initial: int) -> Prompts:
     settings = components.settings
     return read_prompts(
         Path(settings.provider.prompts) if settings.provider.prompts else None,
-        0 if settings.method.vary_by == "image" else min(initial, USUAL),
+        min(initial, USUAL) if settings.method.vary_by == "prompt" else 0,
         settings.data.domain,
         tuple(settings.data.words or components.data.labels),
         words=tuple((settings.data.words or {}).values()),
@@ -216,7 +215,7 @@ def keep_recorded(begun: PublicPlan | None, plan: PublicPlan, settings: RunConfi
     recorded: dict[str, object] = {"exact": begun.exact, "confinement": begun.confinement}
     if settings.output.licence == UNKNOWN_LICENCE:
         recorded["output"] = begun.output
-    if begun.modality.kind == "text" and settings.provider.fields is None:
+    if begun.modality.ask_for_one() is not None and settings.provider.fields is None:
         # Whether it takes several was asked then.
         recorded["modality"] = begun.modality
         provider["batch"] = begun.provider.batch
@@ -225,12 +224,14 @@ def keep_recorded(begun: PublicPlan | None, plan: PublicPlan, settings: RunConfi
 
 def settle_single(components: Components, plan: PublicPlan) -> PublicPlan:
     """The same plan for an API that takes no number of texts: one a request."""
-    if plan.modality.kind != "text":
+    modality = plan.modality.ask_for_one()
+    if modality is None:
         return plan
-    modality = {**plan.texts.model_dump(), "fields": (*plan.texts.fields, "n=")}
     single = {"batch": 1, "at_once": choose_at_once(components, 1)}
     provider = {**plan.provider.model_dump(), **single}
-    return PublicPlan.model_validate({**plan.model_dump(), "provider": provider, "modality": modality})
+    return PublicPlan.model_validate(
+        {**plan.model_dump(), "provider": provider, "modality": modality.model_dump()}
+    )
 
 
 def _batch(components: Components, modality: Mapping[str, object]) -> int:
@@ -283,7 +284,7 @@ def _require_fitting(components: Components) -> None:
         raise UsageError(
             "method.lookahead and method.more need rounds of variation, which this run has not: give --iterations"
         )
-    if settings.method.vary_by != "image":
+    if settings.method.vary_by == "prompt":
         _require_prompts_vary(components)
     if settings.provider.adapter is None and settings.provider.adapter_scale is not None:
         raise UsageError(
@@ -309,7 +310,7 @@ def _require_prompts_vary(components: Components) -> None:
 
 def _strengths(components: Components, own: Schedule, advice: Advice | None) -> tuple[float, ...]:
     settings = components.settings
-    if settings.method.vary_by != "image":
+    if settings.method.vary_by == "prompt":
         return ()
     return settings.method.strengths or _schedule(settings, own, advice).over(components.iterations)
 
@@ -332,9 +333,11 @@ def _schedule(settings: RunConfig, schedule: Schedule, advice: Advice | None) ->
     )
 
 
-def _template(settings: RunConfig, usual: str) -> str:
-    """The prompt: the user's, or the usual one of the kind."""
-    return settings.provider.prompt_template if settings.provider.prompt_template != TEMPLATE else usual
+def _template(settings: RunConfig, made: type[Modality]) -> str:
+    """The prompt: the user's, or the usual one of the kind; what has no labels has nothing but the domain's words."""
+    if settings.provider.prompt_template != TEMPLATE:
+        return settings.provider.prompt_template
+    return made.unlabelled_template if settings.data.unlabelled else made.template
 
 
 FALLBACK_SIZE = ModelSize(512, 512)

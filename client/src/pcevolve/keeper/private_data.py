@@ -187,5 +187,7 @@ def _advise_check(settings: RunConfig) -> str:
     if not Path(settings.data.private).exists():
         return ""
     spoken = settings.provider.dialect
-    more = f" --dialect {spoken}" if find_abilities(spoken).makes == "text" else ""
+    usual = type(settings.provider).model_fields["dialect"].default
+    is_usual = find_abilities(spoken).makes == find_abilities(usual).makes
+    more = "" if is_usual else f" --dialect {spoken}"
     return f"; pcevolve check {shlex.quote(settings.data.private)}{more} tells more"

@@ -1,11 +1,10 @@
-"""A run with texts: how they are asked for, read, judged, measured and shown; see ``kind.KindOfRun``.
+"""Private texts: how they are read, and how a run is judged by them; see ``kind.PrivateKind``.
 
 What judges and measures needs torch, which takes seconds to load, so those functions import it themselves.
 """
 
 from __future__ import annotations
 
-from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,82 +23,42 @@ from pcevolve.keeper.private_data import (
     require_shots,
     tell_drawable,
 )
-from pcevolve.public import requests
 from pcevolve.public.config.config import RunConfig
 from pcevolve.public.config.files import REST
-from pcevolve.public.dialects import Advice, ModelSize
-from pcevolve.public.encoders import WORDS
+from pcevolve.public.modality import Texts
 from pcevolve.public.plan import PublicPlan
-from pcevolve.public.privacy import Budget
 from pcevolve.public.screen import ProgressCallback, no_progress
-from pcevolve.public.selectors.method import AppearanceMode, Method, Schedule
-from pcevolve.public.selectors.rounds import Scope
-from pcevolve.public.sources import PICTURES, FolderSource, TermsSource, parse_source
-from pcevolve.public.words import TEXT_TEMPLATE, UNLABELLED_TEXT_TEMPLATE
+from pcevolve.public.sources import FolderSource, TermsSource, parse_source, require_kind
 
 if TYPE_CHECKING:
     from pcevolve.keeper.evaluation.judge import Evaluator
     from pcevolve.keeper.evaluation.labelled import Labelled
 
 
-def choose_modality(
-    settings: RunConfig, size: ModelSize, advice: Advice | None, asked: AbstractSet[str]
-) -> dict[str, object]:
-    """The settings of texts in a plan; see ``KindOfRun``."""
-    fields = requests.choose_fields(settings.provider.fields, settings.provider.model)
-    temperature = settings.provider.temperature
-    if "temperature=" in fields and temperature is not None:
-        raise UsageError(
-            "provider.temperature: this API takes none (provider.fields): leave one of the two out"
-        )
-    usual = None if "temperature=" in fields else requests.USUAL_TEMPERATURE
-    return {
-        "kind": "text",
-        "tokens": settings.provider.tokens or requests.USUAL_TOKENS,
-        "temperature": usual if temperature is None else temperature,
-        "fields": fields,
-    }
-
-
-def choose_template(unlabelled: bool) -> str:
-    """The usual prompt; what has no labels has nothing but the domain's words."""
-    return UNLABELLED_TEXT_TEMPLATE if unlabelled else TEXT_TEMPLATE
-
-
-def choose_schedule(method: Method) -> Schedule:
-    """The blanks of a method's variations, unless the user says."""
-    return method.blanks
-
-
-def choose_appearance(method: Method, budget: Budget, scope: Scope, calibration: str) -> AppearanceMode:
-    """As it is: a text has no look."""
-    return "as-is"
-
-
 def read_run(settings: RunConfig, told: ProgressCallback = no_progress) -> RunData:
     """Read the texts that a run is asked to use."""
     source = parse_source(settings.data.private)
+    require_kind(source, Texts.nouns.one, "--private")
     if isinstance(source, TermsSource):
         from pcevolve.keeper.private.bundled import load_terms
 
         return RunData(*load_terms(settings.data.shots, source.names, SPLIT_SEED), test_is_public=True)
-    if isinstance(source, PICTURES):
-        raise UsageError("--private digits are images, as cells are, and this API writes texts")
+    assert isinstance(source, FolderSource)
     data, rest = read_texts(settings, source)
     notes = note_ids(data.unit_names, data.unit_name)
     return RunData(data, rest, notes=tuple(("NOTE", each) for each in notes))
 
 
 def read_owned(given: str, plan: PublicPlan, option: str, began: RunConfig | None) -> PrivateDataset:
-    """The owner's texts that an option of ``evaluate`` names; see ``KindOfRun``."""
+    """The owner's texts that an option of ``evaluate`` names; see ``PrivateKind``."""
     source = parse_source(given)
-    if isinstance(source, PICTURES):
-        raise UsageError(f"{option} {given}: these are images, and the run is of texts")
+    require_kind(source, Texts.nouns.one, option)
     if isinstance(source, TermsSource):
         from pcevolve.keeper.private.bundled import load_terms
 
         shots, rest = load_terms(plan.data.shots, source.names, SPLIT_SEED)
         return shots if option == "--private" else rest
+    assert isinstance(source, FolderSource)
     columns = Columns() if began is None else _columns(began)
     return read_records(source.path, columns).dataset(None, unique=False)
 
@@ -145,37 +104,23 @@ def _read_held_out(settings: RunConfig, data: PrivateDataset, rest: Records | No
     return found.dataset(None if own else _columns(settings).unit, data.labels, unique=False)
 
 
-STRANGER = "ngrams"
-"""The name of hashed words and pairs of words as an encoder; they never voted."""
+def passes_over(path: Path) -> bool:
+    """False: notes beside texts are texts, too."""
+    return False
 
 
-def list_encoders() -> list[str]:
-    """Encoders that are at hand, better first."""
-    return [WORDS]
-
-
-def list_judges() -> list[str]:
-    """Judges of a dataset where nobody names any."""
-    return [STRANGER, WORDS]
-
-
-def make_stranger(quick: bool = False) -> Evaluator:
-    """The hashed words, with a head whose steps are few and the same for any number of texts."""
+def make_independent(quick: bool = False) -> Evaluator:
+    """Hashed words and pairs of words, with a head whose steps are few and the same for any number of texts."""
     from pcevolve.keeper.evaluation.heads import train_linear
     from pcevolve.keeper.evaluation.judge import Evaluator
     from pcevolve.keeper.evaluation.texts import hash_ngrams
 
-    return Evaluator(STRANGER, voted=False, look=hash_ngrams, train=train_linear)
+    return Evaluator(Texts.independent_classifier, voted=False, look=hash_ngrams, train=train_linear)
 
 
 def find_copied_words(dataset: Labelled, private: Labelled) -> dict[str, object]:
-    """The longest run of words that a text of the dataset shares with a private one; see ``KindOfRun``."""
+    """The longest run of words that a text of the dataset shares with a private one; see ``PrivateKind``."""
     from pcevolve.keeper.evaluation.texts import find_longest_copied_span
 
     words, place = find_longest_copied_span(dataset.images, private.images)
     return {"longest_copied_words": words, "copied_in": dataset.names[place] if words else None}
-
-
-def require_drawable(name: str) -> None:
-    """Refuse a sheet of pictures."""
-    raise UsageError(f"--sheet draws images, and {name} has texts: --html shows them side by side")

@@ -39,8 +39,7 @@ def list_unused(plan: PlanFields) -> list[str]:
         unused.add("secrecy")
     if plan.method.name in CONTROLS:
         unused |= {*_OF_PRIVATE_DATA}
-    if plan.modality.kind == "text":
-        unused |= {"data.window", "method.appearance"}
+    unused |= plan.modality.idle_fields
     if not plan.centre_first:
         unused.add("encoder.frame")
     unused |= {f"method.{name}" for name in _list_idle(plan)}
@@ -62,7 +61,7 @@ def _list_idle(plan: PlanFields) -> set[str]:
         idle |= {"threshold", "votes", "tau", "selection"}
     if plan.method.iterations + plan.selects < 2:  # nothing is chosen from more than one generation
         idle.add("pool")
-    if not plan.provider.prompts or plan.method.vary_by != "image":
+    if not plan.provider.prompts or plan.method.vary_by == "prompt":
         idle.add("vary_with")
     return idle & type(plan.method).model_fields.keys()
 

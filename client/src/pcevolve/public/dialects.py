@@ -18,6 +18,7 @@ class Abilities:
     """What an API can be asked for by its dialect.
 
     Attributes:
+        place: Where its dialect is among ``wire.providers``: module and class.
         capabilities: Of ``create``, ``vary``, ``strength`` of what is varied, ``seed``, ``steps``, ``guidance``,
             ``negative_prompt``, ``sampler``, ``size``, ``batch``, ``adapter``, and for texts ``tokens``, ``fields``.
         most: Images that one request may ask for.
@@ -25,39 +26,11 @@ class Abilities:
     """
 
     name: str
+    place: str
     capabilities: frozenset[str]
     most: int = 1
     makes: Kind = "image"
     scheme: Scheme = "Bearer"
-
-
-@dataclass(frozen=True)
-class ModelSize:
-    """Native size of the provider's model, in pixels."""
-
-    width: int
-    height: int
-
-
-@dataclass(frozen=True)
-class Advice:
-    """A provider's advice on how its model is best asked; a wrong word costs quality and nothing more.
-
-    Below strength ``low`` a variation hardly differs, and above ``high`` it keeps hardly anything.
-
-    Attributes:
-        domains: What the model draws, in words, and nothing else; empty where nothing is known.
-    """
-
-    steps: int
-    guidance: float
-    low: float
-    high: float
-    domains: tuple[str, ...] = ()
-
-    def __str__(self) -> str:
-        """For people."""
-        return f"{self.steps} steps, guidance {self.guidance:g}, strength {self.low:g} to {self.high:g}"
 
 
 _DIFFUSION: Final = frozenset(
@@ -65,21 +38,22 @@ _DIFFUSION: Final = frozenset(
 )
 """Of an API that says all that a diffusion model can be asked."""
 _CHAT: Final = frozenset(["create", "vary", "strength", "seed", "batch", "tokens", "fields"])
+_PLAIN: Final = frozenset({"create", "vary", "size", "batch"})
 _SILICONFLOW: Final = frozenset(
     ["create", "vary", "seed", "steps", "guidance", "negative_prompt", "size", "batch"]
 )
 _STABILITY: Final = frozenset(["create", "vary", "strength", "seed", "guidance", "negative_prompt"])
 _ALL: Final = (
-    Abilities("getimg", _DIFFUSION | {"adapter"}, most=limits.MAX_BATCH),
-    Abilities("openai", _DIFFUSION - {"sampler"}, most=10),
-    Abilities("openai-plain", frozenset({"create", "vary", "size", "batch"}), most=10),
-    Abilities("siliconflow", _SILICONFLOW, most=4),
-    Abilities("stability", _STABILITY),
-    Abilities("a1111", _DIFFUSION, most=8, scheme="Basic"),
-    Abilities("chat", _CHAT, most=limits.MAX_COMPLETIONS, makes="text"),
+    Abilities("getimg", "getimg:GetimgDialect", _DIFFUSION | {"adapter"}, most=limits.MAX_BATCH),
+    Abilities("openai", "openai:OpenAIDialect", _DIFFUSION - {"sampler"}, most=10),
+    Abilities("openai-plain", "openai:PlainOpenAIDialect", _PLAIN, most=10),
+    Abilities("siliconflow", "siliconflow:SiliconFlowDialect", _SILICONFLOW, most=4),
+    Abilities("stability", "stability:StabilityDialect", _STABILITY),
+    Abilities("a1111", "a1111:A1111Dialect", _DIFFUSION, most=8, scheme="Basic"),
+    Abilities("chat", "chat:ChatDialect", _CHAT, most=limits.MAX_COMPLETIONS, makes="text"),
 )
 ABILITIES: Final = {each.name: each for each in _ALL}
-"""Every dialect, by the name that ``--dialect`` calls it."""
+"""Every dialect, by the name that ``--dialect`` calls it; a new one has its line here, and nowhere else."""
 
 
 def find_abilities(name: str) -> Abilities:

@@ -14,19 +14,12 @@ from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, create_mo
 
 from pcevolve.public import requests, settings
 from pcevolve.public.methods import METHOD_TABLE, CountedVotes, PrivateEvolution, VariedEvolution
-from pcevolve.public.modality import Images, Modality, Texts, images_of, texts_of
+from pcevolve.public.modality import MODALITIES, AnyModality, Images, Texts, images_of, texts_of
 from pcevolve.public.parts import Confinement, Exact, Library, PriorReleases, Secrecy, Start
 from pcevolve.public.privacy import Budget
-from pcevolve.public.words import (
-    TEMPLATE,
-    TEXT_TEMPLATE,
-    UNLABELLED_TEMPLATE,
-    UNLABELLED_TEXT_TEMPLATE,
-    fill,
-    put_in_one_line,
-)
+from pcevolve.public.words import fill, put_in_one_line
 
-_WITHOUT_WORDS = {TEMPLATE: UNLABELLED_TEMPLATE, TEXT_TEMPLATE: UNLABELLED_TEXT_TEMPLATE}
+_WITHOUT_WORDS = {each.template: each.unlabelled_template for each in MODALITIES.values()}
 FEWEST = 2
 """Candidates of a class between which there is something to choose."""
 PLAN_FORMAT: Final = 1
@@ -121,7 +114,7 @@ class PlanFields(BaseModel):
     provider: PlanProvider
     encoder: PlanEncoder = PlanEncoder()
     labels: Annotated[tuple[str, ...], Field(min_length=1, max_length=settings.MOST_CLASSES)]
-    modality: Modality
+    modality: AnyModality
     centre_first: bool = False
     unit: str = "image"
     namespaced: bool = False  # the owner's claim that units of these names have no other data elsewhere
@@ -227,7 +220,7 @@ class PlanFields(BaseModel):
     @property
     def varies_prompts(self) -> bool:
         """True if variations are new images by a candidate's own prompt, so that no image is ever sent."""
-        return self.method.vary_by != "image"
+        return self.method.vary_by == "prompt"
 
     @property
     def keeps_prompts(self) -> bool:
@@ -237,7 +230,7 @@ class PlanFields(BaseModel):
     @property
     def grades_variations(self) -> bool:
         """True if the API is told how different variations shall be: not by prompt, nor where it takes no strength."""
-        return self.modality.graded and not self.varies_prompts
+        return self.modality.is_graded and not self.varies_prompts
 
     def first_prompts(self, label: str) -> tuple[str, ...]:
         """Return the prompts of a class's first images, in order."""

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 
 def _nobody_typed(_name: str) -> None:
@@ -29,7 +29,7 @@ class Setting:
         resumable: Whether it may be another one when a run is resumed.
         keyword: What Python and the command line call it, where that is not the field's name.
         variable: An environment variable of its own, beside the one that every option of a section has.
-        only: The kind of run that has it, ``image`` or ``text``; empty where both have, or the API's dialect decides.
+        only: The kind of run that has it; empty where all have, or the API's dialect decides.
         needs: The capability of a dialect without which the wish would be passed over in silence.
     """
 
@@ -37,7 +37,7 @@ class Setting:
     resumable: bool = False
     keyword: str = ""
     variable: str = ""
-    only: Literal["image", "text", ""] = ""
+    only: str = ""
     needs: str = ""
 
 

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Final, Protocol
 
 from pydantic import Base64Bytes, BaseModel, ConfigDict, Field
 
-from pcevolve.public.dialects import Advice, ModelSize
+from pcevolve.public.modality import Advice, ModelSize
 from pcevolve.public.parts import Exact, Library
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Receipt

@@ -6,8 +6,10 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar, TypeAlias
 
 from pcevolve.errors import DataError, UsageError
+from pcevolve.public.modality import MODALITIES, Kind
 from pcevolve.public.options import advise
 from pcevolve.public.words import find_label_faults
 
@@ -38,9 +40,10 @@ _TERM = re.compile(r"\s*([a-z ]*?[a-z])\s*(?:=\s*(.*?)\s*)?")
 
 @dataclass(frozen=True)
 class FolderSource:
-    """A folder of class folders; load with ``dataset.load_folder``."""
+    """A folder or a table of the owner's; what it holds is found out when it is read."""
 
     path: Path
+    kind: ClassVar[Kind | None] = None
 
 
 @dataclass(frozen=True)
@@ -48,6 +51,7 @@ class DigitsSource:
     """Scikit-learn's handwritten digits; load with ``bundled.load_digits``."""
 
     names: Mapping[int, str]
+    kind: ClassVar[Kind | None] = "image"
 
 
 @dataclass(frozen=True)
@@ -55,6 +59,7 @@ class CellsSource:
     """Pictures of blood cells that come with the client; load with ``bundled.load_cells``."""
 
     names: Mapping[str, str]
+    kind: ClassVar[Kind | None] = "image"
 
 
 @dataclass(frozen=True)
@@ -62,13 +67,27 @@ class TermsSource:
     """Meanings of nouns that come with the client; load with ``bundled.load_terms``."""
 
     names: Mapping[str, str]
+    kind: ClassVar[Kind | None] = "text"
 
 
 PICTURES = (DigitsSource, CellsSource)
 """Sources of images that come with the client or with scikit-learn."""
 
 
-def parse_source(text: str) -> FolderSource | DigitsSource | CellsSource | TermsSource:
+AnySource: TypeAlias = FolderSource | DigitsSource | CellsSource | TermsSource
+
+
+def require_kind(source: AnySource, kind: Kind, option: str) -> None:
+    """Refuse data that come with the client and are of another kind than the run (``UsageError``)."""
+    if source.kind not in (None, kind):
+        own = MODALITIES[kind].nouns.many
+        raise UsageError(
+            f"{option}: these are {MODALITIES[source.kind].nouns.many}, and the run is of {own}: give {own}, or choose "
+            "another --dialect"
+        )
+
+
+def parse_source(text: str) -> AnySource:
     """Read ``PATH``, ``digits``, ``digits:3,5,8``, ``digits:3=type A,5=type B``, ``cells`` or ``terms:drug,disease=D``.
 
     A folder that is itself called ``digits`` is written ``./digits``. A digit without a label of

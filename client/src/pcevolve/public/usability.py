@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from pcevolve.errors import UnusableError
 from pcevolve.public.lineage import Pool
-from pcevolve.public.modality import Kind, reword_for
+from pcevolve.public.modality import MODALITIES, Kind
 from pcevolve.public.usable import MOST_COMPARED, ClassUsability, UsableRule
 
 MANY_REPEATS = 0.1
@@ -44,7 +44,7 @@ class Usability(UsableRule):
 
     def notes(self, pool: Pool) -> Iterator[str]:
         """Say what the owner should know of candidates: left out, not varied, or of another size than was asked for."""
-        kind = self.plan.modality.kind
+        kind, many = self.plan.modality.kind, self.plan.modality.nouns.many
         found = self.of(pool)
         yield from _describe_repeats(found, kind)
         for each in found:
@@ -52,7 +52,7 @@ class Usability(UsableRule):
                 yield _describe(each, kind) + ("; what cannot be used is left out" if each.faults else "")
             for size, count in each.sizes.items():
                 asked = self.plan.modality.asked_size
-                yield f"of class {each.label!r} {count} of {each.sent} images are {size}, and {asked} was asked for"
+                yield f"of class {each.label!r} {count} of {each.sent} {many} are {size}, and {asked} was asked for"
 
     def describe_repeats(self, pool: Pool) -> str:
         """Say how many of the newest candidates repeat another one, where they are many; empty where they are not."""
@@ -73,7 +73,8 @@ def _describe_repeats(found: Sequence[ClassUsability], kind: Kind) -> Iterator[s
     if told := _list_many(repeats):
         yield (
             f"{told} repeat another {kind} exactly, as a cache or a placeholder for what is not made does: equal "
-            f"{kind}s of a class are one, counted and chosen once, and none is released for two classes"
+            f"{MODALITIES[kind].nouns.many} of a class are one, counted and chosen once, and none is released for two "
+            "classes"
         )
     alike = [(each, each.alike, min(each.sent, MOST_COMPARED)) for each in found]
     if told := _list_many(alike):
@@ -105,6 +106,5 @@ def _describe(found: ClassUsability, kind: Kind) -> str:
         alike = "the same" if found.different == 1 else f"only {found.different} different ones"
         reasons.append(f"the {others} others are {alike}" if reasons else f"they are {alike}")
     why = f" ({', '.join(reasons)})" if reasons else ""
-    return reword_for(
-        f"of class {found.label!r} {found.usable} of {found.sent} images can be used{why}", kind
-    )
+    many = MODALITIES[kind].nouns.many
+    return f"of class {found.label!r} {found.usable} of {found.sent} {many} can be used{why}"

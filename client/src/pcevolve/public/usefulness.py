@@ -10,14 +10,13 @@ says how often the words are right on either).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from math import erfc, sqrt
 from typing import Annotated, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from pcevolve.public.modality import MODALITIES, Kind, reword_for
+from pcevolve.public.modality import MODALITIES, Kind, Modality
 
 DIGITS = 2
 """Decimals on record: what is finer differs between machines."""
@@ -36,7 +35,6 @@ class Bounds:
             classes that far in 3 of 100 releases (a chi-squared of 16 degrees), and more classes less often.
         near: Clip radii up to which a dataset's images are of the domain, the release's noise taken off.
         far: Clip radii beyond which they are of another.
-        far_unlike: Cosine below which the classes of a far dataset have to differ otherwise, too; None: far is enough.
         alike: Cosine from which the dataset's classes differ as the released ones do.
         matched: Share of the words' own images, beyond chance, from which paying adds nothing to them.
     """
@@ -44,14 +42,11 @@ class Bounds:
     told_apart: float = 5.0
     near: float = 0.62
     far: float = 0.9
-    far_unlike: float | None = None
     alike: float = 0.75
     matched: float = 0.7
 
 
 BOUNDS: Final = Bounds()
-BY_KIND: Final[Mapping[Kind, Bounds]] = {"image": BOUNDS, "text": Bounds(far_unlike=0.7)}
-"""A few texts of the domain among many that say nothing lie as far off as another domain does."""
 
 
 class Assessment(BaseModel):
@@ -83,14 +78,13 @@ class Assessment(BaseModel):
         whether classes differ. Where words alone draw the classes, a dataset that was paid for is not better, and these
         numbers do not say how good both are.
         """
-        bounds = BY_KIND[kind]
-        hidden = self.classes_apart is not None and self.classes_apart < bounds.told_apart
-        unlike = self.agreement is not None and self.agreement < bounds.alike
-        if self.distance > bounds.far and self._differs_otherwise(bounds.far_unlike):
+        hidden = self.classes_apart is not None and self.classes_apart < BOUNDS.told_apart
+        unlike = self.agreement is not None and self.agreement < BOUNDS.alike
+        if self.distance > BOUNDS.far and self._differs_otherwise(MODALITIES[kind].far_unlike):
             return "not useful"
-        if self.words_agree is not None and self.words_agree >= bounds.matched:
+        if self.words_agree is not None and self.words_agree >= BOUNDS.matched:
             return "doubtful"
-        return "doubtful" if hidden or unlike or self.distance > bounds.near else "useful"
+        return "doubtful" if hidden or unlike or self.distance > BOUNDS.near else "useful"
 
     def _differs_otherwise(self, bound: float | None) -> bool:
         return bound is None or self.agreement is None or self.agreement < bound
@@ -114,7 +108,7 @@ class Assessment(BaseModel):
 
     def reason(self, kind: Kind) -> str:
         """The numbers, in a sentence without its full stop; ``kind`` is what the dataset is made of."""
-        unlike = BY_KIND[kind].far_unlike
+        unlike, many = MODALITIES[kind].far_unlike, MODALITIES[kind].nouns.many
         also = "" if unlike is None else f" where classes differ otherwise, by a cosine below {unlike:g}"
         alike = (
             ""
@@ -125,39 +119,32 @@ class Assessment(BaseModel):
         words = (
             ""
             if self.words_agree is None
-            else f"; of the images by words alone {self.words_agree:.2f} beyond chance are of the class that was asked "
+            else f"; of the {many} by words alone {self.words_agree:.2f} beyond chance are of the class that was asked "
             f"for (paying adds nothing: from {BOUNDS.matched:g})"
         )
-        return reword_for(
-            f"{self._apart}; the images lie {self.distance:.2f} clip radii from what was released about their class, "
+        return (
+            f"{self._apart}; the {many} lie {self.distance:.2f} clip radii from what was released about their class, "
             f"its noise taken off (near: up to {BOUNDS.near:g}, another domain: from {BOUNDS.far:g}{also})"
-            f"{alike}{words}",
-            kind,
+            f"{alike}{words}"
         )
 
     def sentence(self, kind: Kind) -> str:
         """Explain the word in plain words, with the figure that settles it; without its full stop."""
-        far = f"{self.distance:.2f} clip radii from what was released"
+        far, made = f"{self.distance:.2f} clip radii from what was released", MODALITIES[kind]
+        many = made.nouns.many
         if self.word(kind) == "useful":
-            return reword_for(
-                f"its images lie near your domain ({far}), and its classes differ as yours do", kind
-            )
+            return f"its {many} lie near your domain ({far}), and its classes differ as yours do"
         if self.word(kind) == "not useful":
-            return reword_for(
-                f"its images are of another domain ({far}; of yours: up to {BOUNDS.far:g})", kind
-            )
+            return f"its {many} are of another domain ({far}; of yours: up to {BOUNDS.far:g})"
         if self.words_agree is not None and self.words_agree >= BOUNDS.matched:
-            return reword_for(
-                "paying adds nothing to what the words draw: by what was released, "
-                f"{100 * self.words_agree:.0f} % of their images beyond chance are of the class that was asked for",
-                kind,
+            return (
+                f"paying adds nothing to what the words {made.verb}: by what was released, "
+                f"{100 * self.words_agree:.0f} % of their {many} beyond chance are of the class that was asked for"
             )
         if self._hidden:
             return f"noise hides how classes differ ({self.classes_apart:.1f} deviations; clear: {BOUNDS.told_apart:g})"
         if self.distance > BOUNDS.near:
-            return reword_for(
-                f"its images are not quite of your domain ({far}; near is up to {BOUNDS.near:g})", kind
-            )
+            return f"its {many} are not quite of your domain ({far}; near is up to {BOUNDS.near:g})"
         return f"its classes differ otherwise than yours (cosine {self.agreement:.2f}; alike from {BOUNDS.alike:g})"
 
     @property
@@ -173,18 +160,25 @@ class Assessment(BaseModel):
 
     def advice(self, kind: Kind) -> str:
         """Recommend a next step, in a sentence without its full stop; ``kind`` is what the dataset is made of."""
+        made = MODALITIES[kind]
         if self.word(kind) == "doubtful":
             if self.words_agree is not None and self.words_agree >= BOUNDS.matched:
-                return reword_for(f"{_FREE}; {_TEST}", kind)
-            more = _LESS_NOISE if self._hidden else _NEARER if self.distance > BOUNDS.near else _TELLING
-            return reword_for(f"{_TEST}; {more}", kind)
+                return f"{made.nouns.many} by words alone cost no privacy (--method t2i); {_TEST}"
+            return f"{_TEST}; {self._say_what_may_help(made)}"
         if self.word(kind) == "useful":
             return _TEST
-        return MODALITIES[kind].other_provider
+        return made.other_provider
+
+    def _say_what_may_help(self, made: type[Modality]) -> str:
+        many = made.nouns.many
+        if self._hidden:
+            return f"more {many} per class or a larger epsilon lessen the noise"
+        if self.distance > BOUNDS.near:
+            return f"a provider that {made.verb}s your domain better brings the {many} nearer"
+        return (
+            f"class names that say what {many} show, or a provider that knows them, make its classes differ as yours "
+            "do"
+        )
 
 
 _TEST = "test it on held-out data of your own before you rely on it"
-_FREE = "images by words alone cost no privacy (--method t2i)"
-_LESS_NOISE = "more images per class or a larger epsilon lessen the noise"
-_NEARER = "a provider that draws your domain better brings the images nearer"
-_TELLING = "class names that say what images show, or a provider that knows them, make its classes differ as yours do"

@@ -35,10 +35,7 @@ _DEVICES = frozenset(
 )
 
 TEMPLATE = "A {domain} image with {label}"
-UNLABELLED_TEMPLATE = "A {domain} image"
 _SAID_WITH_A_CONSONANT = ("eu", "one", "uniform", "unique", "univers", "us", "uter", "ureter", "urin")
-TEXT_TEMPLATE = "Write one {domain} about {label}."
-UNLABELLED_TEXT_TEMPLATE = "Write one {domain}."
 USUAL = 10
 """Prompts of a class where nobody says how many."""
 
@@ -84,9 +81,6 @@ MOST = len(_SENTENCES) * len(_WAYS) * len(_CONTEXTS)
 """Prompts of a class that the grammar has."""
 IMAGE: Final = "image"
 """What a unit is called that is one image and has no name."""
-TEXT: Final = "text"
-"""What a unit is called that is one text and has no name."""
-SINGLE: Final = frozenset({IMAGE, TEXT})
 
 
 def find_label_faults(labels: Iterable[str]) -> list[str]:

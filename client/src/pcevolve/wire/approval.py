@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from pcevolve.errors import DeclinedError, UsageError
 from pcevolve.public.calls import Call
 from pcevolve.public.config.runner import PublicConfig
-from pcevolve.public.dialects import Advice
+from pcevolve.public.modality import Advice
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.publish.loss import PrivacyLoss
 from pcevolve.public.publish.promises import list_assumptions
@@ -25,7 +25,7 @@ from pcevolve.wire.reaching import Connection
 
 def detail_run(plan: PublicPlan, encoder_reason: str, advice: Advice | None) -> Iterator[Fact]:
     """Yield what only whoever asks for every fact is told: reasons, the selection's worth, how is asked."""
-    paid, method, kind = list_paid_events(plan), find_method(plan.method.name), plan.modality.kind
+    paid, method, kind = list_paid_events(plan), find_method(plan.method.name), plan.modality.nouns.one
     why = f" (auto: {encoder_reason})" if encoder_reason else ""
     if plan.encoder.name:
         yield Fact("encoder", plan.encoder.name + why, "")
@@ -35,9 +35,10 @@ def detail_run(plan: PublicPlan, encoder_reason: str, advice: Advice | None) -> 
     yield Fact("accesses", f"{draws} to the private data, {rounds}{by_prompt}", "")
     first, luck = first_selection(method.plan_events(plan)), uniform_lift((), scope_of(plan))
     lift = (method.lift if first else uniform_lift)(first, scope_of(plan))
+    many = plan.modality.nouns.many
     best = (
         f"a chosen {kind} is of the best tenth with a probability of at most about {lift:.1%} (luck: {luck:.1%}); that "
-        f"is against noise alone, and whether the provider can {plan.modality.verb} your {kind}s is for you to see"
+        f"is against noise alone, and whether the provider can {plan.modality.verb} your {many} is for you to see"
     )
     yield Fact("selection lift", best, "")
     yield Fact("assumed public", "; ".join(list_assumptions(plan)), "")

@@ -39,7 +39,7 @@ class RunProgress:
             TextColumn("{task.description}"),
             BarColumn(),
             MofNCompleteColumn(),
-            TextColumn(f"{plan.modality.kind}s"),
+            TextColumn(plan.modality.nouns.many),
             TimeElapsedColumn(),
             TextColumn("ETA {task.fields[left]}"),
             console=console,
@@ -80,8 +80,8 @@ class RunProgress:
         self._bar.update(self._task, completed=self._done, description=stage, left=left)
         if not self._console.is_terminal and left and self._last - self._said > LINE_SECONDS:
             self._said = self._last
-            kind = self._plan.modality.kind
-            self._console.print(f"{stage}: {self._done}/{self._total} {kind}s, {left} left")
+            many = self._plan.modality.nouns.many
+            self._console.print(f"{stage}: {self._done}/{self._total} {many}, {left} left")
 
     def released(self, receipt: Receipt) -> None:
         """Count what one release spent."""

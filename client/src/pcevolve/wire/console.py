@@ -6,9 +6,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from pcevolve.errors import StoppedError, printable
-from pcevolve.public.dialects import Advice
 from pcevolve.public.figures import in_full, spell_count
-from pcevolve.public.modality import reword_for
+from pcevolve.public.modality import Advice
 from pcevolve.public.pages.report.page import list_settings
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.privacy import Event
@@ -102,7 +101,7 @@ def describe_begun(root: Path) -> Iterator[Line]:
     method = find_method(plan.method.name)
     planned = [event for each in method.plan_events(plan).values() for event in each]
     events = [*(plan.start.events if plan.start else ()), *planned]
-    yield "method", f"{plan.method.name}: {reword_for(method.summary, plan.modality.kind)}"
+    yield "method", f"{plan.method.name}: {method.summary}"
     greetings = sum(each.call is None for each in record.traffic.attempts)
     yield from describe_plan(plan, [event for event in events if not event.free], greetings)
     for label in plan.labels:
@@ -117,14 +116,14 @@ def _names(labels: Sequence[str]) -> str:
 
 
 def _say_sent(plan: PublicPlan, greetings: int) -> str:
-    kind, calls = plan.modality.kind, plan.calls.values()
-    images = spell_count(sum(call.count for call in calls), kind)
+    nouns, calls = plan.modality.nouns, plan.calls.values()
+    images = nouns.count(sum(call.count for call in calls))
     asked = f"{spell_count(greetings + len(calls), 'request')} for {images}"
     goes_back = plan.method.iterations and not plan.varies_prompts
     made = "had sent before" if plan.library else "itself had made"
-    back = f", and {kind}s that the server {made}" if goes_back else ""
-    back = back if plan.start is None else f", and the {kind}s of the release that is varied"
-    return f"{asked}: prompts{back}. No private {kind}."
+    back = f", and {nouns.many} that the server {made}" if goes_back else ""
+    back = back if plan.start is None else f", and the {nouns.many} of the release that is varied"
+    return f"{asked}: prompts{back}. No private {nouns.one}."
 
 
 def _price(plan: PublicPlan, paid: Sequence[Event]) -> str:

@@ -13,9 +13,9 @@ from rich.console import Console
 
 from pcevolve.public import protocol
 from pcevolve.public.config.runner import PublicConfig
-from pcevolve.public.dialects import Advice
 from pcevolve.public.evolution import Evolved, Generator, evolve, pool_last
 from pcevolve.public.lineage import Judge, Lineage, Pool, Population, make_pool
+from pcevolve.public.modality import Advice
 from pcevolve.public.pages.live import write_preview
 from pcevolve.public.pages.report.page import write_report
 from pcevolve.public.plan import PublicPlan
@@ -118,11 +118,11 @@ class Session:
             ProviderError: No usable answer.
             UnusableError: Too few images can be used, or all are the same.
         """
-        plan, kind, console = self.plan, self.plan.modality.kind, self.audience.console
+        plan, many, console = self.plan, self.plan.modality.nouns.many, self.audience.console
         shown: Population = dict.fromkeys(plan.labels, ())
-        with console.status(f"asking the provider for a few {kind}s of each class") as said:
+        with console.status(f"asking the provider for a few {many} of each class") as said:
             for call in plan.opening:
-                said.update(f"asking the provider for a few {kind}s of each class: {call.label}")
+                said.update(f"asking the provider for a few {many} of each class: {call.label}")
                 made = self.connection.gate.create(call)
                 shown = {**shown, call.label: shown[call.label] + made}
         record = RunReader.strict(self.folder.root)
@@ -174,8 +174,8 @@ class Session:
             "report": str(folder.report),
         }
         if short := say_shortfall(self.plan, result["images_released"]):
-            kind = self.plan.modality.kind
-            self.audience.console.print(f"WARNING: {result['images_released']} {kind}s are released; {short}")
+            released = self.plan.modality.nouns.count(result["images_released"])
+            self.audience.console.print(f"WARNING: {released} released; {short}")
         export_run(folder.root, self.settings.output.formats)
         if self.keeper is not None:
             self.keeper.finish(protocol.Finish(figures=result))
@@ -297,7 +297,7 @@ def _settle_batch(
 ) -> PublicPlan:
     """Ask for one text a request where the API takes no number of them, which only asking for two at once tells."""
     is_known = settings.provider.fields is not None
-    if is_known or plan.modality.kind != "text" or all(call.count == 1 for call in plan.calls.values()):
+    if is_known or all(call.count == 1 for call in plan.calls.values()):
         return plan
     if connection.gate.takes_several(plan.provider.model):
         return plan

@@ -173,7 +173,7 @@ def _choose_words(before: PublicPlan, settings: PublicConfig, name: str) -> str:
 
 def _choose_strength(before: PublicPlan, wanted: float | None) -> float | None:
     """Of all variations: the user's, else the source's last; None where the API is asked for none."""
-    if not before.modality.graded:
+    if not before.modality.is_graded:
         if wanted is not None:
             raise UsageError(
                 f"{spell('strength_end', PublicConfig)}: the API takes no strength: leave it out"
@@ -181,8 +181,7 @@ def _choose_strength(before: PublicPlan, wanted: float | None) -> float | None:
         return None
     if wanted is not None or before.start is not None:
         return wanted if wanted is not None or before.start is None else before.start.strength
-    method = selectors.find_method(before.method.name)
-    usual = method.schedule if before.modality.kind == "image" else method.blanks
+    usual = selectors.find_method(before.method.name).degrees(before.modality)
     return before.method.strengths[-1] if before.method.strengths else usual.end
 
 
@@ -192,13 +191,16 @@ def _library(spoken: Dialect, settings: PublicConfig, greeting: bytes) -> Librar
 
 def _introduce(plan: PublicPlan, settings: PublicConfig, connection: Connection) -> Iterator[Line]:
     """Yield what somebody has to know before: what is varied, what leaves, what it costs."""
-    start, kind, meter = plan.start, plan.modality.kind, connection.meter
+    start, nouns, meter = plan.start, plan.modality.nouns, connection.meter
     assert start is not None
     count = sum(map(len, start.images))
-    yield "starts from", f"{settings.data.from_run}: {count} {kind}s, manifest sha256 {start.manifest[:16]}…"
+    yield (
+        "starts from",
+        f"{settings.data.from_run}: {nouns.count(count)}, manifest sha256 {start.manifest[:16]}…",
+    )
     yield "server", f"{plan.provider.model} at {plan.provider.api}"
     yield from describe_plan(plan, [each for each in start.events if not each.free], meter.greetings)
-    yield "spends", f"nothing: no private {kind} is read; the privacy above is that of the release"
+    yield "spends", f"nothing: no private {nouns.one} is read; the privacy above is that of the release"
     if is_paid(meter):
         costs = forecast_costs(plan, meter).items()
         yield "cost", "; ".join(f"{title.removeprefix('cost ')} {cost}" for title, cost in costs)

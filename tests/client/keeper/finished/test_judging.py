@@ -14,7 +14,7 @@ from pcevolve.keeper.finished import judging
 from pcevolve.keeper.finished.evaluating import Question, evaluate
 from pcevolve.keeper.finished.judging import load_judges, load_quick_judges
 from pcevolve.keeper.private.dataset import load_folder
-from pcevolve.public.encoders import bundled_digest, shipped_digest
+from pcevolve.public.encoders import bundled_digest, published, shipped_digest
 from support.runs import small_plan
 
 
@@ -42,7 +42,7 @@ class Named:
     ],
 )
 def test_the_voter_is_never_alone_and_never_first(voter, kind, fetched, others, monkeypatch):
-    monkeypatch.setattr(images, "is_fetched", fetched.__contains__)
+    monkeypatch.setattr(published, "is_fetched", fetched.__contains__)
     monkeypatch.setattr(judging, "load_encoder", lambda name, *_: Named(name))
     found = load_quick_judges(Named(voter), voted=True, device="cpu", kind=kind)
     assert [(each.name, each.voted) for each in found] == [*((each, False) for each in others), (voter, True)]

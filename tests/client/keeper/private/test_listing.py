@@ -11,7 +11,7 @@ from PIL import Image
 from pcevolve.errors import DataError
 from pcevolve.keeper.private import listing
 from pcevolve.keeper.private.listing import list_folder
-from pcevolve.public.media.images.kinds import Kind
+from pcevolve.public.media.images.kinds import FileKind
 
 
 def test_two_files_that_unicode_spells_in_two_ways_are_refused(tmp_path):
@@ -24,7 +24,7 @@ def test_two_files_that_unicode_spells_in_two_ways_are_refused(tmp_path):
 
 
 def test_a_folder_holds_at_most_a_million_images(tmp_path, monkeypatch):
-    monkeypatch.setattr(listing, "tell_file_kind", lambda file: Kind.IMAGE)
+    monkeypatch.setattr(listing, "tell_file_kind", lambda file: FileKind.IMAGE)
     found = [(tmp_path / "cut" / "a.png", 0)] * 1_000_001
     with pytest.raises(DataError, match="holds more than 1,000,000 images: use a smaller dataset"):
         listing._sort_out(tmp_path, ("cut",), found, ())

@@ -11,7 +11,7 @@ import pytest
 
 from pcevolve.errors import ProviderReplyError
 from pcevolve.public.answers import has_succeeded
-from pcevolve.wire.providers import DIALECTS
+from pcevolve.wire.providers import dialect
 from support.online import b64
 from support.provider import png
 from support.runs import small_plan
@@ -25,7 +25,7 @@ def quote_refusal(name: str, body: object, count: int = 1) -> str:
     sent = body if isinstance(body, bytes) else json.dumps(body).encode()
     assert has_succeeded(200, sent)
     try:
-        made = DIALECTS[name].read_outputs(dataclasses.replace(CREATION, count=count), sent)
+        made = dialect(name).read_outputs(dataclasses.replace(CREATION, count=count), sent)
     except ProviderReplyError as error:
         return str(error)
     return str(next(each for each in made if not isinstance(each, bytes)))
@@ -76,13 +76,13 @@ def test_an_image_under_a_name_that_nobody_reads_is_not_taken_for_one_that_was_w
         assert "neither b64_json nor url" in quote_refusal("openai", {"data": [{field: b64(1)}]})
     assert "not base64" in quote_refusal("openai", {"data": [{"b64_json": b64(1) + "*"}]})
     withheld = json.dumps({"data": [{"b64_json": None}]}).encode()
-    assert DIALECTS["openai"].decode(dataclasses.replace(CREATION, count=1), withheld) == [b""]
+    assert dialect("openai").decode(dataclasses.replace(CREATION, count=1), withheld) == [b""]
 
 
 def test_the_place_of_an_image_that_our_own_server_withheld_stays_empty():
     answer = {"images": [{"image": b64(1), "seed": 1}, {"image": None, "seed": 2}], "cost": 0}
     two = dataclasses.replace(CREATION, count=2)
-    assert DIALECTS["getimg"].decode(two, json.dumps(answer).encode()) == [png(1), b""]
+    assert dialect("getimg").decode(two, json.dumps(answer).encode()) == [png(1), b""]
 
 
 def test_fewer_images_than_were_asked_for_name_the_setting():
@@ -93,13 +93,13 @@ def test_fewer_images_than_were_asked_for_name_the_setting():
 def test_of_more_images_than_were_asked_for_the_first_are_taken():
     answer = {"data": [{"b64_json": b64(place)} for place in range(3)]}
     two = dataclasses.replace(CREATION, count=2)
-    assert DIALECTS["openai"].decode(two, json.dumps(answer).encode()) == [png(0), png(1)]
+    assert dialect("openai").decode(two, json.dumps(answer).encode()) == [png(0), png(1)]
 
 
 @pytest.mark.parametrize("none", [None, []])
 def test_a_lone_image_beside_an_empty_list_is_read(none):
     answer, one = {"image": b64(1), "images": none}, dataclasses.replace(CREATION, count=1)
-    assert DIALECTS["getimg"].decode(one, json.dumps(answer).encode()) == [png(1)]
+    assert dialect("getimg").decode(one, json.dumps(answer).encode()) == [png(1)]
 
 
 @pytest.mark.parametrize(
@@ -112,7 +112,7 @@ def test_a_text_that_stands_where_completions_have_it_is_not_taken_for_an_empty_
 def remarks(name: str, **choice: object) -> list[str]:
     field = "choices" if name == "chat" else "data"
     body = json.dumps({field: [choice]}).encode()
-    return [each.partition(",")[0].partition(" (")[0] for each in DIALECTS[name].remarks("a cat", body)]
+    return [each.partition(",")[0].partition(" (")[0] for each in dialect(name).remarks("a cat", body)]
 
 
 # Sources: OpenAI, Images and Chat Completions; Ollama and vLLM, which end a text by "length" too: public references.
@@ -152,8 +152,8 @@ def test_an_image_behind_a_link_keeps_its_place_beside_others():
     items = [{"b64_json": None}, {"url": "https://x/1"}, {"b64_json": b64(2)}, {"url": "https://x/2"}]
     body = json.dumps({"data": items}).encode()
     call = dataclasses.replace(CREATION, count=4)
-    assert DIALECTS["openai"].links(call, body) == ("https://x/1", "https://x/2")
-    assert DIALECTS["openai"].decode(call, body, [one, other]) == [b"", one, png(2), other]
+    assert dialect("openai").links(call, body) == ("https://x/1", "https://x/2")
+    assert dialect("openai").decode(call, body, [one, other]) == [b"", one, png(2), other]
 
 
 @pytest.mark.parametrize(
@@ -164,12 +164,12 @@ def test_an_image_behind_a_link_keeps_its_place_beside_others():
     ],
 )
 def test_the_model_of_an_answer_with_a_byte_order_mark_is_read(name, fields, model):
-    assert DIALECTS[name].answered_by(b"\xef\xbb\xbf" + json.dumps(fields).encode()) == model
+    assert dialect(name).answered_by(b"\xef\xbb\xbf" + json.dumps(fields).encode()) == model
 
 
 def test_more_links_than_images_were_asked_for_are_not_followed():
     body = json.dumps({"data": [{"url": f"https://x/{place}"} for place in range(64)]}).encode()
-    assert DIALECTS["openai"].links(dataclasses.replace(CREATION, count=2), body) == (
+    assert dialect("openai").links(dataclasses.replace(CREATION, count=2), body) == (
         "https://x/0",
         "https://x/1",
     )

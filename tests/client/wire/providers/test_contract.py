@@ -11,9 +11,10 @@ from hashlib import sha256
 import pytest
 
 from pcevolve.errors import ProviderRefusedError, UnusableError
+from pcevolve.public.dialects import ABILITIES
 from pcevolve.wire.egress.address import Address
 from pcevolve.wire.egress.http_transport import HttpTransport
-from pcevolve.wire.providers import DIALECTS
+from pcevolve.wire.providers import dialect
 from pcevolve_shared.blanks import parse_question
 from support.forge import faults_of, forge
 from support.online import Heard, Reply, answer_json, b64
@@ -21,12 +22,12 @@ from support.online import Heard, Reply, answer_json, b64
 EMPTY = sha256(b"").hexdigest()
 EVOLVING = sorted(
     name
-    for name, each in DIALECTS.items()
+    for name, each in ((name, dialect(name)) for name in ABILITIES)
     if "vary" in each.abilities.capabilities and each.abilities.makes == "image"
 )
 
 
-@pytest.mark.parametrize("name", sorted(DIALECTS))
+@pytest.mark.parametrize("name", sorted(ABILITIES))
 def test_a_whole_run_satisfies_the_documented_api_and_the_audit(world, tmp_path, name):
     api = world(name)
     run = api.open(tmp_path)
@@ -43,7 +44,7 @@ def test_a_whole_run_satisfies_the_documented_api_and_the_audit(world, tmp_path,
     assert {path.name for path in bodies} == outputs, "an image is stored twice, or something else is"
 
 
-@pytest.mark.parametrize("name", sorted(DIALECTS))
+@pytest.mark.parametrize("name", sorted(ABILITIES))
 def test_a_whole_run_evolves_over_every_api_by_prompts(world, tmp_path, name):
     api = world(name)
     prompts = (("a cut", "a long cut"), ("good leather", "better leather"))
@@ -58,12 +59,12 @@ def test_a_whole_run_evolves_over_every_api_by_prompts(world, tmp_path, name):
 
 @pytest.mark.parametrize(("name", "left"), [("getimg", 5.0), ("siliconflow", 88.88), ("stability", 25.5)])
 def test_what_the_account_holds_is_read_as_its_api_says_it(world, name, left):
-    api, spoken = world(name), DIALECTS[name]
+    api, spoken = world(name), dialect(name)
     asked = Address(api.server.address, api.key, spoken.abilities.scheme).outgoing(spoken.balance_request())
     assert spoken.balance(HttpTransport(5).send(asked).body) == left
 
 
-@pytest.mark.parametrize("name", sorted(DIALECTS))
+@pytest.mark.parametrize("name", sorted(ABILITIES))
 def test_a_run_can_be_continued_without_asking_again(world, tmp_path, name):
     api = world(name)
     first = api.open(tmp_path)

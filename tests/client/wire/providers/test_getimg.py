@@ -8,7 +8,7 @@ import json
 import pytest
 
 from pcevolve.errors import ProviderReplyError, UsageError
-from pcevolve.public.dialects import ModelSize
+from pcevolve.public.modality import ModelSize
 from pcevolve.wire.providers import dialect
 from pcevolve_shared import wire
 from support.provider import png

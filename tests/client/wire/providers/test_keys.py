@@ -10,10 +10,11 @@ import pytest
 
 from pcevolve.app.cli import commands as cli
 from pcevolve.errors import ProviderRefusedError, ProviderReplyError
+from pcevolve.public.dialects import ABILITIES
 from pcevolve.public.transcript.records import Failed
 from pcevolve.wire.egress.address import Address
 from pcevolve.wire.egress.transport import Incoming
-from pcevolve.wire.providers import DIALECTS
+from pcevolve.wire.providers import dialect
 from support.online import LOGIN, answer_json
 from support.typed import spell_words
 
@@ -34,7 +35,7 @@ def texts(tmp_path) -> Path:
     return tmp_path / "texts.csv"
 
 
-@pytest.mark.parametrize("name", sorted(DIALECTS))
+@pytest.mark.parametrize("name", sorted(ABILITIES))
 def test_nothing_that_a_run_leaves_behind_holds_the_key(
     world, private, texts, tmp_path, capfd, caplog, monkeypatch, name
 ):
@@ -43,10 +44,10 @@ def test_nothing_that_a_run_leaves_behind_holds_the_key(
     key_file = tmp_path / "key"
     key_file.write_text(api.key + "\n")
     key_file.chmod(0o600)
-    evolves = "strength" in DIALECTS[name].abilities.capabilities
+    evolves = "strength" in dialect(name).abilities.capabilities
     options = {
         **{
-            "private": private if DIALECTS[name].abilities.makes == "image" else texts,
+            "private": private if dialect(name).abilities.makes == "image" else texts,
             "domain": "scratch",
             "out": out,
         },
@@ -70,13 +71,13 @@ def test_nothing_that_a_run_leaves_behind_holds_the_key(
 REFUSED = {200: ProviderReplyError, 400: ProviderRefusedError, 401: ProviderRefusedError}
 
 
-@pytest.mark.parametrize("name", sorted(DIALECTS))
+@pytest.mark.parametrize("name", sorted(ABILITIES))
 @pytest.mark.parametrize("status", [200, 400, 401, 503])
 @pytest.mark.parametrize("where", ["body", "header"])
 def test_an_answer_that_repeats_the_key_is_not_kept(world, tmp_path, name, status, where):
     api = world(name)
-    address = Address(api.server.address, api.key, DIALECTS[name].abilities.scheme)
-    shown = dict(address.outgoing(DIALECTS[name].hello()).headers)["Authorization"]
+    address = Address(api.server.address, api.key, dialect(name).abilities.scheme)
+    shown = dict(address.outgoing(dialect(name).hello()).headers)["Authorization"]
     parrot = (
         answer_json(status, {"error": {"message": shown}})
         if where == "body"

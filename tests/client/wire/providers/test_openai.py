@@ -9,7 +9,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from pcevolve.errors import ProviderReplyError
-from pcevolve.public.dialects import ModelSize
+from pcevolve.public.modality import ModelSize
 from pcevolve.wire.egress.transport import Incoming, Outgoing
 from pcevolve.wire.providers import dialect
 from pcevolve_server.work import Picture, Task

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from pcevolve.errors import ProviderReplyError, UsageError
-from pcevolve.public.dialects import ModelSize
+from pcevolve.public.modality import ModelSize
 from pcevolve.wire.providers import dialect
 from support.online import b64
 from support.provider import png

@@ -18,6 +18,8 @@ from pcevolve.public.screen import NARROW, print_table
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from pcevolve.public.modality import Nouns
+
 EncoderWeights = Annotated[
     str | None,
     Flag(("--encoder-weights",), help="The encoder's weights, where the run was given a file of them."),
@@ -223,7 +225,7 @@ def evaluate(
 def _show(found: dict[str, Any]) -> None:
     from rich.console import Console
 
-    from pcevolve.public.modality import MODALITIES
+    from pcevolve.public.modality import find_tested
 
     console = Console()
     console.print(_accuracies(found))
@@ -235,20 +237,17 @@ def _show(found: dict[str, Any]) -> None:
         console.print(f"on a page, with pictures: {found['use_page']}", highlight=False, soft_wrap=True)
     else:
         console.print("--private IMAGES tells how much of what they teach the dataset teaches, in a word")
-    kind = next(each for each in MODALITIES if f"test_{each}s" in found)
-    console.print(
-        f"chance: {found['chance']:.1%}; control: {found['control']}; {found[f'test_{kind}s']} test {kind}s"
-    )
+    made = find_tested(found)
+    tests, many = found[f"test_{made.nouns.many}"], made.nouns.many
+    console.print(f"chance: {found['chance']:.1%}; control: {found['control']}; {tests} test {many}")
     if "not_checked" in found:
         console.print(found["not_checked"])
     if classifier := found.get("classifier"):
-        console.print(_compare_classifier(classifier, found, kind))
+        console.print(_compare_classifier(classifier, found, made.nouns))
     if "longest_copied_words" in found:
         console.print(f"longest run of words in common with a private text: {found['longest_copied_words']}")
     if all(row["voted"] for row in found["judges"]):
-        from pcevolve.keeper.kind import load_kind
-
-        other = load_kind(kind).STRANGER
+        other = made.independent_classifier
         console.print(f"every judge here voted, which flatters what it selected: add --judge {other}")
     for row in found["judges"]:
         console.print(_by_class(row, found["classes"]))
@@ -256,16 +255,16 @@ def _show(found: dict[str, Any]) -> None:
             console.print(line)
 
 
-def _compare_classifier(classifier: dict[str, Any], found: dict[str, Any], kind: str) -> str:
+def _compare_classifier(classifier: dict[str, Any], found: dict[str, Any], nouns: Nouns) -> str:
     """Say how good the released means are as a classifier, and where they do better than the dataset and than luck."""
     accuracy = classifier["dataset"]["accuracy"]["mean"]
-    said = f"{classifier['judge']}, the class means that the run released, without any {kind}: {accuracy:.1%}"
+    said = f"{classifier['judge']}, the class means that the run released, without any {nouns.one}: {accuracy:.1%}"
     trained = [each["dataset"]["accuracy"]["mean"] for each in found["judges"]]
-    chance, tests = found["chance"], found[f"test_{kind}s"]
+    chance, tests = found["chance"], found[f"test_{nouns.many}"]
     # Two standard errors of as many guesses: what luck alone seldom reaches.
     by_luck = chance + 2 * math.sqrt(chance * (1 - chance) / tests)
     if trained and accuracy > max(*trained, by_luck):
-        said += f"\nthat is better than training on the {kind}s: pcevolve classify RUN FILES"
+        said += f"\nthat is better than training on the {nouns.many}: pcevolve classify RUN FILES"
     return said
 
 

@@ -81,13 +81,13 @@ def check(
     # Private files may be links to anywhere; written is the map alone.
     leave_files(["/"], [] if write_unit_map is None else [write_unit_map.absolute().parent])
     from pcevolve.app.session.first.pricing import releases_means
-    from pcevolve.app.session.preflight import makes_texts
+    from pcevolve.app.session.preflight import find_made
     from pcevolve.keeper.check import check_folder, check_texts, spell_source
     from pcevolve.public.config.config import RunConfig
     from pcevolve.public.run.progress import error_console, show_work
 
     settings = RunConfig.of({**NEEDED, **asked})
-    are_texts = folder.is_file() or makes_texts(settings)
+    are_texts = folder.is_file() or find_made(settings).from_tables
     if are_texts:
         if write_unit_map is not None:
             raise UsageError("--write-unit-map is for images: texts have data.unit_column")
@@ -103,7 +103,7 @@ def check(
         if found.fit and len(found.labels) > 1 and not are_texts and releases_means(settings.method.name):
             _show_outlook(len(found.labels), settings.data)
         if found.fit:
-            spoken = " --dialect chat" if are_texts and not makes_texts(settings) else ""
+            spoken = " --dialect chat" if are_texts and not find_made(settings).from_tables else ""
             if write_unit_map is not None and settings.data.unit_map is None:
                 options["unit_map"] = write_unit_map
             given = " ".join(_spell_options(settings.data, options, said, config))

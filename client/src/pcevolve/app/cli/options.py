@@ -135,9 +135,7 @@ def _parameter(option: Option) -> inspect.Parameter:
     declaration = Flag(
         (option.flag,),
         help=describe(option),
-        metavar=option.kind.upper()
-        if option.kind in {"int", "number", "path", "text"}
-        else option.kind or None,
+        metavar=option.kind if choices else option.kind.upper() or None,
         heading=option.section.capitalize() or OPTIONS,
         complete=(lambda incomplete: [each for each in choices if each.startswith(incomplete)])
         if choices

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from pcevolve.public.figures import in_full, spell_count, spell_size
-from pcevolve.public.modality import Kind
+from pcevolve.public.modality import MODALITIES, read_kind
 from pcevolve.public.parts import Secrecy
 from pcevolve.public.publish.loss import PrivacyLoss
 from pcevolve.public.screen import Line
@@ -18,10 +18,10 @@ from pcevolve.public.usefulness import Assessment
 
 def summarise(summary: Mapping[str, Any]) -> Iterator[Line]:
     """Yield what came out, what left, what was spent, whether it is useful, and what to do next."""
-    kind: Kind = summary.get("modality", "image")
+    kind = read_kind(summary)
     for mark in summary["marks"]:
         yield "WARNING", mark
-    made = f"{spell_count(summary['images_released'], kind)}, {spell_count(summary['classes'], 'class')}"
+    made = f"{MODALITIES[kind].nouns.count(summary['images_released'])}, {spell_count(summary['classes'], 'class')}"
     yield "dataset", f"{summary['dataset']} ({made})"
     yield from describe_traffic(summary)
     if "listed_secrets" in summary:
@@ -106,7 +106,7 @@ def _read_assessment(summary: Mapping[str, Any]) -> Assessment | None:
 
 def detail_result(summary: Mapping[str, Any]) -> Iterator[Line]:
     """Yield the figures of a finished run that ``summarise`` leaves out, every judge's among them."""
-    kind: Kind = summary.get("modality", "image")
+    kind = read_kind(summary)
     yield "rounds", f"{summary['iterations']}, by method {summary['method']}"
     if (assessed := _read_assessment(summary)) is not None:
         judge = summary["usefulness"]["by"]

@@ -46,12 +46,12 @@ def perform(order: Mapping[str, Any]) -> tuple[str, str]:
 def _check(
     console: Console, folder: str, options: Mapping[str, Any], write_unit_map: str | None
 ) -> values.CheckResult:
-    from pcevolve.app.session.preflight import makes_texts
+    from pcevolve.app.session.preflight import find_made
     from pcevolve.keeper.check import check_folder, check_texts
 
     settings, path = RunConfig.of(options), Path(folder)
     with show_work(console, "reading") as told:
-        if path.is_file() or makes_texts(settings):
+        if path.is_file() or find_made(settings).from_tables:
             found = check_texts(path, settings)
         else:
             found = check_folder(
@@ -66,6 +66,7 @@ def _evaluate(console: Console, run: str, control: str | None, **question: Any) 
     from pcevolve.auditing.rerun import find_encoder
     from pcevolve.keeper.finished.evaluating import Question, evaluate
     from pcevolve.public.encoders import require_torch
+    from pcevolve.public.modality import find_tested
 
     require_torch("evaluate, which trains networks,")
     asked = Question(**question, control=None if control is None else Path(control))
@@ -74,7 +75,7 @@ def _evaluate(console: Console, run: str, control: str | None, **question: Any) 
     classifier = found.get("classifier")
     told_of = {
         "labels": found["classes"],
-        "items": next(found[f"test_{kind}s"] for kind in ("image", "text") if f"test_{kind}s" in found),
+        "items": found[f"test_{find_tested(found).nouns.many}"],
         "classifier": None if classifier is None else classifier["dataset"],
         "copied_words": found.get("longest_copied_words"),
         "page": found.get("use_page"),

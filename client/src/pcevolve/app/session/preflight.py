@@ -17,6 +17,7 @@ from pcevolve.public.config.files import REST, find_ledger_volume
 from pcevolve.public.declared import list_options, spell
 from pcevolve.public.dialects import find_abilities
 from pcevolve.public.encoders import AUTO, require_encoder, require_torch
+from pcevolve.public.modality import MODALITIES, Modality
 from pcevolve.public.options import spell_before, spell_flag
 from pcevolve.public.run.checked import (
     CheckedRun,
@@ -31,10 +32,10 @@ from pcevolve.public.run.places import require_apart
 from pcevolve.public.sources import (
     OF_CLASSES,
     OF_IMAGES,
-    PICTURES,
-    TermsSource,
+    FolderSource,
     parse_source,
     require_folder,
+    require_kind,
 )
 
 TAKEN: Final = frozenset(
@@ -200,7 +201,7 @@ def _check_paths(settings: RunConfig, folder: RunFolder, resume: bool) -> None:
     folder.refuse_overwriting(resume)
     locate_key(settings.privacy.ledger)
     if settings.data.from_run is None:
-        (_require_texts if makes_texts(settings) else _require_images)(settings)
+        _require_private(settings)
     require_apart(settings)
     if settings.data.from_run is not None:
         return
@@ -213,28 +214,32 @@ def _check_paths(settings: RunConfig, folder: RunFolder, resume: bool) -> None:
         require_ledger(settings.privacy.ledger)
 
 
-def makes_texts(settings: RunConfig) -> bool:
-    """True if the API writes texts, so that the private data are texts."""
-    return find_abilities(settings.provider.dialect).makes == "text"
+def find_made(settings: RunConfig) -> type[Modality]:
+    """What the API makes, so that the private data are of that kind too."""
+    return MODALITIES[find_abilities(settings.provider.dialect).makes]
 
 
-def _require_images(settings: RunConfig) -> None:
-    """Refuse paths of images that lead nowhere, and options that are about texts."""
-    for fault in (*find_foreign_options(settings, "image"), *find_idle_namespace(settings)):
+OF_FILES: Final = (
+    "test", "unit_map", "unit_column", "unlabelled", "subsample", "window", "secret_columns"
+)  # fmt: skip
+"""Options about private files, which mean nothing of data that come with the client."""
+
+
+def _require_private(settings: RunConfig) -> None:
+    """Refuse paths of private data that lead nowhere, and options that are about data of another kind."""
+    made = find_made(settings)
+    for fault in (*find_foreign_options(settings, made.nouns.one), *find_idle_namespace(settings)):
         raise UsageError(fault)
     source = parse_source(settings.data.private)
-    if isinstance(source, TermsSource):
-        raise UsageError(
-            "--private terms are texts, and this API makes images: --dialect chat is for APIs that write"
-        )
-    if not isinstance(source, PICTURES):
-        _require_image_files(settings, source.path)
+    require_kind(source, made.nouns.one, f"{spell_flag('private')} {settings.data.private}")
+    if isinstance(source, FolderSource):
+        (_require_records if made.from_tables else _require_folders)(settings, source.path)
     else:
-        own = ("test", "unit_map", "unlabelled", "subsample", "window")
-        refuse_options(settings, own, " is for a folder of images, not for digits or cells: leave it out")
+        why = f" is for {made.nouns.many} of your own, not for those that come with the client: leave it out"
+        refuse_options(settings, OF_FILES, why)
 
 
-def _require_image_files(settings: RunConfig, private: Path) -> None:
+def _require_folders(settings: RunConfig, private: Path) -> None:
     """Refuse a folder of private or held-out images, a map or weights that are not there."""
     wanted = OF_IMAGES if settings.data.unlabelled else OF_CLASSES
     require_folder(private, wanted, spell_before("private"))
@@ -248,23 +253,7 @@ def _require_image_files(settings: RunConfig, private: Path) -> None:
         raise UsageError(f"encoder.weights {settings.encoder.weights}: no such file")
 
 
-def _require_texts(settings: RunConfig) -> None:
-    """Refuse paths of texts that lead nowhere, and options that are about images."""
-    for fault in (*find_foreign_options(settings, "text"), *find_idle_namespace(settings)):
-        raise UsageError(fault)
-    source = parse_source(settings.data.private)
-    if isinstance(source, PICTURES):
-        raise UsageError(
-            "--private digits are images, as cells are, and this API writes texts: give a table or a folder of texts"
-        )
-    if not isinstance(source, TermsSource):
-        _require_text_files(settings, source.path)
-    else:
-        own = ("test", "subsample", "unit_column", "unlabelled", "secret_columns")
-        refuse_options(settings, own, " is for your own texts, not for the terms: leave it out")
-
-
-def _require_text_files(settings: RunConfig, private: Path) -> None:
+def _require_records(settings: RunConfig, private: Path) -> None:
     """Refuse private or held-out texts, columns or weights that are not there."""
     from pcevolve.keeper.private.records import require_records  # NumPy takes a moment to import
 

@@ -13,17 +13,16 @@ from safetensors import SafetensorError
 from safetensors.numpy import load_file
 
 from pcevolve.errors import DataError, UsageError
-from pcevolve.keeper.private.listing import Folders, tell_file_kind
+from pcevolve.keeper.kind import load_kind
+from pcevolve.keeper.private.listing import Folders
 from pcevolve.public.dp.mechanisms import FloatArray
 from pcevolve.public.encoders import Encoder
 from pcevolve.public.geometry.distances import squared_distances
 from pcevolve.public.geometry.frame import project
 from pcevolve.public.media import Item, UnreadableError, find_medium
 from pcevolve.public.media.images.appearance import Appearance
-from pcevolve.public.media.images.kinds import Kind
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.settings import window_ends
-from pcevolve.public.sources import TABLES
 from pcevolve.public.transcript.layout import MANIFEST, RunLayout
 from pcevolve.public.transcript.reader import RunReader
 
@@ -118,12 +117,10 @@ class NearestMean:
 
     def classify(self, path: Path) -> ClassifiedItem:
         """Class of the image or text in a file; ``DataError`` if it holds none."""
-        if self.plan.modality.kind == "text" and path.suffix.lower() in TABLES:
-            raise DataError(f"{path} is a table: give files of one text each, or a folder of them")
         item, digest = self._read(path)
         embedding = self.encoder.embed([item])
         if not np.isfinite(embedding).all():
-            raise DataError(f"{path} has no embedding; the run is of {self.plan.modality.kind}s")
+            raise DataError(f"{path} has no embedding; the run is of {self.plan.modality.nouns.many}")
         distances = self._distances(embedding)[0]
         label = self.labels[int(distances.argmin())]
         return ClassifiedItem(path, label, score_nearest(distances), digest)
@@ -133,8 +130,8 @@ class NearestMean:
         files = sorted(Folders().files_below(folder))
         if (folder / MANIFEST).is_file():  # a release: what it says of itself lies beside its dataset
             files = [each for each in files if each.parent != folder]
-        of_images = self.plan.modality.kind == "image"
-        return [each for each in files if not (of_images and tell_file_kind(each) is Kind.NOTES)]
+        passes_over = load_kind(self.plan.modality.kind).passes_over
+        return [each for each in files if not passes_over(each)]
 
     def _read(self, path: Path) -> tuple[Item | None, bytes]:
         try:

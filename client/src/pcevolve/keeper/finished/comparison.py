@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 from urllib.parse import urlsplit
 
+from pcevolve.errors import UsageError
 from pcevolve.keeper.evaluation.labelled import Labelled
-from pcevolve.keeper.kind import load_kind
 from pcevolve.public.durable import write_durably
 from pcevolve.public.figures import in_full
 from pcevolve.public.media import find_medium
@@ -193,7 +193,8 @@ def write_sheet(roots: Sequence[Path], path: Path) -> None:
     rows = []
     for root, name in zip(roots, _name_runs(roots), strict=True):
         plan = RunReader.strict(root).require_plan()
-        load_kind(plan.modality.kind).require_drawable(name)
+        if why := plan.modality.refuses_sheets:
+            raise UsageError(f"--sheet draws images, and {name} {why}")
         rows.append((name, Labelled.released(root, plan.labels).first(SHOWN)))
     write_durably(path, draw_sheet(rows))
 

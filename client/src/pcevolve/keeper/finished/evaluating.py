@@ -40,13 +40,13 @@ from pcevolve.keeper.finished.judging import (
     load_judges,
 )
 from pcevolve.keeper.finished.use_page import make_page
-from pcevolve.keeper.kind import KindOfRun, load_kind
+from pcevolve.keeper.kind import PrivateKind, load_kind
 from pcevolve.keeper.private.dataset import PrivateDataset
 from pcevolve.keeper.private_data import name_classes
 from pcevolve.public.durable import write_private_bytes
 from pcevolve.public.encoders import Encoder
 from pcevolve.public.media.images.sheet import draw_confusion
-from pcevolve.public.modality import Kind
+from pcevolve.public.modality import MODALITIES, Kind, Nouns
 from pcevolve.public.pages.useful import Confusion
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.run.folder import RunFolder
@@ -195,7 +195,7 @@ class Evaluation:
         return {
             "classes": list(self.labels),
             "chance": 1 / len(self.labels),
-            f"test_{self.kind}s": len(self.test.images),
+            f"test_{self._nouns.many}": len(self.test.images),
             "control": self._describe_control(sets),
             **copied,
             **self._score_classifier(),
@@ -239,7 +239,9 @@ class Evaluation:
         if self.control is None:
             return "labels shuffled"
         has, due = (len(sets[name].images) for name in (RANDOM_CONTROL, "dataset"))
-        return self.control.name + ("" if has == due else f" (of {has} {self.kind}s, the dataset has {due})")
+        return self.control.name + (
+            "" if has == due else f" (of {self._nouns.count(has)}, the dataset has {due})"
+        )
 
     def _row(
         self, place: int, sets: Mapping[str, Labelled]
@@ -269,7 +271,11 @@ class Evaluation:
         return row, right, drawn
 
     @property
-    def _own(self) -> KindOfRun:
+    def _nouns(self) -> Nouns:
+        return MODALITIES[self.kind].nouns
+
+    @property
+    def _own(self) -> PrivateKind:
         return load_kind(self.kind)
 
     def _score_classifier(self) -> dict[str, object]:
@@ -344,7 +350,7 @@ class Evaluation:
         self, judge: Evaluator, seen: Mapping[str, Features], private: Features | None, real: Features
     ) -> dict[str, object]:
         """Distances, for judges whose features are embeddings."""
-        if judge.name == self._own.STRANGER:
+        if judge.name == MODALITIES[self.kind].independent_classifier:
             return {}
         made = seen["dataset"]
         measured = {"distances": made}

@@ -43,11 +43,11 @@ from pcevolve.keeper.kind import load_kind
 from pcevolve.keeper.private.dataset import PrivateDataset
 from pcevolve.public.durable import write_private
 from pcevolve.public.encoders import OF_SEVERAL, Encoder, load_encoder, named_weights
-from pcevolve.public.encoders.published import resolve
+from pcevolve.public.encoders.published import list_at_hand, resolve
 from pcevolve.public.lineage import Population
 from pcevolve.public.media import find_medium
 from pcevolve.public.media.images.appearance import Appearance, find_released_appearance
-from pcevolve.public.modality import MODALITIES, Kind, join, reword_for
+from pcevolve.public.modality import MODALITIES, Kind, join
 from pcevolve.public.pages.useful import Confusion
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.run.folder import RunFolder
@@ -63,8 +63,8 @@ def load_judges(
     """Load judges; those that did not vote come first.
 
     Args:
-        names: The kind's stranger, which is ``cnn`` of images and ``ngrams`` of texts, or encoders as ``NAME`` or
-            ``NAME=WEIGHTS``; none: the stranger and all encoders that are at hand.
+        names: The kind's independent classifier, ``cnn`` of images and ``ngrams`` of texts, or encoders as ``NAME``
+            or ``NAME=WEIGHTS``; none: that classifier and all encoders that are at hand.
         voter: The encoder by which the run selected; None if it looked at nothing.
         weights: SHA-256 of the voter's weights, hex; None for published ones.
 
@@ -72,9 +72,15 @@ def load_judges(
         UsageError: There is no such encoder, or it is for another kind.
         ModelError: Weights are not at hand.
     """
-    asked = list(names) or load_kind(kind).list_judges()
+    asked = list(names) or list_judges(kind)
     found = [_judge(name, voter, weights, device, kind) for name in asked]
     return sorted({each.name: each for each in found}.values(), key=lambda each: each.voted)
+
+
+def list_judges(kind: Kind) -> list[str]:
+    """Name the judges where nobody names any; the network from scratch comes before the bundled encoder."""
+    *fetched, bundled = list_at_hand(kind)
+    return [*fetched, MODALITIES[kind].independent_classifier, bundled]
 
 
 def load_quick_judges(encoder: Encoder, voted: bool, device: str, kind: Kind = "image") -> list[Evaluator]:
@@ -85,22 +91,18 @@ def load_quick_judges(encoder: Encoder, voted: bool, device: str, kind: Kind = "
     Raises:
         ModelError: Weights of another encoder that was fetched cannot be read.
     """
-    own = load_kind(kind)
-    strangers = [name for name in own.list_encoders() if not _same(name, encoder.name)][:1]
-    heads = [
-        Evaluator(name, False, load_encoder(name, None, device).embed, train_linear) for name in strangers
-    ]
+    others = [name for name in list_at_hand(kind) if not _same(name, encoder.name)][:1]
+    heads = [Evaluator(name, False, load_encoder(name, None, device).embed, train_linear) for name in others]
     return [
-        own.make_stranger(quick=True),
+        load_kind(kind).make_independent(quick=True),
         *heads,
         Evaluator(encoder.name, voted, encoder.embed, train_linear),
     ]
 
 
 def _judge(name: str, voter: str | None, voting: str | None, device: str, kind: Kind) -> Evaluator:
-    own = load_kind(kind)
-    if name == own.STRANGER:
-        return own.make_stranger()
+    if name == MODALITIES[kind].independent_classifier:
+        return load_kind(kind).make_independent()
     named, _, weights = name.partition("=")
     encoder = load_encoder(resolve(named, kind)[0], weights or None, device)
     digest = named_weights(encoder.name, weights or None)
@@ -260,8 +262,8 @@ def describe_worth(found: Worth, kind: Kind) -> dict[str, Any]:
     """A dataset's worth as it is kept and told: without full stops, for the owner alone."""
     return {
         "word": found.word,
-        "sentence": reword_for(_say_worth(found), kind),
-        "advice": reword_for(_advise(found, kind), kind),
+        "sentence": _say_worth(found, MODALITIES[kind].nouns.many),
+        "advice": _advise(found, kind),
         "judges": list(found.judges),
         "share": found.share,
         "ahead": dict(found.ahead),
@@ -269,12 +271,12 @@ def describe_worth(found: Worth, kind: Kind) -> dict[str, Any]:
     }
 
 
-def _say_worth(found: Worth) -> str:
+def _say_worth(found: Worth, many: str) -> str:
     """The figures that settle a word, as judges that are named found them."""
-    by = f"by {join([*found.judges])} on {found.items} images kept aside"
+    by = f"by {join([*found.judges])} on {found.items} {many} kept aside"
     if found.share is None:
-        return f"the private images themselves teach too little to compare with ({by})"
-    way = f"it goes {_spell(found.share, ' %')} of the way from chance to the private images"
+        return f"the private {many} themselves teach too little to compare with ({by})"
+    way = f"it goes {_spell(found.share, ' %')} of the way from chance to the private {many}"
     free = [f"{_spell(each, ' points')} ahead of {name}" for name, each in found.ahead.items()]
     return f"{join([way, *free])} ({by}; 95 % intervals)"
 
@@ -285,10 +287,11 @@ def _spell(figure: Interval, unit: str) -> str:
 
 
 def _advise(found: Worth, kind: Kind) -> str:
+    many = MODALITIES[kind].nouns.many
     if found.items < LEAST_ITEMS:
-        return f"with {LEAST_ITEMS} images kept aside and more, a figure says something"
+        return f"with {LEAST_ITEMS} {many} kept aside and more, a figure says something"
     if found.share is None:
-        return "more private images, or another judge (pcevolve evaluate --judge), may say more"
+        return f"more private {many}, or another judge (pcevolve evaluate --judge), may say more"
     if (name := found.matched) is not None:
         return f"{name} cost no privacy and are as good: paying added nothing"
     if found.word == "not useful":
@@ -296,8 +299,8 @@ def _advise(found: Worth, kind: Kind) -> str:
     if found.word == "useful":
         return ""
     if (name := found.unsure) is not None and found.share.low >= WORTHY:
-        return f"it is not surely better than {name}, which costs no privacy: more test images would tell"
-    return "whether it goes half of the way is not sure: more test images would tell"
+        return f"it is not surely better than {name}, which costs no privacy: more test {many} would tell"
+    return f"whether it goes half of the way is not sure: more test {many} would tell"
 
 
 def label_sets(outcome: Outcome, labels: Sequence[str], every: bool) -> list[LabelledSet]:

@@ -18,9 +18,9 @@ from pcevolve.keeper.ledger.entries import Enrolment, Entries, Listed
 from pcevolve.keeper.ledger.overlap import Exposure, Overlap, bound_group, compute_exposures
 from pcevolve.keeper.ledger.units import RunUnits, among
 from pcevolve.public.dp.accountants import merge
+from pcevolve.public.modality import SINGLE
 from pcevolve.public.parts import LedgerCap, PriorReleases
 from pcevolve.public.privacy import Event
-from pcevolve.public.words import SINGLE
 
 NAMED = 4
 """Runs that a refusal names."""

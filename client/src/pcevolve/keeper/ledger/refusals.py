@@ -8,9 +8,9 @@ from fractions import Fraction
 from pcevolve.keeper.ledger.others import AffectedUnits, CumulativeLoss, name_runs
 from pcevolve.public.dp.accountants import epsilon
 from pcevolve.public.figures import format_loss, format_upwards, in_full
+from pcevolve.public.modality import SINGLE
 from pcevolve.public.options import spell_flag
 from pcevolve.public.privacy import Budget, Event
-from pcevolve.public.words import SINGLE
 
 INSECURE_BEFORE = (
     "an INSECURE run used these data: its noise came from a seed, so no epsilon bounds what all runs together "

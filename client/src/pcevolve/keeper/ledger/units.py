@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from pcevolve.errors import DataError
 from pcevolve.keeper.ledger.store import SIZE, Key
-from pcevolve.public.words import SINGLE
+from pcevolve.public.modality import SINGLE
 
 COUNT = np.dtype("<u4")
 IntArray = NDArray[np.int64]

@@ -23,7 +23,7 @@ from shlex import quote
 from pcevolve.errors import DataError
 from pcevolve.keeper.private.spelling import names_companions, names_pictures
 from pcevolve.keeper.private.subsample import PrivateItems, pick
-from pcevolve.public.media.images.kinds import HEAD_BYTES, SUFFIXES, Kind, advise, tell_kind
+from pcevolve.public.media.images.kinds import HEAD_BYTES, SUFFIXES, FileKind, advise, tell_kind
 from pcevolve.public.sources import OF_CLASSES, OF_IMAGES, require_folder
 from pcevolve.public.words import SYSTEM_FILES, find_label_fault, find_label_faults, nfc
 from pcevolve_shared.reading import open_file
@@ -156,7 +156,7 @@ def _of_classes(path: Path, nested: bool) -> Listing:
     folders = Folders()
     entries = folders.visible(path)
     outer = [entry for entry in entries if _is_folder(entry)]
-    loose = [entry for entry in entries if not _is_folder(entry) and tell_file_kind(entry) is Kind.IMAGE]
+    loose = [entry for entry in entries if not _is_folder(entry) and tell_file_kind(entry) is FileKind.IMAGE]
     if not outer:
         return _without_classes(path, loose)
     within = {folder: folders.visible(folder) for folder in outer}
@@ -199,7 +199,7 @@ _TABLES = frozenset({".csv", ".tsv", ".json", ".jsonl", ".parquet", ".xlsx"})
 
 
 def _holds_image(entries: Sequence[Path]) -> bool:
-    return any(not _is_folder(each) and tell_file_kind(each) is Kind.IMAGE for each in entries)
+    return any(not _is_folder(each) and tell_file_kind(each) is FileKind.IMAGE for each in entries)
 
 
 def _loose_faults(loose: Sequence[Path]) -> list[str]:
@@ -309,13 +309,13 @@ def _sort_out(
 ) -> Listing:
     """Tell images from what is passed over, and name what is neither; ``DataError`` for too many images."""
     kinds = {file: tell_file_kind(file) for file, _ in found}
-    odd = [f"{shorten(file)} {_advice(file)}" for file, kind in kinds.items() if kind is Kind.OTHER]
-    images = [(file, target) for file, target in found if kinds[file] is Kind.IMAGE]
+    odd = [f"{shorten(file)} {_advice(file)}" for file, kind in kinds.items() if kind is FileKind.OTHER]
+    images = [(file, target) for file, target in found if kinds[file] is FileKind.IMAGE]
     if len(images) > MAX_IMAGES:
         raise DataError(f"{root} holds more than {MAX_IMAGES:,} images: use a smaller dataset")
     empty = sorted(set(range(len(labels))) - {target for _, target in images})
     files, targets = tuple(file for file, _ in images), tuple(target for _, target in images)
-    skipped = tuple(file for file, kind in kinds.items() if kind is Kind.NOTES)
+    skipped = tuple(file for file, kind in kinds.items() if kind is FileKind.NOTES)
     emptiness = [_emptiness(root, labels, target) for target in empty]
     found_once = Listing(root, labels, files, targets, skipped, (*faults, *odd, *emptiness))
     twice = [name for name, count in Counter(found_once.names).items() if count > 1]
@@ -332,10 +332,10 @@ def _is_folder(path: Path) -> bool:
         return False
 
 
-def tell_file_kind(file: Path) -> Kind:
+def tell_file_kind(file: Path) -> FileKind:
     """Return the kind of a file; a folder is nothing that can be read."""
     if _is_folder(file):
-        return Kind.OTHER
+        return FileKind.OTHER
     return tell_kind(file.name, b"" if file.suffix.lower() in SUFFIXES else read_head(file))
 
 

@@ -26,8 +26,9 @@ from pcevolve.keeper.private.tables import (
     require_reader,
 )
 from pcevolve.public.media.texts import MOST_BYTES, Text, digest_text
+from pcevolve.public.modality import Texts
 from pcevolve.public.sources import require_folder
-from pcevolve.public.words import TEXT, find_label_faults
+from pcevolve.public.words import find_label_faults
 
 
 @dataclass(frozen=True, repr=False)
@@ -102,7 +103,7 @@ class Records(PrivateItems):
             targets=np.array([known.index(label) for label in self.labels], dtype=np.int64),
             digests=digests,
             unit_of=unit_of.astype(np.int64),
-            unit_name=kind or TEXT,
+            unit_name=kind or Texts.nouns.one,
             unit_names=tuple(map(str, names)),
             names=self.names,
             marks=self.marks,

@@ -18,7 +18,8 @@ from pcevolve.keeper.private.listing import Folders
 from pcevolve.keeper.private.units import normalise_unit
 from pcevolve.public.media.images.kinds import HEAD_BYTES, SUFFIXES, advise_by_name, describe_misnamed_table
 from pcevolve.public.media.texts import MOST_BYTES, Text, normalise, read_text
-from pcevolve.public.words import SINGLE, find_label_fault, nfc
+from pcevolve.public.modality import SINGLE
+from pcevolve.public.words import find_label_fault, nfc
 from pcevolve_shared.reading import BoundedLines, open_file, parse_json, read_file
 
 MOST_TEXTS = 4_000_000

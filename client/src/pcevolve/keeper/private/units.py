@@ -19,8 +19,9 @@ import numpy as np
 from pcevolve.errors import DataError, printable
 from pcevolve.keeper.private.dataset import PrivateDataset
 from pcevolve.keeper.private.listing import UnitMap, list_some, names_nobody
+from pcevolve.public.modality import SINGLE
 from pcevolve.public.options import advise
-from pcevolve.public.words import SINGLE, find_label_fault, nfc
+from pcevolve.public.words import find_label_fault, nfc
 from pcevolve_shared.reading import read_file
 
 MAX_BYTES = 100_000_000

@@ -12,11 +12,11 @@ from typing import Annotated
 from pydantic import AfterValidator, TypeAdapter, ValidationError
 
 from pcevolve.errors import UsageError
+from pcevolve.public.config.providers import KEY_VARIABLE
 from pcevolve.public.requests import Prompt
 from pcevolve.public.words import make_prompts, nfc
 from pcevolve_shared.reading import read_file
 
-KEY_VARIABLE = "PCEVOLVE_API_KEY"
 LEDGER_VARIABLE = "PCEVOLVE_LEDGER"
 VOLUME_VARIABLE = "PCEVOLVE_LEDGER_VOLUME"
 MOST_KEY_BYTES = 2**16

@@ -10,12 +10,15 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cache
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Final, Protocol, cast
 
 from pcevolve.errors import ModelError, UsageError
+from pcevolve.public.modality import Kind
 
 if TYPE_CHECKING:  # who only asks for an encoder's name need not wait for NumPy and Pillow
     import numpy as np
@@ -45,7 +48,7 @@ __all__ = [
     "Encoder",
     "bundled_digest",
     "digest_files",
-    "embeds_texts",
+    "find_embedded",
     "frame_digest",
     "has_torch",
     "load_encoder",
@@ -84,8 +87,33 @@ BUNDLED_FRAMES = {
 """What encoders that come with the client make of public photographs and renderings; made by ``client/training``."""
 OF_SEVERAL = {JOINED: (BUNDLED, MOBILENET)}
 """Encoders that are several behind each other."""
-SHIPPED = (*BUNDLED_FRAMES, *OF_SEVERAL)
-"""Encoders of images that come with the client."""
+
+
+@dataclass(frozen=True)
+class ShippedEncoder:
+    """An encoder that comes with the client.
+
+    Attributes:
+        place: Module and function among encoders, which takes its name, and the file of other weights if it takes any.
+        files: Its weights.
+        embeds: The kind of data that it is for.
+        takes_weights: Whether it takes others than its own.
+    """
+
+    place: str
+    files: tuple[Path, ...]
+    embeds: Kind = "image"
+    takes_weights: bool = False
+
+
+SHIPPED: Final = {
+    BUNDLED: ShippedEncoder("bundled:load_bundled", (BUNDLED_WEIGHTS,), takes_weights=True),
+    SPECTRAL: ShippedEncoder("bundled:load_bundled", (BUNDLED_WEIGHTS,), takes_weights=True),
+    MOBILENET: ShippedEncoder("joined:load_mobilenet", (MOBILENET_WEIGHTS,)),
+    JOINED: ShippedEncoder("joined:load_joined", (BUNDLED_WEIGHTS, MOBILENET_WEIGHTS)),
+    WORDS: ShippedEncoder("words:load_words", (WORD_VECTORS,), embeds="text"),
+}
+"""By name; a new one has its line here. The first of a kind is what ``auto`` takes where none was fetched."""
 VISION = (
     "resnet18", "resnet34", "resnet50", "resnet101", "resnet152", "inception", "vit", "vit-b32", "vit-l16", "vit-l32"
 )  # fmt: skip
@@ -93,6 +121,7 @@ VISION = (
 FETCHED = ("clip", *VISION)
 """Names of encoders whose weights are fetched."""
 ENCODERS = (*SHIPPED, *FETCHED)
+"""Every name that stands for one encoder."""
 DEVICES = frozenset({"auto", "cpu", "cuda", "mps"})
 TRANSFORMER = "transformer:"
 """What comes before a hub's id of a published encoder of texts: see ``loading.TransformerEncoder``."""
@@ -138,18 +167,10 @@ def load_encoder(name: str, weights: str | None = None, device: str = "cpu") -> 
     require_encoder(name, weights)
     if device.partition(":")[0] not in DEVICES:
         raise UsageError(f"no device {device!r}: use cpu, cuda or auto")
-    if name == WORDS:
-        from pcevolve.public.encoders.words import load_words
-
-        return load_words(name)
-    if name in (JOINED, MOBILENET):
-        from pcevolve.public.encoders.joined import load_joined, load_mobilenet
-
-        return load_joined() if name == JOINED else load_mobilenet()
-    if name in BUNDLED_FRAMES:
-        from pcevolve.public.encoders.bundled import load_bundled
-
-        return load_bundled(name, weights)
+    if name in SHIPPED:
+        module, _, function = SHIPPED[name].place.partition(":")
+        load = getattr(import_module(f"{__name__}.{module}"), function)
+        return cast("Encoder", load(name, weights) if SHIPPED[name].takes_weights else load(name))
     require_torch(f"encoder {name}")
     from pcevolve.public.encoders import loading  # torch takes seconds to import
 
@@ -167,9 +188,11 @@ def has_torch() -> bool:
     return find_spec("torch") is not None
 
 
-def embeds_texts(name: str) -> bool:
-    """True if an encoder is of texts; all others are of images."""
-    return name == WORDS or (name.startswith(TRANSFORMER) and name != TRANSFORMER)
+def find_embedded(name: str) -> Kind:
+    """The kind of data that an encoder is for."""
+    if name.startswith(TRANSFORMER) and name != TRANSFORMER:
+        return "text"
+    return SHIPPED[name].embeds if name in SHIPPED else "image"
 
 
 def weights_digest(weights: str) -> str:
@@ -213,11 +236,8 @@ def named_weights(name: str, weights: str | None) -> str | None:
 
 def shipped_digest(name: str) -> str | None:
     """SHA-256 of the weights of an encoder that comes with the client, hex, else None; errors as ``frame_digest``."""
-    if name == WORDS:
-        return _digest_of(WORD_VECTORS, "vectors are")
-    if name in (JOINED, MOBILENET):
-        return digest_files([BUNDLED_WEIGHTS, MOBILENET_WEIGHTS] if name == JOINED else [MOBILENET_WEIGHTS])
-    return bundled_digest() if name in BUNDLED_FRAMES else None
+    files = SHIPPED[name].files if name in SHIPPED else ()
+    return digest_files(files) if files else None
 
 
 def digest_files(paths: Sequence[Path]) -> str:
@@ -237,7 +257,7 @@ def frame_digest(name: str, weights: str | None) -> str | None:
     Raises:
         ModelError: The package was installed without it.
     """
-    if name not in SHIPPED or weights is not None:
+    if name not in {*BUNDLED_FRAMES, *OF_SEVERAL} or weights is not None:
         return None
     return digest_files([BUNDLED_FRAMES[each] for each in OF_SEVERAL.get(name, (name,))])
 
@@ -253,12 +273,10 @@ def _digest_of(path: Path, what: str) -> str:
 
 def require_encoder(name: str, weights: str | None = None) -> None:
     """Refuse a name that no encoder has (``UsageError``: which names there are), or weights that it would not take."""
-    if name == WORDS and weights is not None:
-        raise UsageError(f"encoder {WORDS} has vectors of its own and takes no others: leave weights out")
-    if name in (JOINED, MOBILENET) and weights is not None:
+    if name in SHIPPED and weights is not None and not SHIPPED[name].takes_weights:
         raise UsageError(f"encoder {name} has weights of its own and takes no others: leave weights out")
-    if embeds_texts(name):
+    if name.startswith(TRANSFORMER) and name != TRANSFORMER:
         return
     if name.partition(":")[0] not in ENCODERS or (":" in name and not name.startswith("clip:")):
-        offers = f"{', '.join(ENCODERS)}, clip:MODEL:TAG; for texts {WORDS} or {TRANSFORMER}ID"
+        offers = f"{', '.join(ENCODERS)}, clip:MODEL:TAG or, for texts, {TRANSFORMER}ID"
         raise UsageError(f"no encoder {name!r}: choose one of {offers}")

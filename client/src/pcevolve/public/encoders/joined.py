@@ -53,7 +53,7 @@ class Joined:
         return rows
 
 
-def load_joined() -> Joined:
+def load_joined(name: str = JOINED) -> Joined:
     """Load both parts; ``ModelError`` where weights or frames are not installed."""
     bundled, photographs = load_bundled(BUNDLED, None), load_mobilenet()
     assert bundled.frame is not None
@@ -63,13 +63,13 @@ def load_joined() -> Joined:
     units = (1.0, float(2.0 ** np.rint(np.log2(ratio))))
     files = [BUNDLED_FRAMES[BUNDLED], BUNDLED_FRAMES[MOBILENET]]
     frame = join_frames([bundled.frame, photographs.frame], units, files)
-    return Joined(JOINED, (bundled, photographs), units, frame)
+    return Joined(name, (bundled, photographs), units, frame)
 
 
-def load_mobilenet() -> MobileNet:
+def load_mobilenet(name: str = MOBILENET) -> MobileNet:
     """Load the part that knows photographs, as an encoder of its own; errors as ``load_joined``."""
     frame = PublicFrame.read(BUNDLED_FRAMES[MOBILENET], FEATURES)
-    return MobileNet(MOBILENET, load_state(), frame)
+    return MobileNet(name, load_state(), frame)
 
 
 def join_frames(frames: Sequence[PublicFrame], units: Sequence[float], files: Sequence[Path]) -> PublicFrame:

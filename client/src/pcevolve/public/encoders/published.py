@@ -5,22 +5,22 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final
 
 from pcevolve.errors import UsageError
 from pcevolve.public.encoders import (
     AUTO,
-    BUNDLED,
     CLIP_FILES,
     CLIP_REPOSITORY,
     RESNET18_FILE,
-    WORDS,
-    embeds_texts,
+    SHIPPED,
+    find_embedded,
     has_torch,
 )
+from pcevolve.public.modality import MODALITIES, Kind
 
 
-def resolve(name: str, kind: Literal["image", "text"] = "image") -> tuple[str, str]:
+def resolve(name: str, kind: Kind = "image") -> tuple[str, str]:
     """Return the encoder that a run uses, and why, if ``auto`` chose it; the choice depends on no private data.
 
     Returns:
@@ -29,18 +29,27 @@ def resolve(name: str, kind: Literal["image", "text"] = "image") -> tuple[str, s
     Raises:
         UsageError: The encoder is for another kind.
     """
+    many = MODALITIES[kind].nouns.many
     if name != AUTO:
-        if embeds_texts(name) != (kind == "text"):
+        if find_embedded(name) != kind:
             raise UsageError(
-                f"encoder '{name}' does not embed {kind}s: choose another --encoder, or leave it out"
+                f"encoder '{name}' does not embed {many}: choose another --encoder, or leave it out"
             )
         return name, ""
-    if kind == "text":
-        return WORDS, "it is the one for texts"
-    for published in PREFERRED:
-        if is_fetched(published):
-            return published, "its published weights were fetched to this machine"
-    return BUNDLED, f"{' and '.join(PREFERRED)} were not fetched (pcevolve fetch-encoder NAME)"
+    found = list_at_hand(kind)[0]
+    if found in PREFERRED:
+        return found, "its published weights were fetched to this machine"
+    published = [each for each in PREFERRED if find_embedded(each) == kind]
+    if not published:
+        return found, f"it is the one for {many}"
+    return found, f"{' and '.join(published)} were not fetched (pcevolve fetch-encoder NAME)"
+
+
+def list_at_hand(kind: Kind) -> list[str]:
+    """Encoders of a kind that are at hand, better first; the one that comes with the client last."""
+    own = next(name for name, each in SHIPPED.items() if each.embeds == kind)
+    fetched = [each for each in PREFERRED if find_embedded(each) == kind and is_fetched(each)]
+    return [*fetched, own]
 
 
 def is_fetched(name: str) -> bool:

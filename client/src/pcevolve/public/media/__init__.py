@@ -1,14 +1,17 @@
 """All that knows what an image or a text is: what they hold is read, measured and changed here, and in ``encoders``.
 
-A kind is one class, ``images.medium.ImageMedium`` or ``texts.TextMedium``; the first says what each method promises,
-the second only where texts differ. ``find_medium`` is what a room asks that need not know which of them it has; a
-decoded image or text is opaque to it.
+A medium is one class, ``images.medium.ImageMedium`` or ``texts.TextMedium``, which its modality loads; the first says
+what each method promises, the second only where texts differ. ``find_medium`` is what a room asks that need not know
+which of them it has; a decoded image or text is opaque to it.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
+
+from pcevolve.public.modality import MODALITIES, Kind
 
 if TYPE_CHECKING:
     import numpy as np
@@ -16,7 +19,6 @@ if TYPE_CHECKING:
 
     from pcevolve.public.media.images.medium import ImageMedium
     from pcevolve.public.media.texts import TextMedium
-    from pcevolve.public.modality import Kind
 
 Medium: TypeAlias = "ImageMedium | TextMedium"
 Item: TypeAlias = Any
@@ -60,11 +62,5 @@ class RenderedImages:
 
 def find_medium(kind: Kind) -> Medium:
     """The medium of a kind."""
-    # Each knows libraries that the other does without.
-    if kind == "text":
-        from pcevolve.public.media.texts import TEXTS
-
-        return TEXTS
-    from pcevolve.public.media.images.medium import IMAGES
-
-    return IMAGES
+    module, _, name = MODALITIES[kind].medium.partition(":")
+    return cast("Medium", getattr(import_module(f"{__name__}.{module}"), name))

@@ -26,6 +26,7 @@ from pcevolve.public.media import (
 )
 from pcevolve.public.modality import Kind
 from pcevolve.public.plan import PublicPlan
+from pcevolve.public.sources import TABLES
 from pcevolve_shared.blanks import BLANK
 
 Text: TypeAlias = str
@@ -139,6 +140,8 @@ class TextMedium:
         'webdataset.WebDataset(sorted(glob.glob(DIR + "/data/*.tar"))).decode().to_tuple("txt", "cls")',
     }
     feature: Mapping[str, str] = {"dtype": "string", "_type": "Value"}
+    card_type: str = "string"
+    has_folder_features: bool = False
 
     def arrow_type(self) -> Any:  # noqa: ANN401 - pyarrow has no types
         """A string."""
@@ -176,10 +179,21 @@ class TextMedium:
         """The text."""
         return RenderedImages(text=read_text(data) or "")
 
+    def blank(self, received: bytes, share: float, seed: int) -> str | None:
+        """The text with blanks; None for what is no text, which is varied by asking anew."""
+        text = read_text(received)
+        return None if text is None else blank_out(text, share, seed)
+
+    def show_decoded(self, item: Item) -> RenderedImages:
+        """The text itself."""
+        return RenderedImages(text=item)
+
     def open(
         self, path: Path, wanted: Look | None = None, window: tuple[float, float] | None = None
     ) -> tuple[Item | None, bytes]:
         """The text of a file in UTF-8, None for an empty one; see ``ImageMedium.open``."""
+        if path.suffix.lower() in TABLES:
+            raise UnreadableError("is a table: give files of one text each, or a folder of them")
         try:
             text = read_text(path.read_bytes())
         except OSError as error:

@@ -161,7 +161,7 @@ def _releases(run: RunReader, plan: PublicPlan) -> Iterator[LiveRelease]:
             ", ".join(dict.fromkeys(event.mechanism for event in paid))
             or "none: it follows from earlier ones"
         )
-        what = f"{named} {plan.modality.kind}s chosen" if receipt.iteration else LOOK
+        what = f"{named} {plan.modality.nouns.many} chosen" if receipt.iteration else LOOK
         spent = format_loss(PrivacyLoss.of(plan, events).epsilon) if plan.secure else "INSECURE"
         rows.append(LiveRelease(receipt.iteration, what, mechanisms, spent))
     return reversed(rows)

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import io
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
@@ -20,8 +18,8 @@ from markupsafe import Markup
 
 from pcevolve.errors import spell_out
 from pcevolve.public.figures import in_full
-from pcevolve.public.media import Item, Look, find_medium
-from pcevolve.public.modality import Kind, reword_for
+from pcevolve.public.media import Item, Look, RenderedImages, find_medium
+from pcevolve.public.modality import MODALITIES, Kind
 
 LONGEST = 600
 """Characters of a text that are shown."""
@@ -47,17 +45,17 @@ def encode_uri(jpeg: bytes) -> str:
 
 def make_picture(kind: Kind, data: bytes, wanted: Look | None = None) -> PagePicture:
     """A small picture of received bytes, or the text that they are."""
-    found = find_medium(kind).show(data, wanted)
-    return PagePicture(kind, image=encode_uri(found.jpeg) if found.jpeg else "", text=shorten(found.text))
+    return _frame(kind, find_medium(kind).show(data, wanted))
 
 
 def picture_item(kind: Kind, item: Item | None) -> PagePicture:
     """A small picture of a decoded image, or the text that an item is; for the owner alone where it is private."""
-    if item is None or isinstance(item, str):
-        return PagePicture(kind, text=shorten(item or ""))
-    stream = io.BytesIO()
-    item.convert("RGB").save(stream, "PNG")
-    return make_picture(kind, stream.getvalue())
+    found = RenderedImages() if item is None else find_medium(kind).show_decoded(item)
+    return _frame(kind, found)
+
+
+def _frame(kind: Kind, found: RenderedImages) -> PagePicture:
+    return PagePicture(kind, image=encode_uri(found.jpeg) if found.jpeg else "", text=shorten(found.text))
 
 
 def shorten(text: str) -> str:
@@ -72,12 +70,9 @@ def render_picture(found: PagePicture, said: str, side: int) -> Markup:
         return Markup(tag).format(found.image, side, side, said)  # noqa: S704 - the tag is ours, and all else is escaped
     if found.text:
         return Markup('<span class="said">{}</span>').format(found.text)
-    fault = reword_for("not an image", found.kind)
+    fault = f"not {MODALITIES[found.kind].nouns.an}"
     tag = '<span class="broken" role="img" aria-label="{}: {}">{}</span>'
     return Markup(tag).format(said, fault, fault)  # noqa: S704 - likewise
-
-
-_NO_WORDS = re.compile(r"({%.*?%}|{{.*?}}|{#.*?#}|<[^>]*>)", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -113,25 +108,19 @@ def compile_page(page: str, kind: Kind = "image", **filters: Callable[..., Any])
 
     Args:
         page: Its name in this package, such as ``live`` or ``report/page``.
-        kind: What the page is about; what templates say of images is said of texts where it is about these.
+        kind: What the page is about, which templates call by its ``nouns``.
     """
     environment = Environment(
-        loader=FunctionLoader(lambda name: _put_words(read_own(name), kind)),
+        loader=FunctionLoader(read_own),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
         finalize=_visible,
     )
-    own = {"shown": render_picture, "worded": lambda said: reword_for(said, kind), "in_full": in_full}
-    environment.filters.update(filters, **own)
+    environment.globals["nouns"] = MODALITIES[kind].nouns
+    environment.filters.update(filters, shown=render_picture, in_full=in_full)
     return environment.get_template(f"{page}.html.j2")
-
-
-def _put_words(template: str, kind: Kind) -> str:
-    """A template with the words for a kind; tags and what Jinja reads stay as they are."""
-    parts = _NO_WORDS.split(template)
-    return "".join(part if place % 2 else reword_for(part, kind) for place, part in enumerate(parts))
 
 
 def _visible(value: Any) -> Any:  # noqa: ANN401 - whatever a template puts out

@@ -22,7 +22,7 @@ from typing import Any, Final
 from pcevolve.errors import UsageError
 from pcevolve.public.durable import replace_folder_durably
 from pcevolve.public.media import find_medium
-from pcevolve.public.modality import Kind
+from pcevolve.public.modality import MODALITIES, Kind
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.publish.release import Release, write_card
 from pcevolve.public.settings import Form
@@ -30,11 +30,6 @@ from pcevolve.public.transcript.layout import CARD, RunLayout
 from pcevolve.public.transcript.reader import RunReader
 from pcevolve.public.transcript.records import ReleasedImage
 
-FORMS: Final[dict[Kind, tuple[Form, ...]]] = {
-    "image": ("parquet", "webdataset"),
-    "text": ("parquet", "webdataset", "jsonl", "csv"),
-}
-"""The forms of each kind of dataset."""
 PER_FILE: Final = 2000
 """Images in one file, so that none has to be held in memory as a whole with many others."""
 PER_GROUP: Final = 100
@@ -46,9 +41,10 @@ Read = Callable[[str], bytes]
 
 def find_form(name: str, kind: Kind) -> Form:
     """The form of a name; ``UsageError`` if a dataset of this kind has none such, or its library is not installed."""
-    form = next((each for each in FORMS[kind] if each == name), None)
+    made = MODALITIES[kind]
+    form = next((each for each in made.forms if each == name), None)
     if form is None:
-        raise UsageError(f"format {name}: {kind}s are written as {', '.join(FORMS[kind])}")
+        raise UsageError(f"format {name}: {made.nouns.many} are written as {', '.join(made.forms)}")
     if form == "parquet" and find_spec("pyarrow") is None:
         raise UsageError("parquet needs pyarrow: install it, or pcevolve[parquet]")
     return form

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from pcevolve.public.dp.calibration import DRAWN_UNITS
 from pcevolve.public.media.images.appearance import Appearance, find_released_appearance
-from pcevolve.public.modality import OWN_DEGREE, reword_for
+from pcevolve.public.modality import OWN_DEGREE, SINGLE
 from pcevolve.public.parts import Library, LicenceFile, Start
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.privacy import Event
@@ -14,7 +14,6 @@ from pcevolve.public.publish.loss import PrivacyLoss
 from pcevolve.public.release import Receipt, count_rounds
 from pcevolve.public.selectors.method import Method
 from pcevolve.public.transcript.records import Guarantee, ReleasedImage
-from pcevolve.public.words import SINGLE
 
 _MOST_NAMED = 3  # licences in one sentence
 
@@ -82,7 +81,7 @@ def state_guarantee(plan: PublicPlan, method: Method, receipts: Iterable[Receipt
         relation=plan.privacy.relation,
         unit=plan.unit,
         events=tuple(events),
-        statement=reword_for(method.statement(plan), plan.modality.kind) if plan.secure else NO_GUARANTEE,
+        statement=method.statement(plan) if plan.secure else NO_GUARANTEE,
         assumed_public=tuple(list_assumptions(plan)),
     )
 
@@ -101,16 +100,15 @@ def state_promise(plan: PublicPlan) -> str:
 def describe_making(plan: PublicPlan, receipts: Sequence[Receipt], files: Sequence[ReleasedImage]) -> str:
     """Say how the dataset came out of the provider's answers."""
     if plan.start is not None:
-        return reword_for(_describe_start(plan, plan.start), plan.modality.kind)
+        return _describe_start(plan, plan.start)
     asked = "; rounds asked anew with the prompts of what was chosen" if plan.varies_prompts else ""
-    made = (
+    return (
         _describe_choice(plan, receipts, files)
         + asked
         + _degree(plan)
         + _sizes(plan)
         + _appearance(plan, find_released_appearance(receipts))
     )
-    return reword_for(made, plan.modality.kind)
 
 
 def _describe_choice(plan: PublicPlan, receipts: Sequence[Receipt], files: Sequence[ReleasedImage]) -> str:
@@ -126,7 +124,9 @@ def _describe_choice(plan: PublicPlan, receipts: Sequence[Receipt], files: Seque
     if receipts and receipts[-1].is_among(each.candidate for each in files):
         return f"what the last release chose, and variations of it{short or f'; of these {TOO_LITTLE}'}"
     more = plan.method.more
-    return "the last round" + (f" and {more} more variations of each of its images" if more else "")
+    return "the last round" + (
+        f" and {more} more variations of each of its {plan.modality.nouns.many}" if more else ""
+    )
 
 
 TOO_LITTLE = "the API sent too little that can be used and differs"
@@ -143,13 +143,16 @@ def say_shortfall(plan: PublicPlan, files: int) -> str:
 def _describe_start(plan: PublicPlan, start: Start) -> str:
     """Say which release was varied, and how."""
     degree = OWN_DEGREE if start.strength is None else f"with {plan.modality.describe_degree(start.strength)}"
-    return f"variations of the images of a release, {degree}; that release's manifest has sha256 `{start.manifest}`"
+    return (
+        f"variations of the {plan.modality.nouns.many} of a release, {degree}; "
+        f"that release's manifest has sha256 `{start.manifest}`"
+    )
 
 
 def _degree(plan: PublicPlan) -> str:
     """Say whose choice it was how different a variation is, where nobody asked for it."""
-    own = plan.method.iterations and not plan.varies_prompts and not plan.modality.graded
-    return f"; images were varied {OWN_DEGREE}, for it takes no strength" if own else ""
+    own = plan.method.iterations and not plan.varies_prompts and not plan.modality.is_graded
+    return f"; {plan.modality.nouns.many} were varied {OWN_DEGREE}, for it takes no strength" if own else ""
 
 
 def _sizes(plan: PublicPlan) -> str:
@@ -225,9 +228,9 @@ def _unit_sizes(plan: PublicPlan) -> list[str]:
     """Say what is taken to be public about the images of one unit, where runs may count images or patients."""
     if plan.data.unit_size is not None:
         whose = "unit of any run on these data" if plan.unit in SINGLE else plan.unit
-        return [f"at most {plan.data.unit_size} {plan.modality.kind}s per {whose}"]
+        return [f"at most {plan.data.unit_size} {plan.modality.nouns.many} per {whose}"]
     known = plan.unit not in SINGLE and plan.privacy.relation == "replace-one"
-    return [f"how many {plan.modality.kind}s each {plan.unit} has"] if known else []
+    return [f"how many {plan.modality.nouns.many} each {plan.unit} has"] if known else []
 
 
 def _namespace(plan: PublicPlan) -> list[str]:

@@ -21,7 +21,6 @@ from pcevolve.errors import TranscriptError, spell_out
 from pcevolve.public.figures import in_full
 from pcevolve.public.media import find_medium
 from pcevolve.public.media.images.appearance import Appearance
-from pcevolve.public.modality import reword_for
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.publish.loss import PrivacyLoss, state_cumulative_loss
 from pcevolve.public.publish.promises import (
@@ -196,13 +195,13 @@ def _tags(plan: PublicPlan) -> Iterator[str]:
 
 def _describe_features(plan: PublicPlan, images: int, form: Form | None) -> Iterator[str]:
     """Yield ``dataset_info`` as hubs show it, where the columns are those that ``datasets`` loads."""
-    kind = plan.modality.kind
-    # A tar's columns are its suffixes, and a folder of text files has none.
-    if form == "webdataset" or (form is None and kind == "text"):
+    kind, medium = plan.modality.kind, find_medium(plan.modality.kind)
+    # A tar's columns are its suffixes, and only a folder of images has any.
+    if form == "webdataset" or (form is None and not medium.has_folder_features):
         return
     names = {str(number): label for number, label in enumerate(_list_loaded(plan, form))}
     features = [
-        {"name": kind, "dtype": "image" if kind == "image" else "string"},
+        {"name": kind, "dtype": medium.card_type},
         {"name": "label", "dtype": {"class_label": {"names": names}}},
     ]
     yield "dataset_info:"
@@ -255,15 +254,16 @@ def _say_where_listed(plan: PublicPlan, form: Form | None) -> str:
 
 def _what(release: Release, files: Sequence[ReleasedImage]) -> str:
     """Say how many images there are, how many of them differ, and whose they are."""
-    plan, kind = release.plan, release.plan.modality.kind
+    plan, nouns = release.plan, release.plan.modality.nouns
+    kind = nouns.one
     differ = len({each.sha256 for each in files})
-    what = "images" if plan.library else f"synthetic {kind}s"
+    what = "images" if plan.library else f"synthetic {nouns.many}"
     short = f" ({short})" if (short := say_shortfall(plan, len(files))) else ""
     count = f"{len(files)} {what} in {len(plan.labels)} classes, {differ} of them different{short}"
     looked = release.method.selector is not None
     under = " under differential privacy" if plan.secure else ""
     selected = (
-        f" and selected by private {kind}s{under}" if looked else f" and no private {kind} was looked at"
+        f" and selected by private {nouns.many}{under}" if looked else f" and no private {kind} was looked at"
     )
     if plan.start is not None:
         selected = f", as variations of a release: no private {kind} was looked at again"
@@ -314,13 +314,13 @@ def _classifier(plan: PublicPlan) -> str:
     given = (
         ", of images that were given the released appearance" if plan.method.appearance == "matched" else ""
     )
-    kind, one = plan.modality.kind, reword_for("an image", plan.modality.kind)
+    nouns = plan.modality.nouns
     covered = "the epsilon above covers it" if plan.secure else "there is no guarantee for it either"
     return (
-        f"## Classifier\n\n`{CLASSIFIER}` holds the released means of the {len(plan.labels)} classes: {one} belongs "
-        f"to the class whose mean is nearest. The means are those of embeddings by encoder `{plan.encoder.name}`{given}"
-        f", in {frame}, which is in the file as `centre` and `axes`. Nothing was asked of the private {kind}s for it, "
-        f"so {covered}. `pcevolve classify RUN IMAGES` applies it.\n\n"
+        f"## Classifier\n\n`{CLASSIFIER}` holds the released means of the {len(plan.labels)} classes: {nouns.an} "
+        "belongs to the class whose mean is nearest. The means are those of embeddings by encoder "
+        f"`{plan.encoder.name}`{given}, in {frame}, which is in the file as `centre` and `axes`. Nothing was asked of "
+        f"the private {nouns.many} for it, so {covered}. `pcevolve classify RUN IMAGES` applies it.\n\n"
     )
 
 

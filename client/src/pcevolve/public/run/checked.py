@@ -12,7 +12,7 @@ from pcevolve.public.config.config import RunConfig
 from pcevolve.public.declared import list_options, spell
 from pcevolve.public.figures import parse_epsilon
 from pcevolve.public.methods import choose_delta
-from pcevolve.public.modality import Kind
+from pcevolve.public.modality import MODALITIES, Kind
 from pcevolve.public.options import spell_flag
 from pcevolve.public.privacy import Budget
 from pcevolve.public.run.folder import RunFolder
@@ -70,10 +70,13 @@ def find_given(settings: RunConfig, names: Iterable[str], why: str) -> Iterator[
 
 
 def find_foreign_options(settings: RunConfig, kind: Kind) -> Iterator[str]:
-    """Yield what is wrong with each given option of the other kind of run, beside those that its dialect lacks."""
-    other, does = ("text", "makes images") if kind == "image" else ("image", "writes texts")
-    names = [each.name for each in list_options(RunConfig) if each.setting.only == other]
-    return find_given(settings, names, f" is about {other}s, and this API {does}: leave it out")
+    """Yield what is wrong with each given option of another kind of run, beside those that its dialect lacks."""
+    made = MODALITIES[kind]
+    for each in list_options(RunConfig):
+        if each.setting.only not in ("", kind):
+            about = MODALITIES[each.setting.only].nouns.many
+            why = f" is about {about}, and this API {made.verb}s {made.nouns.many}: leave it out"
+            yield from find_given(settings, [each.name], why)
 
 
 def find_idle_namespace(settings: RunConfig) -> Iterator[str]:

@@ -46,7 +46,7 @@ RANDOM = Method(
 
 TEXT_TO_IMAGE = Method(
     name="t2i",
-    summary="text-to-image only: no evolution, private data never looked at",
+    summary="prompts alone: no evolution, private data never looked at",
     guarantee="0-DP: nothing depends on the private data, under either neighbour relation",
     selector=None,
     tight=free_draws,

@@ -137,7 +137,7 @@ def choose_rounds(budget: Budget, scope: Scope) -> int:
 
 METHOD = Method(
     name="jvem",
-    summary="joint-vote exponential mechanism: private images vote for tuples of one candidate per class",
+    summary="joint-vote exponential mechanism: private data vote for tuples of one candidate per class",
     guarantee=(
         "every round is one eta-bounded-range access under add-remove and 2 eta under replace-one: a privacy unit's "
         "vote for a tuple lies in [0, 1] and counts in one block of classes, so blocks compose in parallel; rounds "

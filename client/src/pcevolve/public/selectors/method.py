@@ -13,6 +13,7 @@ from pcevolve.public.dp.accountants import epsilon, pure_epsilon
 from pcevolve.public.dp.calibration import scale_to_folder
 from pcevolve.public.figures import format_loss, in_full
 from pcevolve.public.methods import METHOD_TABLE, SecretEvolution
+from pcevolve.public.modality import Modality
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.privacy import FREE, Budget, Event, Relation
 from pcevolve.public.selectors.rounds import (
@@ -172,7 +173,7 @@ class Method:
 
     def needs_for(self, iterations: int, vary_by: str = "image") -> frozenset[str]:
         """Capabilities that the dialect must have; without iterations, or by prompts, no image is ever sent."""
-        return VARIES if iterations and vary_by == "image" else CREATES
+        return CREATES if not iterations or vary_by == "prompt" else VARIES
 
     def events(self, budget: Budget, scope: Scope, calibration: str = "tight") -> Rounds:
         """Each round's events on the private data; ``UsageError`` without such a calibration, or without its δ."""
@@ -224,6 +225,10 @@ class Method:
             # One more that pays: ``aug-pe`` asks the private data once after the last round.
             return replace(scope, iterations=scope.iterations + 1)
         return replace(scope, iterations=max(scope.iterations, int(self.keep == "selected")))
+
+    def degrees(self, made: Modality | type[Modality]) -> Schedule:
+        """Default degrees of variation: shares of blanks where a prototype goes back in words, else strengths."""
+        return self.blanks if made.sends_inline else self.schedule
 
     def prototypes_for(self, candidates: int) -> int:
         """Default prototypes per class and round."""

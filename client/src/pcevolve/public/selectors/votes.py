@@ -242,7 +242,7 @@ ONE_VOTE = Sensitivity(lambda relation: 1.0 if relation == "add-remove" else 2.0
 
 PE = Method(
     name="pe",
-    summary="Private Evolution: every private image votes for its nearest candidate, Gaussian noise, resampling",
+    summary="Private Evolution: private data vote for their nearest candidates, Gaussian noise, resampling",
     guarantee=(
         "(epsilon, delta)-DP by Gaussian differential privacy: a privacy unit moves the votes of all classes together "
         "by at most 1 in L2 norm under add-remove and by the square root of 2 under replace-one; the iterations "
@@ -286,7 +286,7 @@ PE_EM = replace(
 
 AUG_PE = Method(
     name="aug-pe",
-    summary="Augmented Private Evolution: every private image votes for its nearest candidate of survivors and their "
+    summary="Augmented Private Evolution: private data vote for their nearest candidates of survivors and their "
     "variations, Gaussian noise, the best survive, are varied and in the end kept",
     guarantee=(
         "(epsilon, delta)-DP by Gaussian differential privacy: a privacy unit moves the votes of all classes together "

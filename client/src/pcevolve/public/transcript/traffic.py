@@ -32,13 +32,13 @@ TRIAL: Final = "trial (two at once)"
 LINKED: Final = "images behind the API's links"
 UNPLANNED: Final = "NOT IN THE PLAN"
 KINDS: Final[dict[Purpose, str]] = {
-    "create": "text-to-image",
-    "follow": "image-to-image (of the release that the run starts from)",
-    "vary": "image-to-image",
+    "create": "creation",
+    "follow": "variation (of the release that the run starts from)",
+    "vary": "variation",
     "look": "lookahead (planned for all candidates)",
     "extend": "more samples (planned for all of the last round)",
 }
-BY_PROMPT: Final = "text-to-image (by a prototype's prompt)"
+BY_PROMPT: Final = "creation (by a prototype's prompt)"
 ALL_KINDS: Final = (GREETING, BALANCE, TRIAL, *KINDS.values(), BY_PROMPT, LINKED, UNPLANNED)
 """What a request can be for, in words."""
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from pcevolve.errors import AllowanceError, ProviderReplyError, UsageError
 from pcevolve.public.calls import Call
-from pcevolve.public.modality import reword_for
+from pcevolve.public.modality import MODALITIES
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.transcript.log import Transcript
 from pcevolve.public.transcript.records import UNSENT, Answered, Record
@@ -108,7 +108,7 @@ class Meter:
 
     def spell_price(self, images: int, cost: float | None) -> str:
         """A number of images or texts and what they cost, in words; ``cost`` is None where nobody knows."""
-        what = f"{images:,} {self.dialect.abilities.makes}{'' if images == 1 else 's'}"
+        what = MODALITIES[self.dialect.abilities.makes].nouns.count(images)
         if cost is not None:
             return f"{what}, {spell_money(cost, self.dialect)}"
         if self.nearby:
@@ -187,7 +187,7 @@ class Meter:
         if allowed.cost is not None and not self.is_priced:
             raise UsageError(
                 f"--max-cost needs provider.price: this API does not say what "
-                f"{reword_for('an image', self.dialect.abilities.makes)} costs"
+                f"{MODALITIES[self.dialect.abilities.makes].nouns.an} costs"
             )
         if forecast.cost is None:
             return

@@ -133,8 +133,8 @@ class Policy:
         state = self._require_state(call)
         verdict = state.image_of(call)
         # A text that is empty was thought about for too long, and is varied by asking anew.
-        images = state.plan.modality.kind == "image"
-        return images and isinstance(verdict, OneImage) and verdict.image.digest == WITHHELD
+        inline = state.plan.modality.sends_inline
+        return not inline and isinstance(verdict, OneImage) and verdict.image.digest == WITHHELD
 
     def _require_state(self, call: Call) -> RunState:
         if self._state is None:

@@ -2,30 +2,18 @@
 
 from __future__ import annotations
 
+from functools import cache
+from importlib import import_module
+
 from pcevolve.public.dialects import find_abilities
-from pcevolve.wire.providers.a1111 import A1111Dialect
-from pcevolve.wire.providers.chat import ChatDialect
 from pcevolve.wire.providers.dialect import Dialect, WireRequest
-from pcevolve.wire.providers.getimg import GetimgDialect
-from pcevolve.wire.providers.openai import OpenAIDialect, PlainOpenAIDialect
-from pcevolve.wire.providers.siliconflow import SiliconFlowDialect
-from pcevolve.wire.providers.stability import StabilityDialect
 
-__all__ = ["DIALECTS", "Dialect", "WireRequest", "dialect"]
-
-_ALL: tuple[Dialect, ...] = (
-    GetimgDialect(),
-    OpenAIDialect(),
-    PlainOpenAIDialect(),
-    SiliconFlowDialect(),
-    StabilityDialect(),
-    A1111Dialect(),
-    ChatDialect(),
-)
-DIALECTS: dict[str, Dialect] = {each.name: each for each in _ALL}
-"""Every dialect, by the name that ``--dialect`` calls it."""
+__all__ = ["Dialect", "WireRequest", "dialect"]
 
 
+@cache
 def dialect(name: str) -> Dialect:
-    """Find a dialect by name. ``UsageError``: no such dialect."""
-    return DIALECTS[find_abilities(name).name]
+    """Find a dialect by name, loaded when it is first asked for. ``UsageError``: no such dialect."""
+    module, _, kind = find_abilities(name).place.partition(":")
+    found: Dialect = getattr(import_module(f"{__name__}.{module}"), kind)()
+    return found

@@ -10,7 +10,8 @@ from pydantic import ConfigDict, Field, RootModel, ValidationError
 
 from pcevolve.public.answers import strip_mark
 from pcevolve.public.calls import Call
-from pcevolve.public.dialects import ABILITIES, ModelSize
+from pcevolve.public.dialects import ABILITIES
+from pcevolve.public.modality import ModelSize
 from pcevolve.public.plan import PublicPlan
 from pcevolve.wire.providers.codec import Reply, decode_images, encode_json, no_model, parse_answer
 from pcevolve.wire.providers.dialect import Dialect, Output, WireRequest

@@ -9,10 +9,10 @@ from pydantic import AliasChoices, Field, model_validator
 
 from pcevolve.errors import ProviderReplyError
 from pcevolve.public.calls import Call
-from pcevolve.public.dialects import ABILITIES, ModelSize
+from pcevolve.public.dialects import ABILITIES
 from pcevolve.public.media.answering import read_answer
-from pcevolve.public.media.texts import blank_out, read_text
-from pcevolve.public.modality import Texts
+from pcevolve.public.media.texts import TEXTS
+from pcevolve.public.modality import ModelSize, Texts
 from pcevolve.public.plan import PublicPlan
 from pcevolve.wire.providers.codec import Reply, encode_json, model_named, no_model, parse_answer
 from pcevolve.wire.providers.dialect import Dialect, Output, WireRequest
@@ -133,8 +133,9 @@ class ChatDialect(Dialect):
         Which words of a varied text are blank follows from the text, the call's seed and its degree. What the API sent
         in the place of a text, and is none, is varied by asking anew.
         """
-        prompt, text = plan.prompt_of(call), None if image is None else read_text(image)
-        asked = prompt if text is None else question(prompt, blank_out(text, call.strength or 0.0, call.seed))
+        prompt = plan.prompt_of(call)
+        left = None if image is None else TEXTS.blank(image, call.strength or 0.0, call.seed)
+        asked = prompt if left is None else question(prompt, left)
         return _request(plan.provider.model, asked, plan.texts, call)
 
     def decode(self, call: Call, body: bytes, linked: Sequence[Output] = ()) -> list[Output]:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Protocol, TypeAlias
+from typing import ClassVar, Final, Protocol, TypeAlias
 
 from pcevolve.errors import ProviderError, ProviderReplyError
 from pcevolve.public.calls import Call
-from pcevolve.public.dialects import Abilities, Advice, ModelSize
+from pcevolve.public.dialects import Abilities
+from pcevolve.public.modality import Advice, ModelSize
 from pcevolve.public.parts import Exact, Library
 from pcevolve.public.plan import PublicPlan
 from pcevolve.wire.providers.faults import Fault, Reason, fault
@@ -162,24 +163,18 @@ class Dialect(Protocol):
         return fault(status, body, self.reasons)
 
 
+ALWAYS_ASKED: Final = frozenset({"steps", "guidance", "size"})
+"""Of an API that can be asked for them. All else a user may leave out, and a model may take no strength."""
+
+
 def find_misstatements(dialect: Dialect, plan: PublicPlan) -> Iterator[str]:
     """Yield a sentence for each option that the plan says requests ask for and they do not, or the other way round."""
-    if plan.modality.kind != "image":
-        return
-    images, asked = plan.images, dialect.abilities.capabilities
-    always = {
-        "steps": images.steps is not None,
-        "guidance": images.guidance is not None,
-        "size": images.sized,
-    }
-    # What a user may leave out, and a strength: a model may take none that its dialect has.
-    optional = ("negative_prompt", "sampler", "adapter")
-    stated = always | {"strength": images.graded} | {name: bool(getattr(images, name)) for name in optional}
+    asked, graded = dialect.abilities.capabilities, plan.modality.is_graded
     varies_images = plan.start is not None or (plan.method.iterations > 0 and not plan.varies_prompts)
-    if "strength" in asked and not images.graded and not varies_images:
+    if "strength" in asked and not graded and not varies_images:
         yield "the plan says that no strength is asked for, and nothing is varied for which one could be"
-    for name, said in stated.items():
+    for name, said in plan.modality.list_asked().items():
         if said and name not in asked:
             yield f"the plan says that {name} is asked for, and it is not"
-        if not said and name in asked and name in always:
+        if not said and name in asked and name in ALWAYS_ASKED:
             yield f"the plan says that {name} is not asked for, and it is"

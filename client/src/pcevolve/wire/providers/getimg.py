@@ -9,7 +9,8 @@ from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, RootMod
 
 from pcevolve.errors import ProviderReplyError, UsageError
 from pcevolve.public.calls import Call
-from pcevolve.public.dialects import ABILITIES, Advice, ModelSize
+from pcevolve.public.dialects import ABILITIES
+from pcevolve.public.modality import Advice, ModelSize
 from pcevolve.public.parts import Count, Exact, Library, make_one_line, make_readable
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.requests import Guidance, Steps

@@ -9,7 +9,8 @@ from pydantic import Field, model_validator
 
 from pcevolve.errors import ProviderReplyError, UsageError
 from pcevolve.public.calls import Call
-from pcevolve.public.dialects import ABILITIES, Advice, ModelSize
+from pcevolve.public.dialects import ABILITIES
+from pcevolve.public.modality import Advice, ModelSize
 from pcevolve.public.plan import PublicPlan
 from pcevolve.wire.providers.codec import (
     Reply,

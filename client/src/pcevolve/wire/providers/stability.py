@@ -10,7 +10,8 @@ from pydantic import Field
 
 from pcevolve.errors import ProviderReplyError, UsageError, printable
 from pcevolve.public.calls import Call
-from pcevolve.public.dialects import ABILITIES, ModelSize
+from pcevolve.public.dialects import ABILITIES
+from pcevolve.public.modality import ModelSize
 from pcevolve.public.plan import PublicPlan
 from pcevolve.wire.providers.codec import Reply, decode_images, encode_form, parse_answer, shift_seed
 from pcevolve.wire.providers.dialect import Dialect, Output, WireRequest

@@ -6,7 +6,7 @@ import struct
 
 import pytest
 
-from pcevolve.public.media.images.kinds import Kind, advise, tell_kind
+from pcevolve.public.media.images.kinds import FileKind, advise, tell_kind
 from support.pictures import disc, expect_refusal, tiff
 
 
@@ -46,34 +46,34 @@ HEIC = b"\0\0\0\x18ftypheic\0\0\0\0"
 @pytest.mark.parametrize(
     ("name", "head", "kind"),
     [
-        ("a.png", b"", Kind.IMAGE),
-        ("A.JPG", b"no image at all", Kind.IMAGE),
-        ("a.gif", b"GIF89a", Kind.IMAGE),
-        ("IM000001", bytes(128) + b"DICM", Kind.IMAGE),
-        ("notes.txt", b"seen on Monday\r\n", Kind.NOTES),
-        ("notes.txt", b"", Kind.NOTES),
-        ("notes.txt", "größer".encode("latin-1"), Kind.NOTES),
-        ("README", b"# Scans", Kind.NOTES),
-        ("boxes.json", b"{}", Kind.NOTES),
-        ("notes.txt", b"\x89PNG\r\n\x1a\n\0", Kind.IMAGE),
-        ("photo.jfif", b"\xff\xd8\xff\xe0\0\x10JFIF", Kind.IMAGE),
-        ("photo.JPG_large", b"\xff\xd8\xff\xe0\0\x10JFIF", Kind.IMAGE),
-        ("photo.jpe", b"\xff\xd8\xff\xe1\0\x18Exif", Kind.IMAGE),
-        ("photo", b"RIFF\0\0\0\0WEBP", Kind.IMAGE),
-        ("scan.001", b"II*\0\x08\0\0\0", Kind.IMAGE),
-        ("bits", b"BM\x46\0\0\0", Kind.IMAGE),
-        ("film", b"GIF89a\0", Kind.IMAGE),
-        ("table.csv", b"BMI,age\n20,30\n", Kind.NOTES),
-        ("a.jpg.off", b"\xff\xd8\xff\xe0\0\x10JFIF", Kind.NOTES),
-        ("a.PNG.bak", b"\x89PNG\r\n\x1a\n\0", Kind.NOTES),
-        ("a.off", b"\xff\xd8\xff\xe0\0\x10JFIF", Kind.IMAGE),
-        ("photo.dng", b"II*\0\x08\0\0\0", Kind.OTHER),
-        ("photo.cr2", b"II*\0\x10\0\0\0CR", Kind.OTHER),
-        ("drawing.svg", b"<svg/>", Kind.OTHER),
-        ("P3.ppm", b"P3\n1 1\n255\n0 0 0", Kind.OTHER),
-        ("a.heic", HEIC, Kind.OTHER),
-        ("photo", HEIC, Kind.OTHER),
-        ("scan.nii.gz", b"\x1f\x8b", Kind.OTHER),
+        ("a.png", b"", FileKind.IMAGE),
+        ("A.JPG", b"no image at all", FileKind.IMAGE),
+        ("a.gif", b"GIF89a", FileKind.IMAGE),
+        ("IM000001", bytes(128) + b"DICM", FileKind.IMAGE),
+        ("notes.txt", b"seen on Monday\r\n", FileKind.NOTES),
+        ("notes.txt", b"", FileKind.NOTES),
+        ("notes.txt", "größer".encode("latin-1"), FileKind.NOTES),
+        ("README", b"# Scans", FileKind.NOTES),
+        ("boxes.json", b"{}", FileKind.NOTES),
+        ("notes.txt", b"\x89PNG\r\n\x1a\n\0", FileKind.IMAGE),
+        ("photo.jfif", b"\xff\xd8\xff\xe0\0\x10JFIF", FileKind.IMAGE),
+        ("photo.JPG_large", b"\xff\xd8\xff\xe0\0\x10JFIF", FileKind.IMAGE),
+        ("photo.jpe", b"\xff\xd8\xff\xe1\0\x18Exif", FileKind.IMAGE),
+        ("photo", b"RIFF\0\0\0\0WEBP", FileKind.IMAGE),
+        ("scan.001", b"II*\0\x08\0\0\0", FileKind.IMAGE),
+        ("bits", b"BM\x46\0\0\0", FileKind.IMAGE),
+        ("film", b"GIF89a\0", FileKind.IMAGE),
+        ("table.csv", b"BMI,age\n20,30\n", FileKind.NOTES),
+        ("a.jpg.off", b"\xff\xd8\xff\xe0\0\x10JFIF", FileKind.NOTES),
+        ("a.PNG.bak", b"\x89PNG\r\n\x1a\n\0", FileKind.NOTES),
+        ("a.off", b"\xff\xd8\xff\xe0\0\x10JFIF", FileKind.IMAGE),
+        ("photo.dng", b"II*\0\x08\0\0\0", FileKind.OTHER),
+        ("photo.cr2", b"II*\0\x10\0\0\0CR", FileKind.OTHER),
+        ("drawing.svg", b"<svg/>", FileKind.OTHER),
+        ("P3.ppm", b"P3\n1 1\n255\n0 0 0", FileKind.OTHER),
+        ("a.heic", HEIC, FileKind.OTHER),
+        ("photo", HEIC, FileKind.OTHER),
+        ("scan.nii.gz", b"\x1f\x8b", FileKind.OTHER),
     ],
 )
 def test_what_may_be_an_image_is_never_passed_over(name, head, kind):

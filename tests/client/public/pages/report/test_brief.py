@@ -75,7 +75,7 @@ def test_the_provider_sees_which_images_were_chosen_only_where_some_went_back_to
     run = RunReader.strict(finished())
     plan, attempts = run.require_plan(), run.traffic.attempts
     traffic = TrafficTable.of(run.traffic, plan)
-    prompts = dataclasses.replace(traffic, total=traffic.kinds["text-to-image"])
+    prompts = dataclasses.replace(traffic, total=traffic.kinds["creation"])
     assert (
         "the provider sees which of its images were chosen;" in Brief.of(plan, PAID, traffic, attempts).stayed
     )

@@ -47,7 +47,7 @@ from pcevolve.public.config.config import RunConfig
 from pcevolve.public.encoders import WORDS
 from pcevolve.public.evolution import Evolved
 from pcevolve.public.figures import USUAL_DELTA
-from pcevolve.public.modality import Kind
+from pcevolve.public.modality import MODALITIES, Kind, read_kind
 from pcevolve.public.pages.report.charts import AccuracyPoint
 from pcevolve.public.pages.report.page import CONTROL, SHOTS, write_report
 from pcevolve.public.plan import PublicPlan
@@ -80,12 +80,14 @@ class Demonstration:
     """The demonstration of a kind: public data under labels that the provider does not understand.
 
     Attributes:
+        kind: What it makes.
         options: Of all its runs, beside how many candidates they have where that depends on the machine.
         probe: What is other in the run that finds how many candidates this machine makes in the time; None where any
             machine is fast enough.
         secrets: What is declared secret in one more run, words of the private texts; empty for no such run.
     """
 
+    kind: Kind
     model: str
     method: str
     options: Mapping[str, Any]
@@ -100,6 +102,7 @@ class Demonstration:
 
 
 OF_IMAGES: Final = Demonstration(
+    kind="image",
     model="bundled",
     method="auto",
     options={
@@ -118,6 +121,7 @@ OF_IMAGES: Final = Demonstration(
     probe={"method": "t2i", "iterations": None, "candidates": 15},
 )
 OF_TEXTS: Final = Demonstration(
+    kind="text",
     model="text:bundled",
     method="pe",  # what did best in docs/results/texts.md
     options={
@@ -150,7 +154,7 @@ Drawn at random round after round, texts become the same: three of eight control
 ROUND = "round"
 """What a summary calls the populations between the first and the dataset, with a number."""
 JUDGE = "pcevolve.app.session.first.measuring:judge"
-DEMONSTRATIONS: Final[Mapping[Kind, Demonstration]] = {"image": OF_IMAGES, "text": OF_TEXTS}
+DEMONSTRATIONS: Final[dict[Kind, Demonstration]] = {each.kind: each for each in (OF_IMAGES, OF_TEXTS)}
 
 
 def measure_seconds(at_work: Staff, probe: CheckedRun, counted: ProgressCallback) -> float:
@@ -199,10 +203,8 @@ def demonstrate(out: Path, children: Children, kind: Kind = "image", verbose: bo
     started = time.monotonic()
     console = error_console()
     done = _read_summary(out)
-    if done is not None and done.get("modality", "image") != kind:
-        raise UsageError(
-            f"{out} holds a demonstration of {done.get('modality', 'image')}s: give another --out"
-        )
+    if done is not None and (found := read_kind(done)) != kind:
+        raise UsageError(f"{out} holds a demonstration of {MODALITIES[found].nouns.many}: give another --out")
     if done is not None:
         again = f"{out} holds a finished demonstration; remove it and {_private(out)} to run it anew"
         console.print(lay_out([("again", again)]))
@@ -241,7 +243,7 @@ class Stage:
 
 def _demonstrate(out: Path, kind: Kind, stage: Stage, started: float) -> dict[str, Any]:
     shown = DEMONSTRATIONS[kind]
-    given = f"{shown.options['shots']} private {kind}s each, epsilon {shown.options['epsilon']}"
+    given = f"{shown.options['shots']} private {MODALITIES[kind].nouns.many} each, epsilon {shown.options['epsilon']}"
     stage.console.print(f"PCEvolve demo: {shown.classes} classes, {given}; its server starts")
     with serve_locally(_log(out), _port(out), shown.model) as address:
         options, pace = _affordable(out, address, shown, stage)

@@ -38,6 +38,7 @@ BY_NAME: Mapping[str, float | str] = {
     "secret_prior": USUAL_PRIOR,
     "secret_bound": USUAL_BOUND,
     "window": "-160,240",
+    "image_hosts": "images.example",
 }
 """Examples of options for which those of their kind do not fit."""
 
@@ -105,5 +106,5 @@ def _example(option: Option) -> object:
     if option.is_switch:
         return True
     if option.is_repeated:
-        return ["images.example"] if option.kind == "text" else [EXAMPLES[option.kind]]
+        return [BY_NAME.get(option.name, EXAMPLES[option.kind])]
     return BY_NAME.get(option.name, EXAMPLES[option.kind])

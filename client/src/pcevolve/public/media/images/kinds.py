@@ -41,7 +41,7 @@ _MARKS = {
 """How files begin, by their format."""
 
 
-class Kind(Enum):
+class FileKind(Enum):
     """A file's role in a folder of images."""
 
     IMAGE = "an image, to be read or to be refused by whoever reads it"
@@ -49,7 +49,7 @@ class Kind(Enum):
     OTHER = "something that cannot be read, and may be an image"
 
 
-def tell_kind(name: str, head: bytes) -> Kind:
+def tell_kind(name: str, head: bytes) -> FileKind:
     """Return the kind of a file.
 
     Args:
@@ -59,14 +59,14 @@ def tell_kind(name: str, head: bytes) -> Kind:
     """
     suffix = PurePath(name).suffix.lower()
     if suffix in SUFFIXES:
-        return Kind.IMAGE
+        return FileKind.IMAGE
     if suffix in SET_ASIDE and PurePath(PurePath(name).stem).suffix.lower() in SUFFIXES:
-        return Kind.NOTES
+        return FileKind.NOTES
     if suffix in _BY_SUFFIX:
-        return Kind.OTHER
+        return FileKind.OTHER
     if tell_format(head):
-        return Kind.IMAGE
-    return Kind.NOTES if _is_text(head) else Kind.OTHER
+        return FileKind.IMAGE
+    return FileKind.NOTES if _is_text(head) else FileKind.OTHER
 
 
 def tell_format(head: bytes) -> str:

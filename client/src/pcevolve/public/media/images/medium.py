@@ -42,6 +42,8 @@ class ImageMedium:
         loaders: Lines of Python that load a release in ``DIR``, by the form that it was exported to; None for its files
             in class folders.
         feature: What Hugging Face is told of its column in a table.
+        card_type: How a card's list of features calls its type.
+        has_folder_features: Whether ``datasets`` knows columns of files in class folders.
     """
 
     kind: Kind = "image"
@@ -53,6 +55,8 @@ class ImageMedium:
         'webdataset.WebDataset(sorted(glob.glob(DIR + "/data/*.tar"))).decode("pil").to_tuple("png", "cls")',
     }
     feature: Mapping[str, str] = {"_type": "Image"}
+    card_type: str = "image"
+    has_folder_features: bool = True
 
     def arrow_type(self) -> Any:  # noqa: ANN401 - pyarrow has no types
         """The type of its column in Arrow; pyarrow is loaded for it."""
@@ -110,6 +114,14 @@ class ImageMedium:
     def show(self, data: bytes, wanted: Appearance | None = None) -> RenderedImages:
         """Show something that a provider sent to people; ``wanted`` is the appearance that it is given first."""
         return RenderedImages(jpeg=make_thumbnail(data, wanted) or b"")
+
+    def blank(self, received: bytes, share: float, seed: int) -> str | None:
+        """Return what of a varied one goes back inside its prompt, some words blank; None: images go beside theirs."""
+        return None
+
+    def show_decoded(self, item: DecodedImage) -> RenderedImages:
+        """Show a decoded image to people; for the owner alone where it is private."""
+        return self.show(images.encode(item.convert("RGB"), "png"))
 
     def open(
         self, path: Path, wanted: Appearance | None = None, window: Window | None = None

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
-from pcevolve.public.modality import reword_for
 from pcevolve.public.pages.reasons import TrafficTable
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.privacy import Event
@@ -47,44 +46,49 @@ class Brief:
         """Say it about a finished run."""
         paid = [event for event in events if not event.free]
         return cls(
-            left=reword_for(_say_sent(plan, traffic), plan.modality.kind),
-            stayed=reword_for(_say_kept(plan, bool(paid), traffic), plan.modality.kind),
+            left=_say_sent(plan, traffic),
+            stayed=_say_kept(plan, bool(paid), traffic),
             odds=_odds(plan, paid),
-            assumptions=tuple(reword_for(each, plan.modality.kind) for each in _assumptions(plan)),
+            assumptions=_assumptions(plan),
             when=_when(attempts),
         )
 
 
 def _say_sent(plan: PublicPlan, traffic: TrafficTable) -> str:
-    total = traffic.total
+    total, one, many = traffic.total, plan.modality.nouns.one, plan.modality.nouns.many
     size = f"{total.attempts:,} requests, {total.bytes_sent:,} bytes"
     called = "words in place of the class names" if plan.data.words else "the class names"
     words = f"{size}, with {called} and the words for the domain"
     if not total.images:
-        chosen = " Which of the prompts had made the chosen images was." if plan.varies_prompts else ""
-        return f"{words}. No image was sent.{chosen}"
+        chosen = f" Which of the prompts had made the chosen {many} was." if plan.varies_prompts else ""
+        return f"{words}. No {one} was sent.{chosen}"
     if plan.start is not None:
-        return f"{words}. {total.distinct:,} different images of the release that the run starts from went with them."
+        return f"{words}. {total.distinct:,} different {many} of the release that the run starts from went with them."
     whose = "had sent before" if plan.library else "had made itself"
-    return f"{words}. {total.distinct:,} different images, which the provider {whose}, went back to it."
+    return f"{words}. {total.distinct:,} different {many}, which the provider {whose}, went back to it."
 
 
 def _say_kept(plan: PublicPlan, looked: bool, traffic: TrafficTable) -> str:
     """Say what was not sent, in words that hold for this run."""
+    nouns = plan.modality.nouns
     if traffic.unexplained:
-        return "Not confirmed: some images that were sent have no receipt that allows it."
+        return f"Not confirmed: some {nouns.many} that were sent have no receipt that allows it."
     if plan.start is not None:
-        return "Everything private: no private image was looked at again, after the release that the run starts from."
+        return (
+            f"Everything private: no private {nouns.one} was looked at again, after the release that the run starts "
+            "from."
+        )
     if not looked:
-        return "Everything private: no private image was looked at."
+        return f"Everything private: no private {nouns.one} was looked at."
     if plan.varies_prompts:
-        seen = "which prompts had made the chosen images"
+        seen = f"which prompts had made the chosen {nouns.many}"
     else:
-        seen = "which of its images were chosen" if traffic.total.images else "nothing"
+        seen = f"which of its {nouns.many} were chosen" if traffic.total.images else "nothing"
     noisy = "noisy releases" if plan.secure else "releases, whose noise protects nobody,"
     return (
-        "Private images, file names, embeddings, and whatever else was computed from private images, but for the "
-        f"{noisy} that are priced below. Of these the provider sees {seen}; dataset and record have their numbers."
+        f"Private {nouns.many}, file names, embeddings, and whatever else was computed from private {nouns.many}, but "
+        f"for the {noisy} that are priced below. Of these the provider sees {seen}; dataset and record have their "
+        "numbers."
     )
 
 
@@ -94,14 +98,15 @@ def _odds(plan: PublicPlan, paid: list[Event]) -> Odds:
             "No bound.", "The noise came from a seed: whoever knows the seed can be right every time."
         )
     if not paid:
-        return Odds("Nothing: no private image was looked at.")
+        return Odds(f"Nothing: no private {plan.modality.nouns.one} was looked at.")
     paid = list(find_folder_events(plan, paid))
     used = "used" if plan.data.subsample is None else "in the folder that was drawn from"
-    unit = f"one given {plan.unit}" + ("" if plan.unit == plan.modality.kind else "'s images")
+    many = plan.modality.nouns.many
+    unit = f"one given {plan.unit}" + ("" if plan.unit == plan.modality.kind else f"'s {many}")
     verb = "was" if plan.unit == plan.modality.kind else "were"
     other = ", or another in its place" if plan.privacy.relation == "replace-one" else ""
     words = (
-        f"Worst case: an attacker who knows all other images decides whether {unit} {verb} {used}{other}. At a "
+        f"Worst case: an attacker who knows all other {many} decides whether {unit} {verb} {used}{other}. At a "
         f"{ALARMS} % false-positive rate, the attack detects at most {count_found_members(paid)} % of true cases."
     )
     short = f"Right in at most {count_found_members(paid)} of 100; guessing is right in {ALARMS}."
@@ -118,9 +123,9 @@ def _together(plan: PublicPlan, paid: list[Event]) -> str:
 def _assumptions(plan: PublicPlan) -> tuple[str, ...]:
     """Three sentences; the whole list stands further down."""
     counted = (
-        "What is protected is one image: whoever is in several of them is protected less."
+        f"What is protected is one {plan.unit}: whoever is in several of them is protected less."
         if plan.unit == plan.modality.kind
-        else f"The owner's list says rightly which images belong to one {plan.unit}."
+        else f"The owner's list says rightly which {plan.modality.nouns.many} belong to one {plan.unit}."
     )
     confined = state_confinement(plan)
     return (

@@ -14,7 +14,7 @@ from jinja2 import Template
 
 from pcevolve.public.durable import write_durably
 from pcevolve.public.figures import format_factor, format_loss, spell_size
-from pcevolve.public.modality import Described, Kind, reword_for
+from pcevolve.public.modality import Described, Kind
 from pcevolve.public.pages.reasons import TrafficTable
 from pcevolve.public.pages.rendering import compile_page, inline_parts, read_own, read_style
 from pcevolve.public.pages.report.brief import Brief
@@ -66,7 +66,7 @@ class Glance:
     def of(cls, run: FinishedRun, accuracy: Sequence[AccuracyPoint]) -> Glance | None:
         """Of a run whose accuracy was measured on public images by a judge that did not vote; None of any other."""
         trusted = [point for point in accuracy if not point.voted]
-        if not trusted or run.plan.modality.kind != "image":
+        if not trusted or run.plan.modality.refuses_sheets:
             return None
         judge, labels = trusted[0].judge, run.plan.labels
         own = [point for point in trusted if point.judge == judge]
@@ -157,7 +157,7 @@ def _content(run: FinishedRun, accuracy: Sequence[AccuracyPoint]) -> dict[str, A
     first = first_selection({t: each.events for t, each in sorted(run.receipts.items())})
     return {
         "plan": plan,
-        "method": reword_for(chosen_by.summary, plan.modality.kind),
+        "method": chosen_by.summary,
         "manifest": run.manifest,
         "assessment": run.record.assessment,
         "guarantee": guarantee,
@@ -203,7 +203,7 @@ def list_settings(plan: PublicPlan) -> Described:
         *([("Starts from the release with manifest", plan.start.manifest)] if plan.start else []),
         ("Candidates per class", plan.method.candidates),
         ("Prototypes per class", plan.method.prototypes),
-        (f"{plan.modality.kind.capitalize()}s per request, at most", plan.provider.batch),
+        (f"{made.nouns.many.capitalize()} per request, at most", plan.provider.batch),
         *([("Encoder", plan.encoder.name)] if plan.encoder.name else []),
         ("Seed of the public schedule", plan.provider.seed),
         ("Run", plan.run_id),

@@ -19,7 +19,7 @@ from pcevolve.errors import TranscriptError
 from pcevolve.public.figures import format_loss, spell_size
 from pcevolve.public.finding import Finding
 from pcevolve.public.media import find_medium
-from pcevolve.public.modality import Kind, reword_for
+from pcevolve.public.modality import MODALITIES, Kind
 from pcevolve.public.pages.reasons import Reasons
 from pcevolve.public.pages.rendering import (
     compile_page,
@@ -151,7 +151,7 @@ class Gallery:
         text = shorten(found.text)
         self._bytes_left -= len(text.encode())
         return WirePicture(
-            "shown" if text else reword_for("not an image", self._kind), bytes=len(data), text=text
+            "shown" if text else f"not {MODALITIES[self._kind].nouns.an}", bytes=len(data), text=text
         )
 
     def _frame(self, jpeg: bytes, length: int) -> WirePicture:

@@ -1,0 +1,139 @@
+"""Images: how they are asked for, and what sets them apart from other kinds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
+from typing import TYPE_CHECKING, ClassVar, Literal, Self
+
+from pydantic import model_validator
+
+from pcevolve.public import requests
+from pcevolve.public.modality.base import UNASKED, Advice, Described, Modality, ModelSize, Nouns, join
+from pcevolve.public.words import TEMPLATE
+
+if TYPE_CHECKING:
+    from pcevolve.public.config.providers import PublicProvider
+
+
+class Images(Modality, requests.ImageSettings):
+    """Settings by which images are asked for.
+
+    Attributes:
+        sized: Whether the API is asked for that size; else it is the model's own.
+        graded: Whether the API is asked for a strength of its variations.
+    """
+
+    nouns: ClassVar[Nouns] = Nouns("image", "images", "an image")
+    medium: ClassVar[str] = "images.medium:IMAGES"
+    verb: ClassVar[str] = "draw"
+    template: ClassVar[str] = TEMPLATE
+    unlabelled_template: ClassVar[str] = "A {domain} image"
+    other_provider: ClassVar[str] = (
+        "this provider does not draw what was released about your classes: another model, or a library of public "
+        "images of your domain, may; epsilon is not what is missing"
+    )
+    independent_classifier: ClassVar[str] = "cnn"
+
+    kind: Literal["image"] = "image"
+    width: requests.Pixels
+    height: requests.Pixels
+    sized: bool = True
+    graded: bool = True
+
+    @model_validator(mode="after")
+    def _adapter_is_weighed(self) -> Self:
+        if (self.adapter is None) != (self.adapter_scale is None):
+            raise ValueError("adapter: an adapter and the weight of its image prompt go together")
+        return self
+
+    @classmethod
+    def settle(
+        cls, asked: PublicProvider, size: ModelSize, advice: Advice | None, taken: AbstractSet[str]
+    ) -> dict[str, object]:
+        """The user's settings, where 0 is a wish too; else what is recommended."""
+        guidance = advice.guidance if advice else requests.USUAL_GUIDANCE
+        settled = {
+            "guidance": guidance if asked.guidance is None else asked.guidance,
+            "steps": asked.steps or (advice.steps if advice else requests.USUAL_STEPS),
+        }
+        unweighed = asked.adapter is not None and asked.adapter_scale is None
+        return {
+            **requests.ImageSettings.take(asked),
+            **{name: value if name in taken else None for name, value in settled.items()},
+            **({"adapter_scale": requests.USUAL_ADAPTER_SCALE} if unweighed else {}),
+            "kind": "image",
+            "width": asked.size or size.width,
+            "height": asked.size or size.height,
+            "sized": "size" in taken,
+            "graded": "strength" in taken,
+        }
+
+    @property
+    def asked_size(self) -> str:
+        """The size that is asked for, ``64 x 64``; empty where it is the model's own."""
+        return f"{self.width} x {self.height}" if self.sized else ""
+
+    @property
+    def is_graded(self) -> bool:
+        """True if the API is asked for a strength."""
+        return self.graded
+
+    @property
+    def has_adapter(self) -> bool:
+        """True if variations take a prototype as an image prompt, too."""
+        return self.adapter is not None
+
+    @property
+    def extra_prompts(self) -> Described:
+        """The negative prompt."""
+        return [("Negative prompt", self.negative_prompt or "none")]
+
+    @property
+    def in_summary(self) -> dict[str, str]:
+        """Nothing: a summary is of images where it does not say otherwise."""
+        return {}
+
+    def describe(self) -> Described:
+        """Size, steps, guidance and sampler."""
+        own = "" if self.sized else ", the model's own"
+        return [
+            ("Size", f"{self.width} × {self.height} pixels{own}"),
+            ("Steps", UNASKED if self.steps is None else self.steps),
+            ("Guidance scale", UNASKED if self.guidance is None else self.guidance),
+            *([("Sampler", self.sampler)] if self.sampler else []),
+            *([] if self.graded else [("Strength of variations", UNASKED)]),
+        ]
+
+    def describe_asking(self, degrees: str, advice: str) -> str:
+        """Steps, guidance, strength and adapter, what is left to the API, and what the API recommends."""
+        sent = [
+            "" if self.steps is None else f"{self.steps} steps",
+            "" if self.guidance is None else f"guidance {self.guidance:g}",
+            f"strength {degrees}" if degrees else "",
+            f"IP-Adapter {self.adapter} at scale {self.adapter_scale:g}" if self.adapter else "",
+        ]
+        unsent = [] if self.steps is not None else ["steps"]
+        unsent += [] if self.guidance is not None else ["guidance"]
+        unsent += [] if self.graded else ["degrees of variation"]
+        left = f"{join(unsent)} are left to the API" if unsent else ""
+        asked = ", ".join(filter(None, sent))
+        return f"{'; '.join(filter(None, [asked, left]))} (the API recommends {advice or 'nothing'})"
+
+    def describe_degree(self, of: float) -> str:
+        """The strength of image-to-image."""
+        return f"strength {of:g}"
+
+    def list_asked(self) -> Mapping[str, bool]:
+        """What a request may carry beside its prompt."""
+        return {
+            "steps": self.steps is not None,
+            "guidance": self.guidance is not None,
+            "size": self.sized,
+            "strength": self.graded,
+            **{name: bool(getattr(self, name)) for name in ("negative_prompt", "sampler", "adapter")},
+        }
+
+    def list_unproven(self) -> tuple[str, ...]:
+        """The size where it is the model's own, which the API may have told or the owner."""
+        return () if self.sized else ("modality.width", "modality.height")

@@ -1,0 +1,111 @@
+"""Texts: how they are asked for, and what sets them apart from other kinds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
+from typing import TYPE_CHECKING, ClassVar, Literal, Self
+
+from pydantic import model_validator
+
+from pcevolve.errors import UsageError
+from pcevolve.public import requests
+from pcevolve.public.modality.base import UNASKED, Advice, Described, Modality, ModelSize, Nouns
+from pcevolve.public.settings import Form
+
+if TYPE_CHECKING:
+    from pcevolve.public.config.providers import PublicProvider
+
+
+class Texts(Modality, requests.TextSettings):
+    """Settings by which texts are asked for.
+
+    Attributes:
+        fields: How the API takes the fields of a request: ``NAME=OTHER`` each for one that it calls otherwise,
+            ``NAME=`` for one that it takes not at all.
+    """
+
+    nouns: ClassVar[Nouns] = Nouns("text", "texts", "a text")
+    medium: ClassVar[str] = "texts:TEXTS"
+    verb: ClassVar[str] = "write"
+    template: ClassVar[str] = "Write one {domain} about {label}."
+    unlabelled_template: ClassVar[str] = "Write one {domain}."
+    sends_inline: ClassVar[bool] = True
+    from_tables: ClassVar[bool] = True
+    refuses_looks: ClassVar[str] = "appearance: texts have none, so they are taken as-is"
+    refuses_sheets: ClassVar[str] = "has texts: --html shows them side by side"
+    retry_hint: ClassVar[str] = "more provider.tokens for a model that thinks before it writes"
+    other_provider: ClassVar[str] = (
+        "this provider does not write what was released about your classes: another language model, or class names "
+        "and a domain that say what the texts are about, may; epsilon is not what is missing"
+    )
+    # A few texts of the domain among many that say nothing lie as far off as another domain does.
+    far_unlike: ClassVar[float | None] = 0.7
+    forms: ClassVar[tuple[Form, ...]] = ("parquet", "webdataset", "jsonl", "csv")
+    idle_fields: ClassVar[frozenset[str]] = frozenset({"data.window", "method.appearance"})
+    independent_classifier: ClassVar[str] = "ngrams"
+
+    kind: Literal["text"]
+    tokens: requests.Tokens
+    fields: requests.ChatFields = ()
+
+    @model_validator(mode="after")
+    def _temperature_is_sent(self) -> Self:
+        if (self.temperature is None) != ("temperature=" in self.fields):
+            raise ValueError(
+                "temperature: it is said of a request whose fields leave it out, or the other way round"
+            )
+        return self
+
+    @classmethod
+    def settle(
+        cls, asked: PublicProvider, size: ModelSize, advice: Advice | None, taken: AbstractSet[str]
+    ) -> dict[str, object]:
+        """Tokens and temperature, and the fields that the user names or that a model's name tells."""
+        fields = requests.choose_fields(asked.fields, asked.model)
+        if "temperature=" in fields and asked.temperature is not None:
+            raise UsageError(
+                "provider.temperature: this API takes none (provider.fields): leave one of the two out"
+            )
+        usual = None if "temperature=" in fields else requests.USUAL_TEMPERATURE
+        return {
+            "kind": "text",
+            "tokens": asked.tokens or requests.USUAL_TOKENS,
+            "temperature": usual if asked.temperature is None else asked.temperature,
+            "fields": fields,
+        }
+
+    def spelled(self, fields: Mapping[str, object]) -> dict[str, object]:
+        """The fields of a request by the names that the API has for them, without those that it does not take."""
+        names = dict(each.split("=", 1) for each in self.fields)
+        return {names.get(name, name): value for name, value in fields.items() if names.get(name, name)}
+
+    def describe(self) -> Described:
+        """Length and temperature, and what the request calls otherwise or leaves out."""
+        settings: Described = [
+            ("Tokens of a text, at most", self.tokens),
+            ("Temperature", UNASKED if self.temperature is None else self.temperature),
+        ]
+        return settings + [("Fields of a request", ", ".join(self.fields))] * bool(self.fields)
+
+    def describe_asking(self, degrees: str, advice: str) -> str:
+        """Length, temperature and blanks; no API recommends any."""
+        blanks = f", blanks {degrees}" if degrees else ""
+        temperature = (
+            "the API's own temperature" if self.temperature is None else f"temperature {self.temperature:g}"
+        )
+        return f"at most {self.tokens} tokens, {temperature}{blanks}"
+
+    def describe_degree(self, of: float) -> str:
+        """The share of words that were blanks."""
+        return f"{of:.0%} of the words anew"
+
+    def list_unproven(self) -> tuple[str, ...]:
+        """Degrees: they show as numbers of blanks, and short texts have few."""
+        return ("method.strengths",)
+
+    def ask_for_one(self) -> Self:
+        """One a request: ``n`` is left out."""
+        if "n=" in self.fields:
+            return self
+        return self.model_validate({**self.model_dump(), "fields": (*self.fields, "n=")})
