@@ -23,7 +23,6 @@ from pcevolve.public.processes.confinement import (
     list_network_paths,
     list_system_paths,
 )
-from pcevolve.public.processes.doorway import DoorError, admit, open_pipe
 from pcevolve.public.processes.pipe import Pipe, read_order
 
 _PR_SET_PDEATHSIG: Final = 1
@@ -51,6 +50,11 @@ def main() -> None:
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     try:
         if "door" in order["orders"]:  # the client is another command: it is let in while there are sockets
+            from pcevolve.public.processes.doorway import (  # sockets, which no other child loads
+                admit,
+                open_pipe,
+            )
+
             connection, order["orders"]["is_cut_off"] = admit(order["orders"]["door"])
             pipes.append(open_pipe(connection))
         door = [each for pipe in pipes for each in pipe.descriptors]
@@ -61,7 +65,7 @@ def main() -> None:
         else:
             reads = [*list_system_paths(), *list_network_paths(), *order["reads"]]
             enforced = confine_runner(reads, order["writes"], door=door)
-    except (ConfinementError, DoorError) as error:
+    except ConfinementError as error:
         print(f"error: {error}", file=sys.stderr)
         sys.exit(FAULTY)
     while order is not None:

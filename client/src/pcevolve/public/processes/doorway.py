@@ -17,6 +17,7 @@ import sys
 import time
 from collections.abc import Iterable, Iterator
 
+from pcevolve.public.processes.confinement import ConfinementError
 from pcevolve.public.processes.pipe import Pipe
 
 PATIENCE_SECONDS = 60.0
@@ -46,7 +47,7 @@ def is_at_door() -> bool:
     return _AT_DOOR.get()
 
 
-class DoorError(Exception):
+class DoorError(ConfinementError):
     """Nobody can come in, or nobody is there."""
 
 

@@ -18,13 +18,14 @@ from dataclasses import dataclass
 from io import BytesIO
 from numbers import Real
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageCms, ImageOps
 
-from pcevolve.public.media.images import kinds, tiff
+from pcevolve.public.media.images import kinds
 from pcevolve.public.media.images.decoding import DECODE_ERRORS, DecodedImage
 from pcevolve.public.media.images.levels import (
     ContrastError,
@@ -117,7 +118,7 @@ def examine(path: Path, window: Window | None = None) -> Examined:
             raise RejectedImageError(f"has more than {MAX_PIXELS:,} pixels; scale it down") from None
         except DECODE_ERRORS:
             head = data[: kinds.HEAD_BYTES]
-            unread = tiff.describe_unread(data) if kinds.tell_format(head) == "TIFF" else ""
+            unread = _tiff().describe_unread(data) if kinds.tell_format(head) == "TIFF" else ""
             raise RejectedImageError(unread or kinds.describe_misnamed(head)) from None
     size = _square_pixels(*rgb.size, tall)
     _require_usable_size(*size)
@@ -241,6 +242,13 @@ def _in_srgb(image: DecodedImage, profile: bytes) -> DecodedImage:
     return _bare(shown or image.convert("RGB"))
 
 
+def _tiff() -> ModuleType:
+    """What is known of TIFF's tags, which few folders need."""
+    from pcevolve.public.media.images import tiff
+
+    return tiff
+
+
 def _decode_dicom(data: bytes, by_itself: bool) -> tuple[Grey | _Colours, float]:
     """Decode with a library that only DICOM needs; ``RejectedImageError`` where it cannot be."""
     from pcevolve.public.media.images import dicom
@@ -255,7 +263,7 @@ def _decode_dicom(data: bytes, by_itself: bool) -> tuple[Grey | _Colours, float]
 
 def _decode_usual(data: bytes) -> tuple[Grey | _Colours, float]:
     """A picture, and how many times as high as wide its pixels are."""
-    if kinds.tell_format(data[: kinds.HEAD_BYTES]) == "TIFF" and (fault := tiff.find_hidden(data)):
+    if kinds.tell_format(data[: kinds.HEAD_BYTES]) == "TIFF" and (fault := _tiff().find_hidden(data)):
         raise RejectedImageError(fault)
     with Image.open(BytesIO(data), formats=_FORMATS) as image:
         width, height = image.size
@@ -298,6 +306,7 @@ def _measure_pixel(image: Image.Image, data: bytes) -> float:
     exif = image.getexif()
     said: tuple[Any, Any] | None
     if image.format == "TIFF":
+        tiff = _tiff()
         said = tiff.read_density(tiff.read_tags(data))
     elif image.format == "GIF":  # 49 of 64 is 1, and 0 says nothing (GIF89a, 18)
         said = (64, data[_GIF_ASPECT] + 15) if data[_GIF_ASPECT] else None
@@ -324,6 +333,7 @@ def _sample_bits(image: DecodedImage, data: bytes) -> tuple[int, bool, bool]:
         return data[_PNG_BIT_DEPTH], False, False
     if image.format != "TIFF":
         return 8, False, False
+    tiff = _tiff()
     tags = tiff.read_tags(data)
     bits = tiff.count_bits(tags)
     if bits > 8 and tiff.lies_apart(tags):  # Pillow takes them for 8 bits
