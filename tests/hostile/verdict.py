@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from hostile.launcher import HUNG, Ended
 from hostile.provider import Heard
 from pcevolve.auditing import audit
-from pcevolve.keeper.ledger.ledger import Ledger
+from pcevolve.keeper.ledger.history import LedgerBook
 from pcevolve.public.release import Receipt
 from pcevolve.public.transcript.bodies import Bodies
 from pcevolve.public.transcript.layout import BODIES, LOG
@@ -106,7 +106,7 @@ def list_paid(ledger: Path) -> list[Receipt]:
     """Every receipt in a ledger, oldest first; none where there is no ledger yet."""
     if not ledger.exists():
         return []
-    book = Ledger(ledger, create=False)
+    book = LedgerBook(ledger, create=False)
     try:
         runs = book.export()["runs"]
     finally:

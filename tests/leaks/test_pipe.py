@@ -25,13 +25,13 @@ from PIL import Image
 from leaks.owner import Count, found, private_folder
 from pcevolve.app.session.preflight import check_run
 from pcevolve.errors import ClientError
+from pcevolve.keeper.door import refuse, serve
 from pcevolve.keeper.keeper import Keeper
 from pcevolve.keeper.ledger.ledger import Ledger
 from pcevolve.keeper.padding import Padding
 from pcevolve.keeper.screen import OwnerScreen
 from pcevolve.public import protocol
 from pcevolve.public.config.config import RunConfig
-from pcevolve.public.door import refuse, serve
 from pcevolve.public.processes.pipe import GoneError, Pipe, open_conversation
 from pcevolve.public.release import Choice, Chosen
 from pcevolve.public.run.progress import Audience

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from pcevolve.keeper.ledger.account import Record
-from pcevolve.keeper.ledger.ledger import NO_RECORD, Account, Ledger, Limits, Paid, PrivateUnit, Terms
+from pcevolve.keeper.ledger.history import LedgerBook
+from pcevolve.keeper.ledger.ledger import NO_RECORD, Account, Limits, Paid, PrivateUnit, Terms
 from pcevolve.public.privacy import Budget, Event, Relation
 from pcevolve.public.release import Choice, Chosen, Query, Receipt
 
@@ -24,7 +25,7 @@ def budget(epsilon: Fraction | int, delta: float = 0.0) -> Limits:
 
 def set_cap(path: Path, epsilon: int, delta: float = 0.0) -> None:
     """Cap what all runs of a ledger may spend together; the ledger is made where there is none."""
-    with closing(Ledger(path)) as ledger:
+    with closing(LedgerBook(path)) as ledger:
         ledger.set_cap(Budget(Fraction(epsilon), delta))
 
 
@@ -60,7 +61,7 @@ def account(
 
     A ``lifetime`` that differs from the limit becomes the ledger's cap, as one that was set before does.
     """
-    ledger, cap = Ledger(path), Budget(Fraction(lifetime), delta)
+    ledger, cap = LedgerBook(path), Budget(Fraction(lifetime), delta)
     if ledger.cap() not in (None, cap) or lifetime != limit:
         ledger.set_cap(cap)
     limits = budget(limit, delta)

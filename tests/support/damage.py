@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from pcevolve.errors import LedgerError
-from pcevolve.keeper.ledger.ledger import Ledger
+from pcevolve.keeper.ledger.history import LedgerBook
 from support.accounts import UNITS, budget
 
 
 def contents(path: Path) -> list[Any]:
     """All that a ledger says."""
-    with closing(Ledger(path)) as ledger:
+    with closing(LedgerBook(path)) as ledger:
         mine = ledger.account("a", UNITS, "replace-one", budget(6)).enrol()
         other = ledger.account("b", UNITS[1:], "replace-one", budget(6)).enrol()
         spent = [each.compute_spent_before() for each in (mine, other)]

@@ -61,7 +61,10 @@ PLAIN = {
     "pcevolve.public.transcript.irregular": "folders with what should not be there: transcript/test_layout.py",
     "pcevolve.public.transcript.stored": "files that bodies are made of: transcript/test_bodies.py",
     "pcevolve.public.usable": "the rule, and what it says: public/test_usability.py",
+    "pcevolve.keeper.ledger.history": "what all runs cost: ledger/test_ledger.py",
+    "pcevolve.public.selectors.means_checked": "what Means answers an auditor: selectors/test_consistency.py",
     "pcevolve.public.run.reopening": "folders that a run goes on in: keeper/test_continuity.py",
+    "pcevolve.wire.remote": "the other side of the keeper's door: keeper/test_door.py",
     "pcevolve.wire.running": "a process of a run: system/test_apart.py",
 }
 """Modules without a test file of their own, and why."""

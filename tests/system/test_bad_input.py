@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 from pcevolve.app.cli.main import main
-from pcevolve.keeper.ledger.ledger import Ledger
+from pcevolve.keeper.ledger.history import LedgerBook
 from support import online
 from support.folders import class_folders
 from support.pngs import raw_png
@@ -36,7 +36,7 @@ def refused(client: Client, private: Path, tmp_path: Path, capsys, monkeypatch) 
         assert len(complaint) == 1
         assert not (out / "release").exists()
         ledger = ledger_of(out)
-        assert not ledger.exists() or all(row.epsilon == 0 for row in Ledger(ledger).runs())
+        assert not ledger.exists() or all(row.epsilon == 0 for row in LedgerBook(ledger).runs())
         return complaint[0]
 
     return attempt

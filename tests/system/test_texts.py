@@ -16,7 +16,7 @@ from safetensors.numpy import load
 from pcevolve.app.cli.main import main
 from pcevolve.app.session.first import demo
 from pcevolve.auditing import Audit
-from pcevolve.keeper.ledger.ledger import Ledger
+from pcevolve.keeper.ledger.history import LedgerBook
 from pcevolve.public.run.folder import NO_TIME, RunFolder
 from pcevolve.public.run.owner import OwnerFolder
 from pcevolve.public.transcript.reader import RunReader
@@ -168,7 +168,7 @@ def test_secrets_of_which_nothing_may_be_learned_take_no_part(client: Client, pr
     listed.write_text(f"{CANARY}\nchills\n")
     done = client.succeed(*words)
     assert "0.001 where it was 1e-3" in " ".join(done.stderr.split())
-    assert [row.secret_mu for row in Ledger(tmp_path / "run-ledger" / "ledger.sqlite").runs()] == [0.0]
+    assert [row.secret_mu for row in LedgerBook(tmp_path / "run-ledger" / "ledger.sqlite").runs()] == [0.0]
     assert json.loads(client("audit", tmp_path / "run", "--json").stdout)["holds"]
 
 
@@ -254,7 +254,7 @@ def test_what_does_not_go_together_is_refused_before_anything_is_spent(
     assert complaint in " ".join(done.stderr.split())
     ledger = out.with_name("run-ledger") / "ledger.sqlite"
     if "model" in changes:  # only the API knows, and before it is greeted the ledger has to say what is left
-        assert not Ledger(ledger, create=False).runs()
+        assert not LedgerBook(ledger, create=False).runs()
     else:
         assert not ledger.exists()
 

@@ -15,7 +15,7 @@ import pytest
 
 from pcevolve.app.cli import commands as cli
 from pcevolve.auditing import audit
-from pcevolve.keeper.ledger.ledger import Ledger
+from pcevolve.keeper.ledger.history import LedgerBook
 from pcevolve.public.run.folder import RunFolder
 from pcevolve.wire.egress.gate import Gate
 from support import online
@@ -78,7 +78,7 @@ def show_status(command) -> list[dict[str, str]]:
 
 
 def find_spent() -> list[float]:
-    with closing(Ledger(Path("ledger/ledger.sqlite"), create=False)) as ledger:
+    with closing(LedgerBook(Path("ledger/ledger.sqlite"), create=False)) as ledger:
         return [row.epsilon for row in ledger.runs()]
 
 
@@ -205,7 +205,7 @@ def test_a_run_that_is_killed_between_charge_and_record_goes_on_with_what_it_pai
     assert row["state"] == "unfinished"
     assert command("run", "--resume", "run").code == 0
     assert find_spent() == [10]
-    with closing(Ledger(Path("ledger/ledger.sqlite"))) as ledger:
+    with closing(LedgerBook(Path("ledger/ledger.sqlite"))) as ledger:
         (run,) = ledger.runs()
         paid = [json.loads(json.dumps(each.receipt.as_dict())) for each in ledger.payments(run.run_id)]
     assert [{k: v for k, v in each.items() if k != "run_id"} for each in paid] == receipts(Path("run"))

@@ -12,7 +12,7 @@ import pytest
 from pcevolve.app.session.preflight import check_run
 from pcevolve.errors import BudgetError, DataError, ProtocolError
 from pcevolve.keeper.keeper import Keeper
-from pcevolve.keeper.ledger.ledger import Ledger
+from pcevolve.keeper.ledger.history import LedgerBook
 from pcevolve.keeper.padding import Padding
 from pcevolve.keeper.screen import OwnerScreen
 from pcevolve.public import protocol
@@ -102,7 +102,7 @@ def tell(keeper: Keeper, folder: Path, calls: list[Call]) -> None:
 
 def test_a_ledger_that_another_run_made_meanwhile_is_the_one_that_pays(keeper, tmp_path):
     begin = settled(keeper)
-    with closing(Ledger(tmp_path / "state" / "ledger.sqlite")) as other:
+    with closing(LedgerBook(tmp_path / "state" / "ledger.sqlite")) as other:
         other.set_cap(Budget(Fraction(1), 1e-5))
     keeper.begin(begin)
     tell(keeper, tmp_path, list(keeper._plan.round(0)))

@@ -12,7 +12,7 @@ import pytest
 
 from pcevolve.app.cli import commands as cli
 from pcevolve.errors import AllowanceError, DeclinedError, UsageError
-from pcevolve.keeper.ledger.ledger import Ledger
+from pcevolve.keeper.ledger.history import LedgerBook
 from pcevolve.public.transcript.reader import RunReader
 from pcevolve.wire.egress.address import Address
 from support import online
@@ -101,7 +101,7 @@ def test_a_run_that_is_hardly_worth_its_price_is_asked_about_and_needs_yes_where
     with pytest.raises(UsageError, match="not started, nothing was spent; --yes says that it is meant so"):
         run(**DOUBTFUL, **options)
     assert server.asked == []
-    assert Ledger(Path("ledger/ledger.sqlite")).runs() == []
+    assert LedgerBook(Path("ledger/ledger.sqlite")).runs() == []
     assert (run(**DOUBTFUL, **options, yes=True) / "release").is_dir()
 
 
@@ -154,7 +154,7 @@ def test_repeats_among_the_first_images_are_told_where_a_person_is_asked_and_by_
     )
     cli.app(["preview", "--yes", *words(**asked, out="look")[1:]], standalone_mode=False)
     assert f"WARNING: {told}" in " ".join(capfd.readouterr().err.split())
-    assert {row.epsilon for row in Ledger(Path("ledger/ledger.sqlite")).runs()} == {0.0}
+    assert {row.epsilon for row in LedgerBook(Path("ledger/ledger.sqlite")).runs()} == {0.0}
 
 
 def test_a_look_stops_before_it_would_cost_more_than_is_allowed_and_need_not_pay_for_the_whole(

@@ -17,7 +17,7 @@ import pytest
 from PIL import Image
 
 from pcevolve.auditing import audit
-from pcevolve.keeper.ledger.ledger import Ledger
+from pcevolve.keeper.ledger.history import LedgerBook
 from pcevolve.wire import execution
 from support import online
 from support.accounts import set_cap
@@ -152,7 +152,7 @@ def test_ctrl_c_on_the_way_says_what_was_spent_and_how_to_go_on(words, server, c
     server.speak = stopping
     told = command(*words())
     assert told.code == 130
-    (row,) = Ledger(Path("ledger/ledger.sqlite")).runs()
+    (row,) = LedgerBook(Path("ledger/ledger.sqlite")).runs()
     assert row.epsilon == 5
     assert told.said.endswith(
         "stopped: epsilon 5 of 10 is spent, on 1 of 2 releases; all of it is on record "
@@ -160,7 +160,7 @@ def test_ctrl_c_on_the_way_says_what_was_spent_and_how_to_go_on(words, server, c
     )
     server.speak = online.a1111
     assert command("run", "--resume", "run").code == 0
-    (row,) = Ledger(Path("ledger/ledger.sqlite")).runs()
+    (row,) = LedgerBook(Path("ledger/ledger.sqlite")).runs()
     assert row.epsilon == 10
 
 

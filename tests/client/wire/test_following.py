@@ -12,7 +12,7 @@ import pytest
 import pcevolve
 from pcevolve.keeper.finished.evaluating import Question, evaluate
 from pcevolve.keeper.finished.held_out import find_private
-from pcevolve.keeper.ledger.ledger import Ledger
+from pcevolve.keeper.ledger.history import LedgerBook
 from pcevolve.public.fields import PlanEncoder, PlanMethod, PlanProvider
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.publish.source import KEPT
@@ -57,7 +57,7 @@ def test_more_images_cost_nothing_read_nothing_private_and_state_the_epsilon_of_
     source = evolved(**options)
     before, spent = (
         content(tmp_path / "run"),
-        Ledger(tmp_path / "ledger" / "ledger.sqlite", create=False).runs(),
+        LedgerBook(tmp_path / "ledger" / "ledger.sqlite", create=False).runs(),
     )
     shutil.rmtree(private)
     asked = len(native.heard)
@@ -72,7 +72,7 @@ def test_more_images_cost_nothing_read_nothing_private_and_state_the_epsilon_of_
     sent = [json.loads(each.body) for each in native.heard[asked:] if each.method == "POST"]
     assert {images.from_base64(each["image"]) for each in sent} <= released
     assert content(tmp_path / "run") == before
-    assert Ledger(tmp_path / "ledger" / "ledger.sqlite", create=False).runs() == spent
+    assert LedgerBook(tmp_path / "ledger" / "ledger.sqlite", create=False).runs() == spent
     assert not {each["kind"] for each in events(made.folder)} & {"released"}
     assert doubts(made.verify())[0].startswith(
         "nothing shows that these images are a release, nor its epsilon"

@@ -9,15 +9,14 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from pcevolve.errors import ClientError, ProtocolError
+from pcevolve.keeper.door import refuse, serve
 from pcevolve.keeper.keeper import Keeper
 from pcevolve.keeper.keeping import decoded_elsewhere, read_orders, tell_owner
 from pcevolve.keeper.screen import OwnerScreen
 from pcevolve.public import protocol
-from pcevolve.public.door import refuse, serve
-from pcevolve.public.options import AS_KEYWORDS, spell_as
+from pcevolve.public.options import AS_KEYWORDS, at_door, spell_as
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.processes.confinement import Enforcement
-from pcevolve.public.processes.doorway import at_door
 from pcevolve.public.processes.pipe import GoneError, Pipe
 from pcevolve.public.publish.loss import PrivacyLoss
 from pcevolve.public.publish.promises import state_confinement

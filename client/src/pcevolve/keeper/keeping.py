@@ -9,10 +9,10 @@ from contextlib import contextmanager, nullcontext
 from typing import Any
 
 from pcevolve.errors import ClientError, printable
+from pcevolve.keeper.door import refuse, serve
 from pcevolve.keeper.keeper import Keeper
 from pcevolve.keeper.screen import OwnerScreen
 from pcevolve.public.config.config import RunConfig
-from pcevolve.public.door import refuse, serve
 from pcevolve.public.media.images.decoding import decoding_by
 from pcevolve.public.media.images.elsewhere import Elsewhere
 from pcevolve.public.options import AS_KEYWORDS, spell_as

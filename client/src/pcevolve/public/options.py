@@ -157,3 +157,21 @@ def say_missing(options: Iterable[Option]) -> str:
     """Return the line that asks for options which a run cannot do without."""
     *first, last = (each.spelled for each in options)
     return f"{', '.join(first)}{' and ' if first else ''}{last} must be given: --help says more"
+
+
+_AT_DOOR: ContextVar[bool] = ContextVar("at_door", default=False)
+
+
+@contextmanager
+def at_door() -> Iterator[None]:
+    """Let messages know that the run is two commands, which both have to be typed again to go on."""
+    before = _AT_DOOR.set(True)
+    try:
+        yield
+    finally:
+        _AT_DOOR.reset(before)
+
+
+def is_at_door() -> bool:
+    """True if the run is two commands."""
+    return _AT_DOOR.get()

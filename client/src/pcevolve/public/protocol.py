@@ -147,6 +147,13 @@ class Close(Message):
     """There is nothing more to ask."""
 
 
+class Refused(Message):
+    """Nothing is answered any more: a kind of error and an exit code. Why is told to the owner by the keeper itself."""
+
+    kind: str
+    code: int
+
+
 def digest_plan(plan: PublicPlan) -> str:
     """SHA-256 by which both sides name a plan, hex."""
     return hashlib.sha256(plan.model_dump_json().encode()).hexdigest()

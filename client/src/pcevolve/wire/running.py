@@ -14,14 +14,14 @@ from rich.console import Console
 from pcevolve.errors import ClientError, StoppedError
 from pcevolve.public import protocol
 from pcevolve.public.config.runner import PublicConfig
-from pcevolve.public.door import RemoteKeeper
+from pcevolve.public.options import at_door
 from pcevolve.public.processes.confinement import Enforcement
-from pcevolve.public.processes.doorway import at_door
 from pcevolve.public.processes.pipe import GoneError, Pipe
 from pcevolve.public.run.folder import RunFolder
 from pcevolve.public.run.progress import Audience, Progress, error_console, tell_nobody
 from pcevolve.wire.execution import RunnerJob, carry_out, look
 from pcevolve.wire.following import follow, preview_following
+from pcevolve.wire.remote import RemoteKeeper
 
 
 @dataclass(frozen=True)

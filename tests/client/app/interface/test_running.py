@@ -11,7 +11,7 @@ import pytest
 import pcevolve
 from client.conftest import SMALL
 from pcevolve.app.cli.commands import app
-from pcevolve.keeper.ledger.ledger import Ledger
+from pcevolve.keeper.ledger.history import LedgerBook
 from support.folders import events
 from support.typed import spell_words
 
@@ -26,7 +26,7 @@ def test_a_run_is_paid_for_recorded_and_passes_the_audit(evolved, tmp_path):
     assert 0 < result.epsilon <= 4
     assert result.delta == 0.0
     assert result.report.is_file()
-    ledger = Ledger(tmp_path / "ledger" / "ledger.sqlite", create=False)
+    ledger = LedgerBook(tmp_path / "ledger" / "ledger.sqlite", create=False)
     assert [row.epsilon for row in ledger.runs()] == [result.epsilon]
     ledger.close()
     audited = pcevolve.verify(result.folder)
@@ -143,7 +143,7 @@ def test_a_preview_shows_what_the_provider_draws_and_the_run_goes_on_from_there(
     page = found._repr_html_()
     assert page.count("<img ") == 4
     assert page.index("type A") < page.index("type B")
-    ledger = Ledger(tmp_path / "ledger" / "ledger.sqlite", create=False)
+    ledger = LedgerBook(tmp_path / "ledger" / "ledger.sqlite", create=False)
     assert [row.epsilon for row in ledger.runs()] == [0.0]
     ledger.close()
     asked = len(native.asked)

@@ -15,7 +15,8 @@ from PIL import Image
 from pcevolve.app.cli import commands as cli
 from pcevolve.auditing import audit
 from pcevolve.errors import BudgetError, DataError, LedgerError, ProviderError
-from pcevolve.keeper.ledger.ledger import Account, Ledger
+from pcevolve.keeper.ledger.history import LedgerBook
+from pcevolve.keeper.ledger.ledger import Account
 from pcevolve.keeper.private import judge as views
 from pcevolve.keeper.private.judge import PrivateJudge
 from pcevolve.public.encoders import bundled
@@ -142,7 +143,7 @@ def test_a_run_that_cannot_be_paid_for_is_refused_before_the_api_hears_of_it(run
     ):
         run(relation="add-remove", out="third")
     assert server.heard == []
-    assert len(Ledger(Path("ledger/ledger.sqlite")).runs()) == 1
+    assert len(LedgerBook(Path("ledger/ledger.sqlite")).runs()) == 1
 
 
 def test_a_run_does_not_go_on_without_its_ledger(run, cut_off, server, tmp_path):
@@ -151,7 +152,7 @@ def test_a_run_does_not_go_on_without_its_ledger(run, cut_off, server, tmp_path)
     with pytest.raises(LedgerError, match=r"ledger of this run is gone from /.*ledger\.sqlite: restore it"):
         run("--resume", "run")
     assert not (tmp_path / "ledger" / "ledger.sqlite").exists()
-    Ledger(tmp_path / "ledger" / "ledger.sqlite").close()
+    LedgerBook(tmp_path / "ledger" / "ledger.sqlite").close()
     with pytest.raises(LedgerError, match="does not know the run in run, which has begun: restore the one"):
         run("--resume", "run")
     assert server.heard == []

@@ -16,7 +16,7 @@ from pcevolve.auditing import Audit, audit
 from pcevolve.errors import BudgetError, DataError, LedgerError, ProviderError
 from pcevolve.keeper import images, texts
 from pcevolve.keeper.finished.comparison import list_facts, read_runs
-from pcevolve.keeper.ledger.ledger import Ledger
+from pcevolve.keeper.ledger.history import LedgerBook
 from pcevolve.public.config.config import RunConfig
 from pcevolve.public.privacy import Budget
 from pcevolve.public.run.owner import OwnerFolder
@@ -63,7 +63,7 @@ def manifest(root: Path) -> dict:
 def test_it_is_all_that_is_used_and_charged_and_the_rest_can_be_measured_on(run, more):
     more(cut=8, good=5)
     root = run(**THREE, test="rest", subsample_seed=4242424242424242)
-    (row,) = Ledger(Path("ledger/ledger.sqlite")).runs()
+    (row,) = LedgerBook(Path("ledger/ledger.sqlite")).runs()
     assert (row.units, row.images) == (6, 6)
     again = {"subsample_seed": 4242424242424242, "out": "whole", "ledger": "other/ledger.sqlite"}
     whole = run(**THREE, **again, test="private")
@@ -116,7 +116,7 @@ def test_what_it_means_for_the_folder_is_computed_and_said_wherever_the_epsilon_
 
 def test_a_cap_of_the_ledger_is_held_against_what_the_folder_bears(run, more):
     more(cut=8, good=5)
-    with closing(Ledger(Path("ledger/ledger.sqlite"))) as ledger:
+    with closing(LedgerBook(Path("ledger/ledger.sqlite"))) as ledger:
         ledger.set_cap(Budget(Fraction(15), 0.0))
     with pytest.raises(
         BudgetError, match="this run would spend epsilon=20 on one image, whose lifetime limit is 15"
@@ -174,7 +174,7 @@ def test_a_run_that_goes_on_draws_the_same(run, more, fails_once):
     with pytest.raises(ProviderError):
         run(**THREE)
     run("--resume", "run", **THREE)
-    (row,) = Ledger(Path("ledger/ledger.sqlite")).runs()
+    (row,) = LedgerBook(Path("ledger/ledger.sqlite")).runs()
     assert row.images == 6
 
 

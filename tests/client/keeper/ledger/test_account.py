@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from pcevolve.errors import BudgetError, LedgerError
-from pcevolve.keeper.ledger.ledger import Ledger
+from pcevolve.keeper.ledger.history import LedgerBook
 from pcevolve.public.privacy import FREE, Event
 from pcevolve.public.release import Query, Receipt
 from support.accounts import (
@@ -67,7 +67,7 @@ def test_a_release_is_handed_out_to_the_record_that_it_was_drawn_from_and_to_no_
     for ask in (lambda: second.receipt(query(1)), lambda: second.pay(query(1), [ONE], never)):
         with pytest.raises(LedgerError, match="another copy of this run's folder has gone on meanwhile"):
             ask()
-    assert [each.record for each in Ledger(path).payments("a")] == ["one"]
+    assert [each.record for each in LedgerBook(path).payments("a")] == ["one"]
 
 
 def test_a_run_is_bound_to_what_its_choices_follow_from_and_the_ledger_tells_nothing_of_it(path):
@@ -85,7 +85,7 @@ def test_a_measurement_is_remembered_for_the_private_side_alone(path):
     mine.pay(query(1), [ONE], outcome("x", b"\x00noised sums"))
     assert account(path).read_measured(1) == b"\x00noised sums"
     assert mine.read_measured(2) == b""
-    assert "noised sums" not in json.dumps(Ledger(path).export())
+    assert "noised sums" not in json.dumps(LedgerBook(path).export())
 
 
 def test_what_is_over_the_budget_is_not_drawn(path):
@@ -166,7 +166,7 @@ def test_a_run_cannot_be_continued_with_other_data_or_under_another_promise(path
 
 
 def test_an_account_leaves_no_trace_until_it_is_enrolled_and_cannot_pay_before(path):
-    ledger = Ledger(path)
+    ledger = LedgerBook(path)
     mine = ledger.account("a", UNITS, "replace-one", budget(3))
     mine.require([ONE])
     with pytest.raises(LedgerError, match="not on record, so it cannot pay: enrol it first"):
@@ -174,4 +174,4 @@ def test_an_account_leaves_no_trace_until_it_is_enrolled_and_cannot_pay_before(p
     assert (ledger.runs(), mine.enrolled) == ([], False)
     mine.enrol()
     pay(mine, 1)
-    assert (len(Ledger(path).runs()), mine.enrolled) == (1, True)
+    assert (len(LedgerBook(path).runs()), mine.enrolled) == (1, True)

@@ -6,7 +6,7 @@ import json
 import sqlite3
 
 from pcevolve.keeper.ledger.entries import Listed
-from pcevolve.keeper.ledger.ledger import Ledger
+from pcevolve.keeper.ledger.history import LedgerBook
 from pcevolve.public.privacy import FREE, Event
 from pcevolve.public.release import Receipt
 from support.accounts import ONE, account, images, outcome, pay, query
@@ -24,7 +24,8 @@ def test_history_tells_every_access_in_the_order_of_payment(path):
     pay(second, 1, "b")
     first.pay(query(2), [Event("exponential", "1/2", 2), FREE], outcome())
     told = [
-        (row.run_id, row.iteration, row.mechanism, row.count, row.epsilon) for row in Ledger(path).history()
+        (row.run_id, row.iteration, row.mechanism, row.count, row.epsilon)
+        for row in LedgerBook(path).history()
     ]
     assert told == [
         ("a", 1, "exponential", 1, 1.0),
@@ -32,13 +33,13 @@ def test_history_tells_every_access_in_the_order_of_payment(path):
         ("a", 2, "exponential", 2, 2.0),
         ("a", 2, "post-processing", 1, 2.0),
     ]
-    assert [row.run_id for row in Ledger(path).history("b")] == ["b"]
+    assert [row.run_id for row in LedgerBook(path).history("b")] == ["b"]
 
 
 def test_an_export_holds_every_receipt_and_nothing_private(path):
     mine = account(path)
     receipts = [pay(mine, 1), mine.pay(query(2), [ONE], outcome("y", b"secret"))]
-    exported = json.loads(json.dumps(Ledger(path).export()))
+    exported = json.loads(json.dumps(LedgerBook(path).export()))
     assert [Receipt.from_dict(each) for each in exported["runs"][0]["receipts"]] == receipts
     hidden = [each.hex() for each in prints_in(path)]
     assert not any(each in json.dumps(exported) for each in [*hidden, "secret", '"units"', '"time"'])

@@ -14,7 +14,7 @@ import pytest
 
 from pcevolve.errors import LedgerError
 from pcevolve.keeper.ledger import holder, store
-from pcevolve.keeper.ledger.ledger import Ledger
+from pcevolve.keeper.ledger.history import LedgerBook
 from support.accounts import UNITS, budget, outcome, query
 
 HELD_SECONDS = 2.0
@@ -43,11 +43,11 @@ def held(path: Path, begin: str = "BEGIN IMMEDIATE") -> Iterator[int]:
 @pytest.mark.parametrize("begin", ["BEGIN IMMEDIATE", "BEGIN EXCLUSIVE"])
 def test_a_run_that_waits_for_the_ledger_says_at_once_for_which_process(path, begin):
     told: list[tuple[float, str]] = []
-    Ledger(path).close()
+    LedgerBook(path).close()
     with held(path, begin) as pid:
         began = time.monotonic()
         with closing(
-            Ledger(path, waiting=lambda said: told.append((time.monotonic() - began, said)))
+            LedgerBook(path, waiting=lambda said: told.append((time.monotonic() - began, said)))
         ) as ledger:
             mine = ledger.account("a", UNITS, "replace-one", budget(1)).enrol()
             mine.pay(query(1), [], outcome())
@@ -61,7 +61,7 @@ def test_a_run_that_waits_for_the_ledger_says_at_once_for_which_process(path, be
 
 def test_nobody_is_told_of_a_wait_that_is_none(path):
     told: list[str] = []
-    with closing(Ledger(path, waiting=told.append)) as ledger:
+    with closing(LedgerBook(path, waiting=told.append)) as ledger:
         ledger.account("a", UNITS, "replace-one", budget(1)).enrol()
     assert told == []
 
@@ -69,14 +69,14 @@ def test_nobody_is_told_of_a_wait_that_is_none(path):
 def test_a_wait_that_is_given_up_names_who_was_waited_for(path, monkeypatch):
     monkeypatch.setattr(store, "WAIT_SECONDS", 0.1)
     monkeypatch.setattr(store, "PATIENCE_SECONDS", 0.05)
-    ledger = Ledger(path)
+    ledger = LedgerBook(path)
     with held(path) as pid, closing(ledger), pytest.raises(LedgerError, match="is in use by") as refused:
         ledger.set_cap(budget(1).run)
     assert f"ledger {path} is in use by process {pid} (" in str(refused.value)
 
 
 def test_where_the_system_does_not_tell_it_is_another_process(path, monkeypatch, tmp_path):
-    Ledger(path).close()
+    LedgerBook(path).close()
     assert holder.find_holder(path) == "another process"
     assert holder.find_holder(tmp_path / "none") == "another process"
     inode = path.stat().st_ino

@@ -8,7 +8,8 @@ import pytest
 
 from pcevolve.errors import BudgetError, LedgerError
 from pcevolve.keeper.ledger.account import Limits
-from pcevolve.keeper.ledger.ledger import Ledger, Origin
+from pcevolve.keeper.ledger.history import LedgerBook
+from pcevolve.keeper.ledger.ledger import Origin
 from pcevolve.public.privacy import Budget, Event
 from support.accounts import ONE, UNITS, account, budget, gaussian, images, never, outcome, pay, query
 
@@ -31,13 +32,13 @@ def test_the_worst_unit_decides_and_not_the_sum_over_units(path):
 
 def test_without_a_cap_all_runs_may_spend_together_what_the_next_one_alone_may(path):
     units, terms = (UNITS, "replace-one"), "image"
-    Ledger(path).account("a", *units, budget(2), terms).enrol().pay(query(1), [ONE, ONE], outcome())
+    LedgerBook(path).account("a", *units, budget(2), terms).enrol().pay(query(1), [ONE, ONE], outcome())
     with pytest.raises(BudgetError, match=r"whose lifetime limit is 3 at delta 0; this would make it 5\."):
-        Ledger(path).account("b", *units, budget(3), terms).require([Event("exponential", "3")])
+        LedgerBook(path).account("b", *units, budget(3), terms).require([Event("exponential", "3")])
 
 
 def test_a_run_lowers_the_cap_for_itself_and_does_not_raise_it(path):
-    ledger = Ledger(path)
+    ledger = LedgerBook(path)
     ledger.set_cap(Budget(Fraction(6), 1e-5))
 
     def ask(lower: int, count: int = 4) -> None:
@@ -53,7 +54,7 @@ def test_a_run_lowers_the_cap_for_itself_and_does_not_raise_it(path):
         ):
             wish()
     limits = Limits(Budget(Fraction(9)), Fraction(10))
-    uncapped = Ledger(path.with_name("other.sqlite")).account("a", UNITS, "replace-one", limits)
+    uncapped = LedgerBook(path.with_name("other.sqlite")).account("a", UNITS, "replace-one", limits)
     with pytest.raises(BudgetError, match=r"lifetime_epsilon 10 is more than this run may spend.* no cap, 9"):
         uncapped.require([ONE])
 
@@ -61,14 +62,14 @@ def test_a_run_lowers_the_cap_for_itself_and_does_not_raise_it(path):
 def test_a_cap_holds_from_the_next_draw_on_and_every_cap_is_in_the_history(path):
     mine = account(path, limit=9, lifetime=9)
     pay(mine, 1)
-    Ledger(path).set_cap(Budget(Fraction(1), 1e-5))
+    LedgerBook(path).set_cap(Budget(Fraction(1), 1e-5))
     with pytest.raises(
         BudgetError, match=r"this run would spend epsilon=1\.95\d+ on one image, whose .* is 1 "
     ):
         mine.pay(query(2), [ONE], never)
-    Ledger(path).set_cap(Budget(Fraction(20), 1e-5))
+    LedgerBook(path).set_cap(Budget(Fraction(20), 1e-5))
     pay(mine, 2)
-    ledger = Ledger(path)
+    ledger = LedgerBook(path)
     assert [each.budget for each in ledger.caps()] == [Budget(Fraction(each), 1e-5) for each in (1, 20)]
     assert [each.number for each in ledger.caps()] == [3, 4]
     assert ledger.cap() == Budget(Fraction(20), 1e-5)
@@ -119,7 +120,7 @@ def test_a_run_is_found_by_as_much_of_its_id_as_tells_it_from_the_others_and_by_
 ):
     for run in ("abcd1111", "abcd2222", "abcd", "beef"):
         pay(account(path, run=run, units=images(run.encode())), 1, run)
-    ledger = Ledger(path)
+    ledger = LedgerBook(path)
     for begin, run in (("abcd", "abcd"), ("abcd1", "abcd1111"), ("abcd2222", "abcd2222"), ("beef", "beef")):
         assert {row.run_id for row in ledger.history(begin)} == {run}
     assert len(ledger.history()) == 4
@@ -129,7 +130,7 @@ def test_a_run_is_found_by_as_much_of_its_id_as_tells_it_from_the_others_and_by_
 
 
 def test_what_began_in_a_folder_and_paid_is_found_by_the_folder(path, tmp_path):
-    ledger = Ledger(path)
+    ledger = LedgerBook(path)
     for run, folder, pays in (("a", "one", True), ("b", "one", False), ("c", "two", True)):
         limits, origin = budget(3), Origin(str(tmp_path / folder))
         mine = ledger.account(run, images(run.encode()), "replace-one", limits, origin=origin).enrol()

@@ -18,7 +18,8 @@ from pathlib import Path
 import pytest
 
 from pcevolve.errors import BudgetError, LedgerError
-from pcevolve.keeper.ledger.ledger import Ledger, Paid
+from pcevolve.keeper.ledger.history import LedgerBook
+from pcevolve.keeper.ledger.ledger import Paid
 from pcevolve.public.release import Receipt
 from support.accounts import ONE, UNITS, budget, never, outcome, query
 from support.examples import is_nightly
@@ -56,7 +57,7 @@ def scratch(tmp_path) -> Iterator[Path]:
 
 
 def pay_for_one(path: Path, draw: Callable[[], Paid]) -> Receipt:
-    with closing(Ledger(path)) as ledger:
+    with closing(LedgerBook(path)) as ledger:
         mine = ledger.account("a", UNITS, "replace-one", budget(1)).enrol()
         return mine.pay(query(1), [ONE], draw)
 
@@ -68,16 +69,16 @@ def release(path: Path) -> None:
 
 
 def enrol(path: Path) -> None:
-    with closing(Ledger(path)) as ledger:
+    with closing(LedgerBook(path)) as ledger:
         ledger.account("a", UNITS, "replace-one", budget(1)).enrol()
 
 
 def create(path: Path) -> None:
-    Ledger(path).close()
+    LedgerBook(path).close()
 
 
 def runs(path: Path) -> list[tuple[str, float]]:
-    with closing(Ledger(path)) as ledger:
+    with closing(LedgerBook(path)) as ledger:
         return [(row.run_id, row.epsilon) for row in ledger.runs()]
 
 
@@ -90,7 +91,7 @@ def assert_released_once(path: Path) -> bool:
     assert on_record or not released.exists()
     if released.exists():
         assert released.read_text() in ("", receipt.of("cut")[0].id)
-    with closing(Ledger(path)) as ledger:
+    with closing(LedgerBook(path)) as ledger:
         mine = ledger.account("a", UNITS, "replace-one", budget(1)).enrol()
         assert mine.receipts() == (receipt,)
         assert mine.read_measured(1) == MEASURED
@@ -117,7 +118,7 @@ def test_creation_killed_at_any_step_leaves_no_ledger_or_a_whole_one(kill, scrat
     steps = 0
     for step in until_it_survives(kill, copies(scratch / "none", scratch / "at", create), STRIDE):
         steps, path = step, scratch / "at" / str(step) / "ledger.sqlite"
-        with contextlib.suppress(LedgerError), closing(Ledger(path, create=False)) as ledger:
+        with contextlib.suppress(LedgerError), closing(LedgerBook(path, create=False)) as ledger:
             assert ledger.runs() == []
         assert runs(path) == []
         assert sorted(each.name for each in path.parent.iterdir()) == NAMES
@@ -257,7 +258,7 @@ def test_on_a_full_disk_it_is_refused_and_works_again_when_there_is_space(small_
 
 
 def test_a_ledger_that_stays_open_while_the_disk_is_full_can_be_paid_from_later(small_disk):
-    with closing(Ledger(small_disk / "ledger.sqlite")) as ledger:
+    with closing(LedgerBook(small_disk / "ledger.sqlite")) as ledger:
         mine = ledger.account("a", UNITS, "replace-one", budget(1)).enrol()
         filler = fill(small_disk, but=4)
         with pytest.raises(LedgerError, match="nothing was released"):
@@ -299,7 +300,7 @@ def together(count: int, work: Callable[[int], int]) -> list[int]:
 
 
 def take_the_last(path: Path, number: int) -> int:
-    with closing(Ledger(path)) as ledger:
+    with closing(LedgerBook(path)) as ledger:
         run_id = f"run {number}"
         mine = ledger.account(run_id, UNITS, "replace-one", budget(1)).enrol()
         try:

@@ -11,7 +11,7 @@ import pytest
 from pcevolve.app.cli.budget import _as_json
 from pcevolve.errors import BudgetError
 from pcevolve.keeper.ledger.entries import Listed
-from pcevolve.keeper.ledger.ledger import Ledger
+from pcevolve.keeper.ledger.history import LedgerBook
 from pcevolve.public.dp.attacks import most_success, most_success_of, secret_budget
 from pcevolve.public.parts import LedgerCap, PriorReleases
 from pcevolve.public.privacy import FREE, Budget, Event
@@ -71,13 +71,13 @@ def test_an_insecure_run_promises_nothing_and_is_held_to_the_other_limits_all_th
 def test_an_insecure_run_that_looked_at_nothing_harms_nobody(path):
     account(path, "a", secure=False).pay(query(1), [Event("uniform")], outcome())
     account(path, "b").require([ONE])
-    assert Ledger(path).runs()[0].epsilon == 0
+    assert LedgerBook(path).runs()[0].epsilon == 0
 
 
 def test_an_insecure_run_is_marked_wherever_the_ledger_is_read(path):
     pay(account(path, "a", secure=False), 1)
     pay(account(path, "b", forgets_insecure=True), 1, "b")
-    ledger = Ledger(path)
+    ledger = LedgerBook(path)
     rows = [(row.noise, row.forgets_insecure, row.epsilon) for row in ledger.runs()]
     assert rows == [("INSECURE", False, math.inf), ("os-csprng", True, 1.0)]
     told = [(row.noise, row.epsilon) for row in ledger.history()]
@@ -92,7 +92,7 @@ def test_an_insecure_run_is_marked_wherever_the_ledger_is_read(path):
 
 def test_a_run_on_a_draw_is_told_and_counted_as_a_unit_of_its_folder_bears_it(path):
     pay(account(path, "a", subsampled=True, **API), 1)
-    ledger = Ledger(path)
+    ledger = LedgerBook(path)
     (row,) = ledger.runs()
     assert (row.epsilon, row.epsilon_drawn) == (2.0, 1.0)
     assert [each.epsilon for each in ledger.history()] == [2.0]
@@ -141,7 +141,7 @@ def test_earlier_releases_are_counted_whether_or_not_they_share_data(path, mine)
 def test_releases_to_other_providers_count_and_the_cap_is_told(path):
     pay(account(path, "a", provider="https://other.example"), 1)
     mine = account(path, "b", images(b"9"), **API)
-    Ledger(path).set_cap(Budget(Fraction(7), 1e-5))
+    LedgerBook(path).set_cap(Budget(Fraction(7), 1e-5))
     assert mine.earlier() == PriorReleases(releases=1, events=(ONE,), cap=LedgerCap(epsilon=7, delta=1e-5))
 
 
@@ -240,12 +240,12 @@ def test_the_ledger_tells_what_a_run_said_of_each_secret_and_nothing_of_them(pat
     spend(path, "one", secrets=MINE)
     spend(path, "none")
     spend(path, "seeded", secure=False, secrets=MINE, units=images(b"7"))
-    rows = {row.run_id: row for row in Ledger(path).runs()}
+    rows = {row.run_id: row for row in LedgerBook(path).runs()}
     assert rows["one"].secret_mu == pytest.approx(ETA)
     assert rows["none"].secret_mu is None
     assert rows["seeded"].secret_mu == math.inf
     assert json.loads(json.dumps(_as_json(rows["seeded"])))["secret_mu"] is None
-    assert MINE.fingerprint not in json.dumps(Ledger(path).export())
+    assert MINE.fingerprint not in json.dumps(LedgerBook(path).export())
 
 
 def test_a_run_does_not_go_on_with_other_secrets(path):

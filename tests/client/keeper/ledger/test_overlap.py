@@ -14,7 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pcevolve.errors import BudgetError, LedgerError
-from pcevolve.keeper.ledger.ledger import Ledger, PrivateUnit, Terms
+from pcevolve.keeper.ledger.history import LedgerBook
+from pcevolve.keeper.ledger.ledger import PrivateUnit, Terms
 from pcevolve.keeper.ledger.overlap import Overlap, compute_exposures
 from pcevolve.keeper.ledger.store import Key
 from pcevolve.keeper.ledger.units import RunUnits, UnitPartition, Units
@@ -196,7 +197,7 @@ def unit_maps(draw):
 )
 def test_no_subject_ever_bears_more_than_the_limit_and_no_run_that_keeps_it_is_refused(runs, terms):
     (relation, declared), done = terms, []
-    with tempfile.TemporaryDirectory() as folder, closing(Ledger(Path(folder) / "l.sqlite")) as ledger:
+    with tempfile.TemporaryDirectory() as folder, closing(LedgerBook(Path(folder) / "l.sqlite")) as ledger:
         ledger.set_cap(Budget(Fraction(4)))
         for number, (units, quarters) in enumerate(runs):
             event, name = Event("exponential", str(Fraction(quarters, 4))), f"run {number}"

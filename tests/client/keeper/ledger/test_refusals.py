@@ -8,7 +8,7 @@ from fractions import Fraction
 import pytest
 
 from pcevolve.errors import BudgetError
-from pcevolve.keeper.ledger.ledger import Ledger
+from pcevolve.keeper.ledger.history import LedgerBook
 from pcevolve.public.privacy import Budget, Event
 from support.accounts import (
     ONE,
@@ -59,5 +59,5 @@ def test_earlier_gaussian_noise_is_not_forgotten_by_a_run_at_delta_zero(path):
     assert str(refused.value).endswith(
         "decide with pcevolve budget cap what all runs may spend together, at a delta above 0"
     )
-    Ledger(path).set_cap(Budget(Fraction(20), 1e-5))
-    Ledger(path).account("c", UNITS, "replace-one", budget(10)).require([ONE])
+    LedgerBook(path).set_cap(Budget(Fraction(20), 1e-5))
+    LedgerBook(path).account("c", UNITS, "replace-one", budget(10)).require([ONE])

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from pcevolve.errors import LedgerError
-from pcevolve.keeper.ledger.ledger import Ledger
+from pcevolve.keeper.ledger.history import LedgerBook
 from pcevolve.keeper.ledger.store import APPLICATION_ID
 from pcevolve.public.privacy import Event
 from support.accounts import ONE, UNITS, budget, outcome, query
@@ -72,13 +72,13 @@ def goes_on(path: Path) -> bool:
     """True if a payment is accepted; then it is on record, and otherwise nothing is lost."""
     event = Event("exponential", "1/2")
     try:
-        with closing(Ledger(path)) as ledger:
+        with closing(LedgerBook(path)) as ledger:
             ledger.account("a", UNITS, "replace-one", budget(6)).enrol().pay(query(3), [event], outcome())
     except LedgerError:
         accepted = False
     else:
         accepted = True
-    with closing(Ledger(path)) as ledger:
+    with closing(LedgerBook(path)) as ledger:
         assert [row.epsilon for row in ledger.runs()] == [2.5 if accepted else 2.0, 2.0]
     return accepted
 
@@ -144,7 +144,7 @@ def test_a_row_of_a_copy_that_went_another_way_is_refused(path, tmp_path):
     shutil.copytree(path.parent, tmp_path / "other")
     other = tmp_path / "other" / path.name
     for each, rounds in ((path, (3, 4)), (other, (9,))):
-        with closing(Ledger(each)) as ledger:
+        with closing(LedgerBook(each)) as ledger:
             mine = ledger.account("a", UNITS, "replace-one", budget(9)).enrol()
             for number in rounds:
                 mine.pay(query(number), [ONE], outcome())
@@ -157,7 +157,7 @@ def test_a_row_of_a_copy_that_went_another_way_is_refused(path, tmp_path):
 
 
 def test_a_ledger_that_is_edited_while_it_is_open_is_refused_too(path):
-    with closing(Ledger(path)) as ledger:
+    with closing(LedgerBook(path)) as ledger:
         mine = ledger.account("a", UNITS, "replace-one", budget(6)).enrol()
         with closing(sqlite3.connect(path)) as db:
             db.executescript("UPDATE rows SET private = x'00' WHERE number = 2")
@@ -166,7 +166,7 @@ def test_a_ledger_that_is_edited_while_it_is_open_is_refused_too(path):
 
 
 def test_an_older_copy_put_in_place_while_it_is_open_is_refused(path):
-    with closing(Ledger(path)) as ledger:
+    with closing(LedgerBook(path)) as ledger:
         mine = ledger.account("a", UNITS, "replace-one", budget(6)).enrol()
         older = path.read_bytes()
         mine.pay(query(3), [ONE], outcome())

@@ -14,7 +14,7 @@ from pcevolve.public.geometry.frame import Frame
 from pcevolve.public.geometry.ruler import Ruler
 from pcevolve.public.privacy import Event
 from pcevolve.public.selectors import METHODS, PrivateEmbeddings, SelectionInput
-from pcevolve.public.selectors.means import Means, _count_best, _score, aims_of, means_lift, means_of, spread
+from pcevolve.public.selectors.means import Means, aims_of, count_best, means_lift, means_of, score, spread
 from pcevolve.public.selectors.sums import clip, typical
 from support.contract import scope
 
@@ -187,13 +187,13 @@ def test_on_record_it_has_to_be_the_very_frame():
 
 def test_a_score_is_the_squared_distance_less_half_the_nearest_other_mean_s_and_strays_come_last():
     steps = np.array([[3.0, 4.0, 9.0], [3.0, 9.0, 4.0], [5.0, 4.0, 6.0], [4.0, 4.0, 4.0]])
-    assert _score(steps, steps, 0).tolist() == [1.0, 1.0, 17.0 + 2**50, 8.0]
-    assert _score(steps[:, :1], steps[:, :1], 0).tolist() == [9.0, 9.0, 25.0, 16.0]
+    assert score(steps, steps, 0).tolist() == [1.0, 1.0, 17.0 + 2**50, 8.0]
+    assert score(steps[:, :1], steps[:, :1], 0).tolist() == [9.0, 9.0, 25.0, 16.0]
 
 
 @pytest.mark.parametrize(("entrants", "best"), [(100, 10), (101, 11), (40, 4), (41, 5), (20, 4), (3, 3)])
 def test_diversity_decides_among_a_tenth_of_a_class_s_candidates_and_no_fewer_than_are_wanted(entrants, best):
-    assert _count_best(scene_of([np.zeros((1, 1))]), entrants) == best
+    assert count_best(scene_of([np.zeros((1, 1))]), entrants) == best
 
 
 def test_a_lone_candidate_is_the_best():

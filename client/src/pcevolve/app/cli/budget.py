@@ -26,7 +26,7 @@ from pcevolve.public.screen import NARROW, print_table
 
 if TYPE_CHECKING:
     from pcevolve.keeper.ledger.entries import Cap
-    from pcevolve.keeper.ledger.ledger import HistoryRow, Ledger, RunRow
+    from pcevolve.keeper.ledger.history import HistoryRow, LedgerBook, RunRow
     from pcevolve.public.privacy import Budget
 
 budget = GroupWithHeadings(
@@ -97,10 +97,10 @@ def budget_cap(
     wanted, path = Budget(parse_cap(epsilon), parse_delta(delta)), ledger or find_ledger()
     leave_files(writes=[find_nearest(path.parent), *list_ledger_folders(path)])
     from pcevolve.keeper.ledger.creation import require_volume
-    from pcevolve.keeper.ledger.ledger import Ledger  # SciPy takes a second to load
+    from pcevolve.keeper.ledger.history import LedgerBook  # SciPy takes a second to load
 
     require_volume(path, find_ledger_volume())
-    with closing(Ledger(path, waiting=_tell_waiting)) as known:
+    with closing(LedgerBook(path, waiting=_tell_waiting)) as known:
         before = known.cap()
         if not yes and _allows_more(before, wanted, bool(known.runs())):
             _require_agreement(
@@ -176,7 +176,7 @@ def budget_export(
 @contextmanager
 def open_ledger(
     path: Path | None, reads: Iterable[str] = (), writes: Iterable[Path] = ()
-) -> Iterator[Ledger]:
+) -> Iterator[LedgerBook]:
     """A ledger that is there, the default one if None, else ``LedgerError``; other files than these are given up."""
     from pcevolve.keeper.ledger.creation import require_there
     from pcevolve.public.config.files import find_ledger
@@ -184,9 +184,9 @@ def open_ledger(
 
     require_there(path or find_ledger())
     leave_files(reads, [*list_ledger_folders(path or find_ledger()), *writes])
-    from pcevolve.keeper.ledger.ledger import Ledger  # SciPy takes a second to load
+    from pcevolve.keeper.ledger.history import LedgerBook  # SciPy takes a second to load
 
-    with closing(Ledger(path or find_ledger(), create=False, waiting=_tell_waiting)) as ledger:
+    with closing(LedgerBook(path or find_ledger(), create=False, waiting=_tell_waiting)) as ledger:
         yield ledger
 
 

@@ -12,7 +12,7 @@ from pcevolve.app.cli.options import ConfigFile, Json, Said, Verbose, gather, ta
 from pcevolve.app.cli.parameters import Flag
 from pcevolve.errors import UsageError
 from pcevolve.public.config.table import require_given, run_options
-from pcevolve.public.processes.doorway import at_door
+from pcevolve.public.options import at_door
 from pcevolve.public.processes.launcher import (
     ClientsSide,
     KeepersSide,

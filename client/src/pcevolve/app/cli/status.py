@@ -14,7 +14,7 @@ from pcevolve.errors import ClientError
 from pcevolve.public.screen import lay_out
 
 if TYPE_CHECKING:
-    from pcevolve.keeper.ledger.ledger import Ledger, RunRow
+    from pcevolve.keeper.ledger.history import LedgerBook, RunRow
 
 
 def status(ledger: LedgerFile = None, as_json: Json = False) -> None:
@@ -40,7 +40,7 @@ def status(ledger: LedgerFile = None, as_json: Json = False) -> None:
             click.echo(f"to go on: {row['goes_on']}")
 
 
-def _describe(row: RunRow, ledger: Ledger) -> dict[str, Any]:
+def _describe(row: RunRow, ledger: LedgerBook) -> dict[str, Any]:
     from pcevolve.keeper.continuity import find_fault
     from pcevolve.public.publish.loss import PrivacyLoss  # with what only a ledger's reader needs
     from pcevolve.public.run.folder import RunFolder

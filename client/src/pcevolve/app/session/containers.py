@@ -26,16 +26,17 @@ from pcevolve.app.session.reach import keep_files_of_client, keep_files_of_keepe
 from pcevolve.errors import ClientError, ProtocolError, make_told
 from pcevolve.public.addresses import require_key
 from pcevolve.public.dialects import find_abilities
-from pcevolve.public.door import GONE
 from pcevolve.public.encoders import has_torch
+from pcevolve.public.options import at_door
 from pcevolve.public.processes.confinement import find_enforcement
-from pcevolve.public.processes.doorway import at_door, is_contained
+from pcevolve.public.processes.doorway import is_contained
 from pcevolve.public.processes.launcher import ClientsSide, KeepersSide
 from pcevolve.public.processes.pipe import GoneError
 from pcevolve.public.run.checked import CheckedRun
 from pcevolve.public.run.folder import RunFolder
 from pcevolve.public.run.meeting import Claim, Welcome, agree, receive, require_agreed, wait_for_word
 from pcevolve.public.run.progress import Audience
+from pcevolve.wire.remote import GONE
 
 KEEPER: Final = "pcevolve.keeper.at_door:keep_at_door"
 

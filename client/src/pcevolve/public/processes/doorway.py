@@ -7,7 +7,6 @@ passes is read and written as through a pipe.
 from __future__ import annotations
 
 import contextlib
-import contextvars
 import fcntl
 import os
 import socket
@@ -27,24 +26,6 @@ _INTERFACE_IS_UP = 1
 _FIRST_PID_NAMESPACE = "pid:[4026531836]"
 """That of the machine itself: the kernel's ``PROC_PID_INIT_INO``."""
 _OF_SYSTEM = ("/proc", "/sys", "/dev", "/tmp", "/run", "/etc/resolv.conf", "/etc/hostname", "/etc/hosts")  # noqa: S108
-
-
-_AT_DOOR: contextvars.ContextVar[bool] = contextvars.ContextVar("at_door", default=False)
-
-
-@contextlib.contextmanager
-def at_door() -> Iterator[None]:
-    """Let messages know that the run is two commands, which both have to be typed again to go on."""
-    before = _AT_DOOR.set(True)
-    try:
-        yield
-    finally:
-        _AT_DOOR.reset(before)
-
-
-def is_at_door() -> bool:
-    """True if the run is two commands."""
-    return _AT_DOOR.get()
 
 
 class DoorError(ConfinementError):

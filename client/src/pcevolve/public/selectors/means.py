@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from statistics import NormalDist
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pcevolve.public.dp.calibration import (
     DEVIATION_RADIUS,
@@ -21,11 +20,10 @@ from pcevolve.public.dp.calibration import (
 )
 from pcevolve.public.dp.curves import normal_cdf
 from pcevolve.public.dp.mechanisms import FloatArray, Noise
-from pcevolve.public.geometry.distances import IntArray, find_firsts_of_equals, squared_distances
-from pcevolve.public.geometry.frame import idle_step, is_rounded_to, project
+from pcevolve.public.geometry.distances import IntArray, squared_distances
+from pcevolve.public.geometry.frame import project
 from pcevolve.public.geometry.ruler import Ruler
 from pcevolve.public.privacy import Event, Events
-from pcevolve.public.selectors.consistency import Order, has_shape, repeats
 from pcevolve.public.selectors.control import best_tenth
 from pcevolve.public.selectors.method import Method, Schedule, Sensitivity, always
 from pcevolve.public.selectors.rounds import Scope, gaussian_once
@@ -63,57 +61,34 @@ class Means:
 
     def could_measure(self, measured: Measurement, scene: SelectionInput, events: Events) -> bool:
         """True for means of all classes, without idle digits, in the public frame as this or another machine has it."""
-        frame = scene.coordinates
-        width, most = frame.axes.shape
-        doubts = choose_release(frame, scene, events).doubts
-        by_class = len(scene.labels), most
-        shapes = {"middle": (most,), "means": by_class, "deviations": by_class}
-        form = {
-            "centre": (np.float64, (width,)),
-            "axes": (np.float64, (width, most)),
-            **{name: (np.float64, shapes[name]) for name in doubts},
-        }
-        if not has_shape(measured, form):
-            return False
-        # Half a step, because a doubt may lie at a power of two.
-        if not all(is_rounded_to(measured[name], idle_step(doubt) / 2) for name, doubt in doubts.items()):
-            return False
-        return frame.resembles(measured["centre"], measured["axes"])
+        from pcevolve.public.selectors import means_checked  # the auditor's half, which no run loads
+
+        return means_checked.could_measure(measured, scene, events)
 
     def is_picked(self, measured: Measurement, scene: SelectionInput, picked: Sequence[IntArray]) -> bool:
         """Candidates that are like their released mean, each as far as any from those before it, rounding aside."""
-        return all(self._follows(measured, scene, target, each) for target, each in enumerate(picked))
+        from pcevolve.public.selectors import means_checked
 
-    def _follows(self, measured: Measurement, scene: SelectionInput, target: int, picked: IntArray) -> bool:
-        entrants, points = _project(measured, scene, target)
-        squared = squared_distances(points, aims_of(measured))
-        ruler = scene.ruler(measured)
-        order = bound_rank(squared, target, ruler, find_firsts_of_equals(scene.pools[target][entrants]))
-        most = _count_best(scene, len(entrants))
-        distinct = min(scene.wanted, most)
-        if not np.isin(picked, entrants).all() or not repeats(picked, distinct):
-            return False
-        indices = np.searchsorted(entrants, picked[:distinct])
-        return bool(order.could_be_among(most)[indices].all()) and could_be_spread(
-            points, order, order.are_among(most), indices, ruler
-        )
+        return means_checked.is_picked(measured, scene, picked)
 
     def _choose(self, measured: Measurement, scene: SelectionInput, target: int) -> IntArray:
-        entrants, points = _project(measured, scene, target)
+        entrants, points = project_entrants(measured, scene, target)
         ruler = scene.ruler(measured)
         order = rank(squared_distances(points, aims_of(measured)), target, ruler)
-        best = order[: _count_best(scene, len(order))]
+        best = order[: count_best(scene, len(order))]
         return np.resize(entrants[best[spread(points[best], scene.wanted, ruler)]], scene.wanted)
 
 
-def _project(measured: Measurement, scene: SelectionInput, target: int) -> tuple[IntArray, FloatArray]:
+def project_entrants(
+    measured: Measurement, scene: SelectionInput, target: int
+) -> tuple[IntArray, FloatArray]:
     """A class's candidates that can be chosen, int64 ``(n,)``, and their points, float64 ``(n, k)``."""
     entrants = scene.entrants(target)
     points = project(scene.pools[target][entrants], measured["centre"], measured["axes"])
     return entrants, np.nan_to_num(points)  # where none can be used, all are alike
 
 
-def _count_best(scene: SelectionInput, entrants: int) -> int:
+def count_best(scene: SelectionInput, entrants: int) -> int:
     """Candidates among which diversity decides."""
     return min(max(scene.wanted, math.ceil(BEST_SHARE * entrants)), entrants)
 
@@ -156,16 +131,10 @@ def rank(squared: FloatArray, own: int, ruler: Ruler) -> IntArray:
         own: Column of the candidates' class.
     """
     steps = ruler.count_steps(np.sqrt(squared))
-    return np.argsort(_score(steps, steps, own), kind="stable").astype(np.int64)
+    return np.argsort(score(steps, steps, own), kind="stable").astype(np.int64)
 
 
-def bound_rank(squared: FloatArray, own: int, ruler: Ruler, first: IntArray) -> Order:
-    """The order of ``rank`` as far as machines agree on it; ``first`` as of ``Order``."""
-    low, high = ruler.bound_steps(np.sqrt(squared))
-    return Order(_score(low, high, own), _score(high, low, own), first)
-
-
-def _score(steps: FloatArray, repelled: FloatArray, own: int) -> FloatArray:
+def score(steps: FloatArray, repelled: FloatArray, own: int) -> FloatArray:
     """The lower the better, float64 ``(candidates,)``: in whole and half steps, so that no machine rounds it.
 
     Args:
@@ -178,33 +147,6 @@ def _score(steps: FloatArray, repelled: FloatArray, own: int) -> FloatArray:
         return np.asarray(np.square(near))
     nearest = others.min(axis=1)
     return np.asarray(np.square(near) - REPULSION * np.square(nearest) + STRAY * (nearest < near))
-
-
-def could_be_spread(
-    points: FloatArray, order: Order, best: NDArray[np.bool_], indices: IntArray, ruler: Ruler
-) -> bool:
-    """True if picks could be those of ``spread``, on a machine that rounds otherwise.
-
-    Args:
-        points: float64 ``(n, k)``.
-        order: By which ``spread`` was given them.
-        best: bool ``(n,)``: candidates among which it surely chose.
-        indices: int64 ``(picks,)``, in the order in which they were picked.
-
-    Returns:
-        True if each pick is as far from those before it as any candidate that surely could have been taken instead.
-    """
-    fewest, most = np.full((2, len(points)), np.inf)
-    left = np.ones(len(points), dtype=bool)
-    for index in indices:
-        twins = (order.first == order.first[index]) & (np.arange(len(points)) < index)
-        rivals = best & ((fewest > most[index]) | ((fewest == most[index]) & order.surely_before(index)))
-        if ((rivals | twins) & left).any():
-            return False
-        low, high = ruler.bound_steps(np.sqrt(squared_distances(points[[index]], points)[0]), moved=2)
-        fewest, most = np.minimum(fewest, low), np.minimum(most, high)
-        left[index] = False
-    return True
 
 
 def spread(points: FloatArray, count: int, ruler: Ruler) -> IntArray:

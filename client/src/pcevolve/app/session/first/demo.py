@@ -41,7 +41,7 @@ from pcevolve.keeper.finished.judging import (
 )
 from pcevolve.keeper.finished.outcome import Outcome
 from pcevolve.keeper.finished.recalling import recall
-from pcevolve.keeper.ledger.ledger import Ledger
+from pcevolve.keeper.ledger.history import LedgerBook
 from pcevolve.keeper.private.dataset import PrivateDataset
 from pcevolve.public.config.config import RunConfig
 from pcevolve.public.encoders import WORDS
@@ -296,7 +296,7 @@ def _with_secrets(
     out: Path, address: str, options: dict[str, Any], shown: Demonstration, stage: Stage
 ) -> str:
     """Run once more by SecPE, with some words declared secret; the folder of that run."""
-    with closing(Ledger(_find_ledger(out))) as ledger:
+    with closing(LedgerBook(_find_ledger(out))) as ledger:
         # The main run has spent on the same texts, and the ledger adds both up.
         if ledger.cap() is None:
             ledger.set_cap(Budget(Fraction(40), USUAL_DELTA))

@@ -9,11 +9,12 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from pcevolve.errors import BudgetError, ClientError, ProtocolError
+from pcevolve.keeper.door import serve
 from pcevolve.public import protocol
-from pcevolve.public.door import RemoteKeeper, serve
 from pcevolve.public.processes.pipe import Pipe, open_conversation
 from pcevolve.public.release import Choice, Chosen, Receipt
 from pcevolve.public.usefulness import Assessment
+from pcevolve.wire.remote import RemoteKeeper
 from support.runs import RUN_ID, small_plan
 
 RECEIPT = Receipt(

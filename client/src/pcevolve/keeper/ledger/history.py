@@ -1,0 +1,202 @@
+"""A ledger as its owner reads and caps it: which runs there were, and what each access cost."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from pcevolve.errors import LedgerError
+from pcevolve.keeper.ledger.entries import Cap, Enrolment
+from pcevolve.keeper.ledger.ledger import Ledger, measure_loss
+from pcevolve.public.dp.accountants import ACCOUNTANTS, merge
+from pcevolve.public.figures import finite_or_none
+from pcevolve.public.privacy import FREE, Budget, Event, Relation
+
+LEAST_OF_AN_ID = 4
+"""Characters of a run's id that are enough to name it, where no other run's begins so."""
+
+
+@dataclass(frozen=True)
+class RunRow:
+    """A run in the ledger.
+
+    Attributes:
+        unit: What one privacy unit is, in a word; the run has so many ``units``, with so many ``images`` together.
+        named: Whether the ledger knows them by name as well as by image.
+        noise: ``os-csprng`` or ``INSECURE``.
+        rounds: Releases that were paid for; ``draws`` are accesses to the private data.
+        epsilon: What it spent on one unit of its folder, at its own δ; inf for an INSECURE run that looked at private
+            data.
+        epsilon_drawn: What it spent on one unit that was drawn from the folder; None where all of them are used.
+        secret_mu: μ, what it said of each secret that its owner declared; None where none was, and inf where what it
+            said is bounded at one prior alone, or by nothing.
+    """
+
+    run_id: str
+    folder: str
+    domain: str
+    began: float
+    relation: Relation
+    unit: str
+    units: int
+    named: bool
+    images: int
+    noise: str
+    forgets_insecure: bool
+    rounds: int
+    draws: int
+    epsilon: float
+    epsilon_drawn: float | None
+    delta: float
+    secret_mu: float | None
+
+
+@dataclass(frozen=True)
+class HistoryRow:
+    """An access to private data; ε is what its run had spent after it, at the run's δ, and inf for an INSECURE run."""
+
+    number: int
+    time: float
+    run_id: str
+    noise: str
+    iteration: int
+    mechanism: str
+    parameter: str
+    count: int
+    epsilon: float
+
+
+class LedgerBook(Ledger):
+    """The accounts of all runs on all data, and their history."""
+
+    def caps(self) -> tuple[Cap, ...]:
+        """Every cap that was ever set, oldest first."""
+        return self._entries.caps()
+
+    def set_cap(self, budget: Budget) -> None:
+        """Cap what all runs together may spend on any one privacy unit; it holds for runs under way, too."""
+        with self._store.writing():
+            self._entries.add_cap(budget)
+
+    def runs(self) -> list[RunRow]:
+        """Every run and what it has spent, oldest first."""
+        with self._store.reading():
+            return [self._row(each) for each in self._enrolments()]
+
+    def history(self, run_id: str | None = None) -> list[HistoryRow]:
+        """List every access to private data, of all runs or of one, in the order in which they were paid for.
+
+        ``run_id`` may be as much of an id's beginning as tells it from the others'.
+
+        Raises:
+            LedgerError: There is no such run.
+        """
+        with self._store.reading():
+            rows = [row for each in self._enrolments(run_id) for row in self._history(each)]
+        return sorted(rows, key=lambda row: row.number)
+
+    def export(self) -> dict[str, Any]:
+        """All runs as plain values for an accountant elsewhere; nothing in it is private.
+
+        Each run's events are given as they were paid for, in its receipts, and added up. ε is what each accountant
+        proves for them at the run's δ, and null where it proves nothing, as for an INSECURE run.
+
+        It leaves out what the private side keeps, fingerprints, numbers of units, which runs share data, and times.
+        """
+        with self._store.reading():
+            return {
+                "caps": [
+                    {"epsilon": str(each.budget.epsilon), "delta": each.budget.delta} for each in self.caps()
+                ],
+                "runs": [self._export(each) for each in self._enrolments()],
+            }
+
+    def _enrolments(self, run_id: str | None = None) -> list[Enrolment]:
+        wanted = self._entries.run_ids() if run_id is None else self._find(run_id)
+        enrolled = [each for each in map(self._entries.enrolment, wanted) if each is not None]
+        if run_id is not None and not enrolled:
+            raise LedgerError(
+                f"the ledger knows no run {run_id}: pcevolve budget show lists those that it knows"
+            )
+        return enrolled
+
+    def _find(self, begin: str) -> tuple[str, ...]:
+        known = self._entries.run_ids()
+        if begin in known:
+            return (begin,)
+        found = tuple(each for each in known if len(begin) >= LEAST_OF_AN_ID and each.startswith(begin))
+        return found if len(found) == 1 else ()
+
+    def _row(self, run: Enrolment) -> RunRow:
+        events = self._entries.events(run.run_id)
+        return RunRow(
+            run_id=run.run_id,
+            folder=run.origin.folder,
+            domain=run.origin.domain,
+            began=run.began,
+            relation=run.relation,
+            unit=run.unit,
+            units=len(run.units),
+            named=run.units.named,
+            images=run.units.image_count,
+            noise=run.terms.noise,
+            forgets_insecure=run.terms.forgets_insecure,
+            rounds=len(self._entries.accesses(run.run_id)),
+            draws=sum(event.count for event in events if event.mechanism != FREE.mechanism),
+            epsilon=measure_loss(run, events),
+            epsilon_drawn=measure_loss(run, events, group=1) if run.terms.subsampled else None,
+            delta=run.budget.delta,
+            secret_mu=_secret_mu(run, events),
+        )
+
+    def _history(self, run: Enrolment) -> list[HistoryRow]:
+        rows: list[HistoryRow] = []
+        done: list[Event] = []
+        for access in self._entries.accesses(run.run_id):
+            for event in access.events or (FREE,):
+                done.append(event)
+                rows.append(
+                    HistoryRow(
+                        number=access.number,
+                        time=access.time,
+                        run_id=run.run_id,
+                        noise=run.terms.noise,
+                        iteration=access.iteration,
+                        mechanism=event.mechanism,
+                        parameter=event.parameter,
+                        # Even a free round is a row, so that the history shows every receipt that an auditor will see.
+                        count=event.count,
+                        epsilon=measure_loss(run, done),
+                    )
+                )
+        return rows
+
+    def _export(self, run: Enrolment) -> dict[str, Any]:
+        events, delta = self._entries.events(run.run_id), run.budget.delta
+        return {
+            "run_id": run.run_id,
+            "relation": run.relation,
+            "unit": run.unit,
+            "unit_size": run.terms.unit_size,
+            "subsampled": run.terms.subsampled,
+            "provider": run.terms.provider,
+            "noise": run.terms.noise,
+            "forgets_insecure": run.terms.forgets_insecure,
+            "budget": {"epsilon": str(run.budget.epsilon), "delta": delta},
+            "epsilon": {
+                each.name: finite_or_none(measure_loss(run, events, measure=each.epsilon))
+                for each in ACCOUNTANTS
+            },
+            "events": [asdict(event) for event in merge(events)],
+            "receipts": [each.receipt.as_dict() for each in self._entries.payments(run.run_id)],
+        }
+
+
+def _secret_mu(run: Enrolment, events: Sequence[Event]) -> float | None:
+    """μ of a run's events on one of its secrets; inf where seeded noise was put on private data."""
+    if run.terms.secrets is None:
+        return None
+    looked = sum(event.count for event in merge(events))
+    return math.inf if looked and not run.terms.secure else run.terms.secrets.budget * math.sqrt(looked)

@@ -1,0 +1,91 @@
+"""What an auditor asks of released class means: could they be such, and do the choices follow, rounding aside."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pcevolve.public.dp.mechanisms import FloatArray
+from pcevolve.public.geometry.distances import IntArray, find_firsts_of_equals, squared_distances
+from pcevolve.public.geometry.frame import idle_step, is_rounded_to
+from pcevolve.public.geometry.ruler import Ruler
+from pcevolve.public.privacy import Events
+from pcevolve.public.selectors.consistency import Order, has_shape, repeats
+from pcevolve.public.selectors.means import aims_of, count_best, project_entrants, score
+from pcevolve.public.selectors.scene import Measurement, SelectionInput
+from pcevolve.public.selectors.sums import choose_release
+
+
+def could_measure(measured: Measurement, scene: SelectionInput, events: Events) -> bool:
+    """True for means of all classes, without idle digits, in the public frame as this or another machine has it."""
+    frame = scene.coordinates
+    width, most = frame.axes.shape
+    doubts = choose_release(frame, scene, events).doubts
+    by_class = len(scene.labels), most
+    shapes = {"middle": (most,), "means": by_class, "deviations": by_class}
+    form = {
+        "centre": (np.float64, (width,)),
+        "axes": (np.float64, (width, most)),
+        **{name: (np.float64, shapes[name]) for name in doubts},
+    }
+    if not has_shape(measured, form):
+        return False
+    # Half a step, because a doubt may lie at a power of two.
+    if not all(is_rounded_to(measured[name], idle_step(doubt) / 2) for name, doubt in doubts.items()):
+        return False
+    return frame.resembles(measured["centre"], measured["axes"])
+
+
+def is_picked(measured: Measurement, scene: SelectionInput, picked: Sequence[IntArray]) -> bool:
+    """Candidates that are like their released mean, each as far as any from those before it, rounding aside."""
+    return all(_follows(measured, scene, target, each) for target, each in enumerate(picked))
+
+
+def _follows(measured: Measurement, scene: SelectionInput, target: int, picked: IntArray) -> bool:
+    entrants, points = project_entrants(measured, scene, target)
+    squared = squared_distances(points, aims_of(measured))
+    ruler = scene.ruler(measured)
+    order = bound_rank(squared, target, ruler, find_firsts_of_equals(scene.pools[target][entrants]))
+    most = count_best(scene, len(entrants))
+    distinct = min(scene.wanted, most)
+    if not np.isin(picked, entrants).all() or not repeats(picked, distinct):
+        return False
+    indices = np.searchsorted(entrants, picked[:distinct])
+    return bool(order.could_be_among(most)[indices].all()) and could_be_spread(
+        points, order, order.are_among(most), indices, ruler
+    )
+
+
+def bound_rank(squared: FloatArray, own: int, ruler: Ruler, first: IntArray) -> Order:
+    """The order of ``rank`` as far as machines agree on it; ``first`` as of ``Order``."""
+    low, high = ruler.bound_steps(np.sqrt(squared))
+    return Order(score(low, high, own), score(high, low, own), first)
+
+
+def could_be_spread(
+    points: FloatArray, order: Order, best: NDArray[np.bool_], indices: IntArray, ruler: Ruler
+) -> bool:
+    """True if picks could be those of ``spread``, on a machine that rounds otherwise.
+
+    Args:
+        points: float64 ``(n, k)``.
+        order: By which ``spread`` was given them.
+        best: bool ``(n,)``: candidates among which it surely chose.
+        indices: int64 ``(picks,)``, in the order in which they were picked.
+
+    Returns:
+        True if each pick is as far from those before it as any candidate that surely could have been taken instead.
+    """
+    fewest, most = np.full((2, len(points)), np.inf)
+    left = np.ones(len(points), dtype=bool)
+    for index in indices:
+        twins = (order.first == order.first[index]) & (np.arange(len(points)) < index)
+        rivals = best & ((fewest > most[index]) | ((fewest == most[index]) & order.surely_before(index)))
+        if ((rivals | twins) & left).any():
+            return False
+        low, high = ruler.bound_steps(np.sqrt(squared_distances(points[[index]], points)[0]), moved=2)
+        fewest, most = np.minimum(fewest, low), np.minimum(most, high)
+        left[index] = False
+    return True
