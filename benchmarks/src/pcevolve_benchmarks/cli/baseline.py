@@ -9,9 +9,10 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from pcevolve.app.cli.options import drop_unset, takes
+from pcevolve.app.cli.options import takes
 from pcevolve.app.cli.parameters import Flag, PositionalArgument
 from pcevolve.errors import UsageError
+from pcevolve.public.config.sources import drop_unset
 from pcevolve.public.config.table import run_options
 
 ASKED = frozenset(

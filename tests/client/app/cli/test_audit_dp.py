@@ -11,6 +11,7 @@ from click.testing import CliRunner
 from pcevolve.app.cli.audit_dp import audit_dp
 from pcevolve.app.cli.help import make_command
 from pcevolve.errors import UsageError
+from pcevolve.public.methods import METHOD_TABLE, MethodEntry
 from pcevolve.public.selectors import METHODS
 from support import toy
 
@@ -69,6 +70,7 @@ def test_a_leak_is_one_clear_line_and_exit_code_1(invoke, leaky):
 
 def test_a_method_that_names_no_worst_case_is_refused_in_a_sentence(invoke, monkeypatch):
     monkeypatch.setitem(METHODS, "toy", replace(toy.METHOD, worst_case=None))
+    monkeypatch.setitem(METHOD_TABLE, "toy", MethodEntry("toy:METHOD"))
     result = invoke("toy", "--epsilon", "2", *FAST)
     assert isinstance(result.exception, UsageError)
     assert "'toy' names no neighbouring datasets that are worst for it" in str(result.exception)

@@ -9,7 +9,6 @@ import pytest
 from pcevolve.errors import UsageError
 from pcevolve.public.config.config import RunConfig
 from pcevolve.public.config.sources import gather, read_toml
-from pcevolve.public.config.table import run_options
 
 
 @pytest.mark.parametrize(
@@ -48,10 +47,9 @@ def test_a_file_gives_options_of_every_kind_and_the_environment_set_and_flags_wi
     monkeypatch.setenv("PCEVOLVE_METHOD__STRENGTHS", strengths)
     monkeypatch.setenv("PCEVOLVE_OUTPUT__FORMATS", "parquet")
     said = ["method.candidates=20", "data.shots=6", "output.formats=parquet,webdataset", "provider.guidance="]
-    asked = gather(
-        run_options(), {"private": "scans", "out": "run", "shots": "5"}, said, tmp_path / "run.toml"
-    )
-    settings = RunConfig.of(asked.values)
+    flags = {"private": "scans", "out": "run", "shots": "5", "test": None, "formats": []}
+    with gather(flags, said, tmp_path / "run.toml") as asked:
+        settings = RunConfig.of(asked)
     assert (settings.data.domain, settings.privacy.epsilon, settings.method.candidates) == (
         "scratch",
         "3",

@@ -8,8 +8,9 @@ from typing import Annotated
 
 import click
 
-from pcevolve.app.cli.options import Json, drop_unset, leave_files, takes
+from pcevolve.app.cli.options import Json, leave_files, takes
 from pcevolve.app.cli.parameters import PositionalArgument
+from pcevolve.public.config.sources import drop_unset
 from pcevolve.public.config.table import list_command_options
 from pcevolve.public.screen import lay_out
 

@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import click
 
 from pcevolve.app.cli.help import HELP, GroupWithHeadings
-from pcevolve.app.cli.options import Json, LedgerFile, drop_unset, leave_files, takes
+from pcevolve.app.cli.options import Json, LedgerFile, leave_files, takes
 from pcevolve.app.cli.parameters import Flag, PositionalArgument
 from pcevolve.errors import DeclinedError, UsageError
+from pcevolve.public.config.sources import drop_unset
 from pcevolve.public.config.table import list_command_options
 from pcevolve.public.figures import USUAL_DELTA, format_loss, in_full, parse_cap, parse_delta
 from pcevolve.public.screen import NARROW, print_table

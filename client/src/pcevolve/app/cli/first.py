@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import click
 
-from pcevolve.app.cli.options import ConfigFile, Json, Said, gather, leave_files, takes
+from pcevolve.app.cli.options import ConfigFile, Json, Said, leave_files, takes
 from pcevolve.app.cli.parameters import Flag, PositionalArgument
 from pcevolve.errors import DataError, UsageError, printable
+from pcevolve.public.config.sources import gather
 from pcevolve.public.config.table import run_options
 from pcevolve.public.encoders import FETCHED
 from pcevolve.public.processes.confinement import make_caches
@@ -77,7 +78,7 @@ def check(
 
     Nothing is sent and nothing is spent. Exit code 0 if a run would take the folder as it is, 3 if not.
     """
-    asked = gather(context, options, said, config)
+    asked = context.with_resource(gather(options, said or (), config))
     # Private files may be links to anywhere; written is the map alone.
     leave_files(["/"], [] if write_unit_map is None else [write_unit_map.absolute().parent])
     from pcevolve.app.session.first.pricing import releases_means
@@ -330,7 +331,7 @@ def doctor(
 
     Nothing private is read. The API gets the greeting that every run sends.
     """
-    asked = gather(context, options, said, config)
+    asked = context.with_resource(gather(options, said or (), config))
     from pcevolve.public.config.config import RunConfig
 
     settings = RunConfig.of({**NEEDED, **asked})

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
-
-import click
 
 from pcevolve.app.cli.parameters import OPTIONS, Flag, PositionalArgument
 from pcevolve.errors import UsageError
 from pcevolve.public.config.sources import complete
-from pcevolve.public.config.sources import gather as gather_sources
-from pcevolve.public.config.table import require_sound, run_options
+from pcevolve.public.config.table import run_options
 from pcevolve.public.options import Option
 from pcevolve.public.processes import confinement
 from pcevolve.public.processes.landlock import Files
@@ -100,24 +97,6 @@ def takes(options: Iterable[Option]) -> Callable[[Command], Command]:
         return command
 
     return extend
-
-
-def gather(
-    context: click.Context, flags: dict[str, object], said: list[str] | None, file: Path | None = None
-) -> Mapping[str, Any]:
-    """The options of a run by name, from flags, ``--set``, the environment and a file; messages name them so.
-
-    Raises:
-        UsageError: There is no such option, or its declaration rules its value out.
-    """
-    values = context.with_resource(gather_sources(run_options(), drop_unset(flags), said or (), file).named())
-    require_sound(values)
-    return values
-
-
-def drop_unset(values: dict[str, object]) -> dict[str, object]:
-    """The options that somebody gave, on the command line or in a configuration file; of lists, those with anything."""
-    return {name: value for name, value in values.items() if value is not None and value not in ([], ())}
 
 
 def describe(option: Option) -> str:

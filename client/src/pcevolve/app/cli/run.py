@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 
-from pcevolve.app.cli.options import ConfigFile, Json, Said, Verbose, gather, takes
+from pcevolve.app.cli.options import ConfigFile, Json, Said, Verbose, takes
 from pcevolve.app.cli.parameters import Flag
 from pcevolve.errors import UsageError
+from pcevolve.public.config.sources import gather
 from pcevolve.public.config.table import require_given, run_options
 from pcevolve.public.options import at_door
 from pcevolve.public.processes.launcher import (
@@ -49,7 +50,7 @@ def _ask(
     may_go_on: bool = False,
 ) -> CheckedRun:
     """From what was typed to a run request; what is wrong is told before more is imported than that takes."""
-    wanted = gather(context, options, said, config)
+    wanted = context.with_resource(gather(options, said or (), config))
     if resume is None and "from_run" not in wanted:
         require_given(wanted)
     from pcevolve.app.session.preflight import ask_run

@@ -10,11 +10,11 @@ import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from pcevolve.errors import UsageError
+from pcevolve.public.config.table import require_sound, run_options
 from pcevolve.public.options import Option, spell_as, suggest
 from pcevolve_shared.reading import read_file
 
@@ -25,32 +25,20 @@ _DEEP_KEY = re.compile(r"""(?<![\w"'-])(?:[\w"'-]+[ \t]*\.[ \t]*){16}""")
 """A key of many parts, on which Python's reader of TOML spends their number squared."""
 
 
-@dataclass(frozen=True)
-class Asked:
-    """Options as they were given; ``spelling`` has what each is called there, if not by its flag."""
-
-    values: Mapping[str, Any]
-    spelling: Mapping[str, str]
-
-    @contextmanager
-    def named(self) -> Iterator[Mapping[str, Any]]:
-        """Let messages call these options as they were given."""
-        with spell_as(self.spelling.get):
-            yield self.values
-
-
+@contextmanager
 def gather(
-    options: Sequence[Option], flags: Mapping[str, Any], said: Iterable[str] = (), file: Path | None = None
-) -> Asked:
-    """Put together what a user says of a run's options.
+    flags: Mapping[str, Any], said: Iterable[str] = (), file: Path | None = None
+) -> Iterator[Mapping[str, Any]]:
+    """Put together what a user says of a run's options, by name; inside, messages call each as it was given.
 
     Args:
-        options: All that there are.
+        flags: By name; those that nobody gave are None or empty.
         said: ``section.key=value`` each, of ``--set``.
 
     Raises:
-        UsageError: The file cannot be read, or a key is no option.
+        UsageError: The file cannot be read, a key is no option, or a declaration rules its value out.
     """
+    options, flags = run_options(), drop_unset(flags)
     values: dict[str, Any] = {}
     spelling: dict[str, str] = {}
     if file is not None:
@@ -73,7 +61,15 @@ def gather(
             values[option.name], spelling[option.name] = value, option.path
     for name in flags:
         spelling.pop(name, None)
-    return Asked({**values, **flags}, spelling)
+    asked = {**values, **flags}
+    with spell_as(spelling.get):
+        require_sound(asked)
+        yield asked
+
+
+def drop_unset(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The options that somebody gave; of lists, those with anything."""
+    return {name: value for name, value in values.items() if value is not None and value not in ([], ())}
 
 
 def parse_set(text: str, options: Sequence[Option]) -> tuple[Option, object]:

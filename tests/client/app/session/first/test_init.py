@@ -9,7 +9,6 @@ import pytest
 
 from pcevolve.public.config.config import RunConfig
 from pcevolve.public.config.sources import gather
-from pcevolve.public.config.table import run_options
 from pcevolve.public.declared import list_options
 
 OPTIONS = list_options(RunConfig)
@@ -24,7 +23,8 @@ def written(tmp_path, monkeypatch, command) -> Path:
 
 def test_a_run_reads_it_back_and_finds_its_defaults(written, tmp_path):
     required = {"private": str(tmp_path / "private-images"), "out": Path("runs/first")}
-    read = RunConfig.of(gather(run_options(), {}, file=written).values).options()
+    with gather({}, file=written) as asked:
+        read = RunConfig.of(asked).options()
     defaults = RunConfig.of({**required, "domain": "leather texture"}).options()
     drawn = {"seed", "subsample_seed"}
     assert {name: read[name] for name in read.keys() - drawn} == {
