@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from pcevolve import audit
+from pcevolve import verify
 from pcevolve.app.session.first import demo
 from pcevolve.keeper.evaluation import heads
 from pcevolve.public.run.folder import RunFolder
@@ -61,7 +61,7 @@ def test_the_demonstration_makes_a_dataset_measures_it_beside_its_control_and_ho
     assert f"<strong>{measured['word'].capitalize()}</strong>, measured: {measured['sentence']}." in page
     assert "held-out data" not in page[: page.index("What left")], "it was tested"
     assert measured["sentence"] not in RunFolder(shown).report.read_text("utf-8"), "a page that may be shared"
-    assert audit(shown).holds
+    assert verify(shown).holds
     assert find_traces(shown, (str(shown.parent), "demo-private")) == []
     assert RunReader.strict(shown).require_plan().encoder.frame
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from pcevolve import audit
+from pcevolve import verify
 from support.examples import at_night, is_nightly
 from support.processes import Client
 from support.served import wait_until
@@ -39,7 +39,7 @@ def test_a_table_of_real_runs_that_is_killed_goes_on_where_it_was(bench: Client,
     assert rows["private shots (no guarantee)"]["digits"]["mean"] > 0.8
     runs = sorted((out / "runs").iterdir())
     assert len(runs) == 5
-    assert all(audit(run).holds for run in runs)
+    assert all(verify(run).holds for run in runs)
     assert (out / "tables" / "smoke" / "figure6-digits.png").read_bytes()[:4] == b"\x89PNG"
 
     log = (out / "server.log").read_bytes()

@@ -18,7 +18,7 @@ from pcevolve.keeper.keeper import Keeper
 from pcevolve.keeper.keeping import read_orders
 from pcevolve.public import protocol
 from pcevolve.public.config.runner import Config
-from pcevolve.public.dialects import ModelSize
+from pcevolve.public.modality.base import ModelSize
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.run.checked import CheckedRun
 from support.folders import class_folders
