@@ -3,7 +3,7 @@
 import subprocess
 import sys
 
-from pcevolve.public.methods import METHOD_TABLE
+from pcevolve.public.methods import METHOD_TABLE, choose_delta
 from pcevolve.public.selectors import METHODS
 
 
@@ -19,3 +19,9 @@ def test_options_are_read_without_numpy():
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout == "False\n"
+
+
+def test_the_usual_delta_is_that_of_each_method_s_promise():
+    pure = {"pcevolve", "random", "t2i"}
+    found = {name: choose_delta(name) for name in ("auto", *METHOD_TABLE)}
+    assert found == {name: 0.0 if name in pure else 1e-5 for name in found}

@@ -183,7 +183,7 @@ METHOD_TABLE: Final = {
     "jvem": MethodEntry("joint:METHOD"),
     "pcevolve": MethodEntry("contrastive:METHOD", Calibrated, delta=0.0),
     "pe": MethodEntry("votes:PE", PrivateEvolution),
-    "pe-em": MethodEntry("votes:PE_EM", delta=0.0),
+    "pe-em": MethodEntry("votes:PE_EM"),
     "random": MethodEntry("control:RANDOM", is_control=True, delta=0.0),
     "secpe": MethodEntry("cells:METHOD", SecretEvolution),
     "t2i": MethodEntry("control:TEXT_TO_IMAGE", is_control=True, delta=0.0),
