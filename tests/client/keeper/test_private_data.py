@@ -15,7 +15,7 @@ def test_a_refusal_of_shots_names_the_check_as_it_is_typed(tmp_path):
     given = {"private": str(tmp_path / "my texts"), "domain": "notes", "out": "x", "dialect": "chat"}
     counts = {"a": 2, "b": 2}
     with pytest.raises(DataError, match=r"; pcevolve check '/.*/my texts' --dialect chat tells more"):
-        require_shots(RunConfig.of(given), counts, "texts", counts)
+        require_shots(RunConfig.of(given), counts, "texts", lambda: counts)
 
 
 @pytest.fixture(autouse=True)

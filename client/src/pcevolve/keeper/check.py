@@ -14,10 +14,11 @@ from typing import Any
 from pcevolve.errors import DataError
 from pcevolve.keeper.private.inspection import MOST_COMPARED, MOST_TURNED, Inspection, Pair, inspect
 from pcevolve.keeper.private.listing import Listing, list_folder, read_head, shorten
+from pcevolve.keeper.private.offers import describe_counts, list_offers, price_subsample
 from pcevolve.keeper.private.records import Records, read_records
+from pcevolve.keeper.private.shots import Shots
 from pcevolve.keeper.private.tables import Columns
 from pcevolve.keeper.private.units import (
-    Shots,
     describe_link,
     map_folders,
     read_units,
@@ -28,7 +29,6 @@ from pcevolve.keeper.private_data import (
     count_and_name,
     note_companions,
     note_ids,
-    price_subsample,
     trusts_shots,
 )
 from pcevolve.public import settings as public
@@ -238,18 +238,19 @@ def find_shot_faults(
     there = {label: held for label, held in counts.items() if held}
     if not there:
         return []
-    shots = Shots(there, meant.shots, min(drawable[label] for label in there))
+    shots, most = Shots(there, meant.shots), min(drawable[label] for label in there)
+    held = describe_counts(shots)
     if meant.subsample is not None:
-        if meant.subsample <= shots.drawable:
+        if meant.subsample <= most:
             return []
         return [
-            f"the classes hold {shots.told} units each, and data.subsample draws {meant.subsample} of each"
-            + (f": give '--set data.subsample={shots.drawable}' or fewer" if shots.drawable else "")
+            f"the classes hold {held} units each, and data.subsample draws {meant.subsample} of each"
+            + (f": give '--set data.subsample={most}' or fewer" if most else "")
         ]
     if shots.fit or not trusts_shots(settings):
         return []
-    offers = "; or ".join(shots.list_offers(partial(price_subsample, settings, len(there))))
-    return [f"the classes hold {shots.told} units each, and --shots says {meant.shots}: give {offers}"]
+    offers = "; or ".join(list_offers(shots, most, partial(price_subsample, settings, len(there))))
+    return [f"the classes hold {held} units each, and --shots says {meant.shots}: give {offers}"]
 
 
 def _warnings(found: Inspection, units_known: bool) -> Iterator[str]:

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 from pcevolve.errors import DataError, UsageError
 from pcevolve.keeper.private.dataset import PrivateDataset, load
 from pcevolve.keeper.private.listing import Listing, list_folder, shorten, tell_file_kind
-from pcevolve.keeper.private.units import group_into_units, read_units, require_unit_size
 from pcevolve.keeper.private_data import (
     NOTHING_LEFT,
     SPLIT_SEED,
@@ -23,7 +22,6 @@ from pcevolve.keeper.private_data import (
     note_companions,
     note_ids,
     require_shots,
-    tell_drawable,
 )
 from pcevolve.public.config.config import RunConfig
 from pcevolve.public.config.files import REST
@@ -54,14 +52,22 @@ def read_run(settings: RunConfig, told: ProgressCallback = no_progress) -> RunDa
     left: Listing | None = None
     counted = "images" if listing.units is None else f"units ({listing.units.kind})"
     if settings.data.unit_size and listing.units is not None:
+        from pcevolve.keeper.private.units import require_unit_size
+
         require_unit_size(listing.unit_keys, listing.names, listing.units.kind, settings.data.unit_size)
     if settings.data.subsample is not None:
+        from pcevolve.keeper.private.offers import tell_drawable
+
         tell_drawable(settings, listing.count_drawable(), counted)
         used, left = listing.draw(settings.data.subsample, settings.data.subsample_seed)
     window = window_ends(settings.data.window)
     # Before units are counted: what cannot be read, or is there twice, has to go, and then there are fewer.
-    data = group_into_units(load(used, told=told, window=window), used.units)
-    require_shots(settings, used.count_units(), counted, used.count_drawable())
+    data = load(used, told=told, window=window)
+    if used.units is not None:
+        from pcevolve.keeper.private.units import group_into_units
+
+        data = group_into_units(data, used.units)
+    require_shots(settings, used.count_units(), counted, used.count_drawable)
     return RunData(data, _test(settings, data, left), notes=tuple(_note(listing)))
 
 
@@ -103,7 +109,11 @@ def _list(settings: RunConfig, source: FolderSource) -> Listing:
 
 
 def _map_units(listing: Listing, unit_map: Path | None) -> Listing:
-    return replace(listing, units=read_units(unit_map, listing.names)) if unit_map else listing
+    if unit_map is None:
+        return listing
+    from pcevolve.keeper.private.units import read_units  # where a map says whose images are
+
+    return replace(listing, units=read_units(unit_map, listing.names))
 
 
 def _test(settings: RunConfig, data: PrivateDataset, rest: Listing | None) -> PrivateDataset | None:

@@ -2,26 +2,17 @@
 
 from __future__ import annotations
 
-import shlex
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
-from pathlib import Path
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from pcevolve.errors import DataError
+from pcevolve.keeper.private.companions import find_companions
 from pcevolve.keeper.private.dataset import PrivateDataset
 from pcevolve.keeper.private.listing import Listing
-from pcevolve.keeper.private.spelling import find_companions, find_respelled, find_shortened
-from pcevolve.keeper.private.units import Shots
+from pcevolve.keeper.private.shots import Shots
 from pcevolve.keeper.screen import OwnerScreen
 from pcevolve.public.config.config import RunConfig
-from pcevolve.public.dialects import find_abilities
-from pcevolve.public.figures import parse_epsilon
-from pcevolve.public.methods import choose_delta
-from pcevolve.public.options import spell_flag
-from pcevolve.public.privacy import Budget
-from pcevolve.public.publish.loss import PrivacyLoss
-from pcevolve.public.selectors import AUTO, Scope, find_method, resolve_method
+from pcevolve.public.selectors import AUTO, find_method
 from pcevolve.public.words import choose_labels
 
 SPLIT_SEED = 0
@@ -44,6 +35,8 @@ class RunData:
 
 def note_ids(ids: Iterable[str], kind: str) -> Iterator[str]:
     """Say which names of units may be of one, as somebody spelled them in two ways; nothing is merged."""
+    from pcevolve.keeper.private.spelling import find_respelled, find_shortened  # where units have names
+
     known = list(dict.fromkeys(ids))
     if pairs := find_respelled(known):
         named = count_and_name([f"{one!r} and {other!r}" for one, other in pairs])
@@ -120,19 +113,6 @@ def trusts_shots(settings: RunConfig) -> bool:
     return not settings.get("class_counts") and (method == AUTO or find_method(method).selector is not None)
 
 
-def tell_drawable(settings: RunConfig, counts: Mapping[str, int], unit: str) -> None:
-    """Tell the owner, on the screen alone, that classes have too few units for a draw, which is then refused."""
-    shots = Shots(counts, settings.data.shots, min(counts.values()))
-    if shots.fewest < settings.data.shots:
-        instead = (
-            f"--set data.subsample={shots.fewest} draws them all" if shots.fewest else "none can be drawn"
-        )
-        tell_on_screen(
-            f"your classes have {shots.told} {unit} each to draw from, and data.subsample says {settings.data.shots}: "
-            f"{instead}; a unit of several classes counts for one of them"
-        )
-
-
 def tell_on_screen(*lines: str) -> None:
     """Tell the owner at a terminal what is private; elsewhere it might end up in a log, and ``check`` tells it."""
     screen = OwnerScreen()
@@ -141,7 +121,7 @@ def tell_on_screen(*lines: str) -> None:
 
 
 def require_shots(
-    settings: RunConfig, counts: Mapping[str, int], unit: str, drawable: Mapping[str, int]
+    settings: RunConfig, counts: Mapping[str, int], unit: str, drawable: Callable[[], Mapping[str, int]]
 ) -> None:
     """Refuse classes that do not hold about what ``--shots`` says, unless their numbers are released.
 
@@ -149,45 +129,14 @@ def require_shots(
 
     Args:
         counts: What they do hold, by label; private.
-        drawable: How many of them a draw could take, by label; private.
+        drawable: Says how many of them a draw could take, by label; private.
 
     Raises:
         DataError: They do not; nothing was spent and nothing was sent.
     """
-    shots = Shots(counts, settings.data.shots, min(drawable.values()))
+    shots = Shots(counts, settings.data.shots)
     if shots.fit or not trusts_shots(settings):
         return
-    tell_on_screen(
-        f"your classes hold {shots.told} {unit} each, and {spell_flag('shots')} says {settings.data.shots}; give",
-        *(f"  {offer}" for offer in shots.list_offers(partial(price_subsample, settings, len(counts)))),
-    )
-    raise DataError(
-        f"class sizes are too far from {spell_flag('shots')} {settings.data.shots}; the released means would "
-        f"be biased: nothing was spent or sent{_advise_check(settings)}"
-    )
+    from pcevolve.keeper.private.offers import refuse_shots  # for a refusal
 
-
-def price_subsample(settings: RunConfig, classes: int, shots: int) -> str:
-    """Say what a run costs whose private data are drawn, so many units of each class."""
-    from pcevolve.public.selectors.planner import plan  # asked for a refusal alone
-
-    own, delta = settings.method, settings.privacy.delta
-    budget = Budget(
-        parse_epsilon(settings.privacy.epsilon), choose_delta(own.name) if delta is None else delta
-    )
-    scope = Scope(settings.privacy.relation, own.iterations or 1, classes, shots, own.candidates)
-    method, _ = resolve_method(own.name, budget, scope, None)
-    scope = replace(scope, iterations=method.iterations(own.iterations, budget, scope))
-    planned = plan(budget, method, scope, own.calibration)
-    return PrivacyLoss(planned.epsilon_folder, planned.epsilon_total, "unit").say()
-
-
-def _advise_check(settings: RunConfig) -> str:
-    """Name the command that looks at a folder or a table; nothing for data that come with a library."""
-    if not Path(settings.data.private).exists():
-        return ""
-    spoken = settings.provider.dialect
-    usual = type(settings.provider).model_fields["dialect"].default
-    is_usual = find_abilities(spoken).makes == find_abilities(usual).makes
-    more = "" if is_usual else f" --dialect {spoken}"
-    return f"; pcevolve check {shlex.quote(settings.data.private)}{more} tells more"
+    refuse_shots(settings, shots, unit, drawable())

@@ -21,7 +21,6 @@ from pcevolve.keeper.private_data import (
     RunData,
     note_ids,
     require_shots,
-    tell_drawable,
 )
 from pcevolve.public.config.config import RunConfig
 from pcevolve.public.config.files import REST
@@ -74,10 +73,12 @@ def read_texts(settings: RunConfig, source: FolderSource) -> tuple[PrivateDatase
     if settings.data.subsample is not None:
         # Of all texts and before the draw: a refusal that hung on the seed would be answered by another one.
         refuse_twins(found.names, found.texts, "text")
+        from pcevolve.keeper.private.offers import tell_drawable
+
         tell_drawable(settings, found.count_drawable(), counted)
         found, rest = found.draw(settings.data.subsample, settings.data.subsample_seed)
     data = found.dataset(columns.unit)
-    require_shots(settings, found.count_units(), counted, found.count_drawable())
+    require_shots(settings, found.count_units(), counted, found.count_drawable)
     return data, _read_held_out(settings, data, rest)
 
 

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pcevolve.keeper.private.spelling import find_companions, find_respelled, find_shortened, names_companions
+from pcevolve.keeper.private.companions import find_companions, names_companions
+from pcevolve.keeper.private.spelling import find_respelled, find_shortened
 
 
 @pytest.mark.parametrize(

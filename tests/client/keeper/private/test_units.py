@@ -12,7 +12,6 @@ from pcevolve.keeper.ledger.units import PrivateUnit
 from pcevolve.keeper.private.dataset import PrivateDataset, load, load_folder
 from pcevolve.keeper.private.listing import list_folder
 from pcevolve.keeper.private.units import (
-    Shots,
     group_into_units,
     read_units,
     require_unit_size,
@@ -183,19 +182,3 @@ def test_what_is_wrong_with_a_folder_without_labels_is_told(folder, tmp_path, pa
     (tmp_path / "empty").mkdir()
     with pytest.raises(DataError, match=fault):
         load(list_folder(tmp_path / path, label))
-
-
-@pytest.mark.parametrize(
-    ("held", "said", "even", "fit"),
-    [
-        ((10, 15), 10, True, True),
-        ((10, 16), 10, False, False),
-        ((10, 10), 15, True, True),
-        ((10, 10), 16, True, False),
-        ((15, 15), 10, True, True),
-        ((16, 16), 10, True, False),
-    ],
-)
-def test_numbers_that_are_half_as_large_again_at_most_are_about_the_same(held, said, even, fit):
-    shots = Shots(dict(zip("ab", held, strict=True)), said, drawable=1)
-    assert (shots.even, shots.fit) == (even, fit)

@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 from pcevolve.errors import DataError, UsageError
 from pcevolve.keeper.ledger.units import PrivateUnit
 from pcevolve.keeper.private import BATCH_IMAGES
+from pcevolve.keeper.private.items import pick
 from pcevolve.keeper.private.listing import Listing, list_folder, list_some, refuse, refuse_twins, shorten
-from pcevolve.keeper.private.subsample import pick
 from pcevolve.public.media import Item
 from pcevolve.public.media.images.decoding import DecodedImage
 from pcevolve.public.media.images.files import RejectedImageError, count_pixels, examine, read_image

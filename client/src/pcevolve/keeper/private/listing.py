@@ -12,17 +12,14 @@ they can be.
 
 from __future__ import annotations
 
-import re
 import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from shlex import quote
 
 from pcevolve.errors import DataError
-from pcevolve.keeper.private.spelling import names_companions, names_pictures
-from pcevolve.keeper.private.subsample import PrivateItems, pick
+from pcevolve.keeper.private.items import PrivateItems, pick
 from pcevolve.public.media.images.kinds import HEAD_BYTES, SUFFIXES, FileKind, advise, tell_kind
 from pcevolve.public.sources import OF_CLASSES, OF_IMAGES, require_folder
 from pcevolve.public.words import SYSTEM_FILES, find_label_fault, find_label_faults, nfc
@@ -31,9 +28,6 @@ from pcevolve_shared.reading import open_file
 MAX_IMAGES = 1_000_000
 """Up to which sums of shares are exact with room to spare; see ``selectors.scene.round_down``."""
 _NAMED = 5  # files named in one error
-_TRAINING = frozenset({"train", "training"})
-_HELD_OUT = ("test", "testing", "val", "valid", "validation", "dev", "eval", "holdout")
-"""Names of folders of splits, see ``_split_name``; of those that are held out, the likeliest test set first."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -115,7 +109,7 @@ class Folders:
     def files_below(self, folder: Path) -> Iterator[Path]:
         """All files of a folder and its subfolders."""
         for entry in self.visible(folder):
-            if _is_folder(entry):
+            if is_folder(entry):
                 yield from self.files_below(entry)
             else:
                 yield entry
@@ -155,20 +149,22 @@ def _of_one_class(path: Path, label: str) -> Listing:
 def _of_classes(path: Path, nested: bool) -> Listing:
     folders = Folders()
     entries = folders.visible(path)
-    outer = [entry for entry in entries if _is_folder(entry)]
-    loose = [entry for entry in entries if not _is_folder(entry) and tell_file_kind(entry) is FileKind.IMAGE]
+    outer = [entry for entry in entries if is_folder(entry)]
+    loose = [entry for entry in entries if not is_folder(entry) and tell_file_kind(entry) is FileKind.IMAGE]
     if not outer:
         return _without_classes(path, loose)
     within = {folder: folders.visible(folder) for folder in outer}
-    deep = [folder for folder, each in within.items() if any(map(_is_folder, each))]
+    deep = [folder for folder, each in within.items() if any(map(is_folder, each))]
     faults = _loose_faults(loose)
     if deep and not nested and not any(map(_holds_image, within.values())):
-        if inner := _inner_root(path, deep):
+        from pcevolve.keeper.private.layouts import describe_patients, find_inner_root  # of odd folders alone
+
+        if inner := find_inner_root(path, deep):
             root, fault = inner
             inside = _of_classes(root, nested)
             own = () if inside.root != root else (fault,)  # it lies deeper still, and that is said
             return replace(inside, faults=(*own, *faults, *inside.faults))
-        faults.append(_of_patients(path, {folder: within[folder] for folder in deep}))
+        faults.append(describe_patients(path, {folder: within[folder] for folder in deep}))
         nested = True
     labels = tuple(nfc(folder.name) for folder in outer)
     if len(outer) == 1:
@@ -178,7 +174,7 @@ def _of_classes(path: Path, nested: bool) -> Listing:
         (file, target)
         for target, folder in enumerate(outer)
         for entry in within[folder]
-        for file in (folders.files_below(entry) if nested and _is_folder(entry) else (entry,))
+        for file in (folders.files_below(entry) if nested and is_folder(entry) else (entry,))
     ]
     return _sort_out(path, labels, found, [*faults, *folders.faults])
 
@@ -199,7 +195,7 @@ _TABLES = frozenset({".csv", ".tsv", ".json", ".jsonl", ".parquet", ".xlsx"})
 
 
 def _holds_image(entries: Sequence[Path]) -> bool:
-    return any(not _is_folder(each) and tell_file_kind(each) is FileKind.IMAGE for each in entries)
+    return any(not is_folder(each) and tell_file_kind(each) is FileKind.IMAGE for each in entries)
 
 
 def _loose_faults(loose: Sequence[Path]) -> list[str]:
@@ -207,70 +203,6 @@ def _loose_faults(loose: Sequence[Path]) -> list[str]:
     advice = "lies outside the class folders: move it into one, or remove it"
     more = [f"{len(loose) - _NAMED} more images lie outside the class folders"] if len(loose) > _NAMED else []
     return [*(f"{entry.name} {advice}" for entry in loose[:_NAMED]), *more]
-
-
-def _inner_root(path: Path, folders: Sequence[Path]) -> tuple[Path, str] | None:
-    """The folder of class folders within another one, and what to give instead; None where these are the classes."""
-    named = {folder: _split_name(folder.name) for folder in folders if not names_companions(folder.name)}
-    apart = list_some([folder.name for folder in folders if folder not in named])
-    unread = f"; {apart} beside them, which by its name holds no pictures, is not read" if apart else ""
-    training = [folder for folder, name in named.items() if name in _TRAINING]
-    held_out = [folder for wanted in _HELD_OUT for folder, name in named.items() if name == wanted]
-    if training and set(named.values()) <= _TRAINING | set(_HELD_OUT):
-        given = f"--private {quote(str(training[0]))}"
-        given += f" --test {quote(str(held_out[0]))}" if held_out else ""
-        if len(training) > 1:
-            several = list_some([folder.name for folder in training])
-            given = f"one folder, in which the class folders of {several} are put together, or one of them: {given}"
-        return training[0], f"{path} holds splits, each with class folders: give {given}{unread}"
-    if len(named) == 1:
-        (inner,) = named
-        return inner, f"the class folders of {path} lie one folder deeper: give {quote(str(inner))}{unread}"
-    return None
-
-
-def _split_name(folder: str) -> str:
-    """Return the split that a folder's name holds: ``train`` of ``Train_Images-2017``."""
-    letters = re.sub(r"[\W\d_]+", " ", folder.casefold()).strip()
-    return re.sub(r"[ ]?(set|data|images?|imgs?|split)$", "", letters)
-
-
-def _names_split(folder: str) -> bool:
-    return _split_name(folder) in _TRAINING | set(_HELD_OUT)
-
-
-def names_nobody(folder: str) -> bool:
-    """True for a folder that no patient is called like: one of a split, of pictures, or of what belongs to pictures."""
-    return _names_split(folder) or names_pictures(folder) or names_companions(folder)
-
-
-def _of_patients(path: Path, deep: Mapping[Path, Sequence[Path]]) -> str:
-    """Advise on class folders that hold folders of images, as those of patients."""
-    inner = [entry.name for entries in deep.values() for entry in entries if _is_folder(entry)]
-    first = next(entry for entry in next(iter(deep.values())) if _is_folder(entry))
-    if all(_names_split(name) or names_companions(name) for name in inner):
-        return (
-            f"each folder of {path} holds splits, such as {shorten(first)}: give one of them, {first.parent}"
-        )
-    if len(set(inner)) < len(deep) and len(inner) > len(set(inner)):
-        return (
-            f"{path} seems to hold a folder for each patient, with class folders such as {min(inner)!r} in it: a run "
-            "needs them the other way round, as CLASS/PATIENT/image, and --unit-map"
-        )
-    if all(map(names_nobody, inner)):
-        apart = next((each for each in sorted(set(inner)) if names_companions(each)), "")
-        away = (
-            f", and move those of {apart!r} elsewhere, which by their name belong to pictures"
-            if apart
-            else ""
-        )
-        return f"the class folders hold folders, such as {shorten(first)}: move their images up{away}"
-    example = next(Folders().files_below(first), first / "image.png")
-    return (
-        f"the class folders hold folders, such as {shorten(first)}: if each is of one patient, give --unit-map FILE, a "
-        f"CSV file with the lines 'file,patient' and, for each image, such as '{example.relative_to(path).as_posix()},"
-        f"{first.name}' (pcevolve check {quote(str(path))} --write-unit-map FILE writes it); else move their images up"
-    )
 
 
 def refuse(faults: Sequence[str]) -> None:
@@ -324,7 +256,7 @@ def _sort_out(
     )
 
 
-def _is_folder(path: Path) -> bool:
+def is_folder(path: Path) -> bool:
     """True if a path is that of a folder, as far as anybody may know."""
     try:
         return path.is_dir()
@@ -334,15 +266,17 @@ def _is_folder(path: Path) -> bool:
 
 def tell_file_kind(file: Path) -> FileKind:
     """Return the kind of a file; a folder is nothing that can be read."""
-    if _is_folder(file):
+    if is_folder(file):
         return FileKind.OTHER
     return tell_kind(file.name, b"" if file.suffix.lower() in SUFFIXES else read_head(file))
 
 
 def _advice(file: Path) -> str:
     """Advise on a file that is neither image nor notes."""
-    if not _is_folder(file):
+    if not is_folder(file):
         return advise(file.name, read_head(file))
+    from pcevolve.keeper.private.companions import names_companions
+
     if names_companions(file.name):
         return "is a folder that by its name holds what belongs to pictures: move it elsewhere"
     return "is a folder: move its images up, or remove it"

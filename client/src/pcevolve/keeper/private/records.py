@@ -15,8 +15,8 @@ import numpy as np
 
 from pcevolve.errors import DataError
 from pcevolve.keeper.private.dataset import PrivateDataset
+from pcevolve.keeper.private.items import PrivateItems, pick
 from pcevolve.keeper.private.listing import describe_single_class, refuse, refuse_twins
-from pcevolve.keeper.private.subsample import PrivateItems, pick
 from pcevolve.keeper.private.tables import (
     MOST_TEXTS,
     OF_TEXTS,

@@ -26,66 +26,12 @@ from __future__ import annotations
 import hashlib
 import hmac
 import unicodedata
-from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Self, TypeVar
 
 from pcevolve.errors import DataError
 
-Value = TypeVar("Value")
 SEED_BYTES = 8
-
-
-class PrivateItems(ABC):
-    """Items of classes, each of a privacy unit: how many units there are, and a draw of some.
-
-    Attributes:
-        targets: Class of each item, an index into the names of classes.
-    """
-
-    targets: Sequence[int]
-
-    @property
-    @abstractmethod
-    def class_names(self) -> Sequence[str]:
-        """Sorted class names; public by assumption."""
-
-    @property
-    @abstractmethod
-    def unit_keys(self) -> Sequence[str]:
-        """The name of each item's unit; of an item that is a unit by itself, what stays its own whatever else goes."""
-
-    @abstractmethod
-    def subset(self, places: Sequence[int]) -> Self:
-        """The items at some places, in that order."""
-
-    def count_units(self) -> dict[str, int]:
-        """Return the number of privacy units of each class, by label."""
-        counts = Counter(target for _, target in set(zip(self.unit_keys, self.targets, strict=True)))
-        return {label: counts[target] for target, label in enumerate(self.class_names)}
-
-    def count_drawable(self) -> dict[str, int]:
-        """Return the number of privacy units of each class that a draw could take, none twice, by label."""
-        counts = count_drawable(self.unit_keys, self.targets)
-        return {label: counts.get(target, 0) for target, label in enumerate(self.class_names)}
-
-    def draw(self, count: int, seed: int) -> tuple[Self, Self]:
-        """Draw units of each class.
-
-        Args:
-            count: Units of each class, K.
-            seed: Secret, below 2**63.
-
-        Returns:
-            The items that were drawn, and all items of units that were not drawn; in order. Items of a drawn unit that
-            are of another class are in neither, so that nobody is measured on who is used.
-
-        Raises:
-            DataError: A class has fewer units.
-        """
-        drawn, rest = draw_places(self.unit_keys, self.targets, count, seed)
-        return self.subset(drawn), self.subset(rest)
 
 
 def draw_places(
@@ -128,11 +74,6 @@ def count_drawable(units: Sequence[str], targets: Sequence[int]) -> Mapping[int,
     """Return the number of units of each class to draw from, none twice; private."""
     counts = Counter(assign_classes(units, targets).values())
     return {target: counts[target] for target in sorted(set(targets))}
-
-
-def pick(values: tuple[Value, ...], places: Sequence[int]) -> tuple[Value, ...]:
-    """Pick facts about items by place; nothing where nothing is known of any."""
-    return tuple(values[place] for place in places) if values else ()
 
 
 def _preference(unit: str, target: int) -> bytes:

@@ -1,7 +1,4 @@
-"""Privacy units: a CSV file says which images belong together, e.g. to one patient.
-
-How many units the classes hold is compared with ``--shots``; where they differ, the owner is offered what mends it.
-"""
+"""Privacy units: a CSV file says which images belong together, e.g. to one patient."""
 
 from __future__ import annotations
 
@@ -9,8 +6,8 @@ import csv
 import io
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from shlex import quote
 
@@ -18,23 +15,19 @@ import numpy as np
 
 from pcevolve.errors import DataError, printable
 from pcevolve.keeper.private.dataset import PrivateDataset
-from pcevolve.keeper.private.listing import UnitMap, list_some, names_nobody
+from pcevolve.keeper.private.layouts import names_nobody
+from pcevolve.keeper.private.listing import UnitMap, list_some
 from pcevolve.public.modality import SINGLE
-from pcevolve.public.options import advise
 from pcevolve.public.words import find_label_fault, nfc
 from pcevolve_shared.reading import read_file
 
 MAX_BYTES = 100_000_000
 _WHOLE = re.compile(r"(-?[0-9]+)\.0+")
 _EXAMPLE = "a first line like file,patient, then one image and its unit per line"
-MOST_APART = 1.5
-"""How many times as many units as ``--shots`` says, or as another class, a class may hold, and as few likewise."""
 
 
-def group_into_units(data: PrivateDataset, units: UnitMap | None) -> PrivateDataset:
-    """Group the images of a dataset into privacy units; without a map, each stays one."""
-    if units is None:
-        return data
+def group_into_units(data: PrivateDataset, units: UnitMap) -> PrivateDataset:
+    """Group the images of a dataset into privacy units."""
     names, unit_of = np.unique([units.of[name] for name in data.names], return_inverse=True)
     return replace(
         data, unit_of=unit_of.astype(np.int64), unit_name=units.kind, unit_names=tuple(map(str, names))
@@ -172,72 +165,3 @@ def _refuse(path: Path, fault: str, names: Sequence[str]) -> None:
     if names:
         advice = "list every image once, by its path inside the private folder"
         raise DataError(f"--unit-map {path} {fault} {list_some(names)}; {advice}")
-
-
-@dataclass(frozen=True, repr=False)
-class Shots:
-    """The shots of each class, and what was said of them.
-
-    Attributes:
-        held: Privacy units of each class, by label; private.
-        said: ``--shots``, K.
-        drawable: Units of each class that ``data.subsample`` could draw, each counted for one class; private.
-    """
-
-    held: Mapping[str, int]
-    said: int
-    drawable: int
-
-    @property
-    def fewest(self) -> int:
-        """Units of the smallest class."""
-        return min(self.held.values())
-
-    @property
-    def most(self) -> int:
-        """Units of the largest class."""
-        return max(self.held.values())
-
-    @property
-    def even(self) -> bool:
-        """True if the classes hold about the same number."""
-        return self.most <= MOST_APART * self.fewest
-
-    @property
-    def fit(self) -> bool:
-        """True if every class holds about what was said, and about what the others do."""
-        return self.even and self.most <= MOST_APART * self.said and self.said <= MOST_APART * self.fewest
-
-    @property
-    def told(self) -> str:
-        """The number of units in each class, for the owner's screen."""
-        if self.fewest == self.most:
-            return f"{self.most}"
-        return f"{self.fewest} ({self._first(self.fewest)}) to {self.most} ({self._first(self.most)})"
-
-    def list_offers(self, price: Callable[[int], str]) -> list[str]:
-        """Return options that would mend it, each with what it does; for the owner's screen.
-
-        Args:
-            price: Says what a draw of so many units of each class costs.
-        """
-        drawn = min(self.said, self.drawable)
-        offers = []
-        if self.even:
-            offers.append(
-                f"{advise('shots', (self.fewest + self.most) // 2)}: use all of them; the number becomes public"
-            )
-        else:
-            offers.append(
-                f"{advise('method', 'pe')} {advise('class_counts', True, 'method.class_counts')}: use all of "
-                "them; noisy numbers by class are released"
-            )
-        if 0 < drawn < self.most:
-            offers.append(
-                f"{advise('subsample', drawn, 'data.subsample')}: use {drawn} per class, drawn at random, at "
-                f"{price(drawn)}; {advise('test', 'rest')} uses the others"
-            )
-        return offers
-
-    def _first(self, held: int) -> str:
-        return next(label for label, number in self.held.items() if number == held)

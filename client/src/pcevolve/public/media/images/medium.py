@@ -17,7 +17,6 @@ from pcevolve.public.media.images.decoding import DecodedImage, decode_picture
 from pcevolve.public.media.images.files import RejectedImageError, read_image
 from pcevolve.public.media.images.kinds import HEAD_BYTES, tell_other_format
 from pcevolve.public.media.images.levels import Window
-from pcevolve.public.media.images.sheet import make_thumbnail
 from pcevolve.public.modality import Kind
 from pcevolve.public.plan import PublicPlan
 from pcevolve_shared import containers, images
@@ -113,6 +112,8 @@ class ImageMedium:
 
     def show(self, data: bytes, wanted: Appearance | None = None) -> RenderedImages:
         """Show something that a provider sent to people; ``wanted`` is the appearance that it is given first."""
+        from pcevolve.public.media.images.sheet import make_thumbnail  # for pages
+
         return RenderedImages(jpeg=make_thumbnail(data, wanted) or b"")
 
     def blank(self, received: bytes, share: float, seed: int) -> str | None:

@@ -1,0 +1,79 @@
+"""Folders in another layout than one folder for each class: splits, patients, a folder around all, and what to give."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from shlex import quote
+
+from pcevolve.keeper.private.companions import names_companions, names_pictures
+from pcevolve.keeper.private.listing import Folders, is_folder, list_some, shorten
+
+_TRAINING = frozenset({"train", "training"})
+_HELD_OUT = ("test", "testing", "val", "valid", "validation", "dev", "eval", "holdout")
+"""Names of folders of splits, see ``_split_name``; of those that are held out, the likeliest test set first."""
+
+
+def find_inner_root(path: Path, folders: Sequence[Path]) -> tuple[Path, str] | None:
+    """The folder of class folders within another one, and what to give instead; None where these are the classes."""
+    named = {folder: _split_name(folder.name) for folder in folders if not names_companions(folder.name)}
+    apart = list_some([folder.name for folder in folders if folder not in named])
+    unread = f"; {apart} beside them, which by its name holds no pictures, is not read" if apart else ""
+    training = [folder for folder, name in named.items() if name in _TRAINING]
+    held_out = [folder for wanted in _HELD_OUT for folder, name in named.items() if name == wanted]
+    if training and set(named.values()) <= _TRAINING | set(_HELD_OUT):
+        given = f"--private {quote(str(training[0]))}"
+        given += f" --test {quote(str(held_out[0]))}" if held_out else ""
+        if len(training) > 1:
+            several = list_some([folder.name for folder in training])
+            given = f"one folder, in which the class folders of {several} are put together, or one of them: {given}"
+        return training[0], f"{path} holds splits, each with class folders: give {given}{unread}"
+    if len(named) == 1:
+        (inner,) = named
+        return inner, f"the class folders of {path} lie one folder deeper: give {quote(str(inner))}{unread}"
+    return None
+
+
+def _split_name(folder: str) -> str:
+    """Return the split that a folder's name holds: ``train`` of ``Train_Images-2017``."""
+    letters = re.sub(r"[\W\d_]+", " ", folder.casefold()).strip()
+    return re.sub(r"[ ]?(set|data|images?|imgs?|split)$", "", letters)
+
+
+def _names_split(folder: str) -> bool:
+    return _split_name(folder) in _TRAINING | set(_HELD_OUT)
+
+
+def names_nobody(folder: str) -> bool:
+    """True for a folder that no patient is called like: one of a split, of pictures, or of what belongs to pictures."""
+    return _names_split(folder) or names_pictures(folder) or names_companions(folder)
+
+
+def describe_patients(path: Path, deep: Mapping[Path, Sequence[Path]]) -> str:
+    """Advise on class folders that hold folders of images, as those of patients."""
+    inner = [entry.name for entries in deep.values() for entry in entries if is_folder(entry)]
+    first = next(entry for entry in next(iter(deep.values())) if is_folder(entry))
+    if all(_names_split(name) or names_companions(name) for name in inner):
+        return (
+            f"each folder of {path} holds splits, such as {shorten(first)}: give one of them, {first.parent}"
+        )
+    if len(set(inner)) < len(deep) and len(inner) > len(set(inner)):
+        return (
+            f"{path} seems to hold a folder for each patient, with class folders such as {min(inner)!r} in it: a run "
+            "needs them the other way round, as CLASS/PATIENT/image, and --unit-map"
+        )
+    if all(map(names_nobody, inner)):
+        apart = next((each for each in sorted(set(inner)) if names_companions(each)), "")
+        away = (
+            f", and move those of {apart!r} elsewhere, which by their name belong to pictures"
+            if apart
+            else ""
+        )
+        return f"the class folders hold folders, such as {shorten(first)}: move their images up{away}"
+    example = next(Folders().files_below(first), first / "image.png")
+    return (
+        f"the class folders hold folders, such as {shorten(first)}: if each is of one patient, give --unit-map FILE, a "
+        f"CSV file with the lines 'file,patient' and, for each image, such as '{example.relative_to(path).as_posix()},"
+        f"{first.name}' (pcevolve check {quote(str(path))} --write-unit-map FILE writes it); else move their images up"
+    )

@@ -1,0 +1,106 @@
+"""What mends a run whose classes do not hold what ``--shots`` or ``data.subsample`` says; for the owner alone."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import NoReturn
+
+from pcevolve.errors import DataError
+from pcevolve.keeper.private.shots import Shots
+from pcevolve.keeper.private_data import tell_on_screen
+from pcevolve.public.config.config import RunConfig
+from pcevolve.public.dialects import find_abilities
+from pcevolve.public.figures import parse_epsilon
+from pcevolve.public.methods import choose_delta
+from pcevolve.public.options import advise, spell_flag
+from pcevolve.public.privacy import Budget
+from pcevolve.public.publish.loss import PrivacyLoss
+from pcevolve.public.selectors import Scope, resolve_method
+from pcevolve.public.selectors.planner import plan
+
+
+def refuse_shots(settings: RunConfig, shots: Shots, unit: str, drawable: Mapping[str, int]) -> NoReturn:
+    """Refuse classes that do not hold what was said (``DataError``); what mends it the owner is told on the screen."""
+    price = partial(price_subsample, settings, len(shots.held))
+    tell_on_screen(
+        f"your classes hold {describe_counts(shots)} {unit} each, and {spell_flag('shots')} says {shots.said}; give",
+        *(f"  {offer}" for offer in list_offers(shots, min(drawable.values()), price)),
+    )
+    raise DataError(
+        f"class sizes are too far from {spell_flag('shots')} {shots.said}; the released means would "
+        f"be biased: nothing was spent or sent{_advise_check(settings)}"
+    )
+
+
+def tell_drawable(settings: RunConfig, counts: Mapping[str, int], unit: str) -> None:
+    """Tell the owner that classes have too few units for a draw, which is then refused."""
+    shots = Shots(counts, settings.data.shots)
+    if shots.fewest < settings.data.shots:
+        instead = (
+            f"--set data.subsample={shots.fewest} draws them all" if shots.fewest else "none can be drawn"
+        )
+        tell_on_screen(
+            f"your classes have {describe_counts(shots)} {unit} each to draw from, and data.subsample says "
+            f"{settings.data.shots}: {instead}; a unit of several classes counts for one of them"
+        )
+
+
+def describe_counts(shots: Shots) -> str:
+    """The number of units in each class."""
+    first = {number: label for label, number in reversed([*shots.held.items()])}
+    fewest, most = shots.fewest, shots.most
+    return f"{most}" if fewest == most else f"{fewest} ({first[fewest]}) to {most} ({first[most]})"
+
+
+def list_offers(shots: Shots, drawable: int, price: Callable[[int], str]) -> list[str]:
+    """Return options that would mend it, each with what it does.
+
+    Args:
+        drawable: Units of each class that ``data.subsample`` could draw, each counted for one class; private.
+        price: Says what a draw of so many units of each class costs.
+    """
+    drawn = min(shots.said, drawable)
+    offers = []
+    if shots.even:
+        offers.append(
+            f"{advise('shots', (shots.fewest + shots.most) // 2)}: use all of them; the number becomes public"
+        )
+    else:
+        offers.append(
+            f"{advise('method', 'pe')} {advise('class_counts', True, 'method.class_counts')}: use all of "
+            "them; noisy numbers by class are released"
+        )
+    if 0 < drawn < shots.most:
+        offers.append(
+            f"{advise('subsample', drawn, 'data.subsample')}: use {drawn} per class, drawn at random, at "
+            f"{price(drawn)}; {advise('test', 'rest')} uses the others"
+        )
+    return offers
+
+
+def price_subsample(settings: RunConfig, classes: int, shots: int) -> str:
+    """Say what a run costs whose private data are drawn, so many units of each class."""
+    own, delta = settings.method, settings.privacy.delta
+    budget = Budget(
+        parse_epsilon(settings.privacy.epsilon), choose_delta(own.name) if delta is None else delta
+    )
+    scope = Scope(settings.privacy.relation, own.iterations or 1, classes, shots, own.candidates)
+    method, _ = resolve_method(own.name, budget, scope, None)
+    scope = replace(scope, iterations=method.iterations(own.iterations, budget, scope))
+    planned = plan(budget, method, scope, own.calibration)
+    return PrivacyLoss(planned.epsilon_folder, planned.epsilon_total, "unit").say()
+
+
+def _advise_check(settings: RunConfig) -> str:
+    """Name the command that looks at a folder or a table; nothing for data that come with a library."""
+    if not Path(settings.data.private).exists():
+        return ""
+    spoken = settings.provider.dialect
+    usual = type(settings.provider).model_fields["dialect"].default
+    is_usual = find_abilities(spoken).makes == find_abilities(usual).makes
+    more = "" if is_usual else f" --dialect {spoken}"
+    return f"; pcevolve check {shlex.quote(settings.data.private)}{more} tells more"
