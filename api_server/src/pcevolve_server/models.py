@@ -293,27 +293,23 @@ class ModelCache:
                 f"the model {name} takes {need} MiB: raise --model-memory-mib or leave it out"
             )
         self._loads[name], self._bytes[name] = load, size
-        self._hold(name, model)
+        self._drop_for(size)
+        self._held[name] = model
         result = load.result if isinstance(load, TriedLoad) else None
         self._described[name] = ModelDescription.of(model, result)
 
     def _find(self, name: str) -> Model:
         if name not in self._held:
             self._drop_for(self._bytes[name])
-            self._hold(name, self._load_again(name))
+            try:
+                self._held[name] = self._loads[name]()
+            except Exception as error:
+                logger.exception("a model could not be loaded again", extra={"model": name})
+                raise GenerationError(
+                    "the model could not be loaded again", code="model_unavailable"
+                ) from error
         self._held.move_to_end(name)
         return self._held[name]
-
-    def _load_again(self, name: str) -> Model:
-        try:
-            return self._loads[name]()
-        except Exception as error:
-            logger.exception("a model could not be loaded again", extra={"model": name})
-            raise GenerationError("the model could not be loaded again", code="model_unavailable") from error
-
-    def _hold(self, name: str, model: Model) -> None:
-        self._drop_for(self._bytes[name])
-        self._held[name] = model
 
     def _drop_for(self, size: int) -> None:
         while self._most and self._held and self.memory + size > self._most:

@@ -192,21 +192,15 @@ def read_keys(path: Path | None, environment: str) -> tuple[Key, ...]:
     if environment:
         raise SettingsError(f"both {API_KEY_VARIABLE} and --api-key-file are set: choose one")
     lines = (line.split() for line in _secret_text(path).splitlines())
-    keys = tuple(_key(words) for words in lines if words and not words[0].startswith("#"))
+    named = [words for words in lines if words and not words[0].startswith("#")]
+    if any(len(words) > 2 for words in named):
+        raise SettingsError("a line of the API key file holds more than a name and a key")
+    keys = tuple(Key(*reversed(words)) for words in named)
     if not keys:
         raise SettingsError(f"the API key file {path} is empty")
     if any(len({getattr(key, each) for key in keys}) < len(keys) for each in ("name", "secret")):
         raise SettingsError(f"the API key file {path} has a name or a key twice: 'NAME KEY' in each line")
     return keys
-
-
-def _key(words: list[str]) -> Key:
-    match words:
-        case [secret]:
-            return Key(secret)
-        case [name, secret]:
-            return Key(secret, name)
-    raise SettingsError("a line of the API key file holds more than a name and a key")
 
 
 def _secret_text(path: Path) -> str:

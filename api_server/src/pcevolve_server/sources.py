@@ -36,29 +36,22 @@ def check(settings: ModelSettings) -> None:
     if is_library(settings.model):
         library_folder(settings.model)
         if settings.library_clip:
-            _check_clip(settings)
+            if find_spec("open_clip") is None:
+                raise ModelLoadError("--library-clip needs open_clip: pip install 'pcevolve-server[clip]'")
+            place = locate(settings.library_clip)
+            _require_at_hand(place, "text-image model", CLIP_CONFIG, settings.offline)
         return
     if is_bundled_text(settings.model):
         return
     if is_checkpoint(settings.model):
-        _check_pickle(settings)
+        if Path(locate(settings.model)).suffix != _SAFE and not settings.allow_pickle:
+            raise ModelLoadError(
+                f"cannot load the model {settings.model}: it is no {_SAFE} file, and reading it could run code; if you"
+                " trust who made it, --allow-pickle"
+            )
         return
     file = "config.json" if is_text(settings.model) else "model_index.json"
     _require_at_hand(locate(settings.model.removeprefix(TEXT)), "model", file, settings.offline)
-
-
-def _check_pickle(settings: ModelSettings) -> None:
-    if Path(locate(settings.model)).suffix != _SAFE and not settings.allow_pickle:
-        raise ModelLoadError(
-            f"cannot load the model {settings.model}: it is no {_SAFE} file, and reading it could run code; if you"
-            " trust who made it, --allow-pickle"
-        )
-
-
-def _check_clip(settings: ModelSettings) -> None:
-    if find_spec("open_clip") is None:
-        raise ModelLoadError("--library-clip needs open_clip: pip install 'pcevolve-server[clip]'")
-    _require_at_hand(locate(settings.library_clip), "text-image model", CLIP_CONFIG, settings.offline)
 
 
 def _require_at_hand(source: str, what: str, file: str, offline: bool) -> None:

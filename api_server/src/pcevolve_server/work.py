@@ -223,7 +223,6 @@ class Completion:
         tokens: What it wrote.
         cut_tokens: Of the prompt, dropped from its beginning because the model reads no more.
         seconds: Its share of each stage of the run that made it.
-        refused: Tries that were refused; none are.
     """
 
     text: str = field(repr=False)
@@ -232,7 +231,6 @@ class Completion:
     tokens: int
     cut_tokens: int = 0
     seconds: Mapping[str, float] = field(default_factory=dict, compare=False)
-    refused: int = 0
 
 
 class Writer(Loaded, Protocol):

@@ -17,6 +17,8 @@ RECIPE = Recipe(width=8, height=8)
 class Checker:
     """Refuses the reds below a threshold."""
 
+    memory = 0
+
     def __init__(self, threshold):
         self.threshold = threshold
 

@@ -243,7 +243,11 @@ def _pair(
     """Return the pipelines that create and that vary, on the same weights, once it is clear that both can be served."""
     try:
         if traits.is_edit(pipeline):
-            pair = _drawing(pipeline), pipeline
+            # What draws without an image takes parts of what edits, and no more than those.
+            kind = getattr(diffusers, families.family_of(type(pipeline).__name__).draws)
+            needed = inspect.signature(kind.__init__).parameters
+            own = {name: part for name, part in pipeline.components.items() if name in needed}
+            pair = kind(**own), pipeline
         else:
             pair = pipeline, diffusers.AutoPipelineForImage2Image.from_pipe(pipeline)
         traits.check(*pair)
@@ -257,10 +261,3 @@ def _pair(
     for each in pair:
         each.set_progress_bar_config(disable=True)
     return pair
-
-
-def _drawing(editing: DiffusionPipeline) -> DiffusionPipeline:
-    """Return the pipeline that draws without an image with the parts of one that edits; it needs no more than those."""
-    kind = getattr(diffusers, families.family_of(type(editing).__name__).draws)
-    needed = inspect.signature(kind.__init__).parameters
-    return kind(**{name: part for name, part in editing.components.items() if name in needed})

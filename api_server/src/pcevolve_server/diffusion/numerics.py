@@ -35,14 +35,8 @@ def lower(network: nn.Module, dtype: torch.dtype) -> None:
 
 
 def _cast(value: Any, dtype: torch.dtype) -> Any:  # noqa: ANN401 - whatever a pipeline hands to a denoiser
-    return convert(
-        value, lambda each: each.to(dtype) if each.is_floating_point() and _is_wide(each) else each
-    )
-
-
-def _is_wide(tensor: torch.Tensor) -> bool:
-    """Not a timestep for each image, of which bfloat16 knows one in four above 512; denoisers embed it as it is."""
-    return tensor.ndim > 1
+    # Not a timestep for each image, of which bfloat16 knows one in four above 512; denoisers embed it as it is.
+    return convert(value, lambda each: each.to(dtype) if each.is_floating_point() and each.ndim > 1 else each)
 
 
 def speed_up_decoder(decoder: Decoder, dtype: torch.dtype) -> None:

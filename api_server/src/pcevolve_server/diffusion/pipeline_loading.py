@@ -107,19 +107,15 @@ def load(source: Source, settings: ModelSettings, device: torch.device) -> Diffu
     if fault := parts.find_fault(_on_disk(source.folder), pipeline, said):
         raise ModelLoadError(f"cannot load the model {settings.model}: {fault}")
     if source.file is not None:
-        _set_prediction_type(pipeline, source.file, settings.model)
+        try:
+            prediction.set_prediction_type(pipeline, parts.names_in(source.file))
+        except ModelLoadError as error:
+            raise ModelLoadError(f"cannot serve {settings.model}: {error}") from error
     pipeline.set_progress_bar_config(disable=True)
     return pipeline
 
 
 _SCALED: Final = re.compile(r"scaled_fp8$|scale_weight$|weight_scale$|comfy_quant$")
-
-
-def _set_prediction_type(pipeline: DiffusionPipeline, file: Path, name: str) -> None:
-    try:
-        prediction.set_prediction_type(pipeline, parts.names_in(file))
-    except ModelLoadError as error:
-        raise ModelLoadError(f"cannot serve {name}: {error}") from error
 
 
 def _read(source: Source, settings: ModelSettings, dtype: torch.dtype) -> DiffusionPipeline:
@@ -246,6 +242,9 @@ def _on_disk(folder: str) -> Path:
     return Path(cached).parent if isinstance(cached, str) else Path(folder)
 
 
+_DENOISERS: Final = ("model.diffusion_model.", "double_blocks.", "joint_blocks.", "transformer_blocks.")
+
+
 def _configuration(file: Path, settings: ModelSettings) -> str:
     """Return the directory with the configuration of a checkpoint: one beside it that has its name, or the hub's.
 
@@ -257,7 +256,11 @@ def _configuration(file: Path, settings: ModelSettings) -> str:
         return str(beside)
     try:
         checkpoint = load_single_file_checkpoint(str(file))
-        _require_whole(checkpoint, settings.model)
+        if not any(each.startswith(_DENOISERS) for each in checkpoint):
+            raise ModelLoadError(
+                f"cannot serve {settings.model}: the file has no denoiser, so it is a part of a model or an addition to"
+                " one (--lora, --embedding, --ip-adapter)"
+            )
         base = str(fetch_diffusers_config(checkpoint)["pretrained_model_name_or_path"])
     except LOAD_ERRORS as error:
         raise ModelLoadError(sources.explain_failure(settings.model, "model", error)) from error
@@ -265,24 +268,10 @@ def _configuration(file: Path, settings: ModelSettings) -> str:
     try:
         return snapshot_download(base, allow_patterns=patterns, local_files_only=settings.offline)
     except Exception as error:
+        line = (str(error).strip().splitlines() or [""])[0]
         include = " ".join(f"--include '{each}'" for each in patterns)
         raise ModelLoadError(
             f"cannot load the model {settings.model}: one file has no configuration. On a machine with network access"
             f" run `hf download {base} {include} --local-dir {beside.name}` (some MB), and put that folder"
-            f" beside {file.name}. Cause: {type(error).__name__}: {_first_line(error)}"
+            f" beside {file.name}. Cause: {type(error).__name__}: {line[:300]}"
         ) from error
-
-
-_DENOISERS: Final = ("model.diffusion_model.", "double_blocks.", "joint_blocks.", "transformer_blocks.")
-
-
-def _require_whole(checkpoint: Mapping[str, Any], name: str) -> None:
-    if not any(each.startswith(_DENOISERS) for each in checkpoint):
-        raise ModelLoadError(
-            f"cannot serve {name}: the file has no denoiser, so it is a part of a model or an addition to one (--lora,"
-            " --embedding, --ip-adapter)"
-        )
-
-
-def _first_line(error: Exception) -> str:
-    return next(iter(str(error).strip().splitlines()), "")[:300]

@@ -30,7 +30,7 @@ class SafeGenerator:
 
     def __init__(self, inner: Generator, checker: Checker, retries: int) -> None:
         self._inner, self._checker, self._retries = inner, checker, retries
-        self.info = inner.info
+        self.info, self.on_gpu, self.memory = inner.info, inner.on_gpu, inner.memory + checker.memory
 
     @property
     def bit_exact_batch_size(self) -> int:
@@ -41,16 +41,6 @@ class SafeGenerator:
     def fixed_cost_batches(self) -> bool:
         """As of the model."""
         return self._inner.fixed_cost_batches
-
-    @property
-    def on_gpu(self) -> bool:
-        """As of the model."""
-        return self._inner.on_gpu
-
-    @property
-    def memory(self) -> int:
-        """Bytes of the model and its checker."""
-        return self._inner.memory + self._checker.memory
 
     def create(self, tasks: Sequence[Task], is_cancelled: IsCancelled = never_cancelled) -> list[Picture]:
         """Make pictures by the verb of their recipe; one that was flagged on every try has no image."""

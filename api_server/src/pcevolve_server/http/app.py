@@ -74,7 +74,10 @@ def create_app(
             # In this order from outside: every request is named, counted and traced, then let in; only then is a body
             # read.
             Middleware(Observed, metrics=metrics),
-            *_callers(settings),
+            # With a key those who know it, without one this machine's own programs and pages.
+            Middleware(Authenticated, keys=settings.keys)
+            if settings.keys
+            else Middleware(WithoutKey, allowed=frozenset(map(host_name, settings.allowed_hosts))),
             Middleware(
                 Bounded, memory=BodyMemory(settings.max_buffered_mib * 2**20), seconds=settings.body_seconds
             ),
@@ -84,13 +87,6 @@ def create_app(
     app.include_router(router)
     app.include_router(reference.router)
     return app
-
-
-def _callers(settings: Settings) -> list[Middleware]:
-    """Return who lets callers in: with a key those who know it, without one this machine's own programs and pages."""
-    if settings.keys:
-        return [Middleware(Authenticated, keys=settings.keys)]
-    return [Middleware(WithoutKey, allowed=frozenset(map(host_name, settings.allowed_hosts)))]
 
 
 async def _on_error(request: Request, error: Any) -> Response:  # noqa: ANN401 - the framework's signature

@@ -204,7 +204,8 @@ class WithoutKey:
 
     def _refusal(self, headers: Headers) -> RequestError | None:
         host = headers.get("Host")
-        if not self._admits(host):
+        # HTTP/1.0 need not send one, and browsers do not speak HTTP/1.0.
+        if host is not None and not is_loopback(name := host_name(host)) and name not in self.allowed:
             return HostError(
                 "the Host header names neither this machine nor an --allowed-host, and there is no API key"
             )
@@ -214,10 +215,6 @@ class WithoutKey:
                 " send it as 'Authorization: Bearer KEY'"
             )
         return None
-
-    def _admits(self, host: str | None) -> bool:
-        # HTTP/1.0 need not send one, and browsers do not speak HTTP/1.0.
-        return host is None or is_loopback(name := host_name(host)) or name in self.allowed
 
 
 def host_name(header: str) -> str:

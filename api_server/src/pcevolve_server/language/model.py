@@ -130,19 +130,16 @@ class LanguageModel:
         found = self._network.generate(
             input_ids=torch.tensor(rows, device=device),
             attention_mask=torch.tensor(seen, device=device),
-            generation_config=self._plan(recipe),
+            generation_config=GenerationConfig(
+                do_sample=False,
+                max_new_tokens=self._most(recipe),
+                eos_token_id=self._ends or None,
+                pad_token_id=self._padding,
+            ),
             logits_processor=LogitsProcessorList([GumbelDraws(seeds, recipe.temperature, recipe.top_p)]),
             stopping_criteria=StoppingCriteriaList(stops),
         )
         return [[int(token) for token in row[longest:]] for row in found]
-
-    def _plan(self, recipe: TextRecipe) -> GenerationConfig:
-        return GenerationConfig(
-            do_sample=False,
-            max_new_tokens=self._most(recipe),
-            eos_token_id=self._ends or None,
-            pad_token_id=self._padding,
-        )
 
     def _completion(
         self, prompt: _Prompt, tokens: list[int], recipe: TextRecipe, seconds: dict[str, float]

@@ -1,8 +1,7 @@
 """Lists the images of a folder; opens none of them, and follows no link."""
 
 import os
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from pcevolve_server.errors import ModelLoadError
@@ -49,40 +48,6 @@ class Listing:
     left_out: tuple[str, ...] = ()
 
 
-@dataclass
-class _Walk:
-    root: Path
-    tables: list[str] = field(default_factory=list)
-    texts: set[str] = field(default_factory=set)
-    left_out: list[str] = field(default_factory=list)
-
-    def images(self, folder: str = "") -> Iterator[ImageFile]:
-        with os.scandir(self.root / folder) as entries:
-            found = sorted(entries, key=lambda entry: entry.name)
-        for entry in found:
-            path = f"{folder}/{entry.name}" if folder else entry.name
-            if entry.name.startswith("."):
-                continue
-            if entry.is_symlink():
-                self.left_out.append(path)
-            elif entry.is_dir():
-                yield from self.images(path)
-            elif entry.is_file():
-                yield from self._file(path, entry)
-
-    def _file(self, path: str, entry: os.DirEntry[str]) -> Iterator[ImageFile]:
-        suffix = os.path.splitext(entry.name)[1].lower()  # noqa: PTH122 - a million times
-        if suffix in NOT_READ:
-            self.left_out.append(path)
-        if entry.name in TABLES:
-            self.tables.append(path)
-        if suffix == ".txt":
-            self.texts.add(path)
-        if suffix in READ:
-            status = entry.stat()
-            yield ImageFile(path, status.st_size, status.st_mtime_ns)
-
-
 def list_images(root: Path) -> Listing:
     """List a library's images in an order that depends on their paths alone.
 
@@ -92,12 +57,35 @@ def list_images(root: Path) -> Listing:
     Raises:
         ModelLoadError: The folder cannot be read.
     """
-    walk = _Walk(root)
+    images, tables, texts, left_out = list[ImageFile](), list[str](), set[str](), list[str]()
+    folders = [""]
     try:
-        images = tuple(sorted(walk.images(), key=lambda image: os.fsencode(image.path)))
+        while folders:
+            folder = folders.pop()
+            for entry in sorted(os.scandir(root / folder), key=lambda each: each.name):
+                path = f"{folder}/{entry.name}" if folder else entry.name
+                suffix = os.path.splitext(entry.name)[1].lower()  # noqa: PTH122 - a million times
+                if entry.name.startswith("."):
+                    continue
+                if entry.is_symlink():
+                    left_out.append(path)
+                elif entry.is_dir():
+                    folders.append(path)
+                elif not entry.is_file():  # a pipe, say, of which reading would not end
+                    continue
+                elif suffix in NOT_READ:
+                    left_out.append(path)
+                elif entry.name in TABLES:
+                    tables.append(path)
+                elif suffix == ".txt":
+                    texts.add(path)
+                elif suffix in READ:
+                    status = entry.stat()
+                    images.append(ImageFile(path, status.st_size, status.st_mtime_ns))
     except OSError as error:
         raise ModelLoadError(f"cannot read the library {root}: {error.strerror}: {error.filename}") from error
-    return Listing(root, images, tuple(sorted(walk.tables)), frozenset(walk.texts), tuple(walk.left_out))
+    images.sort(key=lambda image: os.fsencode(image.path))
+    return Listing(root, tuple(images), tuple(sorted(tables)), frozenset(texts), tuple(left_out))
 
 
 def spell_path(path: str) -> str:

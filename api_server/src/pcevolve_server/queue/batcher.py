@@ -210,7 +210,7 @@ class Batcher:
 
     def _tell(self, made: list[Made]) -> Mapping[str, float]:
         """Count what a run made, and return how long its stages took."""
-        self._metrics.rejected.inc(sum(each.refused for each in made))
+        self._metrics.rejected.inc(sum(each.refused for each in made if isinstance(each, Picture)))
         stages = stage_seconds(made)
         for stage, seconds in stages.items():
             self._observe(stage, seconds)
