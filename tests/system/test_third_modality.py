@@ -6,18 +6,15 @@ import csv
 import json
 import random
 import re
-import subprocess
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from pcevolve.public.transcript.layout import MANIFEST
-from support.forkserver import environment_of_tests
+from support.extending import ExtendedClient
 from support.online import Heard, LocalServer, Reply, answer_json
-from support.processes import BIN, RUN_SECONDS
-from support.rows import FILES, LINES, PLACES, install
+from support.rows import FILES, LINES, PLACES
 
 CENTRES = {"east": (90.0, 90.0), "west": (-90.0, 90.0)}
 """Of the private classes, further out than any answer."""
@@ -38,30 +35,6 @@ def speak(heard: Heard) -> Reply:
     return answer_json(200, {"rows": rows})
 
 
-@dataclass
-class Extended:
-    """The command line of a client that knows rows, and the API that it asks."""
-
-    root: Path
-    api: LocalServer
-
-    def __call__(self, *arguments: object) -> str:
-        done = subprocess.run(
-            [str(BIN / "pcevolve"), *map(str, arguments)],
-            env={
-                **environment_of_tests(),
-                "PYTHONPATH": str(self.root / "src"),
-                "XDG_STATE_HOME": str(self.root / "state"),
-            },
-            capture_output=True,
-            text=True,
-            timeout=RUN_SECONDS,
-            check=False,
-        )
-        assert done.returncode == 0, done.stdout + done.stderr
-        return done.stdout
-
-
 def write_rows(path: Path, seed: int) -> Path:
     """Ten rows of each class."""
     drawn = random.Random(seed)
@@ -76,22 +49,27 @@ def write_rows(path: Path, seed: int) -> Path:
 
 
 @pytest.fixture(scope="module")
-def extended(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Extended]:
+def api() -> Iterator[LocalServer]:
+    server = LocalServer(speak)
+    yield server
+    server.close()
+
+
+@pytest.fixture(scope="module")
+def extended(tmp_path_factory: pytest.TempPathFactory, api: LocalServer) -> ExtendedClient:
     root = tmp_path_factory.mktemp("rows")
-    install(root / "src")
-    api = LocalServer(speak)
+    client = ExtendedClient(root)
+    client.add(FILES, LINES)
     private = write_rows(root / "private.csv", 1)
-    client = Extended(root, api)
     client(
         *("run", "--yes", "--private", private, "--dialect", "rows", "--api", api.address),
         *("--model", "tables", "--domain", "point of the plane", "--method", "pe", "--epsilon", 20),
         *("--shots", 10, "--candidates", 16, "--iterations", 2, "--out", root / "run"),
     )
-    yield client
-    api.close()
+    return client
 
 
-def test_rows_are_asked_for_chosen_by_private_rows_and_released(extended: Extended):
+def test_rows_are_asked_for_chosen_by_private_rows_and_released(extended: ExtendedClient, api: LocalServer):
     run = extended.root / "run"
     manifest = json.loads((run / "release" / MANIFEST).read_text())
     assert manifest["guarantee"]["unit"] == "row"
@@ -104,7 +82,7 @@ def test_rows_are_asked_for_chosen_by_private_rows_and_released(extended: Extend
     assert len(released) == 32
     assert all(len(each.read_text().split(",")) == 2 for each in released)
     # What went back of the eastern class lies in the east, for private rows chose it.
-    varied = [json.loads(each.body)["prompt"].partition("\n") for each in extended.api.asked]
+    varied = [json.loads(each.body)["prompt"].partition("\n") for each in api.asked]
     known = [
         (asked.split(" ")[-1], float(left.split(",")[0])) for asked, _, left in varied if left[:1] not in "_"
     ]
@@ -113,16 +91,18 @@ def test_rows_are_asked_for_chosen_by_private_rows_and_released(extended: Extend
     assert sum(right) > 0.8 * len(right)
 
 
-def test_no_private_number_left_and_what_is_varied_went_back_in_its_prompt(extended: Extended):
-    sent = b"\n".join(each.body for each in extended.api.asked)
+def test_no_private_number_left_and_what_is_varied_went_back_in_its_prompt(
+    extended: ExtendedClient, api: LocalServer
+):
+    sent = b"\n".join(each.body for each in api.asked)
     with (extended.root / "private.csv").open(newline="") as file:
         numbers = {value for row in csv.DictReader(file) for value in (row["x"], row["y"])}
-    varied = [json.loads(each.body)["prompt"].partition("\n")[2] for each in extended.api.asked]
+    varied = [json.loads(each.body)["prompt"].partition("\n")[2] for each in api.asked]
     assert sum(map(bool, varied)) > 4
     assert {*re.findall(r"-?[0-9]+\.[0-9]+", sent.decode())} & numbers == set()
 
 
-def test_the_audit_runs_it_again_and_a_judge_measures_it(extended: Extended):
+def test_the_audit_runs_it_again_and_a_judge_measures_it(extended: ExtendedClient):
     run, held_out = extended.root / "run", write_rows(extended.root / "held-out.csv", 2)
     assert json.loads(extended("audit", run, "--json"))["holds"]
     found = json.loads(extended("evaluate", run, "--test", held_out, "--judge", "line", "--json"))
@@ -131,9 +111,9 @@ def test_the_audit_runs_it_again_and_a_judge_measures_it(extended: Extended):
 
 
 def test_it_touches_the_places_that_the_documents_name_and_no_others():
-    touched = {place for place in PLACES if any(each.startswith(place) for each in (*FILES.values(), *LINES))}
+    touched = {place for place in PLACES if any(each.startswith(place) for each in (*FILES, *LINES))}
     assert touched == PLACES
-    assert [each for each in (*FILES.values(), *LINES) if not each.startswith(tuple(PLACES))] == []
+    assert [each for each in (*FILES, *LINES) if not each.startswith(tuple(PLACES))] == []
     page = (Path(__file__).parents[2] / "docs" / "architecture.md").read_text(encoding="utf-8")
     section = page.partition("## A third modality")[2].partition("\n## ")[0]
     named = re.findall(r"^- `([^`]+)`", section, re.MULTILINE)

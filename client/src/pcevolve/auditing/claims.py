@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from pcevolve.public.canonical import find_written, list_unused
+from pcevolve.public.methods import list_choice_parameters
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.transcript.reader import RunReader
 
@@ -28,15 +29,14 @@ _CLAIMED: Final = (
     *("noise", "earlier", "secrecy", "method.name", "method.min_usable"),
     *("confinement", "start"),
 )
-_PARAMETERS: Final = ("threshold", "threshold_end", "votes", "tau", "selection")
-"""Claims of the methods that have them."""
 
 
 def list_claims(plan: PublicPlan) -> dict[str, Any]:
     """Values of a plan that the record alone does not prove, by name, as they stand on record."""
     unused, written = {*list_unused(plan)}, plan.model_dump(mode="json")
     claimed: dict[str, Any] = {path: find_written(written, path) for path in _CLAIMED if path not in unused}
-    claimed |= {f"method.{name}": value for name, value in written["method"].items() if name in _PARAMETERS}
+    own = list_choice_parameters(type(plan.method))
+    claimed |= {f"method.{name}": value for name, value in written["method"].items() if name in own}
     return claimed | {path: find_written(written, path) for path in plan.modality.list_unproven()}
 
 

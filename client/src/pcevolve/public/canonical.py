@@ -11,7 +11,7 @@ from functools import reduce
 from typing import Any, Final
 
 from pcevolve.public.fields import PlanFields
-from pcevolve.public.methods import METHOD_TABLE, SecretEvolution
+from pcevolve.public.methods import METHOD_TABLE, SecretEvolution, list_choice_parameters
 
 CONTROLS: Final = frozenset(name for name, entry in METHOD_TABLE.items() if entry.is_control)
 """Methods that never look at private data."""
@@ -58,7 +58,7 @@ def _list_idle(plan: PlanFields) -> set[str]:
     if plan.method.iterations < 2:  # there is no way from the first to the last
         idle.add("threshold_end")
     if not plan.releases:
-        idle |= {"threshold", "votes", "tau", "selection"}
+        idle |= list_choice_parameters(type(plan.method))
     if plan.method.iterations + plan.selects < 2:  # nothing is chosen from more than one generation
         idle.add("pool")
     if not plan.provider.prompts or plan.method.vary_by == "prompt":

@@ -62,6 +62,22 @@ Cells = Annotated[
 ]
 
 
+@dataclass(frozen=True)
+class ChoiceParameter:
+    """Marks a parameter of how private data choose: where nothing is chosen it means nothing.
+
+    Which value it had shows nowhere else in a record, so an audit takes the plan's word for it.
+    """
+
+
+OF_CHOICE: Final = ChoiceParameter()
+
+
+def list_choice_parameters(method: type[MethodSettings]) -> frozenset[str]:
+    """Names of the parameters of a method that are marked so."""
+    return frozenset(name for name, field in method.model_fields.items() if OF_CHOICE in field.metadata)
+
+
 class CountedVotes(MethodSettings):
     """Parameters of methods that count votes under Gaussian noise."""
 
@@ -73,6 +89,7 @@ class CountedVotes(MethodSettings):
             description="H of Private Evolution and Aug-PE, subtracted from noisy votes; in the first iteration.",
         ),
         PUBLIC,
+        OF_CHOICE,
     ] = 0.0
     threshold_end: Annotated[
         float | None,
@@ -82,6 +99,7 @@ class CountedVotes(MethodSettings):
             description="H in the last iteration, reached in a straight line; the same in all if not given.",
         ),
         PUBLIC,
+        OF_CHOICE,
     ] = None
     votes: Annotated[
         int,
@@ -91,6 +109,7 @@ class CountedVotes(MethodSettings):
             description="How many nearest candidates each private image votes for, q.",
         ),
         PUBLIC,
+        OF_CHOICE,
     ] = VOTES
 
     @model_validator(mode="after")
@@ -138,6 +157,7 @@ class AugmentedEvolution(VariedEvolution, CountedVotes):
             "less the threshold, with repetition."
         ),
         PUBLIC,
+        OF_CHOICE,
     ] = "rank"
 
 
@@ -148,6 +168,7 @@ class Calibrated(MethodSettings):
         float,
         Field(ge=0, le=1e6, description=f"Tau of PCEvolve's similarity calibrator; {TAU:g} if not given."),
         PUBLIC,
+        OF_CHOICE,
     ] = TAU
 
 

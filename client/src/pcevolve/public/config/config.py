@@ -21,7 +21,7 @@ from pcevolve.public.config.runner import (
 )
 from pcevolve.public.declared import list_options
 from pcevolve.public.durable import write_durably
-from pcevolve.public.methods import SecretEvolution
+from pcevolve.public.methods import METHOD_TABLE, SecretEvolution
 from pcevolve.public.options import Option
 from pcevolve.public.settings import Section
 from pcevolve_shared.reading import read_file
@@ -48,7 +48,10 @@ class RunConfig(Config):
         given = ("secrets", self.data.secrets), ("secret-columns", self.data.secret_columns)
         for name, value in given:
             if value and not isinstance(self.method, SecretEvolution):
-                raise ValueError(f"{name}: only secpe has it")
+                able = [
+                    own for own, each in METHOD_TABLE.items() if issubclass(each.parameters, SecretEvolution)
+                ]
+                raise ValueError(f"{name}: only {', '.join(able)} has it")
         return self
 
     def public(self) -> PublicConfig:
