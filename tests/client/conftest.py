@@ -155,6 +155,11 @@ class World:
         }
         model = names.get(self.name, "bundled")
         fixed |= {"candidates": 2}
+        if "vary" not in spoken.abilities.capabilities:  # the wire is the same, whatever is said again
+            fixed |= {
+                "vary_by": "prompt",
+                "prompts": (("a cut", "a long cut"), ("good leather", "a better one")),
+            }
         return {**fixed, **hosts, "api": self.server.address, "dialect": self.name, "model": model}
 
     def open(self, root: Path, key: str | None = None, **changes: Any) -> SmallRun:

@@ -298,6 +298,22 @@ def stability(heard: Heard) -> Reply:
     return answer_json(200, {"image": b64(seed), "finish_reason": "SUCCESS", "seed": seed})
 
 
+def huggingface(heard: Heard) -> Reply:
+    """An inference endpoint for text-to-image: the answer is the image itself."""
+    if not _has_key(heard):
+        return answer_json(401, {"error": "Unauthorized"})
+    if heard.path == "/health":
+        return Reply(200, b"Ok", {"Content-Type": "text/plain"})
+    fields = json.loads(heard.body)
+    known = {
+        "guidance_scale", "num_inference_steps", "width", "height", "seed", "negative_prompt", "scheduler",
+    }  # fmt: skip
+    odd = unknown(fields, {"inputs", "parameters"}) or unknown(fields["parameters"], known)
+    if odd or heard.path != "/" or heard.headers["accept"] != "image/png":
+        return answer_json(400, {"error": f"unexpected {odd or heard.path}"})
+    return Reply(200, png(fields["parameters"]["seed"]), {"Content-Type": "image/png"})
+
+
 def a1111(heard: Heard) -> Reply:
     """AUTOMATIC1111's web UI with ``--api-auth``; what it answers is its own ``modules/api``."""
     if heard.headers.get("authorization") != f"Basic {base64.b64encode(LOGIN.encode()).decode()}":

@@ -43,12 +43,14 @@ _SILICONFLOW: Final = frozenset(
     ["create", "vary", "seed", "steps", "guidance", "negative_prompt", "size", "batch"]
 )
 _STABILITY: Final = frozenset(["create", "vary", "strength", "seed", "guidance", "negative_prompt"])
+_ENDPOINT: Final = frozenset({"create", "seed", "steps", "guidance", "negative_prompt", "size"})
 _ALL: Final = (
     Abilities("getimg", "getimg:GetimgDialect", _DIFFUSION | {"adapter"}, most=limits.MAX_BATCH),
     Abilities("openai", "openai:OpenAIDialect", _DIFFUSION - {"sampler"}, most=10),
     Abilities("openai-plain", "openai:PlainOpenAIDialect", _PLAIN, most=10),
     Abilities("siliconflow", "siliconflow:SiliconFlowDialect", _SILICONFLOW, most=4),
     Abilities("stability", "stability:StabilityDialect", _STABILITY),
+    Abilities("huggingface", "huggingface:HuggingFaceDialect", _ENDPOINT),
     Abilities("a1111", "a1111:A1111Dialect", _DIFFUSION, most=8, scheme="Basic"),
     Abilities("chat", "chat:ChatDialect", _CHAT, most=limits.MAX_COMPLETIONS, makes="text"),
 )

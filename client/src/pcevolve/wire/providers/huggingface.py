@@ -1,0 +1,48 @@
+"""Hugging Face's inference endpoints for text-to-image: JSON in, the bytes of one image out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from pcevolve.errors import ProviderReplyError
+from pcevolve.public.calls import Call
+from pcevolve.public.dialects import ABILITIES
+from pcevolve.public.plan import PublicPlan
+from pcevolve.wire.providers.codec import describe_other, encode_json
+from pcevolve.wire.providers.dialect import Dialect, Output, WireRequest
+from pcevolve_shared import images
+
+
+class HuggingFaceDialect(Dialect):
+    """One image per request. An endpoint serves one model and one task, so its own address says all of both."""
+
+    abilities = ABILITIES["huggingface"]
+    currency = "USD"
+    unknown = "is --api the endpoint's own address? Where it has no /health, --set provider.greeting=false"
+
+    def encode(self, plan: PublicPlan, call: Call, image: bytes | None) -> WireRequest:
+        """Spell a call; there is none that varies an image."""
+        parameters: dict[str, Any] = {
+            "guidance_scale": plan.images.guidance,
+            "num_inference_steps": plan.images.steps,
+            "width": plan.images.width,
+            "height": plan.images.height,
+            "seed": call.seed,
+        }
+        if plan.images.negative_prompt:
+            parameters["negative_prompt"] = plan.images.negative_prompt
+        fields = {"inputs": plan.prompt_of(call), "parameters": parameters}
+        return WireRequest("POST", "/", encode_json(fields), accept="image/png")
+
+    def decode(self, call: Call, body: bytes, linked: Sequence[Output] = ()) -> list[Output]:
+        """The answer itself is the image."""
+        if not images.media_type_or_bytes(body).startswith("image/"):
+            raise ProviderReplyError(
+                f"the API's answer is no image: is it an endpoint for text-to-image?{describe_other(body)}"
+            )
+        return [body]
+
+    def hello(self) -> WireRequest:
+        """Ask whether the endpoint is awake, which is free; one that sleeps answers 503 until it is."""
+        return WireRequest("GET", "/health")
