@@ -24,6 +24,7 @@ def notes(mine: Account, plan: PublicPlan = PLAN, held: tuple[int, int] = (10, 1
         data=SimpleNamespace(count_units_in=dict(zip(plan.labels, held, strict=True)).__getitem__),
         method=find_method(plan.method.name),
         notes=(("window", "0 to 255"),),
+        settings=SimpleNamespace(privacy=SimpleNamespace(ledger=Path("own/ledger.sqlite"))),
     )
     return {each.title: each for each in note_private(components, plan, mine)}
 
@@ -33,14 +34,14 @@ def test_of_a_new_ledger_nothing_is_known_and_of_an_old_one_what_was_spent(tmp_p
     first = account(path, "a")
     found = notes(first)
     assert found["ledger"].text.startswith(
-        f"{path}; it is new: nothing is known of earlier runs on these data."
+        "own/ledger.sqlite; it is new: nothing is known of earlier runs on these data."
     )
     assert found["ledger"].brief == "new: it knows of no earlier run on these data"
     assert found["before"].brief == ""
     assert found["window"].text == "0 to 255"
     pay(first, 1)
     found = notes(account(path, "b"))
-    assert (found["ledger"].text, found["ledger"].brief) == (str(path), "")
+    assert (found["ledger"].text, found["ledger"].brief) == ("own/ledger.sqlite", "")
     assert found["before"].text == "epsilon 1, for the most exposed unit, by earlier runs on these data"
     assert found["before"].brief is None
 

@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from pathlib import Path
 from typing import Protocol, Self
 
 from pcevolve.errors import BudgetError, LedgerError
@@ -87,11 +86,6 @@ class Account:
     run: Enrolment
     limits: Limits
     record: Record
-
-    @property
-    def ledger(self) -> Path:
-        """Path of the ledger file."""
-        return self.entries.store.path
 
     @property
     def lifetime(self) -> Budget:
