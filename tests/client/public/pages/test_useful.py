@@ -42,8 +42,15 @@ def test_names_of_a_run_are_shown_as_they_are_and_do_nothing(tmp_path: Path):
     assert "a&lt;b" in text
     assert "&lt;i&gt;" in text
     assert "<i>" not in text
-    assert '<td class="share-8">5</td><td class="share-2">1</td>' in text
+    assert '<td data-label="taken for &lt;i&gt;" class="share-8">5</td>' in text
+    assert '<td data-label="taken for good" class="share-2">1</td>' in text
     assert "By cnn, trained on the dataset: rows are what images kept aside are" in text
+
+
+def test_only_classes_that_none_was_taken_for_are_left_out_of_a_narrow_page(tmp_path: Path):
+    text = write(tmp_path, confusion=Confusion("cnn", ("cut", "good"), ((99, 1), (0, 100))))
+    assert '<td data-label="taken for good">1</td>' in text
+    assert '<td data-label="taken for cut" class="none">0</td>' in text
 
 
 def test_of_texts_it_says_so(tmp_path: Path):
