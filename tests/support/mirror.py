@@ -68,7 +68,6 @@ PLAIN = {
     "pcevolve.keeper.private.layouts": "folders that are told what to give instead: private/test_listing.py",
     "pcevolve.keeper.private.offers": "what mends a refusal: private/test_shots.py",
     "pcevolve.public.run.reopening": "folders that a run goes on in: keeper/test_continuity.py",
-    "pcevolve.wire.remote": "the other side of the keeper's door: keeper/test_door.py",
     "pcevolve.wire.running": "a process of a run: system/test_apart.py",
 }
 """Modules without a test file of their own, and why."""

@@ -14,7 +14,7 @@ from pcevolve.public import protocol
 from pcevolve.public.processes.pipe import Pipe, open_conversation
 from pcevolve.public.release import Choice, Chosen, Receipt
 from pcevolve.public.usefulness import Assessment
-from pcevolve.wire.remote import RemoteKeeper
+from pcevolve.wire.asking import RemoteKeeper
 from support.runs import RUN_ID, small_plan
 
 RECEIPT = Receipt(

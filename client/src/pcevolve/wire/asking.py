@@ -1,15 +1,109 @@
-"""The runner's side of the door: asks the keeper in the words of the loop and of the gate."""
+"""The runner's side of the pipe: the keeper, which is another process, asked in the words of loop and gate."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import TypeVar
 
+from pydantic import ValidationError
+
+from pcevolve.errors import ClientError, ProtocolError, make_told
 from pcevolve.public import protocol
 from pcevolve.public.evolution import Ask, Generator
 from pcevolve.public.lineage import Pool
 from pcevolve.public.plan import PublicPlan
+from pcevolve.public.processes.pipe import GoneError, Pipe, PipeError
+from pcevolve.public.protocol import Message, Refused
 from pcevolve.public.release import Candidate, Query, Receipt
+
+Answer = TypeVar("Answer", bound=Message)
+GONE = "the keeper of the private data ended in the middle of the run: what is paid for is in the ledger"
+
+
+class RemoteKeeper:
+    """The keeper in another process. What it refuses is raised as an error of its kind, whose text is told above."""
+
+    def __init__(self, pipe: Pipe, tell_begun: Callable[[], None] = lambda: None) -> None:
+        """Ask at the other end of a pipe; ``tell_begun`` is called when the run is in the ledger."""
+        self._pipe, self._tell_begun = pipe, tell_begun
+
+    def prepare(self, asked: protocol.Prepare) -> protocol.Prepared:
+        """See ``Prepare``."""
+        return self._ask(asked, protocol.Prepared)
+
+    def settle(self, said: protocol.Settle) -> protocol.Settled:
+        """See ``Settle``."""
+        return self._ask(said, protocol.Settled)
+
+    def begin(self, asked: protocol.Begin) -> protocol.Begun:
+        """See ``Begin``."""
+        begun = self._ask(asked, protocol.Begun)
+        self._tell_begun()
+        return begun
+
+    def compare(self, asked: protocol.Compare) -> protocol.Compared:
+        """See ``Compare``."""
+        return self._ask(asked, protocol.Compared)
+
+    def made(self, told: protocol.Made) -> None:
+        """See ``Made``."""
+        self._send(told)
+
+    def show(self, asked: protocol.Show) -> protocol.Shown:
+        """See ``Show``."""
+        return self._ask(asked, protocol.Shown)
+
+    def release(self, asked: protocol.Release) -> protocol.Released:
+        """See ``Release``."""
+        return self._ask(asked, protocol.Released)
+
+    def assess(self, asked: protocol.Assess) -> protocol.Assessed:
+        """See ``Assess``."""
+        return self._ask(asked, protocol.Assessed)
+
+    def finish(self, told: protocol.Finish) -> protocol.Done:
+        """See ``Finish``."""
+        return self._ask(told, protocol.Done)
+
+    def close(self, asked: protocol.Close) -> None:
+        """See ``Close``; a keeper that is gone has nothing more to say."""
+        with _ignoring(ProtocolError):
+            self._send(asked)
+
+    def _send(self, asked: Message) -> None:
+        try:
+            self._pipe.send(type(asked).__name__.lower(), asked.model_dump_json())
+        except GoneError:
+            # It may have refused something before it ended.
+            self._receive(protocol.Done)
+            raise ProtocolError(GONE) from None
+
+    def _ask(self, asked: Message, kind: type[Answer]) -> Answer:
+        self._send(asked)
+        return self._receive(kind)
+
+    def _receive(self, kind: type[Answer]) -> Answer:
+        try:
+            name, body = self._pipe.receive()
+            if name == "refused":
+                raise make_told(Refused.model_validate_json(body).kind, "see above")
+            if name != kind.__name__.lower():
+                raise ProtocolError(f"the keeper answered {name[:20]!a}, and was asked for {kind.__name__}")
+            return kind.model_validate_json(body)
+        except GoneError:
+            raise ProtocolError(GONE) from None
+        except (PipeError, ValidationError):
+            raise ProtocolError("the keeper sent what is no message of the protocol") from None
+
+
+@contextmanager
+def _ignoring(kind: type[ClientError]) -> Iterator[None]:
+    try:
+        yield
+    except kind:
+        return
 
 
 @dataclass

@@ -34,7 +34,6 @@ from pcevolve.public.usability import Usability
 from pcevolve.public.usefulness import Assessment
 from pcevolve.wire.approval import approve, list_doubts, require_liking
 from pcevolve.wire.asking import AskingJudge, TellingGenerator
-from pcevolve.wire.bar import RunProgress
 from pcevolve.wire.console import introduce, is_paid, report_early_stop, report_stop, say_spent
 from pcevolve.wire.dashboard import keep_live_page
 from pcevolve.wire.egress.gate import Gate
@@ -42,7 +41,7 @@ from pcevolve.wire.egress.recording import RecordingJudge
 from pcevolve.wire.providers import dialect
 from pcevolve.wire.providers.dialect import Dialect
 from pcevolve.wire.reaching import Connection, connect, make_address, note_answers
-from pcevolve.wire.showing import show_first
+from pcevolve.wire.showing import RunProgress, show_first
 
 RESUMED = (("resumed", "nothing is paid twice"),)
 

@@ -1,14 +1,28 @@
-"""The first outputs of each class, shown to whoever sits at the terminal; the provider made them."""
+"""What is shown of a run that goes on, all of it public: a bar, and the first images or texts of each class."""
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable, Iterator
+from collections.abc import Set as AbstractSet
+from contextlib import contextmanager
+
 from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.progress import Progress as Bar
 from rich_pixels import Pixels
 
+from pcevolve.public.calls import Call
+from pcevolve.public.figures import format_loss
 from pcevolve.public.media import find_medium
 from pcevolve.public.media.images.sheet import draw_strip
 from pcevolve.public.pages.live import list_opening
 from pcevolve.public.plan import PublicPlan
+from pcevolve.public.privacy import Event
+from pcevolve.public.publish.loss import PrivacyLoss
+from pcevolve.public.release import Receipt
+from pcevolve.public.run.progress import Audience, Progress
+from pcevolve.public.screen import LINE_SECONDS
 from pcevolve.public.transcript.reader import RunReader
 from pcevolve.public.words import summarise_prompts
 
@@ -33,3 +47,80 @@ def show_first(record: RunReader, plan: PublicPlan, console: Console) -> None:
                 console.print(f"  {text}", markup=False, highlight=False, no_wrap=True, overflow="ellipsis")
         else:
             console.print(Pixels.from_image(draw_strip(first, MOST, console.width)))
+
+
+class RunProgress:
+    """A progress bar with ETA, or in a log file a line every ten seconds; ``recorded`` calls tell nothing."""
+
+    def __init__(
+        self,
+        plan: PublicPlan,
+        title: str,
+        audience: Audience,
+        bill: Callable[[], str] = str,
+        recorded: AbstractSet[str] = frozenset(),
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        console = audience.console
+        total = sum(call.count for call in plan.calls.values())
+        self._bar = Bar(
+            SpinnerColumn(),
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn(plan.modality.nouns.many),
+            TimeElapsedColumn(),
+            TextColumn("ETA {task.fields[left]}"),
+            console=console,
+            disable=not console.is_terminal,
+        )
+        self._task = self._bar.add_task(title, total=total, left="")
+        self._plan, self._title, self._console, self._total = plan, title, console, total
+        self._recorded, self._clock = recorded, clock
+        self._done, self._made = 0, 0
+        self._began = self._last = self._said = clock()
+        self._events: list[Event] = [*plan.start.events] if plan.start else []
+        self._tell, self._iteration, self._bill = audience.tell, 0, bill
+
+    @contextmanager
+    def show(self) -> Iterator[RunProgress]:
+        """Show the bar while the work goes on."""
+        with self._bar:
+            yield self
+
+    def generated(self, call: Call) -> None:
+        """Count the images of one call that the API answered."""
+        self._last = self._clock()
+        self._done += call.count
+        if call.slot not in self._recorded:
+            self._made += call.count
+        elif not self._made:
+            self._began = self._last
+        self._iteration = min(call.iteration, self._plan.method.iterations)
+        left = self._progress().left
+        place = (
+            f"iteration {self._iteration}/{self._plan.method.iterations}"
+            if self._plan.method.iterations
+            else "candidates"
+        )
+        loss = PrivacyLoss.of(self._plan, self._events).epsilon
+        told = f"ε {format_loss(loss, 3)} spent" if self._plan.secure else "INSECURE"
+        stage = f"{self._title}: {place}, {told}"
+        self._bar.update(self._task, completed=self._done, description=stage, left=left)
+        if not self._console.is_terminal and left and self._last - self._said > LINE_SECONDS:
+            self._said = self._last
+            many = self._plan.modality.nouns.many
+            self._console.print(f"{stage}: {self._done}/{self._total} {many}, {left} left")
+
+    def released(self, receipt: Receipt) -> None:
+        """Count what one release spent."""
+        self._events.extend(receipt.events)
+        self._progress()
+
+    def _progress(self) -> Progress:
+        spent = PrivacyLoss.of(self._plan, self._events).epsilon if self._plan.secure else None
+        each = (self._last - self._began) / self._made if self._made else None
+        iterations = self._plan.method.iterations
+        found = Progress(self._done, self._total, self._iteration, iterations, spent, self._bill(), each)
+        self._tell(found)
+        return found

@@ -36,7 +36,7 @@ from pcevolve.public.run.checked import CheckedRun
 from pcevolve.public.run.folder import RunFolder
 from pcevolve.public.run.meeting import Claim, Welcome, agree, receive, require_agreed, wait_for_word
 from pcevolve.public.run.progress import Audience
-from pcevolve.wire.remote import GONE
+from pcevolve.wire.asking import GONE
 
 KEEPER: Final = "pcevolve.keeper.at_door:keep_at_door"
 

@@ -176,7 +176,8 @@ def merge_options(stored: RunConfig, given: RunConfig) -> RunConfig:
                 f"{'nothing' if began is None else began}: a run's options do not change; leave it out, or begin a new "
                 f"run with another {spell_flag('out')}"
             )
-    return stored.changed(**changeable)
+    # Its folder may have moved, or be another one as seen from here.
+    return stored.changed(**changeable, out=given.output.folder)
 
 
 def _require_writers(settings: RunConfig) -> None:
