@@ -7,8 +7,9 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
+from pcevolve_server.diffusion import pipeline_loading
 from pcevolve_server.errors import ModelLoadError
-from pcevolve_server.model_settings import Batching, Lora
+from pcevolve_server.model_settings import Batching, Lora, ModelSettings, WeightFormat
 from pcevolve_server.work import Recipe
 from support.drawing import apart, pixels, tasks
 from support.tiny_model import load, save_lora, tiny_pipeline
@@ -37,6 +38,32 @@ def test_one_file_without_its_configuration_says_which_files_are_missing_and_whe
         match=r"one file has no configuration.*hf download stable-diffusion-v1-5/.*beside style",
     ):
         draw(alone, offline=True)
+
+
+class Reader:
+    """Stands for a class of pipelines; notes how a model is read."""
+
+    def from_pretrained(self, folder, **named):
+        self.named = named
+        return tiny_pipeline()
+
+
+def test_int8_packs_the_denoiser_alone_as_it_is_read(tiny_model, monkeypatch):
+    reader = Reader()
+    monkeypatch.setattr(pipeline_loading, "_class_of", lambda source: reader)
+    for weights in WeightFormat:
+        settings = ModelSettings(model=str(tiny_model), weights=weights)
+        pipeline_loading.load(pipeline_loading.find(settings), settings, torch.device("cuda"))
+        assert reader.named["dtype"] is torch.float16
+        assert ("quantization_config" in reader.named) == (weights is WeightFormat.INT8)
+    packed = reader.named["quantization_config"]
+    assert (packed.quant_backend, packed.quant_kwargs) == ("bitsandbytes_8bit", {"load_in_8bit": True})
+    assert packed.components_to_quantize == ["unet"]
+
+
+def test_one_file_is_not_read_whole_where_int8_was_asked_for(checkpoint):
+    with pytest.raises(ModelLoadError, match=r"int8 .* not for one file"):
+        draw(checkpoint, weights=WeightFormat.INT8)
 
 
 def test_one_file_takes_a_lora(checkpoint, tmp_path):

@@ -104,13 +104,14 @@ def test_what_a_replica_learns_of_its_memory_is_known_at_once():
     assert run_scenario(scenario, partial(Breakable, pixels=64)) == 255
 
 
-def test_a_batch_that_kills_whatever_runs_it_is_given_up_and_the_next_is_answered():
+def test_a_batch_that_kills_whatever_runs_it_three_times_is_given_up_and_the_next_is_answered(caplog):
     async def scenario(engine):
         with pytest.raises(GenerationError, match="died at every try"):
             await engine.run(tasks("die", 1))
         return seeds_of(await engine.run(tasks("p", 2)))
 
     assert run_scenario(scenario) == [2]
+    assert [each.message for each in caplog.records].count("a replica died; it is replaced") == 3
 
 
 def test_a_cancelled_run_ends_and_its_replica_goes_on(tmp_path):

@@ -1,17 +1,23 @@
-"""A replica on a cluster's machine."""
+"""A replica: in a process of its own, and on a cluster's machine."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import signal
+import time
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import pytest
 
+from pcevolve_server.engines.replica import ReplicaProcess
 from pcevolve_server.errors import EngineLostError, GenerationError
 from pcevolve_server.model_settings import ModelSettings
 from pcevolve_server.models import ModelCache
 from pcevolve_server.work import Recipe, Task
-from support.painters import Device, GpuPainter
+from support.painters import Breakable, Device, GpuPainter
+from support.served import wait_until
 
 
 @pytest.fixture
@@ -49,3 +55,17 @@ def test_rays_health_check_tells_of_a_lost_device_and_the_batch_goes_elsewhere()
     assert isinstance(outcome, EngineLostError)
     with pytest.raises(EngineLostError, match="the device failed"):
         replica.check_health()
+
+
+@pytest.mark.system
+def test_a_replica_that_waits_ends_by_itself_and_one_that_hangs_by_force():
+    for prompt, code in (("p", 0), ("hang", -signal.SIGKILL)):
+        replica = ReplicaProcess(partial(ModelCache, [Breakable]))
+        replica.wait_until_open()
+        with ThreadPoolExecutor() as pool:
+            run = pool.submit(replica.run, tasks(1, prompt=prompt))
+            wait_until(run.done if prompt == "p" else replica.pulse)
+            begun = time.monotonic()
+            replica.close()
+            assert time.monotonic() - begun < 2.5
+        assert replica._process.exitcode == code

@@ -55,6 +55,10 @@ def _require_options(settings: ModelSettings, device: torch.device) -> None:
     if settings.compiled and not (device.type == "cuda" or (device.type == "cpu" and alike)):
         raise ModelLoadError(_COMPILES)
     if settings.weights is WeightFormat.INT8:
+        if sources.is_checkpoint(settings.model):  # the library would read it whole, and say nothing
+            raise ModelLoadError(
+                "--weights int8 is for models in the layout of diffusers, and not for one file"
+            )
         if device.type != "cuda":
             raise ModelLoadError(f"--weights int8 is for CUDA, and the device is {device}: leave it out")
         if find_spec("bitsandbytes") is None:

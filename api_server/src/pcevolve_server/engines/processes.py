@@ -46,7 +46,7 @@ def opening(loads: Sequence[Load], stall_seconds: float = 0.0) -> Opening:
 class ProcessEngine:
     """Processes alike; one that dies is replaced, and its batch is run again, for that depends on its tasks alone."""
 
-    def __init__(self, loads: Sequence[Load], stall_seconds: float = 0.0) -> None:
+    def __init__(self, loads: Sequence[Load], stall_seconds: float) -> None:
         self._loads, self.replicas, self._stall_seconds = loads, len(loads), stall_seconds
         self._threads = ThreadPoolExecutor(max_workers=len(loads), thread_name_prefix="replica")
         self._all: set[ReplicaProcess] = set()

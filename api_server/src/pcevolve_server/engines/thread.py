@@ -44,7 +44,7 @@ class ThreadEngine:
 
     replicas = 1
 
-    def __init__(self, cache: ModelCache, executor: Executor, stall_seconds: float = 0.0) -> None:
+    def __init__(self, cache: ModelCache, executor: Executor, stall_seconds: float) -> None:
         self._cache, self._executor, self._stall_seconds = cache, executor, stall_seconds
         self.lost: EngineLostError | None = None
 
