@@ -6,12 +6,14 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 from pcevolve.errors import DataError, UsageError
-from pcevolve.public.modality import MODALITIES, Kind
 from pcevolve.public.options import advise
 from pcevolve.public.words import find_label_faults
+
+if TYPE_CHECKING:
+    from pcevolve.public.modality import Kind
 
 OF_CLASSES = "with one subfolder of images per class"
 OF_IMAGES = "of images"
@@ -80,6 +82,8 @@ AnySource: TypeAlias = FolderSource | DigitsSource | CellsSource | TermsSource
 def require_kind(source: AnySource, kind: Kind, option: str) -> None:
     """Refuse data that come with the client and are of another kind than the run (``UsageError``)."""
     if source.kind not in (None, kind):
+        from pcevolve.public.modality import MODALITIES  # pydantic takes a moment to import; help needs none
+
         own = MODALITIES[kind].nouns.many
         raise UsageError(
             f"{option}: these are {MODALITIES[source.kind].nouns.many}, and the run is of {own}: give {own}, or choose "

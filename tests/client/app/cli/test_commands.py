@@ -32,7 +32,7 @@ REFUSED = (
     ("--set privacy.lifetime_epsilon=nan", 2, "lifetime_epsilon must be a finite number above 0, not nan"),
     ("--unit-map nowhere", 3, "nowhere: no such file"),
     ("--set encoder.weights=nowhere --encoder clip", 2, "nowhere: no such file"),
-    ("--set encoder.weights=. --encoder words --dialect chat", 2, "encoder words has vectors of its own"),
+    ("--set encoder.weights=. --encoder words --dialect chat", 2, "encoder words has weights of its own"),
     ("--set data.subsample=3 --shots 4", 2, "data.subsample 3 and --shots 4 differ: leave --shots out"),
     ("--delta 1", 2, "--delta: delta must be at least 0 and below 1"),
     ("--set privacy.ledger=secret.key", 4, "a ledger's key: choose another with privacy.ledger"),

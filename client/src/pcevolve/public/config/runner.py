@@ -90,7 +90,7 @@ class PublicEncoder(public.Section):
         Field(
             description=f"auto (clip or resnet18 where fetched, else bundled), {', '.join(ENCODERS)}, clip:MODEL:TAG; "
             f"{JOINED} knows photographs, too; {SPECTRAL} is for surfaces and textures; "
-            f"for texts {WORDS} (bundled) or {TRANSFORMER}HUB_ID."
+            f"{WORDS} and {TRANSFORMER}HUB_ID are for texts."
         ),
         Setting(public=True, keyword="encoder"),
     ] = AUTO

@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol, cast
 
 from pcevolve.errors import ModelError, UsageError
-from pcevolve.public.modality import Kind
 
 if TYPE_CHECKING:  # who only asks for an encoder's name need not wait for NumPy and Pillow
     import numpy as np
@@ -26,6 +25,7 @@ if TYPE_CHECKING:  # who only asks for an encoder's name need not wait for NumPy
 
     from pcevolve.public.encoders.files import PublicFrame
     from pcevolve.public.media import Item
+    from pcevolve.public.modality import Kind
 
 __all__ = [
     "BUNDLED",
