@@ -62,7 +62,7 @@ lint: install  ## Style, types, import contracts
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-trusted: install  ## Count the code that holds private data: what the keeper of a small run has loaded at its end, and its runner
+trusted: install  ## Count the code that holds private data: what keeper and judge of a small run have loaded at their end, and its runner
 	PYTHONPATH=tests $(BIN)/python -m support.trusted
 
 bench-selectors: install  ## Compare all selectors on real images (hours; resumes; JUDGE=cnn names judges) and write docs/results/selectors.*

@@ -1,7 +1,8 @@
 """What has to be trusted not to give private data away: all that the keeper of a run has loaded at the run's end.
 
-``make trusted`` carries out a small run of dp-means on images against an API on loopback, and prints the modules of
-each process, their lines, and the packages of others.
+``make trusted`` carries out a small run of dp-means on images against an API on loopback, with test data, and prints
+the modules of each process, their lines, and the packages of others. The judge measures on test data when the run is
+over; it spends nothing and answers nobody but the owner.
 """
 
 from __future__ import annotations
@@ -42,9 +43,14 @@ class Loaded:
         return sum(self.lines.values())
 
 
-def measure(folder: Path) -> dict[str, Loaded]:
-    """Carry out a run in an empty folder; what its processes have loaded, by role."""
+def measure(folder: Path, *, judged: bool = False) -> dict[str, Loaded]:
+    """Carry out a run in an empty folder; what its processes have loaded, by role.
+
+    Args:
+        judged: Whether the run has test data, on which a process of its own measures it.
+    """
     class_folders(folder / "private", 2, ("cut", "good"))
+    class_folders(folder / "test", 3, ("cut", "good"))
     api = online.LocalServer(online.a1111)
     options = {
         "--private": "private", "--domain": "scratch", "--shots": "2", "--out": "run", "--method": "dp-means",
@@ -57,6 +63,9 @@ def measure(folder: Path) -> dict[str, Loaded]:
     words = [each for pair in options.items() for each in pair]
     words += [each for name, value in settings.items() for each in ("--set", f"{name}={value}")]
     files = {"keeper": folder / "own" / "loaded.json", "runner": folder / "run" / "loaded.json"}
+    if judged:
+        words += ["--test", "test"]
+        files["judge"] = folder / "own" / "judge.json"
     try:
         done = subprocess.run(
             [COMMAND, "run", *words, "--yes"],
@@ -98,9 +107,9 @@ def _read(path: Path) -> Loaded:
 
 
 def main() -> None:
-    """Print the modules of keeper and runner, and how much that is."""
+    """Print the modules of keeper, runner and judge, and how much that is."""
     with tempfile.TemporaryDirectory() as folder:
-        found = measure(Path(folder))
+        found = measure(Path(folder), judged=True)
     for role, loaded in found.items():
         print(f"{role}: {loaded.total:,} lines of ours in {len(loaded.lines)} modules")
         for name, lines in loaded.lines.items():
