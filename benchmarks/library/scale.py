@@ -161,7 +161,8 @@ def serve(folder: Path, count: int, port: int) -> None:
     ):
         load = partial(loading.load, settings(folder), lambda: False)
         server.run(
-            Settings(model=settings(folder), port=port), thread.opening(partial(models.ModelCache, [load]))
+            Settings(model=settings(folder), port=port),
+            thread.opening(partial(models.ModelCache, [load]), 0.0),
         )
 
 

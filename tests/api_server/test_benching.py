@@ -60,3 +60,10 @@ def test_a_model_that_edits_is_measured_without_a_strength():
     text = found(editing, max_batch=1).as_text()
     assert "variations to its own degree" in text
     assert "strength" not in text
+
+
+def test_no_run_is_measured_that_is_larger_than_what_the_device_has_memory_for():
+    small = Pair()
+    (one,) = small.descriptions
+    small.descriptions = (one.within(batch_pixels=2 * 64 * 32),)
+    assert [each.images for each in found(small).figures] == [1, 2, 1, 2]

@@ -53,5 +53,5 @@ if __name__ == "__main__":
     keys = tuple(map(Key, given.pop("keys", ())))
     server.run(
         Settings(keys=keys, **{name: tuple(v) if isinstance(v, list) else v for name, v in given.items()}),
-        thread.opening(partial(ModelCache, [Painter])),
+        thread.opening(partial(ModelCache, [Painter]), 0.0),
     )

@@ -60,7 +60,7 @@ def on_thread(load):
         model = load()
         return model if isinstance(model, ModelCache) else ModelCache([lambda: model])
 
-    return thread.opening(cache)
+    return thread.opening(cache, 0.0)
 
 
 @contextlib.contextmanager

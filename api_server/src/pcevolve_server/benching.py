@@ -13,6 +13,7 @@ from PIL import Image
 
 from pcevolve_server.engines import Engine, choice
 from pcevolve_server.errors import SettingsError
+from pcevolve_server.queue.batching import BatchLimit
 from pcevolve_server.settings import Settings
 from pcevolve_server.work import Recipe, Task
 
@@ -115,7 +116,7 @@ async def measure(engine: Engine, settings: Settings, tell: Progress) -> Capacit
     best = info.recommended
     strength = round((best.strength_low + best.strength_high) / 2, 2) if best else 0.6
     asked, varied = Recipe.usual(info), Recipe.usual(info, strength)
-    most = settings.model.largest_batch(engine.descriptions[0].bit_exact_batch_size)
+    most = BatchLimit.of(asked, engine.descriptions[0], settings.model).most
     # Powers of two up to the largest run that the queue would make.
     sizes = [*(2**power for power in range(most.bit_length()) if 2**power < most), most]
     figures = []

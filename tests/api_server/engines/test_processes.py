@@ -38,7 +38,7 @@ def run_scenario(scenario, load=Obedient, replicas=1):
     """Run ``scenario(engine)`` on an event loop of its own."""
 
     async def run():
-        engine = await processes.opening([partial(ModelCache, [load])] * replicas)()
+        engine = await processes.opening([partial(ModelCache, [load])] * replicas, 0.0)()
         try:
             return await asyncio.wait_for(scenario(engine), 60)
         finally:
@@ -69,7 +69,7 @@ def test_a_replica_that_is_killed_is_replaced_and_its_batch_answered(tmp_path):
 def test_the_others_are_described_while_a_replica_is_replaced(tmp_path):
     async def scenario():
         load = partial(load_slowly_again, *(str(tmp_path / name) for name in ("first", "go")))
-        engine = await processes.opening([load, partial(ModelCache, [Obedient])])()
+        engine = await processes.opening([load, partial(ModelCache, [Obedient])], 0.0)()
         try:
             told = [engine.descriptions]
             while (
@@ -150,7 +150,7 @@ def test_a_model_that_cannot_be_loaded_ends_every_process():
 def test_batches_run_on_two_devices_at_once_and_one_that_fails_leaves_the_other():
     async def scenario():
         loads = [partial(ModelCache, [partial(Breakable, shade)]) for shade in (10, 20)]
-        engine = await processes.opening(loads)()
+        engine = await processes.opening(loads, 0.0)()
         try:
             run = [engine.run(tasks("p", 1)) for _ in range(2)]
             both = await asyncio.gather(*run)
@@ -202,7 +202,7 @@ class BreakableOnce(Breakable):
 @pytest.mark.system
 def test_a_replica_that_cannot_be_replaced_ends_the_engine(tmp_path):
     async def scenario():
-        engine = await processes.opening([partial(load_once, str(tmp_path / "loaded"))])()
+        engine = await processes.opening([partial(load_once, str(tmp_path / "loaded"))], 0.0)()
         try:
             with pytest.raises(EngineLostError, match="could not be replaced"):
                 await engine.run(tasks("break", 0))

@@ -216,10 +216,10 @@ def test_a_task_that_the_model_fails_on_fails_no_stranger_in_its_batch(fake, com
     assert batches_of(fake) == [[99], [1, 2, 3], [1], [2], [3]]
 
 
-def test_a_cancelled_request_leaves_the_queue_at_once(fake):
+def test_a_cancelled_request_leaves_the_queue_at_once_with_all_its_parts(fake):
     async def scenario(batcher):
         first = await hold(batcher, fake, tasks(99))
-        given_up = asyncio.create_task(batcher.submit(tasks(1)))
+        given_up = asyncio.create_task(batcher.submit(tasks(*range(9))))
         await asyncio.sleep(0.01)
         given_up.cancel()
         await asyncio.gather(given_up, return_exceptions=True)
@@ -230,20 +230,6 @@ def test_a_cancelled_request_leaves_the_queue_at_once(fake):
 
     running(scenario, fake)
     assert batches_of(fake) == [[99], [2]]
-
-
-def test_a_long_request_that_is_given_up_leaves_the_queue_with_all_its_parts(fake):
-    async def scenario(batcher):
-        first = await hold(batcher, fake, tasks(99))
-        given_up = asyncio.create_task(batcher.submit(tasks(*range(9))))
-        await asyncio.sleep(0.01)
-        given_up.cancel()
-        await asyncio.gather(given_up, return_exceptions=True)
-        assert batcher._waiting.images == 0
-        fake.gate.set()
-        await first
-
-    running(scenario, fake)
 
 
 @pytest.mark.parametrize(("batching", "batches"), [(Batching.MERGE, [[1, 2]]), (Batching.EXACT, [[1], [2]])])

@@ -20,7 +20,7 @@ from PIL import Image
 from torch import Tensor
 
 from pcevolve_server.diffusion import schedulers, traits
-from pcevolve_server.errors import AbandonedError, InvalidRequestError, ModelLoadError, NotFiniteError
+from pcevolve_server.errors import InvalidRequestError, ModelLoadError, NotFiniteError
 from pcevolve_server.networks import Interrupter
 from pcevolve_server.work import IsCancelled, Picture, Task, never_cancelled
 from pcevolve_shared import limits
@@ -146,8 +146,6 @@ class ClassConditionalGenerator:
                 scaled = scheduler.scale_model_input(noisy, timestep)
                 said = self.denoiser.predict(scaled, timestep, classes, tasks[0].recipe.guidance)
                 noisy = scheduler.step(said, timestep, noisy, **extra).prev_sample
-                if is_cancelled():
-                    raise AbandonedError("nobody waits for these images any more")
             values = self.denoiser.finish(noisy)
             if not torch.isfinite(values).all():  # clipped, what is infinite would be black or white
                 raise NotFiniteError

@@ -22,7 +22,7 @@ _Result = TypeVar("_Result")
 _TRIES = 3  # of a batch whose process dies
 
 
-def opening(loads: Sequence[Load], stall_seconds: float = 0.0) -> Opening:
+def opening(loads: Sequence[Load], stall_seconds: float) -> Opening:
     """Return what opens the engine.
 
     Args:

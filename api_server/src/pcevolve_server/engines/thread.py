@@ -14,7 +14,7 @@ from pcevolve_server.models import ModelCache, ModelDescription
 from pcevolve_server.work import Made, Work
 
 
-def opening(load: Callable[[], ModelCache], stall_seconds: float = 0.0) -> Opening:
+def opening(load: Callable[[], ModelCache], stall_seconds: float) -> Opening:
     """Return what opens the engine.
 
     Args:
