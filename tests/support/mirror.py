@@ -44,6 +44,14 @@ def narrow_files(path: Path) -> list[Path]:
 
 
 PLAIN = {
+    "pcevolve.public.clinics.copying": "an owner's copy in the end: system/test_clinics.py",
+    "pcevolve.public.clinics.messages": "values, which keeper/clinics/test_owner.py sends",
+    "pcevolve.public.clinics.naming": "a step of keeper/clinics/record.py, whose tests take it",
+    "pcevolve.public.clinics.sync": "values, which wire/clinics/test_door.py sends",
+    "pcevolve.keeper.clinics.keeping": "processes of a run: system/test_clinics.py",
+    "pcevolve.wire.clinics.coordinating": "a process of a run: system/test_clinics.py",
+    "pcevolve.wire.clinics.joining": "a process of a run: system/test_clinics.py",
+    "pcevolve.app.session.joining": "starts the processes of an owner: system/test_clinics.py",
     "pcevolve.keeper.finished.outcome": "a value, which keeper/finished/test_judging.py measures",
     "pcevolve.public.config.providers": "declarations alone, which config/test_config.py reads",
     "pcevolve.app.interface.answering": "the process that is asked: interface/test_measuring.py, system/test_asked.py",

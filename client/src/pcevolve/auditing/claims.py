@@ -35,6 +35,9 @@ def list_claims(plan: PublicPlan) -> dict[str, Any]:
     """Values of a plan that the record alone does not prove, by name, as they stand on record."""
     unused, written = {*list_unused(plan)}, plan.model_dump(mode="json")
     claimed: dict[str, Any] = {path: find_written(written, path) for path in _CLAIMED if path not in unused}
+    if plan.clinics is not None:
+        # That they are these owners their signatures show; who may collude, and what is with several, is their word.
+        claimed["clinics"] = written["clinics"]
     own = list_choice_parameters(type(plan.method))
     claimed |= {f"method.{name}": value for name, value in written["method"].items() if name in own}
     return claimed | {path: find_written(written, path) for path in plan.modality.list_unproven()}

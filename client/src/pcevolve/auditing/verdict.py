@@ -26,6 +26,7 @@ from pcevolve.auditing.checks import (
 from pcevolve.auditing.claims import list_claims_of
 from pcevolve.auditing.rebuilt import RebuiltRelease, export_claim, holds_bytes
 from pcevolve.auditing.rerun import LoadEncoder, Rerun, find_encoder
+from pcevolve.auditing.summed import check_sums
 from pcevolve.errors import ClientError
 from pcevolve.public.durable import replace_folder_durably
 from pcevolve.public.finding import Finding
@@ -115,6 +116,7 @@ class Audit:
         self.findings += [Finding("the chain of records is unbroken", (), len(run.entries)), check_end(run)]
         self.findings += check_record(run, again)
         self.findings += check_choices(run, again, load)
+        self.findings += check_sums(run, again, load)
         plan = run.plan if run.finished and list_derived(run) else None
         evolved = again.evolved
         # Nothing follows from a record that breaks off; what is wrong with it was told.

@@ -11,7 +11,7 @@ from pcevolve.keeper.kind import load_kind
 from pcevolve.keeper.ledger.ledger import Account, Limits
 from pcevolve.keeper.private.dataset import PrivateDataset
 from pcevolve.keeper.private.judge import PrivateJudge, PrivateViews, UniformJudge
-from pcevolve.keeper.private_data import leave_out_private, name_classes
+from pcevolve.keeper.private_data import RunData, leave_out_private, name_classes
 from pcevolve.public import selectors
 from pcevolve.public.config.config import RunConfig
 from pcevolve.public.declared import list_options
@@ -29,6 +29,7 @@ from pcevolve.public.screen import ProgressCallback, no_progress
 from pcevolve.public.selectors import Method, Scope
 from pcevolve.public.selectors.choosing import Chooser
 from pcevolve.public.selectors.method import AppearanceMode, first_selection
+from pcevolve.public.sources import find_roster
 
 if TYPE_CHECKING:
     from pcevolve.keeper.private.secrets import Sources
@@ -72,7 +73,7 @@ class Components:
         """
         settings, limits = run.settings, Limits(run.budget, run.lifetime)
         spoken = find_abilities(settings.provider.dialect)
-        read, declared = load_kind(spoken.makes).read_run(settings, told), _read_declared(settings)
+        read, declared = _read(settings, told), _read_declared(settings)
         data, test = name_classes(read.data, settings.data.words), read.test
         if test is not None:
             held_out = leave_out_private(test, data, f"--test {settings.data.test or 'of the library'}")
@@ -180,6 +181,16 @@ class Components:
         if not self._declared:
             self._declared.append(read_declared(self.settings, promise))
         return self._declared[0]
+
+
+def _read(settings: RunConfig, told: ProgressCallback) -> RunData:
+    """The private data, or in a coordinator's run a stand-in without any."""
+    kind = find_abilities(settings.provider.dialect).makes
+    if (roster := find_roster(settings.data.private)) is not None:
+        from pcevolve.keeper.clinics.coordinator import stand_in  # which a run of one owner does without
+
+        return RunData(stand_in(roster, kind), None)
+    return load_kind(kind).read_run(settings, told)
 
 
 def _read_declared(settings: RunConfig) -> list[Sources]:

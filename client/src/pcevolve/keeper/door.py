@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
 
 from pydantic import ValidationError
 
 from pcevolve.errors import ClientError, ProtocolError
 from pcevolve.public import protocol
 from pcevolve.public.processes.pipe import GoneError, Pipe, PipeError
-from pcevolve.public.protocol import Message, PrivateSide, Refused
+from pcevolve.public.protocol import Message, Refused
 
 
 def _watch_nothing(_asked: Message, _answer: Message | None) -> None:
@@ -18,19 +17,21 @@ def _watch_nothing(_asked: Message, _answer: Message | None) -> None:
 
 
 def serve(
-    keeper: PrivateSide,
+    keeper: object,
     pipe: Pipe,
     tell: Callable[[ClientError], None],
     watch: Callable[[Message, Message | None], None] = _watch_nothing,
+    kinds: Mapping[str, type[Message]] = protocol.ASKED,
 ) -> None:
     """Answer a runner until it has nothing more to ask, or is gone.
 
     Args:
         tell: Told, for the owner alone, why an answer is refused; nothing is answered afterwards.
+        kinds: What it may say, by the name of the method that answers it.
         watch: Told what was asked and is answered, before the answer leaves.
     """
     try:
-        while _answer(keeper, pipe, watch):
+        while _answer(keeper, pipe, watch, kinds):
             pass
     except GoneError:
         return
@@ -52,29 +53,21 @@ def refuse(pipe: Pipe, error: ClientError) -> None:
         return
 
 
-def _answer(keeper: PrivateSide, pipe: Pipe, watch: Callable[[Message, Message | None], None]) -> bool:
+def _answer(
+    keeper: object,
+    pipe: Pipe,
+    watch: Callable[[Message, Message | None], None],
+    kinds: Mapping[str, type[Message]],
+) -> bool:
     """Answer one message; False for the last."""
-    asks: dict[str, tuple[type[Message], Callable[[Any], Message | None]]] = {
-        "prepare": (protocol.Prepare, keeper.prepare),
-        "settle": (protocol.Settle, keeper.settle),
-        "begin": (protocol.Begin, keeper.begin),
-        "compare": (protocol.Compare, keeper.compare),
-        "made": (protocol.Made, keeper.made),
-        "show": (protocol.Show, keeper.show),
-        "release": (protocol.Release, keeper.release),
-        "assess": (protocol.Assess, keeper.assess),
-        "finish": (protocol.Finish, keeper.finish),
-        "close": (protocol.Close, keeper.close),
-    }
     try:
         name, body = pipe.receive()
-        kind, ask = asks[name]
-        asked = kind.model_validate_json(body)
+        asked = kinds[name].model_validate_json(body)
     except GoneError:
         raise
     except (PipeError, KeyError, ValidationError):
         raise ProtocolError("the runner sent what is no message of the protocol: nothing was drawn") from None
-    answer = ask(asked)
+    answer: Message | None = getattr(keeper, name)(asked)
     watch(asked, answer)
     if answer is not None:
         pipe.send(type(answer).__name__.lower(), answer.model_dump_json())

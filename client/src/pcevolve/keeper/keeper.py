@@ -64,7 +64,7 @@ class KnownRecord:
 
 
 @dataclass(frozen=True, repr=False)
-class _Selection:
+class Selection:
     """A selection that is under way, once the plan is agreed on."""
 
     lineage: Lineage
@@ -102,7 +102,7 @@ class Keeper:
         self._account: Account | None = None
         self._has_draft = False
         self._plan: PublicPlan | None = None
-        self._selection: _Selection | None = None
+        self._selection: Selection | None = None
 
     def prepare(self, asked: protocol.Prepare) -> protocol.Prepared:
         """Make sure that all of the plan can be paid for, and embed the private images, before the API is greeted.
@@ -148,7 +148,7 @@ class Keeper:
         Raises:
             UsageError: An option is out of bounds.
         """
-        if self._account is None or self._selection is not None:
+        if not self._run_id or self._selection is not None:
             raise ProtocolError("a plan is settled after a run is prepared, and before it begins")
         plan = resolve_plan(
             *(self.components, self._run_id, said.size or FALLBACK_SIZE, self._earlier, said.library),
@@ -176,7 +176,7 @@ class Keeper:
             receipts = account.receipts()
         chooser = self.components.chooser(plan, self._bodies.file)
         rule = UsableRule(plan, self._bodies.file)
-        self._selection = _Selection(
+        self._selection = Selection(
             Lineage(plan, rule.identify, rule.is_enough),
             chooser,
             self.components.judge(plan, account, chooser),
@@ -306,7 +306,7 @@ class Keeper:
             for place, digest in enumerate(digests)
         )
 
-    def _require_selection(self) -> _Selection:
+    def _require_selection(self) -> Selection:
         if self._selection is None:
             raise ProtocolError("nothing is chosen before the run begins")
         return self._selection

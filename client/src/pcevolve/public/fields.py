@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal, TypeAlias
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, create_model
 
 from pcevolve.public import requests, settings
+from pcevolve.public.clinics.owners import Clinics
 from pcevolve.public.methods import METHOD_TABLE, CountedVotes, PrivateEvolution, VariedEvolution
 from pcevolve.public.modality import MODALITIES, AnyModality, Images, Texts, images_of, texts_of
 from pcevolve.public.parts import Confinement, Exact, Library, PriorReleases, Secrecy, Start
@@ -125,6 +126,7 @@ class PlanFields(BaseModel):
         None  # in the provider's words
     )
     confinement: Annotated[Confinement | None, Field(exclude_if=lambda said: said is None)] = None
+    clinics: Annotated[Clinics | None, Field(exclude_if=lambda said: said is None)] = None
     start: Start | None = None
     secrecy: Secrecy | None = None
     output: settings.ReleaseSettings = settings.ReleaseSettings()

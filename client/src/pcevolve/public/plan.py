@@ -15,6 +15,7 @@ from pydantic import SerializerFunctionWrapHandler, model_serializer, model_vali
 
 from pcevolve.public.calls import Call, PlanCalls
 from pcevolve.public.canonical import drop, find_idle_values, list_unused
+from pcevolve.public.clinics.owners import SUMS
 from pcevolve.public.fields import PlanFields
 from pcevolve.public.words import choose_labels, find_label_faults
 
@@ -133,6 +134,28 @@ def _of_start(plan: PlanFields) -> Iterator[str]:
         yield "start: variations need a strength, and none where the API is asked for none"
 
 
+def _of_clinics(plan: PlanFields) -> Iterator[str]:
+    """Yield faults of a run of several owners, whose sums make each release."""
+    if plan.clinics is None:
+        return
+    if plan.method.name not in SUMS:
+        yield (
+            f"clinics: the owners' answers are added up, and what method {plan.method.name} draws is no sum: choose "
+            f"{', '.join(SUMS)}"
+        )
+    if plan.data.shots != plan.clinics.shots:
+        yield "clinics: shots are those of all owners together"
+    if (
+        plan.data.subsample is not None
+        or plan.secrecy is not None
+        or plan.namespaced
+        or plan.earlier.releases
+    ):
+        yield "clinics: nothing is drawn from an owner's data, and no list of secrets or ledger speaks for all"
+    if not plan.secure:
+        yield "clinics: noise from a seed would take away every owner's"
+
+
 def _of_form(plan: PlanFields) -> Iterator[str]:
     """Yield fields that mean nothing in this plan, and would be free words on a shared record."""
     for name in find_idle_values(plan):
@@ -150,6 +173,7 @@ _RULES: Final[tuple[Callable[[PlanFields], Iterator[str]], ...]] = (
     _of_words,
     _of_sizes,
     _of_start,
+    _of_clinics,
     _of_form,
 )
 

@@ -154,6 +154,13 @@ class Refused(Message):
     code: int
 
 
+ASKED: Final[Mapping[str, type[Message]]] = {
+    each.__name__.lower(): each
+    for each in (Prepare, Settle, Begin, Compare, Made, Show, Release, Assess, Finish, Close)
+}
+"""What a runner may say, by name."""
+
+
 def digest_plan(plan: PublicPlan) -> str:
     """SHA-256 by which both sides name a plan, hex."""
     return hashlib.sha256(plan.model_dump_json().encode()).hexdigest()

@@ -36,6 +36,8 @@ BUNDLED = ("digits", "cells", "terms")
 """Words that stand for data which nobody has to have."""
 TABLES = (".csv", ".tsv", ".jsonl", ".parquet")
 """Suffixes of tables of texts."""
+OWNERS = "owners"
+"""The word that stands, with a colon, before the roster of several owners, in place of private data here."""
 _DIGIT = re.compile(r"\s*([0-9])\s*(?:=\s*(.*?)\s*)?")
 _TERM = re.compile(r"\s*([a-z ]*?[a-z])\s*(?:=\s*(.*?)\s*)?")
 
@@ -89,6 +91,12 @@ def require_kind(source: AnySource, kind: Kind, option: str) -> None:
             f"{option}: these are {MODALITIES[source.kind].nouns.many}, and the run is of {own}: give {own}, or choose "
             "another --dialect"
         )
+
+
+def find_roster(text: str) -> Path | None:
+    """The roster of several owners, whose data are in place of any here; None for data of one owner."""
+    word, colon, path = text.partition(":")
+    return Path(path) if word == OWNERS and colon else None
 
 
 def parse_source(text: str) -> AnySource:

@@ -22,12 +22,41 @@ Answer = TypeVar("Answer", bound=Message)
 GONE = "the keeper of the private data ended in the middle of the run: what is paid for is in the ledger"
 
 
-class RemoteKeeper:
-    """The keeper in another process. What it refuses is raised as an error of its kind, whose text is told above."""
+class Remote:
+    """A side in another process. What it refuses is raised as an error of its kind, whose text is told above."""
 
     def __init__(self, pipe: Pipe, tell_begun: Callable[[], None] = lambda: None) -> None:
         """Ask at the other end of a pipe; ``tell_begun`` is called when the run is in the ledger."""
         self._pipe, self._tell_begun = pipe, tell_begun
+
+    def _send(self, asked: Message) -> None:
+        try:
+            self._pipe.send(type(asked).__name__.lower(), asked.model_dump_json())
+        except GoneError:
+            # It may have refused something before it ended.
+            self._receive(protocol.Done)
+            raise ProtocolError(GONE) from None
+
+    def _ask(self, asked: Message, kind: type[Answer]) -> Answer:
+        self._send(asked)
+        return self._receive(kind)
+
+    def _receive(self, kind: type[Answer]) -> Answer:
+        try:
+            name, body = self._pipe.receive()
+            if name == "refused":
+                raise make_told(Refused.model_validate_json(body).kind, "see above")
+            if name != kind.__name__.lower():
+                raise ProtocolError(f"the keeper answered {name[:20]!a}, and was asked for {kind.__name__}")
+            return kind.model_validate_json(body)
+        except GoneError:
+            raise ProtocolError(GONE) from None
+        except (PipeError, ValidationError):
+            raise ProtocolError("the keeper sent what is no message of the protocol") from None
+
+
+class RemoteKeeper(Remote):
+    """The keeper in another process."""
 
     def prepare(self, asked: protocol.Prepare) -> protocol.Prepared:
         """See ``Prepare``."""
@@ -71,31 +100,6 @@ class RemoteKeeper:
         """See ``Close``; a keeper that is gone has nothing more to say."""
         with _ignoring(ProtocolError):
             self._send(asked)
-
-    def _send(self, asked: Message) -> None:
-        try:
-            self._pipe.send(type(asked).__name__.lower(), asked.model_dump_json())
-        except GoneError:
-            # It may have refused something before it ended.
-            self._receive(protocol.Done)
-            raise ProtocolError(GONE) from None
-
-    def _ask(self, asked: Message, kind: type[Answer]) -> Answer:
-        self._send(asked)
-        return self._receive(kind)
-
-    def _receive(self, kind: type[Answer]) -> Answer:
-        try:
-            name, body = self._pipe.receive()
-            if name == "refused":
-                raise make_told(Refused.model_validate_json(body).kind, "see above")
-            if name != kind.__name__.lower():
-                raise ProtocolError(f"the keeper answered {name[:20]!a}, and was asked for {kind.__name__}")
-            return kind.model_validate_json(body)
-        except GoneError:
-            raise ProtocolError(GONE) from None
-        except (PipeError, ValidationError):
-            raise ProtocolError("the keeper sent what is no message of the protocol") from None
 
 
 @contextmanager
@@ -143,6 +147,10 @@ class AskingJudge:
     def read_measured(self, iteration: int) -> bytes:
         """What a release measured; nothing for one that was not asked for."""
         return self._measured.get(iteration, b"")
+
+    def read_answers(self, _iteration: int) -> bytes:
+        """What several owners answered; nothing of one."""
+        return b""
 
     @property
     def receipts(self) -> tuple[Receipt, ...]:

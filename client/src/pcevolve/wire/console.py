@@ -46,6 +46,8 @@ def introduce(plan: PublicPlan, prepared: Prepared, meter: Meter, advice: Advice
     yield Fact(
         "private", f"{spell_count(len(plan.labels), 'class')}, {plan.data.shots} {plan.unit}s each{unread}"
     )
+    if plan.clinics is not None:
+        yield Fact("owners", ", ".join(each.name for each in plan.clinics.owners))
     yield Fact("server", f"{plan.provider.model} at {plan.provider.api}")
     yield (
         Fact("method", f"{method} (auto: {reason})", f"{method} (chosen by auto)")

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Protocol
 
 from rich.console import Console
 
@@ -55,12 +55,28 @@ class RunnerJob:
     key: str | None = field(repr=False)
 
 
+class Owners(Protocol):
+    """The owners of a run of several, whom its runner asks."""
+
+    def make_judge(self, keeper: protocol.PrivateSide, head: Callable[[], str]) -> AskingJudge:
+        """A judge that asks all of them."""
+        ...
+
+    def wait(self, plan: PublicPlan) -> None:
+        """Wait until all have agreed to a plan, which is on record."""
+        ...
+
+
 def carry_out(
-    job: RunnerJob, keeper: protocol.PrivateSide, audience: Audience
+    job: RunnerJob, keeper: protocol.PrivateSide, audience: Audience, owners: Owners | None = None
 ) -> tuple[PublicPlan, Evolved, dict[str, Any]]:
-    """Carry out a run, or the rest of one, whose folder is claimed; its plan, what it made and its summary."""
+    """Carry out a run, or the rest of one, whose folder is claimed; its plan, what it made and its summary.
+
+    Args:
+        owners: Of the private data, if there are several; the keeper then has none.
+    """
     started = time.monotonic()
-    with _open_session(job, keeper, audience) as (judge, session):
+    with _open_session(job, keeper, audience, owners=owners) as (judge, session):
         try:
             with keep_live_page(job.folder, audience) as watched:
                 session = replace(session, audience=watched)
@@ -213,7 +229,11 @@ class Session:
 
 @contextmanager
 def _open_session(
-    job: RunnerJob, keeper: protocol.PrivateSide, audience: Audience, only_look: bool = False
+    job: RunnerJob,
+    keeper: protocol.PrivateSide,
+    audience: Audience,
+    only_look: bool = False,
+    owners: Owners | None = None,
 ) -> Iterator[tuple[AskingJudge, Session]]:
     """Have the keeper make sure that the budget allows all of the plan, greet the API, and fix the plan.
 
@@ -245,11 +265,13 @@ def _open_session(
             approve(address, settings, calls, connection, doubts, audience.person)
             if not begun:
                 plan = _settle_batch(keeper, said, settings, connection, plan, console)
-            judge = AskingJudge(keeper, lambda: transcript.head)
+            judge = (AskingJudge if owners is None else owners.make_judge)(keeper, lambda: transcript.head)
             judge.begin(plan)
             usability = Usability(plan, transcript.bodies.file)
             rule = Lineage(plan, usability.identify, usability.is_enough)
-            connection.gate.begin(plan, judge.is_committed, judge.read_measured, rule)
+            connection.gate.begin(plan, judge.is_committed, judge.read_measured, rule, judge.read_answers)
+            if owners is not None:
+                owners.wait(plan)
             session = Session(
                 *(settings, folder, plan, spoken, transcript, connection),
                 *(usability, audience, begun),

@@ -55,7 +55,7 @@ def run(orders: Mapping[str, Any], _enforced: Enforcement, up: Pipe, across: Pip
     """Be the runner of a run: what it may not know, it was not told."""
     keeper = RemoteKeeper(across, partial(up.send, "begun"))
 
-    def work(job: RunnerJob, audience: Audience) -> dict[str, Any]:
+    def go(job: RunnerJob, audience: Audience) -> dict[str, Any]:
         try:
             if orders["only_look"]:
                 look(job, keeper, audience)
@@ -65,31 +65,36 @@ def run(orders: Mapping[str, Any], _enforced: Enforcement, up: Pipe, across: Pip
             keeper.close(protocol.Close())
 
     with at_door() if orders["at_door"] else nullcontext():
-        _work(work, orders, up)
+        work(go, orders, up)
 
 
 def vary(orders: Mapping[str, Any], _enforced: Enforcement, up: Pipe, _across: Pipe) -> None:
     """Be the runner of a run that starts from a release, which has no keeper."""
 
-    def work(job: RunnerJob, audience: Audience) -> dict[str, Any]:
+    def go(job: RunnerJob, audience: Audience) -> dict[str, Any]:
         if orders["only_look"]:
             preview_following(job, audience, partial(_announce, up))
             return {}
         return follow(job, audience, partial(_announce, up))
 
-    _work(work, orders, up)
+    work(go, orders, up)
 
 
-def _work(work: Callable[[RunnerJob, Audience], dict[str, Any]], orders: Mapping[str, Any], up: Pipe) -> None:
+def work(go: Callable[[RunnerJob, Audience], dict[str, Any]], orders: Mapping[str, Any], up: Pipe) -> None:
     """Do a runner's work, and say how it ended."""
     settings = PublicConfig.model_validate(orders["settings"])
+    job = RunnerJob(settings, RunFolder(settings.output.folder), orders["key"])
+    report(lambda audience: go(job, audience), orders, up)
+
+
+def report(go: Callable[[Audience], dict[str, Any]], orders: Mapping[str, Any], up: Pipe) -> None:
+    """Do the work of a process with the network, and say how it ended."""
     console = Console(quiet=True) if orders["quiet"] else error_console()
     owner = _Owner(up, orders["is_there"])
     audience = Audience(console, owner.tell if orders["tells"] else tell_nobody, orders["verbose"], owner)
     try:
         try:
-            summary = work(RunnerJob(settings, RunFolder(settings.output.folder), orders["key"]), audience)
-            up.send("done", json.dumps({"summary": summary}))
+            up.send("done", json.dumps({"summary": go(audience)}))
         except ClientError as error:
             lines = error.lines if isinstance(error, StoppedError) else (str(error),)
             told = {"kind": type(error).__name__, "lines": lines, "is_told": error.is_told}

@@ -1,4 +1,4 @@
-"""``pcevolve clinics``: an owner's key, and the roster on which all owners agree."""
+"""``pcevolve clinics``: an owner's key, and the roster on which all owners agree; ``pcevolve join``: take part."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from typing import Annotated
 import click
 
 from pcevolve.app.cli.help import HELP, GroupWithHeadings
-from pcevolve.app.cli.options import Json, leave_files
-from pcevolve.app.cli.parameters import PositionalArgument
+from pcevolve.app.cli.options import Json, LedgerFile, Verbose, leave_files
+from pcevolve.app.cli.parameters import Flag, PositionalArgument
+from pcevolve.public.processes.launcher import take_children
 from pcevolve.public.screen import NARROW, print_table
 
 clinics = GroupWithHeadings(
@@ -67,3 +68,75 @@ def clinics_roster(
     many = "one owner" if owners.colluding == 1 else f"{owners.colluding} owners"
     click.echo(f"protects against everybody but {many}; a unit is with at most {owners.holders}")
     click.echo(f"digest: {roster.digest}")
+
+
+def join(
+    url: Annotated[str, PositionalArgument(metavar="URL", help="Address of the coordinator.")],
+    private: Annotated[
+        str, Flag(("--private",), help="Folder of class folders of your own images, or a table of texts.")
+    ],
+    roster: Annotated[Path, Flag(("--roster",), metavar="ROSTER", help="TOML file of all owners.")],
+    key: Annotated[Path, Flag(("--key",), metavar="FILE", help="Your private key, of pcevolve clinics key.")],
+    out: Annotated[
+        Path,
+        Flag(("--out",), help="Folder of your copy of the run's record, in which it goes on if cut off."),
+    ] = Path("runs/joined"),
+    ledger: LedgerFile = None,
+    unit_map: Annotated[
+        Path | None,
+        Flag(("--unit-map",), help="CSV file that groups images into privacy units: file,patient."),
+    ] = None,
+    text_column: Annotated[
+        str | None, Flag(("--text-column",), help="Column of a table with the texts.")
+    ] = None,
+    label_column: Annotated[
+        str | None, Flag(("--label-column",), help="Column of a table with their labels.")
+    ] = None,
+    lifetime_epsilon: Annotated[
+        str | None,
+        Flag(
+            ("--lifetime-epsilon",),
+            help="Most that all runs may spend on a unit, if less than the ledger's cap.",
+        ),
+    ] = None,
+    encoder_weights: Annotated[
+        Path | None,
+        Flag(("--encoder-weights",), help="File of the encoder's weights, if it is not at hand else."),
+    ] = None,
+    ca_file: Annotated[
+        Path | None,
+        Flag(("--ca-file",), help="Authorities of the coordinator's certificate, in place of the usual."),
+    ] = None,
+    yes: Annotated[bool, Flag(("--yes", "-y"), help="Agree to the plan without being asked.")] = False,
+    verbose: Verbose = False,
+    as_json: Json = False,
+) -> None:
+    """Take part in a run of several owners: see its plan, agree once, and answer until it is over.
+
+    It connects outward alone. Private data stay here; what leaves are sums with noise, under masks that only the sum of
+    all owners takes away. The same command goes on with a run that was cut off.
+    """
+    from pcevolve.app.session.joining import Joining
+    from pcevolve.app.session.joining import join as take_part
+    from pcevolve.public.config.files import find_ledger
+    from pcevolve.public.figures import parse_epsilon
+    from pcevolve.public.run.progress import Audience
+
+    limit = None if lifetime_epsilon is None else str(parse_epsilon(lifetime_epsilon))
+    own = {
+        "private": private,
+        "roster": str(roster.absolute()),
+        "key": str(key.absolute()),
+        "folder": str(out.absolute()),
+        "ledger": str((ledger or find_ledger()).absolute()),
+        "unit_map": None if unit_map is None else str(unit_map.absolute()),
+        "texts": [text_column, label_column],
+        "weights": None if encoder_weights is None else str(encoder_weights.absolute()),
+        "lifetime": limit,
+    }
+    summary = take_part(Joining(url, own, ca_file, yes), Audience(verbose=verbose), take_children())
+    if as_json:
+        click.echo(json.dumps(summary, indent=1))
+        return
+    click.echo(f"dataset: {summary['dataset']}")
+    click.echo(f"report: {summary['report']}")

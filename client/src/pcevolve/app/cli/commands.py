@@ -61,6 +61,10 @@ COMMANDS = {
         "pcevolve.app.cli.clinics:clinics",
         "Several owners of private data, one summed release: their keys and their roster.",
     ),
+    "join": (
+        "pcevolve.app.cli.clinics:join",
+        "Take part in a run of several owners with private data of your own; it connects outward alone.",
+    ),
     "classify": (
         "pcevolve.app.cli.finished:classify",
         "Say which class images or texts are nearest to, by what a run released about its classes.",

@@ -24,7 +24,7 @@ OFFLINE = frozenset(
 """Commands that open no socket and start no program: the kernel sees to it, where it can."""
 ONLINE = frozenset({"doctor", "fetch-encoder", "prompts"})
 """Commands that need the network and nothing private; prompts alone with ``--api``."""
-APART = frozenset({"demo", "preview", "run"})
+APART = frozenset({"demo", "join", "preview", "run"})
 """Commands whose work is done by processes of their own; what is left to this one needs no network either."""
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -25,6 +26,7 @@ from pcevolve.public.processes.launcher import (
 )
 
 if TYPE_CHECKING:  # pydantic takes longer to import than a refusal may
+    from pcevolve.app.session.apart import DoorAddress
     from pcevolve.public.run.checked import CheckedRun
 
 MOST_USED = [each for each in run_options() if each.has_flag]
@@ -48,9 +50,12 @@ def _ask(
     resume: Path | None = None,
     *,
     may_go_on: bool = False,
+    clinics: Path | None = None,
 ) -> CheckedRun:
     """From what was typed to a run request; what is wrong is told before more is imported than that takes."""
     wanted = context.with_resource(gather(options, said or (), config))
+    if clinics is not None:
+        wanted = _add_owners(wanted, clinics)
     if resume is None and "from_run" not in wanted:
         require_given(wanted)
     from pcevolve.app.session.preflight import ask_run
@@ -81,6 +86,27 @@ def run(
             "files; the keeper has all options.",
         ),
     ] = None,
+    clinics: Annotated[
+        Path | None,
+        Flag(
+            ("--clinics",),
+            metavar="ROSTER",
+            help="Coordinate a run of the owners in this roster, who come with pcevolve join: no private data are "
+            "here, and each release is the sum of what all of them answer.",
+        ),
+    ] = None,
+    listen: Annotated[
+        str,
+        Flag(("--listen",), metavar="HOST:PORT", help="With --clinics: where owners come."),
+    ] = "127.0.0.1:8440",
+    certificate: Annotated[
+        Path | None,
+        Flag(("--certificate",), metavar="FILE", help="With --clinics: certificate for TLS, PEM."),
+    ] = None,
+    certificate_key: Annotated[
+        Path | None,
+        Flag(("--certificate-key",), metavar="FILE", help="Its private key, PEM, if it is in another file."),
+    ] = None,
     config: ConfigFile = None,
     said: Said = None,
     dashboard: Annotated[
@@ -104,12 +130,39 @@ def run(
             )
         _run_at_door(keeper, verbose, as_json)
         return
-    request = _ask(context, {**options, "from_run": start}, said, config, resume)
+    request = _ask(context, {**options, "from_run": start}, said, config, resume, clinics=clinics)
+    door = _find_door(request.settings.data.private, listen, certificate, certificate_key)
     # An HTTP client, SciPy, and for the scores torch take seconds to import: nothing above needs them.
     from pcevolve.app.session.whole import carry_out
     from pcevolve.public.run.progress import Audience
 
-    show(carry_out(request, Audience(verbose=verbose), take_children(), dashboard), as_json, verbose)
+    show(carry_out(request, Audience(verbose=verbose), take_children(), dashboard, door), as_json, verbose)
+
+
+def _add_owners(wanted: Mapping[str, Any], path: Path) -> dict[str, Any]:
+    """The options of a coordinator: what is said of private data is the roster's (``UsageError`` where it is given)."""
+    from pcevolve.public.clinics.roster import Roster
+    from pcevolve.public.options import spell_flag
+
+    for name in ("private", "shots", "words"):
+        if name in wanted:
+            raise UsageError(f"{spell_flag(name)} is the roster's to say: leave it out")
+    roster = Roster.read(path)
+    said = {"words": roster.words} if roster.words else {}
+    return {**wanted, "private": f"owners:{path}", "shots": roster.clinics.shots, **said}
+
+
+def _find_door(private: str, listen: str, certificate: Path | None, key: Path | None) -> DoorAddress | None:
+    """Where owners come to a coordinator; None for a run of one owner (``UsageError`` for no address)."""
+    from pcevolve.app.session.apart import DoorAddress
+    from pcevolve.public.sources import find_roster
+
+    if find_roster(private) is None:
+        return None
+    host, _, port = listen.rpartition(":")
+    if not (host and port.isascii() and port.isdigit() and 0 < int(port) < 2**16):
+        raise UsageError(f"--listen {listen}: give HOST:PORT, such as 0.0.0.0:8440")
+    return DoorAddress(host.strip("[]"), int(port), (certificate, key))
 
 
 def _run_at_door(socket: Path, verbose: bool, as_json: bool) -> None:

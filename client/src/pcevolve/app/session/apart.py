@@ -19,7 +19,7 @@ from typing import Any, TypeAlias
 
 from pydantic import TypeAdapter, ValidationError
 
-from pcevolve.errors import ClientError, ProtocolError, StoppedError, make_told, printable
+from pcevolve.errors import ClientError, ProtocolError, StoppedError, UsageError, make_told, printable
 from pcevolve.public.config.config import RunConfig
 from pcevolve.public.config.runner import PublicConfig
 from pcevolve.public.durable import write_private
@@ -33,13 +33,33 @@ from pcevolve.public.run.folder import RunFolder
 from pcevolve.public.run.owner import OwnerFolder
 from pcevolve.public.run.places import list_ledger_folders
 from pcevolve.public.run.progress import Audience, Progress, tell_nobody
-from pcevolve.public.sources import FolderSource, parse_source
+from pcevolve.public.sources import FolderSource, find_roster, parse_source
 
 KEEPER = "pcevolve.keeper.keeping:keep"
 RUNNER = "pcevolve.wire.running:run"
 FOLLOWER = "pcevolve.wire.running:vary"
+ADDER = "pcevolve.keeper.clinics.keeping:add_up"
+COORDINATOR = "pcevolve.wire.clinics.coordinating:run"
 JUDGE = "pcevolve.app.session.whole:judge"
 DECODER = "pcevolve.public.decoder:serve"
+
+
+@dataclass(frozen=True)
+class DoorAddress:
+    """Where several owners come to a coordinator.
+
+    Attributes:
+        certificate: File with a certificate for TLS, and one with its key if that is another.
+    """
+
+    host: str
+    port: int
+    certificate: tuple[Path | None, Path | None] = (None, None)
+
+    def orders(self) -> dict[str, object]:
+        """What the process with the network has to know of it."""
+        files = [None if each is None else str(each.absolute()) for each in self.certificate]
+        return {"listen": [self.host, self.port], "certificate": files}
 
 
 @dataclass(frozen=True)
@@ -57,23 +77,36 @@ class Staff:
     shares: tuple[Path, ...] = ()
     own: tuple[Path, ...] = ()
 
-    def carry_out(self, run: CheckedRun, audience: Audience, *, only_look: bool = False) -> dict[str, Any]:
+    def carry_out(
+        self,
+        run: CheckedRun,
+        audience: Audience,
+        *,
+        only_look: bool = False,
+        door: DoorAddress | None = None,
+    ) -> dict[str, Any]:
         """Have a run, or the rest of one, carried out, or its first images shown; its summary, if it has one.
+
+        Args:
+            door: Where several owners come, whose data are in place of any here.
 
         Raises:
             ClientError: Why it ended; of what the keeper refused, the kind.
         """
+        if (find_roster(run.settings.data.private) is None) != (door is None):
+            raise UsageError("several owners are for pcevolve run --clinics ROSTER alone")
         runner, settings, source = self.children.runner, run.settings, run.settings.data.from_run
         with claim(run.folder, run.resume), _ending(self.children):
             settings.privacy.ledger.absolute().parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             false_start = None if source is None or run.folder.has_plan() else _find_owners(run)
             if source is None:
-                self._order_keeper(run, audience)
+                self._order_keeper(KEEPER if door is None else ADDER, run, audience)
             order_runner(
                 *(runner, settings.public(), run.key, audience),
                 source=source,
                 writes=self.shares,
                 only_look=only_look,
+                door=door,
             )
             runner.pass_on_words()
             begun = (
@@ -100,10 +133,10 @@ class Staff:
             order_judge(self.children.judge, work, self._list_files(run), told)
             return attend(self.children.judge, None, run.folder, audience, lambda: None)
 
-    def _order_keeper(self, run: CheckedRun, audience: Audience) -> None:
+    def _order_keeper(self, work: str, run: CheckedRun, audience: Audience) -> None:
         try:
             order_decoder(self.children.decoder)
-            self.children.keeper.order(KEEPER, *self._list_files(run), **describe(run, audience, self.room))
+            self.children.keeper.order(work, *self._list_files(run), **describe(run, audience, self.room))
         except GoneError:
             raise ProtocolError("a process of the run could not begin") from None
 
@@ -194,12 +227,15 @@ def order_runner(
     writes: Sequence[Path] = (),
     only_look: bool = False,
     at_door: bool = False,
+    door: DoorAddress | None = None,
 ) -> None:
     """Hand the process with the network all that it may know; with a release to start from, it is a run's only one."""
-    reads = [each for each in (settings.provider.ca_file, source) if each is not None and Path(each).exists()]
+    files = (settings.provider.ca_file, source, *(() if door is None else door.certificate))
+    reads = [each for each in files if each is not None and Path(each).exists()]
+    work = RUNNER if door is None else COORDINATOR
     try:
         runner.order(
-            RUNNER if source is None else FOLLOWER,
+            work if source is None else FOLLOWER,
             [*map(str, reads)],
             [str(each) for each in (settings.output.folder.absolute(), *writes)],
             quiet=audience.console.quiet,
@@ -210,6 +246,7 @@ def order_runner(
             at_door=at_door,
             is_there=audience.person.is_there(),
             tells=audience.tell is not tell_nobody,
+            **({} if door is None else door.orders()),
         )
     except GoneError:
         raise ProtocolError("a process of the run could not begin") from None
@@ -251,13 +288,15 @@ def describe(run: CheckedRun, audience: Audience, room: Path) -> dict[str, Any]:
 
 def may_be_measured(settings: RunConfig) -> bool:
     """True if there may be test data: the owner's, or of a library whose data play the private ones."""
-    return settings.data.test is not None or not isinstance(parse_source(settings.data.private), FolderSource)
+    own = isinstance(parse_source(settings.data.private), FolderSource)  # which that of a roster is as well
+    return settings.data.test is not None or not own
 
 
 def list_private_paths(settings: RunConfig) -> list[str]:
     """All files and folders of the owner that a run reads, as far as they are there."""
     source = parse_source(settings.data.private)
     found = [source.path] if isinstance(source, FolderSource) else []
+    found += [each for each in [find_roster(settings.data.private)] if each is not None]
     given = (settings.data.test, settings.data.unit_map, settings.data.secrets, settings.provider.prompts)
     found += [Path(each).expanduser() for each in (*given, settings.encoder.weights) if each is not None]
     return [str(each.absolute()) for each in found if each.exists()]

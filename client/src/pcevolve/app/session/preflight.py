@@ -33,6 +33,7 @@ from pcevolve.public.sources import (
     OF_CLASSES,
     OF_IMAGES,
     FolderSource,
+    find_roster,
     parse_source,
     require_folder,
     require_kind,
@@ -201,7 +202,10 @@ def _check_paths(settings: RunConfig, folder: RunFolder, resume: bool) -> None:
     """Refuse paths that lead nowhere, or where a run would overwrite or lose something."""
     folder.refuse_overwriting(resume)
     locate_key(settings.privacy.ledger)
-    if settings.data.from_run is None:
+    if find_roster(settings.data.private) is not None:
+        own = ("test", "unit_map", "unit_column", "unit_namespace", "unlabelled", "subsample", "secrets")
+        refuse_options(settings, own, " is about private data, which are with the owners: leave it out")
+    elif settings.data.from_run is None:
         _require_private(settings)
     require_apart(settings)
     if settings.data.from_run is not None:
@@ -210,6 +214,8 @@ def _check_paths(settings: RunConfig, folder: RunFolder, resume: bool) -> None:
         raise UsageError(
             f"provider.prompts {settings.provider.prompts}: no such file; pcevolve prompts writes one"
         )
+    if find_roster(settings.data.private) is not None:  # the owners have ledgers
+        return
     require_volume(settings.privacy.ledger, find_ledger_volume())
     if resume and folder.has_plan():
         require_ledger(settings.privacy.ledger)

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pcevolve.app.session.apart import JUDGE, may_be_measured, staff
+from pcevolve.app.session.apart import JUDGE, DoorAddress, may_be_measured, staff
 from pcevolve.app.session.reach import keep_files_of_run
 from pcevolve.errors import ClientError
 from pcevolve.public.encoders import has_torch
@@ -24,12 +24,17 @@ if TYPE_CHECKING:  # who only starts a run's processes does without what they im
 
 
 def carry_out(
-    run: CheckedRun, audience: Audience, children: Children, open_page: bool = False
+    run: CheckedRun,
+    audience: Audience,
+    children: Children,
+    open_page: bool = False,
+    door: DoorAddress | None = None,
 ) -> dict[str, Any]:
     """Carry out a run, or the rest of one, and measure its accuracy if there are test data.
 
     Args:
         children: Processes that do the work, and end with it.
+        door: Where several owners come.
         open_page: Whether the page that shows the run while it goes on is opened in the browser.
 
     Returns:
@@ -43,7 +48,7 @@ def carry_out(
 
         show_page(run.folder.live, audience.console)
     with staff(children, partial(keep_files_of_run, run)) as at_work:
-        summary = at_work.carry_out(run, audience)
+        summary = at_work.carry_out(run, audience, door=door)
         if may_be_measured(run.settings):
             summary = at_work.measure(JUDGE, run, audience, summary=summary)
     return summary

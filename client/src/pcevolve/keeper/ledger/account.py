@@ -239,6 +239,15 @@ class Account:
             # The worst subject: the limit is a promise to everybody, and the average would hide whoever bore most.
             return max(epsilon(each.others, delta) for each in affected.losses(()))
 
+    def compute_spent_after(self, events: Iterable[Event]) -> float:
+        """ε of all runs on the worst subject once this run has done all of its ``events``; errors as before it."""
+        with self.entries.store.reading():
+            affected, own = self._others.find_affected(), tuple(events)
+            if affected.insecure:
+                return math.inf
+            delta = self.lifetime.delta
+            return max(epsilon(each.others + each.own, delta) for each in affected.losses(own))
+
     def borne_by_secrets(self) -> tuple[Event, ...] | None:
         """Other runs' events as one of this run's secrets bears them, None after an INSECURE run."""
         if self.run.terms.secrets is None:

@@ -55,17 +55,23 @@ class Grid:
     reach: float
 
     @classmethod
-    def of(cls, sigma: float, event: Event, size: int, clinics: Clinics, units: int) -> Grid:
+    def of(
+        cls, sigma: float, event: Event, size: int, clinics: Clinics, units: int, step: float | None = None
+    ) -> Grid:
         """The grid of a Gaussian access that a single owner would pay for with noise ``sigma``.
 
         Args:
             sigma: ``z * D`` for the event's noise multiplier z and the sensitivity D of the values, or a hair more.
             size: Number of values, d.
             units: Nominal privacy units of all owners together.
+            step: As a question has it; by the sensitivity if None.
+
+        Raises:
+            ProtocolError: So little noise, or so large sums, that they could not be added up as is promised.
         """
         up = 1 + 2.0**-40  # more than these few roundings lose: noise may be a hair wider, never narrower
         sensitivity = sigma / float(event.value) * up
-        step = FINENESS * 2.0 ** (math.frexp(sensitivity)[1] - 1)
+        step = step or FINENESS * 2.0 ** (math.frexp(sensitivity)[1] - 1)
         moved = sensitivity / step + math.sqrt(size)
         deviation = float(event.value) * clinics.holders * moved * up
         share = deviation / math.sqrt(clinics.honest) * up

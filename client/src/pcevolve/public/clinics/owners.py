@@ -108,6 +108,21 @@ class Clinics(_Part):
         """SHA-256 that stands for all of it, hex."""
         return hashlib.sha256(self.model_dump_json().encode()).hexdigest()
 
+    def has_signed(self, place: int, statement: bytes, signature: bytes) -> bool:
+        """True if the owner at a place has signed a statement."""
+        from cryptography.exceptions import InvalidSignature  # which a run of one owner does without
+        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+        if place >= len(self.owners):
+            return False
+        try:
+            Ed25519PublicKey.from_public_bytes(split_key(self.owners[place].key)[0]).verify(
+                signature, statement
+            )
+        except InvalidSignature:
+            return False
+        return True
+
     def weaken(self, event: Event) -> Event:
         """A Gaussian access as a unit of one owner bears it where all other owners collude.
 

@@ -28,12 +28,14 @@ class Roster(BaseModel):
 
     Attributes:
         classes: Names of the classes' folders, the same at every owner.
+        unit: What a privacy unit is, such as patient; one image, or one text, where nothing is said.
         words: What prompts say in place of each class's name, by that name; nothing where they say the name.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
     classes: Annotated[tuple[str, ...], Field(min_length=1, max_length=MOST_CLASSES)]
+    unit: Annotated[str, Field(max_length=40, pattern=r"^[^\x00-\x1f\x7f]*$")] = ""
     words: dict[str, Words] = {}
     owner: tuple[ClinicOwner, ...] = ()
     colluding: int = 1

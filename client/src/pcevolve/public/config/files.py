@@ -14,6 +14,7 @@ from pydantic import AfterValidator, TypeAdapter, ValidationError
 from pcevolve.errors import UsageError
 from pcevolve.public.config.providers import KEY_VARIABLE
 from pcevolve.public.requests import Prompt
+from pcevolve.public.sources import OWNERS
 from pcevolve.public.words import make_prompts, nfc
 from pcevolve_shared.reading import read_file
 
@@ -28,7 +29,9 @@ COMES_WITH_IT = ("cells", "digits", "terms")
 
 def _absolute(text: str) -> str:
     """A path that is the same from wherever a run is continued; names that are no paths stay as they are."""
-    kind = text.partition(":")[0]
+    kind, colon, path = text.partition(":")
+    if kind == OWNERS and colon:
+        return f"{OWNERS}:{Path(path).absolute()}"
     return text if kind in (*COMES_WITH_IT, REST) or not text.strip() else str(Path(text).absolute())
 
 

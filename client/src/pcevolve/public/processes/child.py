@@ -58,13 +58,18 @@ def main() -> None:
             connection, order["orders"]["is_cut_off"] = admit(order["orders"]["door"])
             pipes.append(open_pipe(connection))
         door = [each for pipe in pipes for each in pipe.descriptors]
+        if is_listening := "listen" in order["orders"]:
+            from pcevolve.public.processes.doorway import listen  # as above
+
+            order["orders"]["listener"] = listen(*order["orders"]["listen"])
+            door.append(order["orders"]["listener"])
         if role == WORKER:
             enforced = confine_worker([*list_system_paths(), *order["reads"]], order["writes"])
         elif role != RUNNER:
             enforced = confine_keeper([*list_system_paths(), *order["reads"]], order["writes"], door=door)
         else:
             reads = [*list_system_paths(), *list_network_paths(), *order["reads"]]
-            enforced = confine_runner(reads, order["writes"], door=door)
+            enforced = confine_runner(reads, order["writes"], door=door, accepts=is_listening)
     except ConfinementError as error:
         print(f"error: {error}", file=sys.stderr)
         sys.exit(FAULTY)

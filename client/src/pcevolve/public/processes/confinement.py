@@ -21,7 +21,15 @@ from dataclasses import dataclass, replace
 
 from pcevolve.public.processes.landlock import Files, find_version, restrict
 from pcevolve.public.processes.seccomp import compile_filter, find_machine, has_seccomp, install
-from pcevolve.public.processes.system_calls import KEEPER, OFFLINE, ONLINE, RUNNER, Profile, may_signal
+from pcevolve.public.processes.system_calls import (
+    ACCEPTING,
+    KEEPER,
+    OFFLINE,
+    ONLINE,
+    RUNNER,
+    Profile,
+    may_signal,
+)
 
 LATEST = 7
 """The version of Landlock whose rights are known here; a newer kernel is asked for these."""
@@ -135,10 +143,19 @@ def confine_keeper(
 
 
 def confine_runner(
-    reads: Iterable[str], writes: Iterable[str], enforced: Enforcement | None = None, door: Sequence[int] = ()
+    reads: Iterable[str],
+    writes: Iterable[str],
+    enforced: Enforcement | None = None,
+    door: Sequence[int] = (),
+    *,
+    accepts: bool = False,
 ) -> Enforcement:
-    """Leave this process these files and connections to the internet that it opens itself; no other program."""
-    return _confine(RUNNER, reads, writes, enforced, door=door)
+    """Leave this process these files and connections to the internet that it opens itself; no other program.
+
+    Args:
+        accepts: Connections may come in as well, at a port that was opened before and is among ``door``.
+    """
+    return _confine(ACCEPTING if accepts else RUNNER, reads, writes, enforced, door=door)
 
 
 def confine_offline(

@@ -7,6 +7,7 @@ passes is read and written as through a pipe.
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import os
 import socket
@@ -30,6 +31,38 @@ _OF_SYSTEM = ("/proc", "/sys", "/dev", "/tmp", "/run", "/etc/resolv.conf", "/etc
 
 class DoorError(ConfinementError):
     """Nobody can come in, or nobody is there."""
+
+
+def listen(host: str, port: int, seconds: float = 10.0) -> int:
+    """Open a port of this machine, before a process is confined, after which it can open no other.
+
+    Args:
+        seconds: For which one that is taken is tried again: a command that was killed may be ending still.
+
+    Raises:
+        DoorError: It cannot be opened.
+    """
+    end = time.monotonic() + seconds
+    while True:
+        listener = None
+        try:
+            family, kind, protocol, _, address = socket.getaddrinfo(
+                host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+            )[0]
+            listener = socket.socket(family, kind, protocol)
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.bind(address)
+            listener.listen(64)
+        except OSError as error:
+            if listener is not None:
+                listener.close()
+            if error.errno != errno.EADDRINUSE or time.monotonic() >= end:
+                raise DoorError(
+                    f"--listen {host}:{port}: {error.strerror or error}: give another address"
+                ) from None
+            time.sleep(_PAUSE_SECONDS)
+        else:
+            return listener.detach()
 
 
 def admit(path: str) -> tuple[int, bool]:

@@ -175,6 +175,8 @@ KEEPER = Profile(_FREE | {"flock"}, {**_DEMANDING, "fcntl": ((Argument(1, _FCNTL
 """Private files and no network. It may change nothing that others see of a file which it may only read, or share."""
 RUNNER = Profile(_FREE | _CONNECTIONS, {**_DEMANDING, **_NETWORK}, connects=True)
 """The network and no private file. It may lock nothing: a lock on a file that the keeper may lock carries bits."""
+ACCEPTING = Profile(RUNNER.free | {"accept", "accept4"}, RUNNER.demanding, connects=True)
+"""A runner to whom several owners come, at a port that was opened before; it can open no other."""
 _OF_ONE_PROCESS = frozenset(
     """
     landlock_create_ruleset landlock_add_rule landlock_restrict_self

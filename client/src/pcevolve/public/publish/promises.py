@@ -178,6 +178,7 @@ def _appearance(plan: PublicPlan, given: Appearance | None) -> str:
 def list_assumptions(plan: PublicPlan) -> list[str]:
     """List what the guarantee takes to be public already."""
     return [
+        *_owners(plan),
         *_unit_sizes(plan),
         *_namespace(plan),
         _classes(plan),
@@ -189,6 +190,20 @@ def list_assumptions(plan: PublicPlan) -> list[str]:
         else f"that a release was varied, for {plan.method.candidates} per class, and what that release assumes",
         *_encoder(plan),
         *([_frame(plan)] if plan.encoder.frame else []),
+    ]
+
+
+def _owners(plan: PublicPlan) -> list[str]:
+    """Say whose data were added up, and against whom that protects."""
+    if plan.clinics is None:
+        return []
+    owners = plan.clinics
+    names = ", ".join(f"{each.name} ({each.shots} units of each class)" for each in owners.owners)
+    return [
+        f"owners: {names}",
+        f"that at most {owners.colluding} of the {len(owners.owners)} owners collude, and that the others added their "
+        "shares of the noise",
+        f"that one unit is in the data of at most {owners.holders} of them",
     ]
 
 
@@ -247,6 +262,11 @@ def state_confinement(plan: PublicPlan) -> str:
     """Say what kept private files from the network, as the client claims; empty for a run that reads none."""
     if plan.start is not None:
         return ""
+    if plan.clinics is not None:
+        return (
+            "each owner's own: every owner's command says what keeps its private files from the network; whoever "
+            "coordinates has none"
+        )
     if plan.confinement is None:
         return "not enforced in this run: that private files and the network stay apart rests on the client's code"
     return (
@@ -259,6 +279,8 @@ def name_confinement(plan: PublicPlan) -> str:
     """Say in some words whether private files and the network were kept apart; empty for a run that reads none."""
     if plan.start is not None:
         return ""
+    if plan.clinics is not None:
+        return "each owner's own"
     return "not enforced here" if plan.confinement is None else f"enforced {plan.confinement.words}"
 
 

@@ -70,7 +70,7 @@ def list_files(record: Record) -> tuple[str, ...]:
     if isinstance(record, Planned):
         return () if record.plan.start is None else tuple(chain(*record.plan.start.images))
     if isinstance(record, Released):
-        return (record.receipt.measured,) if record.receipt.measured else ()
+        return tuple(each for each in (record.receipt.measured, record.answers) if each)
     return record.body.files if isinstance(record, Sent | Answered) else ()
 
 

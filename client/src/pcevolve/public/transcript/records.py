@@ -94,10 +94,15 @@ class Planned(_Record):
 
 
 class Released(_Record):
-    """A receipt that the ledger exported: from here on its prototypes may leave. What it measured is a stored file."""
+    """A receipt that the ledger exported: from here on its prototypes may leave. What it measured is a stored file.
+
+    Attributes:
+        answers: Digest of the stored answers of all owners, where several made the release.
+    """
 
     kind: Literal["released"] = "released"
     receipt: Receipt
+    answers: Annotated[Digest | None, Field(exclude_if=lambda said: said is None)] = None
 
 
 class Sent(_Record):

@@ -73,6 +73,7 @@ class Gate:
         self._held: dict[str, tuple[Call, Source]] = {}
         self._recorded: dict[int, Receipt] = {}
         self._measured: Callable[[int], bytes] = lambda iteration: b""
+        self._answered: Callable[[int], bytes] = lambda iteration: b""
         self._lineage: Lineage | None = None
         self._window = RequestWindow(1, self._abandon)
 
@@ -156,6 +157,7 @@ class Gate:
         committed: Callable[[Receipt], bool],
         measured: Callable[[int], bytes],
         lineage: Lineage | None = None,
+        answered: Callable[[int], bytes] = lambda iteration: b"",
     ) -> None:
         """Fix the plan; a resumed run must have the one on record.
 
@@ -164,6 +166,7 @@ class Gate:
             measured: What the paid measurement of a round released; goes on record with its receipt.
             lineage: An empty one, that says by what came whether the run ends before its plan does. The loop cannot
                 say so: its provider sees when a run ends.
+            answered: What several owners answered for a release; goes on record with it.
 
         Raises:
             EgressError: Another plan is on record, or a receipt that the ledger does not know, or this gate has begun:
@@ -175,7 +178,7 @@ class Gate:
         self._require_beginning()
         if known is None:
             self._transcript.append(Planned(plan=plan))
-        self._measured, self._lineage = measured, lineage
+        self._measured, self._lineage, self._answered = measured, lineage, answered
         self._fix(plan, committed)
 
     def _fix(self, plan: PublicPlan, committed: Callable[[Receipt], bool]) -> None:
@@ -268,7 +271,9 @@ class Gate:
                 raise EgressError(
                     f"the ledger holds another measurement than the receipt of {receipt.iteration} names"
                 )
-            self._transcript.append(Released(receipt=receipt))
+            answers = self._answered(receipt.iteration)
+            kept = self._transcript.bodies.keep(answers) if answers else None
+            self._transcript.append(Released(receipt=receipt, answers=kept))
 
     def finish(self, assessment: Assessment | None = None) -> None:
         """Close the record, with what was found of the dataset's use, and all connections.

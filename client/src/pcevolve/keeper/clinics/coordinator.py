@@ -1,0 +1,156 @@
+"""A coordinator's side without private data: makes the plan, and adds up what the owners answer.
+
+It stands where the keeper of one owner's data stands, and needs no ledger: what owners answer is in theirs, and asked
+again they answer the same, so a release that a crash cut off is made again to the last bit.
+"""
+
+from __future__ import annotations
+
+import base64
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NoReturn
+
+import numpy as np
+
+from pcevolve.errors import ProtocolError, UsageError
+from pcevolve.keeper.keeper import Keeper, Selection
+from pcevolve.keeper.planning import FALLBACK_SIZE, resolve_plan
+from pcevolve.keeper.private.dataset import PrivateDataset
+from pcevolve.keeper.screen import OwnerScreen
+from pcevolve.public import protocol
+from pcevolve.public.clinics import messages
+from pcevolve.public.clinics.owners import SUMS
+from pcevolve.public.clinics.roster import Roster
+from pcevolve.public.clinics.summing import Summing
+from pcevolve.public.lineage import Lineage, Pool
+from pcevolve.public.parts import Confinement
+from pcevolve.public.plan import PublicPlan
+from pcevolve.public.release import Query, Receipt
+from pcevolve.public.run.checked import CheckedRun
+from pcevolve.public.sources import find_roster
+from pcevolve.public.transcript.log import read
+from pcevolve.public.transcript.records import Planned, Released
+from pcevolve.public.usable import UsableRule
+
+
+def stand_in(path: Path, kind: str) -> PrivateDataset:
+    """Data that are not here: the roster's classes and units, and nothing in them."""
+    roster = Roster.read(path)
+    nobody = np.empty(0, dtype=np.int64)
+    return PrivateDataset(tuple(sorted(roster.labels)), (), nobody, (), unit_name=roster.unit or kind)
+
+
+@dataclass(frozen=True)
+class _Adding:
+    """A judge whose releases are added up; see ``Coordinator.add``."""
+
+    summing: Summing
+
+    def show(self, query: Query, pool: Pool) -> None:
+        """Make the frame of a release, in public."""
+        if query.iteration:
+            _ = self.summing.join(query.iteration, pool).coordinates
+
+    def release(self, query: Query, pool: Pool) -> NoReturn:
+        """Nothing is released without the owners' answers."""
+        raise ProtocolError("a release of several owners is added up, not drawn")
+
+
+class Coordinator(Keeper):
+    """One run's side without private data; a method for each message of its runner."""
+
+    def __init__(self, run: CheckedRun, screen: OwnerScreen, confinement: Confinement | None = None) -> None:
+        """Read the roster; ``UsageError`` for a method whose releases are no sums, before anything is sent."""
+        super().__init__(run, screen, confinement)
+        roster = find_roster(run.settings.data.private)
+        assert roster is not None
+        self._owners = Roster.read(roster).clinics
+        name = self.components.method.name
+        if name not in SUMS:
+            raise UsageError(
+                f"--method {name}: its releases are no sums, so several owners cannot add them up: choose "
+                f"{', '.join(SUMS)}; nothing was sent"
+            )
+        if run.settings.privacy.insecure_noise_seed is not None:
+            raise UsageError("privacy.insecure_noise_seed: owners draw their noise themselves: leave it out")
+        self._recorded: dict[int, Receipt] = {}
+        self._summing: Summing | None = None
+
+    def __repr__(self) -> str:
+        """Nothing about the run."""
+        return "Coordinator"
+
+    def _prepare(self, asked: protocol.Prepare) -> protocol.Prepared:
+        components, self._run_id = self.components, asked.run_id
+        if self._folder.has_plan():
+            for entry in read(self._folder.transcript):
+                if isinstance(entry.record, Planned):
+                    self._begun = entry.record.plan
+                if isinstance(entry.record, Released):
+                    self._recorded[entry.record.receipt.iteration] = entry.record.receipt
+        else:
+            self._folder.refuse_strange_release()
+        # Priced before the API is greeted, so that what is refused is refused before anything is sent.
+        self._add_owners(resolve_plan(components, asked.run_id, FALLBACK_SIZE))
+        _ = components.encoder
+        return protocol.Prepared(method_reason=components.reason, encoder_reason=components.encoder_reason)
+
+    def settle(self, said: protocol.Settle) -> protocol.Settled:
+        """Make the public plan, in which the owners are named."""
+        self._plan = self._add_owners(super().settle(said).plan)
+        return protocol.Settled(plan=self._plan)
+
+    def begin(self, asked: protocol.Begin) -> protocol.Begun:
+        """Begin with the plan that was settled last, or go on with what is on record."""
+        plan = self._plan
+        if plan is None or protocol.digest_plan(plan) != asked.plan:
+            raise ProtocolError("a run begins with the plan that was settled last")
+        self._owner().keep_options(self.components.settings)
+        chooser = self.components.chooser(plan, self._bodies.file)
+        assert chooser is not None
+        self._summing = Summing(plan, chooser)
+        rule = UsableRule(plan, self._bodies.file)
+        lineage = Lineage(plan, rule.identify, rule.is_enough)
+        self._selection = Selection(lineage, chooser, _Adding(self._summing), self._recorded)
+        return protocol.Begun(receipts=tuple(self._recorded[each] for each in sorted(self._recorded)))
+
+    def ask(self, asked: messages.Ask) -> messages.Asked:
+        """Say what owners are to be asked next for a release."""
+        summing, lineage = self._require_summing(), self._require_selection().lineage
+        query = self._query(asked.iteration)
+        pool = lineage.pool(query.iteration)
+        return messages.Asked(question=summing.ask(query.iteration, pool, asked.head, asked.exchanges))
+
+    def add(self, asked: messages.Add) -> protocol.Released:
+        """Make a release of the owners' answers, or give one that is on record.
+
+        Raises:
+            ProtocolError: An answer is not its owner's, or they add up to nothing; nothing follows from them.
+        """
+        summing, selection = self._require_summing(), self._require_selection()
+        query, lineage = self._query(asked.iteration), selection.lineage
+        receipt, measured, pool = self._recorded.get(query.iteration), b"", lineage.pool(query.iteration)
+        if receipt is None:
+            receipt, measured = summing.release(query.iteration, pool, asked.head, asked.exchanges)
+        elif receipt.measured:
+            measured = self._bodies.file(receipt.measured)
+        summing.note(receipt, measured)
+        lineage.receipts.append(receipt)
+        return protocol.Released(receipt=receipt, measurement=base64.b64encode(measured))
+
+    def release(self, _asked: protocol.Release) -> NoReturn:
+        """Nothing is released without the owners' answers."""
+        raise ProtocolError("a release of several owners is added up, not drawn")
+
+    def _add_owners(self, plan: PublicPlan) -> PublicPlan:
+        values = {**plan.model_dump(), "clinics": self._owners.model_dump()}
+        try:
+            return PublicPlan.model_validate(values)
+        except ValueError as error:
+            raise UsageError(f"no plan of several owners: {error}") from None
+
+    def _require_summing(self) -> Summing:
+        if self._summing is None:
+            raise ProtocolError("nothing is added up before the run begins")
+        return self._summing

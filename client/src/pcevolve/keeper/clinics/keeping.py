@@ -1,0 +1,57 @@
+"""Processes of a run of several owners: the coordinator's without private data, and an owner's with them."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping
+from contextlib import nullcontext
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from pcevolve.errors import ClientError
+from pcevolve.keeper.clinics.coordinator import Coordinator
+from pcevolve.keeper.clinics.owner import Owner, OwnOptions
+from pcevolve.keeper.door import refuse, serve
+from pcevolve.keeper.keeping import decoded_elsewhere, read_orders, tell_owner
+from pcevolve.keeper.screen import OwnerScreen
+from pcevolve.public.clinics.messages import ASKED_OF_COORDINATOR, ASKED_OF_OWNER
+from pcevolve.public.options import AS_KEYWORDS, spell_as
+from pcevolve.public.processes.confinement import Enforcement
+from pcevolve.public.processes.pipe import Pipe
+
+
+def add_up(orders: Mapping[str, Any], _enforced: Enforcement, _up: Pipe, asks: Pipe, across: Pipe) -> None:
+    """Be the coordinator's process that makes the plan and adds up."""
+    run, screen = read_orders(orders)
+    with decoded_elsewhere(asks), spell_as(AS_KEYWORDS) if orders["keywords"] else nullcontext():
+        try:
+            coordinator = Coordinator(run, screen)
+        except ClientError as error:
+            tell_owner(error)
+            refuse(across, error)
+            return
+        serve(coordinator, across, tell_owner, kinds=ASKED_OF_COORDINATOR)
+
+
+def own(orders: Mapping[str, Any], enforced: Enforcement, _up: Pipe, asks: Pipe, across: Pipe) -> None:
+    """Be an owner's process with the private data."""
+    tempfile.tempdir = orders["room"]
+    screen = OwnerScreen(orders["verbose"], orders["quiet"])
+    if not enforced.is_whole:
+        screen.print(f"NOTE: private files and the network are two processes: {enforced}")
+    given = dict(orders["own"])
+    paths = {
+        name: None if given.pop(name) is None else Path(orders["own"][name])
+        for name in ("roster", "key", "folder", "ledger", "unit_map")
+    }
+    texts = tuple(given.pop("texts"))
+    lifetime = None if given["lifetime"] is None else Fraction(given["lifetime"])
+    with decoded_elsewhere(asks):
+        try:
+            owner = Owner(OwnOptions(**{**given, **paths, "texts": texts, "lifetime": lifetime}), screen)
+        except ClientError as error:
+            tell_owner(error)
+            refuse(across, error)
+            return
+        serve(owner, across, tell_owner, kinds=ASKED_OF_OWNER)

@@ -1,0 +1,338 @@
+"""An owner's private side in a run of several: reads its data, judges the plan, answers what its ledger pays for."""
+
+from __future__ import annotations
+
+import base64
+import json
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack, closing
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+
+from pcevolve.errors import LedgerError, ModelError, ProtocolError, UsageError
+from pcevolve.keeper.clinics.keys import OwnerKey
+from pcevolve.keeper.clinics.masks import make_mask
+from pcevolve.keeper.clinics.plans import describe_plan, read_data, require_plan
+from pcevolve.keeper.clinics.record import CopiedRecord, find_plan
+from pcevolve.keeper.ledger.entries import Origin, Terms
+from pcevolve.keeper.ledger.ledger import Account, Ledger, Limits, Paid
+from pcevolve.keeper.padding import Padding, choose_tick
+from pcevolve.keeper.private.dataset import PrivateDataset
+from pcevolve.keeper.private.judge import PrivateViews
+from pcevolve.keeper.screen import OwnerScreen
+from pcevolve.public import selectors
+from pcevolve.public.clinics import messages
+from pcevolve.public.clinics.answers import Exchange, Question, SignedAnswer, state_answer
+from pcevolve.public.clinics.grid import Integers, to_residues
+from pcevolve.public.clinics.roster import Roster
+from pcevolve.public.clinics.summing import Summing, UnansweredError
+from pcevolve.public.dp.mechanisms import FloatArray
+from pcevolve.public.durable import write_private
+from pcevolve.public.encoders import load_encoder, named_weights
+from pcevolve.public.geometry.distances import IntArray
+from pcevolve.public.lineage import Lineage
+from pcevolve.public.plan import PublicPlan
+from pcevolve.public.protocol import Close, Done, Finish, digest_plan
+from pcevolve.public.release import Query
+from pcevolve.public.run.folder import RunFolder
+from pcevolve.public.selectors import PrivateEmbeddings
+from pcevolve.public.selectors.choosing import Chooser, Rendition, find_frame
+from pcevolve.public.transcript.stored import StoredFiles
+from pcevolve.public.usable import UsableRule
+
+AGREED = "agreed.json"
+"""The plan that a person agreed to."""
+
+
+@dataclass(frozen=True)
+class OwnOptions:
+    """What an owner brings, of which the coordinator learns nothing.
+
+    Attributes:
+        folder: Of the copy of the coordinator's record.
+        texts: Columns of a table of texts.
+    """
+
+    private: str
+    roster: Path
+    key: Path
+    folder: Path
+    ledger: Path
+    unit_map: Path | None = None
+    texts: tuple[str | None, str | None] = (None, None)
+    weights: str | None = None
+    lifetime: Fraction | None = None
+
+
+@dataclass
+class _Question:
+    """What the ledger has to know of a record: that a question stands for it."""
+
+    head: str = ""
+
+    def has(self, _receipt: object) -> bool:
+        """An owner's record has the sum, and not what it paid for."""
+        return False
+
+
+@dataclass(frozen=True, repr=False)
+class _Views:
+    """Private data as ``Summing`` asks for them."""
+
+    views: PrivateViews
+
+    def __repr__(self) -> str:
+        """Nothing about the data."""
+        return "Views"
+
+    def embeddings(self, rendition: Rendition) -> PrivateEmbeddings:
+        """See ``PrivateViews``."""
+        return self.views.embeddings(rendition)
+
+    @property
+    def appearances(self) -> FloatArray:
+        """See ``PrivateViews``."""
+        return self.views.appearances
+
+    @property
+    def unit_of(self) -> IntArray:
+        """The privacy unit of each image."""
+        return self.views.data.unit_of
+
+
+@dataclass(frozen=True, repr=False)
+class _Work:
+    """What an owner has once it has considered a plan."""
+
+    plan: PublicPlan
+    account: Account
+    views: _Views
+    summing: Summing
+    lineage: Lineage
+    record: CopiedRecord
+
+
+class Owner:
+    """One owner's private side; a method for each message of its front."""
+
+    def __init__(self, options: OwnOptions, screen: OwnerScreen) -> None:
+        """Read the roster and the key; ``UsageError`` where the key's owner is not in the roster."""
+        self._began = time.monotonic()
+        self._options, self._screen = options, screen
+        self._folder = RunFolder(options.folder)
+        self._roster = Roster.read(options.roster)
+        self._key = OwnerKey.load(options.key)
+        keys = [each.key for each in self._roster.owner]
+        if self._key.public not in keys:
+            raise UsageError(
+                f"--key {options.key} is of no owner in {options.roster}: its public half ends in "
+                f"{self._key.public[-12:]}; put it there, and give all owners the same roster"
+            )
+        self._place = keys.index(self._key.public)
+        self._question = _Question()
+        self._open = ExitStack()
+        self._padding = Padding()
+        self._work: _Work | None = None
+
+    def __repr__(self) -> str:
+        """Nothing about the data."""
+        return "Owner"
+
+    def introduce(self, _asked: messages.Introduce) -> messages.Introduced:
+        """Say who this is, by a signature for this roster alone."""
+        roster = self._roster.clinics.digest
+        token = self._key.signing.sign(messages.state_presence(roster))
+        return messages.Introduced(owner=self._place, roster=roster, token=base64.b64encode(token))
+
+    def consider(self, _asked: messages.Consider) -> messages.Considered:
+        """Read the data, and make sure that the plan is what was agreed on and all of it can be paid for.
+
+        The answer leaves at a whole tick since the owner began.
+
+        Raises:
+            BudgetError: Not enough is left.
+            DataError: The data cannot be used, or are not what the roster says.
+            LedgerError: The ledger knows another plan of this run, or cannot pay for it.
+            ModelError: The encoder is not at hand as the plan names it.
+            ProtocolError: The plan is not what the roster says.
+        """
+        if self._work is not None:
+            raise ProtocolError("a plan is considered once")
+        plan = find_plan(self._folder)
+        require_plan(plan, self._roster, self._place)
+        scope = (
+            (len(plan.labels) ** 2) * plan.data.shots * plan.method.candidates * (plan.method.iterations + 1)
+        )
+        self._padding.tick = choose_tick(None, scope)
+        with self._padding.section(self._began):
+            return self._consider(plan)
+
+    def _consider(self, plan: PublicPlan) -> messages.Considered:
+        options, screen = self._options, self._screen
+        data, notes = read_data(plan, self._roster, self._place, options, screen)
+        summing = Summing(plan, self._load_chooser(plan))
+        account = self._open_account(plan, data)
+        events = [event for each in summing.events.values() for event in each if not event.free]
+        is_agreed = self._has_agreed(plan) and account.enrolled
+        account.require(events)
+        views = _Views(PrivateViews(data, summing.chooser.encoder))
+        with screen.show_work(f"embedding private {plan.modality.kind}s") as told:
+            views.views.prepare(with_appearances=0 in plan.releases, told=told)
+        usability = UsableRule(plan, StoredFiles(self._folder.bodies).file)
+        lineage = Lineage(plan, usability.identify, usability.is_enough)
+        record = CopiedRecord(self._folder, lineage, summing, self._owns)
+        self._work = _Work(plan, account, views, summing, lineage, record)
+        screen.print_facts([*describe_plan(plan, self._place, account, events), *notes])
+        return messages.Considered(plan=digest_plan(plan), is_agreed=is_agreed)
+
+    def agree(self, asked: messages.Agree) -> messages.Agreed:
+        """Enter the run in the ledger, and sign its plan; ``LedgerError`` where it began with other data or plan."""
+        work = self._require_work()
+        if asked.plan != work.summing.plan_digest:
+            raise ProtocolError("another plan was agreed to than was considered; nothing was drawn")
+        with self._padding.section():
+            write_private(self._find_own(work.plan) / AGREED, {"plan": asked.plan, "owner": self._place})
+            work.account.enrol()
+        signature = self._key.signing.sign(messages.state_agreement(asked.plan))
+        return messages.Agreed(signature=base64.b64encode(signature))
+
+    def check(self, _asked: messages.Check) -> messages.Checked:
+        """Take in what is new in the record; see ``CopiedRecord.catch_up``."""
+        self._require_work().record.catch_up()
+        return messages.Checked()
+
+    def answer(self, asked: messages.Answer) -> messages.Answered:
+        """Answer a question about candidates that are on record: charged, committed, and the same ever after.
+
+        Raises:
+            BudgetError: Not enough is left; nothing was drawn.
+            LedgerError: This access was paid for another question.
+            ProtocolError: The question is not the next one of the plan, or not about this record.
+        """
+        work, question = self._require_work(), asked.question
+        if not work.account.enrolled:
+            raise ProtocolError("nothing is answered before the owner agreed")
+        work.record.catch_up()
+        lineage, accesses = work.lineage, work.summing.list_accesses()
+        if question.head != work.record.head:
+            raise ProtocolError(
+                "the question is about another record than this owner was shown: nothing was drawn"
+            )
+        if question.iteration != lineage.find_next() or lineage.list_missing(lineage.find_due()):
+            raise ProtocolError("the question is not about the next release of the plan: nothing was drawn")
+        if (question.iteration, question.part) not in accesses:
+            raise ProtocolError(
+                "the question is about an access that the plan does not have: nothing was drawn"
+            )
+        if not all(map(self._owns, asked.before)):
+            raise ProtocolError(
+                "the question follows an answer that this owner did not give: nothing was drawn"
+            )
+        pool = lineage.pool(question.iteration)
+        if question.iteration:  # in public, before the private section, so that its length says nothing
+            _ = work.summing.join(question.iteration, pool)
+        with self._padding.section():
+            vector = self._pay(work, question, asked.before)
+        signature = self._key.signing.sign(state_answer(question.digest, self._place, vector))
+        return messages.Answered(answer=SignedAnswer.of(self._place, vector, signature))
+
+    def finish(self, told: Finish) -> Done:
+        """Take in the end of the record, and keep the run's figures with the owner's."""
+        work = self._require_work()
+        work.record.catch_up()
+        write_private(self._find_own(work.plan) / "result.json", told.figures)
+        return Done()
+
+    def close(self, _asked: Close = Close()) -> None:  # noqa: B008 - frozen
+        """Close the ledger."""
+        self._open.close()
+
+    def _pay(self, work: _Work, question: Question, before: Sequence[Exchange]) -> bytes:
+        """The answer's vector: out of the ledger, or worked out, charged and committed in one transaction."""
+        query = self._name(work, question)
+        known = work.account.entries.payment(query)
+        if known is not None:
+            if known.record != question.digest:
+                raise LedgerError(
+                    "this access was answered before, to another question: the coordinator, or this ledger, goes on "
+                    "from a copy; nothing was drawn, and nothing more is answered"
+                )
+            return work.account.read_measured(query.iteration)
+        pool = work.lineage.pool(question.iteration)
+        # Before the transaction: other runs wait while it is open.
+        left = work.summing.leave(pool, question, before, work.views)
+        paying = [event for event in work.summing.events[question.iteration] if not event.free]
+        mask = make_mask(self._key, work.summing.clinics, self._place, question.digest, left.values.size)
+
+        def draw() -> Paid:
+            return Paid((), (to_residues(_add_noise(left)) + mask).astype("<u8").tobytes())
+
+        self._question.head = question.digest
+        work.account.pay(query, (paying[question.part],), draw)
+        return work.account.read_measured(query.iteration)
+
+    def _name(self, work: _Work, question: Question) -> Query:
+        """An access by its number in the plan, under which the ledger keeps it."""
+        place = work.summing.list_accesses().index((question.iteration, question.part))
+        return Query(work.plan.run_id, place)
+
+    def _owns(self, exchange: Exchange) -> bool:
+        """True if an exchange has the answer that the ledger of this owner has for its question."""
+        work, question = self._require_work(), exchange.question
+        if (question.iteration, question.part) not in work.summing.list_accesses():
+            return False
+        query = self._name(work, question)
+        known = work.account.entries.payment(query)
+        own = [each.vector for each in exchange.answers if each.owner == self._place]
+        vector = work.account.read_measured(query.iteration)
+        return known is not None and known.record == question.digest and own == [vector]
+
+    def _find_own(self, plan: PublicPlan) -> Path:
+        """What is for the owner alone of a run, beside its ledger: the coordinator may be on the same machine."""
+        return self._options.ledger.absolute().parent / "joined" / plan.run_id
+
+    def _has_agreed(self, plan: PublicPlan) -> bool:
+        """True if a person agreed to this very plan; ``LedgerError`` where to another plan of the same run."""
+        path = self._find_own(plan) / AGREED
+        if not path.exists():
+            return False
+        if json.loads(path.read_text())["plan"] != digest_plan(plan):
+            raise LedgerError(
+                "the coordinator shows another plan of this run than you agreed to: nothing was drawn"
+            )
+        return True
+
+    def _load_chooser(self, plan: PublicPlan) -> Chooser:
+        weights = self._options.weights
+        if named_weights(plan.encoder.name, weights) != plan.encoder.weights:
+            raise ModelError(
+                f"the plan's encoder {plan.encoder.name} has other weights than are here: give --encoder-weights FILE, "
+                "or use the coordinator's version of pcevolve; nothing was spent"
+            )
+        encoder = load_encoder(plan.encoder.name, weights)
+        find_frame(plan, encoder)
+        selector = selectors.find_method(plan.method.name).make_selector()
+        return Chooser(plan, encoder, StoredFiles(self._folder.bodies).file, selector)
+
+    def _open_account(self, plan: PublicPlan, data: PrivateDataset) -> Account:
+        ledger = Ledger(self._options.ledger, waiting=self._screen.print)
+        self._open.enter_context(closing(ledger))
+        terms = Terms(plan.provider.api, plan.secure, plan.data.unit_size)
+        origin = Origin(str(self._folder.root.absolute()), plan.data.domain)
+        limits = Limits(plan.budget, self._options.lifetime)
+        units = data.privacy_units()
+        return ledger.account(
+            *(plan.run_id, units, plan.privacy.relation, limits, plan.unit, terms, origin, self._question),
+            data.compute_digest(),
+        )
+
+    def _require_work(self) -> _Work:
+        if self._work is None:
+            raise ProtocolError("nothing is answered before a plan was considered")
+        return self._work
+
+
+def _add_noise(left: UnansweredError) -> Integers:
+    return left.grid.add_noise(left.grid.round(left.values))

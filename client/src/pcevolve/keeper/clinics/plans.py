@@ -1,0 +1,142 @@
+"""What an owner makes of a coordinator's plan: whether it is what was agreed on, in words, and its own data for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from math import isfinite
+from typing import TYPE_CHECKING
+
+from pcevolve.errors import DataError, ProtocolError
+from pcevolve.keeper.kind import load_kind
+from pcevolve.keeper.ledger.ledger import Account
+from pcevolve.keeper.private.dataset import PrivateDataset
+from pcevolve.keeper.screen import OwnerScreen
+from pcevolve.public.clinics.roster import Roster
+from pcevolve.public.config.config import RunConfig
+from pcevolve.public.dp.accountants import epsilon
+from pcevolve.public.figures import format_loss, in_full
+from pcevolve.public.plan import PublicPlan
+from pcevolve.public.privacy import Event
+from pcevolve.public.publish.loss import count_found_members
+from pcevolve.public.screen import Fact
+from pcevolve.public.selectors import find_method
+
+if TYPE_CHECKING:
+    from pcevolve.keeper.clinics.owner import OwnOptions
+
+
+def require_plan(plan: PublicPlan, roster: Roster, place: int) -> None:
+    """Refuse a plan that is not for the owners, classes and units of a roster (``ProtocolError``: which differs)."""
+    owners, kind = plan.clinics, plan.modality.kind
+    if owners != roster.clinics:
+        raise ProtocolError(
+            "the coordinator has another roster than this owner: compare the digests that pcevolve clinics roster "
+            "prints; nothing was read or spent"
+        )
+    if (plan.labels, plan.data.words) != (tuple(roster.labels.values()), tuple(roster.words.values())):
+        raise ProtocolError(
+            "the coordinator's plan has other classes than the roster: compare the digests that pcevolve clinics "
+            "roster prints; nothing was read or spent"
+        )
+    if plan.unit != (roster.unit or kind):
+        raise ProtocolError(
+            f"the plan's privacy unit is one {plan.unit}, and the roster's one {roster.unit or kind}: nothing was read "
+            "or spent"
+        )
+    assert owners is not None
+    assert place < len(owners.owners)
+
+
+def read_data(
+    plan: PublicPlan, roster: Roster, place: int, options: OwnOptions, screen: OwnerScreen
+) -> tuple[PrivateDataset, list[Fact]]:
+    """The owner's data under the plan's labels, and what only the owner is told of them.
+
+    Raises:
+        DataError: They cannot be used, have other classes or units, or are not about as many as the roster says.
+    """
+    columns = zip(("text_column", "label_column"), options.texts, strict=True)
+    own = {"unit_map": options.unit_map, "encoder_weights": options.weights, **dict(columns)}
+    settings = RunConfig.of(
+        {
+            "private": options.private,
+            "domain": plan.data.domain,
+            "shots": roster.owner[place].shots,
+            "window": plan.data.window,
+            "unit_size": plan.data.unit_size,
+            "epsilon": plan.privacy.epsilon,
+            "delta": plan.privacy.delta,
+            "relation": plan.privacy.relation,
+            "method": plan.method.name,
+            "encoder": plan.encoder.name,
+            "api": plan.provider.api,
+            "dialect": plan.provider.dialect,
+            "model": plan.provider.model,
+            "out": options.folder,
+            "ledger": options.ledger,
+            **{name: value for name, value in own.items() if value is not None},
+        }
+    )
+    kind = plan.modality.kind
+    with screen.show_work(f"reading private {kind}s") as told:
+        read = load_kind(kind).read_run(settings, told)
+    if {*read.data.labels} != {*roster.labels}:
+        odd = sorted({*read.data.labels} ^ {*roster.labels})
+        raise DataError(
+            f"--private {options.private}: its classes are not the roster's, {odd[0]!r} is in one of them alone: "
+            "nothing was spent"
+        )
+    if read.data.unit_name != plan.unit:
+        raise DataError(
+            f"--private {options.private}: a privacy unit here is one {read.data.unit_name}, and the roster says one "
+            f"{plan.unit}: give --unit-map, or leave it out; nothing was spent"
+        )
+    return read.data.rename(roster.labels), [Fact(title, text) for title, text in read.notes]
+
+
+def describe_plan(plan: PublicPlan, place: int, account: Account, events: Sequence[Event]) -> Iterator[Fact]:
+    """Yield a plan in words, for the owner: who, what, and what it costs by the owner's ledger."""
+    owners, delta = plan.clinics, plan.privacy.delta
+    assert owners is not None
+    names = ", ".join(each.name for each in owners.owners)
+    yield Fact("owners", f"{names}; you are {owners.owners[place].name}")
+    yield Fact("server", f"{plan.provider.model} at {plan.provider.api}")
+    classes = ", ".join(plan.data.words or plan.labels)
+    yield Fact(
+        "classes",
+        f"{classes}; words {plan.data.domain!r}; {plan.data.shots} {plan.unit}s each, of all owners",
+    )
+    yield Fact("method", find_method(plan.method.name).summary)
+    yield from (Fact(title, text) for title, text in describe_protection(plan, events))
+    before, after = account.compute_spent_before(), account.compute_spent_after(events)
+    yield Fact(
+        "ledger",
+        f"{account.entries.store.path}: the most exposed {plan.unit} has borne {_spell(before)} of other runs, and "
+        f"will have borne {_spell(after)} after this one, at delta {in_full(account.lifetime.delta)}",
+    )
+    yield Fact("delta", in_full(delta), "")
+
+
+def describe_protection(plan: PublicPlan, events: Sequence[Event]) -> Iterator[tuple[str, str]]:
+    """Yield what one unit of an owner bears, against all but t owners and against all others, computed."""
+    owners, delta = plan.clinics, plan.privacy.delta
+    assert owners is not None
+    alone = [owners.weaken(event) for event in events]
+    many = f"{owners.colluding} of the other owners" if owners.colluding else "none of the other owners"
+    change = "changed, its label included" if plan.privacy.relation == "replace-one" else "more or less"
+    held = f", in the data of at most {owners.holders} owners" if owners.holders > 1 else ""
+    yield (
+        "privacy",
+        f"{_spell(epsilon(events, delta))} at delta {in_full(delta)} for one {plan.unit} {change}{held}, whoever looks "
+        f"on: server, coordinator and {many}; such an attacker who raises a false alarm in 5 of 100 finds at most "
+        f"{count_found_members(events)} of 100",
+    )
+    yield (
+        "trust nobody",
+        f"{_spell(epsilon(alone, delta))} at delta {in_full(delta)} if all other owners, coordinator and server pool "
+        f"what they know: the noise of this owner's share alone; then at most {count_found_members(alone)} of 100",
+    )
+
+
+def _spell(loss: float) -> str:
+    return f"epsilon {format_loss(loss)}" if isfinite(loss) else "more than any epsilon"

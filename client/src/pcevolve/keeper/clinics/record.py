@@ -1,0 +1,96 @@
+"""The coordinator's record as an owner has it: a copy, of which every line is checked before anything is answered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import islice
+
+from safetensors import SafetensorError
+
+from pcevolve.errors import ProtocolError
+from pcevolve.public.clinics.answers import Exchange, decode_exchanges
+from pcevolve.public.clinics.naming import note_received
+from pcevolve.public.clinics.summing import Summing
+from pcevolve.public.lineage import Lineage
+from pcevolve.public.plan import PublicPlan
+from pcevolve.public.run.folder import RunFolder
+from pcevolve.public.transcript.chain import GENESIS
+from pcevolve.public.transcript.log import Entry, read
+from pcevolve.public.transcript.records import Planned, Received, Released
+from pcevolve.public.transcript.stored import StoredFiles
+
+
+def find_plan(folder: RunFolder) -> PublicPlan:
+    """The plan on record; ``ProtocolError`` where there is none, or it is not for several owners."""
+    plan = next(
+        (each.record.plan for each in read(folder.transcript) if isinstance(each.record, Planned)), None
+    )
+    if plan is None or plan.clinics is None:
+        raise ProtocolError("the coordinator's record has no plan for several owners: nothing was drawn")
+    return plan
+
+
+class CopiedRecord:
+    """Follows a coordinator's record line by line, and makes the same pools of it.
+
+    Attributes:
+        head: Digest of the last line that was taken in.
+    """
+
+    def __init__(
+        self, folder: RunFolder, lineage: Lineage, summing: Summing, owns: Callable[[Exchange], bool]
+    ) -> None:
+        """Begin before the first line.
+
+        Args:
+            owns: Whether an exchange has what this owner answered to that question.
+        """
+        self.head = GENESIS
+        self._folder, self._lineage, self._summing, self._owns = folder, lineage, summing, owns
+        self._bodies = StoredFiles(folder.bodies)
+        self._seen = 0
+
+    def catch_up(self) -> None:
+        """Take in what is new.
+
+        Raises:
+            ProtocolError: A release does not follow from the answers of all owners, or has another answer of this one
+                than it gave.
+            TranscriptError: The record is damaged.
+        """
+        for entry in islice(read(self._folder.transcript), self._seen, None):
+            self._take(entry)
+            self._seen, self.head = self._seen + 1, entry.digest
+
+    def _take(self, entry: Entry) -> None:
+        if isinstance(entry.record, Received):
+            self._note(entry.record)
+        elif isinstance(entry.record, Released):
+            self._check(entry.record)
+
+    def _note(self, received: Received) -> None:
+        """Name what a call brought, and embed it if a release will compare it."""
+        call, made = note_received(self._lineage, received)
+        self._summing.chooser.receive(call, made)
+
+    def _check(self, released: Released) -> None:
+        receipt, lineage = released.receipt, self._lineage
+        if receipt.iteration != lineage.find_next() or lineage.list_missing(lineage.find_due()):
+            raise ProtocolError("the coordinator's record has a release that is not the next one of the plan")
+        exchanges = () if released.answers is None else decode_exchanges(self._bodies.file(released.answers))
+        if not all(map(self._owns, exchanges)):
+            raise ProtocolError(
+                "the coordinator's record has an answer of yours that your ledger does not have"
+            )
+        measured = self._bodies.file(receipt.measured) if receipt.measured else b""
+        pool = lineage.pool(receipt.iteration)
+        try:
+            fault = self._summing.find_fault(receipt, measured, pool, self.head, exchanges)
+        except (SafetensorError, ValueError, KeyError, TypeError):
+            fault = "what was measured cannot be read"
+        if fault:
+            raise ProtocolError(
+                f"release {receipt.iteration} of the coordinator's record does not hold: {fault}"
+            )
+        self._summing.note(receipt, measured)
+        lineage.receipts.append(receipt)

@@ -1,0 +1,148 @@
+"""What owners are asked for a release, and their signed answers, which go on record with it."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import math
+from collections.abc import Sequence
+from typing import Annotated, Final, Self
+
+import numpy as np
+from pydantic import Base64Bytes, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
+
+from pcevolve.errors import ProtocolError
+from pcevolve.public.clinics.grid import Residues
+from pcevolve.public.clinics.owners import MOST_OWNERS, Clinics
+from pcevolve.public.settings import MOST_ITERATIONS, Digest
+
+MOST_PARTS: Final = 8
+MOST_VECTOR_BYTES: Final = 2**24
+"""Of an owner's answer; votes of some hundred thousand candidates are the longest."""
+_PURPOSE: Final = b"pcevolve clinics answer 1"
+
+
+class _Message(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+
+
+class Question(_Message):
+    """One access to the private data of all owners.
+
+    Attributes:
+        plan: Digest of the plan.
+        iteration: Of the release.
+        part: Which of the release's accesses, from 0.
+        head: Digest that stands for all on record: the candidates, and all that was released before.
+        earlier: Digest of what was asked and answered for the release's earlier parts.
+        step: Of the grid to which sums are rounded, a power of two: owners' machines may round what it follows from
+            otherwise. Whatever it is, noise is as wide as rounding to it calls for.
+        frame: Centre and axes in which means are measured, as the coordinator's machine rounds them (safetensors);
+            empty where none are.
+    """
+
+    plan: Digest
+    iteration: Annotated[int, Field(ge=0, le=MOST_ITERATIONS + 1)]
+    part: Annotated[int, Field(ge=0, lt=MOST_PARTS)]
+    head: Digest
+    earlier: Digest
+    step: Annotated[float, Field(gt=0, allow_inf_nan=False)]
+    frame: Base64Bytes = b""
+
+    @model_validator(mode="after")
+    def _has_a_power_of_two(self) -> Self:
+        if math.frexp(self.step)[0] != 0.5:
+            raise ValueError("step: it is no power of two")
+        return self
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 that stands for all that was asked, hex."""
+        return hashlib.sha256(self.model_dump_json().encode()).hexdigest()
+
+
+class SignedAnswer(_Message):
+    """An owner's noisy and masked sum, which says nothing without the others'.
+
+    Attributes:
+        owner: Place in the plan, from 0.
+        vector: Integers modulo 2^64, eight bytes each, little end first.
+    """
+
+    owner: Annotated[int, Field(ge=0, lt=MOST_OWNERS)]
+    vector: Annotated[Base64Bytes, Field(max_length=MOST_VECTOR_BYTES)]
+    signature: Annotated[Base64Bytes, Field(max_length=64)]
+
+    @classmethod
+    def of(cls, owner: int, vector: bytes, signature: bytes) -> Self:
+        """Put an answer together."""
+        return cls(owner=owner, vector=base64.b64encode(vector), signature=base64.b64encode(signature))
+
+    @property
+    def residues(self) -> Residues:
+        """The vector, uint64 ``(d,)``; ``ProtocolError`` where it is none."""
+        if not self.vector or len(self.vector) % 8:
+            raise ProtocolError("an owner's answer is no vector")
+        return np.frombuffer(self.vector, dtype="<u8").astype(np.uint64)
+
+    def is_signed(self, question: Question, clinics: Clinics) -> bool:
+        """True if the owner whose place it names has signed this very answer to this very question."""
+        return clinics.has_signed(
+            self.owner, state_answer(question.digest, self.owner, self.vector), self.signature
+        )
+
+
+class Exchange(_Message):
+    """A question, and the answers of all owners in their order."""
+
+    question: Question
+    answers: Annotated[tuple[SignedAnswer, ...], Field(max_length=MOST_OWNERS)]
+
+    def read(self, clinics: Clinics) -> list[Residues]:
+        """The vectors of all owners, in their order.
+
+        Raises:
+            ProtocolError: One is missing, is there twice, or is not signed for this question by its owner.
+        """
+        if [each.owner for each in self.answers] != [*range(len(clinics.owners))]:
+            raise ProtocolError("the answers are not those of each owner, once and in order")
+        for each, owner in zip(self.answers, clinics.owners, strict=True):
+            if not each.is_signed(self.question, clinics):
+                raise ProtocolError(
+                    f"owner {owner.name!a} has not signed this answer to this question: its key is not the roster's, "
+                    "it was asked something else, or its answer was changed"
+                )
+        return [each.residues for each in self.answers]
+
+
+Exchanges = Annotated[tuple[Exchange, ...], Field(max_length=MOST_PARTS)]
+"""Those of one release so far, in the order of its accesses."""
+_EXCHANGES: TypeAdapter[tuple[Exchange, ...]] = TypeAdapter(Exchanges)
+
+
+def state_answer(question: str, owner: int, vector: bytes) -> bytes:
+    """The bytes that an owner signs."""
+    return b"/".join(
+        (_PURPOSE, question.encode(), str(owner).encode(), hashlib.sha256(vector).hexdigest().encode())
+    )
+
+
+def encode_exchanges(exchanges: Sequence[Exchange]) -> bytes:
+    """The one spelling of a release's exchanges, as they are stored."""
+    return _EXCHANGES.dump_json(tuple(exchanges))
+
+
+def decode_exchanges(data: bytes) -> tuple[Exchange, ...]:
+    """Read stored exchanges; ``ProtocolError`` for anything but their one spelling."""
+    try:
+        found = _EXCHANGES.validate_json(data)
+    except ValidationError:
+        found = ()
+    if encode_exchanges(found) != data:
+        raise ProtocolError("what is stored are no answers of owners")
+    return found
+
+
+def digest_exchanges(exchanges: Sequence[Exchange]) -> str:
+    """SHA-256 of a release's exchanges, hex."""
+    return hashlib.sha256(encode_exchanges(exchanges)).hexdigest()

@@ -1,0 +1,352 @@
+"""Releases that are sums over owners: the same code for the coordinator, each owner and an audit.
+
+A selector's ``measure`` asks for noise on the sums of its private data, once or more often. Here it is answered with
+the sum of all owners' answers, as far as they are there, whatever the private data are; and left at the first access
+without answers, with the sums of the private data at hand. So the coordinator and an audit run it on no data, and an
+owner on its own.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal, NoReturn, Protocol
+
+import numpy as np
+from safetensors import SafetensorError
+from safetensors.numpy import load, save
+
+from pcevolve.errors import ProtocolError
+from pcevolve.public import selectors
+from pcevolve.public.clinics.answers import Exchange, Question, digest_exchanges
+from pcevolve.public.clinics.grid import Grid, Residues
+from pcevolve.public.clinics.owners import Clinics
+from pcevolve.public.dp.mechanisms import FloatArray
+from pcevolve.public.geometry.distances import IntArray
+from pcevolve.public.lineage import Pool
+from pcevolve.public.plan import PublicPlan
+from pcevolve.public.privacy import Event
+from pcevolve.public.protocol import digest_plan
+from pcevolve.public.release import Receipt
+from pcevolve.public.selectors import Measurement, PrivateEmbeddings, SelectionInput
+from pcevolve.public.selectors.choosing import Chooser, Rendition, choose_renditions
+from pcevolve.public.selectors.scene import join_scenes
+from pcevolve.public.selectors.sums import release_appearance
+
+
+@dataclass
+class UnansweredError(Exception):
+    """An access that nobody has answered yet; ``values`` are private.
+
+    Attributes:
+        values: Sums of the private data at hand, without noise.
+        grid: How they are rounded, and how much noise they get.
+    """
+
+    values: FloatArray
+    grid: Grid
+
+    def __repr__(self) -> str:
+        """Nothing about the data."""
+        return "UnansweredError"
+
+    __str__ = __repr__
+
+
+@dataclass
+class SummedNoise:
+    """A source of noise that gives the sums of all owners, noise included; see ``Noise``."""
+
+    clinics: Clinics
+    units: int
+    events: tuple[Event, ...]
+    answers: Sequence[Sequence[Residues]]
+    steps: Sequence[float]
+    source: Literal["os-csprng"] = "os-csprng"
+    _accesses: int = 0
+
+    def gaussian(self, _key: str, values: FloatArray, sigma: float) -> FloatArray:
+        """Give the sum of the owners' answers to the next access; ``UnansweredError`` where there are none."""
+        place, values = self._accesses, np.asarray(values, dtype=np.float64)
+        self._accesses += 1
+        step = self.steps[place] if place < len(self.steps) else None
+        grid = Grid.of(sigma, self.events[place], values.size, self.clinics, self.units, step)
+        if place >= len(self.answers):
+            raise UnansweredError(values, grid)
+        total = grid.add_up(self.answers[place])
+        if total.size != values.size:
+            raise ProtocolError("the owners' answers have another length than what was asked for")
+        return total.reshape(values.shape)
+
+    def exponential(self, _key: str, _scores: FloatArray, _rate: object) -> NoReturn:
+        """Draws do not add up."""
+        raise ProtocolError("draws of several owners do not add up")
+
+    def uniform(self, _key: str, _count: int) -> NoReturn:
+        """Draws do not add up."""
+        raise ProtocolError("draws of several owners do not add up")
+
+
+class PrivateViews(Protocol):
+    """An owner's private data, as a selector sees them."""
+
+    def embeddings(self, rendition: Rendition) -> PrivateEmbeddings:
+        """Embeddings in a rendition, with classes and units."""
+        ...
+
+    @property
+    def appearances(self) -> FloatArray:
+        """Appearance of each image, float64 ``(images, 6)``."""
+        ...
+
+    @property
+    def unit_of(self) -> IntArray:
+        """The privacy unit of each image, int64 ``(images,)``."""
+        ...
+
+
+@dataclass(frozen=True)
+class NoData:
+    """What who has no private data runs a selector on."""
+
+    dimension: int
+
+    def embeddings(self, _rendition: Rendition) -> PrivateEmbeddings:
+        """None."""
+        nobody = np.empty(0, dtype=np.int64)
+        return PrivateEmbeddings(np.empty((0, self.dimension)), nobody, nobody)
+
+    @property
+    def appearances(self) -> FloatArray:
+        """None."""
+        return np.empty((0, 6))
+
+    @property
+    def unit_of(self) -> IntArray:
+        """None."""
+        return np.empty(0, dtype=np.int64)
+
+
+@dataclass
+class Summing:
+    """The releases of one run, as plan, candidates and owners' answers give them.
+
+    Attributes:
+        receipts: Of the releases so far, by iteration.
+        measured: What they measured.
+    """
+
+    plan: PublicPlan
+    chooser: Chooser
+    receipts: dict[int, Receipt] = field(default_factory=dict)
+    measured: dict[int, bytes] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Look up what each release costs."""
+        method = selectors.find_method(self.plan.method.name)
+        self.events = method.plan_events(self.plan)
+        self.plan_digest = digest_plan(self.plan)
+        assert self.plan.clinics is not None
+        self.clinics = self.plan.clinics
+        self._nobody = NoData(self.chooser.encoder.dimension)
+
+    def list_accesses(self) -> list[tuple[int, int]]:
+        """Every access of the plan: iteration and part, in order."""
+        return [
+            (iteration, part)
+            for iteration, events in self.events.items()
+            for part, _ in enumerate(each for each in events if not each.free)
+        ]
+
+    def count_parts(self, iteration: int) -> int:
+        """How often a release looks at the private data."""
+        return sum(not event.free for event in self.events[iteration])
+
+    def ask(self, iteration: int, pool: Pool, head: str, before: Sequence[Exchange]) -> Question | None:
+        """The next question of a release, as this machine rounds what is public; None where all are answered."""
+        if len(before) == self.count_parts(iteration):
+            return None
+        frame = before[0].question.frame if before else self._make_frame(iteration, pool)
+        noise = self._add_up(iteration, head, before)
+        left = self._leave(iteration, pool, frame, noise, self._nobody)
+        return Question(
+            plan=self.plan_digest,
+            iteration=iteration,
+            part=len(before),
+            head=head,
+            earlier=digest_exchanges(before),
+            step=left.grid.step,
+            frame=base64.b64encode(frame),
+        )
+
+    def leave(
+        self, pool: Pool, question: Question, before: Sequence[Exchange], private: PrivateViews
+    ) -> UnansweredError:
+        """An owner's sums for a question, without noise, and how they are rounded: private.
+
+        Raises:
+            ProtocolError: It is not the next question of its release, an earlier answer is not signed, or the frame is
+                not what another machine may make of the candidates.
+        """
+        if (question.plan, question.part) != (self.plan_digest, len(before)):
+            raise ProtocolError("the question is about another plan, or not the next one; nothing was drawn")
+        if question.earlier != digest_exchanges(before):
+            raise ProtocolError("the question follows other answers than are shown; nothing was drawn")
+        noise = self._add_up(question.iteration, question.head, before)
+        noise.steps = [*noise.steps, question.step]
+        return self._leave(question.iteration, pool, question.frame, noise, private)
+
+    def release(
+        self, iteration: int, pool: Pool, head: str, exchanges: Sequence[Exchange]
+    ) -> tuple[Receipt, bytes]:
+        """What the answers of all owners give: the receipt, and what was measured.
+
+        Raises:
+            ProtocolError: An answer is missing, not signed by its owner, or they add up to nothing.
+        """
+        plan, events = self.plan, self.events[iteration]
+        noise = self._add_up(iteration, head, exchanges)
+        frame = exchanges[0].question.frame if exchanges else b""
+        if len(exchanges) < self.count_parts(iteration):
+            raise ProtocolError("not all accesses of the release are answered")
+        if not iteration:
+            values = self._measure_appearance(pool, noise, self._nobody)
+            return Receipt(plan.run_id, 0, (), events, plan.privacy.relation, values), b""
+        if exchanges:
+            measured = self._measure(iteration, pool, frame, noise, self._nobody)
+            memory = save(dict(measured))
+        else:  # it repeats what was measured last
+            measured, memory = self._find_measured(iteration, b""), b""
+        choices, values = self.chooser.choose(measured, self.scenes(iteration, pool), pool)
+        digest = hashlib.sha256(memory).hexdigest() if memory else ""
+        return Receipt(plan.run_id, iteration, choices, events, plan.privacy.relation, values, digest), memory
+
+    def find_fault(
+        self, receipt: Receipt, measured: bytes, pool: Pool, head: str, exchanges: Sequence[Exchange]
+    ) -> str:
+        """Say why a release does not follow from the owners' answers; empty where it does.
+
+        Another machine may round what is public otherwise, which digits far below the noise show.
+        """
+        try:
+            derived, memory = self.release(receipt.iteration, pool, head, exchanges)
+        except ProtocolError as error:
+            return str(error)
+        if (derived, memory) == (receipt, measured):
+            return ""
+        bare = [replace(each, choices=(), values=(), measured="") for each in (derived, receipt)]
+        if bare[0] != bare[1] or bool(memory) != bool(measured):
+            return "the release is another one than the plan's"
+        if not receipt.iteration:
+            near = len(receipt.values) == len(derived.values) and np.allclose(receipt.values, derived.values)
+            return "" if near else _DIFFERS
+        arrays = self._find_measured(receipt.iteration, measured)
+        if exchanges and not _are_near(arrays, load(memory)):
+            return _DIFFERS
+        follows = self.chooser.follows(arrays, self.scenes(receipt.iteration, pool), pool, receipt)
+        return "" if follows else "the selection does not follow from what was released"
+
+    def note(self, receipt: Receipt, measured: bytes) -> None:
+        """Take in a release."""
+        self.receipts[receipt.iteration] = receipt
+        if measured:
+            self.measured[receipt.iteration] = measured
+
+    def scenes(self, iteration: int, pool: Pool) -> tuple[SelectionInput, ...]:
+        """What a selector is shown; the renditions follow from the released appearance."""
+        renditions = choose_renditions(self.plan, self.receipts.get(0) if 0 in self.plan.releases else None)
+        return self.chooser.scenes(iteration, pool, renditions)
+
+    def join(self, iteration: int, pool: Pool) -> SelectionInput:
+        """What a selector measures with."""
+        return join_scenes(self.scenes(iteration, pool))
+
+    def _find_measured(self, iteration: int, measured: bytes) -> Measurement:
+        """What a release chooses by: what it measured, or the last one before it that measured anything."""
+        known = measured or self.measured[max(each for each in self.measured if each < iteration)]
+        return load(known)
+
+    def _make_frame(self, iteration: int, pool: Pool) -> bytes:
+        """The frame in which means are measured; empty for a release of none."""
+        if not (iteration and selectors.find_method(self.plan.method.name).centre_first):
+            return b""
+        frame = self.join(iteration, pool).coordinates
+        return save({"centre": frame.centre, "axes": np.ascontiguousarray(frame.axes)})
+
+    def _add_up(self, iteration: int, head: str, exchanges: Sequence[Exchange]) -> SummedNoise:
+        """The sums of all owners so far, each answer of which is signed for its question of this release."""
+        for place, each in enumerate(exchanges):
+            question, earlier = each.question, digest_exchanges(exchanges[:place])
+            said = (question.plan, question.iteration, question.part, question.head, question.earlier)
+            if said != (self.plan_digest, iteration, place, head, earlier):
+                raise ProtocolError("an answer is to another question than this release asks")
+            if question.frame != exchanges[0].question.frame:
+                raise ProtocolError("a release is measured in one frame")
+        events = tuple(event for event in self.events[iteration] if not event.free)
+        if len(exchanges) > len(events):
+            raise ProtocolError("more was answered than the release asks for")
+        units = self.clinics.shots * len(self.plan.labels)
+        vectors = [each.read(self.clinics) for each in exchanges]
+        return SummedNoise(self.clinics, units, events, vectors, [each.question.step for each in exchanges])
+
+    def _leave(
+        self, iteration: int, pool: Pool, frame: bytes, noise: SummedNoise, private: PrivateViews
+    ) -> UnansweredError:
+        try:
+            self._measure(iteration, pool, frame, noise, private)
+        except UnansweredError as left:
+            return left
+        raise ProtocolError("an access was asked for that this release does not make; nothing was drawn")
+
+    def _measure(
+        self, iteration: int, pool: Pool, frame: bytes, noise: SummedNoise, private: PrivateViews
+    ) -> Measurement:
+        if not iteration:
+            self._measure_appearance(pool, noise, private)
+            return {}
+        scene = self.join(iteration, pool)
+        if frame:
+            scene = _with_frame(scene, frame)
+        rendition = choose_renditions(self.plan, self.receipts.get(0))[0]
+        return self.chooser.selector.measure(private.embeddings(rendition), scene, noise.events, noise)
+
+    def _measure_appearance(self, pool: Pool, noise: SummedNoise, private: PrivateViews) -> tuple[float, ...]:
+        plan = self.plan
+        released = release_appearance(
+            private.appearances,
+            private.unit_of,
+            plan.data.shots * len(plan.labels),
+            self.chooser.common_appearance(pool),
+            noise.events[0],
+            plan.privacy.relation,
+            noise,
+        )
+        return released.numbers
+
+
+_DIFFERS = "what was released is not the sum of the owners' answers"
+_NEAR = 1e-4
+"""Of the largest number: far below the noise of what is worth releasing."""
+
+
+def _are_near(one: Measurement, other: Measurement) -> bool:
+    """True if two measurements are one but for rounding."""
+    if one.keys() != other.keys() or any(one[each].shape != other[each].shape for each in one):
+        return False
+    return all(np.abs(one[each] - other[each]).max() <= _NEAR * np.abs(other[each]).max() for each in one)
+
+
+def _with_frame(scene: SelectionInput, frame: bytes) -> SelectionInput:
+    """A scene in the frame of another machine, if that may be this one's rounded otherwise."""
+    try:
+        arrays = load(frame)
+        centre, axes = arrays.pop("centre"), arrays.pop("axes")
+    except (SafetensorError, ValueError, KeyError):
+        raise ProtocolError("the question has no frame to measure in; nothing was drawn") from None
+    if arrays or not scene.coordinates.resembles(centre, axes):
+        raise ProtocolError(
+            "the frame to measure in is not what these candidates give: versions or encoders differ; nothing was drawn"
+        )
+    return scene.with_recorded_frame(centre, axes)

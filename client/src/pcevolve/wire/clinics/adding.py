@@ -1,0 +1,77 @@
+"""The coordinator's runner: asks all owners, and has what they answer added up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from pcevolve.public import protocol
+from pcevolve.public.clinics.answers import Exchange, Question, SignedAnswer, encode_exchanges
+from pcevolve.public.clinics.messages import Add, Ask, Asked
+from pcevolve.public.lineage import Pool
+from pcevolve.public.release import Query, Receipt
+from pcevolve.wire.asking import AskingJudge, RemoteKeeper
+
+
+class AddingSide(protocol.PrivateSide, Protocol):
+    """The side without private data that makes the plan and adds up, as its runner sees it."""
+
+    def ask(self, asked: Ask) -> Asked:
+        """See ``Ask``."""
+        ...
+
+    def add(self, asked: Add) -> protocol.Released:
+        """See ``Add``."""
+        ...
+
+
+class RemoteCoordinator(RemoteKeeper):
+    """That side in another process."""
+
+    def ask(self, asked: Ask) -> Asked:
+        """See ``Ask``."""
+        return self._ask(asked, Asked)
+
+    def add(self, asked: Add) -> protocol.Released:
+        """See ``Add``."""
+        return self._ask(asked, protocol.Released)
+
+
+Gather = Callable[[Question, Sequence[Exchange]], tuple[SignedAnswer, ...]]
+"""Asks all owners, and waits until each has answered."""
+
+
+@dataclass
+class AddingJudge(AskingJudge):
+    """A judge that asks all owners for each access of a release, one after the other.
+
+    Attributes:
+        side: Makes questions, and releases of answers.
+        gather: Asks the owners.
+    """
+
+    side: AddingSide = field(kw_only=True)
+    gather: Gather = field(kw_only=True)
+    _answered: dict[int, bytes] = field(default_factory=dict)
+
+    def release(self, query: Query, pool: Pool) -> Receipt:
+        """Have a release added up; one that is on record is given again, and nobody is asked."""
+        head, exchanges = self.head(), list[Exchange]()
+        while query.iteration not in self.paid:
+            asked = self.side.ask(Ask(iteration=query.iteration, head=head, exchanges=tuple(exchanges)))
+            if asked.question is None:
+                break
+            exchanges.append(
+                Exchange(question=asked.question, answers=self.gather(asked.question, exchanges))
+            )
+        released = self.side.add(Add(iteration=query.iteration, head=head, exchanges=tuple(exchanges)))
+        if exchanges:
+            self._answered[query.iteration] = encode_exchanges(exchanges)
+        self.paid[query.iteration] = released.receipt
+        self._measured[query.iteration] = released.measurement
+        return released.receipt
+
+    def read_answers(self, iteration: int) -> bytes:
+        """What owners answered for a release, as it is stored; nothing for one that was on record."""
+        return self._answered.get(iteration, b"")

@@ -1,0 +1,86 @@
+"""Writes an owner's copy of the coordinator's record: files first, then the lines that name them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+
+from pcevolve.errors import TranscriptError
+from pcevolve.public.durable import sync_folder
+from pcevolve.public.run.folder import RunFolder
+from pcevolve.public.transcript.bodies import Bodies
+from pcevolve.public.transcript.chain import FINISHED, GENESIS, PLANNED, Line, digest, read_chain
+from pcevolve.public.transcript.log import list_files
+from pcevolve.public.transcript.records import Released, from_event
+from pcevolve_shared.reading import parse_json
+
+
+class Copy:
+    """A copy that grows.
+
+    Attributes:
+        lines: That it has.
+        head: Digest of the last.
+        kinds: Of all lines.
+    """
+
+    def __init__(self, folder: RunFolder) -> None:
+        """Go on with a copy that is there, less a line that a crash tore off."""
+        self._folder, self._bodies = folder, Bodies(folder.bodies)
+        self.lines, self.head, self.kinds = 0, GENESIS, set[str]()
+        folder.bodies.mkdir(parents=True, exist_ok=True)
+        whole = 0
+        if folder.log.exists() and folder.log.stat().st_size:
+            for each in read_chain(folder.transcript):
+                self._note(each.line, each.digest)
+                whole += len(each.raw)
+        self._file = folder.log.open("ab", buffering=0)
+        self._file.truncate(whole)
+        sync_folder(folder.transcript)
+
+    @property
+    def has_plan(self) -> bool:
+        """True if the plan is in it."""
+        return PLANNED in self.kinds
+
+    @property
+    def is_closed(self) -> bool:
+        """True if the record's last line is in it."""
+        return FINISHED in self.kinds
+
+    def extend(self, data: bytes, fetch: Callable[[str], bytes]) -> bool:
+        """Add lines, each of which has to follow the one before; True if a release is among them.
+
+        Args:
+            fetch: Gives a stored file by its digest.
+
+        Raises:
+            TranscriptError: They do not follow, or a file is not what its digest says.
+        """
+        releases = False
+        for raw in data.splitlines(keepends=True):
+            try:
+                line = Line.model_validate(parse_json(raw))
+                record = from_event(line.event)
+            except ValueError:
+                raise TranscriptError("the coordinator sent what is no line of a record") from None
+            if (line.seq, line.prev) != (self.lines, self.head):
+                raise TranscriptError("the coordinator sent a line that does not follow the one before it")
+            for name in list_files(record):
+                if not (self._folder.bodies / name).exists() and self._bodies.keep(fetch(name)) != name:
+                    raise TranscriptError("the coordinator sent a file that is not what its record says")
+            rest = memoryview(raw)
+            while rest:
+                rest = rest[self._file.write(rest) :]
+            os.fsync(self._file.fileno())
+            self._note(line, digest(raw))
+            releases |= isinstance(record, Released)
+        return releases
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+    def _note(self, line: Line, found: str) -> None:
+        self.lines, self.head = self.lines + 1, found
+        self.kinds.add(str(line.event.get("kind")))

@@ -1,0 +1,363 @@
+"""The coordinator's door: owners come to it, read the record, and leave their signed answers.
+
+Whoever reads learns what every owner of the roster may know: the record, and answers that say nothing alone. Nobody but
+an owner of the roster is let in. It waits for all of them, and for nobody else.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+import socket
+import ssl
+import threading
+import time
+from collections.abc import Callable, Sequence
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any, Final
+
+from pydantic import BaseModel, ValidationError
+
+from pcevolve.errors import TranscriptError, UsageError
+from pcevolve.public.clinics.answers import Exchange, Question, SignedAnswer
+from pcevolve.public.clinics.messages import state_agreement, state_presence
+from pcevolve.public.clinics.owners import Clinics
+from pcevolve.public.clinics.sync import BODIES, MOST_BYTES, REFUSALS, SYNC, WAIT_SECONDS, Denied, News, Sync
+from pcevolve.public.plan import PublicPlan
+from pcevolve.public.protocol import digest_plan
+from pcevolve.public.run.folder import RunFolder
+from pcevolve.public.transcript.chain import GENESIS
+from pcevolve.public.transcript.stored import StoredFiles
+
+MOST_LINES_BYTES: Final = 2**24
+"""Of the record in one piece of news."""
+MOST_VISITORS: Final = 256
+"""Connections at once."""
+_PATIENCE_SECONDS: Final = 60.0
+_SILENCE_SECONDS: Final = 60.0
+"""After which an owner is missed."""
+_DIGEST: Final = re.compile(r"[0-9a-f]{64}")
+
+
+class DeniedError(Exception):
+    """Somebody is not let in, or says what nobody may say now."""
+
+    def __init__(self, status: int, why: str) -> None:
+        super().__init__(why)
+        self.status, self.why = status, why
+
+
+class RecordLines:
+    """The lines of a record that is being written, each by its place."""
+
+    def __init__(self, folder: RunFolder) -> None:
+        self._log = folder.log
+        self._ends, self._heads, self._read = [0], [GENESIS], 0
+
+    def find_news(self, lines: int, head: str) -> bytes:
+        """What comes behind the first lines; ``DeniedError`` where these are not the record's."""
+        self._look()
+        if lines >= len(self._ends) or self._heads[lines] != head:
+            raise DeniedError(
+                409, "this owner has a copy of another record: join with another --out, or restore the copy"
+            )
+        end = self._ends[lines]
+        most = max([each for each in self._ends[lines + 1 :] if each - end <= MOST_LINES_BYTES], default=None)
+        if most is None:
+            most = self._ends[min(lines + 1, len(self._ends) - 1)]
+        with self._log.open("rb") as file:
+            file.seek(end)
+            return file.read(most - end)
+
+    def _look(self) -> None:
+        with self._log.open("rb") as file:
+            file.seek(self._read)
+            data = file.read()
+        whole = data[: data.rfind(b"\n") + 1]
+        for raw in whole.splitlines(keepends=True):
+            self._read += len(raw)
+            self._ends.append(self._read)
+            self._heads.append(hashlib.sha256(raw).hexdigest())
+
+
+class Door:
+    """What owners find at the coordinator, and what it waits for; safe for several threads."""
+
+    def __init__(self, folder: RunFolder, version: str, tell: Callable[[str], None]) -> None:
+        """Know nobody, until a plan names the owners.
+
+        Args:
+            tell: Told, in a sentence, who came, agreed, and is waited for; nothing private is known here.
+        """
+        self._folder, self._version, self._tell = folder, version, tell
+        self._changed = threading.Condition()
+        self._plan, self._clinics = "", Clinics.model_construct(owners=())
+        self._lines: RecordLines | None = None
+        self._present: dict[int, float] = {}
+        self._agreed: set[int] = set()
+        self._refused: dict[int, str] = {}
+        self._asked: tuple[Question, tuple[Exchange, ...]] | None = None
+        self._answers: dict[int, SignedAnswer] = {}
+        self._figures: dict[str, Any] | None = None
+        self._informed: set[int] = set()
+
+    def wait(self, plan: PublicPlan) -> None:
+        """Show a plan that is on record, and wait until every owner has agreed to it.
+
+        Raises:
+            UsageError: One of them refuses; nothing was spent.
+        """
+        assert plan.clinics is not None
+        with self._changed:
+            self._plan, self._clinics = digest_plan(plan), plan.clinics
+            self._lines = RecordLines(self._folder)
+        self._tell(
+            f"waiting for {len(plan.clinics.owners)} owners: {self._name(range(len(plan.clinics.owners)))}"
+        )
+        self._wait_for(lambda: self._list_others(self._agreed), "to agree")
+
+    def gather(self, question: Question, before: Sequence[Exchange]) -> tuple[SignedAnswer, ...]:
+        """Ask all owners, and wait until each has answered.
+
+        Raises:
+            UsageError: One of them refuses; what was paid for is on record.
+        """
+        with self._changed:
+            self._asked, self._answers = (question, tuple(before)), {}
+            self._changed.notify_all()
+        self._wait_for(lambda: self._list_others(self._answers), "to answer")
+        with self._changed:
+            self._asked = None
+            return tuple(self._answers[place] for place in sorted(self._answers))
+
+    def finish(self, figures: dict[str, Any]) -> None:
+        """Say that the run is over, and wait a while until every owner has heard it."""
+        end = time.monotonic() + _PATIENCE_SECONDS
+        with self._changed:
+            self._figures = figures
+            self._changed.notify_all()
+            while self._list_others(self._informed) and time.monotonic() < end:
+                self._changed.wait(1.0)
+            if rest := self._list_others(self._informed):
+                self._tell(
+                    f"not told that the run is over: {self._name(rest)}; start it again with --resume to tell"
+                )
+
+    def hear(self, sync: Sync) -> News:
+        """Take in an owner's word, and answer when there is news, or after a while.
+
+        Raises:
+            DeniedError: It is not an owner of the roster, or what it says is not true.
+        """
+        with self._changed:
+            self._let_in(sync)
+            self._take(sync)
+            self._changed.notify_all()
+            end = time.monotonic() + WAIT_SECONDS
+            while not self._has_news(sync) and (left := end - time.monotonic()) > 0:
+                self._changed.wait(min(left, 0.2))  # the record grows without a word
+            return self._make_news(sync)
+
+    def find_body(self, digest: str) -> bytes:
+        """A stored file of the record, by its digest (``DeniedError`` for none)."""
+        try:
+            return StoredFiles(self._folder.bodies).file(digest)
+        except TranscriptError:
+            raise DeniedError(404, "the record has no such file") from None
+
+    def admits(self, place: int, token: bytes) -> bool:
+        """True if an owner of the roster has signed that it comes."""
+        with self._changed:
+            return self._clinics.has_signed(place, state_presence(self._clinics.digest), token)
+
+    def _let_in(self, sync: Sync) -> None:
+        if not self._plan:
+            raise DeniedError(503, "the coordinator has no plan yet")
+        if sync.version != self._version:
+            raise DeniedError(
+                409,
+                f"the coordinator has version {self._version} of pcevolve, and this owner {sync.version}: use one",
+            )
+        if sync.roster != self._clinics.digest:
+            raise DeniedError(
+                403,
+                "the coordinator has another roster than this owner: compare the digests that pcevolve clinics "
+                "roster prints",
+            )
+        if not self._clinics.has_signed(sync.owner, state_presence(sync.roster), sync.token):
+            raise DeniedError(403, "the key is not that of this owner in the coordinator's roster")
+
+    def _take(self, sync: Sync) -> None:
+        """Note what an owner says, once it is let in."""
+        place = sync.owner
+        if place not in self._present:
+            self._tell(f"{self._name([place])} has joined")
+        self._present[place] = time.monotonic()
+        if sync.refusal is not None:
+            self._refused[place] = REFUSALS[sync.refusal]
+            return
+        self._refused.pop(place, None)  # it was called again, with what it lacked
+        if sync.agreement is not None and place not in self._agreed:
+            if not self._clinics.has_signed(place, state_agreement(self._plan), sync.agreement):
+                raise DeniedError(403, "this is no signature under the coordinator's plan")
+            self._agreed.add(place)
+            self._tell(f"{self._name([place])} agrees ({len(self._agreed)} of {len(self._clinics.owners)})")
+        if sync.answer is not None and self._asked is not None and sync.question == self._asked[0].digest:
+            if sync.answer.owner != place or not sync.answer.is_signed(self._asked[0], self._clinics):
+                raise DeniedError(
+                    403, "this answer is not signed by this owner for the question that was asked"
+                )
+            # The first counts: of two, somebody could choose.
+            self._answers.setdefault(place, sync.answer)
+
+    def _has_news(self, sync: Sync) -> bool:
+        news = self._make_news(sync)
+        return bool(news.lines or news.question or news.figures is not None)
+
+    def _make_news(self, sync: Sync) -> News:
+        assert self._lines is not None
+        lines = self._lines.find_news(sync.lines, sync.head)
+        missing = self._list_others(self._answers if self._asked else self._agreed)
+        said = {
+            "lines": base64.b64encode(lines),
+            "missing": tuple(self._clinics.owners[each].name for each in missing),
+        }
+        if not lines and self._figures is not None:
+            self._informed.add(sync.owner)
+            return News(**said, figures=self._figures)
+        if not lines and self._asked is not None and sync.owner not in self._answers:
+            return News(**said, question=self._asked[0], before=self._asked[1])
+        return News(**said)
+
+    def _wait_for(self, list_missing: Callable[[], list[int]], what: str) -> None:
+        told = time.monotonic()
+        with self._changed:
+            while missing := list_missing():
+                for place, why in self._refused.items():
+                    # Only so much: why exactly is for the owner alone.
+                    raise UsageError(f"owner {self._name([place])} {why}; its own screen says more")
+                now = time.monotonic()
+                if now - told > _SILENCE_SECONDS:
+                    told = now
+                    self._tell(f"waiting for {self._name(missing)} {what}")
+                self._changed.wait(0.5)
+
+    def _list_others(self, known: object) -> list[int]:
+        return [place for place in range(len(self._clinics.owners)) if place not in known]  # type: ignore[operator]
+
+    def _name(self, places: Sequence[int]) -> str:
+        return ", ".join(self._clinics.owners[place].name for place in places)
+
+
+class _Listening(ThreadingHTTPServer):
+    """Serves a door at a port that is open already; few visitors at once, each for a while."""
+
+    daemon_threads = True
+
+    def __init__(self, listener: int, door: Door, tls: ssl.SSLContext | None) -> None:
+        self.door, self._tls = door, tls
+        self._room = threading.Semaphore(MOST_VISITORS)
+        super().__init__(("", 0), _Visit, bind_and_activate=False)
+        self.socket.close()
+        self.socket = socket.socket(fileno=listener)
+
+    def get_request(self) -> tuple[Any, Any]:
+        connection, address = super().get_request()
+        connection.settimeout(_PATIENCE_SECONDS)
+        if self._tls is not None:  # shaken hands in the visitor's own thread
+            connection = self._tls.wrap_socket(connection, server_side=True, do_handshake_on_connect=False)
+        return connection, address
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:  # noqa: ANN401 - as it is declared
+        with self._room:
+            super().process_request_thread(request, client_address)
+
+    def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ANN401
+        """Say nothing of who hangs up."""
+
+
+class _Visit(BaseHTTPRequestHandler):
+    """One request."""
+
+    protocol_version = "HTTP/1.1"
+    server: _Listening
+
+    def do_POST(self) -> None:
+        """An owner's word."""
+        self._answer(self._hear)
+
+    def do_GET(self) -> None:
+        """A stored file."""
+        self._answer(self._give)
+
+    def log_message(self, *_: object) -> None:
+        """Keep no log of addresses."""
+
+    def version_string(self) -> str:
+        """Say no library's name."""
+        return "pcevolve"
+
+    def _answer(self, respond: Callable[[], bytes]) -> None:
+        try:
+            status, body = 200, respond()
+        except DeniedError as error:
+            status, body = error.status, Denied(why=error.why).model_dump_json().encode()
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(body)))
+        if status != 200:
+            self.send_header("Connection", "close")
+            self.close_connection = True
+        self.end_headers()
+        self.wfile.write(body)
+
+    def _hear(self) -> bytes:
+        length = self.headers.get("Content-Length", "")
+        if self.path != SYNC:
+            raise DeniedError(404, "nothing is here")
+        if not (length.isascii() and length.isdigit()) or int(length) > MOST_BYTES:
+            raise DeniedError(413, "a message of no length, or too long")
+        try:
+            sync = Sync.model_validate_json(self.rfile.read(int(length)))
+        except ValidationError:
+            raise DeniedError(422, "this is no message of this version of pcevolve") from None
+        return _encode(self.server.door.hear(sync))
+
+    def _give(self) -> bytes:
+        place, _, token = self.headers.get("Authorization", "").partition(" ")
+        try:
+            signed = base64.b64decode(token, validate=True)
+        except ValueError:
+            signed = b""
+        if not (
+            place.isascii()
+            and place.isdigit()
+            and len(place) < 4
+            and self.server.door.admits(int(place), signed)
+        ):
+            raise DeniedError(403, "only an owner of the roster is let in")
+        digest = self.path.removeprefix(BODIES)
+        if not (self.path.startswith(BODIES) and _DIGEST.fullmatch(digest)):
+            raise DeniedError(404, "nothing is here")
+        return self.server.door.find_body(digest)
+
+
+def _encode(message: BaseModel) -> bytes:
+    return message.model_dump_json().encode()
+
+
+def serve(listener: int, door: Door, certificate: Path | None, key: Path | None) -> ThreadingHTTPServer:
+    """Serve a door from now on, in threads; ``UsageError`` where certificate or key cannot be used."""
+    server = _Listening(listener, door, None if certificate is None else _load(certificate, key))
+    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.1}, daemon=True).start()
+    return server
+
+
+def _load(certificate: Path, key: Path | None) -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    try:
+        context.load_cert_chain(certificate, key)
+    except (OSError, ssl.SSLError) as error:
+        raise UsageError(f"--certificate {certificate}: cannot be used: {error}") from None
+    return context

@@ -1,0 +1,271 @@
+"""An owner's way out: a process without private files carries questions in and answers out, until the run is over."""
+
+from __future__ import annotations
+
+import base64
+import ssl
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import replace
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Final, get_args
+
+import httpx
+from pydantic import ValidationError
+
+from pcevolve.errors import ClientError, DeclinedError, ProtocolError, StoppedError, UsageError
+from pcevolve.public.clinics import messages
+from pcevolve.public.clinics.answers import SignedAnswer
+from pcevolve.public.clinics.copying import publish_copy
+from pcevolve.public.clinics.sync import BODIES, MOST_BYTES, SYNC, WAIT_SECONDS, Denied, News, Refusal, Sync
+from pcevolve.public.processes.confinement import Enforcement
+from pcevolve.public.processes.pipe import Pipe
+from pcevolve.public.protocol import Close, Done, Finish
+from pcevolve.public.run.folder import RunFolder
+from pcevolve.public.run.progress import Audience
+from pcevolve.public.transcript.stored import MOST_BYTES as MOST_BODY_BYTES
+from pcevolve.wire.asking import Remote
+from pcevolve.wire.clinics.copying import Copy
+from pcevolve.wire.running import report
+
+AGAIN_SECONDS: Final = 2.0
+"""Before a coordinator that cannot be reached is tried again."""
+_TOO_EARLY: Final = 503
+QUESTION: Final = "Take part in this run, with your data as they are?"
+
+
+class RemoteOwner(Remote):
+    """The owner's private side in another process."""
+
+    def introduce(self) -> messages.Introduced:
+        """See ``Introduce``."""
+        return self._ask(messages.Introduce(), messages.Introduced)
+
+    def consider(self) -> messages.Considered:
+        """See ``Consider``."""
+        return self._ask(messages.Consider(), messages.Considered)
+
+    def agree(self, plan: str) -> messages.Agreed:
+        """See ``Agree``."""
+        return self._ask(messages.Agree(plan=plan), messages.Agreed)
+
+    def check(self) -> None:
+        """See ``Check``."""
+        self._ask(messages.Check(), messages.Checked)
+
+    def answer(self, news: News) -> SignedAnswer:
+        """See ``Answer``."""
+        assert news.question is not None
+        return self._ask(
+            messages.Answer(question=news.question, before=news.before), messages.Answered
+        ).answer
+
+    def finish(self, figures: Mapping[str, Any]) -> None:
+        """See ``Finish``."""
+        self._ask(Finish(figures=figures), Done)
+
+    def close(self) -> None:
+        """See ``Close``."""
+        with suppress(ProtocolError):
+            self._send(Close())
+
+
+class Front:
+    """An owner at a coordinator's door."""
+
+    def __init__(self, url: str, ca_file: Path | None, owner: RemoteOwner, audience: Audience) -> None:
+        """Open no connection yet; ``UsageError`` for certificates that cannot be read."""
+        try:
+            trusted = ssl.create_default_context(cafile=ca_file)
+        except (OSError, ssl.SSLError) as error:
+            raise UsageError(f"--ca-file {ca_file}: cannot be used: {error}") from None
+        self._client = httpx.Client(base_url=url, verify=trusted, timeout=4 * WAIT_SECONDS)
+        self._url, self._owner, self._audience = url, owner, audience
+        self._who = owner.introduce()
+        self._known: dict[str, Any] = {}
+        self._is_missed = False
+        self._waits_for: tuple[str, ...] = ()
+
+    def sync(self, copy: Copy, **said: object) -> News:
+        """Say something, and hear what is new; waits for a coordinator that cannot be reached.
+
+        Raises:
+            UsageError: The coordinator does not let this owner in.
+        """
+        word = Sync(
+            version=version("pcevolve"),
+            roster=self._who.roster,
+            owner=self._who.owner,
+            token=base64.b64encode(self._who.token),
+            lines=copy.lines,
+            head=copy.head,
+            **{**self._known, **said},
+        )
+        news = self._request(News, "POST", SYNC, word.model_dump_json().encode())
+        if news.missing != self._waits_for and news.missing and not news.lines:
+            self._tell(f"waiting for {', '.join(news.missing)}")
+        self._waits_for = news.missing
+        return news
+
+    def fetch(self, digest: str) -> bytes:
+        """A stored file of the record."""
+        token = base64.b64encode(self._who.token).decode()
+        return self._get(f"{BODIES}{digest}", {"Authorization": f"{self._who.owner} {token}"})
+
+    def keep_saying(self, **said: object) -> None:
+        """Say something with every word from now on: an agreement, or the latest answer."""
+        self._known.update(said)
+
+    def refuse(self, copy: Copy, error: ClientError) -> None:
+        """Tell the coordinator that this owner goes on no more, and of which kind the reason is."""
+        kind = type(error).__name__
+        refusal = kind if kind in get_args(Refusal) else "ClientError"
+        with suppress(ClientError, httpx.HTTPError):
+            word = Sync(
+                version=version("pcevolve"), roster=self._who.roster, owner=self._who.owner,
+                token=base64.b64encode(self._who.token), lines=copy.lines, head=copy.head, refusal=refusal,
+            )  # fmt: skip
+            self._client.post(SYNC, content=word.model_dump_json().encode())
+
+    def _request(self, kind: type[News], method: str, path: str, body: bytes) -> News:
+        data = self._send(method, path, {"Content-Type": "application/json"}, body, MOST_BYTES)
+        try:
+            return kind.model_validate_json(data)
+        except ValidationError:
+            raise ProtocolError(f"{self._url} is no coordinator of this version of pcevolve") from None
+
+    def _get(self, path: str, headers: dict[str, str]) -> bytes:
+        return self._send("GET", path, headers, b"", MOST_BODY_BYTES)
+
+    def _send(self, method: str, path: str, headers: dict[str, str], body: bytes, most: int) -> bytes:
+        while True:
+            try:
+                with self._client.stream(method, path, headers=headers, content=body) as answer:
+                    data = _read(answer, most)
+                    status = answer.status_code
+            except httpx.ConnectError as error:
+                if isinstance(_find_cause(error), ssl.SSLCertVerificationError):
+                    raise UsageError(
+                        f"{self._url}: its certificate is not trusted, or out of date by this machine's clock: give "
+                        "--ca-file FILE with the authority that signed it"
+                    ) from None
+                self._miss()
+            except httpx.HTTPError:
+                self._miss()
+            else:
+                if status == httpx.codes.OK:
+                    self._is_missed = False
+                    return data
+                if status == _TOO_EARLY:
+                    self._miss("has no plan yet")
+                    continue
+                raise UsageError(f"{self._url} does not let this owner in: {_find_why(data, status)}")
+
+    def _miss(self, how: str = "cannot be reached") -> None:
+        if not self._is_missed:
+            self._tell(f"the coordinator at {self._url} {how}: trying again until it can (Ctrl-C ends)")
+        self._is_missed = True
+        time.sleep(AGAIN_SECONDS)
+
+    def _tell(self, said: str) -> None:
+        self._audience.console.print(said)
+
+
+def _read(answer: httpx.Response, most: int) -> bytes:
+    data = b""
+    for piece in answer.iter_bytes():
+        data += piece
+        if len(data) > most:
+            raise ProtocolError("the coordinator sent more than any record has")
+    return data
+
+
+def _find_cause(error: BaseException) -> BaseException:
+    while (cause := error.__cause__ or error.__context__) is not None:
+        error = cause
+    return error
+
+
+def _find_why(data: bytes, status: int) -> str:
+    try:
+        return Denied.model_validate_json(data).why
+    except ValidationError:
+        return f"it answered with HTTP {status}, which no coordinator does"
+
+
+def take_part(
+    front: Front, owner: RemoteOwner, copy: Copy, folder: RunFolder, audience: Audience, up: Pipe
+) -> dict[str, Any]:
+    """Answer until the run is over; the finished run's summary.
+
+    Raises:
+        ClientError: Why it ended; what was answered stays paid, and the same command goes on from there.
+    """
+    is_considered = False
+    try:
+        while True:
+            news = front.sync(copy)
+            if news.lines and copy.extend(news.lines, front.fetch) and is_considered:
+                owner.check()
+            if copy.has_plan and not is_considered:
+                front.keep_saying(agreement=base64.b64encode(_agree(owner, audience, up)))
+                is_considered = True
+            if news.question is not None:
+                answer = owner.answer(news)
+                front.keep_saying(question=news.question.digest, answer=answer)
+            if news.figures is not None and copy.is_closed:
+                summary = publish_copy(folder)
+                owner.finish(summary)
+                return summary
+    except ClientError as error:
+        front.refuse(copy, error)
+        raise
+
+
+def _agree(owner: RemoteOwner, audience: Audience, up: Pipe) -> bytes:
+    """Have a person asked, once for a plan; the owner's signature under it."""
+    considered = owner.consider()
+    if not considered.is_agreed:
+        if not audience.person.is_there():
+            raise UsageError("nobody is there to agree to the plan: say --yes, or call it at a terminal")
+        if not audience.person.agrees(QUESTION):
+            raise DeclinedError("Not taking part. Nothing was spent")
+    signature = owner.agree(considered.plan).signature
+    up.send("begun")
+    return signature
+
+
+class _Yes:
+    """Somebody who said yes beforehand."""
+
+    def is_there(self) -> bool:
+        """True."""
+        return True
+
+    def agrees(self, _question: str) -> bool:
+        """Yes."""
+        return True
+
+
+def join(orders: Mapping[str, Any], _enforced: Enforcement, up: Pipe, across: Pipe) -> None:
+    """Be an owner's process with the network."""
+    owner = RemoteOwner(across)
+
+    def go(audience: Audience) -> dict[str, Any]:
+        ca_file = None if orders["ca_file"] is None else Path(orders["ca_file"])
+        heard = replace(audience, person=_Yes()) if orders["yes"] else audience
+        folder = RunFolder(Path(orders["folder"]))
+        copy = Copy(folder)
+        try:
+            return take_part(Front(orders["url"], ca_file, owner, heard), owner, copy, folder, heard, up)
+        except KeyboardInterrupt:
+            raise StoppedError(
+                "Stopped. What was answered stays paid; the same command goes on with this run"
+            ) from None
+        finally:
+            copy.close()
+            owner.close()
+
+    report(go, orders, up)

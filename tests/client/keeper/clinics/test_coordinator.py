@@ -1,0 +1,59 @@
+"""The coordinator's side without data: what it makes of a roster, and what it refuses."""
+
+from __future__ import annotations
+
+import pytest
+
+from pcevolve.errors import ProtocolError, UsageError
+from pcevolve.keeper.clinics.coordinator import Coordinator, stand_in
+from pcevolve.keeper.screen import OwnerScreen
+from pcevolve.public import protocol
+from pcevolve.public.clinics import messages
+from support.clinics import bring_together, make_clinics, write_roster
+
+RUN_ID = "0123456789abcdef0123456789abcdef"
+
+
+@pytest.fixture
+def side(tmp_path, clinics_api):
+    (tmp_path / "run").mkdir()
+    made = Coordinator(bring_together(tmp_path, clinics_api).run, OwnerScreen(quiet=True))
+    made._padding.tick = 0.0
+    return made
+
+
+def test_its_data_are_the_rosters_classes_and_nothing_in_them(tmp_path):
+    data = stand_in(write_roster(tmp_path / "roster.toml", make_clinics(2), ["zebra", "ant"]), "image")
+    assert data.labels == ("ant", "zebra")
+    assert len(data) == 0
+    assert data.privacy_units() == ()
+
+
+def test_the_plan_names_the_owners_and_their_units_together(side):
+    side.prepare(protocol.Prepare(run_id=RUN_ID))
+    plan = side.settle(protocol.Settle()).plan
+    assert plan.clinics == make_clinics(3, shots=3)
+    assert plan.data.shots == 9
+    assert plan.labels == ("type A", "type B")
+
+
+def test_nothing_is_released_but_what_owners_answered(side):
+    with pytest.raises(ProtocolError, match="added up, not drawn"):
+        side.release(protocol.Release(iteration=1, head="0" * 64))
+    with pytest.raises(ProtocolError, match="before the run begins"):
+        side.ask(messages.Ask(iteration=1, head="0" * 64))
+    with pytest.raises(ProtocolError, match="before the run begins"):
+        side.add(messages.Add(iteration=1, head="0" * 64))
+
+
+def test_noise_from_a_seed_is_refused(tmp_path, clinics_api):
+    with pytest.raises(UsageError, match="draw their noise themselves"):
+        Coordinator(bring_together(tmp_path, clinics_api, insecure_noise_seed=1).run, OwnerScreen(quiet=True))
+
+
+@pytest.mark.parametrize(
+    "option", [{"subsample": 9}, {"unit_map": "map.csv"}, {"unlabelled": True}, {"test": "somewhere"}]
+)
+def test_options_about_private_data_are_the_owners(tmp_path, clinics_api, option):
+    with pytest.raises(UsageError, match="with the owners"):
+        bring_together(tmp_path, clinics_api, **option)

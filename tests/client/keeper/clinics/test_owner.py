@@ -1,0 +1,193 @@
+"""An owner's answers: charged, committed, the same ever after; and what it refuses before anything is drawn."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from pcevolve.errors import BudgetError, ClientError, DataError, LedgerError, ProtocolError, UsageError
+from pcevolve.keeper.clinics.owner import Owner
+from pcevolve.keeper.ledger.history import LedgerBook
+from pcevolve.keeper.screen import OwnerScreen
+from pcevolve.public.clinics import messages
+from pcevolve.public.clinics.answers import Exchange, Question, SignedAnswer
+from pcevolve.public.privacy import Budget
+from support.clinics import Together, bring_together, make_clinics, make_key, write_roster
+from support.folders import class_folders
+
+
+class CaughtError(Exception):
+    """A question was asked."""
+
+
+class Asked(Together):
+    """Owners who agreed, and the first question of a coordinator."""
+
+    def gather(self, question: Question, before: Sequence[Exchange]) -> tuple[SignedAnswer, ...]:
+        self.question = question
+        raise CaughtError
+
+
+@pytest.fixture
+def asked(tmp_path: Path, clinics_api: str) -> Asked:
+    made = bring_together(tmp_path, clinics_api, appearance="as-is")
+    asked = Asked(made.run, made.clinics, made.folder)
+    with pytest.raises(CaughtError):
+        asked.carry_out()
+    return asked
+
+
+def join(asked: Together, place: int = 0) -> Owner:
+    owner = asked.make_owner(place)
+    considered = owner.consider(messages.Consider())
+    owner.agree(messages.Agree(plan=considered.plan))
+    return owner
+
+
+def count_draws(asked: Together, place: int = 0) -> int:
+    ledger = LedgerBook(asked.folder / f"owner-{place}" / "ledger" / "ledger.sqlite")
+    draws = sum(row.draws for row in ledger.runs())
+    ledger.close()
+    return draws
+
+
+def test_asked_again_an_owner_answers_with_the_same_bytes_and_pays_once(asked):
+    told = messages.Answer(question=asked.question)
+    first, owner = join(asked).answer(told), join(asked)
+    assert owner.answer(told) == owner.answer(told) == first
+    assert count_draws(asked) == 1
+    assert first.answer.is_signed(asked.question, asked.clinics)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"head": "0" * 64}, "another record"),
+        ({"iteration": 0}, "not about the next release"),
+        ({"iteration": 2}, "not about the next release"),
+        ({"part": 1}, "not the next one"),
+        ({"part": 7}, "an access that the plan does not have"),
+        ({"plan": "0" * 64}, "another plan"),
+        ({"earlier": "0" * 64}, "follows other answers"),
+        ({"frame": b"nonsense"}, "no frame"),
+    ],
+)
+def test_a_question_that_is_not_the_plans_next_about_this_record_draws_nothing(asked, change, said):
+    owner = join(asked)
+    with pytest.raises(ProtocolError, match=said):
+        owner.answer(messages.Answer(question=asked.question.model_copy(update=change)))
+    assert count_draws(asked) == 0
+
+
+def test_the_same_access_is_never_answered_for_other_candidates_or_another_grid(asked):
+    owner = join(asked)
+    owner.answer(messages.Answer(question=asked.question))
+    other = asked.question.model_copy(update={"step": asked.question.step / 2})
+    with pytest.raises(LedgerError, match="answered before, to another question"):
+        owner.answer(messages.Answer(question=other))
+    assert count_draws(asked) == 1
+
+
+def test_a_coarse_grid_of_the_coordinators_gets_as_much_more_noise_as_it_costs(asked):
+    owner = join(asked)
+    work = owner._work
+    owner.check(messages.Check())
+    pool = work.lineage.pool(1)
+    usual = work.summing.leave(pool, asked.question, (), work.views).grid
+    coarse = asked.question.model_copy(update={"step": asked.question.step * 2**20})
+    found = work.summing.leave(pool, coarse, (), work.views).grid
+    assert found.share * found.step > usual.share * usual.step
+
+
+def test_nothing_is_answered_before_somebody_agreed(asked):
+    for place in range(3):
+        shutil.rmtree(asked.folder / f"owner-{place}" / "ledger")
+    owner = asked.make_owner(0)
+    with pytest.raises(ProtocolError, match="before a plan was considered"):
+        owner.answer(messages.Answer(question=asked.question))
+    assert not owner.consider(messages.Consider()).is_agreed
+    with pytest.raises(ProtocolError, match="before the owner agreed"):
+        owner.answer(messages.Answer(question=asked.question))
+
+
+def test_a_person_is_asked_once_for_a_plan(asked):
+    assert asked.make_owner(0).consider(messages.Consider()).is_agreed
+
+
+def test_another_plan_than_was_agreed_to_is_refused(asked):
+    own = next((asked.folder / "owner-0" / "ledger" / "joined").iterdir())
+    (own / "agreed.json").write_text('{"plan": "another", "owner": 0}')
+    with pytest.raises(LedgerError, match="another plan of this run"):
+        asked.make_owner(0).consider(messages.Consider())
+
+
+def test_a_lost_ledger_is_noticed_by_the_owners_own_answers_on_record(tmp_path, clinics_api):
+    made = bring_together(tmp_path, clinics_api)
+    made.carry_out()
+    shutil.rmtree(tmp_path / "owner-1" / "ledger")
+    with pytest.raises(ProtocolError, match="an answer of yours that your ledger does not have"):
+        join(made, 1).check(messages.Check())
+    join(made, 0).check(messages.Check())
+
+
+def refuse(asked: Together, kind: type[ClientError], said: str) -> None:
+    with pytest.raises(kind, match=said) as refused:
+        join(asked)
+    assert "\n" not in str(refused.value)
+    assert count_draws(asked) == 0
+
+
+def test_an_owner_with_other_classes_is_told_which(asked):
+    (asked.folder / "owner-0" / "private" / "type B").rename(asked.folder / "owner-0" / "private" / "type C")
+    refuse(asked, DataError, "classes are not the roster's")
+
+
+def test_an_owner_with_too_few_units_is_refused(asked):
+    shutil.rmtree(asked.folder / "owner-0" / "private")
+    class_folders(asked.folder / "owner-0" / "private", 9, shots=1)
+    refuse(asked, DataError, "class sizes are too far")
+
+
+def test_an_owner_whose_ledger_has_too_little_left_is_refused(asked):
+    path = asked.folder / "owner-0" / "ledger"
+    shutil.rmtree(path)
+    ledger = LedgerBook(path / "ledger.sqlite")
+    ledger.set_cap(Budget(Fraction(1), 1e-5))
+    ledger.close()
+    refuse(asked, BudgetError, "epsilon")
+
+
+def test_an_owner_with_another_roster_is_told_to_compare(asked):
+    write_roster(asked.folder / "roster.toml", make_clinics(3, colluding=2, shots=3), ["type A", "type B"])
+    refuse(asked, ProtocolError, "another roster than this owner")
+
+
+def test_an_owner_who_is_not_in_the_roster_cannot_begin(asked):
+    path = asked.folder / "owner-0" / "strange.key"
+    make_key(9).save(path)
+    options = replace(asked.make_owner(0)._options, key=path)
+    with pytest.raises(UsageError, match="is of no owner"):
+        Owner(options, OwnerScreen(quiet=True))
+
+
+def test_an_owner_cannot_go_on_with_other_data(asked):
+    shutil.rmtree(asked.folder / "owner-0" / "private")
+    class_folders(asked.folder / "owner-0" / "private", 77, shots=3)
+    refuse(asked, LedgerError, "not those that this run began with")
+
+
+def test_a_run_is_never_priced_without_what_all_others_together_could_learn(asked, capsys):
+    owner = asked.make_owner(0)
+    owner._screen = OwnerScreen(verbose=True)
+    owner.consider(messages.Consider())
+    told = " ".join(capsys.readouterr().err.split())
+    assert "you are Clinic 1" in told
+    assert "epsilon 5 at delta 0.00001" in told or "epsilon 5 at delta 1e-05" in told
+    assert "trust nobody" in told
+    assert "if all other owners, coordinator and server pool" in told
+    assert "will have borne" in told

@@ -1,0 +1,73 @@
+"""Plans that are not what an owner's roster says."""
+
+from __future__ import annotations
+
+import pytest
+from pydantic import ValidationError
+
+from pcevolve.errors import ProtocolError
+from pcevolve.keeper.clinics.plans import describe_protection, require_plan
+from pcevolve.public.clinics.roster import Roster
+from pcevolve.public.plan import PublicPlan
+from pcevolve.public.selectors import list_paid_events
+from support.clinics import make_clinics
+from support.runs import small_plan
+
+CLINICS = make_clinics(4)
+ROSTER = Roster(classes=("cut", "good"), owner=CLINICS.owners)
+
+
+def make_plan(**changes: object) -> PublicPlan:
+    return small_plan(
+        **{"method": "pe", "delta": 1e-5, "epsilon": "1", "shots": 40, "clinics": CLINICS, **changes}
+    )
+
+
+def test_the_plan_that_the_roster_says_is_taken():
+    require_plan(make_plan(), ROSTER, 0)
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"clinics": make_clinics(4, colluding=2)}, "another roster"),
+        ({"clinics": make_clinics(4, holders=2)}, "another roster"),
+        ({"labels": ("cut", "bad")}, "other classes"),
+        ({"words": ("cut", "good")}, "other classes"),
+        ({"unit": "patient"}, "one patient"),
+    ],
+)
+def test_another_plan_is_refused_with_what_differs(changes, said):
+    with pytest.raises(ProtocolError, match=said):
+        require_plan(make_plan(**changes), ROSTER, 0)
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"method": "pcevolve"}, "is no sum"),
+        ({"shots": 10}, "of all owners together"),
+        ({"noise": "INSECURE-seeded"}, "noise from a seed"),
+        ({"subsample": 40}, "nothing is drawn"),
+        ({"namespaced": True, "unit": "patient"}, "nothing is drawn"),
+    ],
+)
+def test_a_plan_that_several_owners_cannot_carry_out_is_none(changes, said):
+    with pytest.raises(ValidationError, match=said):
+        make_plan(**changes)
+
+
+def test_a_plan_of_one_owner_says_nothing_of_several():
+    assert "clinics" not in small_plan().model_dump()
+
+
+def test_both_promises_are_computed_and_named_with_whom_they_hold_against():
+    plan = make_plan()
+    said = dict(describe_protection(plan, list_paid_events(plan)))
+    assert (
+        said["privacy"].startswith("epsilon 1 at delta 0.00001")
+        or "epsilon 1 at delta 1e-05" in said["privacy"]
+    )
+    assert "coordinator and 1 of the other owners" in said["privacy"]
+    # z / sqrt(3): three of four owners' noise is missing, and a share is a third of the release's.
+    assert "epsilon 1.8" in said["trust nobody"]

@@ -1,0 +1,84 @@
+"""An owner's copy of the record: each release is checked before the next is answered."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from pcevolve.errors import ProtocolError
+from pcevolve.keeper.clinics.record import find_plan
+from pcevolve.public.clinics import messages
+from pcevolve.public.release import Choice
+from pcevolve.public.run.folder import RunFolder
+from pcevolve.public.transcript.chain import GENESIS, Line, digest
+from pcevolve.public.transcript.log import read
+from pcevolve.public.transcript.records import Received, Record, Released, to_event
+from support.clinics import Together, bring_together
+
+
+@pytest.fixture
+def finished(tmp_path: Path, clinics_api: str) -> Together:
+    made = bring_together(tmp_path, clinics_api, appearance="as-is")
+    made.carry_out()
+    return made
+
+
+def rewrite(folder: Path, change: object) -> None:
+    head, lines = GENESIS, list[bytes]()
+    for entry in list(read(folder / "transcript")):
+        record: Record = change(entry.record)  # type: ignore[operator]
+        raw = Line(seq=len(lines), prev=head, event=to_event(record)).encode()
+        lines.append(raw)
+        head = digest(raw)
+    (folder / "transcript" / "log.jsonl").write_bytes(b"".join(lines))
+
+
+def check(made: Together) -> None:
+    owner = made.make_owner(0)
+    owner.consider(messages.Consider())
+    owner.check(messages.Check())
+    owner.close()
+
+
+def test_an_honest_record_is_taken_in_to_its_end(finished):
+    check(finished)
+
+
+def choose_otherwise(record: Record) -> Record:
+    if not isinstance(record, Released):
+        return record
+    first, *rest = record.receipt.choices
+    turned = Choice(first.label, tuple(reversed(first.chosen)))
+    return record.model_copy(update={"receipt": replace(record.receipt, choices=(turned, *rest))})
+
+
+def drop_answers(record: Record) -> Record:
+    return record.model_copy(update={"answers": None}) if isinstance(record, Released) else record
+
+
+def bring_more(record: Record) -> Record:
+    more = {"outputs": (*record.outputs, record.outputs[0])} if isinstance(record, Received) else {}
+    return record.model_copy(update=more)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (choose_otherwise, "does not follow"),
+        (drop_answers, "not all accesses"),
+        (bring_more, "does not ask for"),
+    ],
+)
+def test_a_record_of_a_coordinator_that_lies_is_refused(finished, change, said):
+    rewrite(finished.run.folder.root, change)
+    with pytest.raises(ProtocolError, match=said):
+        check(finished)
+
+
+def test_a_record_without_a_plan_for_several_is_none(tmp_path):
+    (tmp_path / "transcript").mkdir()
+    (tmp_path / "transcript" / "log.jsonl").write_bytes(b"")
+    with pytest.raises(ProtocolError, match="no plan for several owners"):
+        find_plan(RunFolder(tmp_path))

@@ -1,0 +1,234 @@
+"""The coordinator's door, over loopback: who is let in, what is taken, and what everybody is told."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import http.client
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from pcevolve.errors import UsageError
+from pcevolve.public.clinics.answers import Question, SignedAnswer, state_answer
+from pcevolve.public.clinics.messages import state_agreement, state_presence
+from pcevolve.public.clinics.sync import BODIES, SYNC, News, Sync
+from pcevolve.public.processes.doorway import listen
+from pcevolve.public.protocol import digest_plan
+from pcevolve.public.run.folder import RunFolder
+from pcevolve.public.transcript.bodies import Bodies
+from pcevolve.public.transcript.chain import GENESIS
+from pcevolve.public.transcript.log import Transcript
+from pcevolve.public.transcript.records import Opened, Planned
+from pcevolve.wire.clinics import door as module
+from pcevolve.wire.clinics.door import Door, serve
+from support.clinics import make_clinics, make_key
+from support.runs import small_plan
+
+CLINICS = make_clinics(2)
+PLAN = small_plan(method="pe", delta=1e-5, epsilon="1", shots=20, clinics=CLINICS)
+QUESTION = Question(plan=digest_plan(PLAN), iteration=1, part=0, head="1" * 64, earlier="2" * 64, step=0.5)
+
+
+class Coordinator:
+    """A door that is open, with a record of a plan."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = RunFolder(folder)
+        folder.mkdir()
+        record = Transcript(self.folder.transcript)
+        record.append(Opened(run_id=PLAN.run_id, api=PLAN.provider.api, dialect=PLAN.provider.dialect))
+        record.append(Planned(plan=PLAN))
+        record.close()
+        self.told: list[str] = []
+        self.door = Door(self.folder, "1.0", self.told.append)
+        listener = listen("127.0.0.1", 0)
+        self.server = serve(listener, self.door, None, None)
+        self.client = httpx.Client(
+            base_url=f"http://127.0.0.1:{self.server.socket.getsockname()[1]}", timeout=20
+        )
+        self.failed: list[Exception] = []
+        self.results: list[object] = []
+
+    def go(self, work: Callable[[], object]) -> threading.Thread:
+        def run() -> None:
+            try:
+                self.results.append(work())
+            except UsageError as error:
+                self.failed.append(error)
+
+        thread = threading.Thread(target=run)
+        thread.start()
+        time.sleep(0.2)
+        return thread
+
+    def say(self, owner: int = 0, key: int | None = None, **said: object) -> httpx.Response:
+        signer = make_key(owner + 1 if key is None else key).signing
+        token = signer.sign(state_presence(CLINICS.digest))
+        word = {"version": "1.0", "roster": CLINICS.digest, "owner": owner, "token": base64.b64encode(token),
+                "head": GENESIS, **said}  # fmt: skip
+        return self.client.post(SYNC, content=Sync.model_validate(word).model_dump_json())
+
+    def agree(self, owner: int) -> httpx.Response:
+        signature = make_key(owner + 1).signing.sign(state_agreement(digest_plan(PLAN)))
+        return self.say(owner, agreement=base64.b64encode(signature))
+
+
+@pytest.fixture
+def coordinator(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Coordinator]:
+    monkeypatch.setattr(module, "WAIT_SECONDS", 0.5)
+    made = Coordinator(tmp_path / "run")
+    yield made
+    made.server.shutdown()
+
+
+@pytest.fixture
+def open_door(coordinator: Coordinator) -> Iterator[Coordinator]:
+    waiting = coordinator.go(lambda: coordinator.door.wait(PLAN))
+    coordinator.agree(0)
+    coordinator.agree(1)
+    waiting.join(5)
+    assert not waiting.is_alive()
+    return coordinator
+
+
+def answer(owner: int, question: Question = QUESTION, fill: int = 0) -> dict[str, object]:
+    vector = bytes([fill] * 8)
+    signature = make_key(owner + 1).signing.sign(state_answer(question.digest, owner, vector))
+    return {"question": question.digest, "answer": SignedAnswer.of(owner, vector, signature)}
+
+
+def test_nobody_is_let_in_before_there_is_a_plan(coordinator):
+    assert coordinator.say().status_code == 503
+
+
+def test_a_run_waits_for_every_owner_and_for_nobody_else(coordinator):
+    waiting = coordinator.go(lambda: coordinator.door.wait(PLAN))
+    assert coordinator.agree(0).status_code == 200
+    assert News.model_validate_json(coordinator.say(0).content).missing == ("Clinic 2",)
+    assert waiting.is_alive()
+    coordinator.agree(1)
+    waiting.join(5)
+    assert not waiting.is_alive()
+    assert "Clinic 2 agrees (2 of 2)" in coordinator.told
+
+
+@pytest.mark.parametrize(
+    ("said", "status", "why"),
+    [
+        ({"key": 3}, 403, "not that of this owner"),
+        ({"owner": 1, "key": 1}, 403, "not that of this owner"),
+        ({"owner": 5, "key": 6}, 403, "not that of this owner"),
+        ({"roster": "0" * 64}, 403, "another roster"),
+        ({"version": "0.9"}, 409, "version 1.0 of pcevolve, and this owner 0.9"),
+        ({"lines": 7}, 409, "copy of another record"),
+        ({"lines": 1, "head": "0" * 64}, 409, "copy of another record"),
+    ],
+)
+def test_whoever_is_not_let_in_is_told_why_in_a_sentence(open_door, said, status, why):
+    answered = open_door.say(**said)
+    assert answered.status_code == status
+    assert why in answered.json()["why"]
+
+
+@pytest.mark.parametrize("body", [b"", b"{}", b"nonsense", b"[" * 10_000])
+def test_what_is_no_message_is_refused(open_door, body):
+    assert open_door.client.post(SYNC, content=body).status_code == 422
+    assert open_door.client.post("/v1/other", content=body).status_code == 404
+
+
+def test_a_message_without_a_length_or_too_long_is_not_read(open_door):
+    def pieces() -> Iterator[bytes]:
+        yield b"x"
+
+    assert open_door.client.post(SYNC, content=pieces()).status_code == 413
+    visit = http.client.HTTPConnection(
+        open_door.client.base_url.host, open_door.client.base_url.port, timeout=5
+    )
+    visit.putrequest("POST", SYNC)
+    visit.putheader("Content-Length", str(2**30))
+    visit.endheaders()
+    assert visit.getresponse().status == 413
+
+
+def test_a_signature_under_another_plan_is_no_agreement(coordinator):
+    waiting = coordinator.go(lambda: coordinator.door.wait(PLAN))
+    signature = make_key(1).signing.sign(state_agreement("0" * 64))
+    answered = coordinator.say(0, agreement=base64.b64encode(signature))
+    assert "no signature under the coordinator's plan" in answered.json()["why"]
+    assert waiting.is_alive()
+    coordinator.agree(0)
+    coordinator.agree(1)
+    waiting.join(5)
+
+
+def test_an_owner_reads_the_record_line_by_line_and_its_files(open_door):
+    news = News.model_validate_json(open_door.say().content)
+    assert news.lines == open_door.folder.log.read_bytes()
+    digest = Bodies(open_door.folder.bodies).keep(b"an image")
+    token = base64.b64encode(make_key(1).signing.sign(state_presence(CLINICS.digest))).decode()
+    let_in = {"Authorization": f"0 {token}"}
+    assert open_door.client.get(BODIES + digest, headers=let_in).content == b"an image"
+    for path in (BODIES + "0" * 64, BODIES + "../log.jsonl", BODIES + "%2e%2e/log.jsonl", "/", BODIES):
+        assert open_door.client.get(path, headers=let_in).status_code == 404
+    for wrong in (
+        {},
+        {"Authorization": f"1 {token}"},
+        {"Authorization": "0 x"},
+        {"Authorization": f"9 {token}"},
+    ):
+        assert open_door.client.get(BODIES + digest, headers=wrong).status_code == 403
+
+
+def ask(coordinator: Coordinator) -> threading.Thread:
+    return coordinator.go(lambda: coordinator.door.gather(QUESTION, ()))
+
+
+def read_all(coordinator: Coordinator) -> dict[str, object]:
+    raw = coordinator.folder.log.read_bytes().splitlines(keepends=True)
+    return {"lines": len(raw), "head": hashlib.sha256(raw[-1]).hexdigest()}
+
+
+def test_a_question_is_told_until_it_is_answered_and_the_first_answer_counts(open_door):
+    asking, known = ask(open_door), read_all(open_door)
+    assert News.model_validate_json(open_door.say(0, **known).content).question == QUESTION
+    assert News.model_validate_json(open_door.say(0, **known, **answer(0)).content).question is None
+    open_door.say(0, **known, **answer(0, fill=9))
+    assert asking.is_alive()
+    open_door.say(1, **known, **answer(1))
+    asking.join(5)
+    (found,) = [each for each in open_door.results if each is not None]
+    assert [each.vector for each in found] == [bytes(8), bytes(8)]
+
+
+def test_an_answer_of_somebody_else_or_to_something_else_is_not_taken(open_door):
+    asking, known = ask(open_door), read_all(open_door)
+    other = QUESTION.model_copy(update={"iteration": 2})
+    for said in ({**answer(1)}, {**answer(0, other), "question": QUESTION.digest}):
+        assert "not signed by this owner" in open_door.say(0, **known, **said).json()["why"]
+    open_door.say(0, **known, **answer(0, other))  # of a question that nobody asks any more
+    assert asking.is_alive()
+    for place in (0, 1):
+        open_door.say(place, **known, **answer(place))
+    asking.join(5)
+
+
+def test_an_owner_who_refuses_ends_the_run_with_a_sentence_that_says_no_more_than_the_kind(open_door):
+    asking = ask(open_door)
+    open_door.say(1, refusal="DataError")
+    asking.join(5)
+    (failed,) = open_door.failed
+    assert "owner Clinic 2 cannot use its data" in str(failed)
+
+
+def test_owners_hear_that_the_run_is_over(open_door):
+    known = read_all(open_door)
+    ending = open_door.go(lambda: open_door.door.finish({"images": 3}))
+    for place in (0, 1):
+        assert News.model_validate_json(open_door.say(place, **known).content).figures == {"images": 3}
+    ending.join(5)
+    assert not ending.is_alive()
