@@ -6,9 +6,9 @@ import torch
 from pcevolve_server import faults
 from pcevolve_server.errors import MemoryExceededError
 from pcevolve_server.models import ModelCache
-from pcevolve_server.work import Recipe, Task
+from pcevolve_server.work import Recipe, Task, TextRecipe, TextTask
 from pcevolve_shared import wire
-from support.painters import Device, GpuPainter
+from support.painters import Device, GpuPainter, GpuWriter
 from support.served import read_refusal, serve_app
 
 
@@ -60,6 +60,20 @@ def test_a_batch_that_does_not_fit_runs_in_halves_and_later_ones_are_no_larger(c
     assert [len(batch) for batch in painter.batches[6:]] == [1, 1]
     assert cache.descriptions[0].info.batch_pixels == 4 * 64
     assert [each.images for each in caplog.records if "memory did not suffice" in each.message] == [16, 8]
+
+
+def test_texts_that_do_not_fit_together_are_written_in_halves_and_one_that_does_not_is_refused():
+    device = Device(pixels=3)
+    writer = GpuWriter(device)
+    cache = ModelCache([lambda: writer])
+    texts = [TextTask(TextRecipe(), (("user", "p"),), seed) for seed in range(16)]
+    for _ in range(2):
+        assert [each.text for each in cache.run(texts)] == [str(seed) for seed in range(16)]
+    assert writer.batches == [2] * 16
+    assert cache.descriptions[0].info == writer.info
+    device.pixels = 0
+    with pytest.raises(MemoryExceededError, match="too little memory for this text"):
+        cache.run(texts)
 
 
 def test_memory_is_given_back_before_a_batch_is_tried_again():

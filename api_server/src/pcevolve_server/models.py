@@ -238,15 +238,16 @@ class ModelCache:
             raise EngineLostError("the device failed, and will fail again: start the server anew") from None
 
     def _run(self, name: str, works: Sequence[Work], is_cancelled: IsCancelled) -> list[Made]:
-        model, made = self._find(name), list[Made]()
+        model, made, most = self._find(name), list[Made](), len(works)
         while len(made) < len(works):
             left = works[len(made) :]
-            piece = left[: self._fitting(name, left)]
+            piece = left[: min(most, self._fitting(name, left))]
             if (outcome := self._attempt(model, piece, is_cancelled)) is not None:
                 made += outcome
             else:
                 self._tidy()
                 self._lower_bound(name, piece)
+                most = len(piece) // 2
         return made
 
     def _attempt(self, model: Model, works: Sequence[Work], is_cancelled: IsCancelled) -> list[Made] | None:
@@ -265,7 +266,7 @@ class ModelCache:
         return max(1, most // recipe.pixels)
 
     def _lower_bound(self, name: str, works: Sequence[Work]) -> None:
-        """Remember that works did not fit together.
+        """Remember that works did not fit together; of texts, which are of any length, nothing.
 
         Raises:
             MemoryExceededError: There was but one.
@@ -275,7 +276,8 @@ class ModelCache:
         facts = {"model": name, "images": len(works), "pixels": pixels * len(works)}
         logger.warning("the device's memory did not suffice for a run", extra=facts)
         if len(works) > 1:
-            self._described[name] = described.within(batch_pixels=len(works) // 2 * pixels)
+            if pixels:
+                self._described[name] = described.within(batch_pixels=len(works) // 2 * pixels)
             return
         if not pixels:
             raise MemoryExceededError("the device has too little memory for this text: ask for a shorter one")

@@ -175,7 +175,8 @@ def test_a_replica_whose_device_fails_is_replaced_and_its_batch_answered(prompt,
         load = partial(ModelCache, [partial(BreakableOnce, str(tmp_path / "failed"))])
         engine = await processes.opening([load], 0.5)()
         try:
-            return [each.image.getpixel((0, 0))[1] for each in await engine.run(tasks(prompt, 0, 1))]
+            made = await asyncio.wait_for(engine.run(tasks(prompt, 0, 1)), 60)
+            return [each.image.getpixel((0, 0))[1] for each in made]
         finally:
             await engine.close()
 
@@ -194,7 +195,8 @@ class BreakableOnce(Breakable):
         if not Path(self.file).exists() and "once" in tasks[0].prompt:
             Path(self.file).touch()
             if "hang" in tasks[0].prompt:
-                self.device.hangs.set()
+                is_cancelled()
+                time.sleep(600)
             self.device.broken = True
         return super().create(tasks, is_cancelled)
 

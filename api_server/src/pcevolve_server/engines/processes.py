@@ -105,6 +105,8 @@ class ProcessEngine:
 
     async def _replace(self, dead: ReplicaProcess, error: Exception) -> ReplicaProcess:
         logger.warning("a replica died; it is replaced", extra={"error": type(error).__name__})
+        # First: one that hangs holds its device's memory, and the thread that waits for its answer.
+        await asyncio.to_thread(dead.close)
         try:
             replica = await self._open(dead.load)
         except (DiedError, ModelLoadError) as again:
@@ -112,7 +114,7 @@ class ProcessEngine:
                 "a replica died and could not be replaced: start the server anew"
             ) from again
         finally:
-            self._end(dead)
+            self._all.discard(dead)
         return replica
 
     def _end(self, replica: ReplicaProcess) -> None:
