@@ -59,6 +59,7 @@ PLAIN = {
     "pcevolve.app.interface.options": "written by make docs-options, which cli/test_reference.py compares",
     "pcevolve_shared.limits": "numbers alone, written out where they bound, as in shared/test_wire.py",
     "pcevolve.app.session.first.measuring": "the demonstration's own process: system/test_demo.py",
+    "pcevolve.app.session.first.weighing": "what that process measures: system/test_demo.py, system/test_texts.py",
     "pcevolve.public.run.checked": "refusals that options get: session/test_preflight.py, keeper/test_planning.py",
     "pcevolve.keeper.declared_secrets": "from a list to what it leaves of votes: private/test_secrets.py",
     "pcevolve.public.decoder": "whom public/media/images/test_elsewhere.py asks",

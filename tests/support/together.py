@@ -60,7 +60,7 @@ def _follow(run: CheckedRun, audience: Audience, only_look: bool) -> dict[str, A
 
 def _measure(self: Staff, work: str, run: CheckedRun, audience: Audience, **asked: Any) -> dict[str, Any]:
     from pcevolve.app.session import whole
-    from pcevolve.app.session.first import demo
+    from pcevolve.app.session.first import demo, weighing
 
-    module: Any = demo if work == demo.JUDGE else whole
+    module: Any = weighing if work == demo.JUDGE else whole
     return module.measure(run, audience=audience, **asked)

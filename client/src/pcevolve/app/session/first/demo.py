@@ -13,9 +13,9 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import partial
 from math import isfinite
@@ -30,31 +30,15 @@ from pcevolve.app.session.first.local_server import serve_locally
 from pcevolve.app.session.preflight import check_run
 from pcevolve.app.session.reach import keep_files_of_demo
 from pcevolve.errors import StoppedError, UsageError
-from pcevolve.keeper.components import Components
-from pcevolve.keeper.evaluation.judge import LabelledSet
-from pcevolve.keeper.finished.judging import (
-    ask_judges,
-    keep_accuracy,
-    label_sets,
-    label_shots,
-    weigh,
-)
-from pcevolve.keeper.finished.outcome import Outcome
-from pcevolve.keeper.finished.recalling import recall
 from pcevolve.keeper.ledger.history import LedgerBook
-from pcevolve.keeper.private.dataset import PrivateDataset
 from pcevolve.public.config.config import RunConfig
 from pcevolve.public.encoders import WORDS
-from pcevolve.public.evolution import Evolved
 from pcevolve.public.figures import USUAL_DELTA
 from pcevolve.public.modality import MODALITIES, Kind, read_kind
-from pcevolve.public.pages.report.charts import AccuracyPoint
-from pcevolve.public.pages.report.page import CONTROL, SHOTS, write_report
-from pcevolve.public.plan import PublicPlan
+from pcevolve.public.pages.report.page import CONTROL
 from pcevolve.public.privacy import Budget
 from pcevolve.public.processes.launcher import Children
 from pcevolve.public.run.checked import CheckedRun
-from pcevolve.public.run.folder import RunFolder
 from pcevolve.public.run.owner import OwnerFolder
 from pcevolve.public.run.progress import Audience, Progress, error_console, show_work
 from pcevolve.public.screen import ProgressCallback, lay_out, spell_estimate
@@ -151,8 +135,6 @@ OF_CONTROL: Final = {"method": "random", "min_usable": 0.01}
 
 Drawn at random round after round, texts become the same: three of eight controls had fewer than a quarter left.
 """
-ROUND = "round"
-"""What a summary calls the populations between the first and the dataset, with a number."""
 JUDGE = "pcevolve.app.session.first.measuring:judge"
 DEMONSTRATIONS: Final[dict[Kind, Demonstration]] = {each.kind: each for each in (OF_IMAGES, OF_TEXTS)}
 
@@ -206,7 +188,7 @@ def demonstrate(out: Path, children: Children, kind: Kind = "image", verbose: bo
     if done is not None and (found := read_kind(done)) != kind:
         raise UsageError(f"{out} holds a demonstration of {MODALITIES[found].nouns.many}: give another --out")
     if done is not None:
-        again = f"{out} holds a finished demonstration; remove it and {_private(out)} to run it anew"
+        again = f"{out} holds a finished demonstration; remove it and {find_private(out)} to run it anew"
         console.print(lay_out([("again", again)]))
         return done
     try:
@@ -266,32 +248,6 @@ def _demonstrate(out: Path, kind: Kind, stage: Stage, started: float) -> dict[st
     return found
 
 
-def measure(
-    run: CheckedRun, audience: Audience, summary: dict[str, Any], others: Mapping[str, str], started: float
-) -> dict[str, Any]:
-    """Measure what a demonstration made, and write its page; its summary.
-
-    Args:
-        others: Folders of the runs beside the main one, the control among them.
-        started: When the demonstration began, by this machine's monotonic clock.
-    """
-    main = Outcome(run.folder, Components.of(run), *_recall(run.folder), summary)
-    with show_work(audience.console, "3/3 measure") as counted:
-        sets = _list_sets(main, RunFolder(Path(others[CONTROL])))
-        answers = ask_judges(main, _public_test(main), sets, counted)
-    readers = {name: RunReader.strict(Path(root)) for name, root in others.items()}
-    points = [*_list_points([each.as_json() for each in answers], main.plan.method.name)]
-    measured, root = weigh(answers, main.plan), run.folder.root
-    page = write_report(RunReader.strict(root), points, _private(root) / "report.html", readers, measured)
-    found = {"wall_seconds": round(time.monotonic() - started, 1), "report": str(page)}
-    return keep_accuracy(replace(main, summary=summary | found), answers, sets)
-
-
-def _recall(folder: RunFolder) -> tuple[PublicPlan, Evolved]:
-    record = RunReader.strict(folder.root)
-    return record.require_plan(), recall(record)
-
-
 def _with_secrets(
     out: Path, address: str, options: dict[str, Any], shown: Demonstration, stage: Stage
 ) -> str:
@@ -307,29 +263,6 @@ def _with_secrets(
     stage.run(_check(out, made, address, **own), "secpe")
     stage.say("secpe", f"once more with secrets declared, which it protects: {', '.join(shown.secrets)}")
     return str(made)
-
-
-def _list_sets(main: Outcome, control: RunFolder) -> dict[str, LabelledSet]:
-    """What judges are trained on: the run, round by round, its control and the shots."""
-    labels = _public_test(main).labels
-    first, *later = label_sets(main, labels, every=True)
-    rounds = {f"{ROUND} {t}": each for t, each in enumerate(later[:-1], 1)}
-    sets = {"initial": first, **rounds, "final": later[-1]}
-    # Its images alone are looked at, and the components have no part in them.
-    chosen = Outcome(control, main.components, *_recall(control), {})
-    sets["random"] = label_sets(chosen, labels, every=False)[-1]
-    sets["shots"] = label_shots(main.components.data)
-    return sets
-
-
-def _list_points(rows: Sequence[Mapping[str, Any]], method: str) -> Iterator[AccuracyPoint]:
-    """Yield each judge's accuracies for the page."""
-    for row in rows:
-        judge, rounds = (row["judge"], row["voted"]), [each for each in row if each.startswith(ROUND)]
-        for t, name in enumerate(("initial", *rounds, "final")):
-            yield AccuracyPoint(method, *judge, t, row[name]["mean"], row[name]["sem"])
-        for title, name in ((CONTROL, "random"), (SHOTS, "shots")):
-            yield AccuracyPoint(title, *judge, len(rounds) + 1, row[name]["mean"], row[name]["sem"])
 
 
 def _affordable(out: Path, address: str, shown: Demonstration, stage: Stage) -> tuple[dict[str, Any], str]:
@@ -356,7 +289,7 @@ def _make_room(out: Path, shown: Demonstration) -> Iterator[tuple[list[Path], li
     """Make the folders of all runs of a demonstration, and their owner's; what stays empty goes in the end."""
     names = ["random", *(["probe"] if shown.probe else []), *(["secpe"] if shown.secrets else [])]
     roots = [out.absolute(), *(_beside(out, name) for name in names)]
-    own = [_private(each) for each in (out, _beside(out, "probe")) if each in roots or each == out]
+    own = [find_private(each) for each in (out, _beside(out, "probe")) if each in roots or each == out]
     for mode, folders in ((0o777, roots), (0o700, own)):
         for each in folders:
             each.mkdir(mode, parents=True, exist_ok=True)
@@ -378,10 +311,10 @@ def _check(root: Path, out: Path, address: str, **options: object) -> CheckedRun
 
 
 def _find_ledger(root: Path) -> Path:
-    return _private(root) / "ledger.sqlite"
+    return find_private(root) / "ledger.sqlite"
 
 
-def _private(out: Path) -> Path:
+def find_private(out: Path) -> Path:
     """The folder of what is for the owner alone, as it is of every run."""
     return _beside(out, "private")
 
@@ -389,12 +322,6 @@ def _private(out: Path) -> Path:
 def _find_options(out: Path) -> RunConfig | None:
     owner = OwnerFolder.find(out, _find_ledger(out))
     return None if owner is None else owner.find_options()
-
-
-def _public_test(outcome: Outcome) -> PrivateDataset:
-    if outcome.components.test is None or not outcome.components.test_is_public:
-        raise UsageError("the demonstration shows figures about its test data, so these must be public")
-    return outcome.components.test
 
 
 def _read_summary(out: Path) -> dict[str, Any] | None:

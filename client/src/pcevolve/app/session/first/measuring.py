@@ -17,7 +17,7 @@ def judge(orders: Mapping[str, Any], _enforced: Enforcement, up: Pipe) -> None:
 
     def work(run: CheckedRun, audience: Audience) -> dict[str, Any]:
         # Loads torch, which wants the temporary folder that the orders name.
-        from pcevolve.app.session.first.demo import measure
+        from pcevolve.app.session.first.weighing import measure
 
         return measure(run, audience, **{name: orders[name] for name in ("summary", "others", "started")})
 
