@@ -219,13 +219,14 @@ def ran(
             paid = {each.measured: each.iteration for each in evolved.receipts}
             watch.measured = load(account.read_measured(evolved.receipts[-1].iteration))
             watch.scene = find_scene(judge.chooser, evolved)
-            watch.assessed = assess(
+            figures = assess(
                 judge.chooser,
                 evolved.receipts,
                 evolved.pools.__getitem__,
                 evolved.dataset,
                 lambda digest: account.read_measured(paid[digest]),
             )
+            watch.assessed = None if figures is None else Assessment.of(figures)
         ledger.close()
     return evolved
 

@@ -115,7 +115,7 @@ def verdict(case: Case, study: Study) -> Verdict:
     words = [project(each, measured["centre"], measured["axes"]) for each in here.drawn[case.voter]]
     said = agree_by_words(measured, words, scene.ruler(measured)) if case.source in BY_WORDS else (None, 0.0)
     found = Figures(classes_apart(measured, scene, events), far, agreement(measured, points), *said).round()
-    return Verdict(case, found, _share_closed(case, study, picked))
+    return Verdict(case, Assessment.of(found), _share_closed(case, study, picked))
 
 
 @lru_cache(maxsize=64)

@@ -76,6 +76,8 @@ PLAIN = {
     "pcevolve.keeper.private.items": "what a draw is of: private/test_subsample.py",
     "pcevolve.keeper.private.layouts": "folders that are told what to give instead: private/test_listing.py",
     "pcevolve.keeper.private.offers": "what mends a refusal: private/test_shots.py",
+    "pcevolve.public.assessed": "figures alone, which usefulness puts into words: public/test_usefulness.py",
+    "pcevolve.public.selectors.lifts": "what each method is worth: selectors/test_control.py",
     "pcevolve.public.run.reopening": "folders that a run goes on in: keeper/test_continuity.py",
     "pcevolve.wire.running": "a process of a run: system/test_apart.py",
 }

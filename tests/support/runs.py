@@ -14,6 +14,7 @@ import numpy as np
 from pcevolve.keeper.ledger.ledger import Account, Ledger, Limits, PrivateUnit, Terms
 from pcevolve.keeper.padding import Padding
 from pcevolve.keeper.private.judge import UniformJudge
+from pcevolve.public.assessed import AssessedFigures
 from pcevolve.public.calls import Call
 from pcevolve.public.canonical import drop_unused
 from pcevolve.public.dp.mechanisms import SecureNoise
@@ -34,7 +35,6 @@ from pcevolve.public.settings import MethodSettings, ReleaseSettings, Section
 from pcevolve.public.transcript.log import Transcript
 from pcevolve.public.transcript.reader import RunReader
 from pcevolve.public.usability import Usability
-from pcevolve.public.usefulness import Assessment
 from pcevolve.wire.egress.address import Address
 from pcevolve.wire.egress.allowance import Allowance, Meter
 from pcevolve.wire.egress.gate import Gate
@@ -260,7 +260,7 @@ class SmallRun:
         write_report(record)
         return evolved
 
-    def assess(self, evolved: Evolved) -> Assessment | None:
+    def assess(self, evolved: Evolved) -> AssessedFigures | None:
         """Assess the dataset's use by releases of a judge that looks at candidates."""
         chooser = getattr(self.judge, "chooser", None)
         if chooser is None:

@@ -11,9 +11,9 @@ import pytest
 from pcevolve.errors import BudgetError, ClientError, ProtocolError
 from pcevolve.keeper.door import serve
 from pcevolve.public import protocol
+from pcevolve.public.assessed import AssessedFigures
 from pcevolve.public.processes.pipe import Pipe, open_conversation
 from pcevolve.public.release import Choice, Chosen, Receipt
-from pcevolve.public.usefulness import Assessment
 from pcevolve.wire.asking import RemoteKeeper
 from support.runs import RUN_ID, small_plan
 
@@ -64,7 +64,7 @@ class Answering:
 
     def assess(self, asked: protocol.Assess) -> protocol.Assessed:
         self._note(asked)
-        return protocol.Assessed(assessment=Assessment(classes_apart=1.5, distance=0.25, agreement=None))
+        return protocol.Assessed(assessment=AssessedFigures(classes_apart=1.5, distance=0.25, agreement=None))
 
     def finish(self, told: protocol.Finish) -> protocol.Done:
         self._note(told)
@@ -125,7 +125,7 @@ ASKED: dict[str, tuple[Callable[[RemoteKeeper], object], object]] = {
     ),
     "assess": (
         lambda keeper: keeper.assess(protocol.Assess()),
-        protocol.Assessed(assessment=Assessment(classes_apart=1.5, distance=0.25, agreement=None)),
+        protocol.Assessed(assessment=AssessedFigures(classes_apart=1.5, distance=0.25, agreement=None)),
     ),
     "finish": (lambda keeper: keeper.finish(protocol.Finish(figures={"cost": 0.5})), protocol.Done()),
 }

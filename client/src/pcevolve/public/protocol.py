@@ -12,12 +12,12 @@ from typing import Annotated, Any, Final, Protocol
 
 from pydantic import Base64Bytes, BaseModel, ConfigDict, Field
 
+from pcevolve.public.assessed import AssessedFigures
 from pcevolve.public.modality import Advice, ModelSize
 from pcevolve.public.parts import Exact, Library
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Receipt
 from pcevolve.public.settings import Digest
-from pcevolve.public.usefulness import Assessment
 
 MOST_OUTPUTS: Final = 4096
 """Of one call."""
@@ -130,7 +130,7 @@ class Assess(Message):
 class Assessed(Message):
     """A few numbers that an audit computes again, or none."""
 
-    assessment: Assessment | None = None
+    assessment: AssessedFigures | None = None
 
 
 class Finish(Message):

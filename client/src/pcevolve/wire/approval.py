@@ -15,7 +15,7 @@ from pcevolve.public.run.folder import RunFolder
 from pcevolve.public.run.progress import AT_TERMINAL, Person
 from pcevolve.public.screen import Fact
 from pcevolve.public.selectors import find_method, list_paid_events
-from pcevolve.public.selectors.control import uniform_lift
+from pcevolve.public.selectors.lifts import uniform_lift
 from pcevolve.public.selectors.method import first_selection, scope_of
 from pcevolve.public.selectors.planner import CHANCE, describe_lift
 from pcevolve.wire.egress.address import Address

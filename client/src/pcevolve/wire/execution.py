@@ -12,6 +12,7 @@ from typing import Any, Protocol
 from rich.console import Console
 
 from pcevolve.public import protocol
+from pcevolve.public.assessed import AssessedFigures
 from pcevolve.public.config.runner import PublicConfig
 from pcevolve.public.evolution import Evolved, Generator, evolve, pool_last
 from pcevolve.public.lineage import Judge, Lineage, Pool, Population, make_pool
@@ -31,7 +32,6 @@ from pcevolve.public.screen import lay_out, lay_out_facts
 from pcevolve.public.transcript.log import Transcript
 from pcevolve.public.transcript.reader import RunReader
 from pcevolve.public.usability import Usability
-from pcevolve.public.usefulness import Assessment
 from pcevolve.wire.approval import approve, list_doubts, require_liking
 from pcevolve.wire.asking import AskingJudge, TellingGenerator
 from pcevolve.wire.console import introduce, is_paid, report_early_stop, report_stop, say_spent
@@ -223,7 +223,7 @@ class Session:
             f"{self.usability.fault(pool)}. {rest}othing more is paid for: what was chosen so far is released"
         )
 
-    def _assess(self) -> Assessment | None:
+    def _assess(self) -> AssessedFigures | None:
         return None if self.keeper is None else self.keeper.assess(protocol.Assess()).assessment
 
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from pcevolve.public.assessed import AssessedFigures
 from pcevolve.public.dp.mechanisms import SeededNoise
 from pcevolve.public.geometry.frame import STEP, Frame, project
 from pcevolve.public.geometry.ruler import Ruler
@@ -21,7 +22,6 @@ from pcevolve.public.selectors.usefulness import (
     distance,
     separability,
 )
-from pcevolve.public.usefulness import Assessment
 
 CLASSES, SHOTS, WIDTH = 3, 10, 24
 EVENTS = (Event("gaussian", "3/2"), Event("gaussian", "3/4"))
@@ -188,7 +188,7 @@ def test_words_agree_as_far_as_their_images_lie_nearest_to_the_class_that_was_as
 )
 def test_words_on_record_agree_as_far_as_images_between_two_classes_leave_open(recorded, is_found):
     figures = Figures(1.5, 0.5, 0.5, 0.5, 0.05)
-    written = Assessment(classes_apart=1.5, distance=0.5, agreement=0.5, words_agree=recorded)
+    written = AssessedFigures(classes_apart=1.5, distance=0.5, agreement=0.5, words_agree=recorded)
     assert figures.could_round_to(written) == is_found
 
 
@@ -216,7 +216,7 @@ def test_images_that_do_not_differ_by_class_are_told_apart_no_better_than_by_cha
 )
 def test_figures_go_on_record_with_as_many_digits_as_machines_agree_on(found, recorded):
     apart, far, alike = recorded
-    rounded = Assessment(classes_apart=apart, distance=far, agreement=alike)
+    rounded = AssessedFigures(classes_apart=apart, distance=far, agreement=alike)
     assert Figures(*found).round() == rounded
     assert Figures(*found).could_round_to(rounded)
 
@@ -237,7 +237,7 @@ def test_figures_go_on_record_with_as_many_digits_as_machines_agree_on(found, re
 )
 def test_an_assessment_on_record_is_what_was_found_but_for_a_figure_in_the_middle_of_two(recorded, is_found):
     apart, far, alike = recorded
-    written = Assessment(classes_apart=apart, distance=far, agreement=alike)
+    written = AssessedFigures(classes_apart=apart, distance=far, agreement=alike)
     assert Figures(1.5, 0.75499, 0.5).could_round_to(written) == is_found
 
 

@@ -16,9 +16,9 @@ from typing import Final
 
 from pcevolve.public.method_names import AUTO, require_method
 from pcevolve.public.methods import METHOD_TABLE
-from pcevolve.public.plan import PublicPlan
+from pcevolve.public.plan import FROM_RELEASE, PublicPlan
 from pcevolve.public.privacy import Budget, Event
-from pcevolve.public.selectors import control, means
+from pcevolve.public.selectors import means
 from pcevolve.public.selectors.method import Method, first_selection
 from pcevolve.public.selectors.rounds import Scope
 from pcevolve.public.selectors.scene import Measurement, PrivateEmbeddings, SelectionInput, Selector
@@ -66,8 +66,8 @@ epsilon 1), measured without a centre at the same budgets."""
 
 def find_method(name: str) -> Method:
     """Find a method by its name, or by the one that it has in its paper's tables; else ``UsageError``."""
-    if name == control.FOLLOWING.name:
-        return control.FOLLOWING
+    if name == FROM_RELEASE:
+        return _load("control:FOLLOWING")
     return METHODS[name] if name in METHODS else METHODS[require_method(name, METHODS)]
 
 

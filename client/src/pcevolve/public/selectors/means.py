@@ -24,7 +24,7 @@ from pcevolve.public.geometry.distances import IntArray, squared_distances
 from pcevolve.public.geometry.frame import project
 from pcevolve.public.geometry.ruler import Ruler
 from pcevolve.public.privacy import Event, Events
-from pcevolve.public.selectors.control import best_tenth
+from pcevolve.public.selectors.lifts import best_tenth
 from pcevolve.public.selectors.method import Method, Schedule, Sensitivity, always
 from pcevolve.public.selectors.rounds import Scope, gaussian_once
 from pcevolve.public.selectors.scene import Measurement, PrivateEmbeddings, SelectionInput, moving_vote

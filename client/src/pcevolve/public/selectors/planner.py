@@ -13,7 +13,7 @@ from pcevolve.public.dp.accountants import ACCOUNTANTS, above, epsilon, merge, p
 from pcevolve.public.dp.calibration import scale_to_folder
 from pcevolve.public.figures import finite_or_none
 from pcevolve.public.privacy import Budget, Event
-from pcevolve.public.selectors.control import uniform_lift
+from pcevolve.public.selectors.lifts import uniform_lift
 from pcevolve.public.selectors.method import Method
 from pcevolve.public.selectors.rounds import Scope, is_blurred
 

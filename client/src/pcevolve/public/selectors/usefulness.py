@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from safetensors.numpy import load
 
+from pcevolve.public.assessed import DIGITS, AssessedFigures
 from pcevolve.public.dp.calibration import DEVIATION_RADIUS
 from pcevolve.public.dp.mechanisms import FloatArray
 from pcevolve.public.geometry.distances import squared_distances
@@ -21,7 +22,6 @@ from pcevolve.public.selectors.choosing import Chooser, choose_renditions
 from pcevolve.public.selectors.means import aims_of, means_of
 from pcevolve.public.selectors.scene import Measurement, SelectionInput, join_scenes
 from pcevolve.public.selectors.sums import CentreFirst
-from pcevolve.public.usefulness import DIGITS, Assessment
 
 SIGNIFICANT = 4
 """Digits of a large number that embeddings of six digits leave certain."""
@@ -43,13 +43,13 @@ class Figures(NamedTuple):
 
     @property
     def _told(self) -> dict[str, float | None]:
-        return {name: getattr(self, name) for name in Assessment.model_fields}
+        return {name: getattr(self, name) for name in AssessedFigures.model_fields}
 
-    def round(self) -> Assessment:
+    def round(self) -> AssessedFigures:
         """The assessment as it goes on record."""
-        return Assessment(**{name: _round(name, value) for name, value in self._told.items()})
+        return AssessedFigures(**{name: _round(name, value) for name, value in self._told.items()})
 
-    def could_round_to(self, recorded: Assessment) -> bool:
+    def could_round_to(self, recorded: AssessedFigures) -> bool:
         """True if this is what was recorded, as this or another machine rounds it."""
         return all(
             getattr(recorded, name) in [_round(name, each) for each in _list_near(name, value)]
@@ -72,7 +72,7 @@ def assess(
     pool: Callable[[int], Pool],
     dataset: Dataset,
     stored: Callable[[str], bytes],
-) -> Assessment | None:
+) -> AssessedFigures | None:
     """Assess a run's dataset; see ``find_figures``."""
     found = find_figures(chooser, receipts, pool, dataset, stored)
     return None if found is None else found.round()

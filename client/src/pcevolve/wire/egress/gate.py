@@ -19,6 +19,7 @@ from pcevolve.errors import (
     ProviderReplyError,
     ProviderUnreachableError,
 )
+from pcevolve.public.assessed import AssessedFigures
 from pcevolve.public.calls import Call
 from pcevolve.public.lineage import Lineage
 from pcevolve.public.plan import PublicPlan
@@ -275,7 +276,7 @@ class Gate:
             kept = self._transcript.bodies.keep(answers) if answers else None
             self._transcript.append(Released(receipt=receipt, answers=kept))
 
-    def finish(self, assessment: Assessment | None = None) -> None:
+    def finish(self, assessed: AssessedFigures | None = None) -> None:
         """Close the record, with what was found of the dataset's use, and all connections.
 
         Raises:
@@ -286,7 +287,8 @@ class Gate:
         self._exchange.close()
         if not isinstance(self._transcript.entries[-1].record, Finished):
             self._transcript.prune()
-            self._transcript.append(Finished(sent=len(self._transcript.list_sent()), assessment=assessment))
+            found = None if assessed is None else Assessment.of(assessed)
+            self._transcript.append(Finished(sent=len(self._transcript.list_sent()), assessment=found))
 
     def _is_over(self) -> bool:
         """True if a run goes on no more after the answers and receipts on record, as its plan's rule says."""
