@@ -110,7 +110,9 @@ def test_a_client_s_command_keeps_its_run_alone(folder: Path) -> None:
 def test_a_demonstration_s_command_keeps_its_folders_and_reads_its_server_s_words(folder: Path) -> None:
     def keep(folder: Path) -> None:
         (folder / "runs" / "run").mkdir()
-        reach.keep_files_of_demo([folder / "runs" / "run"], folder / "runs" / "log")
+        (folder / "runs" / "secrets.txt").touch()  # of a demonstration with texts
+        places = [folder / "runs" / "run", folder / "runs" / "secrets.txt"]
+        reach.keep_files_of_demo(places, folder / "runs" / "log")
         (folder / "runs" / "log").read_bytes()
 
     assert list_possible(folder, keep) == [

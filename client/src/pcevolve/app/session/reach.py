@@ -49,7 +49,8 @@ def _keep(
         return
     written, listed = [*writes], []
     for each in written:
-        each.mkdir(parents=True, exist_ok=True)
+        if not each.is_file():  # a list of secrets
+            each.mkdir(parents=True, exist_ok=True)
     if settings is not None:
         settings.privacy.ledger.absolute().parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         written += list_ledger_folders(settings.privacy.ledger)
