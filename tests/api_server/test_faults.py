@@ -83,6 +83,12 @@ def test_memory_is_given_back_before_a_batch_is_tried_again():
     assert given_back == [True]
 
 
+def test_what_was_cut_before_the_memory_was_known_to_be_less_is_served_all_the_same():
+    with serve_app(ModelCache([lambda: GpuPainter(Device(pixels=5 * 64))]), deadline_seconds=5) as client:
+        asked = client.post(wire.TEXT_TO_IMAGE, json={"prompt": "p", "width": 8, "height": 8, "n": 40})
+    assert len(asked.json()["images"]) == 40
+
+
 def test_one_image_that_does_not_fit_is_an_error_of_its_own_and_refused_from_then_on():
     with serve_app(ModelCache([lambda: GpuPainter(Device(pixels=5 * 64))])) as client:
         ask = {"prompt": "p", "width": 32, "height": 32}

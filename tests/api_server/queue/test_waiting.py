@@ -135,6 +135,13 @@ def test_only_what_fits_and_has_the_same_recipe_shares_a_batch(chunks, waiting):
     assert waiting.take(8, merges=True) == others
 
 
+@pytest.mark.parametrize("merges", [True, False])
+def test_a_chunk_that_is_larger_than_a_batch_may_be_by_now_does_not_hold_up_the_rest(chunks, waiting, merges):
+    (large,), (small,) = chunks("a", 1, images=3), chunks("a", 1)
+    waiting.add([large, small], 0.0)
+    assert [waiting.take(2, merges), waiting.take(2, merges)] == [[large], [small]]
+
+
 def test_what_is_taken_at_the_end_waits_no_more(chunks, waiting):
     waiting.add(chunks("a", 2), 0.0)
     assert len(waiting.drain()) == 2

@@ -121,10 +121,11 @@ class Waiting:
         batch: list[Chunk] = []
         free = most
         for chunk in list(self._in_turn()):
-            if len(chunk.tasks) <= free and (not batch or chunk.recipe == batch[0].recipe):
+            # The first whatever its size: it was cut before the device was known to hold less, and is cut again there.
+            if not batch or (len(chunk.tasks) <= free and chunk.recipe == batch[0].recipe):
                 batch.append(chunk)
                 free -= len(chunk.tasks)
-            if not merges or not free:
+            if not merges or free <= 0:
                 break
         if batch:
             self._now = self._had[batch[0].caller]
