@@ -30,7 +30,7 @@ def bring_together(*_: object) -> None:
 
 
 def _carry_out(
-    self: Staff, run: CheckedRun, audience: Audience, *, only_look: bool = False
+    self: Staff, run: CheckedRun, audience: Audience, *, only_look: bool = False, door: object = None
 ) -> dict[str, Any]:
     if run.settings.data.from_run is not None:
         return _follow(run, audience, only_look)

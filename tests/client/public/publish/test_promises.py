@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import re
 
 import pytest
 
@@ -16,9 +17,13 @@ from pcevolve.public.publish.promises import (
     list_assumptions,
     name_confinement,
     state_confinement,
+    state_guarantee,
     state_promise,
 )
+from pcevolve.public.release import Receipt
+from pcevolve.public.selectors import find_method
 from pcevolve.public.transcript.reader import RunReader
+from support.clinics import make_clinics
 from support.paid import make_paid_run
 from support.runs import small_plan
 
@@ -119,3 +124,20 @@ def test_a_run_that_began_confined_does_not_go_on_without():
         keep_recorded(began, small_plan(confinement={"by": "containers"}), settings)
     newer = small_plan(confinement={"by": "kernel", "landlock": 7})
     assert keep_recorded(began, newer, settings).confinement == began.confinement
+
+
+def test_a_sum_of_several_owners_says_against_whom_it_holds_and_what_is_left_against_all():
+    plan = small_plan(method="pe", delta=1e-5, epsilon="1", shots=40, clinics=make_clinics(4, holders=2))
+    method = find_method("pe")
+    receipts = [
+        Receipt(plan.run_id, iteration, (), events, plan.privacy.relation)
+        for iteration, events in method.plan_events(plan).items()
+    ]
+    told = state_guarantee(plan, method, receipts)
+    assert told.epsilon_spent == pytest.approx(1)
+    assert "the sum of 4 owners' answers" in told.statement
+    assert "in the data of at most 2 of them, against everybody but 1 of the other owners" in told.statement
+    # z * 2 / sqrt(3): noise was made for a unit at two owners, and one share of three is left.
+    assert re.search(r"against all other owners together epsilon is 0\.8\d+ at delta 1e-05", told.statement)
+    alone = small_plan(method="pe", delta=1e-5, epsilon="1", shots=40)
+    assert "owners" not in state_guarantee(alone, method, receipts).statement

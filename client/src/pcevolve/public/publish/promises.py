@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from math import isfinite
 
+from pcevolve.public.dp.accountants import epsilon
 from pcevolve.public.dp.calibration import DRAWN_UNITS
+from pcevolve.public.figures import format_loss, in_full
 from pcevolve.public.media.images.appearance import Appearance, find_released_appearance
 from pcevolve.public.modality import OWN_DEGREE, SINGLE
 from pcevolve.public.parts import Library, LicenceFile, Start
@@ -81,8 +84,27 @@ def state_guarantee(plan: PublicPlan, method: Method, receipts: Iterable[Receipt
         relation=plan.privacy.relation,
         unit=plan.unit,
         events=tuple(events),
-        statement=method.statement(plan) if plan.secure else NO_GUARANTEE,
+        statement=method.statement(plan) + _say_against_whom(plan, events) if plan.secure else NO_GUARANTEE,
         assumed_public=tuple(list_assumptions(plan)),
+    )
+
+
+def _say_against_whom(plan: PublicPlan, events: Sequence[Event]) -> str:
+    """Say against whom a sum of several owners protects, and what is left against all of them; empty for one owner."""
+    if plan.clinics is None:
+        return ""
+    owners, delta = plan.clinics, in_full(plan.privacy.delta)
+    alone = epsilon([owners.weaken(event) for event in events], plan.privacy.delta)
+    left = (
+        f"epsilon is {format_loss(alone)} at delta {delta}"
+        if isfinite(alone)
+        else "no epsilon bounds the loss"
+    )
+    return (
+        f"; released is the sum of {len(owners.owners)} owners' answers, with the noise of all: this holds for one "
+        f"unit in the data of at most {owners.holders} of them, against everybody but {owners.colluding} of the other "
+        f"owners, who may collude with provider and coordinator; against all other owners together {left}, by the "
+        "noise of one share alone"
     )
 
 
