@@ -61,7 +61,7 @@ def walked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> set[str]:
         if event == "return" and holds_options(value) and (row := find_row(frame.f_code.co_filename)):
             found.add(row)
 
-    def order(self: object, run: CheckedRun, audience: object) -> None:
+    def order(self: object, run: CheckedRun, audience: object, **_: object) -> None:
         orders.update(apart.describe(run, audience, tmp_path))  # type: ignore[arg-type]
         raise Told
 
