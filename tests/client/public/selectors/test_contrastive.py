@@ -13,10 +13,10 @@ from hypothesis.extra import numpy as hnp
 from pcevolve.errors import DataError
 from pcevolve.public.dp.mechanisms import SeededNoise
 from pcevolve.public.geometry.distances import distances
+from pcevolve.public.methods import TAU
 from pcevolve.public.privacy import Event
 from pcevolve.public.selectors import PrivateEmbeddings
 from pcevolve.public.selectors.contrastive import Contrastive, calibrate
-from pcevolve.public.settings import TAU
 from support.neighbours import Observer, World, records_of
 
 CENTRES = np.array([[0.0], [10.0]])
