@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 import torch
+import torch.utils.deterministic
 from torch.nn import functional
 
 from pcevolve_server import networks
@@ -31,6 +34,39 @@ pytestmark = pytest.mark.models
 def test_what_the_device_cannot_do_is_refused_before_anything_is_loaded(asked, complaint, tmp_path):
     with pytest.raises(ModelLoadError, match=complaint):
         load(model=str(tmp_path / "nowhere"), device="cpu", **asked)
+
+
+@pytest.fixture
+def usual():
+    """PyTorch's settings, put back afterwards."""
+    cudnn, memory = torch.backends.cudnn, torch.utils.deterministic
+    before = cudnn.benchmark, cudnn.deterministic, memory.fill_uninitialized_memory
+    yield
+    cudnn.benchmark, cudnn.deterministic, memory.fill_uninitialized_memory = before
+    torch.use_deterministic_algorithms(False)
+
+
+@pytest.mark.usefixtures("usual")
+def test_a_gpus_libraries_are_asked_for_kernels_that_compute_alike_and_a_processors_are_not(monkeypatch):
+    monkeypatch.setenv("CUBLAS_WORKSPACE_CONFIG", "put back")
+    monkeypatch.delenv("CUBLAS_WORKSPACE_CONFIG")
+    torch.backends.cudnn.benchmark, torch.backends.cudnn.deterministic = True, False
+    for device, alike in (("cpu", False), ("cuda", True)):
+        networks.compute_alike(torch.device(device))
+        assert os.environ.get("CUBLAS_WORKSPACE_CONFIG") == (":4096:8" if alike else None)
+        assert torch.backends.cudnn.benchmark is not alike
+        assert torch.backends.cudnn.deterministic is alike
+        assert torch.are_deterministic_algorithms_enabled() is alike
+        assert torch.is_deterministic_algorithms_warn_only_enabled() is alike
+    assert not torch.utils.deterministic.fill_uninitialized_memory
+
+
+def test_kernels_that_compute_alike_are_asked_for_where_exact_is(tiny_model, monkeypatch):
+    asked = []
+    monkeypatch.setattr(networks, "compute_alike", lambda device: asked.append(device.type))
+    for batching in (Batching.MERGE, Batching.EXACT):
+        load(model=str(tiny_model), device="cpu", threads=1, batching=batching)
+    assert asked == ["cpu"]
 
 
 class Attending(torch.nn.Module):

@@ -22,6 +22,10 @@ def test_each_admitted_format_decodes_to_rgb_of_its_size(kind):
     assert (decoded.mode, decoded.size, decoded.info) == ("RGB", (24, 16), {})
 
 
+def test_an_image_may_be_one_pixel():
+    assert images.decode(save(picture(1, 1), "PNG")).size == (1, 1)
+
+
 SPELLINGS = {
     "a progressive JPEG": ("RGB", "JPEG", {"progressive": True}),
     "a JPEG with restarts and a comment": ("RGB", "JPEG", {"restart_marker_rows": 1, "comment": b"odd"}),

@@ -11,6 +11,7 @@ from types import ModuleType
 from typing import Any, Final
 
 import torch
+import torch.utils.deterministic
 import transformers
 from safetensors import SafetensorError
 from torch import nn
@@ -76,6 +77,8 @@ def compute_alike(device: torch.device) -> None:
     torch.backends.cudnn.benchmark = False
     torch.backends.cudnn.deterministic = True
     torch.use_deterministic_algorithms(True, warn_only=True)
+    # Or each new tensor is filled with NaN first.
+    torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
 
 
 _KERNELS = {
