@@ -3,9 +3,10 @@
 import pytest
 import torch
 
-from pcevolve_server import faults
+from pcevolve_server import faults, models
 from pcevolve_server.errors import MemoryExceededError
-from pcevolve_server.models import ModelCache
+from pcevolve_server.model_settings import ModelSettings
+from pcevolve_server.models import ModelCache, ModelDescription
 from pcevolve_server.work import Recipe, Task, TextRecipe, TextTask
 from pcevolve_shared import wire
 from support.painters import Device, GpuPainter, GpuWriter
@@ -62,6 +63,18 @@ def test_a_batch_that_does_not_fit_runs_in_halves_and_later_ones_are_no_larger(c
     assert [each.images for each in caplog.records if "memory did not suffice" in each.message] == [16, 8]
 
 
+def test_exact_is_withdrawn_where_requests_are_cut_otherwise_than_before(monkeypatch):
+    device = Device()
+    monkeypatch.setattr(models, "load", lambda settings, stopping: GpuPainter(device))
+    with serve_app(ModelCache([models.TriedLoad(ModelSettings())])) as client:
+        for pixels, exact in ((10**6, "alone"), (5 * 64, "no")):
+            device.pixels = pixels
+            client.post(wire.TEXT_TO_IMAGE, json={"prompt": "p", "width": 8, "height": 8, "n": 16})
+            assert client.get(wire.MODELS).json()["data"][0]["exact"] == exact
+            told = [line for line in client.get(wire.METRICS).text.splitlines() if "pcevolve_exact{" in line]
+            assert told == [f'pcevolve_exact{{exact="{exact}",model="painter"}} 1.0']
+
+
 def test_texts_that_do_not_fit_together_are_written_in_halves_and_one_that_does_not_is_refused():
     device = Device(pixels=3)
     writer = GpuWriter(device)
@@ -74,6 +87,12 @@ def test_texts_that_do_not_fit_together_are_written_in_halves_and_one_that_does_
     device.pixels = 0
     with pytest.raises(MemoryExceededError, match="too little memory for this text"):
         cache.run(texts)
+
+
+def test_several_devices_promise_no_more_than_the_one_that_promises_least():
+    info = GpuPainter(Device()).info
+    told = [ModelDescription(info.model_copy(update={"exact": each}), 1, False) for each in ("alone", "no")]
+    assert [ModelDescription.of_all(order).info.exact for order in (told, told[::-1])] == ["no", "no"]
 
 
 def test_memory_is_given_back_before_a_batch_is_tried_again():

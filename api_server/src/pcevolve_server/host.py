@@ -136,7 +136,6 @@ class Host:
             return
         self._status = "ready"
         self._metrics.ready.set(1)
-        self._metrics.tell_exactness(self.infos)
         if isinstance(outcome, Losable):
             self._watching = asyncio.create_task(self._watch(outcome))
         self._on_ready(self.infos)

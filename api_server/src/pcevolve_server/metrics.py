@@ -59,6 +59,7 @@ class Metrics:
 
     def tell_exactness(self, infos: Iterable[ModelInfo]) -> None:
         """Tell from now on what the same request of each model is sure to get again."""
+        self.exact.clear()
         for each in infos:
             self.exact.labels(each.id, each.exact or "not said").set(1)
 

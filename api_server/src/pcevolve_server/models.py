@@ -175,7 +175,7 @@ class ModelDescription:
     @classmethod
     def of_all(cls, replicas: Sequence[ModelDescription]) -> ModelDescription:
         """Return the description that holds for one model on each of several devices."""
-        found = min(replicas, key=lambda each: each.bit_exact_batch_size)
+        found = min(replicas, key=lambda each: (each.bit_exact_batch_size, each.info.exact != "no"))
         for each in replicas:
             found = found.within(each.info.batch_pixels, each.info.max_pixels)
         return found
@@ -277,7 +277,13 @@ class ModelCache:
         logger.warning("the device's memory did not suffice for a run", extra=facts)
         if len(works) > 1:
             if pixels:
-                self._described[name] = described.within(batch_pixels=len(works) // 2 * pixels)
+                lower = described.within(batch_pixels=len(works) // 2 * pixels)
+                if (
+                    lower.info.exact == "alone"
+                ):  # requests are cut otherwise than before, which may show in their bits
+                    logger.warning("exact is withdrawn", extra={"model": name})
+                    lower = replace(lower, info=lower.info.model_copy(update={"exact": "no"}))
+                self._described[name] = lower
             return
         if not pixels:
             raise MemoryExceededError("the device has too little memory for this text: ask for a shorter one")

@@ -164,6 +164,8 @@ async def ready(parts: PartsDep) -> JSONResponse:
 @router.get(wire.METRICS, response_class=PlainTextResponse, responses=_failures(401))
 async def metrics(parts: PartsDep) -> Response:
     """Return the Prometheus exposition."""
+    if parts.host.status == "ready":
+        parts.metrics.tell_exactness(parts.host.infos)
     return Response(parts.metrics.text(), media_type="text/plain; version=0.0.4; charset=utf-8")
 
 
