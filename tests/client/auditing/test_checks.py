@@ -12,7 +12,7 @@ import pytest
 
 from leaks.forgeries.corpus import FORGERIES
 from leaks.forgeries.forging import Forgery, edited, refused
-from leaks.forgeries.lines import asked_for_the_balance
+from leaks.forgeries.order import asked_for_the_balance
 from leaks.forgeries.receipts import receipted
 from pcevolve.auditing import audit
 from pcevolve.public.run.folder import RunFolder

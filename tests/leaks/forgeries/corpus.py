@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from leaks.forgeries import folders, lines, papers, pixels, receipts, requests
+from leaks.forgeries import figures, folders, order, papers, pixels, receipts, requests, spellings
 from leaks.forgeries.forging import Forgery
 
 FORGERIES: tuple[Forgery, ...] = tuple(
-    forgery for part in (pixels, folders, papers, lines, requests, receipts) for forgery in part.FORGERIES
+    forgery
+    for part in (pixels, folders, papers, spellings, order, figures, requests, receipts)
+    for forgery in part.FORGERIES
 )
 FAMILIES = tuple(dict.fromkeys(each.family for each in FORGERIES))
 

@@ -22,7 +22,8 @@ from leaks.forgeries.forging import (
     rewritten,
     stored,
 )
-from leaks.forgeries.lines import DAMAGED, stands
+from leaks.forgeries.order import stands
+from leaks.forgeries.spellings import DAMAGED
 from pcevolve.public.transcript.reader import RunReader
 from support.forge import Populations
 

@@ -7,6 +7,7 @@ import hashlib
 from collections.abc import Callable
 from pathlib import Path
 
+from leaks.forgeries.figures import KEY
 from leaks.forgeries.forging import (
     SECRET,
     Act,
@@ -24,7 +25,8 @@ from leaks.forgeries.forging import (
     sent_with,
     stored,
 )
-from leaks.forgeries.lines import DAMAGED, KEY, counted, stands
+from leaks.forgeries.order import counted, stands
+from leaks.forgeries.spellings import DAMAGED
 from pcevolve.public.transcript.bodies import Bodies, BodyRef
 from pcevolve_shared import images
 from support.provider import png

@@ -1,100 +1,17 @@
-"""Lines of the record in another spelling, in another order, or with other counts: bits between the lines."""
+"""Lines of the record in another order, more of them or fewer."""
 
 from __future__ import annotations
 
 import copy
 from collections.abc import Callable
 
-from leaks.forgeries.forging import (
-    Act,
-    Event,
-    Events,
-    Forgery,
-    Row,
-    edited,
-    forged,
-    place,
-    places,
-    replaced,
-    respelled,
-    rewritten,
-)
-
-EDITED, DAMAGED = r"transcript line \d+ was edited", r"transcript line \d+ (was edited|is damaged)"
-USE = r"line \d+: what it says of the dataset's use does not follow from what was released"
-LENGTH = r"answer .* \(line \d+\): its recorded length is wrong"
-KEY = r"request .* \(line \d+\): was sent with another key"
-NOTE = {"note": "patient 17"}
-Change = Callable[[Event], object]
-
-
-def setting(**fields: object) -> Change:
-    return lambda event: event.update(fields)
-
-
-def cast(name: str, kind: type) -> Change:
-    """A field coerced to another type."""
-    return lambda event: event.update({name: kind(event[name])})
-
-
-def more_bytes(by: int) -> Change:
-    return lambda event: event.update(wire_bytes=event["wire_bytes"] + by)
+from leaks.forgeries.forging import Act, Event, Events, Forgery, edited, forged, place, places, rewritten
+from leaks.forgeries.spellings import DAMAGED, setting
 
 
 def stands(what: str, where: str) -> str:
     """Quote an audit on a line in the wrong place."""
     return rf"line \d+: {what} stands where {where}"
-
-
-def _reordered(line: bytes) -> bytes:
-    head, _, tail = line.partition(b',"prev":')
-    prev, _, seq = tail.rstrip(b"}\n").partition(b",")
-    return b'{"prev":' + prev + b"," + head.removeprefix(b"{") + b"," + seq + b"}\n"
-
-
-SPELLINGS = {
-    "a space after a comma": respelled(replaced(b",", b", "), "sent"),
-    "a space at the end": respelled(replaced(b"}\n", b"} \n"), "sent"),
-    "a tab at the beginning": respelled(lambda line: b"\t" + line, "sent"),
-    "a line end of another system": respelled(replaced(b"\n", b"\r\n"), "sent"),
-    "an escaped letter": respelled(replaced(b'"method"', b'"m\\u0065thod"'), "sent"),
-    "an escaped slash": respelled(replaced(b"http://", b"http:\\/\\/"), "sent"),
-    "a key twice": respelled(replaced(b'"kind"', b'"kind":"patient 17","kind"'), "sent"),
-    "another order of keys": respelled(_reordered, "finished"),
-    "a number of the line as float": respelled(lambda line: line.removesuffix(b"}\n") + b".0}\n", "finished"),
-    "2.0 for 2 in the closing count": edited("finished", cast("sent", float)),
-    "a status as float": edited("answered", cast("status", float)),
-    "an answer's length as float": edited("answered", cast("wire_bytes", float)),
-    "a request's length as float": edited("sent", cast("wire_bytes", float)),
-    "a body's size as float": edited("sent", lambda event: cast("size", float)(event["body"])),
-    "true for 1": edited("released", lambda event: event["receipt"].update(iteration=True)),
-    "an event's count as float": edited(
-        "released", lambda event: event["receipt"]["events"][0].update(count=1.0)
-    ),
-    "a planned size as float": edited("planned", lambda event: event["plan"]["modality"].update(width=16.0)),
-    "a whole number for a planned float": edited(
-        "planned", lambda event: event["plan"]["privacy"].update(delta=0)
-    ),
-}
-UNREADABLE = {
-    "a byte order mark": respelled(lambda line: b"\xef\xbb\xbf" + line, "opened"),
-    '"2" for 2': edited("finished", cast("sent", str)),
-    "a status as text": edited("answered", cast("status", str)),
-    "a key of its own": edited("finished", setting(**NOTE)),
-    "a key of its own in a body": edited("sent", lambda event: event["body"].update(NOTE)),
-    "a key of its own in the plan": edited("planned", lambda event: event["plan"].update(NOTE)),
-    "a key of its own in a receipt": edited("released", lambda event: event["receipt"].update(NOTE)),
-    "a key of its own in an event": edited(
-        "released", lambda event: event["receipt"]["events"][0].update(NOTE)
-    ),
-    "a key of its own in a choice": edited(
-        "released", lambda event: event["receipt"]["choices"][0]["chosen"][0].update(NOTE)
-    ),
-    "a default left out": edited("released", lambda event: event["receipt"].pop("values")),
-    "a digest in capitals": edited("received", lambda event: event["outputs"].append("A" * 64)),
-    "a kind of its own": edited("finished", setting(kind="note")),
-    "not a number": edited("released", lambda event: event["receipt"].update(values=[float("nan")])),
-}
 
 
 def inserted(
@@ -217,7 +134,7 @@ def _going_on(events: Events) -> Events:
     return [*events, *again]
 
 
-UNREADABLE |= {
+REASONS = {
     "free text in a failure's reason": failing("patient 17"),
     "a reason in other letters": failing("Cut off"),
 }
@@ -303,124 +220,7 @@ ORDER: dict[str, tuple[Act, str]] = {
     "a call after the closing line": (rewritten(_going_on), stands("'sent' .*", "nothing")),
     "no closing line": (dropped("finished"), "its record is not anchored, so lines may be missing"),
 }
-
-
-EMPTY = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
-
-
-def refused_with(**changes: object) -> Act:
-    """The last refusal with something changed."""
-
-    def change(events: Events) -> Events:
-        refusals = [each for each in events if each["kind"] == "answered" and each["status"] == 422]
-        refusals[-1].update(changes)
-        return events
-
-    return rewritten(change)
-
-
-def called_lost(reason: str) -> Act:
-    """The last refusal as a failure that nobody else saw."""
-
-    def change(events: Events) -> Events:
-        here = max(k for k, each in enumerate(events) if each.get("status") == 422)
-        events[here] = {"kind": "failed", "slot": events[here]["slot"], "reason": reason}
-        return events
-
-    return rewritten(change)
-
-
-OUT_OF_ORDER = r"line \d+: request .* is out of order"
-MISSING: dict[str, tuple[Act, str]] = {
-    "a good answer": (edited("received", setting(outputs=[EMPTY]), 9), "brought other outputs"),
-    "a key that is wrong": (refused_with(status=401), OUT_OF_ORDER),
-    "too many at a time": (refused_with(status=429), OUT_OF_ORDER),
-    "a redirect": (refused_with(status=302), OUT_OF_ORDER),
-    "a fault of the API's, once": (refused_with(status=500), OUT_OF_ORDER),
-    "a connection that broke once": (called_lost("the connection broke"), OUT_OF_ORDER),
-    "an answer that is too large": (called_lost("the answer is too large"), OUT_OF_ORDER),
-    "a process that was cut off": (called_lost("cut off"), OUT_OF_ORDER),
-}
-
-
-def assessed(**changes: object) -> Act:
-    """Another assessment in the closing line; what is published follows from it."""
-    return edited("finished", lambda event: event.update(assessment={**event["assessment"], **changes}))
-
-
-def _finer(event: Event) -> None:
-    """Less than a step away, in digits of a forger's choice."""
-    event["assessment"]["distance"] += 0.001717
-
-
-PRAISE = {"classes_apart": 9.0, "distance": 0.5, "agreement": None, "words_agree": None}
-WORTH = "what a dataset is worth"
-COUNTS: dict[str, tuple[Act, str]] = {
-    "requests in the closing line": (
-        edited("finished", lambda event: event.update(sent=event["sent"] + 17)),
-        r"line \d+: counts \d+ requests, and \d+ are on record",
-    ),
-    "an answer's length": (edited("answered", more_bytes(17), 3), LENGTH),
-    "the greeting's answer's length": (
-        edited("answered", setting(wire_bytes=17)),
-        LENGTH.replace(".*", "hello"),
-    ),
-    "a refusal's length": (
-        beforehand(lambda sent, answered: [sent, answered | {"status": 503, "wire_bytes": 17}]),
-        LENGTH,
-    ),
-    "a request's length": (edited("sent", more_bytes(-40), 2), LENGTH.replace("answer", "request")),
-    "a key that is longer than any": (
-        edited("sent", more_bytes(5000)),
-        r"request hello \(line 2\): its recorded length is wrong",
-    ),
-    "a key that is longer in one request": (edited("sent", more_bytes(1), 2), KEY),
-    "a body's size": (
-        edited("sent", lambda event: event["body"].update(size=event["body"]["size"] + 1), 2),
-        r"request .* \(line \d+\): .*body is not what crossed the wire",
-    ),
-    "a body's digest": (
-        edited("answered", lambda event: event["body"].update(sha256="0" * 64), 2),
-        r"answer .* \(line \d+\): .*body is not what crossed the wire",
-    ),
-}
-WORTH_OF_FRAMED: dict[str, Row] = {
-    "classes that are called further apart": (assessed(classes_apart=99.0), USE),
-    "classes that are called more alike than they are": (assessed(agreement=1.0), USE),
-    "an agreement that no cosine has": (assessed(agreement=1.5), DAMAGED),
-    "a distance as text": (assessed(distance="0.5"), DAMAGED),
-}
 FORGERIES: list[Forgery] = [
-    *forged("spelling of a line", SPELLINGS, fault=EDITED),
-    *forged("spelling of a line", UNREADABLE, fault=DAMAGED),
+    *forged("spelling of a line", REASONS, fault=DAMAGED),
     *forged("order of lines", ORDER),
-    *forged("missing outputs", MISSING, "missing"),
-    *forged(
-        WORTH,
-        {
-            "a dataset that is called nearer than it is": (assessed(distance=0.5), USE),
-            "a single class's word for several": (assessed(classes_apart=None), USE),
-            "a note in an assessment": (assessed(**NOTE), DAMAGED),
-        },
-        "as-is",
-    ),
-    *forged(WORTH, WORTH_OF_FRAMED, "framed"),
-    *forged(
-        WORTH,
-        {
-            "an agreement left out": assessed(agreement=None),
-            "digits after the second": edited("finished", _finer),
-        },
-        "matched",
-        fault=USE,
-    ),
-    *forged(
-        WORTH, {"an assessment left out": edited("finished", setting(assessment=None))}, "auto", fault=USE
-    ),
-    *forged(
-        WORTH,
-        {"an assessment of a run that measured nothing": edited("finished", setting(assessment=PRAISE))},
-        fault=USE,
-    ),
-    *forged("counts", COUNTS),
 ]
