@@ -25,7 +25,6 @@ from pcevolve.public.geometry.distances import (
     find_firsts_of_equals,
     nearest_of_some,
 )
-from pcevolve.public.geometry.frame import idle_step, is_rounded_to, round_to_noise_scale
 from pcevolve.public.privacy import Event, Events
 from pcevolve.public.selectors.consistency import has_shape
 from pcevolve.public.selectors.method import Method, Schedule, always
@@ -34,13 +33,19 @@ from pcevolve.public.selectors.scene import (
     Measurement,
     PrivateEmbeddings,
     SelectionInput,
-    deviation,
     moving_vote,
-    require_mechanism,
     round_down,
     single_event,
 )
-from pcevolve.public.selectors.votes import HISTOGRAM, cast_votes, count_votes, histogram_lift
+from pcevolve.public.selectors.votes import (
+    HISTOGRAM,
+    ExactPicks,
+    cast_votes,
+    could_be_counts,
+    count_votes,
+    histogram_lift,
+    release_counts,
+)
 
 LEAST = 1e-9
 """What a cell counts that noise left nothing of: its candidates come last."""
@@ -51,7 +56,7 @@ FEWEST: Final = 12
 
 
 @dataclass(frozen=True)
-class Cells:
+class Cells(ExactPicks):
     """Gaussian noise on the weighted counts of all cells of all classes together (method ``secpe``).
 
     A unit of m records adds a share of 1/m for each, so its vector of counts has an L2 norm of at most 1; it is smaller
@@ -69,16 +74,13 @@ class Cells:
             ``cells``: float64 ``(anchors of all classes,)``, class after class, without idle digits; ``anchors``: int64
             ``(classes,)``, how many first candidates each class has, which is public.
         """
-        event = single_event(events)
-        require_mechanism(event, "gaussian")
-        sizes = _sizes(scene)
+        event, sizes = single_event(events), _sizes(scene)
         around = replace(scene, pools=find_anchors(scene, sizes))
         votes = cast_votes(private, around, count=1)
         # The product and not the smaller of the two: a unit's cap must not depend on how its votes lie.
         weights = round_down(private.shares * private.capped)
-        sigma = deviation(event, histogram_sensitivity(scene.relation))
-        noisy = noise.gaussian(f"{scene.key}/cells", count_votes(votes, weights, around), sigma)
-        return {"cells": round_to_noise_scale(noisy, sigma), "anchors": sizes}
+        counts = count_votes(votes, weights, around)
+        return {"cells": release_counts(counts, event, "cells", scene, noise), "anchors": sizes}
 
     def pick(self, measured: Measurement, scene: SelectionInput) -> tuple[IntArray, ...]:
         """The best of each class by count of its cell over candidates in it, with public Gumbel noise, each once."""
@@ -92,14 +94,8 @@ class Cells:
         sizes = _sizes(scene)
         cells = sum(len(each) for each in find_anchors(scene, sizes))
         form = {"cells": (np.float64, (cells,)), "anchors": (np.int64, sizes.shape)}
-        if not has_shape(measured, form) or not np.array_equal(measured["anchors"], sizes):
-            return False
-        step = idle_step(deviation(single_event(events), histogram_sensitivity(scene.relation)))
-        return is_rounded_to(measured["cells"], step)
-
-    def is_picked(self, measured: Measurement, scene: SelectionInput, picked: Sequence[IntArray]) -> bool:
-        """True if these are the picks of ``pick``."""
-        return all(map(np.array_equal, self.pick(measured, scene), picked))
+        is_formed = has_shape(measured, form) and np.array_equal(measured["anchors"], sizes)
+        return is_formed and could_be_counts(measured["cells"], single_event(events), scene)
 
 
 def _best(cells: FloatArray, anchors: FloatArray, scene: SelectionInput, target: int) -> IntArray:

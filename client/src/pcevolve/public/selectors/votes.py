@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 import numpy as np
 
@@ -34,6 +34,7 @@ from pcevolve.public.selectors.scene import (
     Measurement,
     PrivateEmbeddings,
     SelectionInput,
+    Selector,
     deviation,
     moving_vote,
     require_mechanism,
@@ -43,8 +44,33 @@ from pcevolve.public.selectors.scene import (
 Query: TypeAlias = Callable[[PrivateEmbeddings, SelectionInput], FloatArray]
 
 
+class ExactPicks(Selector, Protocol):
+    """The auditor's last question for selectors whose picks no rounding changes: public randomness decides them."""
+
+    def is_picked(self, measured: Measurement, scene: SelectionInput, picked: Sequence[IntArray]) -> bool:
+        """True if these are the picks of ``pick``."""
+        return all(map(np.array_equal, self.pick(measured, scene), picked))
+
+
+def release_counts(
+    counts: FloatArray, event: Event, name: str, scene: SelectionInput, noise: Noise
+) -> FloatArray:
+    """Counts of all classes together under the Gaussian noise that an event pays for.
+
+    Idle digits are cut here, before they are on record: below its noise a number could carry anything.
+    """
+    require_mechanism(event, "gaussian")
+    sigma = deviation(event, histogram_sensitivity(scene.relation))
+    return round_to_noise_scale(noise.gaussian(f"{scene.key}/{name}", counts, sigma), sigma)
+
+
+def could_be_counts(released: FloatArray, event: Event, scene: SelectionInput) -> bool:
+    """True for numbers without idle digits under an event's noise."""
+    return is_rounded_to(released, idle_step(deviation(event, histogram_sensitivity(scene.relation))))
+
+
 @dataclass(frozen=True)
-class Votes:
+class Votes(ExactPicks):
     """Gaussian noise on the histogram of all classes together, then resampling (``pe``), or the best (``aug-pe``).
 
     A unit's vector of votes is non-negative and has an L2 norm of 1, so the histogram's L2 sensitivity is 1 under
@@ -66,14 +92,10 @@ class Votes:
             ``votes``: float64 ``(candidates of all classes,)``, class after class, without idle digits.
             ``counts``: float64 ``(classes,)``, units by class, in the same way; where there are two events.
         """
-        measured = {}
-        for (name, query), event in zip(self._queries(events), events, strict=True):
-            require_mechanism(event, "gaussian")
-            sigma = deviation(event, histogram_sensitivity(scene.relation))
-            noisy = noise.gaussian(f"{scene.key}/{name}", query(private, scene), sigma)
-            # Idle digits are cut here, before they are on record: below its noise a number could carry anything.
-            measured[name] = round_to_noise_scale(noisy, sigma)
-        return measured
+        return {
+            name: release_counts(query(private, scene), event, name, scene, noise)
+            for (name, query), event in zip(self._queries(events), events, strict=True)
+        }
 
     def pick(self, measured: Measurement, scene: SelectionInput) -> tuple[IntArray, ...]:
         """Draw parents with replacement, by noisy votes less H; at random where nothing is left. Or the best of them.
@@ -87,15 +109,9 @@ class Votes:
         """True for a number without idle digits for each candidate of all classes, and each class if asked."""
         sizes = {"counts": len(scene.labels), "votes": int(_starts(scene)[-1])}
         paid = {name: event for (name, _), event in zip(self._queries(events), events, strict=True)}
-        if not has_shape(measured, {name: (np.float64, (sizes[name],)) for name in paid}):
-            return False
-        sensitivity = histogram_sensitivity(scene.relation)
-        steps = {name: idle_step(deviation(event, sensitivity)) for name, event in paid.items()}
-        return all(is_rounded_to(measured[name], step) for name, step in steps.items())
-
-    def is_picked(self, measured: Measurement, scene: SelectionInput, picked: Sequence[IntArray]) -> bool:
-        """True if these are the picks of ``pick``: votes and public randomness decide, and no rounding."""
-        return all(map(np.array_equal, self.pick(measured, scene), picked))
+        return has_shape(measured, {name: (np.float64, (sizes[name],)) for name in paid}) and all(
+            could_be_counts(measured[name], event, scene) for name, event in paid.items()
+        )
 
     def histogram(self, private: PrivateEmbeddings, scene: SelectionInput) -> FloatArray:
         """Votes for every candidate of every class, without noise: private; of L2 norm 1 for each unit."""
@@ -120,7 +136,7 @@ class Votes:
 
 
 @dataclass(frozen=True)
-class ExponentialVotes:
+class ExponentialVotes(ExactPicks):
     """Draws from the votes themselves with probability proportional to ``exp(η votes)`` (method ``pe-em``).
 
     A unit adds at most 1 vote in all classes together, so one draw per class, all classes together, is η-bounded-
@@ -155,10 +171,6 @@ class ExponentialVotes:
         """True for as many candidates of each class as were paid for, all of which could be drawn."""
         form = {"chosen": (np.int64, (len(scene.labels), single_event(events).count))}
         return has_shape(measured, form) and are_entrants(measured["chosen"], scene)
-
-    def is_picked(self, measured: Measurement, scene: SelectionInput, picked: Sequence[IntArray]) -> bool:
-        """True if these are the picks of ``pick``: the draws decide, and no rounding."""
-        return all(map(np.array_equal, self.pick(measured, scene), picked))
 
     def histogram(self, private: PrivateEmbeddings, scene: SelectionInput) -> FloatArray:
         """Votes for every candidate of every class, without noise: private; adding up to 1 for each unit.
