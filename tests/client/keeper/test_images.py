@@ -10,7 +10,6 @@ from PIL import Image
 
 from pcevolve.errors import DataError
 from pcevolve.keeper import images
-from pcevolve.public.run.folder import RunFolder
 from support.runs import small_plan
 
 LABELS, SIDE, TONES = ("cut", "good"), 32, {"cut": 0, "good": 130}
@@ -23,7 +22,7 @@ def test_held_out_files_are_shown_by_the_window_of_the_run(tmp_path: Path):
             values = np.random.default_rng(10 * place + number).integers(31768, 32828, (SIDE, SIDE))
             Image.fromarray(values.astype(np.uint16)).save(tmp_path / "test" / label / f"{number}.png")
     plan = small_plan(window="31768,32828")
-    data = images.read_owned(str(tmp_path / "test"), plan, "--test", RunFolder(tmp_path))
+    data = images.read_others(tmp_path / "test", plan, None)
     assert all(np.ptp(np.asarray(each)) > 200 for each in data.items)
     with pytest.raises(DataError, match="next to no contrast"):
-        images.read_owned(str(tmp_path / "test"), small_plan(), "--test", None)
+        images.read_others(tmp_path / "test", small_plan(), None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pcevolve.errors import DataError
-from pcevolve.keeper import texts
+from pcevolve.keeper.kind import read_run
 from pcevolve.public.config.config import RunConfig
 
 pytestmark = pytest.mark.system
@@ -18,4 +18,4 @@ def test_texts_that_stand_there_twice_are_refused_whichever_are_drawn(tmp_path, 
     (tmp_path / "t.csv").write_text("\n".join(["text,label", "one,flu", "one,flu", *rows]))
     draw = {"subsample": 1, "shots": 1, "subsample_seed": seed, "domain": "notes", "out": tmp_path / "o"}
     with pytest.raises(DataError, match="row 2 has the text of row 1; remove one"):
-        texts.read_run(RunConfig.of({"private": str(tmp_path / "t.csv"), "dialect": "chat", **draw}))
+        read_run(RunConfig.of({"private": str(tmp_path / "t.csv"), "dialect": "chat", **draw}))

@@ -23,15 +23,15 @@ if TYPE_CHECKING:
     from pcevolve.keeper.evaluation.labelled import Labelled
 
 
-def read_run(settings: RunConfig, told: ProgressCallback = no_progress) -> RunData:
-    data = _read(Path(settings.data.private))
+def read_used(settings: RunConfig, path: Path, told: ProgressCallback = no_progress) -> RunData:
+    data = _read(path)
     counts = Counter(data.labels[target] for target in data.targets.tolist())
     require_shots(settings, counts, "rows", counts)
     return RunData(data, None)
 
 
-def read_owned(given: str, plan: PublicPlan, option: str, began: RunConfig | None) -> PrivateDataset:
-    return _read(Path(given))
+def read_others(path: Path, plan: PublicPlan, began: RunConfig | None) -> PrivateDataset:
+    return _read(path)
 
 
 def passes_over(path: Path) -> bool:

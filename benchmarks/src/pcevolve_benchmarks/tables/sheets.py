@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from pcevolve.keeper import images
 from pcevolve.keeper.evaluation.labelled import Labelled
+from pcevolve.keeper.kind import read_run
 from pcevolve.keeper.private.dataset import load_folder
 from pcevolve.public.durable import write_durably
 from pcevolve.public.encoders import load_encoder
@@ -70,7 +71,7 @@ def pair_nearest(asked: Asked, data: BenchData) -> Iterator[Row]:
     """Synthetic images of a data set's runs beside their nearest private ones: by the encoder, then in pixels."""
     for place in _find_finished(asked, data):
         root = asked.root(place.cell)
-        shots = images.read_run(OwnerFolder.of(root).require_options()).data
+        shots = read_run(OwnerFolder.of(root).require_options()).data
         looks = (load_encoder(asked.encoder(place.cell)).embed, images.make_independent().look)
         dataset = Labelled.released(root, shots.labels)
         for label, shown in lay_beside_nearest(dataset, Labelled.of(shots), shots.labels, looks):

@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 from rich.console import Console
 
 from pcevolve.app.session.preflight import check_run
-from pcevolve.keeper import images
 from pcevolve.keeper.evaluation.closeness import FEWEST, measure_closeness
 from pcevolve.keeper.evaluation.heads import Predict, Training
 from pcevolve.keeper.evaluation.judge import Evaluator, find_usable
 from pcevolve.keeper.evaluation.labelled import Labelled
 from pcevolve.keeper.finished.classification import NearestMean
 from pcevolve.keeper.finished.outcome import Outcome
+from pcevolve.keeper.kind import read_run
 from pcevolve.public.config.config import RunConfig
 from pcevolve.public.encoders import load_encoder
 from pcevolve.public.run.folder import RunFolder
@@ -147,7 +147,7 @@ def _figures(job: Job, cell: Cell, outcome: Outcome | Result | None) -> Iterator
     if cell.yardstick == "untrained":
         yield from _of_untrained(job, cell, test)
         return
-    shots = Labelled.of(images.read_run(job.settings).data)
+    shots = Labelled.of(read_run(job.settings).data)
     labels = test.labels
     dataset, voter = _dataset(outcome, shots, labels)
     for judge in load_table_judges(job.judges, voter):

@@ -19,11 +19,11 @@ from rich.console import Console
 from pcevolve.app.session.first.local_server import serve_locally
 from pcevolve.app.session.preflight import check_run
 from pcevolve.errors import UsageError
-from pcevolve.keeper import texts
 from pcevolve.keeper.evaluation.judge import Evaluator, find_usable
 from pcevolve.keeper.evaluation.labelled import Labelled
 from pcevolve.keeper.finished.evaluating import Evaluation
 from pcevolve.keeper.finished.judging import load_judges
+from pcevolve.keeper.kind import read_owned, read_run
 from pcevolve.public.config.config import RunConfig
 from pcevolve.public.run.owner import OwnerFolder
 from pcevolve.public.run.progress import Audience
@@ -169,13 +169,12 @@ def _evaluate(options: dict[str, Any], out: Path, data: dict[str, str]) -> Row:
     if made is None:
         plan, began = RunReader.strict(out).require_plan(), OwnerFolder.of(out).find_options()
         test, private = (
-            Labelled.of(texts.read_owned(data[name], plan, f"--{name}", began))
-            for name in ("test", "private")
+            Labelled.of(read_owned(data[name], plan, f"--{name}", began)) for name in ("test", "private")
         )
         labels, dataset = plan.labels, Labelled.released(out, plan.labels)
         voter = plan.encoder.name if find_method(plan.method.name).queries_data else None
     else:
-        read = texts.read_run(settings_of(options, out))
+        read = read_run(settings_of(options, out))
         if read.test is None:
             raise UsageError("a table of texts needs held-out ones")
         test, private, labels = Labelled.of(read.test), Labelled.of(read.data), read.data.labels

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from pcevolve.keeper.kind import load_kind
+from pcevolve.keeper.kind import read_run
 from pcevolve.keeper.ledger.ledger import Account, Limits
 from pcevolve.keeper.private.dataset import PrivateDataset
 from pcevolve.keeper.private.judge import PrivateJudge, PrivateViews, UniformJudge
@@ -185,12 +185,11 @@ class Components:
 
 def _read(settings: RunConfig, told: ProgressCallback) -> RunData:
     """The private data, or in a coordinator's run a stand-in without any."""
-    kind = find_abilities(settings.provider.dialect).makes
     if (roster := find_roster(settings.data.private)) is not None:
         from pcevolve.keeper.clinics.coordinator import stand_in  # which a run of one owner does without
 
-        return RunData(stand_in(roster, kind), None)
-    return load_kind(kind).read_run(settings, told)
+        return RunData(stand_in(roster, find_abilities(settings.provider.dialect).makes), None)
+    return read_run(settings, told)
 
 
 def _read_declared(settings: RunConfig) -> list[Sources]:

@@ -16,9 +16,10 @@ from pcevolve.keeper.private.dataset import PrivateDataset, load
 from pcevolve.keeper.private.listing import Listing, list_folder, shorten, tell_file_kind
 from pcevolve.keeper.private_data import (
     NOTHING_LEFT,
-    SPLIT_SEED,
     RunData,
     count_and_name,
+    draw_units,
+    find_test,
     note_companions,
     note_ids,
     require_shots,
@@ -31,35 +32,21 @@ from pcevolve.public.modality import SINGLE, Images
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.screen import ProgressCallback, no_progress
 from pcevolve.public.settings import window_ends
-from pcevolve.public.sources import PICTURES, FolderSource, parse_source, require_kind
 
 if TYPE_CHECKING:
     from pcevolve.keeper.evaluation.judge import Evaluator, Features
     from pcevolve.keeper.evaluation.labelled import Labelled
 
 
-def read_run(settings: RunConfig, told: ProgressCallback = no_progress) -> RunData:
+def read_used(settings: RunConfig, path: Path, told: ProgressCallback = no_progress) -> RunData:
     """Read the images that a run is asked to use."""
-    source = parse_source(settings.data.private)
-    require_kind(source, Images.nouns.one, "--private")
-    if isinstance(source, PICTURES):
-        from pcevolve.keeper.private.bundled import load_pictures  # scikit-learn takes seconds to load
-
-        data, rest = load_pictures(source, settings.data.shots, SPLIT_SEED)
-        return RunData(data, rest, test_is_public=True)
-    assert isinstance(source, FolderSource)
-    listing = used = _list(settings, source)
-    left: Listing | None = None
+    listing = _list(settings, path)
     counted = "images" if listing.units is None else f"units ({listing.units.kind})"
     if settings.data.unit_size and listing.units is not None:
         from pcevolve.keeper.private.units import require_unit_size
 
         require_unit_size(listing.unit_keys, listing.names, listing.units.kind, settings.data.unit_size)
-    if settings.data.subsample is not None:
-        from pcevolve.keeper.private.offers import tell_drawable
-
-        tell_drawable(settings, listing.count_drawable(), counted)
-        used, left = listing.draw(settings.data.subsample, settings.data.subsample_seed)
+    used, left = draw_units(settings, listing, counted)
     window = window_ends(settings.data.window)
     # Before units are counted: what cannot be read, or is there twice, has to go, and then there are fewer.
     data = load(used, told=told, window=window)
@@ -80,18 +67,10 @@ def _note(listing: Listing) -> Iterator[tuple[str, str]]:
     yield from (("NOTE", each) for each in note_companions(listing))
 
 
-def read_owned(given: str, plan: PublicPlan, option: str, began: RunConfig | None) -> PrivateDataset:
+def read_others(path: Path, plan: PublicPlan, began: RunConfig | None) -> PrivateDataset:
     """The owner's images that an option of ``evaluate`` names; see ``PrivateKind``."""
-    source = parse_source(given)
-    require_kind(source, Images.nouns.one, option)
-    if isinstance(source, PICTURES):
-        from pcevolve.keeper.private.bundled import load_pictures  # scikit-learn's data take seconds to load
-
-        shots, rest = load_pictures(source, plan.data.shots, SPLIT_SEED)
-        return shots if option == "--private" else rest
-    assert isinstance(source, FolderSource)
     # Where a map said whose each image of the run is, the owner's may lie in folders of units too.
-    listing = list_folder(source.path, nested=plan.unit not in SINGLE)
+    listing = list_folder(path, nested=plan.unit not in SINGLE)
     return load(listing, unique=False, window=window_ends(plan.data.window))
 
 
@@ -100,11 +79,11 @@ def count_drawable(folder: Path, unit_map: Path | None) -> int:
     return min(_map_units(list_folder(folder, None), unit_map).count_drawable().values())
 
 
-def _list(settings: RunConfig, source: FolderSource) -> Listing:
+def _list(settings: RunConfig, path: Path) -> Listing:
     """The images by name, with their units where several images are one."""
     label = settings.data.domain if settings.data.unlabelled else None
     # A map says of every image in a folder of its own whose it is.
-    listing = list_folder(source.path, label, nested=settings.data.unit_map is not None)
+    listing = list_folder(path, label, nested=settings.data.unit_map is not None)
     return _map_units(listing, settings.data.unit_map)
 
 
@@ -118,19 +97,17 @@ def _map_units(listing: Listing, unit_map: Path | None) -> Listing:
 
 def _test(settings: RunConfig, data: PrivateDataset, rest: Listing | None) -> PrivateDataset | None:
     """Held-out images of the same classes."""
-    if settings.data.test is None:
+    if (test := find_test(settings, data)) is None:
         return None
-    if len(data.labels) == 1:
-        raise UsageError("--test measures a classifier, which a single class has no use for: leave it out")
-    if settings.data.test == REST and rest is not None:
+    if test == REST and rest is not None:
         if len(set(rest.targets)) < len(rest.labels):
             raise DataError(NOTHING_LEFT.format(kind="image"))
         return load(rest, unique=False, window=window_ends(settings.data.window))
-    there = list_folder(Path(settings.data.test), None, nested=settings.data.unit_map is not None)
-    test = load(there, unique=False, window=window_ends(settings.data.window))
-    if test.labels != data.labels:
-        raise UsageError(f"--test {settings.data.test} must have the same class folders as --private")
-    return test
+    there = list_folder(Path(test), None, nested=settings.data.unit_map is not None)
+    found = load(there, unique=False, window=window_ends(settings.data.window))
+    if found.labels != data.labels:
+        raise UsageError(f"--test {test} must have the same class folders as --private")
+    return found
 
 
 def passes_over(path: Path) -> bool:

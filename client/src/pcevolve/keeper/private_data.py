@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
-from pcevolve.errors import DataError
+from pcevolve.errors import DataError, UsageError
 from pcevolve.keeper.private.companions import find_companions
 from pcevolve.keeper.private.dataset import PrivateDataset
+from pcevolve.keeper.private.items import PrivateItems
 from pcevolve.keeper.private.listing import Listing
 from pcevolve.keeper.private.shots import Shots
 from pcevolve.keeper.screen import OwnerScreen
@@ -31,6 +33,26 @@ class RunData:
     test: PrivateDataset | None
     test_is_public: bool = False
     notes: tuple[tuple[str, str], ...] = ()
+
+
+Held = TypeVar("Held", bound=PrivateItems)
+
+
+def draw_units(settings: RunConfig, held: Held, counted: str) -> tuple[Held, Held | None]:
+    """What a run uses of the owner's data, and where it draws from them what is left; ``DataError`` for too few."""
+    if settings.data.subsample is None:
+        return held, None
+    from pcevolve.keeper.private.offers import tell_drawable
+
+    tell_drawable(settings, held.count_drawable(), counted)
+    return held.draw(settings.data.subsample, settings.data.subsample_seed)
+
+
+def find_test(settings: RunConfig, data: PrivateDataset) -> str | None:
+    """What a run is measured on, if anything; ``UsageError`` where nothing can be measured."""
+    if settings.data.test is not None and len(data.labels) == 1:
+        raise UsageError("--test measures a classifier, which a single class has no use for: leave it out")
+    return settings.data.test
 
 
 def note_ids(ids: Iterable[str], kind: str) -> Iterator[str]:

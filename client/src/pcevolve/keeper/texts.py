@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pcevolve.errors import DataError, UsageError
+from pcevolve.errors import DataError
 from pcevolve.keeper.private.dataset import PrivateDataset
 from pcevolve.keeper.private.listing import refuse_twins
 from pcevolve.keeper.private.records import Records, read_records
@@ -17,8 +17,9 @@ from pcevolve.keeper.private.tables import Columns
 from pcevolve.keeper.private.units import require_unit_size
 from pcevolve.keeper.private_data import (
     NOTHING_LEFT,
-    SPLIT_SEED,
     RunData,
+    draw_units,
+    find_test,
     note_ids,
     require_shots,
 )
@@ -27,59 +28,34 @@ from pcevolve.public.config.files import REST
 from pcevolve.public.modality import Texts
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.screen import ProgressCallback, no_progress
-from pcevolve.public.sources import FolderSource, TermsSource, parse_source, require_kind
 
 if TYPE_CHECKING:
     from pcevolve.keeper.evaluation.judge import Evaluator
     from pcevolve.keeper.evaluation.labelled import Labelled
 
 
-def read_run(settings: RunConfig, told: ProgressCallback = no_progress) -> RunData:
-    """Read the texts that a run is asked to use."""
-    source = parse_source(settings.data.private)
-    require_kind(source, Texts.nouns.one, "--private")
-    if isinstance(source, TermsSource):
-        from pcevolve.keeper.private.bundled import load_terms
-
-        return RunData(*load_terms(settings.data.shots, source.names, SPLIT_SEED), test_is_public=True)
-    assert isinstance(source, FolderSource)
-    data, rest = read_texts(settings, source)
-    notes = note_ids(data.unit_names, data.unit_name)
-    return RunData(data, rest, notes=tuple(("NOTE", each) for each in notes))
-
-
-def read_owned(given: str, plan: PublicPlan, option: str, began: RunConfig | None) -> PrivateDataset:
-    """The owner's texts that an option of ``evaluate`` names; see ``PrivateKind``."""
-    source = parse_source(given)
-    require_kind(source, Texts.nouns.one, option)
-    if isinstance(source, TermsSource):
-        from pcevolve.keeper.private.bundled import load_terms
-
-        shots, rest = load_terms(plan.data.shots, source.names, SPLIT_SEED)
-        return shots if option == "--private" else rest
-    assert isinstance(source, FolderSource)
-    columns = Columns() if began is None else _columns(began)
-    return read_records(source.path, columns).dataset(None, unique=False)
-
-
-def read_texts(settings: RunConfig, source: FolderSource) -> tuple[PrivateDataset, PrivateDataset | None]:
-    """The texts that a run uses, and those that it is measured on, if there are any."""
+def read_used(settings: RunConfig, path: Path, told: ProgressCallback = no_progress) -> RunData:
+    """Read the texts that a run is asked to use, and those that it is measured on, if there are any."""
     columns = replace(_columns(settings), secrets=settings.data.secret_columns)
-    found = read_records(source.path, columns, settings.data.domain if settings.data.unlabelled else None)
-    rest: Records | None = None
+    found = read_records(path, columns, settings.data.domain if settings.data.unlabelled else None)
     counted = "texts" if columns.unit is None else f"units ({columns.unit})"
     if settings.data.unit_size and columns.unit is not None:
         require_unit_size(found.units, found.names, columns.unit, settings.data.unit_size)
     if settings.data.subsample is not None:
         # Of all texts and before the draw: a refusal that hung on the seed would be answered by another one.
         refuse_twins(found.names, found.texts, "text")
-        from pcevolve.keeper.private.offers import tell_drawable
-
-        tell_drawable(settings, found.count_drawable(), counted)
-        found, rest = found.draw(settings.data.subsample, settings.data.subsample_seed)
+    found, rest = draw_units(settings, found, counted)
     data = found.dataset(columns.unit)
     require_shots(settings, found.count_units(), counted, found.count_drawable)
-    return data, _read_held_out(settings, data, rest)
+    notes = note_ids(data.unit_names, data.unit_name)
+    test = _read_held_out(settings, data, rest)
+    return RunData(data, test, notes=tuple(("NOTE", each) for each in notes))
+
+
+def read_others(path: Path, plan: PublicPlan, began: RunConfig | None) -> PrivateDataset:
+    """The owner's texts that an option of ``evaluate`` names; see ``PrivateKind``."""
+    columns = Columns() if began is None else _columns(began)
+    return read_records(path, columns).dataset(None, unique=False)
 
 
 def _columns(settings: RunConfig) -> Columns:
@@ -89,19 +65,17 @@ def _columns(settings: RunConfig) -> Columns:
 
 
 def _read_held_out(settings: RunConfig, data: PrivateDataset, rest: Records | None) -> PrivateDataset | None:
-    if settings.data.test is None:
+    if (test := find_test(settings, data)) is None:
         return None
-    if len(data.labels) == 1:
-        raise UsageError("--test measures a classifier, which a single class has no use for: leave it out")
-    own = settings.data.test == REST and rest is not None
-    found = rest if own else read_records(Path(settings.data.test), _columns(settings))
+    own = test == REST and rest is not None
+    found = rest if own else read_records(Path(test), _columns(settings))
     assert found is not None
     if missing := sorted(set(data.labels) - set(found.labels)):
         if own:
             raise DataError(NOTHING_LEFT.format(kind="text"))
-        raise DataError(f"--test {settings.data.test}: class {missing[0]!r} has no text")
+        raise DataError(f"--test {test}: class {missing[0]!r} has no text")
     if strange := sorted(set(found.labels) - set(data.labels)):
-        raise DataError(f"--test {settings.data.test} has a class that --private has not: {strange[0]!r}")
+        raise DataError(f"--test {test} has a class that --private has not: {strange[0]!r}")
     return found.dataset(None if own else _columns(settings).unit, data.labels, unique=False)
 
 

@@ -74,10 +74,6 @@ class TermsSource:
     kind: ClassVar[Kind | None] = "text"
 
 
-PICTURES = (DigitsSource, CellsSource)
-"""Sources of images that come with the client or with scikit-learn."""
-
-
 AnySource: TypeAlias = FolderSource | DigitsSource | CellsSource | TermsSource
 
 

@@ -14,8 +14,8 @@ import pcevolve
 from pcevolve.app.cli.main import main
 from pcevolve.auditing import Audit, audit
 from pcevolve.errors import BudgetError, DataError, LedgerError, ProviderError
-from pcevolve.keeper import images, texts
 from pcevolve.keeper.finished.comparison import list_facts, read_runs
+from pcevolve.keeper.kind import read_run
 from pcevolve.keeper.ledger.history import LedgerBook
 from pcevolve.public.config.config import RunConfig
 from pcevolve.public.privacy import Budget
@@ -196,15 +196,15 @@ def test_no_error_says_which_class_has_nothing_left_to_be_measured_on(tmp_path, 
     draw = {"subsample": 2, "shots": 2, "test": "rest", "domain": "notes", "out": tmp_path / "o"}
     if kind == "text":
         rows = ["text,label", "one,flu", "two,flu", *(f"{n},gout" for n in range(5))]
-        private, read, asked = tmp_path / "t.csv", texts.read_run, {"dialect": "chat"}
+        private, asked = tmp_path / "t.csv", {"dialect": "chat"}
         private.write_text("\n".join(rows))
     else:
-        private, read, asked = tmp_path / "private", images.read_run, {}
+        private, asked = tmp_path / "private", {}
         for label, count in (("flu", 2), ("gout", 5)):
             (private / label).mkdir(parents=True)
             for number in range(count):
                 (private / label / f"{number}.png").write_bytes(png(number + 10 * count))
     settings = RunConfig.of({"private": str(private), **draw, **asked})
     with pytest.raises(DataError, match=f"--test rest: a class has no {kind} that was not drawn") as refusal:
-        read(settings)
+        read_run(settings)
     assert "flu" not in str(refusal.value)

@@ -27,6 +27,7 @@ from pcevolve.keeper.finished.comparison import read_runs
 from pcevolve.keeper.finished.evaluating import Evaluation, Question, evaluate
 from pcevolve.keeper.private.dataset import load_folder
 from pcevolve.public.methods import choose_delta
+from pcevolve.public.modality import Images
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.run.owner import OwnerFolder
 from support.folders import toned_folders
@@ -279,7 +280,7 @@ def test_released_means_that_beat_the_images_are_told_with_the_command(voted, tr
 
     judges = [make_score("cnn", trained, voted=voted)]
     found = {"judges": judges, "chance": 0.5, "test_images": tests}
-    said = _compare_classifier(make_score("dp-means-classifier", 0.8), found, "image")
+    said = _compare_classifier(make_score("dp-means-classifier", 0.8), found, Images.nouns)
     assert "without any image: 80.0%" in said
     assert ("better than training on the images: pcevolve classify RUN FILES" in said) == is_better
 

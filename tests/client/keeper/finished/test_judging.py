@@ -95,7 +95,7 @@ def test_a_clip_is_the_same_however_much_of_its_name_is_written_out():
 def test_the_owners_images_may_lie_in_folders_of_units_where_those_of_the_run_do(tmp_path: Path, world):
     for label in LABELS:
         shutil.copytree(world / "test" / label, tmp_path / "test" / label / "patient 1")
-    data = images.read_owned(str(tmp_path / "test"), small_plan(unit="patient"), "--test", None)
+    data = images.read_others(tmp_path / "test", small_plan(unit="patient"), None)
     assert data.digests == load_folder(world / "test", unique=False).digests
     with pytest.raises(DataError, match="seems to hold a folder for each patient"):
-        images.read_owned(str(tmp_path / "test"), small_plan(), "--test", None)
+        images.read_others(tmp_path / "test", small_plan(), None)

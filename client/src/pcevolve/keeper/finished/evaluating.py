@@ -40,7 +40,7 @@ from pcevolve.keeper.finished.judging import (
     load_judges,
 )
 from pcevolve.keeper.finished.use_page import make_page
-from pcevolve.keeper.kind import PrivateKind, load_kind
+from pcevolve.keeper.kind import PrivateKind, load_kind, read_owned
 from pcevolve.keeper.private.dataset import PrivateDataset
 from pcevolve.keeper.private_data import name_classes
 from pcevolve.public.durable import write_private_bytes
@@ -147,7 +147,7 @@ def _owners(given: str, plan: PublicPlan, option: str, folder: RunFolder) -> Pri
     owner = OwnerFolder.of(folder.root)
     # Of classes that words stand for, only the owner's options say which folder is which.
     began = owner.require_options() if plan.data.words else owner.find_options()
-    data = load_kind(plan.modality.kind).read_owned(given, plan, option, began)
+    data = read_owned(given, plan, option, began)
     if plan.data.words and began is not None:
         data = name_classes(data, began.data.words)
     if data.labels != plan.labels:
