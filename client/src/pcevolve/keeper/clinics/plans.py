@@ -7,7 +7,7 @@ from math import isfinite
 from typing import TYPE_CHECKING
 
 from pcevolve.errors import DataError, ProtocolError
-from pcevolve.keeper.kind import load_kind
+from pcevolve.keeper.kind import read_run
 from pcevolve.keeper.ledger.ledger import Account
 from pcevolve.keeper.private.dataset import PrivateDataset
 from pcevolve.keeper.screen import OwnerScreen
@@ -77,9 +77,8 @@ def read_data(
             **{name: value for name, value in own.items() if value is not None},
         }
     )
-    kind = plan.modality.kind
-    with screen.show_work(f"reading private {kind}s") as told:
-        read = load_kind(kind).read_run(settings, told)
+    with screen.show_work(f"reading private {plan.modality.nouns.many}") as told:
+        read = read_run(settings, told)
     if {*read.data.labels} != {*roster.labels}:
         odd = sorted({*read.data.labels} ^ {*roster.labels})
         raise DataError(
