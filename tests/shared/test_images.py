@@ -56,6 +56,8 @@ def test_an_image_is_encoded_in_the_format_that_was_asked_for(kind, exact):
 def test_too_many_bytes_are_refused_before_anything_is_read():
     with pytest.raises(ImageError, match="has 11 bytes, more than 10"):
         images.decode(b"not an imag", ImageLimits(max_bytes=10))
+    data = save(picture(), "PNG")
+    assert images.decode(data, ImageLimits(max_bytes=len(data))).size == (24, 16)
 
 
 def test_a_bomb_is_refused_by_its_header_alone():

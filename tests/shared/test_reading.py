@@ -20,6 +20,14 @@ def test_a_file_is_read_up_to_its_bound_and_with_a_large_bound_takes_no_more_tha
         read_file(tmp_path / "file", 3)
 
 
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="open files are counted in Linux's /proc")
+def test_what_is_no_file_is_refused_and_left_closed(tmp_path: Path):
+    before = len(list(Path("/proc/self/fd").iterdir()))
+    with pytest.raises(IsADirectoryError):
+        read_file(tmp_path, 4)
+    assert len(list(Path("/proc/self/fd").iterdir())) == before
+
+
 def test_a_record_may_take_so_many_characters_and_no_more():
     lines = BoundedLines(io.StringIO("ab\ncd\nefg\n"), 6)
     assert [next(lines), next(lines)] == ["ab\n", "cd\n"]

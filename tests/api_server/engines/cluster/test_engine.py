@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from types import SimpleNamespace
 
 import pytest
 
 from pcevolve_server.errors import EngineLostError, GenerationError
 from pcevolve_server.models import ModelDescription
+from pcevolve_server.settings import EngineKind, Settings
 from pcevolve_server.work import Recipe, Task
 from support.served import FakeGenerator
 
@@ -75,6 +77,21 @@ def engine_before(cluster, handle, times=1000):
     return engine.ClusterEngine(
         Connection(times), handle, (ModelDescription(INFO, 1, False),), 1, False, 0.01
     )
+
+
+def test_a_cluster_is_asked_for_one_replica_or_more_and_a_gpu_or_a_share_of_one_for_each(
+    cluster, monkeypatch
+):
+    _, engine = cluster
+    for name in ("start", "run_many", "RunTarget"):
+        monkeypatch.setattr(engine.serve, name, lambda *_, **__: None)
+    asked = []
+    monkeypatch.setattr(engine, "application", lambda wanted, scale: asked.append(scale))
+    monkeypatch.setattr(engine.ray, "cluster_resources", lambda: {"GPU": 2.0})
+    for options in ({}, {"replicas": 2}, {"replicas": 1, "max_replicas": 3}):
+        engine.deploy(SimpleNamespace(own=False), Settings(engine=EngineKind.RAY, **options))
+    told = [(each.least, each.most, each.processors, each.gpus) for each in asked]
+    assert told == [(1, 1, 1, 1.0), (2, 2, 1, 1.0), (1, 3, 1, 0.666)]
 
 
 def test_a_batch_runs_again_where_its_replica_died(cluster):
