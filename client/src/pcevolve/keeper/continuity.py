@@ -35,6 +35,12 @@ def find_disagreement(run: RunReader, ledger: Ledger) -> str | None:
             f"the ledger {ledger.path} does not know the run in {run.layout.root}, which has begun: restore the one "
             "that it began with"
         )
+    if run.plan is not None and run.plan.clinics is not None:
+        from pcevolve.keeper.clinics.agreement import (
+            find_disagreement as find_among_owners,  # for such runs alone
+        )
+
+        return find_among_owners(run, ledger)
     paid, recorded = ledger.payments(run.opened.run_id), list(_list_recorded(run))
     agreed = len(list(takewhile(lambda pair: pair[0] == pair[1], zip(paid, recorded, strict=False))))
     folder, more = run.layout.root, paid[agreed:]

@@ -62,7 +62,9 @@ def _describe(row: RunRow, ledger: LedgerBook) -> dict[str, Any]:
                 elif published:
                     state = "finished"
                 else:
-                    state, more = "unfinished", {"goes_on": folder.resume_command}
+                    own = f"the pcevolve join that it began with, --out {row.folder}"
+                    goes_on = folder.resume_command if run.plan.clinics is None else own
+                    state, more = "unfinished", {"goes_on": goes_on}
     # Damaged, or another version's; other runs are listed all the same.
     except (ClientError, OSError) as error:
         state, more = "unreadable", {"fault": str(error)}
