@@ -81,10 +81,10 @@ class Typed:
         said = [each for name, value in settings.items() for each in ("--set", f"{name}={value}")]
         return ["run", *(each for pair in options.items() for each in pair), "--yes", *said, *more]
 
-    def start(self, *words: str) -> subprocess.Popen[str] | Started:
+    def start(self, *words: str, first: tuple[str, str] | tuple[()] = ()) -> subprocess.Popen[str] | Started:
         environment = {**os.environ, "PCEVOLVE_API_KEY": online.LOGIN, "HOME": str(self.folder)}
         if self.forks is not None:
-            return self.forks.start(words, environment, folder=self.folder)
+            return self.forks.start(words, environment, folder=self.folder, first=first)
         return subprocess.Popen(
             [COMMAND, *words],
             cwd=self.folder,
@@ -224,6 +224,17 @@ def test_what_the_keeper_refuses_is_told_once_and_ends_the_command_with_its_code
     assert not (typed.folder / "other").exists()
 
 
+def list_held(launcher: int, private: tuple[str, ...]) -> Iterator[tuple[str, dict[str, str]]]:
+    """By role, what the kernel says of each process of a command; how many sockets and private files it holds open."""
+    for role, pid in {"launcher": launcher, **children(launcher)}.items():
+        status = Path(f"/proc/{pid}/status").read_text()
+        said = dict(line.split(":\t", 1) for line in status.splitlines() if ":\t" in line)
+        files = [str(each.readlink()) for each in Path(f"/proc/{pid}/fd").iterdir() if each.is_symlink()]
+        said["sockets"] = str(sum(each.startswith("socket:") for each in files))
+        said["private"] = str(sum(place in each for each in files for place in private))
+        yield role, said
+
+
 @dataclass
 class Seen:
     """Of each process of a command, what the kernel says of it at one request."""
@@ -232,14 +243,7 @@ class Seen:
     found: dict[str, dict[str, str]] = field(default_factory=dict)
 
     def look(self) -> None:
-        seen, running = self.found, self.running
-        launcher = running[-1].pid
-        for role, pid in {"launcher": launcher, **children(launcher)}.items():
-            status = Path(f"/proc/{pid}/status").read_text()
-            seen[role] = dict(line.split(":\t", 1) for line in status.splitlines() if ":\t" in line)
-            files = [str(each.readlink()) for each in Path(f"/proc/{pid}/fd").iterdir() if each.is_symlink()]
-            seen[role]["sockets"] = str(sum(each.startswith("socket:") for each in files))
-            seen[role]["private"] = str(sum("/private/" in each or "/own/" in each for each in files))
+        self.found.update(list_held(self.running[-1].pid, ("/private/", "/own/")))
 
     def list_roles(self, is_so: Callable[[dict[str, str]], bool]) -> set[str]:
         return {role for role, each in self.found.items() if is_so(each)}
@@ -307,12 +311,13 @@ except pcevolve.BudgetError as error:
 
 
 NUMBERS = intruder.read_headers(os.uname().machine)
+CAN_BE_ATTACKED = NUMBERS is not None and find_enforcement().is_whole
 IS_ATTACKED = pytest.mark.skipif(
-    NUMBERS is None or not find_enforcement().is_whole, reason="no headers of the kernel, or no confinement"
+    not CAN_BE_ATTACKED, reason="no headers of the kernel are installed, or it confines nobody"
 )
 
 
-def plant(patch: pytest.MonkeyPatch, folder: Path, roles: dict[str, dict[str, object]]) -> None:
+def plant(patch: pytest.MonkeyPatch, roles: dict[str, dict[str, object]]) -> None:
     """Have an attacker act inside processes of a command; see ``support/attacker``."""
     for role, orders in roles.items():
         orders.setdefault("kind", role)
@@ -372,7 +377,7 @@ def test_attackers_in_each_process_of_a_run_get_past_nothing(installed, monkeypa
     }
     for each in roles.values():
         each["paths"] = at.of("run")
-    plant(monkeypatch, at.folder, roles)
+    plant(monkeypatch, roles)
     code, _, said = installed(*installed.words())
     assert code == 0, said
     found = read_found(roles)
@@ -402,7 +407,7 @@ def test_attackers_in_a_run_from_a_release_get_past_nothing(installed, monkeypat
     }
     for each in roles.values():
         each["paths"] = at.of("run", "more")
-    plant(monkeypatch, at.folder, roles)
+    plant(monkeypatch, roles)
     code, _, said = installed("run", "--from", "run", "--out", "more", "--candidates", "4", "--yes")
     assert code == 0, said
     found = read_found(roles)

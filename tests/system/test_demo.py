@@ -4,36 +4,126 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import replace
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from pcevolve import verify
 from pcevolve.app.session.first import demo
-from pcevolve.keeper.evaluation import heads
 from pcevolve.public.run.folder import RunFolder
 from pcevolve.public.run.owner import OwnerFolder
 from pcevolve.public.sources import CELLS
 from pcevolve.public.transcript.reader import RunReader
 from support.together import NO_CHILDREN
 from support.traces import find_traces
+from system.test_apart import CAN_BE_ATTACKED, IS_ATTACKED, list_held, plant, read_found
 
 SMALLEST = 10
 USUAL = demo.OF_IMAGES
 
 
+SMALL = """
+from dataclasses import replace
+from pcevolve.app.cli import main as entry
+
+prepare = entry._prepare
+
+def prepare_and_shrink(*given):
+    prepare(*given)  # its processes are started, and it has no network
+    from pcevolve.app.session.first import demo
+
+    usual = demo.OF_IMAGES
+    options = {**usual.options, "steps": 2, "candidates": 10}
+    demo.DEMONSTRATIONS = {"image": replace(usual, options=options, probe=None)}
+    demonstrate = demo._demonstrate
+
+    def demonstrate_under_attack(*given):
+        try:
+            import attacked
+        except ImportError:
+            return demonstrate(*given)
+
+    demo._demonstrate = demonstrate_under_attack
+
+entry._prepare = prepare_and_shrink
+entry.main()
+"""
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A finished demonstration of a size that tests have time for, by real processes, an attacker in each.
+
+    Attributes:
+        holding: Which processes held a socket open, or a file beside the ledger.
+        roles: What each attacker was told.
+    """
+
+    out: Path
+    holding: dict[str, set[str]]
+    roles: dict[str, dict[str, object]]
+
+
 @pytest.fixture(scope="module")
-def shown(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A finished demonstration of a size that tests have time for."""
-    out = tmp_path_factory.mktemp("demo") / "demo"
+def watched(tmp_path_factory: pytest.TempPathFactory) -> Shown:
+    folder = tmp_path_factory.mktemp("demo")
+    script, out, own = (folder / name for name in ("pcevolve", "demo", "demo-private"))
+    script.write_text(SMALL)
+    roles: dict[str, dict[str, object]] = {
+        "launcher": {"module": "attacked", "found": own, "kind": "offline"},
+        "keeper": {"module": "pcevolve.public.encoders.bundled", "found": own},
+        "judge": {
+            "module": "pcevolve.app.session.first.demo",
+            "found": own,
+            "kind": "keeper",
+            # How well a judge learns is asserted where judges are tested.
+            "smaller": {"pcevolve.keeper.evaluation.heads:QUICK_STEPS": 5},
+        },
+        "runner": {"module": "pcevolve.wire.dashboard", "found": out},
+    }
+    for each in roles.values():
+        each["paths"] = [str(place) for place in (own, own / "ledger.sqlite", out, folder, "/etc/shadow")]
+    holding: dict[str, set[str]] = {"sockets": set(), "private": set()}
     with pytest.MonkeyPatch.context() as patch:
-        small = {"options": {**USUAL.options, "steps": 2}, "probe": {**USUAL.probe, "candidates": 5}}
-        patch.setitem(demo.DEMONSTRATIONS, "image", replace(USUAL, **small))
-        patch.setattr(demo, "CANDIDATES", (SMALLEST,))
-        patch.setattr(heads, "QUICK_STEPS", 5)  # how well a judge learns is asserted where judges are tested
-        demo.demonstrate(out, NO_CHILDREN)
-    return out
+        if CAN_BE_ATTACKED:
+            plant(patch, roles)
+        process = subprocess.Popen(
+            [sys.executable, script, "demo", "--out", "demo", "--json"], cwd=folder, stdin=subprocess.DEVNULL
+        )
+    while process.poll() is None:
+        with suppress(OSError):  # one has just ended
+            for role, said in list_held(process.pid, (str(own),)):
+                for what, who in holding.items():
+                    who |= {role} if int(said[what]) else set()
+        time.sleep(0.05)
+    assert process.returncode == 0
+    return Shown(out, holding, roles)
+
+
+@pytest.fixture(scope="module")
+def shown(watched: Shown) -> Path:
+    return watched.out
+
+
+@IS_ATTACKED
+def test_no_process_of_a_demonstration_has_both_private_files_and_the_network_whoever_acts_in_it(
+    watched: Shown,
+):
+    assert watched.holding["sockets"] == {"runner"}
+    assert {"keeper"} <= watched.holding["private"] <= {"keeper", "judge"}
+    out, own = str(watched.out), f"{watched.out}-private"
+    ledger = f"{own}/ledger.sqlite"
+    found = read_found(watched.roles)
+    assert found["runner"] == {"read": [], "listed": [out], "written": [out]}
+    assert found["launcher"] == {"read": [], "listed": [own, out], "written": [own, out]}
+    assert found["judge"] == {"read": [ledger], "listed": [own, out], "written": [own, ledger]}
+    assert found["keeper"]["listed"] == [own, out]
+    assert set(found["keeper"]["written"]) <= {own, ledger}
 
 
 def test_the_demonstration_makes_a_dataset_measures_it_beside_its_control_and_holds(shown: Path):
