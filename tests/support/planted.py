@@ -39,6 +39,7 @@ def attack(orders: Mapping[str, Any], enforced: Enforcement, up: Pipe, *_: Pipe)
                 "files": files,
                 "open": open_files,
                 "enforced": str(enforced),
+                "umask": os.umask(0o777),
             }
         ),
     )

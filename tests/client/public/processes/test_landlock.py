@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import struct
 from pathlib import Path
 
 import pytest
 
 from pcevolve.public.processes import landlock
 from pcevolve.public.processes.confinement import ConfinementError, confine_keeper
+from pcevolve.public.processes.landlock import Files
 from support import intruder
 from support.confined import confine, confines, in_a_process, older
 
@@ -58,9 +61,64 @@ def test_a_rule_for_a_path_that_is_not_there_is_an_error(folder: Path) -> None:
     assert in_a_process(work) == "refused"
 
 
+READ, LIST, LINK, FOLDERS = 0b1100, 0b1000, 1 << 12, 1 << 7 | 1 << 4
+FILL = 1 << 1 | 1 << 5 | 1 << 8 | 1 << 14
+WRITE = READ | FILL | FOLDERS | 1 << 13
+
+
 @pytest.mark.parametrize(
-    ("version", "rights"), [(1, 0x1FFF), (2, 0x3FFF), (3, 0x7FFF), (4, 0x7FFF), (5, 0xFFFF), (7, 0xFFFF)]
+    ("version", "size", "handled"),
+    [
+        (1, 8, 0x1FFF),
+        (2, 8, 0x3FFF),
+        (3, 8, 0x7FFF),
+        (4, 16, 0x7FFF),
+        (5, 16, 0xFFFF),
+        (6, 24, 0xFFFF),
+        (7, 24, 0xFFFF),
+    ],
 )
-def test_every_right_that_a_kernel_knows_is_refused_unless_a_rule_gives_it(version: int, rights: int) -> None:
-    """By ``linux/landlock.h``: ``REFER`` since 2, ``TRUNCATE`` since 3, ``IOCTL_DEV`` since 5."""
-    assert landlock._list_rights(version) == rights
+@pytest.mark.parametrize("connects", [False, True])
+@pytest.mark.parametrize("signals", [False, True])
+def test_the_kernel_is_told_every_right_and_gives_back_those_of_the_rules(
+    version: int,
+    size: int,
+    handled: int,
+    connects: bool,
+    signals: bool,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """By ``linux/landlock.h``: ``REFER`` since 2, ``TRUNCATE`` since 3, ``IOCTL_DEV`` since 5, scopes since 6."""
+    asked: list[tuple[int | bytes, ...]] = []
+    rules = os.open(tmp_path, os.O_PATH)
+
+    def call(*given: int | bytes) -> int:
+        asked.append(given)
+        return rules
+
+    monkeypatch.setattr(landlock, "_call", call)
+    file = tmp_path / "file"
+    file.touch()
+    folder = [str(tmp_path)]
+    files = Files(
+        reads=[*folder, str(file)],
+        writes=[*folder, str(file)],
+        lists=folder,
+        fills=folder,
+        links=folder,
+        makes=folder,
+    )
+    landlock.restrict(files, version, connects=connects, signals=signals)
+    (made, *given, (restricted, which, flags)) = asked
+    number, attributes, told, without = made
+    assert (number, told, without) == (444, size, 0)
+    assert struct.unpack("QQQ", attributes) == (handled, 1 if connects else 3, 1 if signals else 3)
+    assert (restricted, which, flags) == (446, rules, 0)
+    assert {each[:3] for each in given} == {(445, rules, 1)}
+    rights = [struct.unpack("=Qi", each[3])[0] for each in given]
+    of_file = 1 << 1 | 1 << 2 | 1 << 14
+    expected = [READ, READ & of_file, WRITE, WRITE & of_file, LIST, FILL, LINK, FOLDERS]
+    assert rights == [each & handled for each in expected]
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        os.close(rules)

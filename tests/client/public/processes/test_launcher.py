@@ -41,7 +41,9 @@ def test_a_process_that_was_taken_over_gets_past_nothing(
         ),
     )
     kind = "keeper" if role == "decoder" else role  # confined as a keeper is, with fewer files
+    before = os.umask(0o022)
     children = start_children()
+    os.umask(before)
     try:
         child = getattr(children, role)
         child.order(
@@ -59,6 +61,8 @@ def test_a_process_that_was_taken_over_gets_past_nothing(
         children.end(kill=True)
     found = json.loads(body)
     assert found.pop("tried") >= 150
+    # What has private files makes none that others can read.
+    assert found.pop("umask") == (0o022 if role == "runner" else 0o077)
     assert found.pop("enforced").startswith("enforced by the kernel (Landlock ")
     assert (name, found) == ("found", {"past": [], "files": [], "open": []})
     # A keeper writes to its owner's terminal, a runner into a pipe, which has no other words in it.
