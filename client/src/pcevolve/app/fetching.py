@@ -6,6 +6,7 @@ A run fetches nothing, for a run talks to the configured API and to nobody else;
 from __future__ import annotations
 
 import contextlib
+import os
 import socket
 from collections.abc import Iterator
 
@@ -47,6 +48,8 @@ def fetch_encoder(name: str) -> None:
 
 
 def _fetch_clip(name: str) -> None:
+    # Another way to download, which asks the kernel for more than a confined process may have.
+    os.environ["HF_HUB_DISABLE_XET"] = "1"
     import open_clip
     from huggingface_hub import constants
 

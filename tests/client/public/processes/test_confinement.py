@@ -26,6 +26,7 @@ from pcevolve.public.processes.confinement import (
     confine_offline,
     confine_online,
     leave_files,
+    list_network_paths,
     make_caches,
 )
 from pcevolve.public.processes.landlock import Files
@@ -157,9 +158,26 @@ def test_no_core_is_dumped_no_privilege_gained_and_no_debugger_let_in(folder: Pa
         status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
         dumpable = ctypes.CDLL(None).prctl(3, 0, 0, 0, 0)
         core = resource.getrlimit(resource.RLIMIT_CORE)
-        return [status["NoNewPrivs"].strip(), status["Seccomp"].strip(), core, dumpable]
+        joblib = os.environ["JOBLIB_MULTIPROCESSING"]
+        return [status["NoNewPrivs"].strip(), status["Seccomp"].strip(), core, dumpable, joblib]
 
-    assert in_a_process(work) == ["1", "2", [0, 0], 0]
+    assert in_a_process(work) == ["1", "2", [0, 0], 0, "0"]
+
+
+def test_what_finds_and_trusts_a_host_is_read_as_far_as_it_is_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path))
+    monkeypatch.setenv("SSL_CERT_DIR", str(tmp_path / "nowhere"))
+    found = list_network_paths()
+    assert {"/etc/hosts", "/etc/resolv.conf", "/etc/ssl", str(tmp_path)} <= {*found}
+    assert all(Path(each).exists() for each in found)
+    assert {str(Path(each).parent) for each in found} <= {
+        "/etc",
+        "/run",
+        "/run/systemd",
+        str(tmp_path.parent),
+    }
 
 
 def test_a_socket_that_was_open_before_is_closed(folder: Path) -> None:

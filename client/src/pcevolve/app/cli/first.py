@@ -299,7 +299,8 @@ def fetch_encoder(
     ],
 ) -> None:
     """Download an encoder's published weights; a run itself talks to the configured API and to nobody else."""
-    leave_files(writes=make_caches())
+    caches = make_caches()
+    leave_files(writes=caches, links=caches)
     from pcevolve.app.fetching import fetch_encoder as fetch
 
     fetch(encoder)
