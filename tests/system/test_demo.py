@@ -61,18 +61,19 @@ class Shown:
 
     Attributes:
         holding: Which processes held a socket open, or a file beside the ledger.
-        roles: What each attacker was told.
+        found: What each attacker got at.
     """
 
     out: Path
     holding: dict[str, set[str]]
-    roles: dict[str, dict[str, object]]
+    found: dict[str, dict[str, object]]
 
 
 @pytest.fixture(scope="module")
 def watched(tmp_path_factory: pytest.TempPathFactory) -> Shown:
     folder = tmp_path_factory.mktemp("demo")
-    script, out, own = (folder / name for name in ("pcevolve", "demo", "demo-private"))
+    script, out, own = (folder / name for name in ("bin/pcevolve", "demo", "demo-private"))
+    script.parent.mkdir()
     script.write_text(SMALL)
     roles: dict[str, dict[str, object]] = {
         "launcher": {"module": "attacked", "found": own, "kind": "offline"},
@@ -82,7 +83,10 @@ def watched(tmp_path_factory: pytest.TempPathFactory) -> Shown:
             "found": own,
             "kind": "keeper",
             # How well a judge learns is asserted where judges are tested.
-            "smaller": {"pcevolve.keeper.evaluation.heads:QUICK_STEPS": 5},
+            "smaller": {
+                "pcevolve.keeper.evaluation.heads:QUICK_STEPS": 5,
+                "pcevolve.keeper.evaluation.judge:DRAWS": 2,
+            },
         },
         "runner": {"module": "pcevolve.wire.dashboard", "found": out},
     }
@@ -102,7 +106,9 @@ def watched(tmp_path_factory: pytest.TempPathFactory) -> Shown:
                     who |= {role} if int(said[what]) else set()
         time.sleep(0.05)
     assert process.returncode == 0
-    return Shown(out, holding, roles)
+    found = read_found(roles) if CAN_BE_ATTACKED else {}
+    (out / "found-runner.json").unlink(missing_ok=True)  # an audit finds it
+    return Shown(out, holding, found)
 
 
 @pytest.fixture(scope="module")
@@ -118,7 +124,7 @@ def test_no_process_of_a_demonstration_has_both_private_files_and_the_network_wh
     assert {"keeper"} <= watched.holding["private"] <= {"keeper", "judge"}
     out, own = str(watched.out), f"{watched.out}-private"
     ledger = f"{own}/ledger.sqlite"
-    found = read_found(watched.roles)
+    found = watched.found
     assert found["runner"] == {"read": [], "listed": [out], "written": [out]}
     assert found["launcher"] == {"read": [], "listed": [own, out], "written": [own, out]}
     assert found["judge"] == {"read": [ledger], "listed": [own, out], "written": [own, ledger]}
