@@ -79,7 +79,7 @@ def watched(tmp_path_factory: pytest.TempPathFactory) -> Shown:
         "launcher": {"module": "attacked", "found": own, "kind": "offline"},
         "keeper": {"module": "pcevolve.public.encoders.bundled", "found": own},
         "judge": {
-            "module": "pcevolve.app.session.first.demo",
+            "module": "pcevolve.app.session.first.weighing",
             "found": own,
             "kind": "keeper",
             # How well a judge learns is asserted where judges are tested.

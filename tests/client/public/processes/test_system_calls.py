@@ -7,7 +7,15 @@ import hashlib
 import pytest
 
 from pcevolve.public.processes.seccomp import compile_filter
-from pcevolve.public.processes.system_calls import KEEPER, NUMBERS, OFFLINE, ONLINE, RUNNER, Profile
+from pcevolve.public.processes.system_calls import (
+    ACCEPTING,
+    KEEPER,
+    NUMBERS,
+    OFFLINE,
+    ONLINE,
+    RUNNER,
+    Profile,
+)
 from support import intruder
 
 
@@ -51,6 +59,8 @@ def test_numbers_are_those_that_were_compared_with_headers(machine: str, digest:
         ("keeper", "aarch64", "d82637788d77b127"),
         ("runner", "x86_64", "57d50f4ebefeb77e"),
         ("runner", "aarch64", "51a905b572718836"),
+        ("accepting", "x86_64", "f30083b633b53f9e"),
+        ("accepting", "aarch64", "9a25cdbce2dee4a7"),
         ("offline", "x86_64", "52be3d40da0b8ebe"),
         ("offline", "aarch64", "93485e4e2d61d103"),
         ("online", "x86_64", "81c2b6210a53b35c"),
@@ -59,6 +69,9 @@ def test_numbers_are_those_that_were_compared_with_headers(machine: str, digest:
 )
 def test_filters_are_those_that_were_reviewed(kind: str, machine: str, digest: str) -> None:
     """Whoever changes what a process may ask of the kernel changes this, and the attempts in ``support/intruder``."""
-    profile = {"keeper": KEEPER, "runner": RUNNER, "offline": OFFLINE, "online": ONLINE}[kind]
+    profiles = {
+        "keeper": KEEPER, "runner": RUNNER, "accepting": ACCEPTING, "offline": OFFLINE, "online": ONLINE
+    }  # fmt: skip
+    profile = profiles[kind]
     program = "\n".join(" ".join(map(str, each)) for each in compile_filter(profile, machine))
     assert hashlib.sha256(program.encode()).hexdigest()[:16] == digest
