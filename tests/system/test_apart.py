@@ -383,7 +383,7 @@ def test_attackers_in_each_process_of_a_run_get_past_nothing(installed, monkeypa
     (image, ledger), run = (at.private[1], at.ledger[1]), f"{at.folder}/run"
     log = f"{run}/transcript/log.jsonl"
     roles: dict[str, dict[str, object]] = {
-        "launcher": {"module": "pcevolve.wire.console", "kind": "offline", "found": f"{at.folder}/own"},
+        "launcher": {"module": "pcevolve.app.cli.summary", "kind": "offline", "found": f"{at.folder}/own"},
         "keeper": {"module": "pcevolve.public.encoders.bundled", "found": f"{at.folder}/own"},
         "runner": {"module": "pcevolve.wire.dashboard", "found": run},
     }
@@ -414,7 +414,7 @@ def test_attackers_in_a_run_from_a_release_get_past_nothing(installed, monkeypat
     run, more = f"{at.folder}/run", f"{at.folder}/more"
     logs = [f"{each}/transcript/log.jsonl" for each in (run, more)]
     roles: dict[str, dict[str, object]] = {
-        "launcher": {"module": "pcevolve.wire.console", "kind": "offline", "found": more},
+        "launcher": {"module": "pcevolve.app.cli.summary", "kind": "offline", "found": more},
         "runner": {"module": "pcevolve.wire.providers.a1111", "found": more},
     }
     for each in roles.values():
