@@ -13,12 +13,12 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
+from types import ModuleType
 from typing import Protocol, Self
 
 from pcevolve.errors import BudgetError, LedgerError
 from pcevolve.keeper.ledger.entries import Enrolment, Entries, Payment
 from pcevolve.keeper.ledger.others import PriorRuns
-from pcevolve.keeper.ledger.refusals import spell_insecure, spell_over_lifetime, spell_over_run, spell_raising
 from pcevolve.public.dp.accountants import epsilon, merge, within
 from pcevolve.public.parts import PriorReleases
 from pcevolve.public.privacy import Budget, Event
@@ -104,7 +104,7 @@ class Account:
         if lower is None:
             return limit
         if lower > limit.epsilon:
-            raise BudgetError(spell_raising(lower, limit, bool(caps)))
+            raise BudgetError(_refusals().spell_raising(lower, limit, bool(caps)))
         return Budget(lower, limit.delta)
 
     @property
@@ -282,19 +282,26 @@ class Account:
         own = self.entries.events(self.run.run_id)
         # Own and new together, not new against a remainder: ε of Gaussian and Rényi accounting does not subtract.
         if not within(own + new, self.limits.run):
-            raise BudgetError(spell_over_run(own, new, self.limits.run))
+            raise BudgetError(_refusals().spell_over_run(own, new, self.limits.run))
         affected, limit = self._others.find_affected(), self.lifetime
         # Before any sum: seeded noise can be subtracted by whoever guesses the seed, so no ε is true.
         if affected.insecure:
-            raise BudgetError(spell_insecure(affected))
+            raise BudgetError(_refusals().spell_insecure(affected))
         over = [each for each in affected.losses(own + new) if not within(each.others + each.own, limit)]
         if over:
             worst = max(over, key=lambda each: epsilon(each.others + each.own, limit.delta))
-            raise BudgetError(spell_over_lifetime(worst, limit, self.run.unit))
+            raise BudgetError(_refusals().spell_over_lifetime(worst, limit, self.run.unit))
 
     @cached_property
     def _others(self) -> PriorRuns:
         return PriorRuns(self.entries, self.run)
+
+
+def _refusals() -> ModuleType:
+    """The words of refusals, which few runs need."""
+    from pcevolve.keeper.ledger import refusals
+
+    return refusals
 
 
 def _without(plan: Iterable[Event], paid: Iterable[Event]) -> tuple[Event, ...]:
