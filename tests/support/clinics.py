@@ -71,6 +71,7 @@ class Together:
     run: CheckedRun
     clinics: Clinics
     folder: Path
+    private: str = "private"
     owners: dict[int, Owner] = field(default_factory=dict)
     meddle: Callable[[Question, tuple[SignedAnswer, ...]], tuple[SignedAnswer, ...]] = lambda _, answers: (
         answers
@@ -88,7 +89,7 @@ class Together:
     def make_owner(self, place: int) -> Owner:
         own = self.folder / f"owner-{place}"
         options = OwnOptions(
-            str(own / "private"), self.folder / "roster.toml", own / "own.key", self.run.folder.root,
+            str(own / self.private), self.folder / "roster.toml", own / "own.key", self.run.folder.root,
             own / "ledger" / "ledger.sqlite",
         )  # fmt: skip
         owner = Owner(options, OwnerScreen(quiet=True))
@@ -115,7 +116,14 @@ class Together:
 
 
 def bring_together(
-    folder: Path, api: str, owners: int = 3, shots: int = 3, *, is_new: bool = True, **options: Any
+    folder: Path,
+    api: str,
+    owners: int = 3,
+    shots: int = 3,
+    *,
+    is_new: bool = True,
+    key: str = LOGIN,
+    **options: Any,
 ) -> Together:
     """Owners with images of their own in two classes, and a coordinator's run."""
     clinics = make_clinics(owners, shots=shots)
@@ -132,4 +140,4 @@ def bring_together(
         "seed": 7, "patience": 0, "encoder": "bundled", "yes": True, **options,
     }  # fmt: skip
     given = {name: value for name, value in given.items() if value is not None}
-    return Together(check_run(RunConfig.of(given), key=LOGIN), clinics, folder)
+    return Together(check_run(RunConfig.of(given), key=key), clinics, folder)

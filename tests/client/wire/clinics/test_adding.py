@@ -21,7 +21,9 @@ from pcevolve.public.selectors.choosing import Chooser, choose_renditions
 from pcevolve.public.selectors.scene import join_scenes
 from pcevolve.public.transcript.reader import RunReader
 from pcevolve.public.transcript.records import Released
+from support import online
 from support.clinics import Together, bring_together, make_key
+from support.tables import write_table
 
 Answers = tuple[SignedAnswer, ...]
 
@@ -185,3 +187,24 @@ def test_the_record_has_every_answer_and_none_of_anybodys_data(tmp_path, clinics
     ]
     assert len(exchanges) == 3  # appearance, centre and deviations
     assert all([one.owner for one in each.answers] == [0, 1, 2] for each in exchanges)
+
+
+def test_owners_of_texts_make_one_release_as_well(tmp_path):
+    server = online.LocalServer(online.chat)
+    together = bring_together(
+        tmp_path, server.address, dialect="chat", model="bundled", method="pe", encoder="words", size=None,
+        iterations=1, key=online.KEY,
+    )  # fmt: skip
+    for place in range(3):
+        rows = [
+            {"text": f"{word} {label[-1]} note {number} of {place}", "label": label}
+            for label, word in (("type A", "fever"), ("type B", "fracture"))
+            for number in range(3)
+        ]
+        write_table(tmp_path / f"owner-{place}" / "private.csv", rows)
+    together.private = "private.csv"
+    try:
+        assert together.carry_out()["images_released"] > 0
+    finally:
+        server.close()
+    assert [each.claim for each in audit(tmp_path / "run") if not each.holds] == []
