@@ -16,7 +16,7 @@ from pcevolve_benchmarks.tables.cells import list_columns, places, tabulate
 from pcevolve_benchmarks.tables.data import BenchData
 from pcevolve_benchmarks.tables.sizes import SMOKE
 from pcevolve_benchmarks.tables.table import RF, SHOTS, B, Table
-from pcevolve_benchmarks.tables.work import Asked, fill
+from pcevolve_benchmarks.tables.work import AskedTable, fill
 from support import online
 from support.folders import class_folders
 from support.native import native_server
@@ -69,7 +69,7 @@ def spell_provider(name: str, **options: object) -> str:
     return "\n".join([f"[{name}]\nsize = 16", *(f'{key} = "{each}"' for key, each in options.items())])
 
 
-def ask_table(folder: Path, file: Path) -> Asked:
+def ask_table(folder: Path, file: Path) -> AskedTable:
     for part in ("train", "test"):
         if not (folder / part).is_dir():
             class_folders(folder / part, 0, ("cut", "good"), shots=2)
@@ -78,10 +78,10 @@ def ask_table(folder: Path, file: Path) -> Asked:
     providers = in_file(file)
     columns = list_columns(TABLE, scale, providers, ("bundled",))
     of_table = tuple(places(TABLE, data, scale, columns, providers, {"encoder": "bundled"}))
-    return Asked(TABLE, scale, of_table, data, folder / "out", ("bundled",), {}, InTurn())
+    return AskedTable(TABLE, scale, of_table, data, folder / "out", ("bundled",), {}, InTurn())
 
 
-def columns(table: Asked) -> dict[str, set[str]]:
+def columns(table: AskedTable) -> dict[str, set[str]]:
     """Rows that have a figure, by column."""
     (found,) = tabulate(table.places, table.store, table.table.measures, table.judges)
     return {name: {row for row, column in found.values if column == name} for name in ("ours", "theirs")}

@@ -16,7 +16,7 @@ from pcevolve.public.release import Receipt
 from pcevolve.public.transcript.bodies import Bodies
 from pcevolve.public.transcript.layout import BODIES, LOG
 from pcevolve.public.transcript.log import read
-from pcevolve.public.transcript.records import Released, Sent
+from pcevolve.public.transcript.records import RecordedRelease, Sent
 
 KEY = "k3y-of-the-owner"
 MOST_MEMORY = 2**30  # bytes above an honest run
@@ -119,7 +119,7 @@ def find_lost(run: Path, before: Sequence[Receipt], after: Sequence[Receipt]) ->
     if list(after[: len(before)]) != list(before):
         yield "what was paid for before was drawn again"
     on_record = [
-        each.record.receipt for each in read(run / "transcript") if isinstance(each.record, Released)
+        each.record.receipt for each in read(run / "transcript") if isinstance(each.record, RecordedRelease)
     ]
     if sorted(each.id for each in on_record) != sorted(each.id for each in after):
         yield f"{len(after)} receipts were paid for, {len(on_record)} were used"

@@ -15,7 +15,7 @@ from pcevolve.public.calls import Call
 from pcevolve.public.lineage import Pool, Population, join_populations
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.proportions import cut_to_proportion
-from pcevolve.public.publish.release import Release, describe_file, name_files, write_card
+from pcevolve.public.publish.release import DatasetRelease, describe_file, name_files, write_card
 from pcevolve.public.release import Candidate, Chosen, Receipt
 from pcevolve.public.transcript.bodies import Bodies, BodyRef
 from pcevolve.public.transcript.chain import GENESIS, Line, digest
@@ -65,7 +65,7 @@ def reissue(root: Path) -> None:
     there = {path: each for path, each in due.items() if (release / path).is_file()}
     files = [describe_file(path, (release / path).read_bytes(), each) for path, each in there.items()]
     unreadable = [each.id for path, each in due.items() if path not in there]
-    made = Release.of(evidence, {})
+    made = DatasetRelease.of(evidence, {})
     with suppress(ClientError):  # a plan or receipt of which nothing follows
         RunLayout(root).manifest.write_bytes(made.manifest(files, unreadable).encode())
         RunLayout(root).card.write_text(write_card(made, files))

@@ -9,7 +9,7 @@ from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
 from pcevolve.public.privacy import Event
-from pcevolve.public.publish.release import Release
+from pcevolve.public.publish.release import DatasetRelease
 from pcevolve.public.release import Candidate, Receipt
 from pcevolve.public.selectors import find_method
 from support.provider import png
@@ -31,11 +31,11 @@ SENT = {"a": make_tagged(), "b": png(1), "c": b"not an image"}
 DIGESTS = {name: hashlib.sha256(data).hexdigest() for name, data in SENT.items()}
 
 
-def release(**plan: object) -> Release:
+def release(**plan: object) -> DatasetRelease:
     def one(name: str, label: str) -> Candidate:
         return Candidate(f"i002-{name}", label, 2, None, DIGESTS[name])
 
     population = {"cut": (one("a", "cut"), one("c", "cut")), "good": (one("b", "good"),)}
     events = (Event("exponential", "5/4", count=2),)
     receipts = tuple(Receipt(RUN_ID, t, (), events, "replace-one") for t in (1, 2))
-    return Release(small_plan(**plan), find_method("pcevolve"), population, receipts, "f" * 64, 9)
+    return DatasetRelease(small_plan(**plan), find_method("pcevolve"), population, receipts, "f" * 64, 9)

@@ -28,7 +28,7 @@ from pcevolve.public.pages.report.page import write_report
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.privacy import Budget
 from pcevolve.public.publish.dataset import publish, write_summary
-from pcevolve.public.publish.release import Release
+from pcevolve.public.publish.release import DatasetRelease
 from pcevolve.public.release import Candidate, Prototype, PublicEcho, Query, Receipt
 from pcevolve.public.selectors.usefulness import assess
 from pcevolve.public.settings import MethodSettings, ReleaseSettings, Section
@@ -255,7 +255,7 @@ class SmallRun:
         evolved = self.evolve()
         self.gate.finish(self.assess(evolved))
         record = RunReader.strict(self.root)
-        publish(self.root / "release", Release.of(record, evolved.dataset), record.bodies.file)
+        publish(self.root / "release", DatasetRelease.of(record, evolved.dataset), record.bodies.file)
         write_summary(record)
         write_report(record)
         return evolved

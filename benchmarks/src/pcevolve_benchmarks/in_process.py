@@ -19,7 +19,7 @@ ModelImage: TypeAlias = Any
 _JSON = (("content-type", "application/json"),)
 
 
-class Generator(Protocol):
+class LocalGenerator(Protocol):
     """A generative model as a Python object, under the client's own roof."""
 
     @property
@@ -50,7 +50,7 @@ class InProcess:
     What the generator raises ends the run, which can be resumed.
     """
 
-    generator: Generator
+    generator: LocalGenerator
     model: str
 
     def send(self, request: Outgoing) -> Incoming:

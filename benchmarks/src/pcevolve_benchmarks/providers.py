@@ -37,7 +37,7 @@ OF_THE_TABLE = ("seed", "prompts")
 
 
 @dataclass(frozen=True)
-class Provider:
+class BenchProvider:
     """One provider.
 
     Attributes:
@@ -64,14 +64,14 @@ class Provider:
 
 def by_flags(
     api: str | None, models: Sequence[str], spoken: str, key_file: Path | None
-) -> tuple[Provider, ...]:
+) -> tuple[BenchProvider, ...]:
     """One provider's models, each as a provider of its own; None for ``api`` is a server of this machine."""
     where = {} if api is None else {"api": api}
     key = {} if key_file is None else {"api_key_file": str(key_file)}
-    return tuple(Provider(each, {"model": each, "dialect": spoken, **where}, key) for each in models)
+    return tuple(BenchProvider(each, {"model": each, "dialect": spoken, **where}, key) for each in models)
 
 
-def in_file(path: Path) -> tuple[Provider, ...]:
+def in_file(path: Path) -> tuple[BenchProvider, ...]:
     """Read named providers, in the file's order.
 
     Raises:
@@ -91,7 +91,7 @@ def in_file(path: Path) -> tuple[Provider, ...]:
     return found
 
 
-def _one(name: str, part: object, path: Path) -> Provider:
+def _one(name: str, part: object, path: Path) -> BenchProvider:
     place = f"{path}, [{name}]"
     if not isinstance(part, Mapping) or not name.isprintable():
         raise UsageError(
@@ -111,7 +111,7 @@ def _one(name: str, part: object, path: Path) -> Provider:
     public = {
         each.key for each in list_options(RunConfig) if each.section == "provider" and each.setting.public
     }
-    return Provider(
+    return BenchProvider(
         name,
         {key: value for key, value in said.items() if key in public},
         {key: value for key, value in said.items() if key not in public},

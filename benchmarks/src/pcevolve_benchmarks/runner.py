@@ -37,7 +37,7 @@ from pcevolve.wire.providers import dialect
 from pcevolve.wire.providers.dialect import WireRequest
 from pcevolve.wire.reaching import make_address
 from pcevolve_benchmarks.baselines.catalogue import baseline
-from pcevolve_benchmarks.baselines.session import Baseline, Made, Options, Session
+from pcevolve_benchmarks.baselines.session import Baseline, BaselineImages, BaselineSession, Options
 
 NO_GATE: Final = "no gate, no ledger, no record: for public research data only"
 RUN: Final = "run.json"
@@ -49,7 +49,7 @@ _RUN_ID: Final = "0" * 32
 
 
 @dataclass(frozen=True)
-class Result:
+class BenchResult:
     """A finished run of a baseline, as it lies in its folder.
 
     Attributes:
@@ -61,7 +61,7 @@ class Result:
     facts: Mapping[str, Any]
 
     @classmethod
-    def load(cls, root: Path) -> Result | None:
+    def load(cls, root: Path) -> BenchResult | None:
         """Read a finished run; None where there is none."""
         path = root / RUN
         return cls(root, json.loads(path.read_text(encoding="utf-8"))) if path.is_file() else None
@@ -98,7 +98,7 @@ def settings_of(options: Options, out: Path) -> RunConfig:
     return RunConfig.of({**given, **delta, **chosen.usual(given), "method": chosen.base, "out": out})
 
 
-def run(options: Options, out: Path, transport: Transport | None = None) -> Result:
+def run(options: Options, out: Path, transport: Transport | None = None) -> BenchResult:
     """Make a baseline's dataset out of PUBLIC images; one that is in the folder is not made again.
 
     Args:
@@ -109,7 +109,7 @@ def run(options: Options, out: Path, transport: Transport | None = None) -> Resu
     Raises:
         ClientError: Why it could not be made.
     """
-    known = Result.load(out)
+    known = BenchResult.load(out)
     if known is not None:
         return known
     chosen = baseline(str(options["method"]))
@@ -129,12 +129,12 @@ def run(options: Options, out: Path, transport: Transport | None = None) -> Resu
     if out.is_dir() and not any(out.iterdir()):
         out.rmdir()
     partial.rename(out)
-    found = Result.load(out)
+    found = BenchResult.load(out)
     assert found is not None
     return found
 
 
-def _session(chosen: Baseline, components: Components, direct: Direct, options: Options) -> Session:
+def _session(chosen: Baseline, components: Components, direct: Direct, options: Options) -> BaselineSession:
     """Ask the provider who it is, and make the plan."""
     settings = components.settings
     spoken = dialect(settings.provider.dialect)
@@ -155,10 +155,10 @@ def _session(chosen: Baseline, components: Components, direct: Direct, options: 
     plan = chosen.planned(plan)
     accesses = dict(enumerate(chosen.accesses(components.limits.run, components.scope), 1))
     own = {name: options[name] for name in chosen.own if options.get(name) is not None}
-    return Session(components, plan, direct.with_plan(plan), accesses, own)
+    return BaselineSession(components, plan, direct.with_plan(plan), accesses, own)
 
 
-def _write(folder: Path, chosen: Baseline, session: Session, made: Made) -> None:
+def _write(folder: Path, chosen: Baseline, session: BaselineSession, made: BaselineImages) -> None:
     """The dataset, each image decoded and encoded anew, and what was chosen on the way; the facts come last."""
     plan = session.plan
     kind = find_medium(plan.modality.kind)

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from pcevolve.public.selectors.scene import PrivateEmbeddings, SelectionInput
 from pcevolve_benchmarks.baselines.secpe_as_noted import SampledCells
 from pcevolve_benchmarks.baselines.secret_noise import Exposed, Sampled, smallest_sigma
-from pcevolve_benchmarks.baselines.session import Access
+from pcevolve_benchmarks.baselines.session import BaselineAccess
 from support.examples import is_nightly
 
-PAID = (Access("secret-noise"),)
+PAID = (BaselineAccess("secret-noise"),)
 PLACES = (-3.0, -0.6, 0.4, 1.1, 2.0, 9.0)
 POOLS = ((-1.5, 0.4, 2.5), (-1.0, 0.5, math.nan, 2.0))
 PRIOR, BOUND = 1e-2, 1e-1

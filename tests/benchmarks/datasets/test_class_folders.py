@@ -18,7 +18,7 @@ from PIL import Image
 from pcevolve.errors import ClientError, DataError
 from pcevolve_benchmarks.datasets.catalogue import dataset
 from pcevolve_benchmarks.datasets.class_folders import KVASIR
-from pcevolve_benchmarks.datasets.writing import Wanted, Written, write
+from pcevolve_benchmarks.datasets.writing import WantedSplit, Written, write
 
 
 def picture(path: Path, tone: int = 0) -> Path:
@@ -113,7 +113,7 @@ def make_dataset(name: str, tree: Callable[[Path], None], tmp_path: Path, **opti
     source = tmp_path / "source"
     source.mkdir()
     tree(source)
-    return write(dataset(name), source, tmp_path / "out", Wanted(**options), lambda done, of: None)
+    return write(dataset(name), source, tmp_path / "out", WantedSplit(**options), lambda done, of: None)
 
 
 def images(written: Written, part: str) -> dict[str, list[str]]:
@@ -205,7 +205,7 @@ def test_what_the_datasets_package_itself_saved_is_read(tmp_path: Path):
     }
     package.DatasetDict(parts).save_to_disk(tmp_path / "saved")
     written = write(
-        dataset("hugging-face"), tmp_path / "saved", tmp_path / "out", Wanted(), lambda done, of: None
+        dataset("hugging-face"), tmp_path / "saved", tmp_path / "out", WantedSplit(), lambda done, of: None
     )
     assert written.counts == {"train": 4, "test": 2}
     shown = Image.open(next((written.out / "test" / "spam").iterdir()))
@@ -222,7 +222,7 @@ def test_medmnist_is_read_without_pickles_and_its_classes_can_be_named(
     np.savez(
         path, **{f"{split}_{name}": each for split in ("train", "test") for name, each in arrays.items()}
     )
-    wanted = Wanted(labels=("basophil", "eosinophil"))
+    wanted = WantedSplit(labels=("basophil", "eosinophil"))
     written = write(dataset("medmnist"), path, tmp_path / "out", wanted, lambda done, of: None)
     assert images(written, "train")["eosinophil"] == ["000001.png", "000003.png", "000005.png"]
     assert np.array_equal(

@@ -14,14 +14,22 @@ from scipy.stats import t as student
 
 from pcevolve.errors import DataError, UsageError
 from pcevolve.public.pages.report.charts import FigureOverSeeds
-from pcevolve_benchmarks.providers import Provider, by_flags
+from pcevolve_benchmarks.providers import BenchProvider, by_flags
 from pcevolve_benchmarks.tables.catalogue import TABLES, table
-from pcevolve_benchmarks.tables.cells import Cell, Figure, Place, Store, list_columns, places, tabulate
+from pcevolve_benchmarks.tables.cells import (
+    Cell,
+    CellFigure,
+    CellStore,
+    Place,
+    list_columns,
+    places,
+    tabulate,
+)
 from pcevolve_benchmarks.tables.data import BenchData, attach_prompts, describe_data, digits
-from pcevolve_benchmarks.tables.making import Wanted, make_table
+from pcevolve_benchmarks.tables.making import WantedTable, make_table
 from pcevolve_benchmarks.tables.outcomes import estimate_intrinsic_dimension
 from pcevolve_benchmarks.tables.pages import as_json, markdown
-from pcevolve_benchmarks.tables.sizes import FULL, SMOKE, Scale, Sizes
+from pcevolve_benchmarks.tables.sizes import FULL, SMOKE, Sizes, TableScale
 from pcevolve_benchmarks.tables.table import CONTROLS, Table
 from pcevolve_benchmarks.tables.workers import Processes, WorkerError
 from support.folders import class_folders
@@ -33,7 +41,7 @@ COMMON = {"encoder": "bundled"}
 BUNDLED = by_flags(None, ("bundled",), "getimg", None)
 
 
-def list_places(of: Table, scale: Scale = FULL) -> list:
+def list_places(of: Table, scale: TableScale = FULL) -> list:
     columns = list_columns(of, scale, BUNDLED, ("bundled", "clip"))
     return list(places(of, DATA, scale, columns, BUNDLED, COMMON))
 
@@ -66,16 +74,19 @@ def cell(method: str, seed: int) -> Cell:
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Store:
-    kept = Store(tmp_path / "figures.sqlite")
+def store(tmp_path: Path) -> CellStore:
+    kept = CellStore(tmp_path / "figures.sqlite")
     for seed, value in enumerate((0.5, 0.6, 0.7)):
-        figures = [Figure("bundled", True, "accuracy", value + 0.1), Figure("cnn", False, "accuracy", value)]
+        figures = [
+            CellFigure("bundled", True, "accuracy", value + 0.1),
+            CellFigure("cnn", False, "accuracy", value),
+        ]
         one = cell("pe", seed)
         kept.keep(one.key, (one.run, one.data, one.options, one.seed, one.yardstick), figures)
     return kept
 
 
-HERE = Provider("bundled", {"model": "bundled"}, {})
+HERE = BenchProvider("bundled", {"model": "bundled"}, {})
 PLACES = [Place("PE", "ε = 4", cell("pe", seed), HERE) for seed in range(3)] + [
     Place("random", "ε = 4", cell("random", 0), HERE)
 ]
@@ -89,7 +100,7 @@ def test_intervals_are_those_of_student_s_t_over_the_seeds():
     assert FigureOverSeeds.of(values[:2]).half is None
 
 
-def test_judges_that_did_not_vote_come_first_and_who_voted_is_said(store: Store):
+def test_judges_that_did_not_vote_come_first_and_who_voted_is_said(store: CellStore):
     tables = tabulate(PLACES, store, ("accuracy",), ("bundled", "cnn", "clip"))
     assert [(each.judge, each.voted) for each in tables] == [("cnn", False), ("bundled", True)]
     assert tables[0].values["PE", "ε = 4"].mean == pytest.approx(0.6)
@@ -152,7 +163,7 @@ def write_prompts(folder: Path, prompts: dict[str, list[str]] = PROMPTS) -> Path
     return path
 
 
-def make_wanted(folder: Path, workers: object = None, data: int = 1, **changes: object) -> Wanted:
+def make_wanted(folder: Path, workers: object = None, data: int = 1, **changes: object) -> WantedTable:
     sources = [folder / f"data {number}" for number in range(data)]
     for root in sources:
         for part in ("train", "test"):
@@ -170,7 +181,7 @@ def make_wanted(folder: Path, workers: object = None, data: int = 1, **changes: 
         "sizes": Sizes(subsample=2),
         "le_prompts": write_prompts(folder),
     }
-    return Wanted(**{**values, **changes})
+    return WantedTable(**{**values, **changes})
 
 
 def test_a_cell_depends_on_what_the_file_says_and_not_on_where_it_lies(tmp_path: Path):

@@ -18,7 +18,15 @@ from pcevolve.public.transcript.bodies import Bodies, BodyRef
 from pcevolve.public.transcript.layout import RunLayout
 from pcevolve.public.transcript.log import Entry
 from pcevolve.public.transcript.reader import RunReader
-from pcevolve.public.transcript.records import Answered, Finished, Planned, Received, Record, Released, Sent
+from pcevolve.public.transcript.records import (
+    Answered,
+    Finished,
+    Planned,
+    Received,
+    Record,
+    RecordedRelease,
+    Sent,
+)
 from pcevolve.wire.providers import dialect
 from support.runs import SmallRun, following_plan, replace_settings, small_plan
 
@@ -93,7 +101,7 @@ def _blocks(records: list[Record]) -> Iterator[Block]:
     block: list[Record] = []
     for record in records:
         block.append(record)
-        if isinstance(record, Released | Received | Finished):
+        if isinstance(record, RecordedRelease | Received | Finished):
             yield tuple(block)
             block = []
 
@@ -102,7 +110,7 @@ def _halves(records: list[Record]) -> Iterator[Block]:
     """Of requests that are under way together: each that leaves, and each answer with what it brought."""
     brought = {each.slot: each for each in records if isinstance(each, Received)}
     for record in records:
-        if isinstance(record, Sent | Released | Finished):
+        if isinstance(record, Sent | RecordedRelease | Finished):
             yield (record,)
         elif isinstance(record, Answered):
             yield (record, brought[record.slot])
@@ -257,14 +265,14 @@ def receipted(at: int, kind: str, of: int) -> Mutation:
     """A receipt on record that says something else."""
 
     def mutate(honest: Honest, blocks: Blocks) -> None:
-        places = [place for place, each in enumerate(blocks) if isinstance(each[0], Released)]
+        places = [place for place, each in enumerate(blocks) if isinstance(each[0], RecordedRelease)]
         if not places:
             return
         place = places[at % len(places)]
         released = blocks[place][0]
-        assert isinstance(released, Released)
+        assert isinstance(released, RecordedRelease)
         if released.receipt.choices:
-            blocks[place] = (Released(receipt=FORGED[kind](honest, released.receipt, of)),)
+            blocks[place] = (RecordedRelease(receipt=FORGED[kind](honest, released.receipt, of)),)
 
     return mutate
 
@@ -278,7 +286,9 @@ def mutated(honest: Honest, *mutations: Mutation) -> RunReader:
 
 def obeying(honest: Honest, blocks: Blocks) -> None:
     """Every request carries what the receipt of its round names, whatever that is."""
-    named = {each[0].receipt.iteration: each[0].receipt for each in blocks if isinstance(each[0], Released)}
+    named = {
+        each[0].receipt.iteration: each[0].receipt for each in blocks if isinstance(each[0], RecordedRelease)
+    }
     bodies = honest.bodies
     for place, (sent, *rest) in enumerate(blocks):
         call = honest.plan.calls.get(sent.slot) if isinstance(sent, Sent) else None

@@ -23,11 +23,11 @@ from pcevolve.public.release import Choice
 from pcevolve.public.transcript.bodies import Bodies
 from pcevolve.public.transcript.chain import GENESIS, Line, digest
 from pcevolve.public.transcript.log import read
-from pcevolve.public.transcript.records import Record, Released, to_event
+from pcevolve.public.transcript.records import Record, RecordedRelease, to_event
 from support import online
 from support.clinics import bring_together, make_key
 
-Forge = Callable[[Bodies, Released], list[Record]]
+Forge = Callable[[Bodies, RecordedRelease], list[Record]]
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +50,7 @@ def rewrite(run: Path, forge: Forge) -> None:
     """Write a record again, with other releases, as one chain."""
     bodies, head, lines = Bodies(run / "transcript" / "bodies"), GENESIS, list[bytes]()
     for entry in list(read(run / "transcript")):
-        records = forge(bodies, entry.record) if isinstance(entry.record, Released) else [entry.record]
+        records = forge(bodies, entry.record) if isinstance(entry.record, RecordedRelease) else [entry.record]
         for record in records:
             raw = Line(seq=len(lines), prev=head, event=to_event(record)).encode()
             lines.append(raw)
@@ -66,7 +66,7 @@ def look(run: Path) -> Finding:
 def exchange(change: Callable[[list[Exchange]], list[Exchange]]) -> Forge:
     """A forgery of what was asked and answered."""
 
-    def forge(bodies: Bodies, released: Released) -> list[Record]:
+    def forge(bodies: Bodies, released: RecordedRelease) -> list[Record]:
         if released.answers is None:
             return [released]
         changed = change(list(decode_exchanges(bodies.file(released.answers))))
@@ -93,15 +93,15 @@ def sign(question: str, vector: bytes, owner: int = 1) -> SignedAnswer:
     )
 
 
-def drop_answers(_bodies: Bodies, released: Released) -> list[Record]:
+def drop_answers(_bodies: Bodies, released: RecordedRelease) -> list[Record]:
     return [released.model_copy(update={"answers": None})]
 
 
-def release_twice(_bodies: Bodies, released: Released) -> list[Record]:
+def release_twice(_bodies: Bodies, released: RecordedRelease) -> list[Record]:
     return [released, released]
 
 
-def choose_otherwise(_bodies: Bodies, released: Released) -> list[Record]:
+def choose_otherwise(_bodies: Bodies, released: RecordedRelease) -> list[Record]:
     receipt = released.receipt
     first = receipt.choices[0]
     turned = Choice(first.label, tuple(reversed(first.chosen)))
@@ -168,7 +168,7 @@ def test_a_second_answer_for_a_release_is_a_second_release_which_no_plan_has(run
 
 
 def test_a_measurement_that_is_not_the_sum_is_refused(run):
-    def forge(bodies: Bodies, released: Released) -> list[Record]:
+    def forge(bodies: Bodies, released: RecordedRelease) -> list[Record]:
         from safetensors.numpy import load, save
 
         if not released.receipt.measured:

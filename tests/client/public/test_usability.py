@@ -17,7 +17,7 @@ from pcevolve.public.evolution import evolve
 from pcevolve.public.lineage import Pool
 from pcevolve.public.media import find_medium
 from pcevolve.public.publish.dataset import publish, write_summary
-from pcevolve.public.publish.release import Release
+from pcevolve.public.publish.release import DatasetRelease
 from pcevolve.public.transcript.reader import RunReader
 from pcevolve.public.usability import Usability
 from pcevolve.public.usable import ClassUsability
@@ -179,7 +179,7 @@ def finish_regardless(root: Path, provider: FakeProvider, **changes: object) -> 
     evolved = evolve(run.plan, run.gate, judge, Silent(), identify)
     run.gate.finish(None)
     record = RunReader.strict(root)
-    publish(root / "release", Release.of(record, evolved.dataset), record.bodies.file)
+    publish(root / "release", DatasetRelease.of(record, evolved.dataset), record.bodies.file)
     write_summary(record)
     return root
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from pcevolve.keeper.private.dataset import load_folder
 from pcevolve.public.publish.dataset import publish
-from pcevolve.public.publish.release import Release
+from pcevolve.public.publish.release import DatasetRelease
 from pcevolve.public.release import Candidate
 from pcevolve.public.selectors import find_method
 from pcevolve.public.words import (
@@ -102,7 +102,9 @@ def test_what_the_plan_admits_can_be_published_and_loaded(labels):
     digests = {label: hashlib.sha256(data).hexdigest() for label, data in sent.items()}
     received = {digests[label]: data for label, data in sent.items()}
     population = {label: (Candidate("i000", label, 0, None, digests[label]),) for label in labels}
-    release = Release(small_plan(labels=tuple(labels)), find_method("random"), population, (), "f" * 64, 9)
+    release = DatasetRelease(
+        small_plan(labels=tuple(labels)), find_method("random"), population, (), "f" * 64, 9
+    )
     with tempfile.TemporaryDirectory() as folder:
         publish(Path(folder) / "release", release, received.__getitem__)
         assert load_folder(Path(folder) / "release").labels == tuple(sorted(labels))

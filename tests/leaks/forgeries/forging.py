@@ -14,7 +14,7 @@ from typing import Any
 from leaks.forgeries.honest import doubts
 from pcevolve.errors import ClientError
 from pcevolve.public.publish.dataset import publish
-from pcevolve.public.publish.release import Release
+from pcevolve.public.publish.release import DatasetRelease
 from pcevolve.public.transcript.bodies import Bodies
 from pcevolve.public.transcript.chain import GENESIS, Line, digest
 from pcevolve.public.transcript.reader import RunReader
@@ -209,7 +209,7 @@ def republished(root: Path) -> None:
     assert plan is not None
     due = Populations(plan, evidence.outputs).dataset(receipts)
     shutil.rmtree(root / "release")
-    made = Release.of(evidence, due)
+    made = DatasetRelease.of(evidence, due)
     publish(root / "release", made, evidence.bodies.file)
     prune(root)
     reissue(root)

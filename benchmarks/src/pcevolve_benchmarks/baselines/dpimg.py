@@ -22,7 +22,14 @@ from pcevolve.public.release import Choice, Chosen
 from pcevolve.public.selectors import Scope
 from pcevolve.public.selectors.scene import deviation
 from pcevolve_benchmarks.baselines.places import draw_places, one_round, place_id
-from pcevolve_benchmarks.baselines.session import Access, Accesses, Baseline, Made, Round, Session
+from pcevolve_benchmarks.baselines.session import (
+    Accesses,
+    Baseline,
+    BaselineAccess,
+    BaselineImages,
+    BaselineSession,
+    Round,
+)
 from pcevolve_benchmarks.pixels import levels, values_of
 
 BLANK: Final = 0.5
@@ -42,10 +49,10 @@ def _once(budget: Budget, scope: Scope) -> tuple[Accesses, ...]:
     """
     if budget.delta == 0:
         raise UsageError("Gaussian noise needs --delta, for example --delta 1e-5")
-    return ((Access("gaussian", str(smallest_noise_multiplier(budget, 1))),),)
+    return ((BaselineAccess("gaussian", str(smallest_noise_multiplier(budget, 1))),),)
 
 
-def _carry_out(session: Session) -> Made:
+def _carry_out(session: BaselineSession) -> BaselineImages:
     """Noise the images, and have each varied."""
     plan = session.plan
     files = [png(pixels) for pixels in _add_noise(session)]
@@ -64,10 +71,10 @@ def _carry_out(session: Session) -> Made:
         place = plan.labels.index(call.label) * count + (call.parent or 0)
         made = session.sender.make(call, files[place], chosen[place].id)
         dataset = {**dataset, call.label: (*dataset[call.label], *made)}
-    return Made(dataset, (dataset,), (Round(1, choices, session.accesses[1]),))
+    return BaselineImages(dataset, (dataset,), (Round(1, choices, session.accesses[1]),))
 
 
-def _add_noise(session: Session) -> Iterator[NDArray[np.uint8]]:
+def _add_noise(session: BaselineSession) -> Iterator[NDArray[np.uint8]]:
     """Noised images of all classes, uint8 ``(height, width, 3)``, class after class."""
     plan, data, noise = session.plan, session.components.data, session.components.noise
     width, height = plan.images.width, plan.images.height

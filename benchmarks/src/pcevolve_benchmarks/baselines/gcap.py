@@ -13,7 +13,14 @@ from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Choice, Chosen
 from pcevolve.public.words import put_in_one_line
 from pcevolve_benchmarks.baselines.places import draw_places, one_round, place_id
-from pcevolve_benchmarks.baselines.session import Access, Baseline, Made, Round, Session, replan
+from pcevolve_benchmarks.baselines.session import (
+    Baseline,
+    BaselineAccess,
+    BaselineImages,
+    BaselineSession,
+    Round,
+    replan,
+)
 from pcevolve_benchmarks.captioners import captioner
 
 LONGEST: Final = 400
@@ -32,7 +39,7 @@ def one_caption(said: str) -> str:
     return words or NOTHING_SAID
 
 
-def _carry_out(session: Session) -> Made:
+def _carry_out(session: BaselineSession) -> BaselineImages:
     """Caption the images, and ask for new ones by each caption."""
     plan = session.plan
     captions = _captions(session)
@@ -52,7 +59,7 @@ def _carry_out(session: Session) -> Made:
         parent = choices[plan.labels.index(call.label)].chosen[call.parent or 0].id
         made = sender.make(replace(call, strength=None, wording=call.parent), None, parent)
         dataset = {**dataset, call.label: (*dataset[call.label], *made)}
-    return Made(dataset, (dataset,), (Round(1, choices, session.accesses[1]),))
+    return BaselineImages(dataset, (dataset,), (Round(1, choices, session.accesses[1]),))
 
 
 def add_captions(plan: PublicPlan, captions: Captions) -> PublicPlan:
@@ -64,7 +71,7 @@ def add_captions(plan: PublicPlan, captions: Captions) -> PublicPlan:
     return replan(plan, provider=plan.provider.model_copy(update={"prompts": prompts}))
 
 
-def _captions(session: Session) -> Captions:
+def _captions(session: BaselineSession) -> Captions:
     plan, data = session.plan, session.components.data
     says = captioner(session.options.get("captioner"))
     places = draw_places(
@@ -89,7 +96,7 @@ BASELINE = Baseline(
     summary="text-to-image by captions of private images, which leave as prompts",
     protects="nothing: captions of private images leave as prompts, without any noise",
     base="random",
-    accesses=lambda budget, scope: ((Access("unprotected"),),),
+    accesses=lambda budget, scope: ((BaselineAccess("unprotected"),),),
     carry_out=_carry_out,
     paid=False,
     compares=False,

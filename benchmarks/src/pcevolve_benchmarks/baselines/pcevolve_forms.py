@@ -25,7 +25,7 @@ from pcevolve.public.selectors import METHODS, Measurement, PrivateEmbeddings, S
 from pcevolve.public.selectors.consistency import Drawn
 from pcevolve.public.selectors.contrastive import calibrate, class_centres, mark_passing, similarity
 from pcevolve.public.selectors.scene import deviation
-from pcevolve_benchmarks.baselines.session import Access, Accesses, Baseline, of_events
+from pcevolve_benchmarks.baselines.session import Accesses, Baseline, BaselineAccess, of_events
 
 COIN = 2**53
 """Sides of a coin that is as finely biased as a float."""
@@ -77,7 +77,7 @@ class Form(Drawn):
         ]
         return {"chosen": np.array(drawn, dtype=np.int64)}
 
-    def _draw(self, access: Access, key: str, scores: FloatArray, noise: Noise) -> int:
+    def _draw(self, access: BaselineAccess, key: str, scores: FloatArray, noise: Noise) -> int:
         if access.mechanism == "gaussian":
             event = Event("gaussian", access.parameter)
             return int(np.argmax(noise.gaussian(key, scores, deviation(event, math.sqrt(len(scores))))))
@@ -126,7 +126,7 @@ def _exponential(budget: Budget, scope: Scope) -> tuple[Accesses, ...]:
 def _permute_and_flip(budget: Budget, scope: Scope) -> tuple[Accesses, ...]:
     """Draws by permute-and-flip, each of the pure ε that the exponential mechanism would have."""
     return tuple(
-        tuple(Access("permute-and-flip", each.parameter, each.count) for each in accesses)
+        tuple(BaselineAccess("permute-and-flip", each.parameter, each.count) for each in accesses)
         for accesses in _exponential(budget, scope)
     )
 
@@ -142,7 +142,7 @@ def _gaussian(budget: Budget, scope: Scope) -> tuple[Accesses, ...]:
     if budget.delta == 0:
         raise UsageError("Gaussian noise needs --delta, for example --delta 1e-5")
     multiplier = smallest_noise_multiplier(budget, scope.classes * scope.iterations)
-    return ((Access("gaussian", str(multiplier), scope.classes),),) * scope.iterations
+    return ((BaselineAccess("gaussian", str(multiplier), scope.classes),),) * scope.iterations
 
 
 PURE = (

@@ -19,7 +19,14 @@ from pcevolve.public.geometry.distances import squared_distances
 from pcevolve.public.media import find_medium
 from pcevolve.public.release import Candidate, Choice, Chosen
 from pcevolve.public.selectors import PrivateEmbeddings
-from pcevolve_benchmarks.baselines.session import Access, Baseline, Made, Round, Session, replan
+from pcevolve_benchmarks.baselines.session import (
+    Baseline,
+    BaselineAccess,
+    BaselineImages,
+    BaselineSession,
+    Round,
+    replan,
+)
 
 MOST_TIMES = 6
 """How often a class is asked for; what is rejected least fills what is missing then."""
@@ -51,7 +58,7 @@ def keep_far(
     return [each for each in made if far[each.id] >= limit][:wanted]
 
 
-def _carry_out(session: Session) -> Made:
+def _carry_out(session: BaselineSession) -> BaselineImages:
     private = session.components.views.embeddings(None)
     limit, plan = find_limit(private), session.plan
     kept = {label: _fill(session, private, target, limit) for target, label in enumerate(plan.labels)}
@@ -59,10 +66,12 @@ def _carry_out(session: Session) -> Made:
         Choice(label, tuple(Chosen(each.id, each.digest) for each in of_class))
         for label, of_class in kept.items()
     )
-    return Made(kept, (kept,), (Round(1, choices, session.accesses[1]),))
+    return BaselineImages(kept, (kept,), (Round(1, choices, session.accesses[1]),))
 
 
-def _fill(session: Session, private: PrivateEmbeddings, target: int, limit: float) -> tuple[Candidate, ...]:
+def _fill(
+    session: BaselineSession, private: PrivateEmbeddings, target: int, limit: float
+) -> tuple[Candidate, ...]:
     """Ask for one class until enough candidates are far from the others."""
     plan, label = session.plan, session.plan.labels[target]
     made: list[Candidate] = []
@@ -98,7 +107,7 @@ BASELINE = Baseline(
     summary="text-to-image, without what lies near another class's private images",
     protects="nothing: which candidates are kept depends on the private images without any noise",
     base="t2i",
-    accesses=lambda budget, scope: ((Access("unprotected"),),),
+    accesses=lambda budget, scope: ((BaselineAccess("unprotected"),),),
     carry_out=_carry_out,
     paid=False,
 )

@@ -29,7 +29,14 @@ from pcevolve.public.selectors.cells import find_anchors
 from pcevolve.public.selectors.scene import GRID
 from pcevolve.public.selectors.votes import cast_votes
 from pcevolve_benchmarks.baselines.secret_noise import Exposed, fair_weights, rates, smallest_sigma
-from pcevolve_benchmarks.baselines.session import Access, Accesses, Baseline, Made, Options, Session
+from pcevolve_benchmarks.baselines.session import (
+    Accesses,
+    Baseline,
+    BaselineAccess,
+    BaselineImages,
+    BaselineSession,
+    Options,
+)
 
 FINEST = 2.0**14
 """Steps between a rate of 0 and one of 1, to which rates are rounded up before noise is calibrated for them."""
@@ -153,14 +160,14 @@ def _round_up(sigma: float) -> float:
     return float(f"{ceil(sigma / step * (1 - 2**-40)) * step:.{DIGITS - 1}e}")
 
 
-def _carry_out(session: Session) -> Made:
+def _carry_out(session: BaselineSession) -> BaselineImages:
     """Weigh the texts fairly by the secrets that they hold, and choose."""
     found, sigma = choose_sampling(session)
     views = session.components.views.embeddings(None)
     return session.evolve_by(SampledCells(sigma), replace(views, caps=found))
 
 
-def choose_sampling(session: Session) -> tuple[FloatArray, float]:
+def choose_sampling(session: BaselineSession) -> tuple[FloatArray, float]:
     """With what probability each text is there in a round, and the standard deviation of the noise that this needs.
 
     Raises:
@@ -204,7 +211,7 @@ def _expose(found: FloatArray, promise: Secrecy) -> Exposed:
 
 def _accesses(budget: Budget, scope: Scope) -> tuple[Accesses, ...]:
     """One release in each round, whatever the budget: its noise follows from who holds which secret."""
-    return (*(((Access("secret-noise"),),) * scope.iterations), (Access("post-processing"),))
+    return (*(((BaselineAccess("secret-noise"),),) * scope.iterations), (BaselineAccess("post-processing"),))
 
 
 def _usual(given: Options) -> Options:

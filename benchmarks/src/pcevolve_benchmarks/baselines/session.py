@@ -27,7 +27,7 @@ Options: TypeAlias = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class Access:
+class BaselineAccess:
     """An access of a round to the images, in the words of the client's events and of what has no event there.
 
     Attributes:
@@ -41,12 +41,12 @@ class Access:
     count: int = 1
 
 
-Accesses: TypeAlias = tuple[Access, ...]
+Accesses: TypeAlias = tuple[BaselineAccess, ...]
 
 
 def of_events(rounds: Iterable[Iterable[Event]]) -> tuple[Accesses, ...]:
     """The client's events of each round as accesses."""
-    return tuple(tuple(Access(**asdict(event)) for event in events) for events in rounds)
+    return tuple(tuple(BaselineAccess(**asdict(event)) for event in events) for events in rounds)
 
 
 class Choosing(Protocol):
@@ -103,7 +103,7 @@ class Round:
 
 
 @dataclass(frozen=True)
-class Made:
+class BaselineImages:
     """The work of a baseline: the dataset, the populations on the way, and what each round chose."""
 
     dataset: Population
@@ -112,7 +112,7 @@ class Made:
 
 
 @dataclass(frozen=True, repr=False)
-class Session:
+class BaselineSession:
     """All that a baseline is handed.
 
     Attributes:
@@ -129,7 +129,7 @@ class Session:
     accesses: Mapping[int, Accesses]
     options: Options = field(default_factory=dict)
 
-    def evolve_by(self, selector: Choosing, private: PrivateEmbeddings | None = None) -> Made:
+    def evolve_by(self, selector: Choosing, private: PrivateEmbeddings | None = None) -> BaselineImages:
         """Run the client's loop with a selector, and nobody who pays.
 
         Args:
@@ -146,17 +146,17 @@ class Session:
         judge = OpenJudge(self.plan, chooser, selector, seen, self.components.noise, self.accesses)
         return self._evolve(judge)
 
-    def evolve_unseen(self) -> Made:
+    def evolve_unseen(self) -> BaselineImages:
         """Run the client's loop where nothing is ever chosen."""
         return self._evolve(_NobodyAsked())
 
-    def _evolve(self, judge: OpenJudge | _NobodyAsked) -> Made:
+    def _evolve(self, judge: OpenJudge | _NobodyAsked) -> BaselineImages:
         found: Evolved = evolve(self.plan, self.sender, judge, _Quiet(), identify=str)
         rounds = tuple(
             Round(each.iteration, each.choices, self.accesses.get(each.iteration, ()), each.values)
             for each in found.receipts
         )
-        return Made(found.dataset, found.populations, rounds)
+        return BaselineImages(found.dataset, found.populations, rounds)
 
 
 @dataclass(frozen=True)
@@ -242,7 +242,7 @@ class Baseline:
     protects: str
     base: str
     accesses: Callable[[Budget, Scope], tuple[Accesses, ...]]
-    carry_out: Callable[[Session], Made]
+    carry_out: Callable[[BaselineSession], BaselineImages]
     looks: bool = True
     paid: bool = True
     compares: bool = True

@@ -59,9 +59,11 @@ def datasets(
         raise UsageError("--from says where the dataset lies and --out where its folders go: give both")
     from pcevolve.keeper.images import count_drawable
     from pcevolve.public.run.progress import error_console, show_work
-    from pcevolve_benchmarks.datasets.writing import Wanted, write
+    from pcevolve_benchmarks.datasets.writing import WantedSplit, write
 
-    wanted = Wanted(tuple(each.strip() for each in labels.split(",") if each.strip()), held_out, most, seed)
+    wanted = WantedSplit(
+        tuple(each.strip() for each in labels.split(",") if each.strip()), held_out, most, seed
+    )
     console = error_console()
     with show_work(console, f"writing {name}") as told:
         made = write(chosen, source, out, wanted, told)

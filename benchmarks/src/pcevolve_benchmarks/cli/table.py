@@ -143,14 +143,14 @@ def table(
         return
     from pcevolve.public.run.progress import error_console, show_work
     from pcevolve_benchmarks.providers import by_flags, in_file
-    from pcevolve_benchmarks.tables.making import Wanted, make_table  # torch takes seconds to load
+    from pcevolve_benchmarks.tables.making import WantedTable, make_table  # torch takes seconds to load
     from pcevolve_benchmarks.tables.workers import Processes
 
     if providers is not None and (api or model or api_key_file or dialect != "getimg"):
         raise UsageError(
             "--providers names the API, its model, dialect and key: leave the flags for them out"
         )
-    wanted = Wanted(
+    wanted = WantedTable(
         name=name,
         size="smoke" if smoke else "paper" if paper else "full",
         data=tuple(data or ()),

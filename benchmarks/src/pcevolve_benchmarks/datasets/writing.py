@@ -20,7 +20,7 @@ UNITS = "units.csv"
 
 
 @dataclass(frozen=True)
-class Wanted:
+class WantedSplit:
     """How a dataset becomes folders.
 
     Attributes:
@@ -56,7 +56,7 @@ class Written:
 Told = Callable[[int, int], None]
 
 
-def write(dataset: Dataset, source: Path, out: Path, wanted: Wanted, told: Told) -> Written:
+def write(dataset: Dataset, source: Path, out: Path, wanted: WantedSplit, told: Told) -> Written:
     """Write a dataset in one step: either all of it is there, or nothing.
 
     Args:
@@ -116,7 +116,7 @@ def _rename(items: Sequence[Item], labels: Sequence[str]) -> list[Item]:
     return [replace(item, label=names[item.label]) for item in items]
 
 
-def _split(items: Sequence[Item], dataset: Dataset, wanted: Wanted) -> list[Item]:
+def _split(items: Sequence[Item], dataset: Dataset, wanted: WantedSplit) -> list[Item]:
     """Items with a split; where there is none, some of each class are held out, drawn by the seed."""
     if any(item.split for item in items):
         if wanted.held_out is not None:
@@ -135,7 +135,7 @@ def _split(items: Sequence[Item], dataset: Dataset, wanted: Wanted) -> list[Item
     return made
 
 
-def _draw(items: Sequence[Item], wanted: Wanted) -> list[Item]:
+def _draw(items: Sequence[Item], wanted: WantedSplit) -> list[Item]:
     """At most so many of each class and part, in order."""
     kept: list[Item] = []
     for (part, label), own in _by(items, lambda item: (item.split, item.label)).items():

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from pcevolve.public.pages.report.charts import FigureOverSeeds
-from pcevolve_benchmarks.providers import Provider
+from pcevolve_benchmarks.providers import BenchProvider
 from pcevolve_benchmarks.tables.data import BenchData
-from pcevolve_benchmarks.tables.sizes import PAPER, Facts, Scale
+from pcevolve_benchmarks.tables.sizes import PAPER, DatasetFacts, TableScale
 from pcevolve_benchmarks.tables.table import Measure, Table, Variant, Yardstick
 
 OF_SELECTION = frozenset({"delta", "encoder", "epsilon", "lookahead", "relation", "subsample"})
@@ -70,11 +70,11 @@ class Place:
     row: str
     column: str
     cell: Cell
-    provider: Provider
+    provider: BenchProvider
 
 
 def list_columns(
-    table: Table, scale: Scale, providers: Sequence[Provider], encoders: Sequence[str]
+    table: Table, scale: TableScale, providers: Sequence[BenchProvider], encoders: Sequence[str]
 ) -> tuple[Variant, ...]:
     """The columns of a table at a scale; of those about providers or encoders, what was named."""
     if table.by == "provider":
@@ -95,9 +95,9 @@ def _some(columns: tuple[Variant, ...], most: int) -> tuple[Variant, ...]:
 def places(
     table: Table,
     data: Sequence[BenchData],
-    scale: Scale,
+    scale: TableScale,
     columns: Sequence[Variant],
-    providers: Sequence[Provider],
+    providers: Sequence[BenchProvider],
     common: Mapping[str, Any],
 ) -> Iterator[Place]:
     """Every place of a table; the first seed of all comes first, so that a table is whole as early as it can be.
@@ -129,14 +129,14 @@ def _name_column(source: BenchData, column: Variant, data: Sequence[BenchData]) 
 
 
 def _options(
-    row: Variant, column: Variant, scale: Scale, words: str, common: Mapping[str, Any]
+    row: Variant, column: Variant, scale: TableScale, words: str, common: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Options of a run: what all have in common, the row's, and the column's as far as they concern the row."""
     if row.yardstick == "untrained":
         return {"domain": words, "method": "t2i"}
     if row.yardstick == "shots":
         return {"domain": words, "method": "t2i", "subsample": column.options.get("subsample", scale.shots)}
-    method = Facts.of(row.options["method"])
+    method = DatasetFacts.of(row.options["method"])
     foreign = method.foreign
     unpaid = frozenset() if method.paid else PAYING
     base = {
@@ -174,7 +174,7 @@ CREATE TABLE IF NOT EXISTS cells (
 
 
 @dataclass(frozen=True)
-class Figure:
+class CellFigure:
     """One number about a cell.
 
     Attributes:
@@ -191,12 +191,12 @@ class Figure:
 
 
 @dataclass(frozen=True)
-class Store:
+class CellStore:
     """Figures by cell; what is kept stays kept, whatever happens after."""
 
     path: Path
 
-    def keep(self, cell: str, facts: tuple[str, str, str, int, str], figures: Iterable[Figure]) -> None:
+    def keep(self, cell: str, facts: tuple[str, str, str, int, str], figures: Iterable[CellFigure]) -> None:
         """Keep what was measured of a cell, in one transaction.
 
         Args:
@@ -211,13 +211,13 @@ class Store:
                 [(cell, each.judge, each.voted, each.name, each.value) for each in figures],
             )
 
-    def figures(self, cell: str) -> list[Figure]:
+    def figures(self, cell: str) -> list[CellFigure]:
         """Return all known figures of a cell."""
         with self._open() as connection:
             rows = connection.execute(
                 "SELECT judge, voted, name, value FROM figures WHERE cell = ? ORDER BY rowid", (cell,)
             ).fetchall()
-        return [Figure(judge, bool(voted), name, value) for judge, voted, name, value in rows]
+        return [CellFigure(judge, bool(voted), name, value) for judge, voted, name, value in rows]
 
     @contextmanager
     def _open(self) -> Iterator[sqlite3.Connection]:
@@ -264,7 +264,7 @@ class Judged:
 
 
 def tabulate(
-    places: Sequence[Place], store: Store, measures: Sequence[Measure], judges: Sequence[str]
+    places: Sequence[Place], store: CellStore, measures: Sequence[Measure], judges: Sequence[str]
 ) -> list[Judged]:
     """The table by each measure and judge, of each measure by those first that did not vote."""
     known = {place.cell.key: store.figures(place.cell.key) for place in places}
@@ -274,7 +274,9 @@ def tabulate(
     )
 
 
-def _judge(places: Sequence[Place], known: dict[str, list[Figure]], measure: Measure, judge: str) -> Judged:
+def _judge(
+    places: Sequence[Place], known: dict[str, list[CellFigure]], measure: Measure, judge: str
+) -> Judged:
     found: dict[tuple[str, str], list[float]] = {}
     voted = False
     for place in places:
@@ -298,7 +300,7 @@ def _judge(places: Sequence[Place], known: dict[str, list[Figure]], measure: Mea
     )
 
 
-def _values(place: Place, own: Sequence[Figure], measure: Measure) -> list[tuple[str, float]]:
+def _values(place: Place, own: Sequence[CellFigure], measure: Measure) -> list[tuple[str, float]]:
     """Return a cell's figures of a measure, by column."""
     by_name = {each.name: each.value for each in own}
     if measure in BY_ITERATION:

@@ -12,7 +12,7 @@ from pcevolve.errors import UsageError
 from pcevolve.public.figures import USUAL_DELTA, parse_epsilon
 from pcevolve.public.privacy import Budget
 from pcevolve.public.selectors import Scope
-from pcevolve_benchmarks.providers import Provider
+from pcevolve_benchmarks.providers import BenchProvider
 from pcevolve_benchmarks.tables.catalogue import TABLES, table
 from pcevolve_benchmarks.tables.cells import Judged, list_columns, places, tabulate
 from pcevolve_benchmarks.tables.data import (
@@ -28,9 +28,9 @@ from pcevolve_benchmarks.tables.data import (
 )
 from pcevolve_benchmarks.tables.pages import as_json, write_page
 from pcevolve_benchmarks.tables.sheets import sheets
-from pcevolve_benchmarks.tables.sizes import FULL, SMOKE, USUAL_EPSILON, Facts, Scale, Sizes
+from pcevolve_benchmarks.tables.sizes import FULL, SMOKE, USUAL_EPSILON, DatasetFacts, Sizes, TableScale
 from pcevolve_benchmarks.tables.table import Measure, Table
-from pcevolve_benchmarks.tables.work import Asked, Say, Told, fill
+from pcevolve_benchmarks.tables.work import AskedTable, Say, Told, fill
 from pcevolve_benchmarks.tables.workers import Workers
 
 BUNDLED = ("bundled", "bundled+spectrum")
@@ -38,13 +38,13 @@ BUNDLED = ("bundled", "bundled+spectrum")
 
 
 @dataclass(frozen=True)
-class Wanted:
+class WantedTable:
     """The options of ``pcevolve-bench table``; see its help."""
 
     name: str
     size: Literal["smoke", "full", "paper"]
     data: tuple[str, ...]
-    providers: tuple[Provider, ...]
+    providers: tuple[BenchProvider, ...]
     encoders: tuple[str, ...]
     judges: tuple[str, ...]
     seeds: int | None
@@ -64,7 +64,7 @@ class Wanted:
         return found if self.le_prompts is None else attach_prompts(found, self.le_prompts)
 
     @property
-    def scale(self) -> Scale:
+    def scale(self) -> TableScale:
         """How large the runs are."""
         scale = (
             FULL.of_paper(self.table.original)
@@ -98,7 +98,7 @@ class Wanted:
 
 
 @dataclass(frozen=True)
-class Made:
+class MadeTable:
     """A table as far as it could be made.
 
     Attributes:
@@ -110,7 +110,7 @@ class Made:
     """
 
     table: Table
-    scale: Scale
+    scale: TableScale
     tables: tuple[Judged, ...]
     page: Path
     faults: tuple[str, ...]
@@ -133,7 +133,7 @@ class Made:
         return [each for each in self.tables if each.measure == measure]
 
 
-def make_table(wanted: Wanted, told: Told, say: Say) -> Made:
+def make_table(wanted: WantedTable, told: Told, say: Say) -> MadeTable:
     """Carry out what is missing of a table, and write its page.
 
     Raises:
@@ -149,10 +149,10 @@ def make_table(wanted: Wanted, told: Told, say: Say) -> Made:
     facts = list(_facts(wanted, asked)) if asked.places else [f"The paper's own: {PAPERS_DATA}"]
     below = [] if asked.places else data_table(asked.data)
     page = write_page(folder, asked.table, tables, facts, pictures, below)
-    return Made(asked.table, asked.scale, tuple(tables), page, tuple(faults))
+    return MadeTable(asked.table, asked.scale, tuple(tables), page, tuple(faults))
 
 
-def _ask(wanted: Wanted) -> Asked:
+def _ask(wanted: WantedTable) -> AskedTable:
     chosen, scale = wanted.table, wanted.scale
     for what, named in (("provider", wanted.providers), ("encoder", wanted.selecting)):
         if len(named) > 1 and chosen.by != what:
@@ -164,7 +164,7 @@ def _ask(wanted: Wanted) -> Asked:
     if len({each.name for each in data}) < len(data):
         raise UsageError("--data: two data sets have the same words, by which tables tell them apart")
     columns = list_columns(chosen, scale, wanted.providers, wanted.selecting)
-    return Asked(
+    return AskedTable(
         table=chosen,
         scale=scale,
         places=tuple(places(chosen, data, scale, columns, wanted.providers, wanted.common)),
@@ -176,7 +176,7 @@ def _ask(wanted: Wanted) -> Asked:
     )
 
 
-def _data(wanted: Wanted) -> tuple[BenchData, ...]:
+def _data(wanted: WantedTable) -> tuple[BenchData, ...]:
     """The data sets that were named, or digits; of a table of saturations each of them at every one."""
     factors = wanted.table.saturations[: wanted.scale.columns]
     folder = wanted.out / "data"
@@ -184,7 +184,7 @@ def _data(wanted: Wanted) -> tuple[BenchData, ...]:
     return tuple(saturate(each, factor, folder) for each in named for factor in factors) or named
 
 
-def _facts(wanted: Wanted, asked: Asked) -> Iterator[str]:
+def _facts(wanted: WantedTable, asked: AskedTable) -> Iterator[str]:
     """Sentences about what was run, for the page."""
     scale = asked.scale
     yield f"Size `{scale.name}`, unless a column says otherwise: {scale.candidates} images and {scale.shots} private"
@@ -200,13 +200,13 @@ def _facts(wanted: Wanted, asked: Asked) -> Iterator[str]:
     yield from (_about(data) for data in asked.data)
 
 
-def _iterations(wanted: Wanted, asked: Asked) -> Iterator[str]:
+def _iterations(wanted: WantedTable, asked: AskedTable) -> Iterator[str]:
     """How many rounds each method has: where nobody says, their own numbers differ, which is part of the comparison."""
     scale, classes = asked.scale, max(count for _, count, *_ in describe_data(asked.data))
     budget = Budget(parse_epsilon(wanted.sizes.epsilon or USUAL_EPSILON), USUAL_DELTA)
     scope = Scope("replace-one", 1, classes, scale.shots, scale.candidates)
     names = dict.fromkeys(row.options["method"] for row in asked.table.rows if not row.yardstick)
-    rounds = {name: Facts.of(name).iterations(scale.rounds, budget, scope) for name in names}
+    rounds = {name: DatasetFacts.of(name).iterations(scale.rounds, budget, scope) for name in names}
     yield f"Iterations T: {', '.join(f'{name} {count}' for name, count in rounds.items())}."
 
 

@@ -22,7 +22,7 @@ from pcevolve_benchmarks.tables.cells import Place
 from pcevolve_benchmarks.tables.data import BenchData
 from pcevolve_benchmarks.tables.outcomes import measure_gaps, populations, read_votes, reopen
 from pcevolve_benchmarks.tables.table import B, Sheets
-from pcevolve_benchmarks.tables.work import Asked
+from pcevolve_benchmarks.tables.work import AskedTable
 
 SHOWN = 6
 """Images of each class."""
@@ -36,7 +36,7 @@ Row = tuple[str, list[DecodedImage | None]]
 Look = Callable[[Sequence[DecodedImage | None]], NDArray[np.floating]]
 
 
-def sheets(asked: Asked, folder: Path) -> list[str]:
+def sheets(asked: AskedTable, folder: Path) -> list[str]:
     """Draw one picture for each data set, of the runs of the first seed.
 
     Returns:
@@ -50,7 +50,7 @@ def sheets(asked: Asked, folder: Path) -> list[str]:
     return made
 
 
-def rows_of(asked: Asked, data: BenchData) -> Iterator[Row]:
+def rows_of(asked: AskedTable, data: BenchData) -> Iterator[Row]:
     """The datasets of a data set's runs, what the prompt alone gave before the others.
 
     Args:
@@ -67,7 +67,7 @@ def rows_of(asked: Asked, data: BenchData) -> Iterator[Row]:
             yield name, Labelled.released(root, private.labels).first(SHOWN)
 
 
-def pair_nearest(asked: Asked, data: BenchData) -> Iterator[Row]:
+def pair_nearest(asked: AskedTable, data: BenchData) -> Iterator[Row]:
     """Synthetic images of a data set's runs beside their nearest private ones: by the encoder, then in pixels."""
     for place in _find_finished(asked, data):
         root = asked.root(place.cell)
@@ -103,7 +103,7 @@ def lay_beside_nearest(
             yield label, row
 
 
-def show_votes(asked: Asked, data: BenchData) -> Iterator[Row]:
+def show_votes(asked: AskedTable, data: BenchData) -> Iterator[Row]:
     """Of each round and class of a data set's runs, the candidates with the most noisy votes and with the fewest."""
     labels = load_folder(data.train, unique=False).labels
     for place in _find_finished(asked, data):
@@ -122,18 +122,18 @@ def order_by_votes(pool: Labelled, votes: NDArray[np.float64], labels: Sequence[
         yield label, [*ends[0], None, *ends[1]]
 
 
-_ROWS: Mapping[Sheets, Callable[[Asked, BenchData], Iterator[Row]]] = {
+_ROWS: Mapping[Sheets, Callable[[AskedTable, BenchData], Iterator[Row]]] = {
     "datasets": rows_of,
     "nearest": pair_nearest,
     "votes": show_votes,
 }
 
 
-def _first_seed(asked: Asked, data: BenchData) -> list[Place]:
+def _first_seed(asked: AskedTable, data: BenchData) -> list[Place]:
     return [each for each in asked.places if each.cell.data == data.name and each.cell.seed == 0]
 
 
-def _find_finished(asked: Asked, data: BenchData) -> Iterator[Place]:
+def _find_finished(asked: AskedTable, data: BenchData) -> Iterator[Place]:
     """Finished runs of the table's own rows, without its controls."""
     own = {row.name for row in asked.table.rows if not row.yardstick}
     for place in _first_seed(asked, data):

@@ -23,7 +23,7 @@ ALL = 10**9
 
 
 @dataclass(frozen=True)
-class Facts:
+class DatasetFacts:
     """Facts that a table has to know of a row's method: the client's, or a baseline.
 
     Attributes:
@@ -45,7 +45,7 @@ class Facts:
     rounds: int | None = None
 
     @classmethod
-    def of(cls, name: str) -> Facts:
+    def of(cls, name: str) -> DatasetFacts:
         """The facts of a method or a baseline, by its name."""
         baseline = BASELINES.get(name)
         method = METHODS[name if baseline is None else baseline.base]
@@ -69,7 +69,7 @@ class Facts:
 
 
 @dataclass(frozen=True)
-class Scale:
+class TableScale:
     """How large the runs of a table are, where its rows and columns do not say.
 
     Attributes:
@@ -92,7 +92,7 @@ class Scale:
     heads: int = 3
     columns: int | None = None
 
-    def of_paper(self, original: Original) -> Scale:
+    def of_paper(self, original: Original) -> TableScale:
         """The sizes of a paper's own runs, tested on all that is held out."""
         return replace(
             self,
@@ -104,8 +104,8 @@ class Scale:
         )
 
 
-SMOKE = Scale("smoke", candidates=10, shots=5, rounds=2, seeds=1, tested=60, heads=1, columns=2)
-FULL = Scale("full", candidates=100, shots=10, rounds=None, seeds=3, tested=1000)
+SMOKE = TableScale("smoke", candidates=10, shots=5, rounds=2, seeds=1, tested=60, heads=1, columns=2)
+FULL = TableScale("full", candidates=100, shots=10, rounds=None, seeds=3, tested=1000)
 
 
 class Sizes(BaseModel):
@@ -151,7 +151,7 @@ class Sizes(BaseModel):
     ] = None
     price: Price | None = None
 
-    def scale(self, scale: Scale) -> Scale:
+    def scale(self, scale: TableScale) -> TableScale:
         """A size with what is said in place of its own."""
         said: dict[str, Any] = {
             "candidates": self.candidates,

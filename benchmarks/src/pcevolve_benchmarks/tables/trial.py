@@ -27,8 +27,8 @@ from pcevolve.public.run.owner import OwnerFolder
 from pcevolve.public.run.progress import Audience
 from pcevolve_benchmarks.baselines.catalogue import BASELINES
 from pcevolve_benchmarks.heads import PapersHead
-from pcevolve_benchmarks.runner import Result, run, settings_of
-from pcevolve_benchmarks.tables.cells import Cell, Figure
+from pcevolve_benchmarks.runner import BenchResult, run, settings_of
+from pcevolve_benchmarks.tables.cells import Cell, CellFigure
 from pcevolve_benchmarks.tables.data import BenchData
 from pcevolve_benchmarks.tables.judges import (
     HeldOut,
@@ -101,7 +101,7 @@ class Job:
         return RunConfig.of({**self.options, "out": self.root})
 
 
-Found = list[tuple[Cell, list[Figure]]]
+Found = list[tuple[Cell, list[CellFigure]]]
 """What was measured of each cell."""
 
 
@@ -119,7 +119,7 @@ def carry_out_job(job: Job) -> Found:
     ]
 
 
-def _run(job: Job) -> Outcome | Result:
+def _run(job: Job) -> Outcome | BenchResult:
     if job.is_baseline:
         return run(job.options, job.root)
     settings = job.settings
@@ -138,11 +138,11 @@ def _way(settings: RunConfig) -> tuple[object, ...]:
     return provider.api, provider.greeting, provider.ca_file, provider.proxy
 
 
-def _figures(job: Job, cell: Cell, outcome: Outcome | Result | None) -> Iterator[Figure]:
+def _figures(job: Job, cell: Cell, outcome: Outcome | BenchResult | None) -> Iterator[CellFigure]:
     """Everything that is measured of a cell."""
     test = load_held_out(job.data, cell.tested)
     if cell.yardstick == "classifier":
-        yield Figure(NEAREST_MEAN, True, "accuracy", _by_means(job.root, test))
+        yield CellFigure(NEAREST_MEAN, True, "accuracy", _by_means(job.root, test))
         return
     if cell.yardstick == "untrained":
         yield from _of_untrained(job, cell, test)
@@ -154,29 +154,29 @@ def _figures(job: Job, cell: Cell, outcome: Outcome | Result | None) -> Iterator
         real = embed_held_out(judge.name, job.data, cell.tested)
         seen = judge.look(dataset.images)
         for name, value in _ask(job, judge, (seen, dataset.targets), real, test, shots, outcome):
-            yield Figure(judge.name, judge.voted, name, value)
+            yield CellFigure(judge.name, judge.voted, name, value)
 
 
 def _dataset(
-    outcome: Outcome | Result | None, shots: Labelled, labels: Sequence[str]
+    outcome: Outcome | BenchResult | None, shots: Labelled, labels: Sequence[str]
 ) -> tuple[Labelled, str | None]:
     """Return the dataset that is judged, and the encoder that selected it, if one did."""
     if outcome is None:
         return shots, None
-    if isinstance(outcome, Result):
+    if isinstance(outcome, BenchResult):
         return outcome.dataset(labels), outcome.voter
     compared = outcome.components.method.queries_data
     return Labelled.released(outcome.folder.root, labels), outcome.plan.encoder.name if compared else None
 
 
-def _of_untrained(job: Job, cell: Cell, test: HeldOut) -> Iterator[Figure]:
+def _of_untrained(job: Job, cell: Cell, test: HeldOut) -> Iterator[CellFigure]:
     """Judge heads before they are trained: the papers' Init."""
     for judge in load_table_judges(job.judges, None):
         real = embed_held_out(judge.name, job.data, cell.tested)
         shapes = Training(real, test.targets, len(test.labels))
         # Nothing is trained, so a seed of a cell shows in the first weights alone.
         heads = [judge.untrained(shapes, cell.heads * cell.seed + seed) for seed in range(cell.heads)]
-        yield Figure(judge.name, False, "accuracy", _right(heads, real, test))
+        yield CellFigure(judge.name, False, "accuracy", _right(heads, real, test))
 
 
 Seen = tuple[NDArray[np.floating], NDArray[np.int64]]
@@ -189,7 +189,7 @@ def _ask(
     real: NDArray[np.floating],
     test: HeldOut,
     shots: Labelled,
-    outcome: Outcome | Result | None,
+    outcome: Outcome | BenchResult | None,
 ) -> Iterator[tuple[str, float]]:
     """Ask one judge, by name."""
     heads = _train(judge, own, test, job.heads).heads

@@ -15,10 +15,10 @@ from typing import Any
 from pcevolve.app.session.first.local_server import serve_locally
 from pcevolve.errors import ClientError
 from pcevolve.keeper.evaluation.closeness import FEWEST
-from pcevolve_benchmarks.tables.cells import BY_ITERATION, Cell, Place, Store
+from pcevolve_benchmarks.tables.cells import BY_ITERATION, Cell, CellStore, Place
 from pcevolve_benchmarks.tables.data import BenchData, classes, locate_prompts
 from pcevolve_benchmarks.tables.judges import has_embeddings, load_table_judges
-from pcevolve_benchmarks.tables.sizes import Facts, Scale
+from pcevolve_benchmarks.tables.sizes import DatasetFacts, TableScale
 from pcevolve_benchmarks.tables.table import Measure, Table
 from pcevolve_benchmarks.tables.trial import NEAREST_MEAN, Found, Job, carry_out_job
 from pcevolve_benchmarks.tables.wide import WIDE
@@ -29,7 +29,7 @@ Say = Callable[[str], None]
 
 
 @dataclass(frozen=True)
-class Asked:
+class AskedTable:
     """A table that somebody wants.
 
     Attributes:
@@ -44,7 +44,7 @@ class Asked:
     """
 
     table: Table
-    scale: Scale
+    scale: TableScale
     places: tuple[Place, ...]
     data: tuple[BenchData, ...]
     out: Path
@@ -53,9 +53,9 @@ class Asked:
     workers: Workers
 
     @property
-    def store(self) -> Store:
+    def store(self) -> CellStore:
         """Where figures are kept."""
-        return Store(self.out / "figures.sqlite")
+        return CellStore(self.out / "figures.sqlite")
 
     @cached_property
     def first_places(self) -> dict[str, Place]:
@@ -71,7 +71,7 @@ class Asked:
         return self.out / "runs" / cell.run
 
 
-def fill(asked: Asked, told: Told, say: Say) -> list[str]:
+def fill(asked: AskedTable, told: Told, say: Say) -> list[str]:
     """Carry out what is missing of a table.
 
     Args:
@@ -103,7 +103,7 @@ def fill(asked: Asked, told: Told, say: Say) -> list[str]:
     return faults
 
 
-def _announce(asked: Asked, jobs: Sequence[Job]) -> str:
+def _announce(asked: AskedTable, jobs: Sequence[Job]) -> str:
     """How many runs there are, and what those of each provider may cost together."""
     most: Counter[str] = Counter()
     for job in jobs:
@@ -113,7 +113,7 @@ def _announce(asked: Asked, jobs: Sequence[Job]) -> str:
     return f"{len(jobs)} runs to make{bounds}"
 
 
-def _saying(asked: Asked, total: int, say: Say) -> Callable[[Job], None]:
+def _saying(asked: AskedTable, total: int, say: Say) -> Callable[[Job], None]:
     """Tells of each run that begins: its number, its row, its column and its seed."""
     numbers = count(1)
 
@@ -123,19 +123,19 @@ def _saying(asked: Asked, total: int, say: Say) -> Callable[[Job], None]:
     return tell_begun
 
 
-def _title(asked: Asked, job: Job) -> str:
+def _title(asked: AskedTable, job: Job) -> str:
     place = asked.first_places[job.cells[0].run]
     return f"{place.row}, {place.column}, seed {place.cell.seed}"
 
 
-def _require_models(asked: Asked) -> None:
+def _require_models(asked: AskedTable) -> None:
     """Say that weights are not at hand before a server is started, and not once for each run."""
     options = (json.loads(place.cell.options) for place in asked.places)
     encoders = dict.fromkeys(each["encoder"] for each in options if "encoder" in each)
     load_table_judges([*asked.judges, *encoders], None)
 
 
-def _list_missing(asked: Asked) -> list[tuple[Cell, ...]]:
+def _list_missing(asked: AskedTable) -> list[tuple[Cell, ...]]:
     """Cells that are not measured yet, those of one run together, in the table's order."""
     runs: dict[str, dict[str, Cell]] = {}
     for place in asked.places:
@@ -144,7 +144,7 @@ def _list_missing(asked: Asked) -> list[tuple[Cell, ...]]:
     return [tuple(cells.values()) for cells in runs.values()]
 
 
-def _is_known(asked: Asked, cell: Cell) -> bool:
+def _is_known(asked: AskedTable, cell: Cell) -> bool:
     found = (
         {(each.judge, each.name) for each in asked.store.figures(cell.key)} if asked.out.is_dir() else set()
     )
@@ -161,7 +161,7 @@ def _is_known(asked: Asked, cell: Cell) -> bool:
     return wanted <= found
 
 
-def _classes(asked: Asked, cell: Cell) -> int:
+def _classes(asked: AskedTable, cell: Cell) -> int:
     return len(classes(next(each.train for each in asked.data if each.name == cell.data)))
 
 
@@ -170,7 +170,7 @@ def _names(measure: Measure, judge: str, cell: Cell) -> set[str]:
     if measure in ("fid", "dimension") and has_embeddings(judge) and cell.yardstick != "untrained":
         return {"accuracy", measure}
     if measure == "votes":
-        return {"accuracy", "votes@1"} if Facts.of(cell.settings()["method"]).counts else {"accuracy"}
+        return {"accuracy", "votes@1"} if DatasetFacts.of(cell.settings()["method"]).counts else {"accuracy"}
     if measure == "ensemble" and judge.startswith(WIDE) and cell.yardstick != "untrained":
         return {"accuracy", "ensemble"}
     if measure == "mixed" and not cell.yardstick:
@@ -184,7 +184,7 @@ def _names(measure: Measure, judge: str, cell: Cell) -> set[str]:
     return {"accuracy"}
 
 
-def _job(asked: Asked, cells: Sequence[Cell], address: str | None) -> Job:
+def _job(asked: AskedTable, cells: Sequence[Cell], address: str | None) -> Job:
     """A run; ``address`` is of the server that was started on this machine."""
     data = next(each for each in asked.data if each.name == cells[0].data)
     provider = asked.first_places[cells[0].run].provider
@@ -197,7 +197,7 @@ def _job(asked: Asked, cells: Sequence[Cell], address: str | None) -> Job:
     )
 
 
-def _keep(asked: Asked, job: Job, found: Found | ClientError) -> list[str]:
+def _keep(asked: AskedTable, job: Job, found: Found | ClientError) -> list[str]:
     """Keep what a job found; a line if it found nothing."""
     if isinstance(found, ClientError):
         return [f"{_title(asked, job)}: {found}"]
@@ -208,7 +208,7 @@ def _keep(asked: Asked, job: Job, found: Found | ClientError) -> list[str]:
 
 
 @contextmanager
-def _serve(asked: Asked, missing: Sequence[Sequence[Cell]]) -> Iterator[str | None]:
+def _serve(asked: AskedTable, missing: Sequence[Sequence[Cell]]) -> Iterator[str | None]:
     """The address of a server of this machine for as long as it takes; None where no run asks it."""
     if not any(asked.first_places[cells[0].run].provider.is_local for cells in missing):
         yield None

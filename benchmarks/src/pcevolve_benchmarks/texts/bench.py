@@ -31,7 +31,7 @@ from pcevolve.public.selectors import find_method
 from pcevolve.public.transcript.reader import RunReader
 from pcevolve_benchmarks.baselines.catalogue import BASELINES
 from pcevolve_benchmarks.heads import with_papers_head
-from pcevolve_benchmarks.runner import Result, run, settings_of
+from pcevolve_benchmarks.runner import BenchResult, run, settings_of
 from pcevolve_benchmarks.texts.attack import attack
 from pcevolve_benchmarks.texts.figures import (
     measure_distinct_pairs,
@@ -165,7 +165,7 @@ def _carry_out(options: dict[str, Any], out: Path) -> tuple[int, Row]:
 
 def _evaluate(options: dict[str, Any], out: Path, data: dict[str, str]) -> Row:
     """Judge a run's dataset, alone and together with the private texts."""
-    made = Result.load(out)
+    made = BenchResult.load(out)
     if made is None:
         plan, began = RunReader.strict(out).require_plan(), OwnerFolder.of(out).find_options()
         test, private = (

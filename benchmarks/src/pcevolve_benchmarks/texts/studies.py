@@ -15,7 +15,7 @@ from pcevolve.keeper.private_data import SPLIT_SEED
 from pcevolve.public.dp.accountants import epsilon
 from pcevolve.public.dp.attacks import secret_budget
 from pcevolve.public.privacy import Event
-from pcevolve_benchmarks.tables.sizes import Facts
+from pcevolve_benchmarks.tables.sizes import DatasetFacts
 
 Options = Mapping[str, object]
 
@@ -85,7 +85,7 @@ class Study:
     def options_of(self, name: str, folder: Path) -> dict[str, Any]:
         """Options of a row's runs, without those that all have."""
         given = {**self.options, **self.methods[name], "shots": self.shots}
-        if "secret_prior" in Facts.of(str(given["method"])).foreign:
+        if "secret_prior" in DatasetFacts.of(str(given["method"])).foreign:
             return given
         if given.get("secret_columns"):
             return given

@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
-from pcevolve.auditing.flows import Answer, Flow, Request, read_flows
+from pcevolve.auditing.flows import Flow, FlowAnswer, Request, read_flows
 from pcevolve.public.answers import is_success
 from pcevolve.public.dialects import find_abilities
 from pcevolve.public.finding import Finding
@@ -40,7 +40,7 @@ from pcevolve.public.transcript.records import (
     Header,
     Planned,
     Received,
-    Released,
+    RecordedRelease,
     Sent,
     planned_slot,
 )
@@ -67,7 +67,7 @@ class Recorded:
     request: Request
     line: int
     over: int | None
-    answer: Answer | None = None
+    answer: FlowAnswer | None = None
     settles: bool = False
     given_up: bool = False
 
@@ -86,7 +86,7 @@ class Recorded:
         """Put an attempt beside what a recorder may have seen."""
         sent, came = attempt.sent, attempt.answer
         where = f"request {sent.slot} (line {attempt.line})"
-        answer = None if came is None else Answer(came.status, came.headers, came.body.sha256)
+        answer = None if came is None else FlowAnswer(came.status, came.headers, came.body.sha256)
         host = urlsplit(sent.url).netloc
         last = unmade.get(sent.slot)
         failed = last is not None and (last.answer is None or last.answer.status >= 500)
@@ -169,7 +169,7 @@ def _most_at_once(run: RunReader) -> int:
             most = max(most, len(under_way))
         elif isinstance(entry.record, Received):
             under_way.discard(entry.record.slot)
-        elif isinstance(entry.record, Planned | Released | Finished):
+        elif isinstance(entry.record, Planned | RecordedRelease | Finished):
             under_way.clear()
     return most
 

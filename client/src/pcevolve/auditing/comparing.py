@@ -41,7 +41,7 @@ from pcevolve.public.transcript.records import (
     Planned,
     Received,
     Record,
-    Released,
+    RecordedRelease,
     Sent,
     planned_slot,
 )
@@ -144,7 +144,7 @@ class ComparingGate:
             OutOfPlaceError: Something else stands there.
         """
         due = f"the receipt for iteration {iteration}"
-        receipt = self.lines.take(Released, due).receipt
+        receipt = self.lines.take(RecordedRelease, due).receipt
         if receipt.iteration != iteration:
             raise self.lines.misplaced(due, last=True)
         self.policy.require_committed(receipt)

@@ -41,7 +41,7 @@ class Request(NamedTuple):
     sha256: str | None
 
 
-class Answer(NamedTuple):
+class FlowAnswer(NamedTuple):
     """An answer in full, headers in the order and spelling of the wire, with the SHA-256 of its exact body."""
 
     status: int
@@ -55,7 +55,7 @@ class Flow:
 
     line: int
     request: Request
-    answer: Answer | None = None
+    answer: FlowAnswer | None = None
 
 
 class _Model(BaseModel):
@@ -188,6 +188,6 @@ def _note(
     if isinstance(line, _Requested):
         flows[key] = Flow(number, line.request())
     elif isinstance(line, _Answered) and known is not None:
-        flows[key] = replace(known, answer=Answer(line.status, line.headers, line.body.sha256))
+        flows[key] = replace(known, answer=FlowAnswer(line.status, line.headers, line.body.sha256))
     elif isinstance(line, _Failed) and line.request is not None:
         flows[key] = Flow(number, line.request.request())

@@ -26,7 +26,7 @@ from pcevolve.public.transcript.records import (
     Planned,
     Received,
     Record,
-    Released,
+    RecordedRelease,
     Sent,
     planned_slot,
 )
@@ -43,7 +43,7 @@ UNREADABLE: Final = (
 """Whatever is raised by reading a record into which a forger wrote something."""
 _HALF: Final = re.compile(r"\.[0-9a-f]{64}\.partial")
 """The name of a stored file until it is whole."""
-R = TypeVar("R", Opened, Planned, Released, Sent, Received, Finished)
+R = TypeVar("R", Opened, Planned, RecordedRelease, Sent, Received, Finished)
 
 
 def describe(error: Exception) -> str:

@@ -20,7 +20,13 @@ from pcevolve.public.media import UnreadableError, find_medium
 from pcevolve.public.media.images.appearance import find_released_appearance
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.publish.exports import make_export_files, name_shards
-from pcevolve.public.publish.release import Release, describe_file, make_classifier, name_files, write_card
+from pcevolve.public.publish.release import (
+    DatasetRelease,
+    describe_file,
+    make_classifier,
+    name_files,
+    write_card,
+)
 from pcevolve.public.settings import Form
 from pcevolve.public.transcript.irregular import find_file_faults, find_irregular_files, kind_of
 from pcevolve.public.transcript.layout import CARD, CLASSIFIER, EXPORTS, MANIFEST, RELEASE
@@ -66,9 +72,9 @@ class RebuiltRelease:
         return self.release.manifest(self.files, self.unreadable)
 
     @cached_property
-    def release(self) -> Release:
+    def release(self) -> DatasetRelease:
         """The release as the record states it."""
-        return Release.of(self.run, self.dataset)
+        return DatasetRelease.of(self.run, self.dataset)
 
     def render_card(self) -> bytes:
         """The release's card; of all images once ``faults`` was asked for."""

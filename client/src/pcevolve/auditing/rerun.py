@@ -34,7 +34,7 @@ from pcevolve.public.selectors.choosing import Chooser, choose_renditions, find_
 from pcevolve.public.selectors.scene import join_scenes
 from pcevolve.public.selectors.usefulness import Figures, find_figures
 from pcevolve.public.transcript.reader import RunReader
-from pcevolve.public.transcript.records import Released
+from pcevolve.public.transcript.records import RecordedRelease
 from pcevolve.public.usability import Usability
 from pcevolve.wire.providers import dialect
 
@@ -119,7 +119,7 @@ class Rerun:
         usability = Usability(plan, run.bodies.file)
         judge = _RecordedReceipts(gate, plan, usability, self)
         evolved = evolve(plan, gate, judge, self, usability.identify, usability.is_enough)
-        if evolved.ended_by is not None and isinstance(more := gate.lines.next(), Released):
+        if evolved.ended_by is not None and isinstance(more := gate.lines.next(), RecordedRelease):
             where = f"receipt for iteration {more.receipt.iteration}"
             self.unusable.append(f"{where}: {usability.fault(evolved.ended_by)}")
         gate.finish()

@@ -24,7 +24,7 @@ from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import WITHHELD, Candidate, Receipt, list_start
 from pcevolve.public.transcript.bodies import Bodies
 from pcevolve.public.transcript.reader import RunReader
-from pcevolve.public.transcript.records import Answered, Received, Released, Sent
+from pcevolve.public.transcript.records import Answered, Received, RecordedRelease, Sent
 
 
 class Unexplained(Exception):  # noqa: N818 - it never leaves this module
@@ -43,7 +43,7 @@ def find_request_faults(run: RunReader) -> Iterator[str]:
             case Received(slot=slot, outputs=outputs):
                 if fault := seen.note(slot, outputs):
                     yield f"answer {slot} (line {line}): {fault}"
-            case Released(receipt=receipt):
+            case RecordedRelease(receipt=receipt):
                 seen.receipts[receipt.iteration] = receipt
             case Sent() as sent:
                 try:

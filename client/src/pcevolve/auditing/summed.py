@@ -17,7 +17,7 @@ from pcevolve.public.finding import Finding
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.selectors.choosing import Chooser
 from pcevolve.public.transcript.reader import RunReader
-from pcevolve.public.transcript.records import Released
+from pcevolve.public.transcript.records import RecordedRelease
 
 CLAIM = "every release is the sum of one answer of each owner, signed for this plan, record and question"
 
@@ -44,7 +44,7 @@ def check_sums(run: RunReader, again: Rerun, load: LoadEncoder) -> list[Finding]
 def _find_faults(run: RunReader, again: Rerun, plan: PublicPlan, chooser: Chooser) -> Iterator[str]:
     summing = Summing(plan, chooser)
     for before, entry in pairwise(run.entries):
-        if not isinstance(entry.record, Released):
+        if not isinstance(entry.record, RecordedRelease):
             continue
         receipt, where = entry.record.receipt, f"receipt for iteration {entry.record.receipt.iteration}"
         pool = again.pools.get(receipt.iteration)
@@ -65,5 +65,5 @@ def _find_faults(run: RunReader, again: Rerun, plan: PublicPlan, chooser: Choose
         summing.note(receipt, measured)
 
 
-def _list_released(run: RunReader) -> Iterator[Released]:
-    return (each.record for each in run.entries if isinstance(each.record, Released))
+def _list_released(run: RunReader) -> Iterator[RecordedRelease]:
+    return (each.record for each in run.entries if isinstance(each.record, RecordedRelease))

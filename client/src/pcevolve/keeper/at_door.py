@@ -21,7 +21,14 @@ from pcevolve.public.processes.pipe import GoneError, Pipe
 from pcevolve.public.publish.loss import PrivacyLoss
 from pcevolve.public.publish.promises import state_confinement
 from pcevolve.public.run.checked import CheckedRun
-from pcevolve.public.run.meeting import Claim, Welcome, agree, receive, require_agreed, wait_for_word
+from pcevolve.public.run.meeting import (
+    ClientStatement,
+    Welcome,
+    agree,
+    receive,
+    require_agreed,
+    wait_for_word,
+)
 from pcevolve.public.screen import Fact
 from pcevolve.public.selectors import list_paid_events
 
@@ -114,6 +121,6 @@ def _welcome(
         across.send("welcome", welcome.model_dump_json())
     except GoneError:
         raise ProtocolError(CLIENT_GONE) from None
-    confinement = agree(welcome, receive(across, "claim", Claim))
+    confinement = agree(welcome, receive(across, "claim", ClientStatement))
     require_agreed(confinement, orders["is_demanded"])
     return Keeper(run, screen, confinement)

@@ -17,7 +17,7 @@ from pcevolve.public.run.folder import LOST, RunFolder
 from pcevolve.public.run.reopening import find_release_fault
 from pcevolve.public.transcript.layout import TRANSCRIPT
 from pcevolve.public.transcript.reader import RunReader
-from pcevolve.public.transcript.records import Released
+from pcevolve.public.transcript.records import RecordedRelease
 
 
 def require_agreement(folder: RunFolder, ledger: Ledger) -> RunReader:
@@ -79,5 +79,5 @@ def _count(releases: Sequence[Payment]) -> str:
 def _list_recorded(run: RunReader) -> Iterator[Payment]:
     """The releases on record, each with what the record was when it was drawn."""
     for before, each in pairwise(run.entries):
-        if isinstance(each.record, Released):
+        if isinstance(each.record, RecordedRelease):
             yield Payment(each.record.receipt, before.digest)

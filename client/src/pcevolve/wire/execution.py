@@ -23,7 +23,7 @@ from pcevolve.public.plan import PublicPlan
 from pcevolve.public.publish.dataset import publish, write_summary
 from pcevolve.public.publish.exports import export_run
 from pcevolve.public.publish.promises import say_shortfall
-from pcevolve.public.publish.release import Release
+from pcevolve.public.publish.release import DatasetRelease
 from pcevolve.public.release import count_rounds
 from pcevolve.public.run.folder import RunFolder
 from pcevolve.public.run.progress import Audience
@@ -178,7 +178,7 @@ class Session:
         record = RunReader.strict(folder.root)
         if not folder.finished:
             # A crash may have come behind the release: it is whole or not there, and never written over.
-            publish(folder.release, Release.of(record, evolved.dataset), self.transcript.bodies.file)
+            publish(folder.release, DatasetRelease.of(record, evolved.dataset), self.transcript.bodies.file)
         write_report(record)
         result = {
             **write_summary(record),

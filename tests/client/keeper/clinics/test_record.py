@@ -14,7 +14,7 @@ from pcevolve.public.release import Choice
 from pcevolve.public.run.folder import RunFolder
 from pcevolve.public.transcript.chain import GENESIS, Line, digest
 from pcevolve.public.transcript.log import read
-from pcevolve.public.transcript.records import Received, Record, Released, to_event
+from pcevolve.public.transcript.records import Received, Record, RecordedRelease, to_event
 from support.clinics import Together, bring_together
 
 
@@ -47,7 +47,7 @@ def test_an_honest_record_is_taken_in_to_its_end(finished):
 
 
 def choose_otherwise(record: Record) -> Record:
-    if not isinstance(record, Released):
+    if not isinstance(record, RecordedRelease):
         return record
     first, *rest = record.receipt.choices
     turned = Choice(first.label, tuple(reversed(first.chosen)))
@@ -55,7 +55,7 @@ def choose_otherwise(record: Record) -> Record:
 
 
 def drop_answers(record: Record) -> Record:
-    return record.model_copy(update={"answers": None}) if isinstance(record, Released) else record
+    return record.model_copy(update={"answers": None}) if isinstance(record, RecordedRelease) else record
 
 
 def bring_more(record: Record) -> Record:

@@ -8,7 +8,7 @@ import pytest
 
 from pcevolve.errors import UsageError
 from pcevolve.public.config.config import RunConfig
-from pcevolve.public.run.meeting import Claim, Welcome, agree, require_agreed
+from pcevolve.public.run.meeting import ClientStatement, Welcome, agree, require_agreed
 
 OPTIONS = {"private": "/mine/scans", "domain": "scratch", "out": "runs/run", "ledger": "/mine/ledger.sqlite"}
 
@@ -35,7 +35,7 @@ def welcome(**found: Any) -> Welcome:
 def test_nothing_is_claimed_that_one_side_alone_found(
     keeper: dict[str, Any], client: dict[str, Any], words: str | None
 ) -> None:
-    agreed = agree(welcome(**keeper), Claim(**{"is_contained": False, "landlock": 0, **client}))
+    agreed = agree(welcome(**keeper), ClientStatement(**{"is_contained": False, "landlock": 0, **client}))
     assert (None if agreed is None else agreed.words) == words
 
 
@@ -44,8 +44,10 @@ def test_a_client_is_told_nothing_of_the_owners() -> None:
 
 
 def test_a_run_that_must_be_confined_does_not_begin_where_one_side_found_nothing() -> None:
-    agreed = agree(welcome(is_cut_off=True), Claim(is_contained=False, landlock=7))
+    agreed = agree(welcome(is_cut_off=True), ClientStatement(is_contained=False, landlock=7))
     with pytest.raises(UsageError, match=r"confinement is required.*nothing was read or sent"):
         require_agreed(agreed, is_demanded=True)
     require_agreed(agreed, is_demanded=False)
-    require_agreed(agree(welcome(is_cut_off=True), Claim(is_contained=True, landlock=0)), is_demanded=True)
+    require_agreed(
+        agree(welcome(is_cut_off=True), ClientStatement(is_contained=True, landlock=0)), is_demanded=True
+    )

@@ -8,7 +8,7 @@ from pathlib import Path
 from pcevolve.public.release import Receipt
 from pcevolve.public.transcript.bodies import BodyRef
 from pcevolve.public.transcript.reader import RunReader
-from pcevolve.public.transcript.records import Answered, Failed, Received, Released, Sent
+from pcevolve.public.transcript.records import Answered, Failed, Received, RecordedRelease, Sent
 from pcevolve.public.transcript.traffic import Arrival, Counts, RecordedOutputs, RecordedReceipt, Traffic
 from support.provider import FakeProvider
 from support.runs import RUN_ID, SmallRun, small_plan
@@ -51,7 +51,7 @@ def test_steps_stand_in_the_order_in_which_they_happened_and_outputs_name_the_la
     three = traffic.take(sent("b"), 5)
     assert traffic.take(Failed(slot="a", reason="cut off"), 6) is one
     assert traffic.take(answered("b"), 7) is three
-    assert traffic.take(Released(receipt=receipt), 8) is None
+    assert traffic.take(RecordedRelease(receipt=receipt), 8) is None
     for slot in ("a", "b", "c"):
         assert traffic.take(Received(slot=slot, outputs=("0" * 64,)), 9) is None
     assert traffic.take(answered("c"), 10) is None  # nothing was sent

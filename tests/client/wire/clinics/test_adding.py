@@ -20,7 +20,7 @@ from pcevolve.public.clinics.answers import Question, SignedAnswer, decode_excha
 from pcevolve.public.selectors.choosing import Chooser, choose_renditions
 from pcevolve.public.selectors.scene import join_scenes
 from pcevolve.public.transcript.reader import RunReader
-from pcevolve.public.transcript.records import Released
+from pcevolve.public.transcript.records import RecordedRelease
 from support import online
 from support.clinics import Together, bring_together, make_key
 from support.tables import write_table
@@ -181,7 +181,7 @@ def test_the_record_has_every_answer_and_none_of_anybodys_data(tmp_path, clinics
     bring_together(tmp_path, clinics_api, appearance="matched").carry_out()
     assert [each.claim for each in audit(tmp_path / "run") if not each.holds] == []
     run = RunReader.strict(tmp_path / "run")
-    released = [each.record for each in run.entries if isinstance(each.record, Released)]
+    released = [each.record for each in run.entries if isinstance(each.record, RecordedRelease)]
     exchanges = [
         each for one in released if one.answers for each in decode_exchanges(run.bodies.file(one.answers))
     ]

@@ -26,7 +26,7 @@ Answer = TypeVar("Answer")
 
 
 @dataclass(frozen=True)
-class Refusal:
+class TaskRefusal:
     """Why a process did not do its work; "see above" where it told its owner itself."""
 
     kind: str
@@ -62,7 +62,7 @@ def ask(
     name, body = exchange(order, *there)
     try:
         if name == "failed":
-            refused = TypeAdapter(Refusal).validate_json(body)
+            refused = TypeAdapter(TaskRefusal).validate_json(body)
             raise make_told(refused.kind, *refused.lines, is_told=refused.is_told)
         return TypeAdapter(expected).validate_json(body)
     except ValidationError:
@@ -89,5 +89,5 @@ def exchange(order: Mapping[str, Any], reads: list[str], writes: list[str]) -> t
 
 def refuse(kind: str, lines: Iterable[str], *, is_told: bool) -> tuple[str, str]:
     """The message of a process that did not do its work."""
-    refusal = Refusal(kind, tuple(lines), is_told)
+    refusal = TaskRefusal(kind, tuple(lines), is_told)
     return "failed", TypeAdapter(dict[str, Any]).dump_json(asdict(refusal)).decode()

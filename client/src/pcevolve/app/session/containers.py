@@ -34,7 +34,14 @@ from pcevolve.public.processes.launcher import ClientsSide, KeepersSide
 from pcevolve.public.processes.pipe import GoneError
 from pcevolve.public.run.checked import CheckedRun
 from pcevolve.public.run.folder import RunFolder
-from pcevolve.public.run.meeting import Claim, Welcome, agree, receive, require_agreed, wait_for_word
+from pcevolve.public.run.meeting import (
+    ClientStatement,
+    Welcome,
+    agree,
+    receive,
+    require_agreed,
+    wait_for_word,
+)
 from pcevolve.public.run.progress import Audience
 from pcevolve.wire.asking import GONE
 
@@ -89,7 +96,7 @@ def run_at_door(side: ClientsSide, audience: Audience, *, is_demanded: bool = Fa
         folder, key = RunFolder(settings.output.folder), settings.key()
         require_key(key, find_abilities(settings.provider.dialect).scheme)
         shared = [str(folder.root.absolute().parent), side.folder]
-        claimed = Claim(is_contained=is_contained(shared), landlock=_find_landlock())
+        claimed = ClientStatement(is_contained=is_contained(shared), landlock=_find_landlock())
         require_agreed(agree(welcome, claimed), is_demanded)
         keep_files_of_client(folder.root)
         with claim(folder, welcome.resume):

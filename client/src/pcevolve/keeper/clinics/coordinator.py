@@ -30,7 +30,7 @@ from pcevolve.public.release import Query, Receipt
 from pcevolve.public.run.checked import CheckedRun
 from pcevolve.public.sources import find_roster
 from pcevolve.public.transcript.log import read
-from pcevolve.public.transcript.records import Planned, Released
+from pcevolve.public.transcript.records import Planned, RecordedRelease
 from pcevolve.public.usable import UsableRule
 
 
@@ -87,7 +87,7 @@ class Coordinator(Keeper):
             for entry in read(self._folder.transcript):
                 if isinstance(entry.record, Planned):
                     self._begun = entry.record.plan
-                if isinstance(entry.record, Released):
+                if isinstance(entry.record, RecordedRelease):
                     self._recorded[entry.record.receipt.iteration] = entry.record.receipt
         else:
             self._folder.refuse_strange_release()

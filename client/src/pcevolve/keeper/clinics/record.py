@@ -16,7 +16,7 @@ from pcevolve.public.plan import PublicPlan
 from pcevolve.public.run.folder import RunFolder
 from pcevolve.public.transcript.chain import GENESIS
 from pcevolve.public.transcript.log import Entry, read
-from pcevolve.public.transcript.records import Planned, Received, Released
+from pcevolve.public.transcript.records import Planned, Received, RecordedRelease
 from pcevolve.public.transcript.stored import StoredFiles
 
 
@@ -65,7 +65,7 @@ class CopiedRecord:
     def _take(self, entry: Entry) -> None:
         if isinstance(entry.record, Received):
             self._note(entry.record)
-        elif isinstance(entry.record, Released):
+        elif isinstance(entry.record, RecordedRelease):
             self._check(entry.record)
 
     def _note(self, received: Received) -> None:
@@ -73,7 +73,7 @@ class CopiedRecord:
         call, made = note_received(self._lineage, received)
         self._summing.chooser.receive(call, made)
 
-    def _check(self, released: Released) -> None:
+    def _check(self, released: RecordedRelease) -> None:
         receipt, lineage = released.receipt, self._lineage
         if receipt.iteration != lineage.find_next() or lineage.list_missing(lineage.find_due()):
             raise ProtocolError("the coordinator's record has a release that is not the next one of the plan")

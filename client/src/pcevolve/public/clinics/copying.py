@@ -8,10 +8,10 @@ from pcevolve.public.clinics.naming import note_received
 from pcevolve.public.lineage import Lineage
 from pcevolve.public.pages.report.page import write_report
 from pcevolve.public.publish.dataset import publish, write_summary
-from pcevolve.public.publish.release import Release
+from pcevolve.public.publish.release import DatasetRelease
 from pcevolve.public.run.folder import RunFolder
 from pcevolve.public.transcript.reader import RunReader
-from pcevolve.public.transcript.records import Received, Released
+from pcevolve.public.transcript.records import Received, RecordedRelease
 from pcevolve.public.usable import UsableRule
 
 
@@ -24,9 +24,9 @@ def publish_copy(folder: RunFolder) -> dict[str, Any]:
     for entry in record.entries:
         if isinstance(entry.record, Received):
             note_received(lineage, entry.record)
-        elif isinstance(entry.record, Released):
+        elif isinstance(entry.record, RecordedRelease):
             lineage.receipts.append(entry.record.receipt)
     if not folder.finished:
-        publish(folder.release, Release.of(record, lineage.dataset()), record.bodies.file)
+        publish(folder.release, DatasetRelease.of(record, lineage.dataset()), record.bodies.file)
     write_report(record)
     return {**write_summary(record), "dataset": str(folder.release), "report": str(folder.report)}

@@ -16,7 +16,13 @@ from pcevolve.public.media import UnreadableError, find_medium
 from pcevolve.public.media.images.appearance import find_released_appearance
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.publish.promises import list_marks, state_guarantee
-from pcevolve.public.publish.release import Release, describe_file, make_classifier, name_files, write_card
+from pcevolve.public.publish.release import (
+    DatasetRelease,
+    describe_file,
+    make_classifier,
+    name_files,
+    write_card,
+)
 from pcevolve.public.release import count_rounds
 from pcevolve.public.selectors import find_method
 from pcevolve.public.transcript.layout import CARD, CLASSIFIER, MANIFEST
@@ -25,7 +31,7 @@ from pcevolve.public.transcript.records import ReleasedImage
 from pcevolve.public.transcript.traffic import Counts
 
 
-def publish(folder: Path, release: Release, received: Callable[[str], bytes]) -> None:
+def publish(folder: Path, release: DatasetRelease, received: Callable[[str], bytes]) -> None:
     """Write the dataset in one step: either all of it is there and on disk, or nothing.
 
     Every image is decoded and encoded anew, which drops whatever metadata the provider put in; an image that was
@@ -44,7 +50,7 @@ def publish(folder: Path, release: Release, received: Callable[[str], bytes]) ->
 
 
 def _write_images(
-    folder: Path, release: Release, received: Callable[[str], bytes]
+    folder: Path, release: DatasetRelease, received: Callable[[str], bytes]
 ) -> tuple[list[ReleasedImage], list[str]]:
     """Write every image, and return what the manifest has to list and which candidates are no images."""
     files: list[ReleasedImage] = []

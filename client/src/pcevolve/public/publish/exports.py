@@ -24,7 +24,7 @@ from pcevolve.public.durable import replace_folder_durably
 from pcevolve.public.media import find_medium
 from pcevolve.public.modality import MODALITIES, Kind
 from pcevolve.public.plan import PublicPlan
-from pcevolve.public.publish.release import Release, write_card
+from pcevolve.public.publish.release import DatasetRelease, write_card
 from pcevolve.public.settings import Form
 from pcevolve.public.transcript.layout import CARD, RunLayout
 from pcevolve.public.transcript.reader import RunReader
@@ -51,7 +51,7 @@ def find_form(name: str, kind: Kind) -> Form:
 
 
 def make_export_files(
-    form: Form, release: Release, images: Sequence[ReleasedImage], read: Read
+    form: Form, release: DatasetRelease, images: Sequence[ReleasedImage], read: Read
 ) -> Iterator[tuple[str, bytes]]:
     """Name and bytes of each file of a form, one after the other."""
     # By a hash of the id: classes are mixed, and nobody chose the order.
@@ -159,7 +159,7 @@ def export_run(root: Path, names: Iterable[str]) -> list[Path]:
     run = RunReader.strict(root)
     kind = run.require_finished().modality.kind
     forms = [find_form(name, kind) for name in dict.fromkeys(names)]
-    release, files = Release.of(run, {}), run.manifest().files
+    release, files = DatasetRelease.of(run, {}), run.manifest().files
     for form in forms:
         with replace_folder_durably(folder.export(form)) as partial_folder:
             made = make_export_files(form, release, files, lambda path: (folder.release / path).read_bytes())

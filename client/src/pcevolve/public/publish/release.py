@@ -50,7 +50,7 @@ from pcevolve.public.usefulness import Assessment
 
 
 @dataclass(frozen=True)
-class Release:
+class DatasetRelease:
     """A dataset and where it comes from."""
 
     plan: PublicPlan
@@ -222,7 +222,7 @@ def _configs(form: Form | None) -> Iterator[str]:
         yield f"  data_files: {json.dumps(SHARDS[form])}"
 
 
-def write_card(release: Release, files: Sequence[ReleasedImage], form: Form | None = None) -> str:
+def write_card(release: DatasetRelease, files: Sequence[ReleasedImage], form: Form | None = None) -> str:
     """Write the card of a release with these files."""
     plan = release.plan
     warning = "".join(f"> **{mark}**\n\n" for mark in list_marks(plan))
@@ -252,7 +252,7 @@ def _say_where_listed(plan: PublicPlan, form: Form | None) -> str:
     return f"The order is arbitrary and classes are mixed. Labels:\n\n{numbers}"
 
 
-def _what(release: Release, files: Sequence[ReleasedImage]) -> str:
+def _what(release: DatasetRelease, files: Sequence[ReleasedImage]) -> str:
     """Say how many images there are, how many of them differ, and whose they are."""
     plan, nouns = release.plan, release.plan.modality.nouns
     kind = nouns.one
@@ -324,7 +324,7 @@ def _classifier(plan: PublicPlan) -> str:
     )
 
 
-def _state_promise(release: Release) -> str:
+def _state_promise(release: DatasetRelease) -> str:
     """The guarantee in words, and what it adds up to with earlier ones."""
     plan = release.plan
     promised = release.guarantee

@@ -15,7 +15,7 @@ from pcevolve.public.config.runner import PublicConfig
 from pcevolve.public.parts import Confinement
 from pcevolve.public.processes.pipe import GoneError, Pipe, PipeError
 
-Said = TypeVar("Said", "Welcome", "Claim")
+Said = TypeVar("Said", "Welcome", "ClientStatement")
 
 
 class Welcome(BaseModel):
@@ -33,7 +33,7 @@ class Welcome(BaseModel):
     landlock: int
 
 
-class Claim(BaseModel):
+class ClientStatement(BaseModel):
     """What the client answers: what keeps it from private files.
 
     Attributes:
@@ -46,7 +46,7 @@ class Claim(BaseModel):
     landlock: int
 
 
-def agree(keeper: Welcome, client: Claim) -> Confinement | None:
+def agree(keeper: Welcome, client: ClientStatement) -> Confinement | None:
     """What keeps both sides apart, as far as each has checked its own."""
     if keeper.is_cut_off and client.is_contained:
         return Confinement(by="containers")

@@ -25,7 +25,7 @@ from pcevolve.public.transcript.records import (
     Planned,
     Received,
     Record,
-    Released,
+    RecordedRelease,
     Sent,
     from_event,
     to_event,
@@ -69,7 +69,7 @@ def list_files(record: Record) -> tuple[str, ...]:
         return record.outputs
     if isinstance(record, Planned):
         return () if record.plan.start is None else tuple(chain(*record.plan.start.images))
-    if isinstance(record, Released):
+    if isinstance(record, RecordedRelease):
         return tuple(each for each in (record.receipt.measured, record.answers) if each)
     return record.body.files if isinstance(record, Sent | Answered) else ()
 
@@ -178,7 +178,7 @@ class Transcript:
             self._answer_from[record.slot, self._last_url.get(record.slot, "")] = record
         if isinstance(record, Received):
             self._outputs[record.slot] = record.outputs
-        if isinstance(record, Released):
+        if isinstance(record, RecordedRelease):
             self._receipts.add(record.receipt)
 
     def close(self) -> None:

@@ -26,7 +26,7 @@ from pcevolve.public.transcript.records import (
     Manifest,
     Opened,
     Received,
-    Released,
+    RecordedRelease,
     Sent,
     from_event,
 )
@@ -141,7 +141,7 @@ class RunReader:
     @cached_property
     def receipts(self) -> tuple[Receipt, ...]:
         """All releases on record, in order."""
-        return tuple(each.record.receipt for each in self.entries if isinstance(each.record, Released))
+        return tuple(each.record.receipt for each in self.entries if isinstance(each.record, RecordedRelease))
 
     @property
     def events(self) -> tuple[Event, ...]:

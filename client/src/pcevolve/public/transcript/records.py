@@ -93,7 +93,7 @@ class Planned(_Record):
     plan: PublicPlan
 
 
-class Released(_Record):
+class RecordedRelease(_Record):
     """A receipt that the ledger exported: from here on its prototypes may leave. What it measured is a stored file.
 
     Attributes:
@@ -165,7 +165,7 @@ class Finished(_Record):
     assessment: Assessment | None = None
 
 
-Record = Opened | Planned | Released | Sent | Answered | Received | Failed | Finished
+Record = Opened | Planned | RecordedRelease | Sent | Answered | Received | Failed | Finished
 _ADAPTER: TypeAdapter[Record] = TypeAdapter(Annotated[Record, Field(discriminator="kind")])
 
 

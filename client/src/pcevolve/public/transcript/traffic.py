@@ -21,7 +21,7 @@ from pcevolve.public.transcript.records import (
     Failed,
     Received,
     Record,
-    Released,
+    RecordedRelease,
     Sent,
     planned_slot,
 )
@@ -148,7 +148,7 @@ class Traffic:
                 return self._begin(record, line, proven)
             case Answered() | Failed():
                 return self._end(record, line)
-            case Released(receipt=receipt):
+            case RecordedRelease(receipt=receipt):
                 self.receipts.append(RecordedReceipt(line, receipt, proven))
                 self.steps.append(self.receipts[-1])
             case Received(slot=slot, outputs=outputs):

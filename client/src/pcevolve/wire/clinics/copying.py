@@ -11,7 +11,7 @@ from pcevolve.public.run.folder import RunFolder
 from pcevolve.public.transcript.bodies import Bodies
 from pcevolve.public.transcript.chain import FINISHED, GENESIS, PLANNED, Line, digest, read_chain
 from pcevolve.public.transcript.log import list_files
-from pcevolve.public.transcript.records import Released, from_event
+from pcevolve.public.transcript.records import RecordedRelease, from_event
 from pcevolve_shared.reading import parse_json
 
 
@@ -74,7 +74,7 @@ class Copy:
                 rest = rest[self._file.write(rest) :]
             os.fsync(self._file.fileno())
             self._note(line, digest(raw))
-            releases |= isinstance(record, Released)
+            releases |= isinstance(record, RecordedRelease)
         return releases
 
     def close(self) -> None:

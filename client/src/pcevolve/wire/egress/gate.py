@@ -33,7 +33,7 @@ from pcevolve.public.transcript.records import (
     Finished,
     Opened,
     Planned,
-    Released,
+    RecordedRelease,
 )
 from pcevolve.public.usefulness import Assessment
 from pcevolve.wire.egress.address import Address
@@ -187,7 +187,7 @@ class Gate:
         self._policy.fix(plan, committed)
         # At every start: a transcript with receipts of another ledger is refused before anything is sent.
         for entry in self._transcript.entries:
-            if isinstance(entry.record, Released):
+            if isinstance(entry.record, RecordedRelease):
                 self._policy.require_committed(entry.record.receipt)
         self._meter.fix(plan)
         self._losses = LossCount(plan)
@@ -251,7 +251,9 @@ class Gate:
 
     def has_receipt(self, iteration: int) -> bool:
         """True if the release of an iteration is on record."""
-        released = (entry.record for entry in self._transcript.entries if isinstance(entry.record, Released))
+        released = (
+            entry.record for entry in self._transcript.entries if isinstance(entry.record, RecordedRelease)
+        )
         return any(record.receipt.iteration == iteration for record in released)
 
     def record_receipt(self, receipt: Receipt) -> None:
@@ -274,7 +276,7 @@ class Gate:
                 )
             answers = self._answered(receipt.iteration)
             kept = self._transcript.bodies.keep(answers) if answers else None
-            self._transcript.append(Released(receipt=receipt, answers=kept))
+            self._transcript.append(RecordedRelease(receipt=receipt, answers=kept))
 
     def finish(self, assessed: AssessedFigures | None = None) -> None:
         """Close the record, with what was found of the dataset's use, and all connections.

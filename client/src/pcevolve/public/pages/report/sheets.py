@@ -15,7 +15,7 @@ from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Chosen, Receipt, count_rounds
 from pcevolve.public.rules import RunState
 from pcevolve.public.transcript.reader import FinishedRun
-from pcevolve.public.transcript.records import Received, Released
+from pcevolve.public.transcript.records import Received, RecordedRelease
 
 Shares = tuple[tuple[int, str], ...]
 """The number of images and their prompt; most images first."""
@@ -28,7 +28,7 @@ def count_prompts(run: FinishedRun) -> dict[str, Shares]:
         return {}
     for entry in run.record.entries:
         match entry.record:
-            case Released(receipt=receipt):
+            case RecordedRelease(receipt=receipt):
                 state.note_receipt(receipt)
             case Received(slot=slot, outputs=outputs):
                 state.note_outputs(slot, outputs)
