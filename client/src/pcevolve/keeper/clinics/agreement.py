@@ -9,7 +9,7 @@ from pcevolve.errors import ProtocolError, TranscriptError
 from pcevolve.keeper.ledger.ledger import Ledger
 from pcevolve.public.clinics.answers import Exchange, decode_exchanges
 from pcevolve.public.transcript.reader import RunReader
-from pcevolve.public.transcript.records import Released
+from pcevolve.public.transcript.records import RecordedRelease
 
 
 def find_disagreement(run: RunReader, ledger: Ledger) -> str | None:
@@ -37,5 +37,5 @@ def _is_paid(exchange: Exchange, paid: dict[str, str]) -> bool:
 
 def _list_exchanges(run: RunReader) -> Iterator[Exchange]:
     for entry in run.entries:
-        if isinstance(entry.record, Released) and entry.record.answers is not None:
+        if isinstance(entry.record, RecordedRelease) and entry.record.answers is not None:
             yield from decode_exchanges(run.bodies.file(entry.record.answers))
