@@ -42,5 +42,5 @@ def few_steps():
     """Two tones are learned in a tenth of the steps."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("pcevolve.keeper.evaluation.heads.train_cnn", partial(train_cnn, steps=40))
-        patch.setattr("pcevolve.keeper.evaluation.heads._STEPS", 40)
+        patch.setattr("pcevolve.keeper.evaluation.heads.STEPS", 40)
         yield

@@ -23,8 +23,8 @@ Predict: TypeAlias = Callable[[NDArray[np.floating]], NDArray[np.int64]]
 
 CNN_SIDE = 64  # pixels of a side of what the convolutional network sees
 _CNN_WIDTHS = (3, 16, 32, 64, 64)
-_BATCH = 64
-_STEPS = 400
+BATCH = 64
+STEPS = 400
 QUICK_STEPS = 100
 """Of the convolutional network where somebody waits for it."""
 _LINEAR_RATE = 1e-2
@@ -40,16 +40,18 @@ class Training:
 
     Attributes:
         stopping: Set once nobody wants what is trained on it: every training on it then ends by ``CancelledError``.
+        most: Steps after which training ends early, for whoever asks how long a step takes; None for all.
     """
 
     features: NDArray[np.floating]
     targets: NDArray[np.int64]
     classes: int
     stopping: Event = field(default_factory=Event)
+    most: int | None = None
 
     def batches(self, generator: torch.Generator, size: int, steps: int) -> Iterator[Tensor]:
         """Yield a fixed number of batches of indices, every image once per pass."""
-        left = steps
+        left = steps if self.most is None else min(steps, self.most)
         while left:
             for batch in torch.split(torch.randperm(len(self.targets), generator=generator), size)[:left]:
                 if self.stopping.is_set():
@@ -78,7 +80,7 @@ def train_linear(training: Training, seed: int) -> Predict:
     layer = make_linear(training, generator)
     inputs = standardise(training.features)
     optimiser = torch.optim.Adam(layer.parameters(), lr=_LINEAR_RATE, weight_decay=_WEIGHT_DECAY)
-    descend(layer, optimiser, inputs, training, training.batches(generator, _BATCH, _STEPS))
+    descend(layer, optimiser, inputs, training, training.batches(generator, BATCH, STEPS))
     return lambda features: _predict(layer, standardise(features))
 
 
@@ -92,7 +94,7 @@ def make_linear(training: Training, generator: torch.Generator, *, bias: bool = 
     return layer
 
 
-def train_cnn(training: Training, seed: int, steps: int = _STEPS) -> Predict:
+def train_cnn(training: Training, seed: int, steps: int = STEPS) -> Predict:
     """Train a small convolutional network from scratch; normalises by groups, never by batch.
 
     Args:
@@ -107,7 +109,7 @@ def train_cnn(training: Training, seed: int, steps: int = _STEPS) -> Predict:
     network = _make_cnn(training.classes, generator)
     inputs = torch.from_numpy(training.features).float()
     optimiser = torch.optim.Adam(network.parameters(), lr=_CNN_RATE, weight_decay=_WEIGHT_DECAY)
-    descend(network, optimiser, inputs, training, training.batches(generator, _BATCH, steps))
+    descend(network, optimiser, inputs, training, training.batches(generator, BATCH, steps))
     return lambda features: _predict(network, torch.from_numpy(features).float())
 
 
@@ -151,5 +153,5 @@ def descend(
 def _predict(network: nn.Module, inputs: Tensor) -> NDArray[np.int64]:
     network.eval()
     with torch.inference_mode():
-        guesses = [network(batch).argmax(dim=1) for batch in torch.split(inputs, _BATCH)]
+        guesses = [network(batch).argmax(dim=1) for batch in torch.split(inputs, BATCH)]
     return torch.cat(guesses).numpy()

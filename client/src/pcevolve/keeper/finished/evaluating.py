@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import count
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from pcevolve.errors import UsageError
 from pcevolve.keeper.evaluation.closeness import FEWEST, measure_closeness, measure_memorisation
+from pcevolve.keeper.evaluation.forecast import Forecast, JudgePace
 from pcevolve.keeper.evaluation.heads import Training
 from pcevolve.keeper.evaluation.judge import (
     DRAWS,
@@ -223,8 +224,10 @@ class Evaluation:
         """Each judge's row, and what those that did not vote say of the dataset's use, where shots say what is due."""
         rows, answers = [], {}
         redrawn: dict[str, Accuracies] = {}
+        paces = [JudgePace.of(judge, self.test.images, len(self.labels)) for judge in self.judges]
+        forecast = self._forecast(paces, sets)
         for place, judge in enumerate(self.judges):
-            row, right, drawn = self._row(place, sets)
+            row, right, drawn = self._row(place, sets, paces[place], forecast)
             rows.append(row)
             redrawn |= drawn
             if not judge.voted:
@@ -233,6 +236,19 @@ class Evaluation:
             return {"judges": rows}
         worth = Worth.of(answers, len(self.labels), redrawn)
         return {"judges": rows, "measured": describe_worth(worth, self.kind)}
+
+    def _forecast(self, paces: Sequence[JudgePace], sets: Mapping[str, Labelled]) -> Forecast:
+        """The time of all that judges look at and are trained on, as ``_list_trainings`` lists it."""
+        sizes = {name: len(each.images) for name, each in sets.items()}
+        looked, tested = sum(sizes.values()), len(self.test.images)
+        if self.mix:
+            sizes["both"] = sizes["private"] + sizes["dataset"]
+        once = [*sizes.values()] * SEEDS + [sizes["dataset"]] * PERMUTATIONS * (self.control is None)
+        again = [sizes[name] for name in CONTROLS if name in sizes] * DRAWS
+        whole = sum(pace.look * (looked + tested) for pace in paces)
+        whole += sum(pace.train(size, tested) for pace in paces for size in once)
+        redrawing = paces[self.judges.index(find_redrawing(self.judges))]
+        return Forecast(self.told, whole + sum(redrawing.train(size, tested) for size in again))
 
     def _describe_control(self, sets: Mapping[str, Labelled]) -> str:
         """Name the control, and its size where that is not the dataset's: more images teach more, chosen or not."""
@@ -244,15 +260,20 @@ class Evaluation:
         )
 
     def _row(
-        self, place: int, sets: Mapping[str, Labelled]
+        self, place: int, sets: Mapping[str, Labelled], pace: JudgePace, forecast: Forecast
     ) -> tuple[dict[str, object], dict[str, Right], dict[str, Accuracies]]:
         """Ask one judge of every set; say where it was right after those that a dataset is compared with.
 
         The judge that controls are drawn again for tells their accuracies, too.
         """
         judge, real = self.judges[place], self.judges[place].look(self.test.images)
-        seen = {name: judge.look(each.images) for name, each in sets.items()}
-        said, again = self._predict(place, {name: (seen[name], sets[name].targets) for name in sets}, real)
+        forecast.add(pace.look * len(real))
+        seen = {}
+        for name, each in sets.items():
+            seen[name] = judge.look(each.images)
+            forecast.add(pace.look * len(each.images))
+        known = {name: (seen[name], sets[name].targets) for name in sets}
+        said, again = self._predict(place, known, real, pace, forecast)
         truth = self.test.targets[find_usable(real)]
         verdicts = {name: EvaluatorAccuracy.of(of_set, truth, self.labels) for name, of_set in said.items()}
         self._draw(judge, verdicts["dataset"])
@@ -303,7 +324,12 @@ class Evaluation:
             yield "private", self.private
 
     def _predict(
-        self, place: int, seen: Mapping[str, tuple[Features, NDArray[np.int64]]], real: Features
+        self,
+        place: int,
+        seen: Mapping[str, tuple[Features, NDArray[np.int64]]],
+        real: Features,
+        pace: JudgePace,
+        forecast: Forecast,
     ) -> tuple[dict[str, list[IntArray]], dict[str, list[IntArray]]]:
         """Train a judge on every set, all at once; what its classifiers say of held-out data, by set.
 
@@ -314,11 +340,9 @@ class Evaluation:
         redrawing = self.judges.index(find_redrawing(self.judges))
         once = {name: each[0] for name, each in trainings.items()}
         again = redraw_all(once, CONTROLS) if place == redrawing else {}
-        due, extra = sum(map(len, trainings.values())), DRAWS * sum(name in once for name in CONTROLS)
-        done, whole = count(place * due + extra * (place > redrawing) + 1), len(self.judges) * due + extra
-        said = judge.predictions(
-            [*trainings.values(), *again.values()], real[tested], lambda: self.told(next(done), whole)
-        )
+        due = [*trainings.values(), *again.values()]
+        costs = (pace.train(len(on.targets), len(self.test.images)) for on in chain.from_iterable(due))
+        said = judge.predictions(due, real[tested], lambda: forecast.add(next(costs)))
         return dict(zip(trainings, said, strict=False)), dict(zip(again, said[len(trainings) :], strict=True))
 
     def _list_trainings(

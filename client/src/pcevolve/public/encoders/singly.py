@@ -78,7 +78,11 @@ def lone_workers(threads: int) -> Iterator[ThreadPoolExecutor]:
     begin = (lambda: None) if torch is None else (lambda: torch.set_num_threads(1))
     try:
         with keep_undivided(), ThreadPoolExecutor(threads, initializer=begin) as pool:
-            yield pool
+            try:
+                yield pool
+            except BaseException:  # what has not begun would begin yet
+                pool.shutdown(wait=False, cancel_futures=True)
+                raise
     finally:
         if torch is not None:
             torch.set_num_threads(threads)  # also the number that threads started from now on begin with
