@@ -6,6 +6,7 @@ import json
 import secrets
 import shutil
 import stat
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,8 @@ from pcevolve.app.cli.commands import app
 from pcevolve.app.cli.finished import _compare_classifier
 from pcevolve.auditing import audit, find_encoder
 from pcevolve.errors import ClientError, DataError, ModelError, UsageError
+from pcevolve.keeper.evaluation import heads
+from pcevolve.keeper.evaluation.forecast import Forecast, JudgePace
 from pcevolve.keeper.evaluation.heads import Predict, Training
 from pcevolve.keeper.evaluation.judge import Accuracy, Evaluator
 from pcevolve.keeper.evaluation.labelled import Labelled
@@ -30,6 +33,7 @@ from pcevolve.public.methods import choose_delta
 from pcevolve.public.modality import Images
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.run.owner import OwnerFolder
+from pcevolve.public.screen import no_progress
 from support.folders import toned_folders
 from support.paid import MEANS, encoder, make_paid_run
 from support.runs import small_plan
@@ -285,14 +289,52 @@ def test_released_means_that_beat_the_images_are_told_with_the_command(voted, tr
     assert ("better than training on the images: pcevolve classify RUN FILES" in said) == is_better
 
 
-def test_every_classifier_is_counted_as_soon_as_it_is_trained(world):
+def test_all_that_judges_do_is_counted_as_soon_as_it_is_done(world):
     heard: list[tuple[int, int]] = []
     question = Question(
         str(world / "test"), str(world / "private"), mix=True, judges=("bundled", "bundled+spectrum")
     )
     evaluate(world / "run", question, lambda done, total: heard.append((done, total)))
-    # Two judges, three seeds: the dataset, the control, the private images, and both. Five redraws of the control.
-    assert heard == [(done, 29) for done in range(1, 30)]
+    # Two judges look at four sets. Three seeds: dataset, control, private and both. Five redraws of the control.
+    assert len(heard) == 8 + 24 + 5
+    assert heard == sorted(heard)
+    (whole,) = {each for _, each in heard}
+    assert heard[-1][0] == pytest.approx(whole, rel=0.01), "what was forecast is what was done"
+
+
+@pytest.mark.parametrize("mix", [False, True])
+def test_a_forecast_is_right_within_a_factor_of_one_and_a_half(monkeypatch, mix: bool):
+    """Judges of different paces that sleep, so that a busy machine makes no difference."""
+    monkeypatch.setattr(Evaluation, "_draw", lambda *_: None)
+    monkeypatch.setattr(Evaluation, "_beside", lambda *_: {})
+
+    def make_judge(name: str, look_seconds: float, step: float) -> Evaluator:
+        def look(items: Sequence[Any]) -> np.ndarray:
+            time.sleep(look_seconds * len(items))
+            return np.asarray(items, dtype=float)
+
+        def train(on: Training, seed: int) -> Predict:
+            steps = heads.STEPS if on.most is None else on.most
+            time.sleep(steps * step * min(len(on.targets), 64) / 64)
+            return lambda rows: np.zeros(len(rows), dtype=np.int64)
+
+        return Evaluator(name, False, look, train)
+
+    def make_set(items: int) -> Labelled:
+        return Labelled([np.arange(3) + number for number in range(items)], np.arange(items) % 2)
+
+    judges = [make_judge("slow to train", 1e-4, 5e-3), make_judge("slow to look", 4e-3, 5e-4)]
+    heard: list[tuple[float, float]] = []
+    began = time.monotonic()
+    Evaluation(
+        *(Path(), ("a", "b"), make_set(200), judges, make_set(100), make_set(20)),
+        mix=mix,
+        told=lambda done, whole: heard.append((time.monotonic() - began, done / whole)),
+    ).judge()
+    took = time.monotonic() - began
+    forecasts = [gone / share / took for gone, share in heard if share > 0.1]
+    assert len(forecasts) > 10
+    assert 1 / 1.5 < min(forecasts) <= max(forecasts) < 1.5
 
 
 @pytest.mark.statistical
@@ -318,7 +360,9 @@ def test_shuffled_labels_err_by_as_much_as_permutations_differ():
         test = Labelled(list(random.normal(size=(40, 3)) + 4 * truth[:, None]), truth)
         own = Evaluation(Path(), ("a", "b"), made, [Evaluator("near", False, look, nearest)], test)
         seen = {"dataset": (look(made.images), made.targets)}
-        said = own._predict(0, seen, look(test.images))[0]["shuffled"]
+        said = own._predict(0, seen, look(test.images), JudgePace(0, 0), Forecast(no_progress, 0))[0][
+            "shuffled"
+        ]
         found = Accuracy.of([np.mean(each == truth) for each in said])
         assert len(found.seeds) == 10
         held.append(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 import pytest
 import torch
@@ -59,3 +61,21 @@ def test_what_a_thread_raises_is_raised():
 
     with pytest.raises(ZeroDivisionError, match="of this image"):
         embed_each([picture(0)], lambda image: image, forward, 2)
+
+
+def test_who_is_stopped_begins_nothing_any_more():
+    begun: list[int] = []
+
+    def work(number: int) -> None:
+        begun.append(number)
+        time.sleep(0.05)
+
+    def stop() -> None:
+        with lone_workers(1) as pool:
+            for number in range(50):
+                pool.submit(work, number)
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        stop()
+    assert len(begun) < 10

@@ -8,7 +8,8 @@ from time import perf_counter
 
 import numpy as np
 
-from pcevolve.keeper.evaluation.heads import BATCH, STEPS, Training
+from pcevolve.keeper.evaluation import heads
+from pcevolve.keeper.evaluation.heads import BATCH, Training
 from pcevolve.keeper.evaluation.judge import Evaluator, find_usable
 from pcevolve.public.encoders.singly import thread_count
 from pcevolve.public.media import Item
@@ -52,7 +53,7 @@ class JudgePace:
 
     def train(self, items: int, tested: int) -> float:
         """Seconds for one classifier on so many items and its word on those it is tested on, all threads at several."""
-        return self.row * (STEPS * min(items, BATCH) + FORWARD * tested) / thread_count()
+        return self.row * (heads.STEPS * min(items, BATCH) + FORWARD * tested) / thread_count()
 
 
 @dataclass
