@@ -116,12 +116,14 @@ def test_a_second_look_agrees_where_both_encoders_see_the_same_difference():
 
 
 def test_a_bound_is_the_least_at_which_the_word_is_right_in_95_of_100():
+    told = {"distance": 0.9, "words_agree": 0.69, "classes_apart": 5.0}
     seen = [
-        {"distance": 0.5, "checks": [each, each], "closed": {"squeezenet": each}}
-        for each in (0.3, 0.45, 0.6, 0.7)
+        {**told, "checks": [each, each], "closed": {"squeezenet": each}} for each in (0.3, 0.45, 0.6, 0.7)
     ]
     assert choose_bound(seen, "second look", "squeezenet") == 0.46
     assert choose_bound(seen[:2], "second look", "squeezenet") == 1.0
+    for name, value in (("distance", 0.91), ("words_agree", 0.7), ("classes_apart", 4.9)):
+        assert choose_bound([{**each, name: value} for each in seen], "second look", "squeezenet") == 1.0
 
 
 def dataset(pixels: list[np.ndarray], targets: list[int]) -> PrivateDataset:
