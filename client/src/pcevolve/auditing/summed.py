@@ -27,7 +27,8 @@ def check_sums(run: RunReader, again: Rerun, load: LoadEncoder) -> list[Finding]
     plan = run.plan
     if plan is None:
         return []
-    if plan.clinics is None:
+    # A run that starts from such a release releases nothing itself.
+    if plan.clinics is None or plan.start is not None:
         faults = [f"receipt for iteration {each.receipt.iteration}: names answers of owners that the plan has not"
                   for each in _list_released(run) if each.answers is not None]  # fmt: skip
         return [Finding(CLAIM, tuple(faults), 0)] if faults else []

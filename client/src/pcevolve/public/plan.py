@@ -138,7 +138,8 @@ def _of_clinics(plan: PlanFields) -> Iterator[str]:
     """Yield faults of a run of several owners, whose sums make each release."""
     if plan.clinics is None:
         return
-    if plan.method.name not in SUMS:
+    # A run that starts from their release chooses nothing, and promises what the release does.
+    if plan.start is None and plan.method.name not in SUMS:
         yield (
             f"clinics: the owners' answers are added up, and what method {plan.method.name} draws is no sum: choose "
             f"{', '.join(SUMS)}"

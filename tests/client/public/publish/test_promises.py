@@ -25,7 +25,7 @@ from pcevolve.public.selectors import find_method
 from pcevolve.public.transcript.reader import RunReader
 from support.clinics import make_clinics
 from support.paid import make_paid_run
-from support.runs import small_plan
+from support.runs import following_plan, small_plan
 
 
 def test_nothing_is_promised_where_noise_came_from_a_seed():
@@ -141,3 +141,14 @@ def test_a_sum_of_several_owners_says_against_whom_it_holds_and_what_is_left_aga
     assert re.search(r"against all other owners together epsilon is 0\.8\d+ at delta 1e-05", told.statement)
     alone = small_plan(method="pe", delta=1e-5, epsilon="1", shots=40)
     assert "owners" not in state_guarantee(alone, method, receipts).statement
+
+
+def test_variations_of_what_several_owners_released_promise_no_more_than_their_release():
+    owners = {"shots": 40, "clinics": make_clinics(4, holders=2), "delta": 1e-5, "epsilon": "1"}
+    event = {"mechanism": "gaussian", "parameter": "5", "count": 1}
+    start = following_plan().start
+    assert start is not None
+    plan = following_plan(**owners, start={**start.model_dump(), "events": [event]})
+    said = state_guarantee(plan, find_method(plan.method.name), ()).statement
+    assert "released is the sum of 4 owners' answers" in said
+    assert "against everybody but" in said

@@ -24,7 +24,17 @@ from pcevolve_shared.reading import read_file
 KEPT: Final = (
     *("provider.dialect", "provider.model", "provider.answered_by", "provider.image_hosts"),
     *("provider.prompt_template", "modality", "method.min_usable", "data", "labels"),
-    *("unit", "namespaced", "privacy", "encoder.name", "encoder.weights", "noise", "earlier", "secrecy"),
+    *(
+        "unit",
+        "namespaced",
+        "privacy",
+        "encoder.name",
+        "encoder.weights",
+        "noise",
+        "earlier",
+        "secrecy",
+        "clinics",
+    ),
 )
 """Fields of a plan that starts from a release which are its run's: how images are asked for, and what is promised."""
 
