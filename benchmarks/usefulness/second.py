@@ -185,7 +185,10 @@ class Dataset:
 def write(out: Path, rows: Sequence[Row], asked: Sequence[Row]) -> None:
     """Write the rows, with what the network said of some, and print the tables."""
     said = {Dataset.of_row(each): each["closed"] for each in asked}
-    rows = [{**row, "closed": {**row["closed"], **said.get(Dataset.of_row(row), {})}} for row in rows]
+    rows = [
+        {**row, "closed": {**row["closed"], **said.get(Dataset.of_row(row), {}), "voted": False}}
+        for row in rows
+    ]
     (out / "second.json").write_text("[\n" + ",\n".join(map(json.dumps, rows)) + "\n]\n")
     print("\n".join(pages(rows)))
 
