@@ -12,7 +12,7 @@ import pytest
 from pcevolve.errors import AllowanceError, ProviderUnreachableError, UsageError
 from pcevolve.public.transcript.log import Transcript
 from pcevolve.public.transcript.records import FailureReason
-from pcevolve.wire.egress.allowance import Allowance, Forecast, Meter
+from pcevolve.wire.egress.allowance import Allowance, CostForecast, Meter
 from pcevolve.wire.egress.transport import ConnectionTroubleError, Incoming, Outgoing
 from pcevolve.wire.providers import dialect
 from support.provider import Answer, FakeProvider, ok
@@ -178,10 +178,10 @@ def test_a_retry_too_many_stops_the_run_before_it_leaves(tmp_path):
 def test_a_forecast_is_what_is_still_to_come(tmp_path):
     run = SmallRun.open(tmp_path, provider=Billing())
     meter, calls = meter_of(run, Allowance(price=2.0)), run.plan.calls.values()
-    assert meter.forecast(calls) == Forecast(CALLS, IMAGES, 2.0 * IMAGES)
-    assert meter_of(run, name="siliconflow").forecast(calls) == Forecast(CALLS + IMAGES, IMAGES, None)
+    assert meter.forecast(calls) == CostForecast(CALLS, IMAGES, 2.0 * IMAGES)
+    assert meter_of(run, name="siliconflow").forecast(calls) == CostForecast(CALLS + IMAGES, IMAGES, None)
     run.evolve()
-    assert meter.forecast(calls) == Forecast(0, 0, 0.0)
+    assert meter.forecast(calls) == CostForecast(0, 0, 0.0)
 
 
 @pytest.mark.parametrize(
@@ -197,15 +197,15 @@ def test_a_run_that_cannot_end_within_its_limits_is_refused_before_it_starts(
     tmp_path, allowance, credit, message
 ):
     meter = Meter(allowance, dialect("stability"), Transcript(tmp_path))
-    forecast = Forecast(10, 20, None if allowance.price is None else 40.0)
+    forecast = CostForecast(10, 20, None if allowance.price is None else 40.0)
     with pytest.raises(UsageError, match=message):
         meter.check(forecast, credit)
 
 
 def test_what_costs_just_what_may_be_spent_is_begun(tmp_path):
     meter = Meter(Allowance(requests=10, cost=0.3, price=0.1), dialect("stability"), Transcript(tmp_path))
-    meter.check(Forecast(10, 3, 0.1 + 0.2), credit=0.3)  # 0.1 + 0.2 > 0.3 in floating point
-    meter.check(Forecast(10, 3, None), credit=0.0)
+    meter.check(CostForecast(10, 3, 0.1 + 0.2), credit=0.3)  # 0.1 + 0.2 > 0.3 in floating point
+    meter.check(CostForecast(10, 3, None), credit=0.0)
 
 
 HTML = b"<html><title>502 Bad Gateway</title></html>"
@@ -282,6 +282,6 @@ def test_what_a_run_has_cost_so_far_is_a_part_of_what_it_may_cost(tmp_path):
     run = SmallRun.open(tmp_path, provider=Billing())
     run.evolve()
     meter = meter_of(run, Allowance(cost=EACH * (IMAGES + 2), price=EACH))
-    meter.check(Forecast(requests=1, images=2, cost=2 * EACH), None)
+    meter.check(CostForecast(requests=1, images=2, cost=2 * EACH), None)
     with pytest.raises(UsageError, match="more than --max-cost"):
-        meter.check(Forecast(requests=1, images=3, cost=3 * EACH), None)
+        meter.check(CostForecast(requests=1, images=3, cost=3 * EACH), None)

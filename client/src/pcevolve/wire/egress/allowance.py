@@ -33,7 +33,7 @@ class Allowance:
 
 
 @dataclass(frozen=True)
-class Forecast:
+class CostForecast:
     """A run's need if nothing has to be asked twice; ``cost`` is None where no price is known."""
 
     requests: int
@@ -162,14 +162,14 @@ class Meter:
         """Slots of the calls whose images are on record."""
         return frozenset(slot for slot in plan.calls if self.transcript.outputs(slot) is not None)
 
-    def forecast(self, calls: Iterable[Call]) -> Forecast:
+    def forecast(self, calls: Iterable[Call]) -> CostForecast:
         """Forecast what is still to come of some calls, from public facts and the record."""
         due = [call for call in calls if self.transcript.outputs(call.slot) is None]
         images = sum(call.count for call in due)
         requests = len(due) + (images if self.dialect.links_images else 0)
-        return Forecast(requests, images, None if self._each is None else self._each * images)
+        return CostForecast(requests, images, None if self._each is None else self._each * images)
 
-    def check(self, forecast: Forecast, credit: float | None) -> None:
+    def check(self, forecast: CostForecast, credit: float | None) -> None:
         """Refuse requests that cannot end within the limits, before the first of them.
 
         Args:
