@@ -57,7 +57,8 @@ def list_possible(folder: Path, keep: Callable[[Path], None]) -> list[str]:
             "write beside the run": lambda: (folder / "runs" / "new").write_bytes(b"new"),
             "write in the ledger's folder": lambda: (ledger / "file").write_bytes(b"new"),
             "link in the ledger's folder": lambda: (ledger / "link").symlink_to("file"),
-            "link in the usual one": lambda: (folder / "state/pcevolve/link").symlink_to(ledger),
+            "write in the usual one": lambda: (folder / "state/pcevolve/file").write_bytes(b"new"),
+            "link in the usual one": lambda: (folder / "state/pcevolve/runs/link").symlink_to(ledger),
             "remove the run's folder": lambda: ((run / "file").unlink(), run.rmdir()),
         }
         return [name for name, act in acts.items() if _succeeds(act)]

@@ -16,6 +16,7 @@ from pcevolve.public.processes import confinement
 from pcevolve.public.processes.landlock import Files
 from pcevolve.public.processes.links import follow_links
 from pcevolve.public.run.checked import CheckedRun
+from pcevolve.public.run.owner import RUNS
 from pcevolve.public.run.places import list_ledger_folders
 
 
@@ -70,10 +71,10 @@ def _keep(
 
 
 def _make_usual() -> list[Path]:
-    """The usual ledger's folder, where links to the owner's part of runs lie; none where it cannot be made."""
-    usual = find_ledger().parent
+    """Where links to the owner's part of runs lie, in the usual ledger's folder; none where it cannot be made."""
+    links = find_ledger().parent / RUNS
     try:
-        usual.mkdir(mode=0o700, parents=True, exist_ok=True)
+        links.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError:
         return []
-    return [usual]
+    return [links]
