@@ -63,5 +63,9 @@ def test_it_never_tells_more_than_all():
     for _ in range(3):
         found.add(0.9)
     assert told == [(900, 2000), (1800, 2000), (2000, 2000)]
+    found = Forecast(lambda done, whole: told.append((done, whole)), 100.0)
+    for _ in range(4):
+        found.add(0.5)
+    assert told[3:] == [(1000, 100_000), (2000, 100_000)], "pieces of less than a hundredth are told together"
     Forecast(lambda done, whole: told.append((done, whole)), 0.0).add(1.0)
     assert told[-1] == (0, 1), "nobody divides by nothing"

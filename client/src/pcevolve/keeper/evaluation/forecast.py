@@ -58,13 +58,19 @@ class JudgePace:
 
 @dataclass
 class Forecast:
-    """Work that is done, of all that there is, in seconds; ``told`` hears of it in milliseconds."""
+    """Work that is done, of all that there is, in seconds; ``told`` hears of it in milliseconds.
+
+    It hears of each hundredth of all: of smaller pieces nobody can say how long the rest takes.
+    """
 
     told: ProgressCallback
     whole: float
     done: float = field(default=0.0)
+    last: float = field(default=0.0)
 
     def add(self, seconds: float) -> None:
         """Count work that is done."""
         self.done = min(self.done + seconds, self.whole)
-        self.told(round(1000 * self.done), max(1, round(1000 * self.whole)))
+        if self.done - self.last >= self.whole / 100 or self.done == self.whole:
+            self.last = self.done
+            self.told(round(1000 * self.done), max(1, round(1000 * self.whole)))
