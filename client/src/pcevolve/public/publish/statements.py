@@ -49,11 +49,11 @@ def _state_losses(plan: PublicPlan, paid: list[Event]) -> Rows:
 
 def describe_provider(plan: PublicPlan) -> Rows:
     """Who the provider is and what it keeps, in the owner's words."""
-    said = (("Provider", "operator"), ("What it keeps of what it was sent", "retention"))
-    return [
-        (title, f"{text}, {STATED}" if (text := getattr(plan.provider, name)) else "not stated by the owner")
-        for title, name in said
-    ]
+    said = (
+        ("Provider", plan.provider.operator),
+        ("What it keeps of what it was sent", plan.provider.retention),
+    )
+    return [(title, f"{words}, {STATED}" if words else "not stated by the owner") for title, words in said]
 
 
 def list_checks(plan: PublicPlan) -> Rows:
