@@ -50,7 +50,6 @@ PLAIN = {
     "pcevolve.public.clinics.sync": "values, which wire/clinics/test_door.py sends",
     "pcevolve.keeper.clinics.keeping": "processes of a run: system/test_clinics.py",
     "pcevolve.wire.clinics.coordinating": "a process of a run: system/test_clinics.py",
-    "pcevolve.app.session.joining": "starts the processes of an owner: system/test_clinics.py",
     "pcevolve.keeper.finished.outcome": "a value, which keeper/finished/test_judging.py measures",
     "pcevolve.public.config.providers": "declarations alone, which config/test_config.py reads",
     "pcevolve.app.interface.answering": "the process that is asked: interface/test_measuring.py, system/test_asked.py",

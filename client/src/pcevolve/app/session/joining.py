@@ -8,7 +8,8 @@ from typing import Any, Final
 
 from pcevolve.app.session.apart import attend, claim, give_room, list_files, order_decoder
 from pcevolve.app.session.reach import keep_files_of_run
-from pcevolve.errors import ClientError, ProtocolError, StoppedError
+from pcevolve.errors import ClientError, DataError, ProtocolError, StoppedError
+from pcevolve.public.addresses import require_address
 from pcevolve.public.config.config import RunConfig
 from pcevolve.public.processes.launcher import Children
 from pcevolve.public.processes.pipe import GoneError
@@ -45,8 +46,16 @@ class Joining:
     yes: bool
 
     def check(self) -> CheckedRun:
-        """Refuse folders that lie in each other (``UsageError``); the run as far as it is known."""
+        """The run as far as it is known.
+
+        Raises:
+            DataError: There are no such private data.
+            UsageError: The address is none, or folders lie in each other.
+        """
         own = self.own
+        require_address(self.url, "URL")
+        if not Path(own["private"]).exists():
+            raise DataError(f"--private {own['private']}: no such folder or file")
         # What the plan says is not known yet, and decides nothing here.
         unknown = {
             "domain": "unknown",
