@@ -5,8 +5,9 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
+from pcevolve_server.diffusion import additions
 from pcevolve_server.errors import ModelLoadError
-from pcevolve_server.model_settings import Batching, Embedding, Lora, Precision
+from pcevolve_server.model_settings import Batching, Embedding, Lora, ModelSettings, Precision
 from pcevolve_server.work import Recipe
 from support.drawing import apart, noise_image, pixels, tasks
 from support.model_zoo import ZOO
@@ -256,3 +257,19 @@ def test_each_image_of_a_batch_conditions_its_own(adapted, guidance):
     for image, expected in zip((1, 2), together, strict=True):
         alone = vary(adapted, image, adapter_scale=1.0, guidance=guidance)[0]
         assert np.abs(alone - expected).max() <= 1
+
+
+@pytest.mark.parametrize(
+    ("folders", "xl", "found"),
+    [
+        ((), False, ("", "mine.safetensors")),
+        (("models",), True, ("", "mine.safetensors")),
+        (("models",), False, ("models", "ip-adapter_sd15.safetensors")),
+        (("models", "sdxl_models"), True, ("sdxl_models", "ip-adapter_sdxl.safetensors")),
+    ],
+)
+def test_an_adapter_is_found_in_a_folder_of_its_own_and_in_its_authors_layout(tmp_path, folders, xl, found):
+    (tmp_path / "mine.safetensors").touch()
+    for each in folders:
+        (tmp_path / each).mkdir()
+    assert additions._place(ModelSettings(adapter=str(tmp_path)), xl) == (str(tmp_path), *found)

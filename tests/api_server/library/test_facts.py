@@ -7,7 +7,7 @@ import pytest
 from PIL import Image
 
 from pcevolve_server.errors import ModelLoadError
-from pcevolve_server.library.facts import FactStore
+from pcevolve_server.library.facts import FactStore, file_digest
 from support.collections import library, pixels
 
 
@@ -62,3 +62,7 @@ def test_who_finds_another_at_work_waits_and_may_give_up(tmp_path):
     assert len(waited) == 3
     with other.alone(wait):
         assert len(waited) == 3
+
+
+def test_a_file_is_known_by_sixteen_bytes():
+    assert file_digest(b"").hex() == "cae66941d9efbd404e4d88758ea67670"
