@@ -19,6 +19,7 @@ from pcevolve.public.dp.mechanisms import SecureNoise
 from pcevolve.public.geometry.frame import Frame
 from pcevolve.public.lineage import Pool
 from pcevolve.public.media.images.appearance import AS_IS, MATCHED, MIDDLE, Appearance, measure_appearances
+from pcevolve.public.methods import choose_delta
 from pcevolve.public.privacy import FREE, Budget, Event
 from pcevolve.public.release import Candidate, Query
 from pcevolve.public.selectors import METHODS, find_method
@@ -87,13 +88,19 @@ def judge(
 ) -> PrivateJudge:
     chosen = find_method(name)
     public = small_plan(
-        run_id=RUN, method=name, labels=DATA.labels, epsilon=str(epsilon), delta=chosen.delta, shots=2, **plan
+        run_id=RUN,
+        method=name,
+        labels=DATA.labels,
+        epsilon=str(epsilon),
+        delta=choose_delta(name),
+        shots=2,
+        **plan,
     )
     encoder = encoder or MeanColour()
     return PrivateJudge(
         views=PrivateViews(DATA, encoder),
         chooser=Chooser(public, encoder, BYTES.__getitem__, chosen.make_selector()),
-        account=account(path, delta=chosen.delta),
+        account=account(path, delta=choose_delta(name)),
         noise=SecureNoise(),
         events=chosen.plan_events(public),
     )
