@@ -22,6 +22,7 @@ import pytest
 
 from pcevolve.public.processes.confinement import (
     ConfinementError,
+    Enforcement,
     confine_keeper,
     confine_offline,
     confine_online,
@@ -178,6 +179,24 @@ def test_what_finds_and_trusts_a_host_is_read_as_far_as_it_is_there(
         "/run/systemd",
         str(tmp_path.parent),
     }
+
+
+@pytest.mark.parametrize(
+    ("landlock", "seccomp", "said"),
+    [
+        (1, True, "enforced by the kernel (Landlock 1, seccomp)"),
+        (7, True, "enforced by the kernel (Landlock 7, seccomp)"),
+        (0, True, "not enforced on this system (no Landlock)"),
+        (7, False, "not enforced on this system (no seccomp)"),
+        (0, False, "not enforced on this system (no Landlock and no seccomp)"),
+    ],
+)
+def test_what_the_kernel_enforces_is_whole_with_files_and_system_calls_alone(
+    landlock: int, seccomp: bool, said: str
+) -> None:
+    found = Enforcement(landlock, seccomp)
+    assert str(found) == said
+    assert found.is_whole is said.startswith("enforced")
 
 
 def test_a_socket_that_was_open_before_is_closed(folder: Path) -> None:
