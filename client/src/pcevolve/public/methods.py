@@ -44,7 +44,7 @@ SecretSize = Annotated[
     Field(
         ge=1,
         le=MOST_UNITS,
-        description=f"Most texts that one secret stands in; public; {USUAL_SIZE} if not given.",
+        description=f"Most texts that contain one secret; public; {USUAL_SIZE} if not given.",
     ),
     PUBLIC,
 ]

@@ -13,7 +13,7 @@ from pcevolve.public.settings import PUBLIC, PublicSeed, Section, require_one_li
 from pcevolve.public.words import TEMPLATE
 
 Model = Annotated[
-    str, Field(min_length=1, max_length=200, description="Model that the API shall use."), PUBLIC
+    str, Field(min_length=1, max_length=200, description="Model that the API should use."), PUBLIC
 ]
 Prompt = Annotated[str, Field(min_length=1, max_length=1000, pattern=r"^[^\x00-\x1f\x7f]+$")]
 """A prompt as it goes out."""
@@ -96,15 +96,15 @@ class ProviderSettings(Section):
     dialect: Annotated[
         str,
         Field(
-            description="How the API speaks: getimg (pcevolve-server), openai, a1111 ...; for texts chat. A "
-            "wrong name is answered with the list."
+            description="The API's protocol: getimg (pcevolve-server), openai, a1111 ...; for texts "
+            "chat. An unknown name prints the list."
         ),
         PUBLIC,
     ] = "getimg"
     model: Model = "bundled"
     answered_by: Annotated[
         Model | None,
-        Field(description="Name by which the API's answers call the model, if another."),
+        Field(description="Name of the model in the API's answers, if it differs."),
         PUBLIC,
     ] = None
     prompt_template: Annotated[
@@ -124,7 +124,7 @@ class ProviderSettings(Section):
     image_hosts: Annotated[
         tuple[ImageHost, ...],
         Field(
-            max_length=20, description="Hosts from which images may be fetched, of an API that sends links."
+            max_length=20, description="Hosts from which images may be fetched, for an API that sends links."
         ),
         PUBLIC,
     ] = ()
@@ -159,14 +159,14 @@ class ImageSettings(Section):
     guidance: Annotated[
         Guidance | None,
         Field(
-            description=f"Guidance scale; what API or name (turbo) recommend, or {USUAL_GUIDANCE:g}, if not given.",
+            description=f"Guidance scale; if not given, what API or name (turbo) recommend, else {USUAL_GUIDANCE:g}.",
         ),
         Setting(public=True, needs="guidance"),
     ] = None
     steps: Annotated[
         Steps | None,
         Field(
-            description=f"Denoising steps; what API or name (turbo) recommend, or {USUAL_STEPS}, if not given.",
+            description=f"Denoising steps; if not given, what API or name (turbo) recommend, else {USUAL_STEPS}.",
         ),
         Setting(public=True, needs="steps"),
     ] = None
@@ -175,7 +175,7 @@ class ImageSettings(Section):
         Field(
             min_length=1,
             max_length=100,
-            description="Sampler (scheduler) by the API's name for it; its usual one if not given.",
+            description="Sampler (scheduler), as the API names it; the API's default if not given.",
         ),
         Setting(public=True, needs="sampler"),
     ] = None

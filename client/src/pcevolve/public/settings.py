@@ -90,8 +90,9 @@ Subsample = Annotated[
         ge=1,
         le=MOST_UNITS,
         description="Draw exactly this many private units (images, or patients) of each class at random; "
-        "sets --shots. --epsilon limits what each of those drawn bears; a unit of the whole folder "
-        "changes up to two of them and bears more, which stands first wherever the run says its epsilon.",
+        "sets --shots. --epsilon bounds the loss of each unit that is drawn. A unit of the "
+        "whole folder changes up to two of them, so its epsilon is larger; the run always "
+        "prints that one first.",
     ),
     PUBLIC,
 ]

@@ -68,7 +68,7 @@ def audit(
         bool,
         Flag(
             ("--allow-insecure",),
-            help="Let a run pass whose noise came from a seed (INSECURE).",
+            help="Accept a run whose noise came from a seed (INSECURE).",
         ),
     ] = False,
     encoder_weights: EncoderWeights = None,
@@ -77,9 +77,9 @@ def audit(
 ) -> None:
     """Check from the record alone that nothing left without a reason, and that the dataset follows from it.
 
-    Exit code 1 if anything does not hold, or if the run is INSECURE; 9 if nothing is broken, but the run
-    is UNFINISHED; 8 if nothing is broken, but something was NOT CHECKED, for the encoder that judged is not at hand, or
-    the run whose release this one starts from; 2 if another version made the run.
+    Exit code 1 if anything does not hold, or if the run is INSECURE; 9 if nothing is broken, but the run is
+    UNFINISHED; 8 if nothing is broken, but something was NOT CHECKED, because the encoder that judged, or the run
+    whose release this one starts from, is not available; 2 if another version made the run.
     """
     require_run(folder)
     leave_files([folder, capture, encoder_weights, *(sources or ())], [folder] * html)
@@ -108,7 +108,7 @@ def pack(
     out: Annotated[Path | None, Flag(help="The zip; RUN.zip if not given.")] = None,
     encoder_weights: EncoderWeights = None,
 ) -> None:
-    """Write what may be shared of a finished run as one zip, and nothing else; it audits once it is unzipped.
+    """Write the shareable part of a finished run, and nothing else, as a zip that can be audited once it is unzipped.
 
     The run is audited first. The zip has its release and its record, and the pages that the audit renders of both.
     """

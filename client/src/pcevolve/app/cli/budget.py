@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 budget = GroupWithHeadings(
     "budget",
-    help="What a run would cost, what was spent, and on which data.",
+    help="Show what a run would cost, what was spent, and on which data.",
     no_args_is_help=True,
     context_settings=HELP,
 )

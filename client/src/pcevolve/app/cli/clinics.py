@@ -16,7 +16,7 @@ from pcevolve.public.screen import NARROW, print_table
 
 clinics = GroupWithHeadings(
     "clinics",
-    help="Several owners of private data, one summed release: their keys and their roster.",
+    help="Keys and rosters for runs in which several owners of private data make one summed release.",
     no_args_is_help=True,
     context_settings=HELP,
 )
@@ -76,10 +76,15 @@ def join(
         str, Flag(("--private",), help="Folder of class folders of your own images, or a table of texts.")
     ],
     roster: Annotated[Path, Flag(("--roster",), metavar="ROSTER", help="TOML file of all owners.")],
-    key: Annotated[Path, Flag(("--key",), metavar="FILE", help="Your private key, of pcevolve clinics key.")],
+    key: Annotated[
+        Path, Flag(("--key",), metavar="FILE", help="Your private key, from pcevolve clinics key.")
+    ],
     out: Annotated[
         Path,
-        Flag(("--out",), help="Folder of your copy of the run's record, in which it goes on if cut off."),
+        Flag(
+            ("--out",),
+            help="Folder for your copy of the run's record, from which a run that was cut off continues.",
+        ),
     ] = Path("runs/joined"),
     ledger: LedgerFile = None,
     unit_map: Annotated[
@@ -101,11 +106,14 @@ def join(
     ] = None,
     encoder_weights: Annotated[
         Path | None,
-        Flag(("--encoder-weights",), help="File of the encoder's weights, if it is not at hand else."),
+        Flag(("--encoder-weights",), help="File of the encoder's weights, if they are not found otherwise."),
     ] = None,
     ca_file: Annotated[
         Path | None,
-        Flag(("--ca-file",), help="Authorities of the coordinator's certificate, in place of the usual."),
+        Flag(
+            ("--ca-file",),
+            help="Certificate authorities for the coordinator's certificate, instead of the default ones.",
+        ),
     ] = None,
     yes: Annotated[bool, Flag(("--yes", "-y"), help="Agree to the plan without being asked.")] = False,
     verbose: Verbose = False,
@@ -113,8 +121,8 @@ def join(
 ) -> None:
     """Take part in a run of several owners: see its plan, agree once, and answer until it is over.
 
-    It connects outward alone. Private data stay here; what leaves are sums with noise, under masks that only the sum of
-    all owners takes away. The same command goes on with a run that was cut off.
+    It makes outgoing connections only. Private data stay here; what leaves are noisy sums under masks, which cancel
+    only when all owners' sums are added. Give the same command again to continue a run that was cut off.
     """
     from pcevolve.app.session.joining import Joining
     from pcevolve.app.session.joining import join as take_part

@@ -33,15 +33,15 @@ COMMANDS = {
     ),
     "demo": (
         "pcevolve.app.cli.run:demo",
-        "Run the main job end to end on this machine: API server as its own process, client against it over HTTP.",
+        "Run everything end to end on this machine: an API server in its own process, and a client over HTTP.",
     ),
     "doctor": (
         "pcevolve.app.cli.first:doctor",
-        "Look at versions, encoder, ledger, disk and API, and say what is missing; exit code 1 if something is.",
+        "Check versions, encoder, ledger, disk and API, and say what is missing; exit code 1 if anything is.",
     ),
     "init": (
         "pcevolve.app.cli.first:init",
-        "Write pcevolve.toml, with the options of a run that people touch first, and what they are for.",
+        "Write pcevolve.toml with the options that people change first, and what each is for.",
     ),
     "check": (
         "pcevolve.app.cli.first:check",
@@ -56,22 +56,26 @@ COMMANDS = {
         "Try to tell two neighbouring datasets apart by what a method releases; exit 1 if it leaks more than it "
         "claims.",
     ),
-    "budget": ("pcevolve.app.cli.budget:budget", "What a run would cost, what was spent, and on which data."),
+    "budget": (
+        "pcevolve.app.cli.budget:budget",
+        "Show what a run would cost, what was spent, and on which data.",
+    ),
     "clinics": (
         "pcevolve.app.cli.clinics:clinics",
-        "Several owners of private data, one summed release: their keys and their roster.",
+        "Keys and rosters for runs in which several owners of private data make one summed release.",
     ),
     "join": (
         "pcevolve.app.cli.clinics:join",
-        "Take part in a run of several owners with private data of your own; it connects outward alone.",
+        "Take part in a run of several owners with private data of your own; it makes outgoing "
+        "connections only.",
     ),
     "classify": (
         "pcevolve.app.cli.finished:classify",
-        "Say which class images or texts are nearest to, by what a run released about its classes.",
+        "Classify images or texts by the class means that a run released.",
     ),
     "compare": (
         "pcevolve.app.cli.finished:compare",
-        "Put finished runs beside each other: what each cost, whether it is useful, and what judges found.",
+        "Compare finished runs: what each cost, whether it is useful, and what judges found.",
     ),
     "evaluate": (
         "pcevolve.app.cli.finished:evaluate",
@@ -87,7 +91,8 @@ COMMANDS = {
     ),
     "pack": (
         "pcevolve.app.cli.audit:pack",
-        "Write what may be shared of a finished run as one zip, and nothing else; it audits once it is unzipped.",
+        "Write the shareable part of a finished run, and nothing else, as a zip that can be audited once "
+        "it is unzipped.",
     ),
     "plan": (
         "pcevolve.app.cli.finished:plan",
@@ -99,11 +104,12 @@ COMMANDS = {
     ),
     "status": (
         "pcevolve.app.cli.status:status",
-        "List the runs that the ledger knows: how far each is, what it has spent, and how an unfinished one goes on.",
+        "List the runs in the ledger: how far each is, what it has spent, and how to continue an "
+        "unfinished one.",
     ),
     "report": (
         "pcevolve.app.cli.finished:report",
-        "Write the page about a finished run anew, as this version words it.",
+        "Write the report of a finished run again, in this version's wording.",
     ),
 }
 """The place of each command and its help's first sentence."""
@@ -155,8 +161,8 @@ _REQUIRE_CONFINEMENT = click.Option(
     [REQUIRE],
     is_flag=True,
     expose_value=False,  # the entry has read it
-    help="Refuse what the kernel does not confine: a command that needs no network has none, and of a run no process "
-    f"has both private files and the network. It may stand anywhere; {REQUIRE_VARIABLE}=1 demands it of every command.",
+    help="Refuse what the kernel does not confine: a command that needs no network has none, and no process of a run "
+    f"has both private files and the network. May be given anywhere; {REQUIRE_VARIABLE}=1 sets it for every command.",
 )
 app = Commands(
     "pcevolve",

@@ -27,7 +27,7 @@ EncoderWeights = Annotated[
 
 
 def report(folder: RunPath) -> None:
-    """Write the page about a finished run anew, as this version words it."""
+    """Write the report of a finished run again, in this version's wording."""
     require_run(folder)
     leave_files([], [folder])
     from pcevolve.public.pages.report.page import write_report
@@ -52,7 +52,7 @@ def export(
     folder: RunPath,
     form: Annotated[
         list[str],
-        Flag(("--format",), help="parquet, webdataset; of texts jsonl, csv; once for each."),
+        Flag(("--format",), help="parquet or webdataset; for texts jsonl or csv; may be repeated."),
     ],
 ) -> None:
     """Write the dataset of a finished run as Parquet, WebDataset, JSON lines or CSV beside its files."""
@@ -71,12 +71,12 @@ def classify(
     images: Annotated[
         list[Path],
         PositionalArgument(
-            metavar="FILES", help="Images, or files of one text each; a folder stands for all in it."
+            metavar="FILES", help="Images, or files of one text each; a folder means all files in it."
         ),
     ],
     weights: EncoderWeights = None,
 ) -> None:
-    """Say which class images or texts are nearest to, by what a run released about its classes.
+    """Classify images or texts by the class means that a run released.
 
     A line for each file: path, class, and a score from 0 (between two classes) to 1, which is no probability.
     """
@@ -113,9 +113,10 @@ def compare(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Put finished runs beside each other: what each cost, whether it is useful, and what judges found.
+    """Compare finished runs: what each cost, whether it is useful, and what judges found.
 
-    Accuracies are what `evaluate`, else `run --test`, left beside the ledger: functions of your images, for you alone.
+    Accuracies come from `evaluate`, or else `run --test`, and were kept beside the ledger. They are computed from
+    your images and protected by no noise: for you alone.
     """
     leave_files(["/"], [path.absolute().parent for path in (sheet, html) if path is not None])
     from pcevolve.keeper.finished.comparison import (
@@ -173,7 +174,8 @@ def evaluate(
     private: Annotated[
         str | None,
         Flag(
-            help="The private images: how much of what they teach the dataset teaches, and copies of them in it."
+            help="The private images, to measure how much of what they teach the dataset teaches, and to "
+            "find copies of them in it."
         ),
     ] = None,
     mix: Annotated[
@@ -196,7 +198,7 @@ def evaluate(
 ) -> None:
     """Train classifiers on a finished run's dataset and test them on data of your own; nothing is sent or spent.
 
-    Figures are functions of your images, with no guarantee: they stay beside the ledger, and go to the screen.
+    The figures are computed from your images, with no guarantee: they are only shown here and kept beside the ledger.
     """
     require_run(folder)
     if mix and private is None:

@@ -30,12 +30,12 @@ if TYPE_CHECKING:
 
 def init(
     folder: Annotated[Path, PositionalArgument(metavar="DIR", help="Where to write it.")] = Path(),
-    force: Annotated[bool, Flag(("--force",), help="Overwrite the file that is there.")] = False,
+    force: Annotated[bool, Flag(("--force",), help="Overwrite an existing file.")] = False,
     whole: Annotated[
-        bool, Flag(("--all",), help="With every option, those behind # that have a default.")
+        bool, Flag(("--all",), help="Write every option; those with a default are commented out.")
     ] = False,
 ) -> None:
-    """Write pcevolve.toml, with the options of a run that people touch first, and what they are for."""
+    """Write pcevolve.toml with the options that people change first, and what each is for."""
     from pcevolve.public.run.places import find_nearest
 
     leave_files(writes=[find_nearest(folder)])
@@ -67,7 +67,7 @@ def check(
     *,
     write_unit_map: Annotated[
         Path | None,
-        Flag(help="Write such a file, by the folders within class folders; for --unit-map."),
+        Flag(help="Write a file for --unit-map, from the folders within class folders."),
     ] = None,
     config: ConfigFile = None,
     said: Said = None,
@@ -217,7 +217,7 @@ def prompts(
     ] = False,
     model: Annotated[str | None, Flag(help="The language model's name; needed with --api.")] = None,
     api_key_file: Annotated[Path | None, Flag(help="File with the API's key (mode 600).")] = None,
-    force: Annotated[bool, Flag(("--force",), help="Write over a file that is there.")] = False,
+    force: Annotated[bool, Flag(("--force",), help="Overwrite an existing file.")] = False,
 ) -> None:
     """Write several prompts for each class, for a run's provider.prompts: by a grammar, or by a language model."""
     names = _name_classes(labels, private)
@@ -328,7 +328,7 @@ def doctor(
     as_json: Json = False,
     **options: object,
 ) -> None:
-    """Look at versions, encoder, ledger, disk and API, and say what is missing; exit code 1 if something is.
+    """Check versions, encoder, ledger, disk and API, and say what is missing; exit code 1 if anything is.
 
     Nothing private is read. The API gets the greeting that every run sends.
     """

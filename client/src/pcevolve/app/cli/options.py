@@ -23,7 +23,7 @@ Verbose = Annotated[
             "--verbose",
             "-v",
         ),
-        help="Tell every fact of the run, not only what has to be read.",
+        help="Print every fact about the run, not only the essential ones.",
     ),
 ]
 Json = Annotated[bool, Flag(("--json",), help="Print JSON to stdout instead of a table.")]
@@ -33,7 +33,9 @@ RunPath = Annotated[Path, PositionalArgument(metavar="RUN", help="Folder of a ru
 
 ConfigFile = Annotated[
     Path | None,
-    Flag(("--config",), help="TOML file of options, as pcevolve init writes it; --set and flags win."),
+    Flag(
+        ("--config",), help="TOML file of options, as pcevolve init writes it; --set and flags override it."
+    ),
 ]
 
 
@@ -73,7 +75,7 @@ Said = Annotated[
     Flag(
         ("--set",),
         metavar="SECTION.KEY=VALUE",
-        help="Any other option, such as privacy.delta=1e-6; once for each. docs/options.md lists them.",
+        help="Any other option, such as privacy.delta=1e-6; may be repeated. docs/options.md lists them.",
         complete=_complete,
     ),
 ]

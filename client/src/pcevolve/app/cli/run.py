@@ -82,8 +82,8 @@ def run(
         Flag(
             ("--keeper",),
             metavar="SOCKET",
-            help="Be the client of the pcevolve keeper that waits at this socket file, in a container without private "
-            "files; the keeper has all options.",
+            help="Act as the client of the pcevolve keeper that listens on this socket file, in a "
+            "container without private files; the keeper has all options.",
         ),
     ] = None,
     clinics: Annotated[
@@ -91,13 +91,13 @@ def run(
         Flag(
             ("--clinics",),
             metavar="ROSTER",
-            help="Coordinate a run of the owners in this roster, who come with pcevolve join: no private data are "
-            "here, and each release is the sum of what all of them answer.",
+            help="Coordinate a run of the owners in this roster, who connect with pcevolve join: the "
+            "coordinator has no private data, and each release is the sum of all their answers.",
         ),
     ] = None,
     listen: Annotated[
         str,
-        Flag(("--listen",), metavar="HOST:PORT", help="With --clinics: where owners come."),
+        Flag(("--listen",), metavar="HOST:PORT", help="With --clinics: address that owners connect to."),
     ] = "127.0.0.1:8440",
     certificate: Annotated[
         Path | None,
@@ -113,7 +113,8 @@ def run(
         bool,
         Flag(
             ("--dashboard",),
-            help="Say where RUN/live.html lies, which shows the run while it goes on, and open it in the browser.",
+            help="Open RUN/live.html, which shows the run while it goes on, in the browser, and print "
+            "its path.",
         ),
     ] = False,
     verbose: Verbose = False,
@@ -183,7 +184,7 @@ def keeper(
         Flag(
             ("--socket",),
             metavar="FILE",
-            help="Socket file to make, at which one pcevolve run --keeper FILE comes in.",
+            help="Socket file to create; one pcevolve run --keeper FILE connects to it.",
         ),
     ],
     resume: Annotated[
@@ -244,12 +245,12 @@ def demo(
         Path | None, Flag(help="Folder of the run; runs/demo, or runs/demo-text, if not given.")
     ] = None,
     text: Annotated[
-        bool, Flag(("--text",), help="With texts and the bundled language model, not with images.")
+        bool, Flag(("--text",), help="Use texts and the bundled language model instead of images.")
     ] = False,
     verbose: Verbose = False,
     as_json: Json = False,
 ) -> None:
-    """Run the main job end to end on this machine: API server as its own process, client against it over HTTP."""
+    """Run everything end to end on this machine: an API server in its own process, and a client over HTTP."""
     from pcevolve.public.encoders import require_torch
 
     require_torch("demo, which trains networks to measure its dataset,")

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def status(ledger: LedgerFile = None, as_json: Json = False) -> None:
-    """List the runs that the ledger knows: how far each is, what it has spent, and how an unfinished one goes on."""
+    """List the runs in the ledger: how far each is, what it has spent, and how to continue an unfinished one."""
     with open_ledger(ledger, reads=["/"]) as known:  # runs lie anywhere
         rows = [_describe(each, known) for each in known.runs()]
     if as_json:

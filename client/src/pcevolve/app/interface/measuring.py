@@ -129,7 +129,7 @@ def classify(
 
     Args:
         run: Folder of a finished run of a method that releases class means.
-        files: Images, or files of one text each; a folder stands for all in it.
+        files: Images, or files of one text each; a folder means all files in it.
         encoder_weights: The file that the run was given as ``encoder_weights``, if it was.
 
     Raises:

@@ -142,7 +142,7 @@ class NearestMean:
 
 
 def classify_files(nearest: NearestMean, paths: Iterable[Path]) -> Iterator[ClassifiedItem]:
-    """Classify files one after the other; a folder stands for all in it."""
+    """Classify files one after the other; a folder means all files in it."""
     for path in paths:
         for file in nearest.list_files(path) if path.is_dir() else [path]:
             yield nearest.classify(file)

@@ -67,8 +67,8 @@ class OwnerData(PublicData):
     test: Annotated[
         FileText | None,
         Field(
-            description="Folder of held-out real images to measure accuracy on, or 'rest' for those that a "
-            "subsample leaves; stays private."
+            description="Folder of held-out real images to measure accuracy on, or 'rest' for those that "
+            "data.subsample leaves out; stays private."
         ),
         OWN,
     ] = None
@@ -101,8 +101,9 @@ class OwnerData(PublicData):
         str | None,
         AfterValidator(_name_one_source),
         Field(
-            description="Word for where the names of units come from, which stays private: names count within it, so "
-            "that patients whom another source calls alike are others. The card says that it was used."
+            description="Word for the source of unit names; stays private. Names count within it: the "
+            "same name from another source is another patient. The card says that it was "
+            "used."
         ),
         OWN,
     ] = None
@@ -117,7 +118,7 @@ class OwnerData(PublicData):
     ] = None
     unlabelled: Annotated[
         bool,
-        Field(description="Take all images of --private as one class, whatever the folders."),
+        Field(description="Treat all images of --private as one class, whatever their folders."),
         OWN,
     ] = False
     text_column: Annotated[
@@ -133,8 +134,8 @@ class OwnerData(PublicData):
     secrets: Annotated[
         public.AbsolutePath | None,
         Field(
-            description="Text file of secrets in the private texts, one a line; stays private. A prior and a "
-            "bound of its own may follow each, with tabs between."
+            description="Text file of secrets in the private texts, one per line; stays private. Each "
+            "may be followed by its own prior and bound, separated by tabs."
         ),
         Setting(only="text"),
     ] = None
@@ -168,8 +169,9 @@ class OwnerPrivacy(PublicPrivacy):
         str | None,
         EXACT,
         Field(
-            description="Most that all runs may spend together on any one of these privacy units, where that is less "
-            "than the ledger's cap (pcevolve budget cap), or without a cap less than --epsilon."
+            description="Most that all runs may spend together on any one of these privacy units, if "
+            "that is less than the ledger's cap (pcevolve budget cap) or, without a cap, "
+            "less than --epsilon."
         ),
         Setting(resumable=True),
     ] = None

@@ -17,7 +17,7 @@ DAY = 86400.0
 Seconds = Annotated[float, Field(ge=0, le=DAY, allow_inf_nan=False)]
 MaxCost = Annotated[
     float,
-    Field(ge=0, allow_inf_nan=False, description="Most that it may cost, in the provider's currency."),
+    Field(ge=0, allow_inf_nan=False, description="Most that the run may cost, in the provider's currency."),
     Setting(resumable=True),
 ]
 Price = Annotated[
@@ -45,14 +45,14 @@ class PublicProvider(requests.TextSettings, requests.ImageSettings, requests.Pro
     yes: Annotated[
         bool,
         Field(
-            description="Do not ask before an online API is used, an epsilon above 20 is spent, or a "
-            "selection is no better than luck; without a terminal nobody is asked."
+            description="Do not ask before using an online API, spending an epsilon above 20, or "
+            "selecting no better than luck; without a terminal nothing is asked."
         ),
         Setting(resumable=True),
     ] = False
     size: Annotated[
         requests.Pixels | None,
-        Field(description="Pixels per side; if not given the model's own, or 512 where the API tells none."),
+        Field(description="Pixels per side; if not given the model's own, or 512 if the API does not say."),
         Setting(public=True, needs="size"),
     ] = None
     greeting: Annotated[
@@ -73,8 +73,8 @@ class PublicProvider(requests.TextSettings, requests.ImageSettings, requests.Pro
     proxy: Annotated[
         str | None,
         Field(
-            description="Proxy for an https API, such as http://proxy:3128; it reads what passes only if "
-            "provider.ca_file is its own authority. HTTPS_PROXY and the like are not used."
+            description="Proxy for an https API, such as http://proxy:3128; it can read the traffic only "
+            "if provider.ca_file is its own authority. HTTPS_PROXY and the like are not used."
         ),
         OWN,
     ] = None

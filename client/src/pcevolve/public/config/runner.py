@@ -77,7 +77,7 @@ class PublicPrivacy(public.PrivacySettings):
     ] = None
     pace: Annotated[
         Seconds,
-        Field(description="Least seconds between an answer and a request."),
+        Field(description="Minimum number of seconds between an answer and a request."),
         Setting(resumable=True),
     ] = 0.0
 
@@ -89,7 +89,7 @@ class PublicEncoder(public.Section):
         str,
         Field(
             description=f"auto (clip or resnet18 where fetched, else bundled), {', '.join(ENCODERS)}, clip:MODEL:TAG; "
-            f"{JOINED} knows photographs, too; {SPECTRAL} is for surfaces and textures; "
+            f"{JOINED} also covers photographs; {SPECTRAL} is for surfaces and textures; "
             f"{WORDS} and {TRANSFORMER}HUB_ID are for texts."
         ),
         Setting(public=True, keyword="encoder"),

@@ -27,7 +27,7 @@ HEAD = """\
 #   pcevolve run --config {name}
 """
 MORE = """\
-# These are the options that people touch first; `pcevolve init --all` writes all of them.
+# These are the options that people change first; `pcevolve init --all` writes all of them.
 """
 FIRST = {"private": "private-images", "out": "runs/first", "domain": "leather texture"}
 """Values of required options until somebody says otherwise."""
