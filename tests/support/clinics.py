@@ -60,6 +60,20 @@ def write_roster(path: Path, clinics: Clinics, classes: list[str]) -> Path:
 
 
 @dataclass
+class OnePerson:
+    """Whoever agrees to a plan for an owner, or does not."""
+
+    agrees: bool = True
+    asked: int = 0
+
+    def ask(self) -> None:
+        self.asked += 1
+
+    def is_given(self) -> bool:
+        return self.agrees and self.asked > 0
+
+
+@dataclass
 class Together:
     """A coordinator and its owners in one process, with one folder for all: no network lies between them.
 
@@ -73,6 +87,7 @@ class Together:
     folder: Path
     private: str = "private"
     owners: dict[int, Owner] = field(default_factory=dict)
+    person: OnePerson = field(default_factory=OnePerson)
     meddle: Callable[[Question, tuple[SignedAnswer, ...]], tuple[SignedAnswer, ...]] = lambda _, answers: (
         answers
     )
@@ -92,7 +107,7 @@ class Together:
             str(own / self.private), self.folder / "roster.toml", own / "own.key", self.run.folder.root,
             own / "ledger" / "ledger.sqlite",
         )  # fmt: skip
-        owner = Owner(options, OwnerScreen(quiet=True))
+        owner = Owner(options, OwnerScreen(quiet=True), self.person)
         owner._padding.sleep = lambda _: None
         return owner
 

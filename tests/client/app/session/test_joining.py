@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from pcevolve.app.session.joining import JoinedFolder, Joining
+from pcevolve.app.session.joining import JoinedFolder, Joining, _ask
 from pcevolve.errors import DataError, UsageError
+from pcevolve.keeper.clinics.keeping import _ConsentOfLauncher
+from pcevolve.public.processes.pipe import Pipe, open_conversation
 
 
 def make(root: Path, url: str = "https://coordinator.example", **own: Any) -> Joining:
@@ -27,6 +30,22 @@ def test_an_owners_data_run_and_ledger_lie_beside_each_other(tmp_path):
         make(tmp_path, folder=str(tmp_path / "private" / "joined")).check()
     with pytest.raises(UsageError, match="lies in"):
         make(tmp_path, ledger=str(tmp_path / "private" / "ledger.sqlite")).check()
+
+
+@pytest.mark.parametrize("agrees", [True, False])
+def test_the_keeper_hears_the_person_whom_no_front_asks_in_its_own_words(agrees):
+    ours, theirs = open_conversation()
+    keeper: Any = SimpleNamespace(pipe=Pipe(*ours))
+    consent, asked = _ConsentOfLauncher(Pipe(*theirs)), list[str]()
+
+    def answer(question: str) -> bool:
+        asked.append(question)
+        return agrees
+
+    consent.ask()
+    assert _ask(keeper, SimpleNamespace(agrees=answer), "Shall it go on?") is agrees  # type: ignore[arg-type]
+    assert consent.is_given() is agrees
+    assert asked == ["Take part in this run, with your data as they are?"]
 
 
 @pytest.mark.parametrize("url", ["ftp://coordinator", "coordinator:8440", "", "https://"])

@@ -10,14 +10,22 @@ from pathlib import Path
 
 import pytest
 
-from pcevolve.errors import BudgetError, ClientError, DataError, LedgerError, ProtocolError, UsageError
+from pcevolve.errors import (
+    BudgetError,
+    ClientError,
+    DataError,
+    DeclinedError,
+    LedgerError,
+    ProtocolError,
+    UsageError,
+)
 from pcevolve.keeper.clinics.owner import Owner
 from pcevolve.keeper.ledger.history import LedgerBook
 from pcevolve.keeper.screen import OwnerScreen
 from pcevolve.public.clinics import messages
 from pcevolve.public.clinics.answers import Exchange, Question, SignedAnswer
 from pcevolve.public.privacy import Budget
-from support.clinics import Together, bring_together, make_clinics, make_key, write_roster
+from support.clinics import OnePerson, Together, bring_together, make_clinics, make_key, write_roster
 from support.folders import class_folders
 
 
@@ -116,7 +124,21 @@ def test_nothing_is_answered_before_somebody_agreed(asked):
 
 
 def test_a_person_is_asked_once_for_a_plan(asked):
+    before = asked.person.asked
     assert asked.make_owner(0).consider(messages.Consider()).is_agreed
+    assert asked.person.asked == before
+
+
+def test_the_front_cannot_agree_in_place_of_the_person(asked):
+    shutil.rmtree(asked.folder / "owner-0" / "ledger")
+    asked.person.agrees = False
+    owner = asked.make_owner(0)
+    plan = owner.consider(messages.Consider()).plan
+    with pytest.raises(DeclinedError):
+        owner.agree(messages.Agree(plan=plan))
+    with pytest.raises(ProtocolError, match="before the owner agreed"):
+        owner.answer(messages.Answer(question=asked.question))
+    assert not asked.make_owner(0).consider(messages.Consider()).is_agreed
 
 
 def test_another_plan_than_was_agreed_to_is_refused(asked):
@@ -172,7 +194,7 @@ def test_an_owner_who_is_not_in_the_roster_cannot_begin(asked):
     make_key(9).save(path)
     options = replace(asked.make_owner(0)._options, key=path)
     with pytest.raises(UsageError, match="is of no owner"):
-        Owner(options, OwnerScreen(quiet=True))
+        Owner(options, OwnerScreen(quiet=True), OnePerson())
 
 
 def test_an_owner_cannot_go_on_with_other_data(asked):

@@ -342,13 +342,19 @@ _SAYS: dict[str, type[_Said]] = {
 
 
 def attend(
-    child: Child, stopped: Child | None, folder: RunFolder, audience: Audience, begun: Callable[[], None]
+    child: Child,
+    stopped: Child | None,
+    folder: RunFolder,
+    audience: Audience,
+    begun: Callable[[], None],
+    asks: Callable[[str], bool] | None = None,
 ) -> dict[str, Any]:
     """Answer a process until it says how its work ended.
 
     Args:
         stopped: The process to which Ctrl-C is left, if there is one.
         begun: Called when the run is in the ledger.
+        asks: Asks the person what the process asks, if not as it words it.
     """
     with nullcontext() if stopped is None else _leaving_stop_to(stopped):
         while True:
@@ -357,7 +363,7 @@ def attend(
                     audience.tell(progress)
                 case _Question(question):
                     with child.silence:
-                        agrees = audience.person.agrees(printable(question))
+                        agrees = (asks or audience.person.agrees)(printable(question))
                     child.pipe.send("answer", json.dumps(agrees))
                 case _Begun():
                     begun()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import json
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -11,15 +13,16 @@ from pcevolve.app.session.reach import keep_files_of_run
 from pcevolve.errors import ClientError, DataError, ProtocolError, StoppedError
 from pcevolve.public.addresses import require_address
 from pcevolve.public.config.config import RunConfig
-from pcevolve.public.processes.launcher import Children
+from pcevolve.public.processes.launcher import Child, Children
 from pcevolve.public.processes.pipe import GoneError
 from pcevolve.public.run.checked import CheckedRun
 from pcevolve.public.run.folder import RunFolder
 from pcevolve.public.run.places import require_apart
-from pcevolve.public.run.progress import Audience
+from pcevolve.public.run.progress import Audience, Person
 
 OWN: Final = "pcevolve.keeper.clinics.keeping:own"
 FRONT: Final = "pcevolve.wire.clinics.joining:join"
+QUESTION: Final = "Take part in this run, with your data as they are?"
 
 
 class JoinedFolder(RunFolder):
@@ -72,6 +75,18 @@ class Joining:
         return CheckedRun(settings, resume=True)
 
 
+class _Yes:
+    """Somebody who said yes beforehand."""
+
+    def is_there(self) -> bool:
+        """True."""
+        return True
+
+    def agrees(self, _question: str) -> bool:
+        """Yes."""
+        return True
+
+
 def join(joining: Joining, audience: Audience, children: Children) -> dict[str, Any]:
     """Take part in a run until it is over; its summary.
 
@@ -79,13 +94,17 @@ def join(joining: Joining, audience: Audience, children: Children) -> dict[str, 
         ClientError: Why it ended; what was answered stays paid, and the same command goes on from there.
     """
     run = joining.check()
+    if joining.yes:
+        audience = replace(audience, person=_Yes())
     keep_files_of_run(run)
     with claim(run.folder, resume=True), give_room() as room:
         try:
             _order(joining, run, audience, children, room)
             children.runner.pass_on_words()
             summary = attend(
-                children.runner, children.runner, JoinedFolder(run.folder.root), audience, lambda: None
+                *(children.runner, children.runner, JoinedFolder(run.folder.root), audience),
+                begun=lambda: None,
+                asks=partial(_ask, children.keeper, audience.person),
             )
         except GoneError:
             raise ProtocolError("a process of the run could not begin") from None
@@ -99,6 +118,14 @@ def join(joining: Joining, audience: Audience, children: Children) -> dict[str, 
         children.end()
         run.folder.forget_times()
     return summary
+
+
+def _ask(keeper: Child, person: Person, _worded: str) -> bool:
+    """Ask about the plan that the keeper has shown, and tell the keeper: the front could be in other hands."""
+    keeper.pipe.receive()
+    agrees = person.agrees(QUESTION)
+    keeper.pipe.send("answer", json.dumps(agrees))
+    return agrees
 
 
 def _order(joining: Joining, run: CheckedRun, audience: Audience, children: Children, room: Path) -> None:
@@ -115,7 +142,6 @@ def _order(joining: Joining, run: CheckedRun, audience: Audience, children: Chil
         url=joining.url,
         ca_file=None if joining.ca_file is None else str(joining.ca_file.absolute()),
         folder=str(run.folder.root.absolute()),
-        yes=joining.yes,
         is_there=audience.person.is_there(),
         tells=False,
         **common,

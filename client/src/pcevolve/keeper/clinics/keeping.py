@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Mapping
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
+from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from pcevolve.keeper.screen import OwnerScreen
 from pcevolve.public.clinics.messages import ASKED_OF_COORDINATOR, ASKED_OF_OWNER
 from pcevolve.public.options import AS_KEYWORDS, spell_as
 from pcevolve.public.processes.confinement import Enforcement
-from pcevolve.public.processes.pipe import Pipe
+from pcevolve.public.processes.pipe import Pipe, PipeError
 
 
 def add_up(orders: Mapping[str, Any], _enforced: Enforcement, _up: Pipe, asks: Pipe, across: Pipe) -> None:
@@ -34,7 +35,22 @@ def add_up(orders: Mapping[str, Any], _enforced: Enforcement, _up: Pipe, asks: P
         serve(coordinator, across, tell_owner, kinds=ASKED_OF_COORDINATOR)
 
 
-def own(orders: Mapping[str, Any], enforced: Enforcement, _up: Pipe, asks: Pipe, across: Pipe) -> None:
+@dataclass(frozen=True)
+class _ConsentOfLauncher:
+    """The person's word by the pipe of whoever started this process, who has neither network nor private files."""
+
+    up: Pipe
+
+    def ask(self) -> None:
+        """See ``Consent``."""
+        self.up.send("ask")
+
+    def is_given(self) -> bool:
+        """See ``Consent``."""
+        return self.up.receive() == ("answer", "true")
+
+
+def own(orders: Mapping[str, Any], enforced: Enforcement, up: Pipe, asks: Pipe, across: Pipe) -> None:
     """Be an owner's process with the private data."""
     tempfile.tempdir = orders["room"]
     screen = OwnerScreen(orders["verbose"], orders["quiet"])
@@ -49,9 +65,12 @@ def own(orders: Mapping[str, Any], enforced: Enforcement, _up: Pipe, asks: Pipe,
     lifetime = None if given["lifetime"] is None else Fraction(given["lifetime"])
     with decoded_elsewhere(asks):
         try:
-            owner = Owner(OwnOptions(**{**given, **paths, "texts": texts, "lifetime": lifetime}), screen)
+            options = OwnOptions(**{**given, **paths, "texts": texts, "lifetime": lifetime})
+            owner = Owner(options, screen, _ConsentOfLauncher(up))
         except ClientError as error:
             tell_owner(error)
             refuse(across, error)
             return
         serve(owner, across, tell_owner, kinds=ASKED_OF_OWNER)
+    with suppress(PipeError):  # a word on the plan that nobody asked for any more is no order
+        up.receive()

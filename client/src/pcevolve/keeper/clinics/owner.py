@@ -10,8 +10,9 @@ from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
+from typing import Protocol
 
-from pcevolve.errors import LedgerError, ModelError, ProtocolError, UsageError
+from pcevolve.errors import DeclinedError, LedgerError, ModelError, ProtocolError, UsageError
 from pcevolve.keeper.clinics.keys import OwnerKey
 from pcevolve.keeper.clinics.masks import make_mask
 from pcevolve.keeper.clinics.plans import describe_plan, read_data, require_plan
@@ -66,6 +67,18 @@ class OwnOptions:
     lifetime: Fraction | None = None
 
 
+class Consent(Protocol):
+    """The person's word on a plan, which does not come by the process with the network: the plan came from there."""
+
+    def ask(self) -> None:
+        """Say that a plan was shown and waits for an answer."""
+        ...
+
+    def is_given(self) -> bool:
+        """Wait for the answer; True for yes."""
+        ...
+
+
 @dataclass
 class _Question:
     """What the ledger has to know of a record: that a question stands for it."""
@@ -117,10 +130,10 @@ class _Work:
 class Owner:
     """One owner's private side; a method for each message of its front."""
 
-    def __init__(self, options: OwnOptions, screen: OwnerScreen) -> None:
+    def __init__(self, options: OwnOptions, screen: OwnerScreen, consent: Consent) -> None:
         """Read the roster and the key; ``UsageError`` where the key's owner is not in the roster."""
         self._began = time.monotonic()
-        self._options, self._screen = options, screen
+        self._options, self._screen, self._consent = options, screen, consent
         self._folder = RunFolder(options.folder)
         self._roster = Roster.read(options.roster)
         self._key = OwnerKey.load(options.key)
@@ -175,7 +188,7 @@ class Owner:
         summing = Summing(plan, self._load_chooser(plan))
         account = self._open_account(plan, data)
         events = [event for each in summing.events.values() for event in each if not event.free]
-        is_agreed = self._has_agreed(plan) and account.enrolled
+        is_agreed = self._has_agreed(plan, account)
         account.require(events)
         views = _Views(PrivateViews(data, summing.chooser.encoder))
         with screen.show_work(f"embedding private {plan.modality.kind}s") as told:
@@ -185,13 +198,22 @@ class Owner:
         record = CopiedRecord(self._folder, lineage, summing, self._owns)
         self._work = _Work(plan, account, views, summing, lineage, record)
         screen.print_facts([*describe_plan(plan, self._place, account, events), *notes])
+        if not is_agreed:
+            self._consent.ask()
         return messages.Considered(plan=digest_plan(plan), is_agreed=is_agreed)
 
     def agree(self, asked: messages.Agree) -> messages.Agreed:
-        """Enter the run in the ledger, and sign its plan; ``LedgerError`` where it began with other data or plan."""
+        """Enter the run in the ledger, and sign its plan.
+
+        Raises:
+            DeclinedError: The person says no; nothing was spent.
+            LedgerError: The run began with other data or plan.
+        """
         work = self._require_work()
         if asked.plan != work.summing.plan_digest:
             raise ProtocolError("another plan was agreed to than was considered; nothing was drawn")
+        if not (self._has_agreed(work.plan, work.account) or self._consent.is_given()):
+            raise DeclinedError("Not taking part. Nothing was spent")
         with self._padding.section():
             write_private(self._find_own(work.plan) / AGREED, {"plan": asked.plan, "owner": self._place})
             work.account.enrol()
@@ -293,7 +315,7 @@ class Owner:
         """What is for the owner alone of a run, beside its ledger: the coordinator may be on the same machine."""
         return self._options.ledger.absolute().parent / "joined" / plan.run_id
 
-    def _has_agreed(self, plan: PublicPlan) -> bool:
+    def _has_agreed(self, plan: PublicPlan, account: Account) -> bool:
         """True if a person agreed to this very plan; ``LedgerError`` where to another plan of the same run."""
         path = self._find_own(plan) / AGREED
         if not path.exists():
@@ -302,7 +324,7 @@ class Owner:
             raise LedgerError(
                 "the coordinator shows another plan of this run than you agreed to: nothing was drawn"
             )
-        return True
+        return account.enrolled
 
     def _load_chooser(self, plan: PublicPlan) -> Chooser:
         weights = self._options.weights

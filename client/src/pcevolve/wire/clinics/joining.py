@@ -7,7 +7,6 @@ import ssl
 import time
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final, get_args
@@ -33,7 +32,6 @@ from pcevolve.wire.running import report
 AGAIN_SECONDS: Final = 2.0
 """Before a coordinator that cannot be reached is tried again."""
 _TOO_EARLY: Final = 503
-QUESTION: Final = "Take part in this run, with your data as they are?"
 
 
 class RemoteOwner(Remote):
@@ -225,28 +223,16 @@ def take_part(
 
 
 def _agree(owner: RemoteOwner, audience: Audience, up: Pipe) -> bytes:
-    """Have a person asked, once for a plan; the owner's signature under it."""
+    """Have a person asked, once for a plan; the owner's signature under it, for which its keeper hears the answer."""
     considered = owner.consider()
     if not considered.is_agreed:
         if not audience.person.is_there():
             raise UsageError("nobody is there to agree to the plan: say --yes, or call it at a terminal")
-        if not audience.person.agrees(QUESTION):
+        if not audience.person.agrees(""):  # the question is not this process's to word
             raise DeclinedError("Not taking part. Nothing was spent")
     signature = owner.agree(considered.plan).signature
     up.send("begun")
     return signature
-
-
-class _Yes:
-    """Somebody who said yes beforehand."""
-
-    def is_there(self) -> bool:
-        """True."""
-        return True
-
-    def agrees(self, _question: str) -> bool:
-        """Yes."""
-        return True
 
 
 def join(orders: Mapping[str, Any], _enforced: Enforcement, up: Pipe, across: Pipe) -> None:
@@ -255,11 +241,12 @@ def join(orders: Mapping[str, Any], _enforced: Enforcement, up: Pipe, across: Pi
 
     def go(audience: Audience) -> dict[str, Any]:
         ca_file = None if orders["ca_file"] is None else Path(orders["ca_file"])
-        heard = replace(audience, person=_Yes()) if orders["yes"] else audience
         folder = RunFolder(Path(orders["folder"]))
         copy = Copy(folder)
         try:
-            return take_part(Front(orders["url"], ca_file, owner, heard), owner, copy, folder, heard, up)
+            return take_part(
+                Front(orders["url"], ca_file, owner, audience), owner, copy, folder, audience, up
+            )
         except KeyboardInterrupt:
             raise StoppedError(
                 "Stopped. What was answered stays paid; the same command goes on with this run"
