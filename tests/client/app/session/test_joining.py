@@ -32,6 +32,12 @@ def test_an_owners_data_run_and_ledger_lie_beside_each_other(tmp_path):
         make(tmp_path, ledger=str(tmp_path / "private" / "ledger.sqlite")).check()
 
 
+def test_an_owners_key_lies_where_no_run_is_given_away_and_no_front_reads(tmp_path):
+    (tmp_path / "joined").mkdir()
+    with pytest.raises(UsageError, match=r"--key .*own\.key lies in .*joined, the run's folder"):
+        make(tmp_path, key=str(tmp_path / "joined" / "own.key")).check()
+
+
 @pytest.mark.parametrize("agrees", [True, False])
 def test_the_keeper_hears_the_person_whom_no_front_asks_in_its_own_words(agrees):
     ours, theirs = open_conversation()

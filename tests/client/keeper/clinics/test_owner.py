@@ -8,7 +8,9 @@ from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
+import numpy as np
 import pytest
+from safetensors.numpy import save
 
 from pcevolve.errors import (
     BudgetError,
@@ -83,6 +85,11 @@ def test_asked_again_an_owner_answers_with_the_same_bytes_and_pays_once(asked):
         ({"plan": "0" * 64}, "another plan"),
         ({"earlier": "0" * 64}, "follows other answers"),
         ({"frame": b"nonsense"}, "no frame"),
+        (
+            {"frame": save({"centre": np.zeros(3), "axes": np.zeros((3, 2))})},
+            "not what these candidates give",
+        ),
+        ({"frame": save({"centre": np.zeros(()), "axes": np.zeros(())})}, "not what these candidates give"),
     ],
 )
 def test_a_question_that_is_not_the_plans_next_about_this_record_draws_nothing(asked, change, said):

@@ -71,7 +71,7 @@ class Joining:
         mapped = {} if own["unit_map"] is None else {"unit_map": own["unit_map"]}
         weights = {} if own["weights"] is None else {"encoder_weights": own["weights"]}
         settings = RunConfig.of({**unknown, **known, **mapped, **weights})
-        require_apart(settings)
+        require_apart(settings, Path(own["key"]))
         return CheckedRun(settings, resume=True)
 
 

@@ -167,7 +167,8 @@ class Frame:
             return self.equals(centre, axes)
         # A number may be off by a step, where it lies so near to the middle between two that embeddings decide.
         return all(
-            is_rounded_to(theirs, step)
+            theirs.shape == ours.shape
+            and is_rounded_to(theirs, step)
             and bool((np.abs(theirs - ours) <= step / 2 + np.minimum(reach, step)).all())
             for theirs, ours, step, reach in (
                 (centre, self.doubt.centre, self.step, self.doubt.reach),

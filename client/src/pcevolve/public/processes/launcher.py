@@ -200,13 +200,14 @@ def _start(role: str, pipe: Pipe, *given: tuple[int, int]) -> Child:
         str(os.getpid()),
     ]
     # What libraries print is no result, so it goes to stderr. A runner has no terminal or file in common with who holds
-    # private files: it could read there what they print, and how much.
-    is_runner = role == "runner"
+    # private files: it could read there what they print, and how much. Nor has a decoder, which a stranger's image may
+    # have taken over: it could command the terminal, and it has nothing to say there.
+    is_runner, is_decoder = role == "runner", role == "decoder"
     process = subprocess.Popen(  # noqa: S603 - this program
         [*command, *map(str, descriptors)],
         stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE if is_runner else 2,
-        stderr=subprocess.STDOUT if is_runner else None,
+        stdout=subprocess.PIPE if is_runner else subprocess.DEVNULL if is_decoder else 2,
+        stderr=subprocess.STDOUT if is_runner or is_decoder else None,
         env=_describe_terminal() if is_runner else None,
         pass_fds=descriptors,
         process_group=0,  # Ctrl-C comes to the process at the terminal alone, which passes it on

@@ -44,9 +44,15 @@ class _Place:
         return any(each.exists() and each.samefile(folder) for each in (path, *path.parents))
 
 
-def require_apart(settings: RunConfig) -> None:
-    """Refuse data, ledger and run that lie in each other (``UsageError``: what to move); nothing is made."""
+def require_apart(settings: RunConfig, key: Path | None = None) -> None:
+    """Refuse data, ledger and run that lie in each other (``UsageError``: what to move); nothing is made.
+
+    Args:
+        key: An owner's private key, which is kept as its data are.
+    """
     places = [*_list_places(settings)]
+    if key is not None:
+        places.append(_Place("data", f"--key {key}", key))
     private = [each for each in places if each.holds in ("data", "ledger")]
     for inner, outer in (*permutations(places, 2), *product(private, _list_modules())):
         if inner.holds != outer.holds and inner.lies_in(outer):
