@@ -155,6 +155,21 @@ def test_a_message_without_a_length_or_too_long_is_not_read(open_door):
     assert visit.getresponse().status == 413
 
 
+def test_nothing_long_is_read_of_somebody_who_is_no_owner(open_door):
+    for token in (None, make_key(3), make_key(1)):
+        visit = http.client.HTTPConnection(
+            open_door.client.base_url.host, open_door.client.base_url.port, timeout=5
+        )
+        visit.putrequest("POST", SYNC)
+        visit.putheader("Content-Length", str(2**20))
+        if token is not None:
+            signed = token.signing.sign(state_presence(CLINICS.digest))
+            visit.putheader("Authorization", f"0 {base64.b64encode(signed).decode()}")
+        is_owner = token is not None and token.public == CLINICS.owners[0].key
+        visit.endheaders(b"x" * 2**20 if is_owner else None)
+        assert visit.getresponse().status == (422 if is_owner else 403)
+
+
 def test_a_signature_under_another_plan_is_no_agreement(coordinator):
     waiting = coordinator.go(lambda: coordinator.door.wait(PLAN))
     signature = make_key(1).signing.sign(state_agreement("0" * 64))

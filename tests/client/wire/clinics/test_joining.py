@@ -6,10 +6,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from pydantic import ValidationError
 from rich.console import Console
 
 from pcevolve.errors import ProtocolError, UsageError
+from pcevolve.public.clinics.answers import SignedAnswer
 from pcevolve.public.clinics.messages import Introduced, state_presence
+from pcevolve.public.clinics.sync import Denied, News
 from pcevolve.public.processes.doorway import listen
 from pcevolve.public.protocol import digest_plan
 from pcevolve.public.run.folder import RunFolder
@@ -94,6 +97,20 @@ def test_an_owner_who_is_not_let_in_hears_why(served, copy):
     url, certificate = served
     with pytest.raises(UsageError, match="the key is not that of this owner"):
         make_front(url, certificate, Owner(2)).sync(copy)
+
+
+def test_a_long_answer_is_taken_of_an_owner(served, copy):
+    url, certificate = served
+    long = SignedAnswer.of(0, bytes(2**17), bytes(64))
+    assert make_front(url, certificate).sync(copy, question="1" * 64, answer=long).lines
+
+
+@pytest.mark.parametrize("names", [["a\nprivacy: epsilon 0.01"], ["a\x1b[2J"], ["a" * 1000], ["a"] * 65])
+def test_a_coordinator_has_no_lines_of_its_own_on_an_owners_terminal(names):
+    with pytest.raises(ValidationError):
+        News.model_validate({"missing": names})
+    with pytest.raises(ValidationError):
+        Denied.model_validate({"why": "".join(names) + "\n"})
 
 
 def test_what_is_no_coordinator_is_told(copy, clinics_api):

@@ -8,6 +8,7 @@ from pydantic import Base64Bytes, BaseModel, ConfigDict, Field
 
 from pcevolve.public.clinics.answers import Exchanges, Question, SignedAnswer
 from pcevolve.public.clinics.owners import MOST_OWNERS
+from pcevolve.public.parts import Line
 from pcevolve.public.settings import Digest
 
 SYNC: Final = "/v1/sync"
@@ -76,11 +77,11 @@ class News(_Message):
     lines: Base64Bytes = b""
     question: Question | None = None
     before: Exchanges = ()
-    missing: tuple[str, ...] = ()
+    missing: Annotated[tuple[Line, ...], Field(max_length=MOST_OWNERS)] = ()
     figures: dict[str, Any] | None = None
 
 
 class Denied(_Message):
-    """Why somebody was not let in, in a sentence."""
+    """Why somebody was not let in, in a sentence; a coordinator's words reach an owner's terminal, so in one line."""
 
-    why: Annotated[str, Field(max_length=500)]
+    why: Line

@@ -35,6 +35,8 @@ MOST_LINES_BYTES: Final = 2**24
 """Of the record in one piece of news."""
 MOST_VISITORS: Final = 256
 """Connections at once."""
+MOST_STRANGERS_BYTES: Final = 2**16
+"""Of a message that is read before its sender is known; what is longer is an owner's answer."""
 _PATIENCE_SECONDS: Final = 60.0
 _SILENCE_SECONDS: Final = 60.0
 """After which an owner is missed."""
@@ -318,13 +320,15 @@ class _Visit(BaseHTTPRequestHandler):
             raise DeniedError(404, "nothing is here")
         if not (length.isascii() and length.isdigit()) or int(length) > MOST_BYTES:
             raise DeniedError(413, "a message of no length, or too long")
+        if int(length) > MOST_STRANGERS_BYTES:
+            self._require_owner()
         try:
             sync = Sync.model_validate_json(self.rfile.read(int(length)))
         except ValidationError:
             raise DeniedError(422, "this is no message of this version of pcevolve") from None
         return _encode(self.server.door.hear(sync))
 
-    def _give(self) -> bytes:
+    def _require_owner(self) -> None:
         place, _, token = self.headers.get("Authorization", "").partition(" ")
         try:
             signed = base64.b64decode(token, validate=True)
@@ -337,6 +341,9 @@ class _Visit(BaseHTTPRequestHandler):
             and self.server.door.admits(int(place), signed)
         ):
             raise DeniedError(403, "only an owner of the roster is let in")
+
+    def _give(self) -> bytes:
+        self._require_owner()
         digest = self.path.removeprefix(BODIES)
         if not (self.path.startswith(BODIES) and _DIGEST.fullmatch(digest)):
             raise DeniedError(404, "nothing is here")

@@ -109,8 +109,7 @@ class Front:
 
     def fetch(self, digest: str) -> bytes:
         """A stored file of the record."""
-        token = base64.b64encode(self._who.token).decode()
-        return self._get(f"{BODIES}{digest}", {"Authorization": f"{self._who.owner} {token}"})
+        return self._send("GET", f"{BODIES}{digest}", {}, b"", MOST_BODY_BYTES)
 
     def keep_saying(self, **said: object) -> None:
         """Say something with every word from now on: an agreement, or the latest answer."""
@@ -134,10 +133,9 @@ class Front:
         except ValidationError:
             raise ProtocolError(f"{self._url} is no coordinator of this version of pcevolve") from None
 
-    def _get(self, path: str, headers: dict[str, str]) -> bytes:
-        return self._send("GET", path, headers, b"", MOST_BODY_BYTES)
-
     def _send(self, method: str, path: str, headers: dict[str, str], body: bytes, most: int) -> bytes:
+        token = base64.b64encode(self._who.token).decode()
+        headers = {**headers, "Authorization": f"{self._who.owner} {token}"}
         while True:
             try:
                 with self._client.stream(method, path, headers=headers, content=body) as answer:
