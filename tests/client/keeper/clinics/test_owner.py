@@ -114,7 +114,10 @@ def test_a_coarse_grid_of_the_coordinators_gets_as_much_more_noise_as_it_costs(a
     owner.check(messages.Check())
     pool = work.lineage.pool(1)
     usual = work.summing.leave(pool, asked.question, (), work.views).grid
-    coarse = asked.question.model_copy(update={"step": asked.question.step * 2**20})
+    for_nothing = asked.question.model_copy(update={"step": asked.question.step * 2**20})
+    with pytest.raises(ProtocolError, match="so little noise"):
+        work.summing.leave(pool, for_nothing, (), work.views)
+    coarse = asked.question.model_copy(update={"step": asked.question.step * 2**6})
     found = work.summing.leave(pool, coarse, (), work.views).grid
     assert found.share * found.step > usual.share * usual.step
 

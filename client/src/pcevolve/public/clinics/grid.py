@@ -30,8 +30,10 @@ Integers = NDArray[np.int64]
 Residues = NDArray[np.uint64]
 FINENESS: Final = 2.0**-32
 """A step in sensitivities: what rounding and the lattice add is far below what float64 rounds."""
-LEAST_DEVIATION: Final = 2.0**10
-"""Of an owner's share of the noise, in steps: below it a sum of discrete Gaussians would have to be accounted."""
+LEAST_DEVIATION: Final = 2.0**22
+"""Of an owner's share of the noise, in steps, however coarse the step that a coordinator asks for: with ``s`` steps the
+discrete Gaussian's delta is up to ``0.8 / s^2`` of itself above the normal one's, which accountants know; from here on
+that is less than noise is wider than it has to be. A sum of discrete Gaussians is one long before."""
 MOST: Final = 2**62
 """Of an entry: twice as much would come round to the other sign."""
 _FAR = 16.0
