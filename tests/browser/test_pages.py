@@ -72,7 +72,7 @@ def test_the_first_screen_says_what_left_what_did_not_and_what_an_attacker_can_t
         "What left",
         "What did not leave",
         "What an attacker can tell",
-        "What that rests on",
+        "What this assumes",
         "When",
         "How to check it",
     ]

@@ -98,7 +98,7 @@ def test_prompts_are_varied_where_no_image_goes_back(client: Client, tmp_path: P
     report = (run / "report.html").read_text()
     assert "by prototypes" in report
     assert "Prompts of the dataset&#39;s images: " in report or "Prompts of the dataset's images: " in report
-    assert "Which of the prompts had made the chosen images was." in report
+    assert "Only which of the prompts had made the chosen images was sent." in report
     client.succeed("audit", run, "--html")
     assert "No image: the prompt by which the provider had made" in (run / "audit" / "wire.html").read_text()
 

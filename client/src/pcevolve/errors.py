@@ -152,6 +152,6 @@ def blank_out(text: str) -> str:
 
 
 def printable(text: str) -> str:
-    """Text for a terminal: in one line, not endless, and without characters that command one."""
+    """Return text that is safe for a terminal: one line, of limited length, without control characters."""
     found = blank_out(text[: LONGEST + 1])
     return found if len(found) <= LONGEST else found[:LONGEST] + "…"

@@ -26,7 +26,7 @@ def test_an_address_is_refused_by_the_option_that_gave_it():
     ],
 )
 def test_the_address_of_one_operation_is_told_from_that_of_an_api(url, found):
-    with pytest.raises(UsageError, match=f"give what stands before {found}"):
+    with pytest.raises(UsageError, match=f"give only what comes before {found}"):
         require_address(url)
     require_address(url.partition(found)[0] + "/v1")
 
@@ -47,5 +47,5 @@ def test_a_proxy_that_is_no_plain_address_is_refused(proxy):
 
 
 def test_a_proxy_that_could_read_what_passes_is_refused():
-    with pytest.raises(UsageError, match="https alone"):
+    with pytest.raises(UsageError, match="carries only https"):
         require_proxy("http://host", "http://proxy:3128")

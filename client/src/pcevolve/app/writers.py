@@ -23,7 +23,7 @@ class LocalWriter:
 
     @torch.inference_mode()
     def asked(self, question: str, seed: int) -> str:
-        """Continue a question by ``LONGEST`` tokens at most, at temperature 1; ``ModelError`` without room for any."""
+        """Continue a question by ``LONGEST`` tokens at most, at temperature 1; ``ModelError`` if no room is left."""
         asked = self._spell(question)
         room = self._room(asked["input_ids"].shape[1])
         with torch.random.fork_rng(devices=[]):

@@ -136,7 +136,7 @@ class Audit:
 
     @property
     def faults(self) -> list[str]:
-        """All that speaks against the claims, what was not checked, and what has not happened yet."""
+        """All evidence against the claims, what was not checked, and what has not happened yet."""
         return [
             f"{each.claim}: {fault}"
             for each in self.findings

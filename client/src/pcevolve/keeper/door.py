@@ -23,12 +23,13 @@ def serve(
     watch: Callable[[Message, Message | None], None] = _watch_nothing,
     kinds: Mapping[str, type[Message]] = protocol.ASKED,
 ) -> None:
-    """Answer a runner until it has nothing more to ask, or is gone.
+    """Answer a runner until it has nothing more to ask, or has ended.
 
     Args:
-        tell: Told, for the owner alone, why an answer is refused; nothing is answered afterwards.
-        kinds: What it may say, by the name of the method that answers it.
-        watch: Told what was asked and is answered, before the answer leaves.
+        tell: Called with the reason, for the owner's eyes only, when an answer is refused; nothing is answered
+            afterwards.
+        kinds: Messages that the runner may send, by the name of the method that answers each.
+        watch: Called with question and answer, before the answer leaves.
     """
     try:
         while _answer(keeper, pipe, watch, kinds):

@@ -185,7 +185,7 @@ class Keeper:
         return protocol.Begun(receipts=receipts)
 
     def compare(self, asked: protocol.Compare) -> protocol.Compared:
-        """Tell the owner where words alone will not do, because what they draw of different classes is alike."""
+        """Warn the owner if the words draw much the same for different classes."""
         chooser = self._require_selection().chooser
         if chooser is not None:
             found = separability([chooser.embed([Chosen("", each) for each in own]) for own in asked.classes])

@@ -205,8 +205,8 @@ def keep_recorded(begun: PublicPlan | None, plan: PublicPlan, settings: RunConfi
         plan.confinement is None or plan.confinement.by != begun.confinement.by
     ):
         raise UsageError(
-            f"this run began confined, {begun.confinement.words}, and its card says so; here that is not enforced: go "
-            "on with it where it is"
+            f"this run began confined, {begun.confinement.words}, and its card says so; here that is not "
+            "enforced: continue it where it is enforced"
         )
     provider: dict[str, object] = (
         {"at_once": begun.provider.at_once} if settings.provider.at_once is None else {}
@@ -282,7 +282,8 @@ def _require_fitting(components: Components) -> None:
     settings = components.settings
     if not components.iterations and (settings.method.lookahead or settings.method.more):
         raise UsageError(
-            "method.lookahead and method.more need rounds of variation, which this run has not: give --iterations"
+            "method.lookahead and method.more need rounds of variation, which this run does not have: "
+            "give --iterations"
         )
     if settings.method.vary_by == "prompt":
         _require_prompts_vary(components)
@@ -301,8 +302,8 @@ def _require_prompts_vary(components: Components) -> None:
     settings = components.settings
     if not components.iterations:
         raise UsageError(
-            f"method.vary_by={settings.method.vary_by} needs rounds of variation, which this run has not: give "
-            "--iterations"
+            f"method.vary_by={settings.method.vary_by} needs rounds of variation, which this run does not "
+            "have: give --iterations"
         )
     why = f" is about images that are varied, and method.vary_by={settings.method.vary_by} sends none"
     refuse_options(settings, (*STRENGTHS, "adapter"), why)

@@ -51,7 +51,9 @@ def draw_units(settings: RunConfig, held: Held, counted: str) -> tuple[Held, Hel
 def find_test(settings: RunConfig, data: PrivateDataset) -> str | None:
     """What a run is measured on, if anything; ``UsageError`` where nothing can be measured."""
     if settings.data.test is not None and len(data.labels) == 1:
-        raise UsageError("--test measures a classifier, which a single class has no use for: leave it out")
+        raise UsageError(
+            "--test measures a classifier, which makes no sense with a single class: leave it out"
+        )
     return settings.data.test
 
 
@@ -122,7 +124,7 @@ def leave_out_private(test: PrivateDataset, private: PrivateDataset, where: str)
         return test
     found = test.subset(kept)
     if len({*found.targets.tolist()}) < len(test.labels):
-        raise DataError(f"{where}: a class has nothing that is not among the private ones: give others")
+        raise DataError(f"{where}: everything of one class is also private data of the run: give other data")
     tell_on_screen(
         f"{where}: {len(test) - len(kept)} of {len(test)} are among the private ones and are left out"
     )

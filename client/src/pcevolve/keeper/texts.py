@@ -75,7 +75,7 @@ def _read_held_out(settings: RunConfig, data: PrivateDataset, rest: Records | No
             raise DataError(NOTHING_LEFT.format(kind="text"))
         raise DataError(f"--test {test}: class {missing[0]!r} has no text")
     if strange := sorted(set(found.labels) - set(data.labels)):
-        raise DataError(f"--test {test} has a class that --private has not: {strange[0]!r}")
+        raise DataError(f"--test {test} has a class that --private does not have: {strange[0]!r}")
     return found.dataset(None if own else _columns(settings).unit, data.labels, unique=False)
 
 

@@ -30,7 +30,8 @@ def require_address(url: str, option: str = "--api", key_option: str = "--api-ke
         raise UsageError(f"{option} '{url}' is not an address such as http://127.0.0.1:8000")
     if found := _OPERATION.search(parts.path):
         raise UsageError(
-            f"{option} '{url}' is the address of one operation: give what stands before {found[0]}, which is added"
+            f"{option} '{url}' is the address of one operation: give only what comes before {found[0]}, "
+            "which is added"
         )
     if parts.username or parts.password or parts.query or parts.fragment:
         raise UsageError(f"{plain}: give the key with {key_option}")
@@ -60,7 +61,7 @@ def require_proxy(url: str, proxy: str | None) -> None:
         raise UsageError("provider.proxy must be scheme, host and port only, such as http://proxy:3128")
     # A proxy of http could read and change all of it; of https it sees a host's name.
     if urlsplit(url).scheme != "https":
-        raise UsageError("provider.proxy carries https alone, which it cannot read: give --api https://...")
+        raise UsageError("provider.proxy carries only https, which it cannot read: give --api https://...")
 
 
 def is_nearby(base_url: str) -> bool:

@@ -37,9 +37,9 @@ class Call:
         seed: Wire seed of the first image; image k uses ``seed + k`` modulo 2**32.
         strength: Image-to-image strength in [0, 1]; None for text-to-image, and where the API is asked for none.
         parent: For ``vary``: which of those that the round's release chose from the class.
-        source: Else, but for text-to-image: id of the candidate that is varied; public.
-        wording: Which of its class's ``prompts`` it is asked for with; None for the template's. Where prompts are kept,
-            it is filled in with that of the candidate that is varied.
+        source: For other image-to-image calls: id of the candidate that is varied; public.
+        wording: Index of the prompt among its class's ``prompts``; None for the template's. Where a variation keeps
+            its prompt, it is filled in from the candidate that is varied.
     """
 
     slot: str

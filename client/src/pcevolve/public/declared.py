@@ -135,7 +135,7 @@ def _nest(model: type[BaseModel], values: Mapping[str, Any]) -> dict[str, Any]:
 def _plain(name: str, value: object, is_switch: bool, names: type[BaseModel]) -> object:
     """A value as pydantic takes it, whoever made it. Raises ``UsageError``."""
     if isinstance(value, bool) and not is_switch:
-        raise UsageError(f"{spell(name, names)}: {value} is no value for it")
+        raise UsageError(f"{spell(name, names)}: {value} is not a valid value")
     if isinstance(value, numbers.Integral) and not isinstance(value, bool):
         return int(value)
     return os.fspath(value) if isinstance(value, os.PathLike) else value

@@ -33,6 +33,6 @@ def require_method(name: str, known: Iterable[str]) -> str:
         raise UsageError(f"'{name}' makes no dataset, so it is no method: {ELSEWHERE[name]}")
     if name == AUTO:
         raise UsageError(
-            "auto is not a method but chooses one by public sizes: name the one that it would take"
+            "auto is not a method but chooses one by public sizes: name the method that it would choose"
         )
     raise UsageError(f"unknown method '{name}': choose one of {', '.join(sorted({*known, AUTO}))}")

@@ -128,7 +128,7 @@ class Assess(Message):
 
 
 class Assessed(Message):
-    """A few numbers that an audit computes again, or none."""
+    """A few numbers, which an audit recomputes; or none."""
 
     assessment: AssessedFigures | None = None
 
@@ -140,11 +140,11 @@ class Finish(Message):
 
 
 class Done(Message):
-    """They are."""
+    """The figures are kept."""
 
 
 class Close(Message):
-    """There is nothing more to ask."""
+    """The runner has nothing more to ask."""
 
 
 class Refused(Message):

@@ -168,7 +168,7 @@ class RunState:
         self._advance(self._first)
 
     def note_held(self, slot: str) -> None:
-        """Take note that a call brought nothing: it is not answered yet, and those behind it need not wait for it."""
+        """Note that a call brought nothing: it counts as unanswered, and later calls need not wait for it."""
         self._held.add(slot)
         self._advance(self._first)
 

@@ -158,7 +158,7 @@ class Session:
         return doubt
 
     def run_loop(self) -> Evolved:
-        """Run the loop; before every payment the newest candidates must leave something to choose."""
+        """Run the loop; before every payment, enough of the newest candidates must be usable."""
         plan, usability = self.plan, self.usability
         recorded = self.connection.meter.list_recorded(plan)
         progress = RunProgress(plan, self.title, self.audience, self.connection.bill, recorded)

@@ -28,7 +28,7 @@ def test_a_client_of_a_keeper_takes_no_options_of_a_run(command, words):
     told = command("run", "--keeper", "nowhere.sock", *words)
     assert told.code == 2
     assert told.said == (
-        "error: --keeper SOCKET goes with --verbose and --json alone: the keeper has all other options"
+        "error: --keeper SOCKET can be combined with --verbose and --json only: the keeper has all other options"
     )
 
 
@@ -67,7 +67,7 @@ def test_a_demonstration_that_is_stopped_before_its_run_begins_says_how_it_goes_
     [
         ("privacy.dleta=1", "--set: there is no option 'privacy.dleta'; did you mean privacy.delta?"),
         ("votes=3", "--set: there is no option 'votes'; did you mean method.votes?"),
-        ("privacy.delta", "--set privacy.delta: say which value: --set privacy.delta=VALUE"),
+        ("privacy.delta", "--set privacy.delta: give a value: --set privacy.delta=VALUE"),
         ("method.votes=3", "method.votes: only aug-pe, pe has it"),
         ("privacy.delta=2", "privacy.delta: "),
         ("", "--set: there is no option ''; docs/options.md lists all, as section.key"),

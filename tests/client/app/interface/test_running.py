@@ -84,7 +84,7 @@ def test_an_option_that_there_is_not_is_refused_by_name(evolved, tmp_path):
         evolved(shot=3)
     with pytest.raises(pcevolve.UsageError, match="epsilon must be a finite number above 0"):
         evolved(epsilon=0)
-    with pytest.raises(pcevolve.UsageError, match="model is said by the provider"):
+    with pytest.raises(pcevolve.UsageError, match="model belongs to the provider"):
         evolved(model="sdxl")
     assert not (tmp_path / "run").exists()
 

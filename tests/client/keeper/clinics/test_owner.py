@@ -176,7 +176,7 @@ def refuse(asked: Together, kind: type[ClientError], said: str) -> None:
 
 def test_an_owner_with_other_classes_is_told_which(asked):
     (asked.folder / "owner-0" / "private" / "type B").rename(asked.folder / "owner-0" / "private" / "type C")
-    refuse(asked, DataError, "classes are not the roster's")
+    refuse(asked, DataError, "classes differ from the roster's")
 
 
 def test_an_owner_with_too_few_units_is_refused(asked):
@@ -203,7 +203,7 @@ def test_an_owner_who_is_not_in_the_roster_cannot_begin(asked):
     path = asked.folder / "owner-0" / "strange.key"
     make_key(9).save(path)
     options = replace(asked.make_owner(0)._options, key=path)
-    with pytest.raises(UsageError, match="is of no owner"):
+    with pytest.raises(UsageError, match="belongs to no owner"):
         Owner(options, OwnerScreen(quiet=True), OnePerson())
 
 

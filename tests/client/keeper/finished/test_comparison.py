@@ -34,7 +34,7 @@ def test_the_page_shows_facts_figures_and_pictures_and_is_for_the_owner_alone_wh
     assert "For you alone" in page
     assert "50.0 ± 1.0 %" in page
     assert "50.0 % (voted)" in page  # nothing was trained, so no seed could make it vary
-    assert "not asked" in page
+    assert "not measured" in page
     assert "<b>other" not in page
     assert page.count("<img") == 2 * 2 * 2 * min(PICTURES, 3)  # runs, classes, first images and dataset
     write_page(read_runs(roots[1:]), roots[1:], tmp_path / "page.html")

@@ -60,7 +60,7 @@ def test_a_name_is_kept_as_a_keyed_fingerprint_alone(path):
         ((PrivateUnit((b"1",), "p"), PrivateUnit((b"2",))), "all other units have one"),
         (patients(p=[b"1"], q=[b"1"]), "two privacy units share an image"),
         ((PrivateUnit((b"1",), "p"), PrivateUnit((b"2",), " p")), "two privacy units have the same name"),
-        ((PrivateUnit((), "p"),), "without images"),
+        ((PrivateUnit((), "p"),), "has no images"),
         ((), "there is no privacy unit"),
     ],
 )

@@ -160,7 +160,9 @@ def test_images_that_do_not_fit_in_memory_are_read_again_and_are_the_same(folder
 def test_a_file_that_changes_under_a_run_is_refused_by_name(folder, change):
     stored = load(list_folder(folder), keep=0)
     change(folder / "good" / "a.png")
-    with pytest.raises(DataError, match=r"good/a\.png changed or went away while they were read: run again"):
+    with pytest.raises(
+        DataError, match=r"good/a\.png changed or disappeared while they were read: run again"
+    ):
         list(stored.items)
 
 

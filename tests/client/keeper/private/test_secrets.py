@@ -76,7 +76,7 @@ def test_a_text_with_a_secret_counts_less_and_a_secret_in_more_than_was_said_is_
     sources, data, holds, said
 ):
     assert cap_weights(sources, data, 2, by_budget).tolist() == [ETA / 2 if each else 1.0 for each in holds]
-    with pytest.raises(DataError, match=f"{said} stands in 2 texts, and method.secret_size says 1") as error:
+    with pytest.raises(DataError, match=f"{said} occurs in 2 texts, and method.secret_size is 1") as error:
         cap_weights(sources, data, 1, by_budget)
     assert "jane" not in str(error.value)
 
@@ -138,7 +138,7 @@ def test_a_secret_that_is_declared_in_several_ways_is_one_and_stands_in_all_text
         (ETA, [4, 5]),
     ]
     assert cap_weights(sources, data, 4, by_budget).tolist() == [strict / 2] * 4 + [ETA / 2] * 2
-    with pytest.raises(DataError, match=r"secret 1 of .* stands in 4 texts"):
+    with pytest.raises(DataError, match=r"secret 1 of .* occurs in 4 texts"):
         cap_weights(sources, data, 3, by_budget)
 
 

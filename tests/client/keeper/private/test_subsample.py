@@ -59,7 +59,7 @@ def test_each_class_gets_exactly_so_many_units_nobody_twice_and_who_is_used_is_n
 def test_a_draw_that_would_not_be_exact_is_refused_without_a_number(pairs, count, seed):
     whole, units = listing(pairs)
     assume(min(count_drawable(units, whole.targets).values()) < count)
-    with pytest.raises(DataError, match="a class has fewer units to draw from") as refusal:
+    with pytest.raises(DataError, match=r"a class has fewer units than data\.subsample draws") as refusal:
         whole.draw(count, seed)
     assert not any(character.isdigit() for character in str(refusal.value))
 

@@ -54,7 +54,7 @@ def test_a_row_has_at_most_four_mebicharacters(tmp_path):
         assert len(row) == 4_194_304 + more
         (tmp_path / "t.jsonl").write_text(row)
         if more:
-            with pytest.raises(DataError, match="cannot be read behind row 0"):
+            with pytest.raises(DataError, match="cannot be read after row 0"):
                 list(read_table(tmp_path / "t.jsonl", Columns(), None))
         else:
             assert len(list(read_table(tmp_path / "t.jsonl", Columns(), None))) == 1

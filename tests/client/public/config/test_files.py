@@ -43,7 +43,7 @@ def test_a_file_is_taken_in_the_order_of_the_classes(tmp_path: Path):
         ('{"cut": ["a"], "good": []}', "no prompt for 'good'"),
         ('{"cut": ["a"]}', "no prompt for 'good'"),
         ('{"cut": ["a"], "good": ["b"], "fold": ["c"]}', "'fold': no such class in --private"),
-        ('{"cut": ["a"], "good": ["b", "c"]}', "as many prompts as every other"),
+        ('{"cut": ["a"], "good": ["b", "c"]}', "every class needs the same number of prompts"),
         (json.dumps({"cut": ["a" * 1001], "good": ["b"]}), "cut/0: String should have at most 1000"),
     ],
 )

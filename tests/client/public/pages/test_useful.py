@@ -44,7 +44,7 @@ def test_names_of_a_run_are_shown_as_they_are_and_do_nothing(tmp_path: Path):
     assert "<i>" not in text
     assert '<td data-label="taken for &lt;i&gt;" class="share-8">5</td>' in text
     assert '<td data-label="taken for good" class="share-2">1</td>' in text
-    assert "By cnn, trained on the dataset: rows are what images kept aside are" in text
+    assert "By cnn, trained on the dataset: rows are the true classes of held-out images" in text
 
 
 def test_only_classes_that_none_was_taken_for_are_left_out_of_a_narrow_page(tmp_path: Path):
@@ -55,4 +55,4 @@ def test_only_classes_that_none_was_taken_for_are_left_out_of_a_narrow_page(tmp_
 
 def test_of_texts_it_says_so(tmp_path: Path):
     text = write_use_page(tmp_path / "useful.html", "r", "text", MEASURED, 0.25).read_text("utf-8")
-    assert "On texts kept aside" in text
+    assert "On held-out texts" in text

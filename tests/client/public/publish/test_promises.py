@@ -120,7 +120,7 @@ def test_a_run_that_began_confined_does_not_go_on_without():
     settings = RunConfig.of({"private": "digits", "domain": "x", "out": "run"})
     with pytest.raises(UsageError, match=r"by the kernel \(Landlock 4, seccomp\), and its card says so"):
         keep_recorded(began, small_plan(), settings)
-    with pytest.raises(UsageError, match="go on with it where it is"):
+    with pytest.raises(UsageError, match="continue it where it is enforced"):
         keep_recorded(began, small_plan(confinement={"by": "containers"}), settings)
     newer = small_plan(confinement={"by": "kernel", "landlock": 7})
     assert keep_recorded(began, newer, settings).confinement == began.confinement

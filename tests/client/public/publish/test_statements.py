@@ -1,4 +1,4 @@
-"""What report, wire page and card state for whoever answers for the data."""
+"""What report, wire page and card state for those responsible for the data."""
 
 from __future__ import annotations
 

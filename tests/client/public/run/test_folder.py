@@ -18,7 +18,7 @@ def claim(root, resume: bool = False):
 
 def test_two_processes_cannot_work_in_one_folder(begun):
     for take in (RunFolder(begun).hold, partial(claim, begun, resume=True)):
-        with take(), pytest.raises(UsageError, match="another process is at work"), take():
+        with take(), pytest.raises(UsageError, match="another process is using"), take():
             pass
     with pytest.raises(BlockingIOError, match="no more processes"), claim(begun, resume=True):
         raise BlockingIOError("no more processes")

@@ -83,7 +83,7 @@ def budget_cap(
 ) -> None:
     """Cap what all runs in the ledger may spend together on any one image, text or patient.
 
-    It is for whoever answers for the data; a run may lower the cap for itself, and not raise it. Whatever lets runs
+    It is for those responsible for the data; a run may lower the cap for itself, and not raise it. Whatever lets runs
     spend more is asked about, and every cap stays in the ledger's history. As long as there is no cap, all runs on the
     same data may spend together what the next one alone may.
     """
@@ -121,7 +121,7 @@ def _allows_more(before: Budget | None, wanted: Budget, used: bool) -> bool:
 def _require_agreement(change: str) -> None:
     """Ask at a terminal whether more may be spent; elsewhere nobody can answer, and it stays as it is."""
     if not sys.stdin.isatty():
-        raise UsageError(f"{change}: somebody has to agree, so type it at a terminal")
+        raise UsageError(f"{change}: somebody has to agree, so run it at a terminal")
     if not click.confirm(f"{change}. Let runs reveal more about the same people?", err=True):
         raise DeclinedError("the cap stays as it is")
 

@@ -202,7 +202,7 @@ def evaluate(
     """
     require_run(folder)
     if mix and private is None:
-        raise UsageError("--mix trains on the private images: say where they are with --private")
+        raise UsageError("--mix trains on the private images: give their folder with --private")
     from pcevolve.public.run.owner import OwnerFolder
     from pcevolve.public.run.places import find_nearest
 

@@ -234,7 +234,7 @@ def prompts(
     writer = _writer(api, model, api_key_file, local)
     if writer is None:
         if refine:
-            raise UsageError("--refine asks a language model: say which with --api or --local")
+            raise UsageError("--refine asks a language model: give one with --api or --local")
         made = prompt_writing.write_by_grammar(domain, names, count)
     else:
         write = prompt_writing.refine if refine else prompt_writing.ask_chat
@@ -250,7 +250,7 @@ def prompts(
 def _name_classes(labels: str, private: Path | None) -> list[str]:
     """The names that are given, or those of class folders as a run takes them; ``UsageError`` for both and for none."""
     if labels and private is not None:
-        raise UsageError("--labels or --private: one of them names the classes")
+        raise UsageError("give the classes with --labels or --private")
     if private is None:
         return [each.strip() for each in labels.split(",") if each.strip()]
     if not private.is_dir():
@@ -280,9 +280,9 @@ def _writer(
     from pcevolve.public.encoders import require_torch
 
     if api is None and (model or api_key_file):
-        raise UsageError("--model and --api-key-file are a language model's: say with --api where it is")
+        raise UsageError("--model and --api-key-file describe a language model: give its address with --api")
     if api is not None and not model:
-        raise UsageError("--model says which language model --api shall run")
+        raise UsageError("--api needs --model, the name of a language model")
     if api is not None and local is not None:
         raise UsageError("--api or --local: one of them writes the prompts")
     if local is not None:

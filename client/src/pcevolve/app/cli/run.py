@@ -127,7 +127,8 @@ def run(
             each not in (None, [], ()) for each in (resume, start, config, said, *options.values())
         ):
             raise UsageError(
-                "--keeper SOCKET goes with --verbose and --json alone: the keeper has all other options"
+                "--keeper SOCKET can be combined with --verbose and --json only: the keeper has all "
+                "other options"
             )
         _run_at_door(keeper, verbose, as_json)
         return
@@ -147,7 +148,7 @@ def _add_owners(wanted: Mapping[str, Any], path: Path) -> dict[str, Any]:
 
     for name in ("private", "shots", "words"):
         if name in wanted:
-            raise UsageError(f"{spell_flag(name)} is the roster's to say: leave it out")
+            raise UsageError(f"{spell_flag(name)} is set by the roster: leave it out")
     roster = Roster.read(path)
     said = {"words": roster.words} if roster.words else {}
     return {**wanted, "private": f"owners:{path}", "shots": roster.clinics.shots, **said}

@@ -36,7 +36,8 @@ def summarise(summary: Mapping[str, Any]) -> Iterator[Line]:
         judge = summary["usefulness"]["by"]
         yield (
             "verdict",
-            f"{assessed.estimate(kind).upper()} by {judge}, which chose: {assessed.sentence(kind)}",
+            f"{assessed.estimate(kind).upper()} by {judge}, the encoder that selected: "
+            f"{assessed.sentence(kind)}",
         )
         yield "", f"{assessed.advice(kind)}"
     else:
@@ -110,7 +111,10 @@ def detail_result(summary: Mapping[str, Any]) -> Iterator[Line]:
     yield "rounds", f"{summary['iterations']}, by method {summary['method']}"
     if (assessed := _read_assessment(summary)) is not None:
         judge = summary["usefulness"]["by"]
-        yield "useful?", f"{assessed.estimate(kind).upper()} by {judge}, which chose: {assessed.reason(kind)}"
+        yield (
+            "useful?",
+            f"{assessed.estimate(kind).upper()} by {judge}, the encoder that selected: {assessed.reason(kind)}",
+        )
     yield "bytes sent", f"{summary['bytes_sent']:,}; received {summary['bytes_received']:,}"
     for row in summary.get("accuracy", ()):
         yield f"accuracy, {row['judge']}{' (voted)' if row['voted'] else ''}", _say_accuracy(row)

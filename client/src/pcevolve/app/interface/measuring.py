@@ -106,7 +106,7 @@ def evaluate(
     """
     root = _require_run(run)
     if mix and private is None:
-        raise UsageError("mix trains on the private images: say where they are with private")
+        raise UsageError("mix trains on the private images: give their folder with private")
     owner = OwnerFolder.of(root).root.parent.parent
     owner.mkdir(mode=0o700, parents=True, exist_ok=True)
     asked = {

@@ -241,7 +241,7 @@ def _check_run(
         )
     if twice := sorted({"api", "dialect", "model", "api_key_file"} & options.keys()):
         raise UsageError(
-            f"{twice[0]} is said by the provider: give provider=Provider(url, dialect, key, model)"
+            f"{twice[0]} belongs to the provider: give provider=Provider(url, dialect, key, model)"
         )
     with spell_as(AS_KEYWORDS):
         return check_run(RunConfig.of({**options, **values, **asked.settings}), resume, asked.key)

@@ -43,7 +43,7 @@ class CheckResult:
         return self.fit
 
     def __repr__(self) -> str:
-        """One line: the verdict, then what speaks against it."""
+        """One line: the verdict, then the evidence against it."""
         said = "fit" if self.fit else f"would be refused: {'; '.join(self.faults)}"
         return f"<CheckResult: {said}>"
 

@@ -23,7 +23,7 @@ class AuditResult:
 
     Attributes:
         marks: The plan's warnings about the run's privacy.
-        faults: All that speaks against the claims, what was not checked, and what has not happened yet.
+        faults: All evidence against the claims, what was not checked, and what has not happened yet.
         holds: True if every claim holds, and the noise protects somebody.
         broken: True if a claim was looked at and does not hold.
         unfinished: True if nothing is broken, and the run has not come to its end.
@@ -62,7 +62,7 @@ class AuditResult:
         return self.holds
 
     def __repr__(self) -> str:
-        """One line: the verdict, then what speaks against it."""
+        """One line: the verdict, then the evidence against it."""
         against = "; ".join((*self.marks, *self.faults))
         said = f"holds, {len(self.findings)} claims" if self.holds else f"does NOT hold: {against}"
         return f"<AuditResult: {said}>"

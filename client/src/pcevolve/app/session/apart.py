@@ -94,7 +94,7 @@ class Staff:
             ClientError: Why it ended; of what the keeper refused, the kind.
         """
         if (find_roster(run.settings.data.private) is None) != (door is None):
-            raise UsageError("several owners are for pcevolve run --clinics ROSTER alone")
+            raise UsageError("several owners work only with pcevolve run --clinics ROSTER")
         runner, settings, source = self.children.runner, run.settings, run.settings.data.from_run
         with claim(run.folder, run.resume), _ending(self.children):
             settings.privacy.ledger.absolute().parent.mkdir(mode=0o700, parents=True, exist_ok=True)

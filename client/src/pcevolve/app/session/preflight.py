@@ -161,7 +161,7 @@ def read_options(given: Mapping[str, Any]) -> RunConfig:
 
 
 def merge_options(stored: RunConfig, given: RunConfig) -> RunConfig:
-    """The options that a run began with, with new limits and ways to reach the API; ``UsageError`` for others."""
+    """Return a run's stored options with new limits and ways to reach the API; ``UsageError`` if others differ."""
     changeable = {}
     for option in sorted(list_options(RunConfig), key=lambda option: option.name):
         began, now = option.of(stored), option.of(given)

@@ -55,7 +55,7 @@ def carry_out(
 
 
 def measure(run: CheckedRun, summary: dict[str, Any], audience: Audience) -> dict[str, Any]:
-    """Measure a finished run, whose private data are read anew; its summary with the accuracies."""
+    """Measure a finished run, reading its private data again; return its summary with the accuracies."""
     from pcevolve.keeper.components import Components
     from pcevolve.keeper.finished.outcome import Outcome
     from pcevolve.keeper.finished.recalling import recall

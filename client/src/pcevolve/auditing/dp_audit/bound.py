@@ -99,7 +99,7 @@ def _limits(likely: IntArray, rare: IntArray, runs: int, confidence: float) -> t
 
 @dataclass(frozen=True)
 class Outcomes:
-    """All that many simulated runs released, one row each.
+    """What the simulated runs released, one row per run.
 
     Attributes:
         chosen: int64 ``(runs, draws)``: indices that were drawn.
@@ -173,7 +173,7 @@ class Distinguisher:
     likelier: Literal["first", "second"]
 
     def count(self, outcomes: Outcomes) -> int:
-        """Count the runs in which it happened."""
+        """Count the runs in which the event happened."""
         scores = self.score(outcomes)
         return int((scores >= self.threshold if self.likelier == "second" else scores < self.threshold).sum())
 

@@ -148,7 +148,7 @@ class Coordinator(Keeper):
         try:
             return PublicPlan.model_validate(values)
         except ValueError as error:
-            raise UsageError(f"no plan of several owners: {error}") from None
+            raise UsageError(f"not a plan of several owners: {error}") from None
 
     def _require_summing(self) -> Summing:
         if self._summing is None:

@@ -62,7 +62,7 @@ class OwnerKey:
         """Write a key file for its owner alone; ``UsageError`` where there is a file already."""
         if path.exists():
             raise UsageError(
-                f"{path} is there already, and is not written over: an owner's key stays as long as its roster"
+                f"{path} already exists and is not overwritten: an owner keeps a key as long as its roster"
             )
         halves = self.signing.private_bytes_raw() + self.agreement.private_bytes_raw()
         write_durably(path, (FORM + base64.b64encode(halves).decode() + "\n").encode(), 0o600)
@@ -78,4 +78,4 @@ class OwnerKey:
         try:
             return self.agreement.exchange(X25519PublicKey.from_public_bytes(other))
         except ValueError:
-            raise UsageError("the roster has a key with which nothing secret can be agreed on") from None
+            raise UsageError("the roster has a key that is unusable for key agreement") from None

@@ -140,7 +140,7 @@ class Owner:
         keys = [each.key for each in self._roster.owner]
         if self._key.public not in keys:
             raise UsageError(
-                f"--key {options.key} is of no owner in {options.roster}: its public half ends in "
+                f"--key {options.key} belongs to no owner in {options.roster}: its public half ends in "
                 f"{self._key.public[-12:]}; put it there, and give all owners the same roster"
             )
         self._place = keys.index(self._key.public)

@@ -82,8 +82,8 @@ def read_data(
     if {*read.data.labels} != {*roster.labels}:
         odd = sorted({*read.data.labels} ^ {*roster.labels})
         raise DataError(
-            f"--private {options.private}: its classes are not the roster's, {odd[0]!r} is in one of them alone: "
-            "nothing was spent"
+            f"--private {options.private}: its classes differ from the roster's, {odd[0]!r} is in only "
+            "one of them: nothing was spent"
         )
     if read.data.unit_name != plan.unit:
         raise DataError(
@@ -110,8 +110,9 @@ def describe_plan(plan: PublicPlan, place: int, account: Account, events: Sequen
     before, after = account.compute_spent_before(), account.compute_spent_after(events)
     yield Fact(
         "ledger",
-        f"{account.entries.store.path}: the most exposed {plan.unit} has borne {_spell(before)} of other runs, and "
-        f"will have borne {_spell(after)} after this one, at delta {in_full(account.lifetime.delta)}",
+        f"{account.entries.store.path}: the most exposed {plan.unit} has borne {_spell(before)} from "
+        f"other runs, and will have borne {_spell(after)} after this one, at delta "
+        f"{in_full(account.lifetime.delta)}",
     )
     yield Fact("delta", in_full(delta), "")
 
@@ -126,9 +127,9 @@ def describe_protection(plan: PublicPlan, events: Sequence[Event]) -> Iterator[t
     held = f", in the data of at most {owners.holders} owners" if owners.holders > 1 else ""
     yield (
         "privacy",
-        f"{_spell(epsilon(events, delta))} at delta {in_full(delta)} for one {plan.unit} {change}{held}, whoever looks "
-        f"on: server, coordinator and {many}; such an attacker who raises a false alarm in 5 of 100 finds at most "
-        f"{count_found_members(events)} of 100",
+        f"{_spell(epsilon(events, delta))} at delta {in_full(delta)} for one {plan.unit} {change}{held}, "
+        f"against server, coordinator and {many}; at a 5 % false-positive rate such an attacker detects "
+        f"at most {count_found_members(events)} of 100",
     )
     yield (
         "trust nobody",

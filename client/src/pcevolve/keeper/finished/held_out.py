@@ -74,8 +74,8 @@ def require_held_out(
         more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
         tell_on_screen(f"{where}: {len(places)} of {len(test)}: {', '.join(names[:NAMED])}{more}")
         raise DataError(
-            f"{where}: some of it is private data of this run, which chose the dataset by them: accuracy on them says "
-            "nothing about others; give data that the run has not seen"
+            f"{where}: some of it is private data of this run, by which the dataset was selected: "
+            "accuracy on it says nothing about other data; give data that the run has not seen"
         )
     return (
         "" if voted is not None else "not checked, for the run's ledger is not here: whether test data voted"

@@ -78,7 +78,7 @@ def load_judges(
 
 
 def list_judges(kind: Kind) -> list[str]:
-    """Name the judges where nobody names any; the network from scratch comes before the bundled encoder."""
+    """Return the default judges; the network trained from scratch comes before the bundled encoder."""
     *fetched, bundled = list_at_hand(kind)
     return [*fetched, MODALITIES[kind].independent_classifier, bundled]
 

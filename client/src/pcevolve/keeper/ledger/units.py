@@ -182,7 +182,7 @@ def among_any(these: Numbers, others: Iterable[Numbers]) -> NDArray[np.bool_]:
 
 def _check(units: Sequence[PrivateUnit], kind: str) -> None:
     if not units or not all(unit.images for unit in units):
-        raise DataError("there is no privacy unit, or one without images")
+        raise DataError("there is no privacy unit, or one of them has no images")
     single = kind in SINGLE
     if any((unit.name is None) != single for unit in units):
         raise DataError("single images have no names as privacy units, and all other units have one")
@@ -195,4 +195,4 @@ def _check(units: Sequence[PrivateUnit], kind: str) -> None:
 def _refuse_twins(prints: Iterable[bytes], fault: str) -> None:
     listed = list(prints)
     if len(set(listed)) < len(listed):
-        raise DataError(f"{fault}: each belongs to one unit of a run")
+        raise DataError(f"{fault}: each may belong to only one unit of a run")

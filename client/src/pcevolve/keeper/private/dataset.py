@@ -106,7 +106,7 @@ class PrivateDataset:
     def rename(self, names: Mapping[str, str]) -> PrivateDataset:
         """Give the same images other labels, in their order; ``UsageError`` unless each label has its new name."""
         if odd := sorted(set(names) ^ set(self.labels)):
-            raise UsageError(f"data.words needs every class once, and says otherwise of {odd[0]!r}")
+            raise UsageError(f"data.words must name every class exactly once: look at {odd[0]!r}")
         places = {label: place for place, label in enumerate(names)}
         order = np.array([places[label] for label in self.labels], dtype=np.int64)
         return replace(self, labels=tuple(names.values()), targets=order[self.targets])
@@ -283,4 +283,4 @@ def read_unchanged(file: Path, digest: bytes, window: Window | None) -> DecodedI
 def change_error(files: Sequence[Path]) -> DataError:
     """The error about files that changed under the run."""
     named = list_some([shorten(file) for file in files])
-    return DataError(f"private data: {named} changed or went away while they were read: run again")
+    return DataError(f"private data: {named} changed or disappeared while they were read: run again")

@@ -158,8 +158,8 @@ def cap_weights(
     for secret in sources.find_held(data):
         if len(secret.places) > most:
             raise DataError(
-                f"{secret.name} stands in {len(secret.places)} texts, and method.secret_size says {most}: say a larger "
-                "number, which is public, or leave texts out"
+                f"{secret.name} occurs in {len(secret.places)} texts, and method.secret_size is {most}: "
+                "give a larger number, which is public, or leave texts out"
             )
         own = list(secret.places)
         found[own] = np.minimum(found[own], share(secret.budget))
@@ -204,8 +204,7 @@ def _secret(line: str, where: str, budget: float) -> Secret:
         raise DataError(f"{where} is not of the form: {FORM}, with 0 < prior <= bound < 1") from None
     if own > budget:
         raise DataError(
-            f"{where} allows more than method.secret_prior and method.secret_bound, which are promised of every "
-            "secret: raise "
-            "method.secret_bound, or leave the line's numbers out"
+            f"{where} allows more than method.secret_prior and method.secret_bound, which are promised "
+            "for every secret: raise method.secret_bound, or leave the line's numbers out"
         )
     return Secret(small, own)

@@ -42,9 +42,8 @@ def draw_places(
     # depend on the seed, or it could be drawn again.
     if min(count_drawable(units, targets).values()) < count:
         raise DataError(
-            "a class has fewer units to draw from than data.subsample says, and a draw is exact: give a smaller "
-            "number, "
-            "or leave data.subsample out; nothing was spent or sent"
+            "a class has fewer units than data.subsample draws: give a smaller number, or leave "
+            "data.subsample out; nothing was spent or sent"
         )
     of_class: dict[int, list[str]] = {}
     for unit, target in assign_classes(units, targets).items():

@@ -105,7 +105,7 @@ def read_table(path: Path, columns: Columns, label: str | None) -> Iterator[Row]
     except DataError:
         raise
     except (OSError, ValueError, MemoryError, csv.Error) as error:
-        raise DataError(f"{path} cannot be read behind row {number}: {_reason(error)}") from None
+        raise DataError(f"{path} cannot be read after row {number}: {_reason(error)}") from None
 
 
 CELLS = "has more cells than the first line: put texts with commas in quotes"
@@ -293,8 +293,7 @@ def _require_columns(path: Path, wanted: Sequence[str], there: Sequence[str]) ->
         offers = ", ".join(map(repr, there[:10])) or "none"
         raise DataError(
             f"{path} has no column {missing[0]!r}: it has {offers}; data.text_column, data.label_column, "
-            "data.unit_column "
-            "and data.secret_columns name them"
+            "data.unit_column and data.secret_columns select others"
         )
     if twice := [name for name in wanted if list(there).count(name) > 1]:
         raise DataError(f"{path} has two columns {twice[0]!r}: rename one")

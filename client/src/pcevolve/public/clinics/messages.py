@@ -28,7 +28,7 @@ class Asked(Message):
 
 
 class Add(Message):
-    """Make a release of all owners' answers; a ``Released`` comes back."""
+    """Combine all owners' answers into a release; the reply is a ``Released``."""
 
     iteration: Iteration
     head: Digest

@@ -70,7 +70,7 @@ class Roster(BaseModel):
 
     @property
     def digest(self) -> str:
-        """SHA-256 of all that it says, hex: what owners read to each other."""
+        """SHA-256 of the roster's content, hex; owners read it to each other."""
         return hashlib.sha256(self.model_dump_json().encode()).hexdigest()
 
     @property

@@ -81,11 +81,11 @@ class SummedNoise:
         return total.reshape(values.shape)
 
     def exponential(self, _key: str, _scores: FloatArray, _rate: object) -> NoReturn:
-        """Draws do not add up."""
+        """Refuse: draws of several owners cannot be added up."""
         raise ProtocolError("draws of several owners do not add up")
 
     def uniform(self, _key: str, _count: int) -> NoReturn:
-        """Draws do not add up."""
+        """Refuse: draws of several owners cannot be added up."""
         raise ProtocolError("draws of several owners do not add up")
 
 

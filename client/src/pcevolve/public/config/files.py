@@ -122,7 +122,7 @@ def _of_file(path: Path, labels: Sequence[str], option: str) -> Prompts:
     if foreign := found.keys() - set(labels):
         raise UsageError(f"{option} {path}: {_name_labels(sorted(foreign))}: no such class in --private")
     if len({len(each) for each in found.values()}) > 1:
-        raise UsageError(f"{option} {path}: every class needs as many prompts as every other")
+        raise UsageError(f"{option} {path}: every class needs the same number of prompts")
     return tuple(tuple(found[label]) for label in labels)
 
 

@@ -52,7 +52,7 @@ def gather(
         option, value = parse_set(each, options)
         if option.is_repeated and option.name in sets:
             raise UsageError(
-                f"--set {option.path} is given twice: put several values into one, with commas between"
+                f"--set {option.path} is given twice: give several values at once, separated by commas"
             )
         sets.add(option.name)
         if (
@@ -81,7 +81,7 @@ def parse_set(text: str, options: Sequence[Option]) -> tuple[Option, object]:
     path, equals, value = text.partition("=")
     option = _find_option(path.strip(), options, "--set: ")
     if not equals:
-        raise UsageError(f"--set {text}: say which value: --set {option.path}=VALUE")
+        raise UsageError(f"--set {text}: give a value: --set {option.path}=VALUE")
     if not option.is_repeated:
         return option, value.strip()
     return option, _several(value)

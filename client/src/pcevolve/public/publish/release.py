@@ -285,8 +285,8 @@ def _usefulness(found: Assessment | None, plan: PublicPlan) -> str:
         return ""
     kind, judge = plan.modality.kind, quote_code(plan.encoder.name or "")
     said = (
-        f"**{found.estimate(kind).capitalize()}** by {judge}, which chose, as far as what was released can tell: "
-        f"{found.reason(kind)}."
+        f"**{found.estimate(kind).capitalize()}** by {judge}, the encoder that selected, as far as the "
+        f"released numbers show: {found.reason(kind)}."
     )
     return f"## Is it useful?\n\n{said} Next: {found.advice(kind)}.\n\n"
 

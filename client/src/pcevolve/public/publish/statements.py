@@ -1,4 +1,4 @@
-"""Statements for whoever answers for the data: what a unit bears, who the provider is, and how a third party checks."""
+"""Statements for those responsible for the data: what a unit bears, who the provider is, how a third party checks."""
 
 from __future__ import annotations
 

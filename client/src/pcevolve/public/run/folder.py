@@ -67,7 +67,7 @@ class RunFolder(RunLayout):
                 # Without waiting: two runs in one folder are a mistake, and the second should say so.
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                raise UsageError(f"another process is at work in {self.root}: wait for it to end") from None
+                raise UsageError(f"another process is using {self.root}: wait for it to end") from None
             for name in () if as_found else MADE:
                 settle(self.root / name)
             yield

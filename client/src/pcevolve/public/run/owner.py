@@ -31,11 +31,12 @@ _RUN_ID: Final = re.compile(r"[0-9a-f]{32}")
 
 @dataclass(frozen=True)
 class OwnerFolder:
-    """The owner's part of one run; nothing is made before something is kept in it.
+    """The owner's part of one run; its folder is made when the first file is kept in it.
 
     Attributes:
         run: The run's folder.
-        record: Digest of the record up to its plan, hex; empty before there is one. An id alone can be copied.
+        record: Digest of the record up to its plan, hex; empty before there is one. Needed because an id alone can be
+            copied.
     """
 
     root: Path
@@ -59,8 +60,9 @@ class OwnerFolder:
         found = cls(root, run, record)
         if record and found._bound not in ("", record):
             raise UsageError(
-                f"{root} holds the options and figures of another run, whose id {run} bears as well: it is a copy that "
-                "went its own way, or somebody's who knows the id; remove one of the two"
+                f"{root} holds the options and figures of another run, whose id {run} bears as well: it "
+                "is a copy that was continued separately, or was made by somebody who knows the id; "
+                "remove one of the two"
             )
         return found
 

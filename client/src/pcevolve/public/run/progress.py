@@ -91,7 +91,7 @@ AT_TERMINAL: Final = AtTerminal()
 
 @dataclass(frozen=True)
 class Audience:
-    """Who is told of a run, by console and callback, and who is asked; ``verbose``: told of every fact."""
+    """The listeners of a run, console and callback, and who answers its questions; ``verbose`` shows every fact."""
 
     console: Console = field(default_factory=error_console)
     tell: Tell = tell_nobody

@@ -119,7 +119,7 @@ def plan_for_noise(
         given = _at_noise(noise_multiplier, delta, method, scope, "as-is")
     total = epsilon((event for events in given.values() for event in events), delta)
     if not math.isfinite(total):
-        raise UsageError("so little noise bounds nothing: try --noise-multiplier 2")
+        raise UsageError("so little noise gives no bound: try --noise-multiplier 2")
     return _price(given, Budget(Fraction(total), delta), method, scope)
 
 

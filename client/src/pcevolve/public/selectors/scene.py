@@ -160,7 +160,7 @@ Point = tuple[float, float]
 
 @dataclass(frozen=True)
 class WorstCase:
-    """Two datasets in a plane that differ in one unit, which a selector can hardly treat more differently.
+    """Two datasets in a plane that differ in one unit, close to the worst case for a selector.
 
     Attributes:
         pools: For each of two classes, the points of its candidates; of equally many.

@@ -144,8 +144,8 @@ class Front:
             except httpx.ConnectError as error:
                 if isinstance(_find_cause(error), ssl.SSLCertVerificationError):
                     raise UsageError(
-                        f"{self._url}: its certificate is not trusted, or out of date by this machine's clock: give "
-                        "--ca-file FILE with the authority that signed it"
+                        f"{self._url}: its certificate is not trusted, or has expired by this machine's "
+                        "clock: give --ca-file FILE with the authority that signed it"
                     ) from None
                 self._miss()
             except httpx.HTTPError:
@@ -157,7 +157,7 @@ class Front:
                 if status == _TOO_EARLY:
                     self._miss("has no plan yet")
                     continue
-                raise UsageError(f"{self._url} does not let this owner in: {_find_why(data, status)}")
+                raise UsageError(f"{self._url} refuses this owner: {_find_why(data, status)}")
 
     def _miss(self, how: str = "cannot be reached") -> None:
         if not self._is_missed:
@@ -225,7 +225,9 @@ def _agree(owner: RemoteOwner, audience: Audience, up: Pipe) -> bytes:
     considered = owner.consider()
     if not considered.is_agreed:
         if not audience.person.is_there():
-            raise UsageError("nobody is there to agree to the plan: say --yes, or call it at a terminal")
+            raise UsageError(
+                "nobody can agree to the plan without a terminal: give --yes, or run it at a terminal"
+            )
         if not audience.person.agrees(""):  # the question is not this process's to word
             raise DeclinedError("Not taking part. Nothing was spent")
     signature = owner.agree(considered.plan).signature

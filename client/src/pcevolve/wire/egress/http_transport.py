@@ -77,7 +77,7 @@ class HttpTransport:
             self._idle.append(own)
 
     def close(self) -> None:
-        """Close every connection for good, also of what is under way; to send afterwards is an error."""
+        """Close every connection for good, including those in use; sending afterwards is an error."""
         # First, so that no thread takes a connection that is about to be closed.
         self._closed = True
         for each in self._all:

@@ -218,7 +218,7 @@ class LossCount:
         ]
 
     def forget_held(self) -> None:
-        """Forget what is held, for it will be asked for again."""
+        """Forget the calls that are held, because they will be asked for again."""
         for call, lost in self.held.values():
             self._lose(call, -call.count, -lost)
         self.held.clear()

@@ -155,7 +155,7 @@ class Policy:
     def request_for(self, call: Call, source: Source) -> Outgoing:
         """Build the one request that may leave for a call, whose ``source`` has to be what the rulebook says.
 
-        For a call that was answered, which never leaves again, it is the request that had left.
+        For an answered call, which is never sent again, it is the request that was sent.
 
         Raises:
             EgressError: Why nothing may leave for this call, or not from this source.

@@ -178,7 +178,7 @@ def _read_asked_seconds(error: BaseException | None) -> float:
 
 
 def spell_duration(seconds: float) -> str:
-    """A time for people: minutes, hours or days."""
+    """Return a duration for people to read: minutes, hours or days."""
     if seconds > YEAR:
         return "more than a year"
     for word, length in (("days", 86400.0), ("hours", 3600.0), ("minutes", 60.0)):

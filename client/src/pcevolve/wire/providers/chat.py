@@ -73,7 +73,7 @@ class _Choice(Reply):
 
     @property
     def text(self) -> str:
-        """The text that was written; empty where it was refused, filtered or cut off by a fault, or only thought."""
+        """The text that was written; empty where it was refused, filtered, cut off by a fault, or only reasoning."""
         withheld = self.ended_by in WITHHELD
         if self.message is None or withheld or self.message.refusal:
             return ""
@@ -155,7 +155,7 @@ class ChatDialect(Dialect):
             return False
 
     def native_size(self, model: str, body: bytes) -> ModelSize | None:
-        """Texts have none, but an API that lists its models has to list this one (``UsageError``)."""
+        """Return None, for texts have no size; ``UsageError`` if the API lists its models without this one."""
         listed = [each.id for each in parse_answer(_Models, body).data]
         if listed and model not in listed:
             raise no_model(model, listed)

@@ -27,12 +27,12 @@ def test_a_model_that_writes_too_few_is_asked_for_the_rest_and_given_up_on_in_th
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
-        ("--labels cut --model m", "say with --api where it is"),
+        ("--labels cut --model m", "give its address with --api"),
         ("--labels cut --refine", "--refine asks a language model"),
         ("--labels cut --api http://127.0.0.1:9 --model m --local .", "one of them writes"),
-        ("--labels cut --api http://127.0.0.1:9", "--model says which"),
+        ("--labels cut --api http://127.0.0.1:9", "--api needs --model"),
         ("", "--labels names the classes"),
-        ("--labels cut --private .", "one of them"),
+        ("--labels cut --private .", "give the classes with --labels or --private"),
         ("--labels a/b", "cannot be used as a label"),
         ("--private nowhere", "no such folder"),
     ],

@@ -35,7 +35,7 @@ def test_the_first_screen_comes_before_any_figure_and_has_the_odds_of_the_whole_
     share = math.ceil(100 * most_true_positives(events, 0.05))
     text = page(finished()).text
     assert f"Right in at most {share} of 100; guessing is right in 5." in text
-    assert "At that price" in text
+    assert "At that ε a chosen" in text
     assert text.index("What left") < text.index("What an attacker can tell") < text.index("Privacy loss ε")
 
 

@@ -31,7 +31,7 @@ def test_a_dataset_that_was_selected_is_shown_apart_and_in_its_appearance(finish
         assert "1.2345678e-05" in said, "less would promise more"
     assert "selected from all rounds, appearance matched" in shown.text
     assert "accessed 2 times (gaussian mechanism)" in shown.text
-    assert "At that price" not in shown.text, "a bound of 100 % is none"
+    assert "At that ε a chosen" not in shown.text, "a bound of 100 % is none"
     released = sorted((root / "release" / "cut").iterdir())
     assert len(released) == 3
     assert np.asarray(Image.open(released[0])).std(axis=2).max() == 0  # its colour is gone, as was asked

@@ -86,7 +86,7 @@ def test_a_request_that_was_refused_first_stands_once_under_its_answer_with_ever
     assert request.text.count('{"error": "busy"}') == 3
     assert request.text.count("Retry-After 0") == 3
     assert "data-trouble" in request.elements[0][1]
-    assert "16 requests, folded" in Page(html(root)).text
+    assert "16 requests, in groups" in Page(html(root)).text
     assert "Requests 16, 3 of them repeated" in Page(html(root)).text
 
 

@@ -315,7 +315,7 @@ def _find_ledger(root: Path) -> Path:
 
 
 def find_private(out: Path) -> Path:
-    """The folder of what is for the owner alone, as it is of every run."""
+    """Return the owner's own folder of the demonstration's run; every run has one."""
     return _beside(out, "private")
 
 

@@ -86,9 +86,7 @@ class PlannedRun(BaseModel):
         if self.epsilon is not None:
             raise UsageError("--epsilon and --noise-multiplier say the same thing twice: give one of them")
         if self.method == "auto" or self.calibration != "tight":
-            raise UsageError(
-                "--noise-multiplier leaves nothing to choose: name a method, and leave --calibration out"
-            )
+            raise UsageError("--noise-multiplier fixes the noise: name a method, and leave --calibration out")
 
 
 def price(asked: PlannedRun) -> BudgetPlan:
@@ -106,8 +104,8 @@ def price(asked: PlannedRun) -> BudgetPlan:
     scope = replace(sizes, iterations=chosen.iterations(asked.iterations, budget, sizes))
     if asked.appearance == "auto" and chosen.keep != "selected":
         raise UsageError(
-            f"method '{chosen.name}' does not select its dataset, which is what settles --appearance auto: say matched "
-            "or as-is"
+            f"method '{chosen.name}' does not select its dataset, without which --appearance auto cannot "
+            "be settled: give matched or as-is"
         )
     if asked.noise_multiplier is None:
         planned = plan(budget, chosen, scope, asked.calibration, asked.appearance)

@@ -86,5 +86,5 @@ def _list_points(rows: Sequence[Mapping[str, Any]], method: str) -> Iterator[Acc
 
 def _public_test(outcome: Outcome) -> PrivateDataset:
     if outcome.components.test is None or not outcome.components.test_is_public:
-        raise UsageError("the demonstration shows figures about its test data, so these must be public")
+        raise UsageError("the demonstration shows figures about its test data, so they must be public")
     return outcome.components.test

@@ -60,7 +60,9 @@ def _say_sent(plan: PublicPlan, traffic: TrafficTable) -> str:
     called = "words in place of the class names" if plan.data.words else "the class names"
     words = f"{size}, with {called} and the words for the domain"
     if not total.images:
-        chosen = f" Which of the prompts had made the chosen {many} was." if plan.varies_prompts else ""
+        chosen = (
+            f" Only which of the prompts had made the chosen {many} was sent." if plan.varies_prompts else ""
+        )
         return f"{words}. No {one} was sent.{chosen}"
     if plan.start is not None:
         return f"{words}. {total.distinct:,} different {many} of the release that the run starts from went with them."
@@ -86,9 +88,9 @@ def _say_kept(plan: PublicPlan, looked: bool, traffic: TrafficTable) -> str:
         seen = f"which of its {nouns.many} were chosen" if traffic.total.images else "nothing"
     noisy = "noisy releases" if plan.secure else "releases, whose noise protects nobody,"
     return (
-        f"Private {nouns.many}, file names, embeddings, and whatever else was computed from private {nouns.many}, but "
-        f"for the {noisy} that are priced below. Of these the provider sees {seen}; dataset and record have their "
-        "numbers."
+        f"Private {nouns.many}, file names, embeddings, and everything else computed from private "
+        f"{nouns.many}, except for the {noisy} that are priced below. Of these the provider sees {seen}; "
+        "their numbers are in the dataset and the record."
     )
 
 
@@ -123,15 +125,16 @@ def _together(plan: PublicPlan, paid: list[Event]) -> str:
 def _assumptions(plan: PublicPlan) -> tuple[str, ...]:
     """Three sentences; the whole list stands further down."""
     counted = (
-        f"What is protected is one {plan.unit}: whoever is in several of them is protected less."
+        f"What is protected is one {plan.unit}: a person who is in several of them is protected less."
         if plan.unit == plan.modality.kind
-        else f"The owner's list says rightly which {plan.modality.nouns.many} belong to one {plan.unit}."
+        else f"The owner's list is right about which {plan.modality.nouns.many} belong to one {plan.unit}."
     )
     confined = state_confinement(plan)
     return (
-        f"{'Words in place of class' if plan.data.words else 'Class'} names and the domain's words are no secret.",
+        f"{'Words in place of class' if plan.data.words else 'Class'} names and the domain's words are "
+        "not secret.",
         counted,
-        "The client's machine and its ledger are in the owner's hands alone."
+        "Only the owner controls the client's machine and its ledger."
         + (f" Confinement, as the client states it: {confined}." if confined else ""),
     )
 
@@ -140,7 +143,7 @@ def _when(attempts: Iterable[Attempt]) -> str:
     """First and last date in the answers, UTC."""
     found = sorted(day for each in attempts if each.answer is not None for day in _days(each.answer.headers))
     if not found:
-        return "The answers name no date."
+        return "The answers have no date."
     first, last = found[0].date().isoformat(), found[-1].date().isoformat()
     span = first if first == last else f"{first} to {last}"
     return f"{span} (UTC), by the provider's clock."
