@@ -100,14 +100,24 @@ def tell(keeper: Keeper, folder: Path, calls: list[Call]) -> None:
         keeper.made(protocol.Made(slot=call.slot, digests=digests))
 
 
-def test_a_ledger_that_another_run_made_meanwhile_is_the_one_that_pays(keeper, tmp_path):
+def test_what_the_ledger_learned_while_the_owner_was_asked_refuses_a_run_before_any_candidate(
+    keeper, tmp_path
+):
     begin = settled(keeper)
     with closing(LedgerBook(tmp_path / "state" / "ledger.sqlite")) as other:
         other.set_cap(Budget(Fraction(1), 1e-5))
-    keeper.begin(begin)
-    tell(keeper, tmp_path, list(keeper._plan.round(0)))
     with pytest.raises(BudgetError, match="pcevolve budget cap"):
-        keeper.release(protocol.Release(iteration=1, head=HEAD))
+        keeper.begin(begin)
+    with closing(LedgerBook(tmp_path / "state" / "ledger.sqlite")) as other:
+        assert other.runs() == []
+    assert not (tmp_path / "state" / "runs").exists()
+
+
+def test_the_ledger_is_asked_again_when_a_release_is_paid_for(begun, tmp_path):
+    with closing(LedgerBook(tmp_path / "state" / "ledger.sqlite")) as other:
+        other.set_cap(Budget(Fraction(1), 1e-5))
+    with pytest.raises(BudgetError, match="pcevolve budget cap"):
+        begun.release(protocol.Release(iteration=1, head=HEAD))
 
 
 @pytest.fixture

@@ -128,7 +128,7 @@ class Keeper:
         plan = resolve_plan(components, asked.run_id, FALLBACK_SIZE)
         self._account = account = open_account(components, plan, self._open_ledger(), self._record)
         # All of the plan, before the provider hears of it: a refusal later would tell that these data were used before.
-        account.require([event for each in components.method.plan_events(plan).values() for event in each])
+        self._require_budget(account, plan)
         many = MODALITIES[components.dialect.makes].nouns.many
         with screen.show_work(f"embedding private {many}") as told:
             components.prepare(plan, told)
@@ -166,12 +166,14 @@ class Keeper:
         plan, account = self._plan, self._account
         if plan is None or account is None or protocol.digest_plan(plan) != asked.plan:
             raise ProtocolError("a run begins with the plan that was settled last")
-        # Only now: until the owner agreed, there is no run to go on with.
-        self._owner().keep_options(self.components.settings)
         with self._padding.section():
             if self._has_draft:  # no run was entered in a ledger here before
                 account = open_account(self.components, plan, self._make_ledger(), self._record)
                 self._account = account
+            # Another run may have begun, or a cap been set, while the owner was asked: still before any candidate.
+            self._require_budget(account, plan)
+            # Only now: until the owner agreed, there is no run to go on with.
+            self._owner().keep_options(self.components.settings)
             account.enrol()
             receipts = account.receipts()
         chooser = self.components.chooser(plan, self._bodies.file)
@@ -260,6 +262,11 @@ class Keeper:
                 # A section that was too long is told of in any case: its provider could see it.
                 self._screen.print(kept)
         self._open.close()
+
+    def _require_budget(self, account: Account, plan: PublicPlan) -> None:
+        account.require(
+            [event for each in self.components.method.plan_events(plan).values() for event in each]
+        )
 
     def _owner(self) -> OwnerFolder:
         return OwnerFolder.of(self._folder.root, self._path)
