@@ -194,6 +194,19 @@ def test_an_owner_whose_ledger_has_too_little_left_is_refused(asked):
     refuse(asked, BudgetError, "epsilon")
 
 
+def test_what_the_ledger_learned_while_the_person_thought_refuses_before_anybody_pays(asked):
+    path = asked.folder / "owner-0" / "ledger"
+    shutil.rmtree(path)
+    owner = asked.make_owner(0)
+    plan = owner.consider(messages.Consider()).plan
+    ledger = LedgerBook(path / "ledger.sqlite")
+    ledger.set_cap(Budget(Fraction(1), 1e-5))
+    with pytest.raises(BudgetError, match="epsilon"):
+        owner.agree(messages.Agree(plan=plan))
+    assert ledger.runs() == []
+    ledger.close()
+
+
 def test_an_owner_with_another_roster_is_told_to_compare(asked):
     write_roster(asked.folder / "roster.toml", make_clinics(3, colluding=2, shots=3), ["type A", "type B"])
     refuse(asked, ProtocolError, "another roster than this owner")

@@ -35,6 +35,7 @@ from pcevolve.public.encoders import load_encoder, named_weights
 from pcevolve.public.geometry.distances import IntArray
 from pcevolve.public.lineage import Lineage
 from pcevolve.public.plan import PublicPlan
+from pcevolve.public.privacy import Event
 from pcevolve.public.protocol import Close, Done, Finish, digest_plan
 from pcevolve.public.release import Query
 from pcevolve.public.run.folder import RunFolder
@@ -121,6 +122,7 @@ class _Work:
 
     plan: PublicPlan
     account: Account
+    events: Sequence[Event]
     views: _Views
     summing: Summing
     lineage: Lineage
@@ -187,8 +189,8 @@ class Owner:
         data, notes = read_data(plan, self._roster, self._place, options, screen)
         summing = Summing(plan, self._load_chooser(plan))
         account = self._open_account(plan, data)
-        events = [event for each in summing.events.values() for event in each if not event.free]
         is_agreed = self._has_agreed(plan, account)
+        events = [event for each in summing.events.values() for event in each if not event.free]
         account.require(events)
         views = _Views(PrivateViews(data, summing.chooser.encoder))
         with screen.show_work(f"embedding private {plan.modality.kind}s") as told:
@@ -196,7 +198,7 @@ class Owner:
         usability = UsableRule(plan, StoredFiles(self._folder.bodies).file)
         lineage = Lineage(plan, usability.identify, usability.is_enough)
         record = CopiedRecord(self._folder, lineage, summing, self._owns)
-        self._work = _Work(plan, account, views, summing, lineage, record)
+        self._work = _Work(plan, account, events, views, summing, lineage, record)
         screen.print_facts([*describe_plan(plan, self._place, account, events), *notes])
         if not is_agreed:
             self._consent.ask()
@@ -206,6 +208,7 @@ class Owner:
         """Enter the run in the ledger, and sign its plan.
 
         Raises:
+            BudgetError: Not enough is left any more.
             DeclinedError: The person says no; nothing was spent.
             LedgerError: The run began with other data or plan.
         """
@@ -215,6 +218,8 @@ class Owner:
         if not (self._has_agreed(work.plan, work.account) or self._consent.is_given()):
             raise DeclinedError("Not taking part. Nothing was spent")
         with self._padding.section():
+            # Another run may have begun while the person thought, and the other owners would pay for nothing.
+            work.account.require(work.events)
             write_private(self._find_own(work.plan) / AGREED, {"plan": asked.plan, "owner": self._place})
             work.account.enrol()
         signature = self._key.signing.sign(messages.state_agreement(asked.plan))
