@@ -133,6 +133,14 @@ def test_nothing_is_answered_before_somebody_agreed(asked):
         owner.answer(messages.Answer(question=asked.question))
 
 
+def test_private_images_are_embedded_while_the_plan_is_considered_and_never_after(asked, monkeypatch):
+    owner = join(asked)
+    monkeypatch.setattr(
+        "pcevolve.keeper.private.judge.embed_images", lambda *_: pytest.fail("embedded again")
+    )
+    assert owner.answer(messages.Answer(question=asked.question)).answer.owner == 0
+
+
 def test_a_person_is_asked_once_for_a_plan(asked):
     before = asked.person.asked
     assert asked.make_owner(0).consider(messages.Consider()).is_agreed

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from pydantic import ValidationError
 
-from pcevolve.errors import ProtocolError
-from pcevolve.keeper.clinics.plans import describe_protection, require_plan
+from pcevolve.errors import DataError, ProtocolError
+from pcevolve.keeper.clinics.owner import OwnOptions
+from pcevolve.keeper.clinics.plans import describe_protection, read_data, require_plan
+from pcevolve.keeper.private.dataset import PrivateDataset
+from pcevolve.keeper.screen import OwnerScreen
 from pcevolve.public.clinics.roster import Roster
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.selectors import list_paid_events
 from support.clinics import make_clinics
+from support.folders import class_folders
 from support.runs import small_plan
 
 CLINICS = make_clinics(4)
@@ -59,6 +65,43 @@ def test_a_plan_that_several_owners_cannot_carry_out_is_none(changes, said):
 
 def test_a_plan_of_one_owner_says_nothing_of_several():
     assert "clinics" not in small_plan().model_dump()
+
+
+def read(folder: Path, plan: PublicPlan) -> PrivateDataset:
+    options = OwnOptions(
+        str(folder / "private"),
+        folder / "roster.toml",
+        folder / "own.key",
+        folder / "copy",
+        folder / "ledger",
+    )
+    roster = ROSTER.model_copy(update={"words": {"cut": "type A", "good": "type B"}})
+    return read_data(plan, roster, 0, options, OwnerScreen(quiet=True))[0]
+
+
+def test_an_owners_data_are_read_under_the_labels_of_the_plan(tmp_path):
+    class_folders(tmp_path / "private", 1, ("cut", "good"), shots=10)
+    assert read(tmp_path, make_plan()).labels == ("type A", "type B")
+    with pytest.raises(DataError, match="one image, and the roster says one patient"):
+        read(tmp_path, make_plan(unit="patient"))
+
+
+def test_classes_that_the_roster_has_not_are_named(tmp_path):
+    class_folders(tmp_path / "private", 1, ("cut", "fine"), shots=10)
+    with pytest.raises(DataError, match="'fine' is in only one of them"):
+        read(tmp_path, make_plan())
+
+
+@pytest.mark.parametrize(
+    ("relation", "said"),
+    [
+        ("replace-one", "for one image changed, its label included, against server"),
+        ("add-remove", "for one image more or less, against server"),
+    ],
+)
+def test_what_is_protected_is_named(relation, said):
+    plan = make_plan(relation=relation)
+    assert said in dict(describe_protection(plan, list_paid_events(plan)))["privacy"]
 
 
 def test_both_promises_are_computed_and_named_with_whom_they_hold_against():

@@ -46,6 +46,19 @@ def test_an_honest_record_is_taken_in_to_its_end(finished):
     check(finished)
 
 
+def test_a_record_that_grows_is_taken_in_from_where_it_was_left(finished):
+    log = finished.run.folder.root / "transcript" / "log.jsonl"
+    lines = log.read_bytes().splitlines(keepends=True)
+    log.write_bytes(b"".join(lines[:4]))
+    owner = finished.make_owner(0)
+    owner.consider(messages.Consider())
+    for number in range(4, len(lines) + 1):
+        log.write_bytes(b"".join(lines[:number]))
+        owner.check(messages.Check())
+        assert owner._work.record.head == digest(lines[number - 1])
+    owner.close()
+
+
 def choose_otherwise(record: Record) -> Record:
     if not isinstance(record, RecordedRelease):
         return record

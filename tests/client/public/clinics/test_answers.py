@@ -78,3 +78,9 @@ def test_a_grid_has_a_power_of_two_for_its_step(step):
 def test_a_vector_is_of_whole_numbers(length):
     with pytest.raises(ProtocolError, match="no vector"):
         _ = SignedAnswer.of(0, bytes(length), bytes(64)).residues
+
+
+def test_a_vector_has_at_most_16_mib():
+    assert len(SignedAnswer.of(0, bytes(16 * 2**20), bytes(64)).vector) == 16 * 2**20
+    with pytest.raises(ValidationError, match="vector"):
+        SignedAnswer.of(0, bytes(16 * 2**20 + 8), bytes(64))

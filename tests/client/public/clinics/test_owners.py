@@ -23,6 +23,15 @@ def test_a_key_is_read_in_its_one_spelling():
             split_key(odd)
 
 
+def test_a_statement_is_signed_by_the_half_of_the_key_that_signs():
+    clinics = make_clinics(2)
+    signature = make_key(2).signing.sign(b"said")
+    assert clinics.has_signed(1, b"said", signature)
+    assert not clinics.has_signed(0, b"said", signature)
+    assert not clinics.has_signed(1, b"said otherwise", signature)
+    assert not clinics.has_signed(2, b"said", signature)
+
+
 def test_two_owners_are_never_one():
     one, other = (
         ClinicOwner(name=name, shots=10, key=make_key(place).public) for place, name in ((1, "A"), (2, "B"))
@@ -37,10 +46,16 @@ def test_two_owners_are_never_one():
 
 
 @pytest.mark.parametrize(
-    ("field", "value"), [("colluding", 2), ("colluding", -1), ("holders", 0), ("holders", 3)]
+    ("field", "value", "said"),
+    [
+        ("colluding", 2, "of 2 owners at most 1 can collude"),
+        ("colluding", -1, "colluding"),
+        ("holders", 0, "holders"),
+        ("holders", 3, "holders: there are 2 owners"),
+    ],
 )
-def test_numbers_of_owners_that_there_are_not_are_refused(field, value):
-    with pytest.raises(ValidationError, match=field):
+def test_numbers_of_owners_that_there_are_not_are_refused(field, value, said):
+    with pytest.raises(ValidationError, match=said):
         make_clinics(2, **{field: value})
 
 

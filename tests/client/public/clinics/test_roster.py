@@ -24,6 +24,12 @@ def test_a_roster_names_owners_and_classes_in_the_order_of_the_plan(path):
     assert [*roster.labels] == ["ant", "zebra"]
 
 
+def test_one_owner_may_collude_and_a_unit_is_with_one_where_nothing_is_said(path):
+    lines = path.read_text().splitlines(keepends=True)
+    path.write_text("".join(each for each in lines if not each.startswith(("colluding", "holders"))))
+    assert Roster.read(path).clinics == make_clinics(3, colluding=1, holders=1)
+
+
 def test_words_stand_in_place_of_names_in_their_own_order(path):
     path.write_text(path.read_text() + '[words]\nzebra = "type A"\nant = "type B"\n')
     assert Roster.read(path).labels == {"zebra": "type A", "ant": "type B"}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import http.client
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -168,6 +169,13 @@ def test_nothing_long_is_read_of_somebody_who_is_no_owner(open_door):
         is_owner = token is not None and token.public == CLINICS.owners[0].key
         visit.endheaders(b"x" * 2**20 if is_owner else None)
         assert visit.getresponse().status == (422 if is_owner else 403)
+
+
+def test_whoever_says_nothing_is_hung_up_on(coordinator, monkeypatch):
+    monkeypatch.setattr(module, "_PATIENCE_SECONDS", 0.2)
+    address = coordinator.client.base_url
+    with socket.create_connection((address.host, address.port), timeout=5) as visit:
+        assert visit.recv(1) == b""
 
 
 def test_a_signature_under_another_plan_is_no_agreement(coordinator):
