@@ -62,11 +62,12 @@ def test_a_bad_option_is_named(change, reason):
         RunConfig.of({**GIVEN, **change})
 
 
-def test_a_key_file_is_read_if_only_its_owner_can(tmp_path):
-    key = tmp_path / "key"
-    key.write_text("hush\n")
-    key.chmod(0o600)
-    assert RunConfig.of({**GIVEN, "api_key_file": key}).key() == "hush"
-    key.chmod(0o640)
-    with pytest.raises(UsageError, match="chmod 600"):
-        RunConfig.of({**GIVEN, "api_key_file": key}).key()
+def test_stored_options_of_more_than_a_mebibyte_are_not_read(tmp_path):
+    (tmp_path / "options.json").write_text(" " * (2**20 + 1))
+    with pytest.raises(UsageError, match="larger than 1,048,576 bytes"):
+        RunConfig.load(tmp_path / "options.json")
+
+
+def test_an_option_that_is_given_as_it_is_without_it_is_not_listed():
+    settings = RunConfig.of({**GIVEN, "shots": 7, "pad_selection": None})
+    assert {each.name for each in settings.list_given()} == {"private", "domain", "out", "shots"}

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from pcevolve.errors import UsageError
-from pcevolve.public.config.files import read_key_file, read_prompts, spell_prompts
+from pcevolve.public.config.files import find_ledger, read_key, read_key_file, read_prompts, spell_prompts
 from pcevolve.public.config.owner import OwnerData
 from pcevolve.public.config.sources import read_toml
 
@@ -19,6 +19,28 @@ def test_a_pipe_in_the_place_of_a_configuration_or_key_does_not_block(tmp_path, 
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(UsageError, match="no regular file"):
         read(tmp_path / "pipe")
+
+
+def test_a_key_file_is_read_if_only_its_owner_can(tmp_path: Path):
+    key = tmp_path / "key"
+    key.write_text("hush\n")
+    key.chmod(0o600)
+    assert read_key(key) == "hush"
+    for open_to_others in (0o640, 0o604):
+        key.chmod(open_to_others)
+        with pytest.raises(UsageError, match=f"others can read {key}: run chmod 600 on it"):
+            read_key(key)
+
+
+def test_the_ledger_is_a_users_unless_a_variable_names_another(tmp_path: Path, monkeypatch):
+    monkeypatch.delenv("PCEVOLVE_LEDGER", raising=False)
+    monkeypatch.delenv("XDG_STATE_HOME", raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert find_ledger() == tmp_path / ".local/state/pcevolve/ledger.sqlite"
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    assert find_ledger() == tmp_path / "state/pcevolve/ledger.sqlite"
+    monkeypatch.setenv("PCEVOLVE_LEDGER", str(tmp_path / "mine.sqlite"))
+    assert find_ledger() == tmp_path / "mine.sqlite"
 
 
 LABELS = ("cut", "good")

@@ -82,3 +82,11 @@ def test_an_option_that_says_nothing_of_itself_is_refused_when_it_is_declared():
 
         class Marked(Config):
             data: Unmarked
+
+
+@pytest.mark.parametrize("words", ["two\nlines", " after a blank", "before a blank ", "w" * 201])
+def test_words_for_a_class_are_one_line_of_bounded_length(words: str):
+    given = {"private": "p", "domain": "d", "out": "o"}
+    with pytest.raises(UsageError, match="the words of 'cut' must be one line of at most 200 characters"):
+        RunConfig.of({**given, "words": {"cut": words}})
+    assert RunConfig.of({**given, "words": {"cut": "w" * 200}}).data.words == {"cut": "w" * 200}

@@ -7,6 +7,7 @@ import json
 import pytest
 from pydantic import ValidationError
 
+from pcevolve.errors import UsageError
 from pcevolve.public.config.config import RunConfig
 from pcevolve.public.config.runner import PublicConfig
 from pcevolve.public.declared import list_options
@@ -33,3 +34,17 @@ def test_a_runner_that_is_sent_an_option_of_the_owners_refuses_it(path):
     told[section][key] = "x"
     with pytest.raises(ValidationError, match="Extra inputs are not permitted"):
         PublicConfig.model_validate(told)
+
+
+GIVEN = {"private": "p", "domain": "d", "out": "o"}
+
+
+def test_private_work_lasts_no_multiple_of_less_than_a_millisecond():
+    for sound in (0.0, 0.001, None):
+        assert RunConfig.of({**GIVEN, "pad_selection": sound}).privacy.pad_selection == sound
+    with pytest.raises(UsageError, match=r"pad_selection: must be 0 or at least 0\.001 seconds"):
+        RunConfig.of({**GIVEN, "pad_selection": 0.0009})
+
+
+def test_requests_leave_at_once_unless_a_pace_is_asked_for():
+    assert RunConfig.of(GIVEN).privacy.pace == 0

@@ -8,7 +8,8 @@ import pytest
 
 from pcevolve.errors import UsageError
 from pcevolve.public.config.config import RunConfig
-from pcevolve.public.config.sources import gather, read_toml
+from pcevolve.public.config.sources import complete, gather, parse_set, read_toml
+from pcevolve.public.config.table import run_options
 
 
 @pytest.mark.parametrize(
@@ -60,3 +61,31 @@ def test_a_file_gives_options_of_every_kind_and_the_environment_set_and_flags_wi
     assert (settings.privacy.forget_insecure, settings.data.unlabelled) == (True, False)
     assert settings.provider.image_hosts == ("a.example", "b.example")
     assert (settings.method.strengths, settings.output.formats) == ((0.5, 0.25), ("parquet", "webdataset"))
+
+
+@pytest.mark.parametrize(
+    ("typed", "offered"),
+    [
+        ("data.unit_m", ["data.unit_map="]),
+        ("privacy.relation=a", ["privacy.relation=add-remove"]),
+        ("data.unit_map=x", []),
+        ("data.colour=", []),
+    ],
+)
+def test_a_shell_completes_keys_and_behind_an_equals_sign_words(typed: str, offered: list[str]):
+    assert complete(run_options(), typed) == offered
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("epsilon=3", "did you mean privacy.epsilon?"),
+        ("method.epsilon=3", "did you mean privacy.epsilon?"),
+        ("privacy.epsilom=3", "did you mean privacy.epsilon?"),
+        ("zzz=3", "docs/options.md lists all, as section.key"),
+    ],
+)
+def test_a_key_that_is_no_option_is_answered_with_the_one_that_may_be_meant(typed: str, meant: str):
+    with pytest.raises(UsageError) as error:
+        parse_set(typed, run_options())
+    assert str(error.value) == f"--set: there is no option '{typed[:-2]}'; {meant}"

@@ -12,6 +12,7 @@ from pydantic import ValidationError
 
 from pcevolve.public.lineage import Pool
 from pcevolve.public.modality import MODALITIES, Texts
+from pcevolve.public.modality.base import join
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.usability import Usability
 from support.pools import population_of
@@ -27,6 +28,7 @@ def of_texts(**changes: object) -> PublicPlan:
 def test_a_plan_for_texts_has_their_settings_and_none_of_images():
     plan = of_texts()
     assert plan.texts == Texts(kind="text", tokens=40, temperature=1.0)
+    assert not plan.texts.has_adapter
     assert json.loads(plan.model_dump_json())["modality"] == {**TEXTS["modality"], "fields": []}
     with pytest.raises(TypeError, match="no settings of images"):
         _ = plan.images
@@ -118,3 +120,14 @@ def test_a_class_that_is_called_as_a_kind_keeps_its_name():
     candidates, stored = population_of(b"", b"", b"", label="image")
     found = Usability(of_texts(labels=("image",)), stored.__getitem__).fault(Pool({"image": candidates}))
     assert "of class 'image' 0 of 3 texts can be used" in found
+
+
+def test_things_are_joined_and_counted_as_a_sentence_does():
+    assert [join(["a", "b", "c"][:many]) for many in range(4)] == ["", "a", "a and b", "a, b and c"]
+    nouns = MODALITIES["image"].nouns
+    assert [nouns.count(many) for many in (0, 1, 2, 2000)] == [
+        "0 images",
+        "1 image",
+        "2 images",
+        "2,000 images",
+    ]

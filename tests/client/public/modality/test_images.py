@@ -38,3 +38,23 @@ def test_an_adapter_has_a_weight_and_nothing_else_has():
     assert (settle(adapter="plus").adapter_scale, settle(adapter="plus").has_adapter) == (0.5, True)
     with pytest.raises(ValueError, match="an adapter and the weight of its image prompt go together"):
         settle(adapter_scale=0.7)
+
+
+def test_settings_are_told_as_far_as_the_api_is_asked_for_them():
+    asked = settle(steps=4, guidance=2.0, sampler="euler")
+    assert asked.describe() == [
+        ("Size", "64 × 48 pixels"),
+        ("Steps", 4),
+        ("Guidance scale", 2.0),
+        ("Sampler", "euler"),
+    ]
+    assert asked.describe_asking("0.8 to 0.3", "20 steps") == (
+        "4 steps, guidance 2, strength 0.8 to 0.3 (the API recommends 20 steps)"
+    )
+    own = "the API's own: it is not asked for any"
+    assert settle(taken=frozenset()).describe() == [
+        ("Size", "64 × 48 pixels, the model's own"),
+        ("Steps", own),
+        ("Guidance scale", own),
+        ("Strength of variations", own),
+    ]

@@ -50,3 +50,23 @@ def test_one_a_request_is_asked_for_once():
     alone = Texts(kind="text", tokens=4, temperature=1, fields="seed=").ask_for_one()
     assert alone.fields == ("seed=", "n=")
     assert alone.ask_for_one() is alone
+
+
+def test_a_request_has_each_field_by_the_name_that_the_api_has_for_it():
+    texts = Texts(kind="text", tokens=4, temperature=1, fields=("seed=random_seed", "n="))
+    assert texts.spelled({"seed": 1, "n": 2, "model": "m"}) == {"random_seed": 1, "model": "m"}
+
+
+def test_settings_are_told_as_far_as_the_api_is_asked_for_them():
+    asked = Texts(kind="text", tokens=40, temperature=0.5)
+    assert asked.describe() == [("Tokens of a text, at most", 40), ("Temperature", 0.5)]
+    assert asked.describe_asking("50 % to 20 %", "") == (
+        "at most 40 tokens, temperature 0.5, blanks 50 % to 20 %"
+    )
+    unasked = Texts(kind="text", tokens=40, temperature=None, fields=("temperature=", "n="))
+    assert unasked.describe() == [
+        ("Tokens of a text, at most", 40),
+        ("Temperature", "the API's own: it is not asked for any"),
+        ("Fields of a request", "temperature=, n="),
+    ]
+    assert unasked.describe_asking("", "") == "at most 40 tokens, the API's own temperature"

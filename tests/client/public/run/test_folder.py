@@ -24,6 +24,29 @@ def test_two_processes_cannot_work_in_one_folder(begun):
         raise BlockingIOError("no more processes")
 
 
+def test_whether_a_process_is_at_work_can_be_asked_and_makes_nothing(begun):
+    assert not RunFolder(begun / "elsewhere").is_held()
+    assert not (begun / "elsewhere").exists()
+    with RunFolder(begun).hold():
+        assert RunFolder(begun).is_held()
+    assert not RunFolder(begun).is_held()
+
+
+def test_a_run_has_been_where_it_stored_files_or_showed_images(tmp_path):
+    folder = RunFolder(tmp_path)
+    folder.bodies.mkdir(parents=True)
+    assert not folder.has_traces()
+    (folder.bodies / "x").touch()
+    assert folder.has_traces()
+    folder.clear_false_start()
+    assert folder.has_traces(), "without a record nobody knows whose it is"
+    folder.log.touch()
+    folder.clear_false_start()
+    assert not folder.has_traces()
+    folder.preview.touch()
+    assert folder.has_traces()
+
+
 def test_a_folder_of_somebody_elses_with_names_as_a_run_has_is_refused_and_left_as_it_is(tmp_path):
     mine = [tmp_path / each for each in ("options.json", "transcript/interview.txt", "private/cluster/x")]
     for path in mine:
@@ -37,12 +60,13 @@ def test_a_folder_of_somebody_elses_with_names_as_a_run_has_is_refused_and_left_
         assert mine[0].read_text() == mine[1].read_text() == "mine"
 
 
-def test_what_a_killed_command_left_is_cleared_away_and_a_folder_that_was_whole_takes_its_place(begun):
+@pytest.mark.parametrize("take", [RunFolder.hold, partial(RunFolder.claim, resume=True)])
+def test_what_a_killed_command_left_is_cleared_away_and_a_folder_that_was_whole_takes_its_place(begun, take):
     for name in (".release-parquet.fresh", "audit", ".audit.fresh", "..audit.fresh.partial", ".mine.partial"):
         (begun / name).mkdir()
         (begun / name / name).touch()
     (begun / ".report.html.partial").touch()
-    with RunFolder(begun).hold():
+    with take(RunFolder(begun)):
         left = {path.name for path in begun.iterdir()} - {"transcript", ".lock"}
     assert left == {"release-parquet", "audit", ".mine.partial"}
     assert (begun / "audit" / ".audit.fresh").exists()

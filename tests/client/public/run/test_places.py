@@ -48,6 +48,7 @@ def settle(**changes: object) -> RunConfig:
         {"private": "scans/../scans", "out": "scans/../runs/new"},
         {"private": "link", "out": "link-runs/new"},
         {"unit_map": "scans/units.csv"},
+        {"private": "cells", "test": "cells", "out": ".", "ledger": "../state/ledger.sqlite"},
     ],
 )
 def test_what_lies_beside_each_other_is_let_through(there: Path, changes: dict[str, object]):
