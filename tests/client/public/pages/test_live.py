@@ -17,11 +17,13 @@ NO_IMAGES = {"images": [{"image": images.to_base64(b"no image"), "seed": k} for 
 LABELS = ("R&D 'cut'", "good")
 
 
-def open_record(root: Path, provider: FakeProvider | None = None, **changes: object) -> RunReader:
-    """The record of a run whose opening was asked for, and nothing else."""
+def open_record(
+    root: Path, provider: FakeProvider | None = None, *, whole: bool = False, **changes: object
+) -> RunReader:
+    """The record of a run whose opening, or whole first round, was asked for, and nothing else."""
     plan = small_plan(**{"labels": LABELS, "candidates": 12, **changes})
     run = SmallRun.open(root, plan, provider)
-    for call in plan.opening:
+    for call in plan.round(0) if whole else plan.opening:
         run.gate.create(call)
     run.close()
     return RunReader.strict(root)
@@ -63,3 +65,9 @@ def test_while_a_round_begins_the_images_of_the_one_before_stay_on_the_page(tmp_
     page = render_live(record, Standing()).decode()
     assert "Iteration 1 of 2" in page
     assert page.count("data:image/jpeg") == 6 + len(record.outputs[[*record.outputs][-1]])
+
+
+def test_of_each_class_the_twelve_newest_images_are_shown(tmp_path: Path):
+    record = open_record(tmp_path, whole=True, candidates=14)
+    assert sum(map(len, record.outputs.values())) == 28
+    assert render_live(record, Standing()).decode().count("data:image/jpeg") == 24

@@ -6,9 +6,10 @@ import dataclasses
 from collections.abc import Callable
 from pathlib import Path
 
-from pcevolve.public.pages.reasons import TrafficTable
+from pcevolve.public.pages.reasons import Reasons, TrafficTable
 from pcevolve.public.pages.report.brief import Brief
 from pcevolve.public.transcript.reader import RunReader
+from pcevolve.public.transcript.traffic import Traffic
 from support.briefs import PAID, brief_of
 
 Make = Callable[..., Path]
@@ -36,3 +37,13 @@ def test_images_without_a_reason_take_the_reassurance_away(finished: Make):
     traffic = dataclasses.replace(TrafficTable.of(run.traffic, run.require_plan()), unexplained=1)
     found = Brief.of(run.require_plan(), PAID, traffic, run.traffic.attempts)
     assert "Not confirmed" in found.stayed
+
+
+def test_images_of_a_record_without_a_plan_left_without_a_reason(finished: Make):
+    run = RunReader.strict(finished())
+    assert (Reasons.of(run.traffic).unexplained, run.traffic.plan is None) == (0, False)
+    bare = Traffic(None)
+    for line, entry in enumerate(run.entries, start=1):
+        bare.take(entry.record, line)
+    found = Reasons.of(bare)
+    assert found.unexplained == sum(map(len, found.carried.values())) == 8

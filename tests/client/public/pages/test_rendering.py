@@ -5,7 +5,18 @@ from __future__ import annotations
 import base64
 import hashlib
 
-from pcevolve.public.pages.rendering import encode_uri, inline_parts, make_picture, render_picture, shorten
+from markupsafe import Markup
+from PIL import Image
+
+from pcevolve.public.pages.rendering import (
+    compile_page,
+    encode_uri,
+    inline_parts,
+    make_picture,
+    picture_item,
+    render_picture,
+    shorten,
+)
 from support.provider import png
 
 
@@ -39,3 +50,16 @@ def test_parts_of_our_own_are_allowed_by_the_hash_of_what_stands_there():
     assert inline.text == "a\nb < c"
     digest = base64.b64encode(hashlib.sha256(b"a\nb < c").digest()).decode()
     assert inline.source == f"'sha256-{digest}'"
+
+
+def test_an_item_is_shown_as_what_it_is_and_none_is_nothing():
+    assert picture_item("text", "some words").text == "some words"
+    assert picture_item("image", Image.new("RGB", (8, 8))).image.startswith("data:image/jpeg;base64,/9j/")
+    assert not picture_item("image", None)
+
+
+def test_what_cannot_be_seen_is_spelled_out_and_markup_of_our_own_stays():
+    page = compile_page("useful").environment.from_string("{{ shown }}")
+    assert page.render(shown="a\u202eb<") == "a\\u202eb&lt;"
+    assert page.render(shown=Markup("<b>\u202e</b>")) == "<b>\u202e</b>"
+    assert page.render(shown=3) == "3"

@@ -56,3 +56,12 @@ def test_only_classes_that_none_was_taken_for_are_left_out_of_a_narrow_page(tmp_
 def test_of_texts_it_says_so(tmp_path: Path):
     text = write_use_page(tmp_path / "useful.html", "r", "text", MEASURED, 0.25).read_text("utf-8")
     assert "On held-out texts" in text
+
+
+def test_a_count_is_marked_with_the_tenths_of_its_class_that_it_is():
+    counts = ((1, 0), (0, 0), (3, 7))
+    assert Confusion("cnn", ("cut", "none", "good"), counts).rows == [
+        ("cut", [(1, 10), (0, 0)]),
+        ("none", [(0, 0), (0, 0)]),
+        ("good", [(3, 3), (7, 7)]),
+    ]

@@ -6,13 +6,10 @@ import json
 from pathlib import Path
 
 import pytest
-from pyarrow import parquet
 
 from pcevolve.app.cli.summary import detail_result
-from pcevolve.errors import UsageError
 from pcevolve.public.media import find_medium
 from pcevolve.public.publish.dataset import publish
-from pcevolve.public.publish.exports import export_run
 from pcevolve.public.transcript.reader import RunReader
 from pcevolve_shared import images
 from support.paid import make_paid_run
@@ -83,18 +80,3 @@ def test_everybody_is_told_the_same_word_and_the_numbers(run: RunReader):
         told["useful?"]
         == f"ESTIMATED {found.word('image').upper()} by bundled, the encoder that selected: {found.reason('image')}"
     )
-
-
-def test_only_a_finished_run_is_exported_and_parquet_holds_neither_statistics_nor_dictionaries(tmp_path):
-    root = make_paid_run(tmp_path / "run", small_plan())
-    assert export_run(root, []) == []
-    (folder,) = export_run(root, ["parquet", "parquet"])
-    pages = parquet.ParquetFile(next(folder.rglob("*.parquet"))).metadata.row_group(0)
-    columns = [pages.column(number) for number in range(pages.num_columns)]
-    assert not any(each.has_dictionary_page or each.statistics for each in columns)
-    with pytest.raises(UsageError, match="nowhere"):
-        export_run(tmp_path / "nowhere", ["parquet"])
-    log = root / "transcript" / "log.jsonl"
-    log.write_bytes(b"".join(log.read_bytes().splitlines(keepends=True)[:-1]))
-    with pytest.raises(UsageError, match=r"unfinished|not finished"):
-        export_run(root, ["parquet"])

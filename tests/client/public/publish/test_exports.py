@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PIL import Image
+from pyarrow import parquet
 
 from pcevolve.app.cli.main import main
 from pcevolve.errors import UsageError
@@ -148,6 +149,21 @@ def test_classes_are_mixed(run):
         order = [shard.extractfile(each).read().decode() for each in shard if each.name.endswith(".cls")]
     assert sorted(order) == ["0"] * PER_CLASS + ["1"] * PER_CLASS
     assert order != sorted(order)
+
+
+def test_only_a_finished_run_is_exported_and_parquet_holds_neither_statistics_nor_dictionaries(tmp_path):
+    root = make_paid_run(tmp_path / "run", small_plan())
+    assert export_run(root, []) == []
+    (folder,) = export_run(root, ["parquet", "parquet"])
+    pages = parquet.ParquetFile(next(folder.rglob("*.parquet"))).metadata.row_group(0)
+    columns = [pages.column(number) for number in range(pages.num_columns)]
+    assert not any(each.has_dictionary_page or each.statistics for each in columns)
+    with pytest.raises(UsageError, match="nowhere"):
+        export_run(tmp_path / "nowhere", ["parquet"])
+    log = root / "transcript" / "log.jsonl"
+    log.write_bytes(b"".join(log.read_bytes().splitlines(keepends=True)[:-1]))
+    with pytest.raises(UsageError, match=r"unfinished|not finished"):
+        export_run(root, ["parquet"])
 
 
 def test_large_datasets_are_written_in_several_files(run, monkeypatch, offline, tmp_path):

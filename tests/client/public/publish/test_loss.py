@@ -8,9 +8,15 @@ from fractions import Fraction
 import pytest
 
 from pcevolve.public.dp.calibration import smallest_noise_multiplier
+from pcevolve.public.parts import PriorReleases
 from pcevolve.public.privacy import Budget, Event
-from pcevolve.public.publish.loss import PrivacyLoss, count_found_members, find_folder_events
-from support.runs import small_plan
+from pcevolve.public.publish.loss import (
+    PrivacyLoss,
+    count_found_members,
+    find_folder_events,
+    state_cumulative_loss,
+)
+from support.runs import following_plan, small_plan
 
 AT_TEN = Event("gaussian", str(smallest_noise_multiplier(Budget(Fraction(10), 1e-5), 1)))
 DRAWN, WHOLE = small_plan(subsample=10, delta=1e-5), small_plan(delta=1e-5)
@@ -45,3 +51,32 @@ def test_a_loss_is_rounded_up_and_never_above_the_budget_that_it_was_held_to():
     )
     assert PrivacyLoss(math.inf, None, "image").round_up(Fraction(4)).epsilon == math.inf
     assert PrivacyLoss(math.inf, None, "image").say() == "epsilon no finite number"
+
+
+PAID = [Event("exponential", "5/4", 2)]
+BEFORE = PriorReleases(releases=1, events=(Event("exponential", "1", 2),))
+MIXED = PriorReleases(releases=2, events=None)
+
+
+def test_what_all_releases_of_a_ledger_add_up_to_is_said_where_there_were_any():
+    assert state_cumulative_loss(small_plan(method="pcevolve", earlier=BEFORE), PAID) == (
+        "When this run began, its ledger knew 1 earlier release; one image that is in all of them and in this one "
+        "bears epsilon <= 4.5 at delta 0 in all, not counting what other runs paid later."
+    )
+    assert state_cumulative_loss(small_plan(method="pcevolve", earlier=MIXED), PAID) == (
+        "When this run began, its ledger knew 2 earlier releases, some under another neighbour relation or on units "
+        "of another kind: what one image bears that is in all of them and in this one cannot be added up."
+    )
+    varied = state_cumulative_loss(following_plan(earlier=MIXED), PAID)
+    assert varied.startswith("When the run of the release that is varied began, its ledger knew 2 earlier")
+
+
+def test_nothing_is_added_up_where_there_was_none_or_nothing_is_promised():
+    assert state_cumulative_loss(small_plan(method="pcevolve"), PAID) == ""
+    for earlier in (BEFORE, MIXED):
+        assert (
+            state_cumulative_loss(
+                small_plan(method="pcevolve", earlier=earlier, noise="INSECURE-seeded"), PAID
+            )
+            == ""
+        )

@@ -14,6 +14,7 @@ from pcevolve.public.config.config import RunConfig
 from pcevolve.public.pages.report.page import write_report
 from pcevolve.public.parts import Confinement
 from pcevolve.public.publish.promises import (
+    describe_making,
     list_assumptions,
     name_confinement,
     state_confinement,
@@ -152,3 +153,20 @@ def test_variations_of_what_several_owners_released_promise_no_more_than_their_r
     said = state_guarantee(plan, find_method(plan.method.name), ()).statement
     assert "released is the sum of 4 owners' answers" in said
     assert "against everybody but" in said
+
+
+def test_why_a_dataset_was_chosen_before_the_last_round_is_said_and_only_then():
+    selected = {
+        "method": "dp-means", "delta": 1e-5, "pool": "all", "keep": "selected", "candidates": 2, "initial": 4,
+        "prototypes": 2, "iterations": 2, "strengths": (0.8, 0.6),
+    }  # fmt: skip
+    plan = small_plan(**selected)
+
+    def tell(*iterations: int) -> str:
+        return describe_making(plan, [Receipt(plan.run_id, t, (), (), "replace-one") for t in iterations], ())
+
+    assert tell(1, 2, 3) == "selected from all rounds by what was released"
+    assert tell(1, 3) == (
+        "selected from all rounds by what was released; 1 of 2 rounds were made, for then the API sent too little "
+        "that can be used and differs"
+    )

@@ -106,3 +106,26 @@ def test_an_epsilon_is_not_stated_above_the_budget_that_it_fits():
     paid = (Receipt(RUN_ID, 1, (), (Event("exponential", third),), "replace-one"),)
     promised = replace(release(epsilon=third), receipts=paid).guarantee
     assert promised.epsilon_spent == promised.epsilon_budget == 1 / 3
+
+
+@pytest.mark.parametrize(
+    ("changes", "form", "described"),
+    [
+        ({}, None, True),
+        ({}, "parquet", True),
+        ({}, "webdataset", False),
+        ({"dialect": "chat"}, None, False),
+        ({"dialect": "chat"}, "jsonl", True),
+    ],
+)
+def test_columns_are_described_where_the_datasets_library_loads_such(
+    changes, form: Form | None, described: bool
+):
+    assert ("dataset_info:" in top(small_plan(**changes), 12, form)) is described
+
+
+def test_an_image_that_nobody_looked_at_is_not_said_to_be_selected():
+    text = write_card(replace(release(), method=find_method("random")), FILES)
+    assert "and no private image was looked at, " not in text
+    assert "behind an API and no private image was looked at. No private image is in here" in text
+    assert "selected by private images" not in text

@@ -38,6 +38,7 @@ def test_the_curve(power: float, share: float):
     after, guess = points(drawn.after), points(drawn.guess)
     assert [x for x, _ in after] == [x for x, _ in guess]
     assert all(LEFT <= x <= WIDTH - RIGHT and TOP <= y <= HEIGHT - BOTTOM for x, y in after)
+    assert all(round(place, 1) == place for point in after for place in point), "a tenth is what can be seen"
     assert all(one[1] <= other[1] + 0.2 for one, other in zip(after, guess, strict=True))
     assert all(second[1] <= first[1] for first, second in pairwise(after))
     near = min(after, key=lambda point: abs(point[0] - drawn.mark[0]))

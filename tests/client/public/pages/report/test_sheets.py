@@ -12,6 +12,7 @@ from pcevolve.auditing import audit
 from pcevolve.public.pages.notebook import render_notebook
 from pcevolve.public.pages.report.charts import AccuracyPoint
 from pcevolve.public.pages.report.page import write_report
+from pcevolve.public.pages.report.sheets import show_beside
 from pcevolve.public.pages.wire.page import render_viewer
 from pcevolve.public.transcript.reader import FinishedRun, RunReader
 from support.viewer import Page
@@ -37,3 +38,11 @@ def test_a_dataset_that_was_selected_is_shown_apart_and_in_its_appearance(finish
     assert np.asarray(Image.open(released[0])).std(axis=2).max() == 0  # its colour is gone, as was asked
     assert shown.of_class("chart")
     assert [fault for finding in audit(root) for fault in finding.faults] == []
+
+
+def test_datasets_are_shown_class_by_class_where_there_are_two_to_compare(finished: Make):
+    run = FinishedRun.of(RunReader.strict(finished()))
+    assert show_beside({"this run": run}) == []
+    beside = show_beside({"this run": run, "before": run})
+    assert [sheet.label for sheet in beside] == ["cut", "good"]
+    assert [[row.title for row in sheet.rows] for sheet in beside] == [["this run", "before"]] * 2

@@ -197,11 +197,19 @@ def test_a_broken_chain_is_the_verdict_and_the_rest_is_shown_as_unproven(finishe
     content = html(root)
     text = Page(content).text
     assert "BROKEN transcript line 8 was edited" in text
+    assert "lines and ends in" not in text
     assert f"7 lines form a chain from the start; {len(lines) - 7} more can be read" in text
     shown = steps(root)
     assert sum(name.startswith("r") for name in shown) == 13
     assert "nothing vouches for it" not in shown["r1"].text
     assert "nothing vouches for it" in shown["r13"].text
+
+
+def test_a_third_party_is_told_how_to_check_it_and_in_what_the_record_ends(finished: Make):
+    root = finished()
+    text, run = Page(html(root)).text, RunReader.strict(root)
+    assert "pcevolve audit FOLDER --html" in text
+    assert f"The record has {len(run.entries)} lines and ends in {run.head}" in text
 
 
 def test_without_findings_nothing_holds(finished: Make):
