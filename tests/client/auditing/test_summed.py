@@ -26,6 +26,8 @@ from pcevolve.public.transcript.log import read
 from pcevolve.public.transcript.records import Record, RecordedRelease, to_event
 from support import online
 from support.clinics import bring_together, make_key
+from support.paid import make_paid_run
+from support.runs import small_plan
 
 Forge = Callable[[Bodies, RecordedRelease], list[Record]]
 
@@ -180,3 +182,10 @@ def test_a_measurement_that_is_not_the_sum_is_refused(run):
 
     rewrite(run, forge)
     assert "not the sum" in look(run).faults[0]
+
+
+def test_a_run_of_one_owner_names_no_answers(tmp_path):
+    run = make_paid_run(tmp_path / "run", small_plan(method="pcevolve"))
+    assert [each for each in audit(run) if each.claim == CLAIM] == []
+    rewrite(run, lambda bodies, each: [each.model_copy(update={"answers": bodies.keep(b"any")})])
+    assert look(run).faults[0] == "receipt for iteration 1: names answers of owners that the plan has not"

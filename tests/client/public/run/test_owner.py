@@ -24,6 +24,7 @@ from PIL.PngImagePlugin import PngInfo
 
 from pcevolve.auditing import audit
 from pcevolve.errors import TranscriptError, UsageError
+from pcevolve.public.config.config import RunConfig
 from pcevolve.public.durable import write_private
 from pcevolve.public.run.owner import OwnerFolder
 from support import online
@@ -162,6 +163,24 @@ def test_an_id_that_is_copied_leads_to_nobody_elses_figures(tmp_path):
     SmallRun.open(tmp_path / "other", small_plan(run_id="b" * 32, domain="leather")).close()
     with pytest.raises(UsageError, match=r"of another run, whose id .*/other bears as well"):
         OwnerFolder.of(tmp_path / "other", ledger)
+
+
+def test_what_a_run_left_is_forgotten_with_its_link_unless_its_plan_was_fixed(tmp_path, monkeypatch):
+    monkeypatch.delenv("PCEVOLVE_LEDGER", raising=False)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "usual"))
+    SmallRun.open(tmp_path / "run").close()
+    owner = OwnerFolder.of(tmp_path / "run", tmp_path / "state" / "ledger.sqlite")
+    link = tmp_path / "usual" / "pcevolve" / "runs" / owner.root.name
+    settings = RunConfig.of({"private": "digits", "domain": "scan", "out": "run"})
+    owner.keep_options(settings)
+    assert (owner.find_options(), link.resolve()) == (settings, owner.root.resolve())
+    owner.forget()
+    assert not owner.root.exists()
+    assert not link.is_symlink()
+    owner.keep_options(settings)
+    owner.bind()
+    owner.forget()
+    assert owner.find_options() == settings
 
 
 def test_an_id_that_leads_out_of_the_folder_is_none(tmp_path):
