@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from pcevolve.errors import TranscriptError
-from pcevolve.public.transcript.chain import has_ended, has_plan, read_chain
+from pcevolve.public.transcript.chain import Line, has_ended, has_plan, read_chain
 from support.runs import SmallRun
 
 
@@ -61,3 +61,8 @@ def test_a_line_whose_text_was_changed_is_found_by_the_next_one(folder):
     log.write_bytes(b"".join(lines))
     with pytest.raises(TranscriptError, match="line 4 does not follow"):
         list(read_chain(folder))
+
+
+def test_a_line_has_one_spelling_in_ascii_without_blanks_and_in_order():
+    line = Line(seq=0, prev="0" * 64, event={"kind": "x", "a": "\u00e9"})
+    assert line.encode() == b'{"event":{"a":"\\u00e9","kind":"x"},"prev":"' + b"0" * 64 + b'","seq":0}\n'

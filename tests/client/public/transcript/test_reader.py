@@ -45,6 +45,20 @@ def test_a_broken_chain_is_refused_by_one_and_read_as_far_as_it_goes_by_the_othe
     assert left.trouble == "transcript line 5 does not follow the line before it"
 
 
+def test_only_a_record_that_is_closed_says_how_useful_its_dataset_is(tmp_path: Path):
+    selected = {
+        "method": "dp-means", "delta": 1e-5, "pool": "all", "keep": "selected", "candidates": 2, "initial": 4,
+        "prototypes": 2, "iterations": 1, "strengths": (0.8,), "centre_first": True,
+    }  # fmt: skip
+    root = make_paid_run(tmp_path, small_plan(**selected))
+    found = RunReader.strict(root).assessment
+    assert found is not None
+    assert found.word("image")
+    log = RunLayout(root).log
+    log.write_bytes(b"".join(log.read_bytes().splitlines(keepends=True)[:-1]))
+    assert RunReader.strict(root).assessment is None
+
+
 def test_whoever_is_given_another_folder_says_so_in_the_same_words(tmp_path: Path):
     (tmp_path / "thesis.txt").write_text("x")
 
