@@ -6,11 +6,17 @@ import dataclasses
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from pcevolve.public.pages.reasons import Reasons, TrafficTable
 from pcevolve.public.pages.report.brief import Brief
+from pcevolve.public.plan import PublicPlan
+from pcevolve.public.transcript.bodies import BodyRef
 from pcevolve.public.transcript.reader import RunReader
+from pcevolve.public.transcript.records import Sent
 from pcevolve.public.transcript.traffic import Traffic
 from support.briefs import PAID, brief_of
+from support.runs import small_plan
 
 Make = Callable[..., Path]
 
@@ -39,11 +45,12 @@ def test_images_without_a_reason_take_the_reassurance_away(finished: Make):
     assert "Not confirmed" in found.stayed
 
 
-def test_images_of_a_record_without_a_plan_left_without_a_reason(finished: Make):
-    run = RunReader.strict(finished())
-    assert (Reasons.of(run.traffic).unexplained, run.traffic.plan is None) == (0, False)
-    bare = Traffic(None)
-    for line, entry in enumerate(run.entries, start=1):
-        bare.take(entry.record, line)
-    found = Reasons.of(bare)
-    assert found.unexplained == sum(map(len, found.carried.values())) == 8
+@pytest.mark.parametrize("plan", [None, small_plan()])
+def test_an_image_that_leaves_with_a_request_of_no_plan_has_no_reason(plan: PublicPlan | None):
+    digest = "1" * 64
+    body = BodyRef(sha256="0" * 64, size=9, text=f'{{"image":"{{{{sha256:{digest}}}}}"}}')
+    traffic = Traffic(plan)
+    traffic.take(Sent(slot="hello", method="GET", url="http://h/x", headers=(), body=body, wire_bytes=9), 1)
+    found = Reasons.of(traffic)
+    assert found.unexplained == 1
+    assert [(each.digest, each.origin) for each in found.carried[1]] == [(digest, None)]

@@ -108,6 +108,29 @@ def test_variations_are_embedded_where_candidates_are_judged_by_them() -> None:
     assert used.encoder.seen == 6
 
 
+def test_the_last_round_is_embedded_as_it_came_where_the_dataset_is_selected() -> None:
+    used = chooser(lookahead=1, keep="selected", pool="all")
+    bring(used, list(used.plan.round(2)))
+    assert used.encoder.seen == 6
+
+
+@pytest.mark.parametrize(
+    ("changes", "seen"),
+    [
+        ({"appearance": "matched"}, 0),
+        ({"appearance": "auto", "keep": "selected", "pool": "all"}, 6),
+        ({"appearance": "as-is"}, 6),
+    ],
+    ids=["matched", "auto", "as-is"],
+)
+def test_before_an_appearance_is_released_only_what_will_be_judged_as_it_came_is_embedded(
+    changes: dict[str, object], seen: int
+) -> None:
+    used = chooser(**changes)
+    bring(used, list(used.plan.round(0)))
+    assert used.encoder.seen == seen
+
+
 def test_what_was_never_received_is_embedded_when_it_is_asked_for_and_once() -> None:
     used = chooser()
     asked = [Candidate(name, "cut", 0, None, name) for name in ("a", "b", "a")]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from statistics import NormalDist
 
 import numpy as np
 import pytest
@@ -200,3 +201,12 @@ def test_a_lone_candidate_is_the_best():
     sizes = scope(candidates=1)
     assert means_lift((Event("gaussian", "1"),), sizes) == 1
     assert 0.5 < means_lift((Event("gaussian", "1"),), scope(candidates=100)) < 1
+
+
+def test_the_lift_of_means_is_the_share_of_the_best_beyond_their_tenth():
+    assert means_lift(NOISELESS, scope(candidates=1)) == 1.0
+    sizes = scope(candidates=100, shots=10, relation="add-remove")
+    noise = 10.0  # a multiplier of 10 on a radius of 1, over ten shots, is noise of the radius
+    assert means_lift((Event("gaussian", "10"),), sizes) == pytest.approx(
+        NormalDist().cdf(10 / noise - NormalDist().inv_cdf(0.9)), abs=1e-6
+    )

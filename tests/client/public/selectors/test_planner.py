@@ -18,7 +18,7 @@ from pcevolve.public.selectors import METHODS, Scope, find_method
 from pcevolve.public.selectors.contrastive import exponential_lift
 from pcevolve.public.selectors.joint import joint_lift
 from pcevolve.public.selectors.means import means_lift
-from pcevolve.public.selectors.planner import plan, plan_for_noise
+from pcevolve.public.selectors.planner import describe_lift, plan, plan_for_noise
 from pcevolve.public.selectors.votes import histogram_lift
 from support.contract import SCOPES, scope
 from support.lifts import event, every_lift
@@ -133,3 +133,16 @@ def test_a_plan_says_the_deviation_of_its_noise_and_of_what(name, relation, sigm
 def test_a_plan_of_draws_says_no_deviation():
     planned = plan(Budget(Fraction(10)), find_method("pcevolve"), SCOPE)
     assert (planned.sigma, planned.sigma_unit) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("lift", "words"),
+    [
+        (0.149, "cannot be told from choosing at random"),
+        (0.151, "weak: most prototypes would be there by luck"),
+        (0.41, "useful: selection follows the private data more often than not"),
+        (0.76, "strong: choices follow the private data, among what the provider draws"),
+    ],
+)
+def test_a_lift_is_worth_a_word_from_half_as_much_again_as_luck(lift: float, words: str):
+    assert describe_lift(lift, chance=0.1) == words

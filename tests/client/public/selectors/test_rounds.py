@@ -130,3 +130,12 @@ def test_what_is_released_first_has_its_share_of_the_budget(pay, share):
     first, *others = all_of(pay(((Event("gaussian", "3", 1),),)))
     precisions = [1 / float(each.value) ** 2 for each in (first, *others)]
     assert precisions[0] / sum(precisions) == pytest.approx(share, rel=1e-6)
+
+
+def test_draws_of_all_rounds_share_the_budget_of_which_one_round_has_all():
+    (alone,) = exponential_draws(2)(Budget(Fraction(6)), scope(iterations=1))
+    assert alone == (Event("exponential", "3", 2),)
+    assert (
+        exponential_draws(2)(Budget(Fraction(6)), scope(iterations=3))
+        == ((Event("exponential", "1", 2),),) * 3
+    )
