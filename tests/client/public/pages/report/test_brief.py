@@ -85,14 +85,15 @@ def test_the_provider_sees_which_images_were_chosen_only_where_some_went_back_to
 def test_what_is_assumed_is_about_what_is_protected_and_says_what_kept_it_apart(finished: Make):
     root = finished()
     _, counted, machine = brief_of(root).assumptions
-    assert counted == "What is protected is one image: whoever is in several of them is protected less."
-    assert "hands alone. Confinement, as the client states it: not enforced in this run" in machine
+    assert counted.startswith("What is protected is one image: ")
+    assert " Confinement, as the client states it: not enforced in this run" in machine
     listed = brief_of(root, unit="patient").assumptions[1]
-    assert listed == "The owner's list says rightly which images belong to one patient."
+    assert listed.startswith("The owner's list ")
+    assert listed.endswith("which images belong to one patient.")
 
 
 def test_releases_that_protect_nobody_are_not_called_noisy(finished: Make):
     root = finished()
-    assert "but for the noisy releases that are priced below" in brief_of(root).stayed
+    assert "the noisy releases that are priced below" in brief_of(root).stayed
     marked = brief_of(root, noise="INSECURE-seeded").stayed
-    assert "but for the releases, whose noise protects nobody, that are priced below" in marked
+    assert "the releases, whose noise protects nobody, that are priced below" in marked
