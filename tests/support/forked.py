@@ -44,7 +44,7 @@ class Forked:
         assert len([*Path("/proc/self/task").iterdir()]) == 1, "a process with threads cannot be forked"
         self.returncode: int | None = None
         self.stdout: IO[bytes] | None = None
-        reads, writes = os.pipe() if stdout == subprocess.PIPE else (None, os.dup(stdout))
+        reads, writes = os.pipe() if stdout == subprocess.PIPE else (None, _open_output(stdout))
         self.pid = os.fork()
         if self.pid == 0:
             os.setpgid(0, process_group)
@@ -85,6 +85,10 @@ class Forked:
     def kill(self) -> None:
         """End the process as ``kill -9`` does."""
         self.send_signal(signal.SIGKILL)
+
+
+def _open_output(stdout: int) -> int:
+    return os.open(os.devnull, os.O_WRONLY) if stdout == subprocess.DEVNULL else os.dup(stdout)
 
 
 def fork_children() -> None:
