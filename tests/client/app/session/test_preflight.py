@@ -102,7 +102,10 @@ def test_private_images_are_looked_at_and_the_ledger_is_asked_before_the_greetin
     run(**options)
     greeting = events.index("request")
     assert set(events[:greeting]) == {"price", *prepared}
-    assert not {"appearances", "price", "earlier runs"} & set(events[greeting:])
+    assert not {"appearances", "earlier runs"} & set(events[greeting:])
+    # The ledger once more, in whole ticks, for what it learned while the owner was asked.
+    assert events[greeting:].count("price") == 1
+    assert events[greeting:].index("price") < events[greeting:].index("enrolment")
 
 
 def test_the_connection_closes_before_the_dataset_is_selected(run, events, monkeypatch):
