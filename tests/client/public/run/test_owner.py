@@ -183,6 +183,23 @@ def test_what_a_run_left_is_forgotten_with_its_link_unless_its_plan_was_fixed(tm
     assert owner.find_options() == settings
 
 
+def test_a_record_without_a_plan_that_bears_another_runs_id_leads_to_nothing_of_that_run(tmp_path):
+    mine = SmallRun.open(tmp_path / "mine", small_plan(run_id="b" * 32))
+    mine.close()
+    ledger = tmp_path / "state" / "ledger.sqlite"
+    owner = OwnerFolder.of(mine.root, ledger)
+    with owner.hold():
+        owner.config.write_text("the options of mine")
+    other = SmallRun.open(tmp_path / "other", small_plan(run_id="b" * 32))
+    other.close()
+    log = tmp_path / "other" / "transcript" / "log.jsonl"
+    log.write_bytes(log.read_bytes().splitlines(keepends=True)[0])  # as a runner can, who writes it
+    with pytest.raises(UsageError, match="of another run"):
+        OwnerFolder.of(tmp_path / "other", ledger)
+    assert OwnerFolder.find(tmp_path / "other", ledger) is None
+    assert owner.config.read_text() == "the options of mine"
+
+
 def test_an_id_that_leads_out_of_the_folder_is_none(tmp_path):
     SmallRun.open(tmp_path / "run").close()
     log = tmp_path / "run" / "transcript" / "log.jsonl"

@@ -47,30 +47,39 @@ class OwnerFolder:
     def of(cls, run: Path, ledger: Path | None = None) -> Self:
         """The owner's part of the run in a folder: beside a ledger, else where the usual ledger leads to.
 
+        Whoever has the network writes the record, and could give it another run's id: that run's part is not given.
+
         Raises:
             TranscriptError: The run's record cannot be read, or holds no run.
             UsageError: What lies there is of another run with the same id.
         """
-        run_id, record = _identify(run)
-        if not _RUN_ID.fullmatch(run_id):
-            raise TranscriptError(not_a_run(run, "its record has no id"))
-        usual = find_ledger().parent
-        places = [each / RUNS / run_id for each in ([] if ledger is None else [ledger.parent]) + [usual]]
-        root = next((each for each in places if each.is_dir()), places[0]).resolve()
-        found = cls(root, run, record)
-        if record and found._bound not in ("", record):
+        found = cls._look(run, ledger)
+        if found._bound not in ("", found.record):
             raise UsageError(
-                f"{root} holds the options and figures of another run, whose id {run} bears as well: it "
+                f"{found.root} holds the options and figures of another run, whose id {run} bears as well: it "
                 "is a copy that was continued separately, or was made by somebody who knows the id; "
                 "remove one of the two"
             )
         return found
 
     @classmethod
+    def _look(cls, run: Path, ledger: Path | None) -> Self:
+        run_id, record = _identify(run)
+        if not _RUN_ID.fullmatch(run_id):
+            raise TranscriptError(not_a_run(run, "its record has no id"))
+        usual = find_ledger().parent
+        places = [each / RUNS / run_id for each in ([] if ledger is None else [ledger.parent]) + [usual]]
+        root = next((each for each in places if each.is_dir()), places[0]).resolve()
+        return cls(root, run, record)
+
+    @classmethod
     def find(cls, run: Path, ledger: Path | None = None) -> Self | None:
-        """As ``of``; None where no run has opened a record yet."""
+        """As ``of``; None where no run has opened a record yet, or one that has no plan has gone on from a copy."""
         log = RunLayout(run).log
-        return cls.of(run, ledger) if log.exists() and any(True for _ in read_chain(log.parent)) else None
+        if not (log.exists() and any(True for _ in read_chain(log.parent))):
+            return None
+        found = cls._look(run, ledger)
+        return None if found._bound and not found.record else cls.of(run, ledger)
 
     @property
     def config(self) -> Path:
