@@ -228,6 +228,15 @@ def test_an_owner_who_is_not_in_the_roster_cannot_begin(asked):
         Owner(options, OwnerScreen(quiet=True), OnePerson())
 
 
+@pytest.mark.parametrize("share", [0.9, 1.1])
+def test_an_owner_is_told_where_its_work_was_longer_than_what_hides_it(asked, capsys, share):
+    owner = join(asked)
+    owner._screen = OwnerScreen()
+    owner._padding.longest = share * owner._padding.tick
+    owner.close()
+    assert ("so the coordinator saw that it was more" in capsys.readouterr().err) == (share > 1)
+
+
 def test_an_owner_cannot_go_on_with_other_data(asked):
     shutil.rmtree(asked.folder / "owner-0" / "private")
     class_folders(asked.folder / "owner-0" / "private", 77, shots=3)

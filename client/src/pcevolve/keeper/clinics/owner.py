@@ -273,7 +273,12 @@ class Owner:
         return Done()
 
     def close(self, _asked: Close = Close()) -> None:  # noqa: B008 - frozen
-        """Close the ledger."""
+        """Say whether private work was longer than its ticks, and close the ledger."""
+        if self._padding.longest > self._padding.tick:
+            self._screen.print(
+                f"WARNING: private work took longer than the {self._padding.tick:g} s to which it is padded, so the "
+                "coordinator saw that it was more"
+            )
         self._open.close()
 
     def _pay(self, work: _Work, question: Question, before: Sequence[Exchange]) -> bytes:
