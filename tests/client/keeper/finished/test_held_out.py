@@ -38,8 +38,9 @@ def test_the_private_images_are_refused_as_test_images(evolved, private: Path):
 
 
 def test_a_single_private_image_is_refused_in_another_form_and_under_another_name(
-    evolved, private: Path, others: Path
+    evolved, private: Path, others: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ):
+    monkeypatch.setenv("TTY_COMPATIBLE", "1")
     root = evolved().folder
     assert "not_checked" not in ask(root, others)
     label = next(each for each in sorted(private.iterdir()) if each.is_dir())
@@ -47,6 +48,8 @@ def test_a_single_private_image_is_refused_in_another_form_and_under_another_nam
         image.convert("RGB").save(others / label.name / "holiday.bmp")
     with pytest.raises(DataError, match="some of it is private data of this run"):
         ask(root, others)
+    said = " ".join(capsys.readouterr().err.split())
+    assert re.search(r": 1 of 7: [^,]*holiday\.bmp", said), "the owner is told which"
 
 
 def test_an_image_that_is_trained_on_is_refused_as_a_test_image(evolved, others: Path):

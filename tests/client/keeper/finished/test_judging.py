@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 
@@ -12,9 +13,10 @@ from pcevolve.errors import DataError
 from pcevolve.keeper import images
 from pcevolve.keeper.finished import judging
 from pcevolve.keeper.finished.evaluating import Question, evaluate
-from pcevolve.keeper.finished.judging import load_judges, load_quick_judges
+from pcevolve.keeper.finished.judging import Answers, load_judges, load_quick_judges
 from pcevolve.keeper.private.dataset import load_folder
 from pcevolve.public.encoders import bundled_digest, published, shipped_digest
+from pcevolve.public.run.owner import OwnerFolder
 from support.runs import small_plan
 
 
@@ -53,6 +55,31 @@ def test_nobody_voted_in_a_run_that_looked_at_nothing():
 
 
 LABELS, SIDE, TONES = ("cut", "good"), 32, {"cut": 0, "good": 130}
+
+
+def test_a_judge_is_right_where_it_says_the_truth():
+    said = np.array([[0, 1, 0, 0], [0, 0, 0, 0], [0, 1, 1, 0]])
+    answers = Answers(load_judges(["cnn"], None, "cpu")[0], np.array([0, 1, 1, 1]), {"final": said}, {})
+    assert answers.right["final"].sum(axis=1).tolist() == [2, 1, 3]
+    told = answers.as_json()
+    assert (told["judge"], told["voted"]) == ("cnn", False)
+    assert told["final"]["seeds"] == [0.5, 0.25, 0.75]
+    # Rows are the truth: of nine items of the second class it knew three.
+    assert answers.confuse(LABELS).counts == [[3, 0], [6, 3]]
+
+
+def test_rows_of_judges_are_kept_beside_those_about_the_same_subject_alone(finished):
+    root = finished()
+    path = OwnerFolder.of(root).judgement
+
+    def keep(subject: str, judge: str, mean: float) -> list[tuple[str, float]]:
+        judging.keep_judgement(root, {"subject": subject, "judges": [{"judge": judge, "mean": mean}]})
+        return [(row["judge"], row["mean"]) for row in json.loads(path.read_bytes())["judges"]]
+
+    assert keep("one", "cnn", 0.5) == [("cnn", 0.5)]
+    assert keep("one", "bundled", 0.6) == [("bundled", 0.6), ("cnn", 0.5)]
+    assert keep("one", "cnn", 0.7) == [("cnn", 0.7), ("bundled", 0.6)]
+    assert keep("other", "clip", 0.8) == [("clip", 0.8)]
 
 
 @pytest.fixture(scope="module")

@@ -62,7 +62,7 @@ class Coordinator:
             except UsageError as error:
                 self.failed.append(error)
 
-        thread = threading.Thread(target=run)
+        thread = threading.Thread(target=run, daemon=True)
         thread.start()
         time.sleep(0.2)
         return thread
