@@ -15,11 +15,12 @@ import pytest
 
 from pcevolve.app.cli import commands as cli
 from pcevolve.auditing import audit
-from pcevolve.errors import ProviderRefusedError
+from pcevolve.errors import ProviderRefusedError, ProviderReplyError
 from pcevolve.public.calls import Call
 from pcevolve.public.modality import Texts
 from pcevolve.public.transcript.reader import RunReader
 from pcevolve.wire.providers import dialect
+from pcevolve.wire.providers.chat import read_texts
 from support.chats import SEEDS, choice, thinking
 from support.forge import faults_of, forge, rewrite_body
 from support.online import KEY, Heard, Reply, answer_json
@@ -185,3 +186,11 @@ def rewrite_trial(root: Path, event: dict, words: str) -> dict:
     if event["kind"] != "sent" or event["slot"] != "trial":
         return event
     return rewrite_body(root, event, lambda body: body.replace(b"Write one word.", words.encode()))
+
+
+def test_a_text_that_stands_where_another_api_has_it_is_told_and_beside_a_message_passed_over():
+    for where in ({"text": "fever"}, {"delta": {"content": "fever"}}):
+        with pytest.raises(ProviderReplyError, match="no message, but text or delta"):
+            read_texts(json.dumps({"choices": [where]}).encode())
+    choices = [{"message": {"content": "fever"}, "text": "other"}, {"message": None}]
+    assert read_texts(json.dumps({"choices": choices}).encode()) == ["fever", ""]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import email
 import gzip
 import json
 import zlib
@@ -12,6 +13,7 @@ import pytest
 from pcevolve.errors import ProviderReplyError
 from pcevolve.public.answers import has_succeeded
 from pcevolve.wire.providers import dialect
+from pcevolve.wire.providers.codec import encode_form
 from support.online import b64
 from support.provider import png
 from support.runs import small_plan
@@ -179,3 +181,14 @@ def test_an_image_that_an_api_could_not_make_is_not_called_moderated():
     assert "ended the image with ERROR" in quote_refusal(
         "stability", {"image": b64(1), "finish_reason": "ERROR"}
     )
+
+
+def test_a_form_has_its_fields_in_their_order_and_the_image_last_if_there_is_one():
+    for image, names in ((None, ["prompt", "seed"]), (png(1), ["prompt", "seed", "image"])):
+        kind, body = encode_form({"prompt": "leather", "seed": "7"}, image)
+        parsed = email.message_from_bytes(b"Content-Type: " + kind.encode() + b"\r\n\r\n" + body)
+        assert [
+            part.get_param("name", header="Content-Disposition") for part in parsed.get_payload()
+        ] == names
+        assert [part.get_payload() for part in parsed.get_payload()[:2]] == ["leather", "7"]
+        assert (png(1) in body) == (image is not None)

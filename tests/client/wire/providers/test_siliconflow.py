@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -26,6 +27,14 @@ def test_an_image_goes_in_as_a_data_url_and_there_is_no_strength():
     assert "strength" not in varied
     plain = small_plan(dialect="siliconflow")
     assert "negative_prompt" not in json.loads(FLOW.encode(plain, CALL, None).body)
+
+
+def test_a_seed_has_at_most_32_bits_and_is_never_0_which_means_any():
+    seeds = [
+        json.loads(FLOW.encode(PLAN, replace(CALL, seed=each), None).body)["seed"] for each in (0, 2**32 - 1)
+    ]
+    assert seeds == [1, 1]
+    assert json.loads(FLOW.encode(PLAN, replace(CALL, seed=2**32 - 2), None).body)["seed"] == 4_294_967_295
 
 
 def answer(count: int) -> bytes:
