@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from pcevolve.errors import AllowanceError, EgressError, ProviderRefusedError
+from pcevolve.errors import AllowanceError, EgressError, ProviderRefusedError, ProviderUnreachableError
 from pcevolve.public.release import PublicEcho
 from pcevolve.public.transcript.reader import RunReader
 from pcevolve.public.transcript.records import Answered, Failed, Received, Sent
@@ -21,7 +21,7 @@ from pcevolve.wire.egress.address import Address
 from pcevolve.wire.egress.allowance import Allowance
 from pcevolve.wire.egress.http_transport import HttpTransport
 from pcevolve.wire.egress.pace import RequestWindow
-from pcevolve.wire.egress.transport import Incoming, Outgoing
+from pcevolve.wire.egress.transport import ConnectionTroubleError, Incoming, Outgoing
 from support import online
 from support.forge import faults_of
 from support.provider import FakeProvider, _model
@@ -167,6 +167,28 @@ def test_a_busy_api_is_asked_again_while_others_are_under_way(tmp_path):
     finish(tmp_path, Slow(busy), at_once=AT_ONCE, lookahead=0)
     assert max(seen.values()) == 2
     assert faults_of(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("reason", "said", "is_tried_again"),
+    [
+        ("the certificate is out of date", "look at this machine's clock", False),
+        ("that port speaks no TLS", "it speaks http: give --api http://", False),
+        ("the connection broke", "the connection broke", True),
+    ],
+)
+def test_what_no_further_attempt_changes_is_told_at_once_with_what_mends_it(
+    tmp_path, reason, said, is_tried_again
+):
+    def lose(request: Outgoing) -> None:
+        if request.method == "POST":
+            raise ConnectionTroubleError(reason)
+
+    provider = FakeProvider(lose)
+    with pytest.raises(ProviderUnreachableError, match=said):
+        SmallRun.open(tmp_path, small_plan(**SHAPE), provider).finish()
+    posted = [each for each in provider.requests if each.method == "POST"]
+    assert (len(posted) > 1) == is_tried_again
 
 
 def test_no_request_more_than_allowed_leaves(tmp_path):

@@ -75,6 +75,22 @@ def test_a_balance_that_cannot_be_had_does_not_keep_a_run_from_beginning(tmp_pat
     gate.begin(small_plan(), lambda receipt: False, lambda iteration: b"")
 
 
+def test_a_balance_is_asked_for_before_the_plan_is_on_record_and_never_again(tmp_path):
+    provider = FakeProvider(
+        lambda request: (
+            Incoming(200, (), b'{"balance": 12.5}') if request.url.endswith(wire.BALANCE) else None
+        )
+    )
+    for expected in (12.5, None):
+        transcript = Transcript(tmp_path / "transcript")
+        gate = Gate(transcript, GetimgDialect(), ADDRESS, provider, RetryPolicy(seconds=5, first=1))
+        gate.hello(RUN_ID)
+        assert gate.balance() == expected
+        gate.begin(small_plan(), lambda receipt: False, lambda iteration: b"")
+        transcript.close()
+    assert [each.url.endswith(wire.BALANCE) for each in provider.requests].count(True) == 1
+
+
 @pytest.mark.parametrize("asked", [None, "86400"])
 def test_a_first_contact_that_fails_is_made_again_by_the_same_command_for_there_is_no_run_to_resume(asked):
     def busy() -> str:
