@@ -91,6 +91,18 @@ def test_a_balance_is_asked_for_before_the_plan_is_on_record_and_never_again(tmp
     assert [each.url.endswith(wire.BALANCE) for each in provider.requests].count(True) == 1
 
 
+def test_before_there_is_a_plan_no_call_leaves(tmp_path):
+    provider = FakeProvider()
+    gate = Gate(
+        Transcript(tmp_path / "transcript"), GetimgDialect(), ADDRESS, provider, RetryPolicy(seconds=5)
+    )
+    gate.hello(RUN_ID)
+    before = len(provider.requests)
+    with pytest.raises(EgressError):
+        list(gate.answers([(next(iter(small_plan().round(0))), None)]))
+    assert len(provider.requests) == before
+
+
 @pytest.mark.parametrize("asked", [None, "86400"])
 def test_a_first_contact_that_fails_is_made_again_by_the_same_command_for_there_is_no_run_to_resume(asked):
     def busy() -> str:
