@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
 from pcevolve.errors import UsageError
 from pcevolve.public.config.config import RunConfig
@@ -51,3 +52,9 @@ def test_a_run_that_must_be_confined_does_not_begin_where_one_side_found_nothing
     require_agreed(
         agree(welcome(is_cut_off=True), ClientStatement(is_contained=True, landlock=0)), is_demanded=True
     )
+
+
+def test_what_a_side_said_stays_as_it_said_it() -> None:
+    for said in (welcome(), ClientStatement(is_contained=False, landlock=0)):
+        with pytest.raises(ValidationError, match="frozen"):
+            said.landlock = 7

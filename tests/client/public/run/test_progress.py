@@ -5,7 +5,7 @@ from __future__ import annotations
 from rich.console import Console
 
 from pcevolve.public.run import progress
-from pcevolve.public.run.progress import show_work
+from pcevolve.public.run.progress import Audience, error_console, show_work
 
 
 def test_a_log_is_told_a_share_and_no_count_and_no_time(monkeypatch, capsys):
@@ -17,3 +17,22 @@ def test_a_log_is_told_a_share_and_no_count_and_no_time(monkeypatch, capsys):
         "embedding private images: 29%",
         "embedding private images: 100%",
     ]
+
+
+def test_a_log_is_told_nothing_of_work_that_ends_before_anybody_would_ask(monkeypatch, capsys):
+    monkeypatch.setattr(progress, "LINE_SECONDS", 600.0)
+    with show_work(Console(stderr=True, width=200), "embedding private images") as told:
+        told(1234, 4321)
+    assert capsys.readouterr().err == ""
+
+
+def test_a_message_is_printed_as_it_is_and_as_long_as_it_is(monkeypatch, capsys):
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("TERM", "xterm-256color")
+    said = "[b]3[/b] of 'x' :smile: " + "y" * 300
+    error_console().print(said)
+    assert capsys.readouterr().err == f"{said}\n"
+
+
+def test_nobody_is_told_every_fact_who_did_not_ask_for_it():
+    assert not Audience().verbose
