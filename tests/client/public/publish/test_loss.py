@@ -43,6 +43,12 @@ def test_an_attacker_on_a_unit_of_the_folder_is_bounded_by_two_of_the_draw():
     assert count_found_members(find_folder_events(DRAWN, [AT_TEN])) == 100
 
 
+def test_what_an_attacker_finds_is_counted_at_five_false_alarms_in_a_hundred_and_rounded_up():
+    # Of mu = 1.9: Phi(1.9 + Phi^-1(0.05)) = 0.6007.
+    assert count_found_members([Event("gaussian", "10/19")]) == 61
+    assert count_found_members([]) == 5
+
+
 def test_a_loss_is_rounded_up_and_never_above_the_budget_that_it_was_held_to():
     third = PrivacyLoss(0.33333333333333331, None, "image").round_up(Fraction(1, 3))
     assert third.epsilon == float(Fraction(1, 3))
