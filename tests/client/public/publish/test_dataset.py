@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from pathlib import Path
 
@@ -32,6 +33,9 @@ def test_what_is_not_an_image_is_left_out_and_named(tmp_path):
     manifest = json.loads((tmp_path / "release" / "manifest.json").read_text())
     assert manifest["unreadable"] == ["i002-c"]
     assert [each["candidate"] for each in manifest["files"]] == ["i002-a", "i002-b"]
+    for each in manifest["files"]:
+        written = (tmp_path / "release" / each["path"]).read_bytes()
+        assert hashlib.sha256(written).hexdigest() == each["sha256"]
 
 
 def test_an_insecure_run_is_marked_everywhere_and_promises_nothing(tmp_path):

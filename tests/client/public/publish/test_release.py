@@ -129,3 +129,12 @@ def test_an_image_that_nobody_looked_at_is_not_said_to_be_selected():
     assert "and no private image was looked at, " not in text
     assert "behind an API and no private image was looked at. No private image is in here" in text
     assert "selected by private images" not in text
+
+
+def test_a_classifier_is_told_with_whose_images_its_frame_is_made_of():
+    selected = {
+        "method": "dp-means", "delta": 1e-5, "pool": "all", "keep": "selected", "candidates": 2, "initial": 4,
+        "prototypes": 2, "iterations": 1, "strengths": (0.8,), "centre_first": True,
+    }  # fmt: skip
+    text = write_card(replace(release(**selected), method=find_method("dp-means")), FILES)
+    assert "a frame made from synthetic candidates" in text

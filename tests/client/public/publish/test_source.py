@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 import pcevolve
 from pcevolve.public.publish.source import Source
+from support.paid import make_paid_run
 from support.provider import png
+from support.runs import small_plan
 
 ORIGIN = "what it varies is a release of a run whose audit holds"
 
@@ -75,3 +78,18 @@ def at_with(source: pcevolve.Result, other: bytes):
     honest = Source.at(source.folder)
     files = ((other, *honest.files[0][1:]), *honest.files[1:])
     return classmethod(lambda cls, root: replace(honest, files=files))
+
+
+def test_a_source_has_the_images_of_each_class_and_differs_from_no_plan_that_names_them(tmp_path: Path):
+    source = Source.at(make_paid_run(tmp_path / "run", small_plan()))
+    released = [
+        [path.read_bytes() for path in sorted((tmp_path / "run" / "release" / label).iterdir())]
+        for label in ("cut", "good")
+    ]
+    assert [sorted(of_class) for of_class in source.files] == [sorted(of_class) for of_class in released]
+    plan = source.run.plan
+    for strength in (None, 0.5):
+        named = plan.model_copy(update={"start": source.describe(strength)})
+        assert list(source.find_differences(named)) == []
+    (told,) = source.find_differences(plan)
+    assert told.startswith("the plan names other images")
