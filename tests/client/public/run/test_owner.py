@@ -200,6 +200,14 @@ def test_a_record_without_a_plan_that_bears_another_runs_id_leads_to_nothing_of_
     assert owner.config.read_text() == "the options of mine"
 
 
+def test_figures_are_written_by_one_process_and_then_by_the_next(tmp_path):
+    SmallRun.open(tmp_path / "run").close()
+    owner = OwnerFolder.of(tmp_path / "run", tmp_path / "state" / "ledger.sqlite")
+    for _ in range(2):
+        with owner.hold(), pytest.raises(UsageError, match="another process measures"), owner.hold():
+            pass
+
+
 def test_an_id_that_leads_out_of_the_folder_is_none(tmp_path):
     SmallRun.open(tmp_path / "run").close()
     log = tmp_path / "run" / "transcript" / "log.jsonl"
