@@ -13,8 +13,11 @@ from support.judged import finish_run, judge
 
 def test_the_command_prints_a_table_draws_and_writes_what_was_asked_for(tmp_path: Path):
     roots = [finish_run(tmp_path / name) for name in ("one", "other")]
-    judge(roots[0])
     asked = ["compare", *map(str, roots)]
+    unjudged = " ".join(CliRunner().invoke(app, asked).output.split())
+    assert "pcevolve evaluate RUN --test DIR measures what a dataset is worth" in unjudged
+    assert "for you alone" not in unjudged
+    judge(roots[0])
     drawn = ["--sheet", str(tmp_path / "sheet.png"), "--html", str(tmp_path / "page.html")]
     shown = CliRunner().invoke(app, [*asked, *drawn], env={"COLUMNS": "200"})
     assert shown.exit_code == 0, shown.output

@@ -45,6 +45,8 @@ def test_a_copy_is_the_record_and_has_its_files(folder):
     copy = Copy(folder)
     copy.extend(LINES, fetch)
     copy.close()
+    with pytest.raises(ValueError, match="closed file"):
+        copy._file.write(b"more")
     assert folder.log.read_bytes() == LINES
     assert [each.read_bytes() for each in folder.bodies.iterdir()] == [OUTPUT]
     again = Copy(folder)
