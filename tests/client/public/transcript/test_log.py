@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 
 from pcevolve.errors import TranscriptError
+from pcevolve.public.release import Receipt
 from pcevolve.public.transcript.log import Transcript, read
-from pcevolve.public.transcript.records import Failed, Sent
+from pcevolve.public.transcript.records import Failed, RecordedRelease, Sent
 from support.paid import make_paid_run
-from support.runs import SmallRun, small_plan
+from support.runs import RUN_ID, SmallRun, small_plan
 
 ENDLESS = ["[" * 200_000, '{"seq":' * 200_000, '{"seq":' + "9" * 10_000 + "}", "NaN"]
 """Lines that a parser could be kept busy with for ever, or none."""
@@ -137,3 +138,14 @@ def test_a_request_whose_process_was_killed_is_ended_when_the_run_goes_on(tmp_pa
     last, before = opened.entries[-1].record, opened.entries[-2].record
     assert isinstance(before, Sent)
     assert last == Failed(slot=before.slot, reason="cut off")
+
+
+def test_a_record_has_the_receipts_that_were_put_on_it_and_no_other(tmp_path: Path):
+    run = SmallRun.open(tmp_path, small_plan(method="pcevolve"))
+    run.transcript.append(RecordedRelease(receipt=(paid := Receipt(RUN_ID, 1, (), (), "replace-one"))))
+    assert run.transcript.has(paid)
+    assert not run.transcript.has(Receipt(RUN_ID, 2, (), (), "replace-one"))
+    run.close()
+    opened = Transcript(tmp_path / "transcript")
+    assert opened.has(paid)
+    opened.close()
