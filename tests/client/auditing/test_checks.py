@@ -17,7 +17,8 @@ from leaks.forgeries.receipts import receipted
 from pcevolve.auditing import audit
 from pcevolve.public.run.folder import RunFolder
 from pcevolve.wire.egress.transport import ConnectionTroubleError, Incoming, Outgoing
-from pcevolve_shared import images
+from pcevolve.wire.providers import dialect
+from pcevolve_shared import images, wire
 from support.examples import examples
 from support.forge import faults_of, find_event, forge
 from support.paid import make_paid_run
@@ -241,3 +242,16 @@ def test_a_release_of_which_a_part_is_left_is_no_release_that_was_never_made(cop
     remove(copy, "summary.json", "report.html")
     remove(copy, *(f"release/{each.name}" for each in (copy / "release").iterdir() if each.name != left))
     assert [each for each in faults_of(copy) if each.startswith("release/") and each.endswith(" is missing")]
+
+
+@pytest.mark.parametrize("is_told", [True, False])
+def test_a_plan_says_of_the_provider_s_images_what_the_provider_did(tmp_path: Path, is_told: bool):
+    said = {"images": 7, "licences": [{"name": "CC0-1.0", "images": 7}], "licence_files": []}
+    size = {"width": 16, "height": 16}
+    models = [{"id": "bundled", "name": "b", "base_resolution": size, "library": said}]
+    library = dialect("getimg").library("bundled", json.dumps(models).encode())
+    assert library is not None
+    provider = FakeProvider(lambda request: ok(models) if request.url.endswith(wire.MODELS) else None)
+    root = make_paid_run(tmp_path, small_plan(library=library if is_told else None), provider)
+    told = "the plan says another thing of the provider's images than the provider did"
+    assert any(told in fault for fault in faults_of(root)) is not is_told
