@@ -339,3 +339,11 @@ def test_a_rendition_may_be_the_farther_one_on_the_edge_of_a_step(
     for said, follows in ((0.0, as_they_came), (1.0, matched)):
         receipt = Receipt("run", 1, choices, (), "replace-one", values=(said,))
         assert chooser.follows(measured, scenes, Pool({"class": (candidate,)}), receipt) is follows
+
+
+def test_a_neighbour_that_cannot_be_used_does_not_follow_at_the_first_place_either():
+    pools = (np.array([[0.0], [np.nan], [1.0], [2.0]]), np.zeros((4, 1)))
+    scene = SelectionInput(("a", "b"), pools, 3, 10, 1, 0, 7, "replace-one")
+    ruler = Ruler(2.0**-10, 1e-6)
+    assert is_surrounded(scene, 0, 0, np.array([0, 2, 3]), ruler)
+    assert not is_surrounded(scene, 0, 0, np.array([0, 1, 3]), ruler)

@@ -135,3 +135,9 @@ def test_the_promise_of_an_appearance_names_its_sensitivity():
 )
 def test_without_rounds_the_dataset_s_selection_alone_is_paid_for(name, accesses):
     assert [*find_method(name).accesses(Budget(Fraction(10), 1e-5), scope(iterations=0))] == accesses
+
+
+def test_the_rounds_are_the_user_s_where_a_method_varies_anything_and_else_its_own():
+    budget, random = Budget(Fraction(10)), find_method("random")
+    assert [random.iterations(each, budget, scope()) for each in (None, 3, 0)] == [20, 3, 0]
+    assert [find_method("t2i").iterations(each, budget, scope()) for each in (None, 3)] == [0, 0]
