@@ -295,8 +295,7 @@ def test_all_that_judges_do_is_counted_as_soon_as_it_is_done(world):
         str(world / "test"), str(world / "private"), mix=True, judges=("bundled", "bundled+spectrum")
     )
     evaluate(world / "run", question, lambda done, total: heard.append((done, total)))
-    # Three seeds of dataset, control, private and both, by two judges, and five redraws of the control.
-    assert len(heard) >= 24 + 5
+    assert len(heard) > 10  # of each hundredth, where the work comes in pieces as small
     assert heard == sorted(heard)
     (whole,) = {each for _, each in heard}
     assert heard[-1][0] == pytest.approx(whole, rel=0.01), "what was forecast is what was done"

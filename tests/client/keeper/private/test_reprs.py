@@ -13,7 +13,7 @@ from pcevolve.public.selectors import PrivateEmbeddings
 
 SHOWN = {
     *("FolderSource", "DigitsSource", "CellsSource", "TermsSource", "Columns", "Folders"),
-    *("UniformJudge", "Evaluator", "Value", "Clock", "_Pace", "PapersHead"),
+    *("UniformJudge", "Evaluator", "Value", "Forecast", "JudgePace", "PapersHead"),
     "KeptFeatures",
 }
 """Types that hold nothing private, or whose fields show nothing of it; a new one is confined until it stands here."""

@@ -39,7 +39,7 @@ def test_plans_name_its_vectors():
     assert len(digest) == 64
     assert named_weights(WORDS, None) == digest
     assert ENCODER.frame is None
-    with pytest.raises(UsageError, match="encoder words has vectors of its own and takes no others"):
+    with pytest.raises(UsageError, match="encoder words has weights of its own and takes no others"):
         load_encoder(WORDS, "of somebody else's")
 
 
