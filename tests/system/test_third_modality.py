@@ -36,14 +36,14 @@ def speak(heard: Heard) -> Reply:
 
 
 def write_rows(path: Path, seed: int) -> Path:
-    """Ten rows of each class."""
+    """A hundred rows of each class: next to so many votes noise is nothing."""
     drawn = random.Random(seed)
     with path.open("w", newline="", encoding="utf-8") as file:
         table = csv.writer(file)
         table.writerow(["label", "x", "y"])
         for label, centre in CENTRES.items():
             table.writerows(
-                [label, *(f"{each + drawn.gauss(0, 3):.2f}" for each in centre)] for _ in range(10)
+                [label, *(f"{each + drawn.gauss(0, 3):.2f}" for each in centre)] for _ in range(100)
             )
     return path
 
@@ -64,7 +64,7 @@ def extended(tmp_path_factory: pytest.TempPathFactory, api: LocalServer) -> Exte
     client(
         *("run", "--yes", "--private", private, "--dialect", "rows", "--api", api.address),
         *("--model", "tables", "--domain", "point of the plane", "--method", "pe", "--epsilon", 20),
-        *("--shots", 10, "--candidates", 16, "--iterations", 2, "--out", root / "run"),
+        *("--shots", 100, "--candidates", 16, "--iterations", 2, "--out", root / "run"),
     )
     return client
 
@@ -106,7 +106,7 @@ def test_the_audit_runs_it_again_and_a_judge_measures_it(extended: ExtendedClien
     run, held_out = extended.root / "run", write_rows(extended.root / "held-out.csv", 2)
     assert json.loads(extended("audit", run, "--json"))["holds"]
     found = json.loads(extended("evaluate", run, "--test", held_out, "--judge", "line", "--json"))
-    assert found["test_rows"] == 20
+    assert found["test_rows"] == 200
     assert [each["judge"] for each in found["judges"]] == ["line"]
 
 
