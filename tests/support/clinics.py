@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -79,6 +80,7 @@ class Together:
 
     Attributes:
         owners: Those who answer, by their places; a test may exchange one.
+        most: The owners' ``--max-epsilon``.
         meddle: Changes what owners answered, before it is added up.
     """
 
@@ -88,6 +90,7 @@ class Together:
     private: str = "private"
     owners: dict[int, Owner] = field(default_factory=dict)
     person: OnePerson = field(default_factory=OnePerson)
+    most: Fraction | None = None
     meddle: Callable[[Question, tuple[SignedAnswer, ...]], tuple[SignedAnswer, ...]] = lambda _, answers: (
         answers
     )
@@ -105,7 +108,7 @@ class Together:
         own = self.folder / f"owner-{place}"
         options = OwnOptions(
             str(own / self.private), self.folder / "roster.toml", own / "own.key", self.run.folder.root,
-            own / "ledger" / "ledger.sqlite",
+            own / "ledger" / "ledger.sqlite", most=self.most,
         )  # fmt: skip
         owner = Owner(options, OwnerScreen(quiet=True), self.person)
         owner._padding.sleep = lambda _: None

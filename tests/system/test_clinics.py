@@ -57,7 +57,7 @@ class Clinics:
         words = [
             "join", f"http://127.0.0.1:{self.port}", "--private", f"{own}/private", "--roster", "roster.toml",
             "--key", f"{own}/own.key", "--out", f"{own}/joined", "--ledger", f"{own}/ledger/ledger.sqlite", "--yes",
-            *more,
+            "--max-epsilon", "5", *more,
         ]  # fmt: skip
         return self._start(own, words)
 

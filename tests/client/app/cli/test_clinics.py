@@ -12,6 +12,12 @@ from pcevolve.keeper.clinics.keys import OwnerKey
 from support.clinics import make_clinics, write_roster
 
 
+def test_nobody_agrees_beforehand_to_any_price(tmp_path):
+    words = ["join", "http://127.0.0.1:1", "--private", "x", "--roster", "x", "--key", "x", "--yes"]
+    done = CliRunner().invoke(app, words)
+    assert "give --max-epsilon" in str(done.exception)
+
+
 def run_cli(*arguments: str) -> Result:
     done = CliRunner().invoke(app, arguments)
     assert done.exit_code == 0, done.output

@@ -202,6 +202,24 @@ def test_an_owner_whose_ledger_has_too_little_left_is_refused(asked):
     refuse(asked, BudgetError, "epsilon")
 
 
+@pytest.mark.parametrize(("most", "delta"), [("4.99", 1e-5), ("5", 0.5)])
+def test_a_plan_of_more_than_an_owner_allows_is_refused_whatever_its_delta(
+    tmp_path, clinics_api, most, delta
+):
+    asked = bring_together(tmp_path, clinics_api, delta=delta)
+    asked.most = Fraction(most)
+    with pytest.raises(BudgetError, match=f"more than --max-epsilon {most}: nothing was spent"):
+        asked.carry_out()
+    assert count_draws(asked) == 0
+
+
+def test_a_plan_of_just_what_an_owner_allows_is_agreed_to(tmp_path, clinics_api):
+    asked = bring_together(tmp_path, clinics_api)
+    asked.most = Fraction(5)
+    asked.carry_out()
+    assert count_draws(asked) > 0
+
+
 def test_what_the_ledger_learned_while_the_person_thought_refuses_before_anybody_pays(asked):
     path = asked.folder / "owner-0" / "ledger"
     shutil.rmtree(path)

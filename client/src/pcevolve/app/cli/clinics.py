@@ -11,6 +11,7 @@ import click
 from pcevolve.app.cli.help import HELP, GroupWithHeadings
 from pcevolve.app.cli.options import Json, LedgerFile, Verbose, leave_files
 from pcevolve.app.cli.parameters import Flag, PositionalArgument
+from pcevolve.errors import UsageError
 from pcevolve.public.processes.launcher import take_children
 from pcevolve.public.screen import NARROW, print_table
 
@@ -115,7 +116,17 @@ def join(
             help="Certificate authorities for the coordinator's certificate, instead of the default ones.",
         ),
     ] = None,
-    yes: Annotated[bool, Flag(("--yes", "-y"), help="Agree to the plan without being asked.")] = False,
+    max_epsilon: Annotated[
+        str | None,
+        Flag(
+            ("--max-epsilon",),
+            help="Refuse a plan that costs a unit more than this, at the plan's delta or at 1e-5 if that is less; "
+            "--yes needs it.",
+        ),
+    ] = None,
+    yes: Annotated[
+        bool, Flag(("--yes", "-y"), help="Agree without being asked to a plan within --max-epsilon.")
+    ] = False,
     verbose: Verbose = False,
     as_json: Json = False,
 ) -> None:
@@ -124,13 +135,17 @@ def join(
     It makes outgoing connections only. Private data stay here; what leaves are noisy sums under masks, which cancel
     only when all owners' sums are added. Give the same command again to continue a run that was cut off.
     """
+    if yes and max_epsilon is None:
+        raise UsageError(
+            "--yes agrees to a plan that nobody has read: give --max-epsilon E, its most for a unit"
+        )
     from pcevolve.app.session.joining import Joining
     from pcevolve.app.session.joining import join as take_part
     from pcevolve.public.config.files import find_ledger
     from pcevolve.public.figures import parse_epsilon
     from pcevolve.public.run.progress import Audience
 
-    limit = None if lifetime_epsilon is None else str(parse_epsilon(lifetime_epsilon))
+    limits = [None if each is None else str(parse_epsilon(each)) for each in (lifetime_epsilon, max_epsilon)]
     own = {
         "private": private,
         "roster": str(roster.absolute()),
@@ -140,7 +155,8 @@ def join(
         "unit_map": None if unit_map is None else str(unit_map.absolute()),
         "texts": [text_column, label_column],
         "weights": None if encoder_weights is None else str(encoder_weights.absolute()),
-        "lifetime": limit,
+        "lifetime": limits[0],
+        "most": limits[1],
     }
     summary = take_part(Joining(url, own, ca_file, yes), Audience(verbose=verbose), take_children())
     if as_json:

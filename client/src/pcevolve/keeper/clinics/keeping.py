@@ -62,10 +62,10 @@ def own(orders: Mapping[str, Any], enforced: Enforcement, up: Pipe, asks: Pipe, 
         for name in ("roster", "key", "folder", "ledger", "unit_map")
     }
     texts = tuple(given.pop("texts"))
-    lifetime = None if given["lifetime"] is None else Fraction(given["lifetime"])
+    limits = {name: None if given[name] is None else Fraction(given[name]) for name in ("lifetime", "most")}
     with decoded_elsewhere(asks):
         try:
-            options = OwnOptions(**{**given, **paths, "texts": texts, "lifetime": lifetime})
+            options = OwnOptions(**{**given, **paths, "texts": texts, **limits})
             owner = Owner(options, screen, _ConsentOfLauncher(up))
         except ClientError as error:
             tell_owner(error)

@@ -12,7 +12,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Protocol
 
-from pcevolve.errors import DeclinedError, LedgerError, ModelError, ProtocolError, UsageError
+from pcevolve.errors import BudgetError, DeclinedError, LedgerError, ModelError, ProtocolError, UsageError
 from pcevolve.keeper.clinics.keys import OwnerKey
 from pcevolve.keeper.clinics.masks import make_mask
 from pcevolve.keeper.clinics.plans import describe_plan, read_data, require_plan
@@ -29,13 +29,15 @@ from pcevolve.public.clinics.answers import Exchange, Question, SignedAnswer, st
 from pcevolve.public.clinics.grid import Integers, to_residues
 from pcevolve.public.clinics.roster import Roster
 from pcevolve.public.clinics.summing import Summing, UnansweredError
+from pcevolve.public.dp.accountants import epsilon, within
 from pcevolve.public.dp.mechanisms import FloatArray
 from pcevolve.public.durable import write_private
 from pcevolve.public.encoders import load_encoder, named_weights
+from pcevolve.public.figures import USUAL_DELTA, format_loss, in_full
 from pcevolve.public.geometry.distances import IntArray
 from pcevolve.public.lineage import Lineage
 from pcevolve.public.plan import PublicPlan
-from pcevolve.public.privacy import Event
+from pcevolve.public.privacy import Budget, Event
 from pcevolve.public.protocol import Close, Done, Finish, digest_plan
 from pcevolve.public.release import Query
 from pcevolve.public.run.folder import RunFolder
@@ -55,6 +57,8 @@ class OwnOptions:
     Attributes:
         folder: Of the copy of the coordinator's record.
         texts: Columns of a table of texts.
+        lifetime: ε that all runs together may spend on a unit.
+        most: ε that this plan may spend on one, whoever agrees to it.
     """
 
     private: str
@@ -66,6 +70,7 @@ class OwnOptions:
     texts: tuple[str | None, str | None] = (None, None)
     weights: str | None = None
     lifetime: Fraction | None = None
+    most: Fraction | None = None
 
 
 class Consent(Protocol):
@@ -191,6 +196,7 @@ class Owner:
         account = self._open_account(plan, data)
         is_agreed = self._has_agreed(plan, account)
         events = [event for each in summing.events.values() for event in each if not event.free]
+        self._require_cheap(plan, events)
         account.require(events)
         views = _Views(PrivateViews(data, summing.chooser.encoder))
         with screen.show_work(f"embedding private {plan.modality.kind}s") as told:
@@ -347,6 +353,15 @@ class Owner:
         find_frame(plan, encoder)
         selector = selectors.find_method(plan.method.name).make_selector()
         return Chooser(plan, encoder, StoredFiles(self._folder.bodies).file, selector)
+
+    def _require_cheap(self, plan: PublicPlan, events: Sequence[Event]) -> None:
+        # A coordinator chooses the plan's delta, at which any epsilon can be small.
+        most, delta = self._options.most, min(plan.privacy.delta, USUAL_DELTA)
+        if most is not None and not within(events, Budget(most, delta)):
+            raise BudgetError(
+                f"the plan costs a {plan.unit} epsilon {format_loss(epsilon(events, delta))} at delta "
+                f"{in_full(delta)}, more than --max-epsilon {float(most):g}: nothing was spent"
+            )
 
     def _open_account(self, plan: PublicPlan, data: PrivateDataset) -> Account:
         ledger = Ledger(self._options.ledger, waiting=self._screen.print)

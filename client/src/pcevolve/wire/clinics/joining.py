@@ -226,7 +226,7 @@ def _agree(owner: RemoteOwner, audience: Audience, up: Pipe) -> bytes:
     if not considered.is_agreed:
         if not audience.person.is_there():
             raise UsageError(
-                "nobody can agree to the plan without a terminal: give --yes, or run it at a terminal"
+                "nobody can agree to the plan without a terminal: give --yes and --max-epsilon, or run it at a terminal"
             )
         if not audience.person.agrees(""):  # the question is not this process's to word
             raise DeclinedError("Not taking part. Nothing was spent")
