@@ -7,7 +7,7 @@ import io
 import numpy as np
 from PIL import Image
 
-from pcevolve.public.media.images.decoding import cut_tiles, decode_picture, set_on_black
+from pcevolve.public.media.images.decoding import cut_tiles, decode_picture, decoding_by, set_on_black
 
 
 def test_received_bytes_are_a_picture_in_rgb_or_nothing():
@@ -16,6 +16,15 @@ def test_received_bytes_are_a_picture_in_rgb_or_nothing():
     found = decode_picture(buffer.getvalue())
     assert (found.mode, found.size, found.getpixel((0, 0))) == ("RGB", (3, 2), (7, 7, 7))
     assert decode_picture(buffer.getvalue()[:-20]) is None
+
+
+def test_received_bytes_are_decoded_by_whom_they_are_left_to_and_no_longer():
+    buffer, elsewhere = io.BytesIO(), Image.new("RGB", (5, 5))
+    Image.new("RGB", (3, 2)).save(buffer, "PNG")
+    with decoding_by(lambda data: elsewhere if data == buffer.getvalue() else None):
+        assert decode_picture(buffer.getvalue()) is elsewhere
+        assert decode_picture(b"other") is None
+    assert decode_picture(buffer.getvalue()).size == (3, 2)
 
 
 def test_a_scan_is_enlarged_and_has_a_black_margin():

@@ -182,3 +182,13 @@ def test_of_runs_just_those_that_expand_to_more_than_the_header_says_are_refused
             dicom._require_no_more_than_declared(frame, pixels)
     else:
         dicom._require_no_more_than_declared(frame, pixels)
+
+
+@pytest.mark.parametrize("frames", [1, 2, 3])
+def test_frames_that_only_the_bytes_have_are_counted(tmp_path, frames):
+    path = save_scan(tmp_path / "x.dcm", RAMP * 16)
+    file = pydicom.dcmread(path)
+    file.PixelData = file.PixelData * frames
+    file.save_as(path, enforce_file_format=True)
+    told = f"is DICOM of {frames} frames; export those that matter as files of their own"
+    assert outcome(path) == ("16x16" if frames == 1 else told)

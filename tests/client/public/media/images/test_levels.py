@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from pcevolve.public.media.images.levels import Seen
+from pcevolve.public.media.images.levels import Seen, require_seen
 from support.pictures import disc, expect_refusal, greys, save
 from support.pngs import raw_png
 
@@ -168,6 +168,21 @@ def test_negative_numbers_without_their_sign_are_told_as_such(tmp_path, suffix):
             path, "negative numbers whose sign was left out, in 16 bits: save it as signed, or with", window
         )
     assert greys(path, (0.0, 65535.0))[2, 2] >= 250, "who says so is believed"
+
+
+def test_numbers_that_lie_between_the_ends_of_16_bits_have_no_sign_left_out(tmp_path):
+    units = (disc(0, -1000, np.int16) + noisy(-60, 60, np.int16)).view(np.uint16)
+    units[0, :2] = 0, 65535
+    expect_refusal(save(tmp_path / "x.png", units), "negative numbers whose sign was left out")
+    units[0, 2] = 2**14
+    expect_refusal(save(tmp_path / "y.png", units), "^(?!.*negative numbers)")
+
+
+def test_a_picture_of_one_colour_has_no_contrast_to_lose():
+    plain = np.full((8, 8, 3), (200, 100, 0), np.uint8)
+    assert not require_seen(Image.fromarray(plain), 8).varies
+    plain[0, 0, 1] = 101
+    assert require_seen(Image.fromarray(plain), 8).varies
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ import pytest
 from PIL import Image, ImageDraw
 
 from pcevolve.public.media import UnreadableError
+from pcevolve.public.media.images.appearance import Appearance
 from pcevolve.public.media.images.medium import IMAGES
 from support.pools import look_at, save
 
@@ -52,6 +53,14 @@ def test_what_is_compared_are_the_means_of_sixteen_fields_a_side(side: int, leve
         row, column = 4 * (field // 16), 4 * (field % 16)
         off[row : row + side, column : column + side] += levels
     assert look_at(save(ramp), save(off)).different == different
+
+
+def test_what_came_is_decoded_as_it_is_or_in_the_appearance_that_is_wanted():
+    pixels = np.random.default_rng(0).integers(0, 256, (16, 16, 3), dtype=np.uint8)
+    wanted = Appearance.of(Image.fromarray(pixels // 4))
+    assert np.array_equal(np.asarray(IMAGES.decode(save(pixels))), pixels)
+    other = IMAGES.decode(save(pixels), wanted)
+    assert other.tobytes() == wanted.apply_to(Image.fromarray(pixels)).tobytes() != pixels.tobytes()
 
 
 def test_what_is_released_has_the_pixels_that_came_and_what_is_none_or_flat_is_refused():

@@ -39,6 +39,7 @@ def test_a_strip_has_images_in_their_places_and_leaves_others_black():
     row = draw_strip([in_file(plain(RED)), b"no image", in_file(plain(BLUE))], 3, 32)
     assert row.size == (30, 10)
     assert [row.getpixel((place * 10 + 4, 4)) for place in range(3)] == [RED, (0, 0, 0), BLUE]
+    assert [row.getpixel((0, y)) for y in (0, 8, 9)] == [RED, RED, (0, 0, 0)]
     assert [row.getpixel((9, y)) for y in (0, 8)] == [(0, 0, 0)] * 2  # a gap between two
 
 
