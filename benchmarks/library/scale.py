@@ -36,9 +36,9 @@ from pcevolve_server import models, server
 from pcevolve_server.engines import thread
 from pcevolve_server.library import loading
 from pcevolve_server.library.collection import Collection
-from pcevolve_server.library.embedding import Appearance, Neighbours
+from pcevolve_server.library.embedding import AppearanceEmbedder, NeighbourIndex
 from pcevolve_server.library.facts import DIGEST_BYTES, Facts, FactStore
-from pcevolve_server.library.folder import ImageFile, Listing
+from pcevolve_server.library.folder import ImageFile, LibraryListing
 from pcevolve_server.library.words import WordIndex, draw
 from pcevolve_server.model_settings import ModelSettings
 from pcevolve_server.settings import Settings
@@ -100,11 +100,11 @@ def settings(folder: Path) -> ModelSettings:
 
 def index(folder: Path) -> Path:
     """Where a server keeps the library's index."""
-    return loading.cache_folder(settings(folder), folder / "tiles") / Appearance.name
+    return loading.cache_folder(settings(folder), folder / "tiles") / AppearanceEmbedder.name
 
 
 def shelf(folder: Path) -> FactStore:
-    return FactStore(index(folder), Appearance.size)
+    return FactStore(index(folder), AppearanceEmbedder.size)
 
 
 def write(folder: Path, count: int) -> None:
@@ -115,7 +115,7 @@ def write(folder: Path, count: int) -> None:
             f"{file.path},part {n % 100},label{n % WORDS}\n" for n, file in enumerate(files(count))
         )
     random = np.random.default_rng(0)
-    centres = random.integers(60, 196, (2000, Appearance.size), dtype=np.uint8)
+    centres = random.integers(60, 196, (2000, AppearanceEmbedder.size), dtype=np.uint8)
     listed = files(count)
     for piece in (listed[start : start + 8192] for start in range(0, count, 8192)):
         own = centres[random.integers(0, len(centres), len(piece))]
@@ -129,7 +129,7 @@ def measure(folder: Path, count: int) -> dict[str, object]:
     faiss.omp_set_num_threads(1)
     listing = files(count)
     (facts, _), load = time_call(lambda: shelf(folder).load(listing))
-    index, build = time_call(lambda: Neighbours(facts.codes))
+    index, build = time_call(lambda: NeighbourIndex(facts.codes))
     texts = (frozenset({"part", str(n // 10_000), "label", f"label{n % WORDS}"}) for n in range(count))
     words, indexed = time_call(lambda: WordIndex(texts))
     weights, weighed = time_call(lambda: words.weights("part 7 with label123"))
@@ -153,7 +153,7 @@ def measure(folder: Path, count: int) -> dict[str, object]:
 
 def serve(folder: Path, count: int, port: int) -> None:
     """Serve the library as ``pcevolve-server serve`` does; only its files are not there."""
-    found = Listing(folder / "tiles", tuple(files(count)), ("manifest.csv",))
+    found = LibraryListing(folder / "tiles", tuple(files(count)), ("manifest.csv",))
     plain = Image.new("RGB", (128, 128), (90, 120, 150))
     with (
         mock.patch.object(loading, "list_images", return_value=found),

@@ -30,7 +30,7 @@ from pcevolve.public.calls import Call
 from pcevolve.public.canonical import drop_unused
 from pcevolve.public.dp.mechanisms import FloatArray, Noise, SeededNoise, Source
 from pcevolve.public.encoders import BUNDLED, Encoder, frame_digest, load_encoder
-from pcevolve.public.evolution import Evolved, Generator, evolve
+from pcevolve.public.evolution import Evolved, UntrustedGenerator, evolve
 from pcevolve.public.fields import PLAN_FORMAT, PlanFields
 from pcevolve.public.media.images.appearance import develop, find_released_appearance
 from pcevolve.public.media.images.decoding import decode_picture
@@ -90,7 +90,7 @@ class Watch:
         """Receipts come with the result."""
 
 
-class KeepingGenerator(Generator, Protocol):
+class KeepingGenerator(UntrustedGenerator, Protocol):
     """A generator that has what it answered."""
 
     def received(self, digest: str) -> bytes:

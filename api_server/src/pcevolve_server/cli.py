@@ -14,7 +14,7 @@ from typer import Option
 
 from pcevolve_server import __version__
 from pcevolve_server.errors import ServerError
-from pcevolve_server.model_settings import Flag, ModelSettings
+from pcevolve_server.model_settings import FlagSpelling, ModelSettings
 from pcevolve_server.settings import API_KEY_VARIABLE, LogLevel, Settings, read_keys
 from pcevolve_shared.quiet import keep_quiet
 
@@ -100,15 +100,15 @@ def settings_of(kind: type[Made], given: dict[str, Any], **more: Any) -> Made:  
 _VALUES = {str: "TEXT", int: "INT", float: "NUMBER", Path: "PATH"}
 
 
-def _flags(kind: type[ModelSettings | Settings]) -> list[tuple[inspect.Parameter, Flag]]:
+def _flags(kind: type[ModelSettings | Settings]) -> list[tuple[inspect.Parameter, FlagSpelling]]:
     """The parameters that typer makes flags of, one for each setting that says what it is for."""
     fields: dict[str, FieldInfo] = vars(kind)["__pydantic_fields__"]
     return [_flag(name, info) for name, info in fields.items() if info.description]
 
 
-def _flag(setting: str, info: FieldInfo) -> tuple[inspect.Parameter, Flag]:
+def _flag(setting: str, info: FieldInfo) -> tuple[inspect.Parameter, FlagSpelling]:
     noted = {type(each): each for each in info.metadata}
-    flag = noted.get(Flag, Flag())
+    flag = noted.get(FlagSpelling, FlagSpelling())
     name = flag.name or setting.replace("_", "-")
     # All settings that may be given several times are tuples of what their flag reads.
     repeated = get_origin(info.annotation) is tuple

@@ -131,7 +131,7 @@ class Embedding:
 
 
 @dataclass(frozen=True)
-class Flag:
+class FlagSpelling:
     """Spelling of a setting on the command line, where its field's name does not say it.
 
     Attributes:
@@ -165,7 +165,7 @@ class ModelSettings:
     """Bring a model's networks to the GPU one at a time, as they run; auto: where they do not fit together."""
     threads: Annotated[int, Field(ge=0, le=1024)] = 0
     """CPU threads; 0: one for small models, all cores, among replicas, for others."""
-    compiled: Annotated[bool, Flag("compile")] = False
+    compiled: Annotated[bool, FlagSpelling("compile")] = False
     """Compile a small model on a processor, or any on CUDA, before it is ready: a minute or more the first time,
     seconds later; needs a C++ compiler."""
     attention: Attention = Attention.AUTO
@@ -187,21 +187,23 @@ class ModelSettings:
     prompt's words leave that open (pip install 'pcevolve-server[clip]')."""
     library_cache: str = ""
     """Where indexes of libraries are kept; default: ~/.cache."""
-    loras: Annotated[tuple[Lora, ...], Flag("lora", "LORAS", read=Lora.read)] = ()
+    loras: Annotated[tuple[Lora, ...], FlagSpelling("lora", "LORAS", read=Lora.read)] = ()
     """Weight file, directory or hub id of a LoRA, and =SCALE if not 1; may be repeated, and they are added in this
     order."""
-    embeddings: Annotated[tuple[Embedding, ...], Flag("embedding", "EMBEDDINGS", read=Embedding.read)] = ()
+    embeddings: Annotated[
+        tuple[Embedding, ...], FlagSpelling("embedding", "EMBEDDINGS", read=Embedding.read)
+    ] = ()
     """Weight file, directory or hub id of a textual inversion, and =WORD if prompts call it otherwise than its file;
     may be repeated."""
     scheduler: str | None = None
     """ddim, euler, dpmpp_2m, ..., or own: the one that the model brought along; default: by its family."""
-    tiling: Annotated[bool, Flag("vae-tiling")] = False
+    tiling: Annotated[bool, FlagSpelling("vae-tiling")] = False
     """Decode images larger than a large model was made for in tiles that overlap: less memory, more time."""
-    adapter: Annotated[str, Flag("ip-adapter")] = ""
+    adapter: Annotated[str, FlagSpelling("ip-adapter")] = ""
     """Weight file, directory or hub id of an IP-Adapter."""
-    adapter_scale: Annotated[float, Flag("ip-adapter-scale"), Field(ge=0, le=1)] = 0.5
+    adapter_scale: Annotated[float, FlagSpelling("ip-adapter-scale"), Field(ge=0, le=1)] = 0.5
     """Weight of the image."""
-    safety: Annotated[SafetyPolicy, Flag("safety-checker")] = SafetyPolicy.AUTO
+    safety: Annotated[SafetyPolicy, FlagSpelling("safety-checker")] = SafetyPolicy.AUTO
     """auto: use the model's if it has one."""
     safety_retries: Annotated[int, Field(ge=0, le=20)] = 3
     """New tries for a refused image, then 422."""

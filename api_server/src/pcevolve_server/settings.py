@@ -20,7 +20,7 @@ import pydantic.dataclasses
 from pydantic import Field
 
 from pcevolve_server.errors import SettingsError
-from pcevolve_server.model_settings import DECLARED, Flag, ModelSettings
+from pcevolve_server.model_settings import DECLARED, FlagSpelling, ModelSettings
 from pcevolve_shared import limits
 from pcevolve_shared.reading import open_file
 
@@ -93,7 +93,7 @@ class Settings:
     """Address to bind; a key is required unless loopback."""
     port: Annotated[int, Field(ge=0, le=65535)] = 8000
     """0 picks a free one and logs it."""
-    allowed_hosts: Annotated[tuple[str, ...], Flag("allowed-host", "ALLOWED_HOSTS")] = ()
+    allowed_hosts: Annotated[tuple[str, ...], FlagSpelling("allowed-host", "ALLOWED_HOSTS")] = ()
     """Name that a Host header may hold besides localhost, where there is no key; may be repeated."""
     engine: EngineKind = EngineKind.THREAD
     """Where the model runs: on a thread of the server, in several processes that share the work, or on Ray (pip install

@@ -15,14 +15,14 @@ _Tokens = Annotated[int, Field(ge=1, le=limits.MAX_NEW_TOKENS), WHOLE]
 _Count = Annotated[int, Field(ge=0)]
 
 
-class Message(WireModel):
+class ChatMessage(WireModel):
     """A message of a conversation."""
 
     role: Role
     content: Text
 
 
-def _find_said(messages: tuple[Message, ...]) -> tuple[Message, ...]:
+def _find_said(messages: tuple[ChatMessage, ...]) -> tuple[ChatMessage, ...]:
     if not any(each.content.strip() for each in messages):
         raise ValueError("nobody says anything")
     return messages
@@ -39,7 +39,7 @@ class ChatRequest(WireModel):
 
     model: Annotated[wire.Name | None, Field(description="Absent: the first that writes text.")] = None
     messages: Annotated[
-        tuple[Message, ...],
+        tuple[ChatMessage, ...],
         # Of 64 KiB of wrong messages, tens of thousands of complaints would be written.
         Field(min_length=1, max_length=limits.MAX_MESSAGES, strict=False, fail_fast=True),
         AfterValidator(_find_said),
@@ -79,18 +79,18 @@ class ChatRequest(WireModel):
         return (self.stop,) if isinstance(self.stop, str) else self.stop or ()
 
 
-class Reply(WireModel):
+class ChatReply(WireModel):
     """The model's reply; as long as its tokens are."""
 
     role: Literal["assistant"] = "assistant"
     content: str
 
 
-class Choice(WireModel):
+class ChatChoice(WireModel):
     """One completion."""
 
     index: _Count
-    message: Reply
+    message: ChatReply
     finish_reason: Finish
 
 
@@ -109,7 +109,7 @@ class ChatResponse(WireModel):
     object: Literal["chat.completion"] = "chat.completion"
     created: _Count
     model: wire.Name
-    choices: Annotated[tuple[Choice, ...], Field(min_length=1, max_length=limits.MAX_COMPLETIONS)]
+    choices: Annotated[tuple[ChatChoice, ...], Field(min_length=1, max_length=limits.MAX_COMPLETIONS)]
     usage: Usage
 
 

@@ -22,9 +22,9 @@ from pcevolve_server.errors import (
     NotReadyError,
 )
 from pcevolve_server.http import answering
-from pcevolve_server.http.rendering import Answer
+from pcevolve_server.http.rendering import EncodedResponse
 from pcevolve_shared import wire
-from pcevolve_shared.chat import ChatResponse, Choice, Reply, Usage
+from pcevolve_shared.chat import ChatChoice, ChatReply, ChatResponse, Usage
 from support.served import read_refusal
 
 ASK = {"model": "fake", "prompt": "a cat", "seed": 7}
@@ -114,8 +114,8 @@ async def never():
 
 async def written():
     usage = Usage(prompt_tokens=1, completion_tokens=1, total_tokens=2)
-    choice = Choice(index=0, message=Reply(content="brown"), finish_reason="stop")
-    return Answer(
+    choice = ChatChoice(index=0, message=ChatReply(content="brown"), finish_reason="stop")
+    return EncodedResponse(
         ChatResponse(id="c", created=1, model="m", choices=(choice,), usage=usage).model_dump_json(), 3
     )
 
@@ -150,7 +150,7 @@ def test_nobody_listens_to_a_caller_who_was_answered():
             await asyncio.Event().wait()
 
         async def work():
-            return Answer("{}", 0)
+            return EncodedResponse("{}", 0)
 
         scope = {"type": "http", "headers": [], "state": {"request_id": "x"}}
         answered = await answering.answer(Request(scope, receive), work)
@@ -167,7 +167,7 @@ def test_a_prompt_that_was_cut_is_told_in_the_log_and_in_a_header(caplog, cut):
             await asyncio.Event().wait()
 
         async def work():
-            return Answer("{}", cut)
+            return EncodedResponse("{}", cut)
 
         scope = {"type": "http", "headers": [], "state": {"request_id": "x"}}
         return await answering.answer(Request(scope, receive), work)

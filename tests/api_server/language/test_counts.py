@@ -6,7 +6,7 @@ import pytest
 
 from pcevolve_server import models, sources
 from pcevolve_server.errors import ModelLoadError
-from pcevolve_server.language.counts import Counts
+from pcevolve_server.language.counts import WordCounts
 from pcevolve_server.language.phrases import Phrases
 from pcevolve_server.model_settings import ModelSettings
 
@@ -25,4 +25,4 @@ def test_without_its_files_the_server_says_so(monkeypatch, tmp_path):
     with pytest.raises(ModelLoadError, match="language model"):
         models.load(ModelSettings(model="text:bundled"))
     with pytest.raises(OSError, match="phrases"):
-        Counts(tmp_path)
+        WordCounts(tmp_path)

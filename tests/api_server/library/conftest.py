@@ -3,7 +3,7 @@
 import pytest
 
 from pcevolve_server.library import collection
-from pcevolve_server.library.embedding import Appearance
+from pcevolve_server.library.embedding import AppearanceEmbedder
 from pcevolve_server.library.facts import FactStore
 from pcevolve_server.library.folder import list_images
 from pcevolve_server.library.loading import load
@@ -27,7 +27,7 @@ def loaded(tmp_path):
     return load_it
 
 
-class Counting(Appearance):
+class Counting(AppearanceEmbedder):
     """Counts what it embeds."""
 
     def __init__(self):

@@ -4,7 +4,7 @@ import pytest
 from PIL import Image
 
 from pcevolve_server.errors import GenerationError
-from pcevolve_server.library.collection import StoppedError
+from pcevolve_server.library.collection import IndexingStoppedError
 from pcevolve_shared import limits
 from support.collections import library, pixels
 
@@ -41,7 +41,7 @@ def test_an_image_that_was_changed_under_the_server_is_not_served(tmp_path, coll
 
 def test_indexing_stops_when_the_server_does_and_goes_on_later(tmp_path, collect):
     root = library(tmp_path / "tiles")
-    with pytest.raises(StoppedError):
+    with pytest.raises(IndexingStoppedError):
         collect(root, stopping=lambda: True)
     _, seen = collect(root)
     assert seen == 18

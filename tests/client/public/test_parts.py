@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
-from pcevolve.public.parts import Library, LicenceFile, Secrecy, make_one_line, make_readable
+from pcevolve.public.parts import Library, LicenceNotice, Secrecy, make_one_line, make_readable
 
 FILE = {"name": "NOTICE", "sha256": "a" * 64, "text": "all\nof it"}
 
@@ -27,9 +27,9 @@ def test_words_of_others_are_cut_and_made_readable():
     ],
 )
 def test_a_plan_takes_only_what_can_be_read(bad: dict[str, str]):
-    assert LicenceFile(**{**FILE, "text": "x" * 4096, "name": "x" * 256}).text == "x" * 4096
+    assert LicenceNotice(**{**FILE, "text": "x" * 4096, "name": "x" * 256}).text == "x" * 4096
     with pytest.raises(ValidationError, match=next(iter(bad))):
-        LicenceFile(**FILE | bad)
+        LicenceNotice(**FILE | bad)
 
 
 def test_a_library_has_so_many_licences_and_files_and_an_image():

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import pcevolve
-from pcevolve.keeper.finished.evaluating import Question, evaluate
+from pcevolve.keeper.finished.evaluating import EvaluationRequest, evaluate
 from pcevolve.keeper.finished.held_out import find_private
 from pcevolve.keeper.ledger.history import LedgerBook
 from pcevolve.public.fields import PlanEncoder, PlanMethod, PlanProvider
@@ -257,6 +257,6 @@ def test_data_that_the_run_of_the_release_read_are_no_test_of_its_variations(
     digests = [hashlib.sha256(b"nobody's").digest()]
     assert find_private(RunFolder(made.folder), made.plan, digests) == []
     with pytest.raises(pcevolve.DataError, match="some of it is private data of this run"):
-        evaluate(made.folder, Question(str(private), None, False, ("bundled",), None, "cpu", None))
+        evaluate(made.folder, EvaluationRequest(str(private), None, False, ("bundled",), None, "cpu", None))
     shutil.move(source.folder, tmp_path / "elsewhere")
     assert find_private(RunFolder(made.folder), made.plan, digests) is None

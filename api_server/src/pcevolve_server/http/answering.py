@@ -18,7 +18,7 @@ from pcevolve_server.errors import (
     RequestError,
 )
 from pcevolve_server.http.middleware import request_id_of
-from pcevolve_server.http.rendering import Answer
+from pcevolve_server.http.rendering import EncodedResponse
 from pcevolve_shared.chat import ChatChunk, ChatResponse
 
 logger = logging.getLogger(__name__)
@@ -26,7 +26,7 @@ logger = logging.getLogger(__name__)
 CUT_TOKENS_HEADER: Final = "X-Prompt-Tokens-Cut"
 EVENTS: Final = "text/event-stream"
 
-Making = Callable[[], Awaitable[Answer]]
+Making = Callable[[], Awaitable[EncodedResponse]]
 
 
 async def answer(request: Request, work: Making) -> Response:
@@ -56,7 +56,7 @@ async def answer_in_chunks(request: Request, work: Making, with_usage: bool) -> 
     return Response(body, headers=headers, media_type=EVENTS)
 
 
-async def _do(request: Request, work: Making) -> Answer:
+async def _do(request: Request, work: Making) -> EncodedResponse:
     task = asyncio.ensure_future(work())
     # The caller is listened to meanwhile: work for nobody would keep others waiting.
     gone = asyncio.ensure_future(request.receive())
@@ -78,7 +78,7 @@ async def _do(request: Request, work: Making) -> Answer:
     return made
 
 
-def _make_headers(made: Answer) -> dict[str, str]:
+def _make_headers(made: EncodedResponse) -> dict[str, str]:
     return {CUT_TOKENS_HEADER: str(made.cut_tokens)} if made.cut_tokens else {}
 
 

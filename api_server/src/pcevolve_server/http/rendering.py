@@ -16,7 +16,7 @@ _EFFORT = 3
 
 
 @dataclass(frozen=True)
-class Answer:
+class EncodedResponse:
     """A response's JSON and what its headers tell."""
 
     body: str
@@ -36,7 +36,7 @@ def native(made: Sequence[GeneratedImage]) -> str:
 
 def render(
     body: GenerationRequest, seeds: Sequence[int], pictures: Sequence[Picture], layout: Layout
-) -> Answer:
+) -> EncodedResponse:
     """Return the answer to ``body``; takes a while, for images are compressed.
 
     Raises:
@@ -52,7 +52,7 @@ def render(
             f"the safety checker refused {'the image' if len(made) == 1 else 'all images'} and every retry: change the"
             " prompt, or, where it errs, as of skin and wounds, start the server with --safety-checker off"
         )
-    return Answer(layout(made), max(picture.cut_tokens for picture in pictures))
+    return EncodedResponse(layout(made), max(picture.cut_tokens for picture in pictures))
 
 
 def _encode(picture: Picture, body: GenerationRequest) -> str | None:

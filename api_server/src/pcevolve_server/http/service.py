@@ -15,12 +15,12 @@ from starlette.concurrency import run_in_threadpool
 from pcevolve_server import tracing
 from pcevolve_server.errors import InvalidRequestError, NotFoundError, too_many_pixels
 from pcevolve_server.host import Host
-from pcevolve_server.http.rendering import Answer, Layout, native, render
+from pcevolve_server.http.rendering import EncodedResponse, Layout, native, render
 from pcevolve_server.metrics import Metrics
 from pcevolve_server.settings import Settings
 from pcevolve_server.work import Completion, Recipe, Task, TextRecipe, TextTask
 from pcevolve_shared import images, limits, wire
-from pcevolve_shared.chat import ChatRequest, ChatResponse, Choice, Reply, Usage
+from pcevolve_shared.chat import ChatChoice, ChatReply, ChatRequest, ChatResponse, Usage
 from pcevolve_shared.wire import (
     GenerationRequest,
     ImageToImageRequest,
@@ -53,7 +53,7 @@ class Service:
         body: TextToImageRequest,
         caller: str,
         layout: Layout = native,
-    ) -> Answer:
+    ) -> EncodedResponse:
         """Make images from a prompt; sides absent from the body are the model's own."""
         model = self._model(body, "text-to-image")
         base = model.size
@@ -67,7 +67,7 @@ class Service:
         body: ImageToImageRequest,
         caller: str,
         layout: Layout = native,
-    ) -> Answer:
+    ) -> EncodedResponse:
         """Make variations of the request's image."""
         model = self._model(body, "image-to-image")
         image = await self._read(body.image)
@@ -158,7 +158,7 @@ class Service:
         recipe: Recipe,
         image: Image.Image | None,
         layout: Layout,
-    ) -> Answer:
+    ) -> EncodedResponse:
         first = secrets.randbits(32) if body.seed is None else body.seed
         seeds = [wire.seed_of(first, index) for index in range(body.n)]
         tasks = [Task(recipe, body.prompt, body.negative_prompt, seed, image, caller) for seed in seeds]
@@ -192,7 +192,7 @@ class Chats:
     def __init__(self, host: Host, metrics: Metrics) -> None:
         self._host, self._metrics = host, metrics
 
-    async def complete(self, body: ChatRequest, caller: str) -> Answer:
+    async def complete(self, body: ChatRequest, caller: str) -> EncodedResponse:
         """Write completions of a chat."""
         model = self._host.info(body.model, "chat").id
         recipe = TextRecipe(body.new_tokens, body.temperature, body.top_p, body.stops, model)
@@ -201,7 +201,9 @@ class Chats:
         tasks = [TextTask(recipe, messages, wire.seed_of(first, index)) for index in range(body.n)]
         written = await self._host.batcher.submit(tasks, caller)
         self._metrics.tokens.inc(sum(each.tokens for each in written))
-        return Answer(_response(model, written).model_dump_json(), max(each.cut_tokens for each in written))
+        return EncodedResponse(
+            _response(model, written).model_dump_json(), max(each.cut_tokens for each in written)
+        )
 
 
 def _response(model: str, written: Sequence[Completion]) -> ChatResponse:
@@ -211,7 +213,7 @@ def _response(model: str, written: Sequence[Completion]) -> ChatResponse:
         created=int(time.time()),
         model=model,
         choices=tuple(
-            Choice(index=index, message=Reply(content=each.text), finish_reason=each.finish)
+            ChatChoice(index=index, message=ChatReply(content=each.text), finish_reason=each.finish)
             for index, each in enumerate(written)
         ),
         usage=Usage(prompt_tokens=read, completion_tokens=made, total_tokens=read + made),

@@ -60,7 +60,7 @@ class _Followers:
         return likely
 
 
-class Counts:
+class WordCounts:
     """Words, what follows what, and topics.
 
     Attributes:

@@ -12,7 +12,7 @@ from safetensors import SafetensorError
 
 from pcevolve_server import sources
 from pcevolve_server.errors import AbandonedError, ModelLoadError
-from pcevolve_server.language.counts import END, START, WORD, Counts, Floats
+from pcevolve_server.language.counts import END, START, WORD, Floats, WordCounts
 from pcevolve_server.model_settings import ModelSettings
 from pcevolve_server.work import Completion, IsCancelled, TextRecipe, TextTask, never_cancelled
 from pcevolve_shared import limits
@@ -32,7 +32,7 @@ class Phrases:
 
     fixed_cost_batches = on_gpu = False
 
-    def __init__(self, info: ModelInfo, counts: Counts, most: int) -> None:
+    def __init__(self, info: ModelInfo, counts: WordCounts, most: int) -> None:
         """Serve counts.
 
         Args:
@@ -159,7 +159,7 @@ def load(settings: ModelSettings) -> Phrases:
     """
     identity = sources.identify(settings)
     try:
-        counts = Counts(Path(sources.locate(sources.BUNDLED_TEXT)))
+        counts = WordCounts(Path(sources.locate(sources.BUNDLED_TEXT)))
     except (OSError, ValueError, KeyError, SafetensorError) as error:
         raise ModelLoadError(sources.explain_failure(sources.BUNDLED, "language model", error)) from error
     info = ModelInfo(

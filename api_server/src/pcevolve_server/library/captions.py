@@ -20,7 +20,7 @@ from functools import lru_cache
 from pathlib import Path, PurePosixPath
 from typing import Final
 
-from pcevolve_server.library.folder import Listing, spell_path
+from pcevolve_server.library.folder import LibraryListing, spell_path
 from pcevolve_shared import limits
 from pcevolve_shared.reading import BoundedLines, open_file, parse_json
 from pcevolve_shared.wire import LibraryInfo, LicenceCount, LicenceFile
@@ -82,7 +82,7 @@ class Captions:
         licences: How many images each licence covers, the most frequent first; empty where no table names one.
     """
 
-    def __init__(self, listing: Listing) -> None:
+    def __init__(self, listing: LibraryListing) -> None:
         """Read all tables; what is damaged in them is said in the log and left out."""
         self._root, self._text_files = listing.root, listing.texts
         self._said: dict[str, list[str]] = defaultdict(list)

@@ -20,7 +20,7 @@ from PIL import Image
 from pcevolve_server.errors import GenerationError, ModelLoadError
 from pcevolve_server.library.embedding import Embedder
 from pcevolve_server.library.facts import Facts, FactStore, file_digest
-from pcevolve_server.library.folder import ImageFile, Listing, spell_path
+from pcevolve_server.library.folder import ImageFile, LibraryListing, spell_path
 from pcevolve_shared import images, limits
 
 logger = logging.getLogger(__name__)
@@ -33,7 +33,7 @@ _POLL_SECONDS = 0.2
 _KEPT_AT_ONCE = 1024  # images
 
 
-class StoppedError(ModelLoadError):
+class IndexingStoppedError(ModelLoadError):
     """The server was told to stop while it was indexing."""
 
 
@@ -69,7 +69,7 @@ class Collection:
 
 
 def collect(
-    listing: Listing, embedder: Embedder, store: FactStore, threads: int, stopping: Callable[[], bool]
+    listing: LibraryListing, embedder: Embedder, store: FactStore, threads: int, stopping: Callable[[], bool]
 ) -> Collection:
     """Read and embed what was not read and embedded before.
 
@@ -96,7 +96,7 @@ def collect(
 
 
 def _complete(
-    listing: Listing,
+    listing: LibraryListing,
     embedder: Embedder,
     store: FactStore,
     threads: int,
@@ -127,7 +127,7 @@ def _complete(
 
 def _require_wanted(stopping: Callable[[], bool]) -> None:
     if stopping():
-        raise StoppedError("stopped while the library was being indexed")
+        raise IndexingStoppedError("stopped while the library was being indexed")
 
 
 def _measure(
@@ -154,7 +154,7 @@ def _measure(
     return facts
 
 
-def _usable(listing: Listing, facts: Facts, embedder: Embedder) -> Collection:
+def _usable(listing: LibraryListing, facts: Facts, embedder: Embedder) -> Collection:
     usable = facts.usable
     paths = sorted([*(image.path for image in compress(listing.images, ~usable)), *listing.left_out])
     more = " ..." if len(paths) > _NAMED else ""

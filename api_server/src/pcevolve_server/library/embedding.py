@@ -39,7 +39,7 @@ class Embedder(Protocol):
         ...
 
 
-class Appearance:
+class AppearanceEmbedder:
     """Colour, layout, outlines and texture, computed by hand: no weights, some milliseconds an image.
 
     Six parts: mean and spread of the opponent colours in 4 x 4 cells, histograms of gradients in the same cells (Dalal
@@ -159,7 +159,7 @@ def _spectrum(luma: Plane) -> Plane:
 _STEP = 2**14  # vectors that are added at once: FAISS takes floats
 
 
-class Neighbours:
+class NeighbourIndex:
     """A flat index: one byte a number, no training, nothing approximated.
 
     Flat, because a variation asks for hundreds or thousands of ranks among those images that fit a prompt, and graphs

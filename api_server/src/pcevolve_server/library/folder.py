@@ -30,7 +30,7 @@ class ImageFile:
 
 
 @dataclass(frozen=True)
-class Listing:
+class LibraryListing:
     """The contents of a library's folder.
 
     Attributes:
@@ -48,7 +48,7 @@ class Listing:
     left_out: tuple[str, ...] = ()
 
 
-def list_images(root: Path) -> Listing:
+def list_images(root: Path) -> LibraryListing:
     """List a library's images in an order that depends on their paths alone.
 
     Hidden files and folders are left out. Links are not followed: what lies outside of the folder was not offered
@@ -85,7 +85,7 @@ def list_images(root: Path) -> Listing:
     except OSError as error:
         raise ModelLoadError(f"cannot read the library {root}: {error.strerror}: {error.filename}") from error
     images.sort(key=lambda image: os.fsencode(image.path))
-    return Listing(root, tuple(images), tuple(sorted(tables)), frozenset(texts), tuple(left_out))
+    return LibraryListing(root, tuple(images), tuple(sorted(tables)), frozenset(texts), tuple(left_out))
 
 
 def spell_path(path: str) -> str:

@@ -10,7 +10,7 @@ from PIL import Image
 
 from pcevolve_server.errors import AbandonedError, GenerationError
 from pcevolve_server.library.collection import Collection
-from pcevolve_server.library.embedding import Codes, Neighbours
+from pcevolve_server.library.embedding import Codes, NeighbourIndex
 from pcevolve_server.library.words import Fits, Weights, draw
 from pcevolve_server.work import IsCancelled, Picture, Recipe, Task, never_cancelled
 from pcevolve_shared import limits
@@ -23,7 +23,7 @@ _BYTES_EACH = 1_300  # of an image in memory: a million take 1.2 GiB (benchmarks
 
 
 @dataclass(frozen=True)
-class Origin:
+class PostedOrigin:
     """A posted image: its code, and its place in the collection.
 
     Attributes:
@@ -50,7 +50,7 @@ class LibraryGenerator:
     fixed_cost_batches = False
     info: ModelInfo
     collection: Collection
-    neighbours: Neighbours
+    neighbours: NeighbourIndex
     fits: Fits
     beside: int = 0
     _weights: dict[tuple[str, str, str, float], Weights] = field(default_factory=dict, repr=False)
@@ -82,10 +82,10 @@ class LibraryGenerator:
         to the weights among the nearest that together weigh ``W ** strength``: one image at strength 0, all at 1, and
         from any strength to the next the same factor. The posted image is not its own variation.
         """
-        origins: dict[tuple[str, str], Origin] = {}
+        origins: dict[tuple[str, str], PostedOrigin] = {}
         return [self._vary(task, origins) for task in _while(tasks, is_cancelled)]
 
-    def _vary(self, task: Task, origins: dict[tuple[str, str], Origin]) -> Picture:
+    def _vary(self, task: Task, origins: dict[tuple[str, str], PostedOrigin]) -> Picture:
         strength, image = task.recipe.strength, task.image
         if strength is None or image is None:
             raise GenerationError("a variation without an image")
@@ -102,16 +102,16 @@ class LibraryGenerator:
         weights = self._weigh(task)
         return self._picture(self._neighbour(origin, weights, strength, task.seed), task.recipe)
 
-    def _origin(self, image: Image.Image, recipe: Recipe) -> Origin:
+    def _origin(self, image: Image.Image, recipe: Recipe) -> PostedOrigin:
         """Find a posted image in the collection; its own embedding does not depend on the size it was sent in."""
         code = self.collection.embedder.embed(image)
         pixels = np.asarray(image)
         for place in map(int, self.neighbours.nearest(code, _LOOKED_AT)):
             if np.array_equal(np.asarray(self._resize(place, recipe)), pixels):
-                return Origin(self.collection.facts.codes[place], place)
-        return Origin(code, None)
+                return PostedOrigin(self.collection.facts.codes[place], place)
+        return PostedOrigin(code, None)
 
-    def _neighbour(self, origin: Origin, weights: Weights, strength: float, seed: int) -> int:
+    def _neighbour(self, origin: PostedOrigin, weights: Weights, strength: float, seed: int) -> int:
         """Draw among the nearest images that together weigh ``W ** strength``."""
         among = weights > 0
         if origin.place is not None and among.sum() > 1:

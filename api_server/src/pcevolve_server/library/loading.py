@@ -13,9 +13,9 @@ from pcevolve_server import sources
 from pcevolve_server.errors import ModelLoadError
 from pcevolve_server.library.captions import Captions, describe
 from pcevolve_server.library.collection import Collection, collect
-from pcevolve_server.library.embedding import Appearance, Embedder, Neighbours
+from pcevolve_server.library.embedding import AppearanceEmbedder, Embedder, NeighbourIndex
 from pcevolve_server.library.facts import FactStore
-from pcevolve_server.library.folder import Listing, list_images
+from pcevolve_server.library.folder import LibraryListing, list_images
 from pcevolve_server.library.generator import LibraryGenerator
 from pcevolve_server.library.words import Fits, Likeness, WordIndex
 from pcevolve_server.model_settings import ModelSettings, SafetyPolicy
@@ -44,7 +44,7 @@ def load(settings: ModelSettings, stopping: Callable[[], bool]) -> Generator:
     faiss.omp_set_num_threads(threads)
     found = list_images(root)
     cache = cache_folder(settings, root)
-    embedder = Appearance()
+    embedder = AppearanceEmbedder()
     collection = collect(found, embedder, _open_store(cache, embedder), threads, stopping)
     captions = Captions(found)
     words = WordIndex(captions.words(file.path) for file in collection.files)
@@ -52,7 +52,7 @@ def load(settings: ModelSettings, stopping: Callable[[], bool]) -> Generator:
     info = _info(sources.identify(settings), collection, about)
     fits, beside = _fits(settings, words, found, collection, cache, stopping)
     logger.info("library loaded", extra={"model": info.id, "images": about.images})
-    return LibraryGenerator(info, collection, Neighbours(collection.facts.codes), fits, beside)
+    return LibraryGenerator(info, collection, NeighbourIndex(collection.facts.codes), fits, beside)
 
 
 def _open_store(cache: Path, embedder: Embedder) -> FactStore:
@@ -62,7 +62,7 @@ def _open_store(cache: Path, embedder: Embedder) -> FactStore:
 def _fits(
     settings: ModelSettings,
     words: WordIndex,
-    found: Listing,
+    found: LibraryListing,
     collection: Collection,
     cache: Path,
     stopping: Callable[[], bool],

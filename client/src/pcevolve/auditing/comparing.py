@@ -59,7 +59,7 @@ LONGEST_KEY = 5000
 
 @dataclass
 class ComparingGate:
-    """A ``Generator`` whose answers are those on record; ``faults`` are what differs, each with its line."""
+    """A ``UntrustedGenerator`` whose answers are those on record; ``faults`` are what differs, each with its line."""
 
     run: RunReader
     dialect: Dialect

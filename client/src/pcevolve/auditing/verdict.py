@@ -35,7 +35,7 @@ from pcevolve.public.pages.wire.page import render_viewer
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.publish.dataset import encode, summarise
 from pcevolve.public.publish.promises import list_marks
-from pcevolve.public.publish.source import Source
+from pcevolve.public.publish.source import SourceRun
 from pcevolve.public.transcript.irregular import find_irregular_files, kind_of
 from pcevolve.public.transcript.layout import (
     CARD,
@@ -261,7 +261,7 @@ def _check_start(run: RunReader, load: LoadEncoder, sources: Sequence[Path]) -> 
             Finding(claim, (), 0, f"nothing shows that these images are a release, nor its epsilon: {why}")
         ]
     try:
-        differences = tuple(Source.at(found[0]).find_differences(plan))
+        differences = tuple(SourceRun.at(found[0]).find_differences(plan))
     except ClientError as error:
         return [Finding(claim, (str(error),), count)]
     own = Audit.of(found[0], load, sources=[each for each in sources if each != found[0]])

@@ -36,7 +36,7 @@ Ask: TypeAlias = tuple[Call, Prototype | PublicEcho | None]
 itself names it; nothing for text-to-image."""
 
 
-class Generator(Protocol):
+class UntrustedGenerator(Protocol):
     """The untrusted generative model behind an API (RANDOM_API and VARIATION_API of the papers).
 
     Nobody hands it a prompt or an image: both follow from the public plan and from what the provider had sent.
@@ -65,7 +65,7 @@ class Watcher(Protocol):
 
 def evolve(
     plan: PublicPlan,
-    generator: Generator,
+    generator: UntrustedGenerator,
     judge: Judge,
     watcher: Watcher,
     identify: Identify,
@@ -85,7 +85,7 @@ class _Evolution:
     """A run of the loop."""
 
     plan: PublicPlan
-    generator: Generator
+    generator: UntrustedGenerator
     judge: Judge
     watcher: Watcher
     lineage: Lineage

@@ -141,7 +141,7 @@ class Licence(_Part):
     images: Count
 
 
-class LicenceFile(_Part):
+class LicenceNotice(_Part):
     """A licence, a notice or a list of sources."""
 
     name: Line
@@ -162,7 +162,7 @@ class Library(_Part):
 
     images: Count
     licences: Annotated[tuple[Licence, ...], Field(max_length=32)] = ()
-    files: Annotated[tuple[LicenceFile, ...], Field(max_length=4)] = ()
+    files: Annotated[tuple[LicenceNotice, ...], Field(max_length=4)] = ()
 
 
 def make_readable(text: str) -> str:

@@ -20,7 +20,7 @@ from pcevolve.public.selectors.method import first_selection, scope_of
 from pcevolve.public.selectors.planner import CHANCE, describe_lift
 from pcevolve.wire.egress.address import Address
 from pcevolve.wire.egress.allowance import Meter
-from pcevolve.wire.reaching import Connection
+from pcevolve.wire.reaching import ProviderConnection
 
 
 def detail_run(plan: PublicPlan, encoder_reason: str, advice: Advice | None) -> Iterator[Fact]:
@@ -77,7 +77,7 @@ def approve(
     address: Address,
     settings: PublicConfig,
     calls: Iterable[Call],
-    connection: Connection,
+    connection: ProviderConnection,
     doubts: Iterable[str] = (),
     person: Person = AT_TERMINAL,
 ) -> None:

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from pcevolve.errors import ClientError, ProtocolError, make_told
 from pcevolve.public import protocol
-from pcevolve.public.evolution import Ask, Generator
+from pcevolve.public.evolution import Ask, UntrustedGenerator
 from pcevolve.public.lineage import Pool
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.processes.pipe import GoneError, Pipe, PipeError
@@ -162,11 +162,11 @@ class AskingJudge:
 class TellingGenerator:
     """A generator of whose answers the keeper is told as they come, while the API works on the next ones."""
 
-    generator: Generator
+    generator: UntrustedGenerator
     keeper: protocol.PrivateSide
 
     def answers(self, asks: Sequence[Ask]) -> Iterator[tuple[Candidate, ...]]:
-        """See ``Generator.answers``."""
+        """See ``UntrustedGenerator.answers``."""
         for (call, _), made in zip(asks, self.generator.answers(asks), strict=True):
             self.keeper.made(protocol.Made(slot=call.slot, digests=tuple(each.digest for each in made)))
             yield made

@@ -14,7 +14,7 @@ from rich.console import Console
 from pcevolve.public import protocol
 from pcevolve.public.assessed import AssessedFigures
 from pcevolve.public.config.runner import PublicConfig
-from pcevolve.public.evolution import Evolved, Generator, evolve, pool_last
+from pcevolve.public.evolution import Evolved, UntrustedGenerator, evolve, pool_last
 from pcevolve.public.lineage import Judge, Lineage, Pool, Population, make_pool
 from pcevolve.public.modality import Advice
 from pcevolve.public.pages.live import write_preview
@@ -40,7 +40,7 @@ from pcevolve.wire.egress.gate import Gate
 from pcevolve.wire.egress.recording import RecordingJudge
 from pcevolve.wire.providers import dialect
 from pcevolve.wire.providers.dialect import Dialect
-from pcevolve.wire.reaching import Connection, connect, make_address, note_answers
+from pcevolve.wire.reaching import ProviderConnection, connect, make_address, note_answers
 from pcevolve.wire.showing import RunProgress, show_first
 
 RESUMED = (("resumed", "nothing is paid twice"),)
@@ -113,14 +113,14 @@ class Session:
     plan: PublicPlan
     spoken: Dialect
     transcript: Transcript
-    connection: Connection
+    connection: ProviderConnection
     usability: Usability
     audience: Audience
     begun: bool
     title: str
     judge: Judge
     say_spent: Callable[[], str]
-    generator: Generator
+    generator: UntrustedGenerator
     keeper: protocol.PrivateSide | None = None
 
     def show_opening(self) -> str:
@@ -312,7 +312,7 @@ def _settle_batch(
     keeper: protocol.PrivateSide,
     said: protocol.Settle,
     settings: PublicConfig,
-    connection: Connection,
+    connection: ProviderConnection,
     plan: PublicPlan,
     console: Console,
 ) -> PublicPlan:

@@ -25,7 +25,7 @@ from pcevolve.public.lineage import Pool
 from pcevolve.public.parts import Library
 from pcevolve.public.plan import FROM_RELEASE, PublicPlan
 from pcevolve.public.publish.promises import list_marks
-from pcevolve.public.publish.source import KEPT, Source
+from pcevolve.public.publish.source import KEPT, SourceRun
 from pcevolve.public.release import Query, Receipt
 from pcevolve.public.run.progress import Audience
 from pcevolve.public.run.reopening import open_record
@@ -40,7 +40,7 @@ from pcevolve.wire.dashboard import keep_live_page
 from pcevolve.wire.execution import RunnerJob, Session
 from pcevolve.wire.providers import dialect
 from pcevolve.wire.providers.dialect import Dialect
-from pcevolve.wire.reaching import Connection, connect, make_address
+from pcevolve.wire.reaching import ProviderConnection, connect, make_address
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ def _open(
             first = transcript.entries[0].record if transcript.entries else None
             run_id = first.run_id if isinstance(first, Opened) else secrets.token_hex(16)
             if begun is None:
-                source = Source.at(Path(str(settings.data.from_run)))
+                source = SourceRun.at(Path(str(settings.data.from_run)))
                 plan_run(source, settings, run_id, None)  # a refusal before anybody is asked anything
             greeting = connection.gate.hello(run_id)
             plan = begun
@@ -130,7 +130,7 @@ def _open(
         ) from None
 
 
-def plan_run(source: Source, settings: PublicConfig, run_id: str, library: Library | None) -> PublicPlan:
+def plan_run(source: SourceRun, settings: PublicConfig, run_id: str, library: Library | None) -> PublicPlan:
     """The public plan: the source's, but that its release is varied; ``UsageError`` for options out of bounds."""
     before, own = source.run.plan, settings.options()
     count, licence = settings.method.candidates, settings.output.licence
@@ -189,7 +189,7 @@ def _library(spoken: Dialect, settings: PublicConfig, greeting: bytes) -> Librar
     return spoken.library(settings.provider.model, greeting) if settings.provider.greeting else None
 
 
-def _introduce(plan: PublicPlan, settings: PublicConfig, connection: Connection) -> Iterator[Line]:
+def _introduce(plan: PublicPlan, settings: PublicConfig, connection: ProviderConnection) -> Iterator[Line]:
     """Yield what somebody has to know before: what is varied, what leaves, what it costs."""
     start, nouns, meter = plan.start, plan.modality.nouns, connection.meter
     assert start is not None

@@ -31,7 +31,7 @@ PROXIES = ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy", "HTTP_PROXY",
 """Variables by which other programs are told of a proxy."""
 
 
-class Connection(NamedTuple):
+class ProviderConnection(NamedTuple):
     """The gate to a run's provider, and what counts requests on their way through it."""
 
     gate: Gate
@@ -56,7 +56,7 @@ def connect(
     address: Address,
     transcript: Transcript,
     console: Console,
-) -> Iterator[Connection]:
+) -> Iterator[ProviderConnection]:
     """Open the gate to a run's API on the run's record; nothing is sent yet."""
     provider = settings.provider
     if address.warning:
@@ -69,7 +69,7 @@ def connect(
         goes_on = RunLayout(settings.output.folder).resume_command
         patience = replace(_make_patience(provider, console), advice=f"continue with {goes_on}")
         gate = Gate(transcript, spoken, address, transport, patience, pace, meter)
-        yield Connection(gate, meter)
+        yield ProviderConnection(gate, meter)
 
 
 def _make_patience(provider: PublicProvider, console: Console) -> RetryPolicy:

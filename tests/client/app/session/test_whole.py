@@ -8,7 +8,7 @@ import shutil
 import pytest
 
 from pcevolve.errors import UsageError
-from pcevolve.keeper.finished.evaluating import Question, evaluate
+from pcevolve.keeper.finished.evaluating import EvaluationRequest, evaluate
 from pcevolve.public.run.owner import OwnerFolder
 from support.folders import toned_folders
 
@@ -35,9 +35,10 @@ def test_held_out_images_are_judged_under_the_words_by_the_run_and_by_evaluate(e
     for label, tone in (("bright", bright), ("dark", dark)):
         shutil.rmtree(result.folder / "release" / label)
         toned_folders(result.folder / "release", {label: tone}, 4, 2)
-    found = evaluate(result.folder, Question(str(test), judges=("bundled",)))
+    found = evaluate(result.folder, EvaluationRequest(str(test), judges=("bundled",)))
     assert found["judges"][0]["dataset"]["accuracy"]["mean"] == 1.0
     with pytest.raises(UsageError, match=r"data\.words must name every class exactly once"):
         evaluate(
-            result.folder, Question(str(toned_folders(tmp_path / "other", {"mole": 0, "wart": 190}, 2, 3)))
+            result.folder,
+            EvaluationRequest(str(toned_folders(tmp_path / "other", {"mole": 0, "wart": 190}, 2, 3))),
         )

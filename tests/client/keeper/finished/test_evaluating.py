@@ -27,7 +27,7 @@ from pcevolve.keeper.evaluation.judge import Accuracy, Evaluator
 from pcevolve.keeper.evaluation.labelled import Labelled
 from pcevolve.keeper.finished.classification import NearestMean
 from pcevolve.keeper.finished.comparison import read_runs
-from pcevolve.keeper.finished.evaluating import Evaluation, Question, evaluate
+from pcevolve.keeper.finished.evaluating import Evaluation, EvaluationRequest, evaluate
 from pcevolve.keeper.private.dataset import load_folder
 from pcevolve.public.methods import choose_delta
 from pcevolve.public.modality import Images
@@ -52,14 +52,14 @@ def finish_run(root: Path, **changes: object) -> Path:
 
 def judge(root: Path, world: Path, *judges: str, **more: Any) -> dict:
     """Evaluate a run on the owner's test images; by a judge that is trained in no time unless others are named."""
-    question = Question(str(world / "test"), judges=judges or ("bundled",), **more)
+    question = EvaluationRequest(str(world / "test"), judges=judges or ("bundled",), **more)
     return evaluate(root, question, load=find_encoder)
 
 
 @pytest.fixture(scope="module")
 def found(world: Path) -> dict:
     """By both usual judges."""
-    return evaluate(world / "run", Question(str(world / "test"), str(world / "private"), mix=True))
+    return evaluate(world / "run", EvaluationRequest(str(world / "test"), str(world / "private"), mix=True))
 
 
 @pytest.mark.models
@@ -260,7 +260,7 @@ def test_what_cannot_be_measured_is_refused(tmp_path, monkeypatch, world, change
         (tmp_path / "other" / old).rename(tmp_path / "other" / new)
     monkeypatch.chdir(tmp_path)
     with pytest.raises(error, match=complaint):
-        evaluate(root, Question(**{"test": str(world / "test"), **changes}))
+        evaluate(root, EvaluationRequest(**{"test": str(world / "test"), **changes}))
     assert not OwnerFolder.of(root).root.exists()
 
 
@@ -291,7 +291,7 @@ def test_released_means_that_beat_the_images_are_told_with_the_command(voted, tr
 
 def test_all_that_judges_do_is_counted_as_soon_as_it_is_done(world):
     heard: list[tuple[int, int]] = []
-    question = Question(
+    question = EvaluationRequest(
         str(world / "test"), str(world / "private"), mix=True, judges=("bundled", "bundled+spectrum")
     )
     evaluate(world / "run", question, lambda done, total: heard.append((done, total)))

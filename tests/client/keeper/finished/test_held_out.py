@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 from pcevolve.errors import DataError
-from pcevolve.keeper.finished.evaluating import Question, evaluate
+from pcevolve.keeper.finished.evaluating import EvaluationRequest, evaluate
 from pcevolve.keeper.private.records import read_records
 from pcevolve.keeper.private.tables import Columns
 from pcevolve.public.media.texts import digest_text
@@ -27,7 +27,7 @@ def others(tmp_path: Path, private: Path) -> Path:
 
 
 def ask(root: Path, test: Path) -> dict[str, object]:
-    return evaluate(root, Question(str(test), judges=("bundled",)))
+    return evaluate(root, EvaluationRequest(str(test), judges=("bundled",)))
 
 
 def test_the_private_images_are_refused_as_test_images(evolved, private: Path):
@@ -55,7 +55,7 @@ def test_a_single_private_image_is_refused_in_another_form_and_under_another_nam
 def test_an_image_that_is_trained_on_is_refused_as_a_test_image(evolved, others: Path):
     root = evolved().folder
     with pytest.raises(DataError, match="some of it is private data"):
-        evaluate(root, Question(str(others), str(others), judges=("bundled",)))
+        evaluate(root, EvaluationRequest(str(others), str(others), judges=("bundled",)))
 
 
 def test_without_the_ledger_it_is_said_that_nobody_looked(evolved, others: Path, tmp_path: Path, command):

@@ -12,7 +12,7 @@ import pytest
 from pcevolve.errors import DataError
 from pcevolve.keeper import images
 from pcevolve.keeper.finished import judging
-from pcevolve.keeper.finished.evaluating import Question, evaluate
+from pcevolve.keeper.finished.evaluating import EvaluationRequest, evaluate
 from pcevolve.keeper.finished.judging import Answers, load_judges, load_quick_judges
 from pcevolve.keeper.private.dataset import load_folder
 from pcevolve.public.encoders import bundled_digest, published, shipped_digest
@@ -85,7 +85,7 @@ def test_rows_of_judges_are_kept_beside_those_about_the_same_subject_alone(finis
 @pytest.fixture(scope="module")
 def found(world: Path) -> dict:
     """By both usual judges."""
-    return evaluate(world / "run", Question(str(world / "test"), str(world / "private"), mix=True))
+    return evaluate(world / "run", EvaluationRequest(str(world / "test"), str(world / "private"), mix=True))
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from pcevolve.errors import BudgetError, LedgerError
 from pcevolve.keeper.ledger.history import LedgerBook
 from pcevolve.keeper.ledger.ledger import PrivateUnit, Terms
 from pcevolve.keeper.ledger.overlap import Overlap, compute_exposures
-from pcevolve.keeper.ledger.store import Key
+from pcevolve.keeper.ledger.store import LedgerKey
 from pcevolve.keeper.ledger.units import RunUnits, UnitPartition, Units
 from pcevolve.public.dp.accountants import epsilon
 from pcevolve.public.privacy import FREE, Budget, Event
@@ -29,7 +29,7 @@ PATIENTS = patients(p=[b"1", b"2", b"3"], q=[b"4"])
 PURE = Event("exponential", "1/2")
 THREE = Event("exponential", "3")
 NOISE = Event("gaussian", "6")
-KEY = Key(bytes(32))
+KEY = LedgerKey(bytes(32))
 
 
 def spend(path, run, units, event, unit="image", **options):

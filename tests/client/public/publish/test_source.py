@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import pcevolve
-from pcevolve.public.publish.source import Source
+from pcevolve.public.publish.source import SourceRun
 from support.paid import make_paid_run
 from support.provider import png
 from support.runs import small_plan
@@ -30,7 +30,7 @@ def doubts(audited: pcevolve.AuditResult) -> list[str]:
 
 def lies(**changes: object):
     """A release as an owner would have it who says something else of it."""
-    honest = Source.describe
+    honest = SourceRun.describe
     return lambda self, strength: honest(self, strength).model_copy(update=changes)
 
 
@@ -42,12 +42,12 @@ def test_an_auditor_who_has_the_run_finds_what_an_owner_says_otherwise(
     source = evolved(method="pe", delta=1e-5, candidates=2, **seeded)
     with monkeypatch.context() as lying:
         if lie == "no cost":
-            lying.setattr(Source, "describe", lies(events=()))
+            lying.setattr(SourceRun, "describe", lies(events=()))
         elif lie == "no noise from a seed":
             plan = source.plan.model_copy(update={"noise": "os-csprng"})
-            honest = Source.at.__func__
+            honest = SourceRun.at.__func__
             lying.setattr(
-                Source,
+                SourceRun,
                 "at",
                 classmethod(
                     lambda cls, root: replace(found := honest(cls, root), run=replace(found.run, plan=plan))
@@ -55,8 +55,8 @@ def test_an_auditor_who_has_the_run_finds_what_an_owner_says_otherwise(
             )
         else:
             shown = honest_images(source, png(77))
-            lying.setattr(Source, "describe", lies(images=shown))
-            lying.setattr(Source, "at", at_with(source, png(77)))
+            lying.setattr(SourceRun, "describe", lies(images=shown))
+            lying.setattr(SourceRun, "at", at_with(source, png(77)))
         made = vary(native, tmp_path)
     assert doubts(made.verify())[0].startswith("nothing shows that these images are a release")
     audited = made.verify(sources=[source.folder])
@@ -70,18 +70,18 @@ def test_an_auditor_who_has_the_run_finds_what_an_owner_says_otherwise(
 
 
 def honest_images(source: pcevolve.Result, other: bytes) -> tuple[tuple[str, ...], ...]:
-    digests = Source.at(source.folder).describe(None).images
+    digests = SourceRun.at(source.folder).describe(None).images
     return ((hashlib.sha256(other).hexdigest(), *digests[0][1:]), *digests[1:])
 
 
 def at_with(source: pcevolve.Result, other: bytes):
-    honest = Source.at(source.folder)
+    honest = SourceRun.at(source.folder)
     files = ((other, *honest.files[0][1:]), *honest.files[1:])
     return classmethod(lambda cls, root: replace(honest, files=files))
 
 
 def test_a_source_has_the_images_of_each_class_and_differs_from_no_plan_that_names_them(tmp_path: Path):
-    source = Source.at(make_paid_run(tmp_path / "run", small_plan()))
+    source = SourceRun.at(make_paid_run(tmp_path / "run", small_plan()))
     released = [
         [path.read_bytes() for path in sorted((tmp_path / "run" / "release" / label).iterdir())]
         for label in ("cut", "good")

@@ -212,10 +212,10 @@ def evaluate(
 
     require_torch("evaluate, which trains networks,")
     from pcevolve.auditing.rerun import find_encoder
-    from pcevolve.keeper.finished.evaluating import Question, evaluate  # torch takes seconds to load
+    from pcevolve.keeper.finished.evaluating import EvaluationRequest, evaluate  # torch takes seconds to load
     from pcevolve.public.run.progress import error_console, show_work
 
-    question = Question(test, private, mix, tuple(judge or ()), control, device, weights)
+    question = EvaluationRequest(test, private, mix, tuple(judge or ()), control, device, weights)
     with show_work(error_console(), "training classifiers") as told:
         found = evaluate(folder, question, told, find_encoder)
     if as_json:

@@ -22,7 +22,7 @@ from pcevolve.public.words import USUAL
 from pcevolve_shared.bundled import BUNDLED, DOMAINS, draws
 
 if TYPE_CHECKING:
-    from pcevolve.app.session.first.prompts import Writer
+    from pcevolve.app.session.first.prompts import PromptWriter
     from pcevolve.keeper.check import Checkup
     from pcevolve.public.config.config import RunConfig
     from pcevolve.public.config.owner import OwnerData
@@ -274,7 +274,7 @@ def _show_prompts(made: Mapping[str, Sequence[str]], count: int, unnamed: int) -
 
 def _writer(
     api: str | None, model: str | None, api_key_file: Path | None, local: str | None
-) -> Writer | None:
+) -> PromptWriter | None:
     from pcevolve.app.session.first import prompts as prompt_writing
     from pcevolve.public.config.files import read_key
     from pcevolve.public.encoders import require_torch

@@ -64,12 +64,12 @@ def _check(
 
 def _evaluate(console: Console, run: str, control: str | None, **question: Any) -> values.EvaluationResult:  # noqa: ANN401
     from pcevolve.auditing.rerun import find_encoder
-    from pcevolve.keeper.finished.evaluating import Question, evaluate
+    from pcevolve.keeper.finished.evaluating import EvaluationRequest, evaluate
     from pcevolve.public.encoders import require_torch
     from pcevolve.public.modality import find_tested
 
     require_torch("evaluate, which trains networks,")
-    asked = Question(**question, control=None if control is None else Path(control))
+    asked = EvaluationRequest(**question, control=None if control is None else Path(control))
     with show_work(console, "training classifiers") as told:
         found: Mapping[str, Any] = evaluate(Path(run), asked, told, find_encoder)
     classifier = found.get("classifier")

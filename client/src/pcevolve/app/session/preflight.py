@@ -147,10 +147,10 @@ def read_options(given: Mapping[str, Any]) -> RunConfig:
         raise UsageError(
             f"say with {spell_flag('candidates')} how many images of each class the new run makes"
         )
-    from pcevolve.public.publish.source import Source  # NumPy takes a moment to import
+    from pcevolve.public.publish.source import SourceRun  # NumPy takes a moment to import
 
     root = Path(str(given["from_run"]))
-    plan = Source.at(root).run.plan
+    plan = SourceRun.at(root).run.plan
     settled = {
         "domain": plan.data.domain,
         "shots": plan.data.shots,

@@ -236,7 +236,7 @@ class Owner:
         self._require_work().record.catch_up()
         return messages.Checked()
 
-    def answer(self, asked: messages.Answer) -> messages.Answered:
+    def answer(self, asked: messages.Answer) -> messages.PaidAnswer:
         """Answer a question about candidates that are on record: charged, committed, and the same ever after.
 
         Raises:
@@ -269,7 +269,7 @@ class Owner:
         with self._padding.section():
             vector = self._pay(work, question, asked.before)
         signature = self._key.signing.sign(state_answer(question.digest, self._place, vector))
-        return messages.Answered(answer=SignedAnswer.of(self._place, vector, signature))
+        return messages.PaidAnswer(answer=SignedAnswer.of(self._place, vector, signature))
 
     def finish(self, told: Finish) -> Done:
         """Take in the end of the record, and keep the run's figures with the owner's."""

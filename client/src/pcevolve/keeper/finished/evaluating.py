@@ -66,7 +66,7 @@ PERMUTATIONS = 10
 
 
 @dataclass(frozen=True, repr=False)
-class Question:
+class EvaluationRequest:
     """The owner's question to an evaluation; without a ``control``, the one beside the run is taken.
 
     Attributes:
@@ -84,7 +84,7 @@ class Question:
 
 def evaluate(
     root: Path,
-    question: Question,
+    question: EvaluationRequest,
     told: ProgressCallback = no_progress,
     load: Callable[[PublicPlan, str | None], Encoder] | None = None,
 ) -> dict[str, object]:

@@ -22,7 +22,7 @@ from glob import escape
 from pathlib import Path
 
 from pcevolve.errors import LedgerError
-from pcevolve.keeper.ledger.store import Key, Store
+from pcevolve.keeper.ledger.store import LedgerKey, Store
 from pcevolve.public.durable import sync_folder
 
 SQLITE_SUFFIXES = ("-journal", "-wal", "-shm")  # SQLite's own files beside a database
@@ -47,7 +47,7 @@ def open_store(path: Path, create: bool, waiting: Callable[[str], None]) -> Stor
             _complete(path, key, create)
         if not path.exists():
             raise LedgerError(_missing(path, key))
-        return Store(path, Key.load(key), waiting)
+        return Store(path, LedgerKey.load(key), waiting)
     except (OSError, sqlite3.Error) as error:
         raise LedgerError(f"ledger {path}: {error}; nothing was released") from error
 
@@ -117,7 +117,7 @@ def _complete(path: Path, key: Path, create: bool) -> None:
         making = key.with_name(key.name + ".new")
         if not path.exists():
             _make(path, making)
-        Store(path, Key.load(making if making.exists() else key)).close()
+        Store(path, LedgerKey.load(making if making.exists() else key)).close()
         making.rename(key)
         sync_folder(path.parent)
 
@@ -129,7 +129,7 @@ def _make(path: Path, making: Path) -> None:
             raise LedgerError(
                 f"{orphan} is left of a ledger that is gone: restore ledger and key from a backup"
             )
-    secret = Key.new()
+    secret = LedgerKey.new()
     secret.save(making)
     draft = path.with_name(path.name + ".new")
     for leftover in (draft, *(draft.with_name(draft.name + side) for side in SQLITE_SUFFIXES)):

@@ -50,7 +50,9 @@ class Row(NamedTuple):
 class Store:
     """An open ledger file: sealed rows that are only ever added."""
 
-    def __init__(self, path: Path, key: Key, waiting: Callable[[str], None] = lambda said: None) -> None:
+    def __init__(
+        self, path: Path, key: LedgerKey, waiting: Callable[[str], None] = lambda said: None
+    ) -> None:
         """Open a file and check all of it; nothing is written. Raises ``LedgerError``.
 
         Args:
@@ -79,7 +81,7 @@ class Store:
             raise
 
     @staticmethod
-    def create(path: Path, key: Key) -> None:
+    def create(path: Path, key: LedgerKey) -> None:
         """Make a new file without rows; it is on the disk when this returns."""
         db = _connect(path)
         db.execute(DURABLE)
@@ -229,7 +231,7 @@ class Store:
 
 
 @dataclass(frozen=True, repr=False)
-class Key:
+class LedgerKey:
     """A ledger's secret: what it makes of a value cannot be made, nor traced back to the value, without it."""
 
     secret: bytes
@@ -281,7 +283,7 @@ class Key:
         return hmac.digest(self.secret, framed, "sha256")
 
 
-def _head(key: Key, count: int, last: bytes) -> bytes:
+def _head(key: LedgerKey, count: int, last: bytes) -> bytes:
     return key.seal(b"head", b"%d" % count, last)
 
 

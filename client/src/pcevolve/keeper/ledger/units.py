@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pcevolve.errors import DataError
-from pcevolve.keeper.ledger.store import SIZE, Key
+from pcevolve.keeper.ledger.store import SIZE, LedgerKey
 from pcevolve.public.modality import SINGLE
 
 COUNT = np.dtype("<u4")
@@ -72,7 +72,7 @@ class Units:
         return int(np.frombuffer(self.sizes, COUNT).max()) if self.named else 1
 
     @classmethod
-    def of(cls, key: Key, units: Sequence[PrivateUnit], kind: str) -> Self:
+    def of(cls, key: LedgerKey, units: Sequence[PrivateUnit], kind: str) -> Self:
         """Fingerprint the units of a run.
 
         Args:

@@ -93,7 +93,7 @@ class Answer(Message):
     before: Exchanges = ()
 
 
-class Answered(Message):
+class PaidAnswer(Message):
     """The answer, which is paid for and stays the same."""
 
     answer: SignedAnswer

@@ -89,7 +89,7 @@ class SummedNoise:
         raise ProtocolError("draws of several owners do not add up")
 
 
-class PrivateViews(Protocol):
+class OwnerViews(Protocol):
     """An owner's private data, as a selector sees them."""
 
     def embeddings(self, rendition: Rendition) -> PrivateEmbeddings:
@@ -182,7 +182,7 @@ class Summing:
         )
 
     def leave(
-        self, pool: Pool, question: Question, before: Sequence[Exchange], private: PrivateViews
+        self, pool: Pool, question: Question, before: Sequence[Exchange], private: OwnerViews
     ) -> UnansweredError:
         """An owner's sums for a question, without noise, and how they are rounded: private.
 
@@ -292,7 +292,7 @@ class Summing:
         return SummedNoise(self.clinics, units, events, vectors, [each.question.step for each in exchanges])
 
     def _leave(
-        self, iteration: int, pool: Pool, frame: bytes, noise: SummedNoise, private: PrivateViews
+        self, iteration: int, pool: Pool, frame: bytes, noise: SummedNoise, private: OwnerViews
     ) -> UnansweredError:
         try:
             self._measure(iteration, pool, frame, noise, private)
@@ -301,7 +301,7 @@ class Summing:
         raise ProtocolError("an access was asked for that this release does not make; nothing was drawn")
 
     def _measure(
-        self, iteration: int, pool: Pool, frame: bytes, noise: SummedNoise, private: PrivateViews
+        self, iteration: int, pool: Pool, frame: bytes, noise: SummedNoise, private: OwnerViews
     ) -> Measurement:
         if not iteration:
             self._measure_appearance(pool, noise, private)
@@ -312,7 +312,7 @@ class Summing:
         rendition = choose_renditions(self.plan, self.receipts.get(0))[0]
         return self.chooser.selector.measure(private.embeddings(rendition), scene, noise.events, noise)
 
-    def _measure_appearance(self, pool: Pool, noise: SummedNoise, private: PrivateViews) -> tuple[float, ...]:
+    def _measure_appearance(self, pool: Pool, noise: SummedNoise, private: OwnerViews) -> tuple[float, ...]:
         plan = self.plan
         released = release_appearance(
             private.appearances,

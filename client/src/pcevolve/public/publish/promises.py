@@ -10,7 +10,7 @@ from pcevolve.public.dp.calibration import DRAWN_UNITS
 from pcevolve.public.figures import format_loss, in_full
 from pcevolve.public.media.images.appearance import Appearance, find_released_appearance
 from pcevolve.public.modality import OWN_DEGREE, SINGLE
-from pcevolve.public.parts import Library, LicenceFile, Start
+from pcevolve.public.parts import Library, LicenceNotice, Start
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.privacy import Event
 from pcevolve.public.publish.loss import PrivacyLoss
@@ -56,7 +56,7 @@ def write_library_section(library: Library | None) -> str:
     )
 
 
-def _quote(file: LicenceFile) -> str:
+def _quote(file: LicenceNotice) -> str:
     """A file as an indented block, of which Markdown takes nothing for markup."""
     lines = "".join(f"    {line}\n" for line in file.text.split("\n"))
     return f"{quote_code(file.name)}, SHA-256 `{file.sha256}`, as far as the provider sent it:\n\n{lines}\n"

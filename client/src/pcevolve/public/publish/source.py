@@ -40,7 +40,7 @@ KEPT: Final = (
 
 
 @dataclass(frozen=True)
-class Source:
+class SourceRun:
     """A finished run whose release another one starts from.
 
     Attributes:
@@ -51,7 +51,7 @@ class Source:
     files: tuple[tuple[bytes, ...], ...]
 
     @classmethod
-    def at(cls, root: Path) -> Source:
+    def at(cls, root: Path) -> SourceRun:
         """Read the release of a run.
 
         Raises:

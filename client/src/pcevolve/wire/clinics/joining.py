@@ -57,7 +57,7 @@ class RemoteOwner(Remote):
         """See ``Answer``."""
         assert news.question is not None
         return self._ask(
-            messages.Answer(question=news.question, before=news.before), messages.Answered
+            messages.Answer(question=news.question, before=news.before), messages.PaidAnswer
         ).answer
 
     def finish(self, figures: Mapping[str, Any]) -> None:

@@ -1,6 +1,6 @@
 """The only way out: the gate builds every request, puts it on record, and lets it leave when it is its turn.
 
-- ``gate``: ``Gate``, the run's ``Generator``.
+- ``gate``: ``Gate``, the run's ``UntrustedGenerator``.
 - ``policy``: builds what leaves, from the rulebook's verdict; asks the ledger about each receipt once.
 - ``exchange``: one request at a time, on record before it leaves; ``replies``: what a call brings, stored and named.
 - ``pace``: when requests leave, and how many at once.

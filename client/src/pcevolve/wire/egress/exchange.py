@@ -41,7 +41,7 @@ HINTS: Final[dict[Reason | None, str]] = {
 
 
 @dataclass(repr=False)
-class Exchange:
+class RecordedSender:
     """Requests and answers of one run.
 
     Attributes:

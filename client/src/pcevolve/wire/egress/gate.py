@@ -1,8 +1,8 @@
-"""The gate: the one door through which bytes leave, and the run's ``Generator``.
+"""The gate: the one door through which bytes leave; the run's ``UntrustedGenerator``.
 
-It is told which call of the plan is next and what the call varies, and builds the request itself: the rulebook says
-which bytes, a dialect spells them, the address says where to. No method takes bytes, a prompt or a request. The gate
-waits for a request's turn, hands it to an ``Exchange`` that puts it on record and sends it, and names what comes back.
+The gate is told the next call of the plan and the images or texts that the call varies, and builds the request itself.
+The rulebook fixes the content, a dialect spells it, the address says where to send it. No method takes bytes, a prompt
+or a request. The gate waits for a request's turn and hands it to a ``RecordedSender``, which records and sends it.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from pcevolve.public.transcript.records import (
 from pcevolve.public.usefulness import Assessment
 from pcevolve.wire.egress.address import Address
 from pcevolve.wire.egress.allowance import Allowance, Meter
-from pcevolve.wire.egress.exchange import Exchange
+from pcevolve.wire.egress.exchange import RecordedSender
 from pcevolve.wire.egress.losses import Brought, FinalLoss, LossCount
 from pcevolve.wire.egress.pace import Pace, Ready, RequestWindow, Wait
 from pcevolve.wire.egress.policy import Policy, Source
@@ -49,7 +49,7 @@ from pcevolve.wire.providers.dialect import Dialect
 
 
 class Gate:
-    """``Generator`` over HTTP that lets nothing out but what the plan and the record give."""
+    """``UntrustedGenerator`` over HTTP that lets nothing out but what the plan and the record give."""
 
     def __init__(
         self,
@@ -67,7 +67,7 @@ class Gate:
         self._patience = patience
         self._pace = pace or Pace()
         self._meter = meter or Meter(Allowance(), dialect, transcript)
-        self._exchange = Exchange(transcript, dialect, address, transport, self._pace, self._meter)
+        self._exchange = RecordedSender(transcript, dialect, address, transport, self._pace, self._meter)
         self._policy = Policy(dialect, address, transcript.bodies)
         self._replies = Replies(transcript, self._policy, self._exchange, self._pace, patience)
         self._answers: dict[str, tuple[Candidate, ...]] = {}

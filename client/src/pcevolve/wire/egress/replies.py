@@ -19,7 +19,7 @@ from pcevolve.public.release import Candidate
 from pcevolve.public.transcript.log import Transcript
 from pcevolve.public.transcript.records import Received, link_slot
 from pcevolve.wire.egress.answers import require_max_size
-from pcevolve.wire.egress.exchange import Exchange
+from pcevolve.wire.egress.exchange import RecordedSender
 from pcevolve.wire.egress.losses import Brought
 from pcevolve.wire.egress.pace import Pace
 from pcevolve.wire.egress.policy import Policy
@@ -34,7 +34,7 @@ class Replies:
 
     transcript: Transcript
     policy: Policy
-    exchange: Exchange
+    exchange: RecordedSender
     pace: Pace
     patience: RetryPolicy
 

@@ -36,7 +36,7 @@ _LONGEST_REFINED = 1000
 Told = Callable[[int, int], None]
 
 
-class Writer(Protocol):
+class PromptWriter(Protocol):
     """A language model that is given public words."""
 
     def asked(self, question: str, seed: int) -> str:
@@ -54,7 +54,7 @@ def write_by_grammar(domain: str, labels: Sequence[str], count: int) -> dict[str
 
 
 def ask_chat(
-    chat: Writer, domain: str, labels: Sequence[str], count: int, told: Told
+    chat: PromptWriter, domain: str, labels: Sequence[str], count: int, told: Told
 ) -> dict[str, tuple[str, ...]]:
     """Prompts of each class by a language model, which is asked a few times if it writes too few."""
     found = {}
@@ -65,7 +65,7 @@ def ask_chat(
 
 
 def refine(
-    writer: Writer, domain: str, labels: Sequence[str], count: int, told: Told
+    writer: PromptWriter, domain: str, labels: Sequence[str], count: int, told: Told
 ) -> dict[str, tuple[str, ...]]:
     """Prompts of each class as LE has them: its public prompt, refined by a language model once for each image."""
     found: dict[str, tuple[str, ...]] = dict.fromkeys(labels, ())
@@ -81,7 +81,7 @@ def count_unnamed(prompts: Mapping[str, Sequence[str]]) -> int:
     return sum(label.casefold() not in prompt.casefold() for label, own in prompts.items() for prompt in own)
 
 
-def find_writer(source: str) -> Writer:
+def find_writer(source: str) -> PromptWriter:
     """A language model of transformers, from a directory or its cache; ``ModelError`` where it is not at hand."""
     from pcevolve.app.writers import load_writer  # waits for torch
 
@@ -129,7 +129,7 @@ def _refine(answer: str, label: str) -> str:
     return prompt
 
 
-def _of_class(chat: Writer, domain: str, label: str, count: int) -> tuple[str, ...]:
+def _of_class(chat: PromptWriter, domain: str, label: str, count: int) -> tuple[str, ...]:
     found: dict[str, None] = {}
     for attempt in range(_TRIES):
         question = _QUESTION.format(count=count - len(found), domain=domain, label=label)

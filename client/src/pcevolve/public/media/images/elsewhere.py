@@ -19,7 +19,7 @@ from pcevolve_shared.limits import MAX_PIXELS, MAX_SIDE
 _FAULT = "the process that decodes images {}; what is paid for is on record: --resume goes on"
 
 
-class Picture(BaseModel):
+class DecodedPixels(BaseModel):
     """The pixels of an image: RGB, a byte each, row by row, in base64."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
@@ -50,7 +50,7 @@ class Elsewhere:
             with self._turn:
                 self._pipe.send("decode", json.dumps(base64.b64encode(data).decode("ascii")))
                 name, body = self._pipe.receive()
-            return None if name == "none" else Picture.model_validate_json(body).draw()
+            return None if name == "none" else DecodedPixels.model_validate_json(body).draw()
         except GoneError:
             raise ProtocolError(_FAULT.format("ended")) from None
         except (PipeError, ValueError):
