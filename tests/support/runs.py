@@ -20,7 +20,7 @@ from pcevolve.public.canonical import drop_unused
 from pcevolve.public.dp.mechanisms import SecureNoise
 from pcevolve.public.encoders import named_weights
 from pcevolve.public.evolution import Evolved, evolve
-from pcevolve.public.fields import PlanData, PlanEncoder, PlanFields, PlanMethod, PlanPrivacy, PlanProvider
+from pcevolve.public.fields import PlanData, PlanEncoder, PlanFields, PlanPrivacy, PlanProvider
 from pcevolve.public.lineage import Judge, Lineage, Pool
 from pcevolve.public.methods import METHOD_TABLE
 from pcevolve.public.modality import Images
@@ -53,7 +53,7 @@ OF_IMAGES = frozenset(Images.model_fields) - {"kind"}
 
 SECTIONS: dict[str, type[Section]] = {
     "data": PlanData, "privacy": PlanPrivacy, "provider": PlanProvider, "encoder": PlanEncoder,
-    "method": PlanMethod, "output": ReleaseSettings,
+    "method": MethodSettings, "output": ReleaseSettings,
 }  # fmt: skip
 
 

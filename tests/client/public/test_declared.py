@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Generic, Literal, Never
 
 import pytest
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, ValidationError
 
 from pcevolve.errors import UsageError
 from pcevolve.public.config.config import RunConfig
-from pcevolve.public.declared import list_options, spell, validate
+from pcevolve.public.declared import UNDECIDED, Settled, Undecided, list_options, settled, spell, validate
 from pcevolve.public.options import Setting
 
 SHOWN = Setting()
@@ -52,3 +52,24 @@ def test_what_is_wrong_is_told_by_the_name_that_the_command_line_uses():
     assert spell("not_an_option", Declared) == "--not-an-option"
     assert spell("epsilon", RunConfig) == "--epsilon"
     assert spell("votes", RunConfig) == "method.votes"
+
+
+class Open(BaseModel, Generic[Undecided]):
+    """A section of which one option may be left open, and one is another thing in a plan."""
+
+    count: Annotated[Count | Undecided, Settled(3)] = UNDECIDED
+    first: Annotated[Count | Undecided, Settled()] = UNDECIDED
+    budget: Annotated[str, Settled(kind=Annotated[str, Field(pattern="^[0-9]+$")])] = "10"
+
+
+def test_an_option_that_may_be_left_open_has_a_value_in_a_plan_within_the_same_bounds():
+    plan = settled(Open[Never])
+    assert Open[None]().model_dump() == {"count": None, "first": None, "budget": "10"}
+    assert plan(first=1, budget="2").model_dump() == {"count": 3, "first": 1, "budget": "2"}
+    given = {"first": 1, "budget": "2"}
+    for wrong in ({"first": None}, {"first": 10}, {"count": None}, {"count": 10}, {"budget": "1.5"}):
+        with pytest.raises(ValidationError, match=next(iter(wrong))):
+            plan(**{**given, **wrong})
+    for missing in given:
+        with pytest.raises(ValidationError, match="Field required"):
+            plan(**{name: value for name, value in given.items() if name != missing})

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import ast
+import inspect
 from fractions import Fraction
+from types import ModuleType
 
 import pytest
 
+from pcevolve.public import fields, requests, settings
+from pcevolve.public.modality import images, texts
 from pcevolve.public.plan import PublicPlan
 from support.runs import replace_settings, small_plan
 
@@ -101,3 +106,21 @@ def test_a_public_seed_is_a_hash_of_the_run_s_seed_and_its_purpose():
     seeds = {plan_of(seed=seed).public_seed(*of) for seed in (7, 8) for of in (("a", 1), ("a", 2), ("b", 1))}
     assert len(seeds) == 6
     assert max(seeds) < 2**32
+
+
+@pytest.mark.parametrize("module", [fields, images, texts])
+def test_an_option_is_declared_where_options_are_and_nowhere_in_a_plan_again(module: ModuleType):
+    sections = 0
+    for node in ast.walk(ast.parse(inspect.getsource(module))):
+        if not isinstance(node, ast.ClassDef):
+            continue
+        own = {ast.unparse(each.target) for each in node.body if isinstance(each, ast.AnnAssign)}
+        options = [
+            each
+            for each in getattr(module, node.name).__mro__
+            if inspect.getmodule(each) in (requests, settings)
+        ]
+        embedded = {name for each in options for name in getattr(each, "model_fields", ())}
+        sections += bool(embedded)
+        assert not own & embedded, node.name
+    assert sections

@@ -13,10 +13,11 @@ import pcevolve
 from pcevolve.keeper.finished.evaluating import EvaluationRequest, evaluate
 from pcevolve.keeper.finished.held_out import find_private
 from pcevolve.keeper.ledger.history import LedgerBook
-from pcevolve.public.fields import PlanEncoder, PlanMethod, PlanProvider
+from pcevolve.public.fields import PlanEncoder, PlanProvider
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.publish.source import KEPT
 from pcevolve.public.run.folder import RunFolder
+from pcevolve.public.settings import MethodSettings
 from pcevolve_shared import images
 from support import online
 from support.folders import events
@@ -231,9 +232,9 @@ def test_what_a_plan_says_is_the_releases_or_the_new_runs_own():
             "encoder.frame",
         ),
         *("provider.operator", "provider.retention"),
-        *(f"method.{name}" for name in PlanMethod.model_fields if name != "min_usable"),
+        *(f"method.{name}" for name in MethodSettings.model_fields if name != "min_usable"),
     )
-    parts = {"provider": PlanProvider, "encoder": PlanEncoder, "method": PlanMethod}
+    parts = {"provider": PlanProvider, "encoder": PlanEncoder, "method": MethodSettings}
     names = {f"{part}.{name}" for part, kind in parts.items() for name in kind.model_fields}
     assert {*PublicPlan.model_fields} - {*parts} | names == {*KEPT, *own}
 

@@ -11,15 +11,15 @@ import numbers
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import cache
 from operator import itemgetter
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import Any, Literal, TypeVar, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 
-from pydantic import BaseModel, BeforeValidator, ValidationError
+from pydantic import BaseModel, BeforeValidator, ValidationError, create_model
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
@@ -27,6 +27,10 @@ from pcevolve.errors import UsageError
 from pcevolve.public.options import Option, Setting, say_missing, spell_flag, suggest
 
 Model = TypeVar("Model", bound=BaseModel)
+Undecided = TypeVar("Undecided", bound=None)
+"""Of an option that may be left open: None where somebody gives options, ``Never`` in a plan, where all is settled."""
+UNDECIDED: Any = None
+"""Default of such an option."""
 NAME = "name"
 """The field by which a section that is one of several is told from the others."""
 _WORD = re.compile("[a-z]+([_-][a-z]+)*")
@@ -43,6 +47,30 @@ def _as_written(value: object) -> object:
 
 EXACT = BeforeValidator(_as_written)
 """Of a number that is kept as text, because it is taken exactly: 8, 8.0, "8" and Fraction(8) are the same to a user."""
+
+
+@dataclass(frozen=True)
+class Settled:
+    """Properties of an option in a plan, beside those that it has in both.
+
+    Attributes:
+        default: Its value in a plan in which it means nothing; a plan says one that has none.
+        kind: Its type in a plan, if that is another one than of what is given.
+    """
+
+    default: object = PydanticUndefined
+    kind: Any = None
+
+
+def settled(section: type[Model]) -> type[Model]:
+    """The same section of a plan: what may be left open as an option has a value here."""
+    fields: dict[str, Any] = {}
+    for name, field in section.model_fields.items():
+        for note in field.metadata:
+            if isinstance(note, Settled):
+                (kind,) = (each for each in _list_kinds(field) if each is not NoneType)
+                fields[name] = (note.kind or Annotated[kind, *field.metadata], note.default)
+    return create_model(section.__name__, __base__=section, __module__=section.__module__, **fields)
 
 
 @cache
@@ -177,7 +205,7 @@ def _name_at(place: tuple[int | str, ...], model: type[BaseModel]) -> str:
 
 def _option(section: str, key: str, field: FieldInfo) -> Option:
     """The option of a field, which may be optional, and be another thing than the setting whose type it takes."""
-    (kind,) = (each for each in _list_kinds(field) if each is not NoneType)
+    (kind,) = (each for each in _list_kinds(field) if each not in (NoneType, Undecided))
     inner = FieldInfo.from_annotation(kind)
     notes = [*inner.metadata, *field.metadata]
     setting = next((each for each in reversed(notes) if isinstance(each, Setting)), None)

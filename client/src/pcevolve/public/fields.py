@@ -8,12 +8,13 @@ from collections.abc import Mapping
 from fractions import Fraction
 from functools import reduce
 from operator import or_
-from typing import TYPE_CHECKING, Annotated, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Final, Literal, Never, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, create_model
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag
 
 from pcevolve.public import requests, settings
 from pcevolve.public.clinics.owners import Clinics
+from pcevolve.public.declared import settled
 from pcevolve.public.methods import METHOD_TABLE, CountedVotes, PrivateEvolution, VariedEvolution
 from pcevolve.public.modality import MODALITIES, AnyModality, Images, Texts, images_of, texts_of
 from pcevolve.public.parts import Confinement, Exact, Library, PriorReleases, Secrecy, Start
@@ -25,7 +26,6 @@ FEWEST = 2
 """Candidates of a class between which there is something to choose."""
 PLAN_FORMAT: Final = 1
 """It goes up with every change of a plan that another version could misread."""
-ExactEpsilon = Annotated[str, Field(pattern=r"^[0-9]{1,60}(/[1-9][0-9]{0,59})?$")]
 
 
 class PlanData(settings.DataSettings):
@@ -38,23 +38,19 @@ class PlanData(settings.DataSettings):
     words: tuple[settings.Words, ...] = ()
 
 
-class PlanPrivacy(settings.PrivacySettings):
-    """The budget of a run, settled."""
-
-    epsilon: ExactEpsilon
-    delta: settings.Delta = 0.0
+@settled
+class PlanPrivacy(settings.PrivacySettings[Never]):
+    """The budget of a run."""
 
 
-class PlanProvider(requests.ProviderSettings):
-    """The API, and how it is asked, settled.
+@settled
+class PlanProvider(requests.ProviderSettings[Never]):
+    """The API, and how it is asked.
 
     Attributes:
         prompts: Of each class; none where the template is all.
     """
 
-    api: Annotated[str, Field(pattern=r"^https?://[^@\s]+$", max_length=500)]
-    seed: settings.PublicSeed
-    at_once: requests.AtOnce = 1
     prompts: tuple[tuple[requests.Prompt, ...], ...] = ()
 
 
@@ -72,31 +68,18 @@ class PlanEncoder(settings.Section):
     frame: settings.Digest | None = None
 
 
-class PlanMethod(settings.MethodSettings):
-    """How candidates are chosen and varied, settled; see ``AnyPlanMethod``."""
-
-    iterations: Annotated[int, Field(ge=0, le=settings.MOST_ITERATIONS)] = 20  # 0: text-to-image alone
-    initial: settings.Initial
-    prototypes: settings.Prototypes = 1
-    pool: settings.Pool = "latest"
-    keep: settings.Keep = "last"
-    appearance: settings.Appearance = "as-is"
-
-
 if TYPE_CHECKING:
-    AnyPlanMethod: TypeAlias = PlanMethod
+    AnyPlanMethod: TypeAlias = settings.MethodSettings[Never]
 else:
-    _OWN = {each.parameters for each in METHOD_TABLE.values()} - {settings.MethodSettings}
-    PARTS = {own: create_model(f"Plan{own.__name__}", __base__=(PlanMethod, own)) for own in _OWN}
+    _PARTS = {own: settled(own) for own in {each.parameters for each in METHOD_TABLE.values()}}
 
     def _tag(value: object) -> str:
         name = value.get("name") if isinstance(value, Mapping) else value.name
         entry = METHOD_TABLE.get(name)
-        return (settings.MethodSettings if entry is None else entry.parameters).__name__
+        return (settings.MethodSettings[None] if entry is None else entry.parameters).__name__
 
     AnyPlanMethod = Annotated[
-        reduce(or_, (Annotated[part, Tag(own.__name__)] for own, part in PARTS.items()))
-        | Annotated[PlanMethod, Tag(settings.MethodSettings.__name__)],
+        reduce(or_, (Annotated[part, Tag(own.__name__)] for own, part in _PARTS.items())),
         Discriminator(_tag),
     ]
     """A plan's method with the parameters that it has, and no others."""

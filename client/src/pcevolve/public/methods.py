@@ -6,7 +6,7 @@ What a method does with them is in its file in ``selectors``.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Final, Literal, Self
+from typing import Annotated, Any, Final, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -73,12 +73,12 @@ class ChoiceParameter:
 OF_CHOICE: Final = ChoiceParameter()
 
 
-def list_choice_parameters(method: type[MethodSettings]) -> frozenset[str]:
+def list_choice_parameters(method: type[MethodSettings[Any]]) -> frozenset[str]:
     """Names of the parameters of a method that are marked so."""
     return frozenset(name for name, field in method.model_fields.items() if OF_CHOICE in field.metadata)
 
 
-class CountedVotes(MethodSettings):
+class CountedVotes(MethodSettings[None]):
     """Parameters of methods that count votes under Gaussian noise."""
 
     threshold: Annotated[
@@ -132,7 +132,7 @@ class PrivateEvolution(CountedVotes):
     ] = False
 
 
-class VariedEvolution(MethodSettings):
+class VariedEvolution(MethodSettings[None]):
     """Parameters of methods that choose from rounds larger than the dataset."""
 
     variations: Annotated[
@@ -161,7 +161,7 @@ class AugmentedEvolution(VariedEvolution, CountedVotes):
     ] = "rank"
 
 
-class Calibrated(MethodSettings):
+class Calibrated(MethodSettings[None]):
     """Parameters of PCEvolve."""
 
     tau: Annotated[
@@ -193,7 +193,7 @@ class MethodEntry:
     """
 
     place: str
-    parameters: type[MethodSettings] = MethodSettings
+    parameters: type[MethodSettings[None]] = MethodSettings[None]
     is_control: bool = False
     delta: float = USUAL_DELTA
 

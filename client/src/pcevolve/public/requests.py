@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 import secrets
-from typing import Annotated, Final
+from typing import Annotated, Final, Generic
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
+from pcevolve.public.declared import UNDECIDED, Settled, Undecided
 from pcevolve.public.options import Setting
 from pcevolve.public.settings import PUBLIC, PublicSeed, Section, require_one_line
 from pcevolve.public.words import TEMPLATE
@@ -89,10 +90,16 @@ Stated = Annotated[str, Field(max_length=300), AfterValidator(require_one_line)]
 """The owner's public words about the provider, which nobody checks."""
 
 
-class ProviderSettings(Section):
+BareAddress = Annotated[str, Field(pattern=r"^https?://[^@\s]+$", max_length=500)]
+"""An address without a user's name or password."""
+
+
+class ProviderSettings(Section, Generic[Undecided]):
     """The API, and how it is asked."""
 
-    api: Annotated[str, Field(description="Address of the image API."), PUBLIC] = "http://127.0.0.1:8000"
+    api: Annotated[str, Field(description="Address of the image API."), PUBLIC, Settled(kind=BareAddress)] = (
+        "http://127.0.0.1:8000"
+    )
     dialect: Annotated[
         str,
         Field(
@@ -111,16 +118,17 @@ class ProviderSettings(Section):
         str, Field(max_length=1000, description="Prompt with {domain} and {label}."), PUBLIC
     ] = TEMPLATE
     batch: Annotated[int, Field(ge=1, le=64, description="Images per request."), PUBLIC] = 32
-    seed: PublicSeed = Field(default_factory=lambda: secrets.randbelow(2**32))
+    seed: Annotated[PublicSeed, Settled()] = Field(default_factory=lambda: secrets.randbelow(2**32))
     at_once: Annotated[
-        AtOnce | None,
+        AtOnce | Undecided,
         Field(
             description="Images that requests under way may ask for together; a single request may ask for more. If "
             f"not given, twice provider.batch (at least {NEAR_AT_ONCE}) for an API on this machine or at a private "
             f"address, else {FAR_AT_ONCE}."
         ),
         PUBLIC,
-    ] = None
+        Settled(1),
+    ] = UNDECIDED
     image_hosts: Annotated[
         tuple[ImageHost, ...],
         Field(
@@ -199,16 +207,17 @@ class ImageSettings(Section):
     ] = None
 
 
-class TextSettings(Section):
+class TextSettings(Section, Generic[Undecided]):
     """What is asked of a language model; None where nothing is said."""
 
     tokens: Annotated[
-        Tokens | None,
+        Tokens | Undecided,
         Field(
             description=f"Most tokens of one text, of an API that writes texts; {USUAL_TOKENS} if not given."
         ),
         Setting(public=True, needs="tokens"),
-    ] = None
+        Settled(),
+    ] = UNDECIDED
     temperature: Annotated[
         float | None,
         Field(
@@ -219,7 +228,7 @@ class TextSettings(Section):
         ),
         Setting(public=True, needs="tokens"),
     ] = None
-    fields: ChatFields | None = None
+    fields: Annotated[ChatFields | Undecided, Settled(())] = UNDECIDED
 
 
 _REASONING: Final = re.compile(r"^(?:openai/)?(?:o[1-9](?:-|$)|gpt-5(?!.*chat))")

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self, TypeAlias, TypeVar
+from typing import Annotated, Any, Generic, Literal, Self, TypeAlias, TypeVar
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from pcevolve.errors import UsageError
 from pcevolve.public import privacy
-from pcevolve.public.declared import EXACT
+from pcevolve.public.declared import EXACT, UNDECIDED, Settled, Undecided
 from pcevolve.public.figures import parse_delta
 from pcevolve.public.options import Setting
 
@@ -65,6 +65,8 @@ Delta = Annotated[
     Field(ge=0, lt=1, description="Total delta; the method's own if not given (0 or 1e-5)."),
     PUBLIC,
 ]
+Fraction = Annotated[str, Field(pattern=r"^[0-9]{1,60}(/[1-9][0-9]{0,59})?$")]
+"""An exact number."""
 Relation = Annotated[
     privacy.Relation, Field(description="Neighbour relation: replace-one or add-remove."), PUBLIC
 ]
@@ -219,11 +221,11 @@ class DataSettings(Section):
     ] = None
 
 
-class PrivacySettings(Section):
+class PrivacySettings(Section, Generic[Undecided]):
     """The budget of a run."""
 
-    epsilon: Epsilon = "10"
-    delta: Delta | None = None
+    epsilon: Annotated[Epsilon, Settled(kind=Fraction)] = "10"
+    delta: Annotated[Delta | Undecided, Settled(0.0)] = UNDECIDED
     relation: Relation = "replace-one"
     forget_insecure: Annotated[
         bool,
@@ -248,13 +250,13 @@ class ReleaseSettings(Section):
     ] = UNKNOWN_LICENCE
 
 
-Parameters = TypeVar("Parameters", bound="MethodSettings")
+Parameters = TypeVar("Parameters", bound="MethodSettings[Any]")
 
 
-class MethodSettings(Section):
+class MethodSettings(Section, Generic[Undecided]):
     """How candidates are chosen and varied, whatever the method; those with parameters of their own add them.
 
-    None means: the method's own, or decided when the run starts, from public facts only.
+    What is left open is the method's own, or decided when the run starts, from public facts only.
     """
 
     name: Annotated[
@@ -266,9 +268,12 @@ class MethodSettings(Section):
     ] = "auto"
     calibration: Calibration = "tight"
     candidates: Candidates = 100
-    iterations: Iterations | None = None
-    initial: Initial | None = None
-    prototypes: Prototypes | None = None
+    # In a plan 0: text-to-image alone.
+    iterations: Annotated[
+        Iterations | Undecided, Settled(20, Annotated[int, Field(ge=0, le=MOST_ITERATIONS)])
+    ] = UNDECIDED
+    initial: Annotated[Initial | Undecided, Settled()] = UNDECIDED
+    prototypes: Annotated[Prototypes | Undecided, Settled(1)] = UNDECIDED
     min_usable: Annotated[
         float,
         Field(
@@ -289,9 +294,9 @@ class MethodSettings(Section):
         ),
         PUBLIC,
     ] = 0
-    pool: Pool | None = None
-    keep: Keep | None = None
-    appearance: Appearance | None = None
+    pool: Annotated[Pool | Undecided, Settled("latest")] = UNDECIDED
+    keep: Annotated[Keep | Undecided, Settled("last")] = UNDECIDED
+    appearance: Annotated[Appearance | Undecided, Settled("as-is")] = UNDECIDED
     vary_by: Annotated[
         Literal["image", "prompt"],
         Field(

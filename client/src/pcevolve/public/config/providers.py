@@ -27,7 +27,7 @@ Price = Annotated[
 ]
 
 
-class PublicProvider(requests.TextSettings, requests.ImageSettings, requests.ProviderSettings):
+class PublicProvider(requests.TextSettings[None], requests.ImageSettings, requests.ProviderSettings[None]):
     """The API, what is asked of its model, and what may be spent there."""
 
     api_key_file: Annotated[

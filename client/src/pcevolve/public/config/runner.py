@@ -62,7 +62,7 @@ class PublicData(public.DataSettings):
         return self
 
 
-class PublicPrivacy(public.PrivacySettings):
+class PublicPrivacy(public.PrivacySettings[None]):
     """The budget of the run, and when its requests leave."""
 
     pad_selection: Annotated[
@@ -117,10 +117,12 @@ class OutputSettings(public.ReleaseSettings):
 
 
 if TYPE_CHECKING:
-    AnyMethod: TypeAlias = public.MethodSettings
+    AnyMethod: TypeAlias = public.MethodSettings[None]
 else:
 
-    def _name_section(name: str, parameters: type[public.MethodSettings]) -> type[public.MethodSettings]:
+    def _name_section(
+        name: str, parameters: type[public.MethodSettings[None]]
+    ) -> type[public.MethodSettings[None]]:
         """A method's section, which its name tells from the others."""
         notes = public.MethodSettings.model_fields["name"]
         return create_model(
@@ -131,7 +133,7 @@ else:
         )
 
     _SECTIONS = [
-        _name_section(AUTO, public.MethodSettings),
+        _name_section(AUTO, public.MethodSettings[None]),
         *(_name_section(name, entry.parameters) for name, entry in METHOD_TABLE.items()),
     ]
     AnyMethod = Annotated[reduce(or_, _SECTIONS), Field(discriminator="name")]

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
-from typing import TYPE_CHECKING, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, ClassVar, Literal, Never, Self
 
 from pydantic import model_validator
 
 from pcevolve.errors import UsageError
 from pcevolve.public import requests
+from pcevolve.public.declared import settled
 from pcevolve.public.modality.base import UNASKED, Advice, Described, Modality, ModelSize, Nouns
 from pcevolve.public.settings import Form
 
@@ -17,13 +18,9 @@ if TYPE_CHECKING:
     from pcevolve.public.config.providers import PublicProvider
 
 
-class Texts(Modality, requests.TextSettings):
-    """Settings by which texts are asked for.
-
-    Attributes:
-        fields: How the API takes the fields of a request: ``NAME=OTHER`` each for one that it calls otherwise,
-            ``NAME=`` for one that it takes not at all.
-    """
+@settled
+class Texts(Modality, requests.TextSettings[Never]):
+    """Settings by which texts are asked for."""
 
     nouns: ClassVar[Nouns] = Nouns("text", "texts", "a text")
     medium: ClassVar[str] = "texts:TEXTS"
@@ -46,8 +43,6 @@ class Texts(Modality, requests.TextSettings):
     independent_classifier: ClassVar[str] = "ngrams"
 
     kind: Literal["text"]
-    tokens: requests.Tokens
-    fields: requests.ChatFields = ()
 
     @model_validator(mode="after")
     def _temperature_is_sent(self) -> Self:

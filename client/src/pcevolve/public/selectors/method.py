@@ -147,9 +147,11 @@ class Method:
     varies: bool = True
 
     @property
-    def parameters(self) -> type[settings.MethodSettings]:
+    def parameters(self) -> type[settings.MethodSettings[None]]:
         """The options that it has, as the table of methods says."""
-        return METHOD_TABLE[self.name].parameters if self.name in METHOD_TABLE else settings.MethodSettings
+        return (
+            METHOD_TABLE[self.name].parameters if self.name in METHOD_TABLE else settings.MethodSettings[None]
+        )
 
     @property
     def own_options(self) -> frozenset[str]:
