@@ -109,5 +109,17 @@ def test_the_interval_of_a_lead_over_a_control_holds_its_own_draw_and_without_it
     assert stats.binomtest(sum(without), 300, 0.95).pvalue < 0.001
 
 
+@pytest.mark.parametrize(
+    ("dataset", "words", "items", "word"),
+    [(0.85, 0.55, 400, "unknown"), (0.5, 0.9, 400, "not useful"), (0.5, 0.9, 20, "unknown")],
+)
+def test_without_private_images_only_what_costs_nothing_can_settle_a_word(dataset, words, items, word):
+    sets = {DATASET: dataset, WORDS: words}
+    found = Worth.of({"cnn": {name: right_of(each, items) for name, each in sets.items()}}, 2, {})
+    assert (found.word, found.share) == (word, None)
+    assert found.ahead[WORDS].mean == pytest.approx(dataset - words, abs=0.01)
+    assert found.accuracies.keys() == {DATASET, WORDS}
+
+
 def test_it_is_the_same_each_time_it_is_asked_for():
     assert worth_of(0.7, 0.9).share == worth_of(0.7, 0.9).share

@@ -108,10 +108,25 @@ def test_the_owner_has_a_page_that_says_if_it_is_useful_and_nobody_else_has(foun
     assert "By cnn, trained on the dataset" in text
 
 
-def test_without_private_images_nothing_says_how_far_a_dataset_goes(tmp_path: Path, world):
-    shutil.copytree(world / "run", tmp_path / "run")
-    assert "measured" not in judge(tmp_path / "run", world)
-    assert read_runs([tmp_path / "run"])[0].measured == {}
+def test_without_private_images_there_is_a_page_of_all_else_that_says_what_would_add_them(
+    tmp_path: Path, world
+):
+    root = make_paid_run(tmp_path / "means", new_plan(candidates=4, initial=8, **MEANS))
+    found = judge(root, world, "mobilenet")
+    measured = found["measured"]
+    assert (measured["word"], measured["share"]) == ("unknown", None)
+    assert measured["accuracies"].keys() == {"words alone", "a random choice", "dataset"}
+    text = Path(found["use_page"]).read_text("utf-8")
+    assert "Is it useful? Unknown without private images." in text
+    for name in ("chance", "words alone", "a random choice", "dataset"):
+        assert f">{name}</text>" in text
+    assert ">private images</text>" not in text
+    assert "By mobilenet, trained on the dataset" in text
+    assert 'id="pairs"' not in text
+    assert read_runs([root])[0].measured["word"] == "unknown"
+    said = " ".join(command(root, "--test", world / "test", "--judge", "mobilenet").stdout.split())
+    assert "UNKNOWN, measured: training on it gives an accuracy of " in said
+    assert f"on a page, with pictures: {found['use_page']}" in said
 
 
 def test_a_dataset_is_nearer_to_held_out_images_than_its_control(tmp_path: Path, world):

@@ -11,6 +11,7 @@ import pytest
 
 from pcevolve.errors import DataError
 from pcevolve.keeper import images
+from pcevolve.keeper.evaluation.worth import Worth
 from pcevolve.keeper.finished import judging
 from pcevolve.keeper.finished.evaluating import EvaluationRequest, evaluate
 from pcevolve.keeper.finished.judging import Answers, load_judges, load_quick_judges
@@ -66,6 +67,30 @@ def test_a_judge_is_right_where_it_says_the_truth():
     assert told["final"]["seeds"] == [0.5, 0.25, 0.75]
     # Rows are the truth: of nine items of the second class it knew three.
     assert answers.confuse(LABELS).counts == [[3, 0], [6, 3]]
+
+
+@pytest.mark.parametrize(
+    ("words", "word", "advice"),
+    [
+        (
+            0.2,
+            "unknown",
+            "with the private images (--private) evaluate says in a word how much of what they teach",
+        ),
+        (0.9, "not useful", "words alone cost no privacy and are as good: paying added nothing"),
+    ],
+)
+def test_without_private_images_it_is_said_what_they_would_add_unless_words_alone_settle_it(
+    words, word, advice
+):
+    right = {
+        name: np.tile(np.arange(100) < 100 * share, (3, 1))
+        for name, share in (("dataset", 0.6), ("words alone", words))
+    }
+    found = judging.describe_worth(Worth.of({"cnn": right}, 2, {}), "image")
+    assert found["word"] == word
+    assert found["sentence"].startswith("training on it gives an accuracy of 60 % (")
+    assert found["advice"].startswith(advice)
 
 
 def test_rows_of_judges_are_kept_beside_those_about_the_same_subject_alone(finished):

@@ -237,8 +237,6 @@ def _show(found: dict[str, Any]) -> None:
             f"{measured['word'].upper()}, measured: {measured['sentence']}{advice}", highlight=False
         )
         console.print(f"on a page, with pictures: {found['use_page']}", highlight=False, soft_wrap=True)
-    else:
-        console.print("--private IMAGES tells how much of what they teach the dataset teaches, in a word")
     made = find_tested(found)
     tests, many = found[f"test_{made.nouns.many}"], made.nouns.many
     console.print(f"chance: {found['chance']:.1%}; control: {found['control']}; {tests} test {many}")

@@ -144,8 +144,9 @@ class MeasuredUse:
     """What judges that did not vote say of a dataset's use.
 
     Attributes:
-        word: useful, doubtful, not useful or unknown.
-        share: Of the way from chance to the private images, what the dataset goes; None where these teach too little.
+        word: useful, doubtful or not useful; unknown where no private data were given.
+        share: Of the way from chance to the private images, what the dataset goes; None where these teach too little,
+            or were not given.
         ahead: By how much it is more accurate than what costs no privacy, by name.
         accuracies: Of each set, by name, the mean of the judges.
     """
@@ -167,7 +168,7 @@ class EvaluationResult:
         items: Held-out images or texts.
         control: What the dataset is compared with, in words.
         classifier: Of the class means that the run released; None where it released none.
-        measured: None where no private data were given, or every judge voted.
+        measured: None where every judge voted.
         copied_words: Longest run of words in common with a private text; None for images.
         not_checked: Why nobody could tell if test data were private ones; empty where they are not.
         page: The owner's page about it; None where nothing was measured.

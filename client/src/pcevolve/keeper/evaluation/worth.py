@@ -46,8 +46,8 @@ class Worth:
     Attributes:
         judges: Their names.
         items: Held-out items that they were asked about.
-        share: Of the way from chance to the private images, what the dataset goes; None where these teach too little.
-        shots: Accuracy of the private images themselves, less chance.
+        share: Of the way from chance to the private images, what the dataset goes; None where these teach too little,
+            or were not given.
         ahead: How much more accurate than what costs no privacy, by its name.
         accuracies: Of each set, the mean of the judges.
     """
@@ -55,7 +55,6 @@ class Worth:
     judges: tuple[str, ...]
     items: int
     share: Interval | None
-    shots: Interval
     ahead: Mapping[str, Interval]
     accuracies: Mapping[str, Interval]
 
@@ -66,7 +65,7 @@ class Worth:
         """Compare sets of images by what was trained on them.
 
         Args:
-            answers: Of each judge, by set: ``DATASET``, ``SHOTS`` and whatever else it is compared with.
+            answers: Of each judge, by set: ``DATASET``, and ``SHOTS`` and whatever else it is compared with.
             redrawn: Of each control, by its name, accuracies after training on other draws of it.
         """
         # Seeded, and nobody is protected by it: the same figures each time they are asked for.
@@ -82,21 +81,26 @@ class Worth:
         for name, again in redrawn.items():
             drawn[name] = np.clip(drawn[name] + _draw_control(again, random), 0, 1)
         chance = 1 / classes
-        shots = Interval.of(means[SHOTS] - chance, drawn[SHOTS] - chance)
         share = None
-        if shots.low > 0:
+        if SHOTS in first and Interval.of(means[SHOTS] - chance, drawn[SHOTS] - chance).low > 0:
             way = np.maximum(drawn[SHOTS] - chance, 1e-9)
-            share = Interval.of((means[DATASET] - chance) / shots.mean, (drawn[DATASET] - chance) / way)
+            mean = (means[DATASET] - chance) / (means[SHOTS] - chance)
+            share = Interval.of(mean, (drawn[DATASET] - chance) / way)
         others = [name for name in first if name not in (DATASET, SHOTS)]
         ahead = {
             name: Interval.of(means[DATASET] - means[name], drawn[DATASET] - drawn[name]) for name in others
         }
-        accuracies = {name: Interval.of(means[name], drawn[name]) for name in (*others, DATASET, SHOTS)}
-        return cls(tuple(answers), items, share, shots, ahead, accuracies)
+        accuracies = {name: Interval.of(means[name], drawn[name]) for name in first}
+        return cls(tuple(answers), items, share, ahead, accuracies)
 
     @property
-    def word(self) -> Literal["useful", "doubtful", "not useful"]:
-        """*Useful*: half of the way and more, and ahead of what costs nothing; *doubtful* where intervals hold both."""
+    def word(self) -> Literal["useful", "doubtful", "not useful", "unknown"]:
+        """*Useful*: half of the way and more, and ahead of what costs nothing; *doubtful* where intervals hold both.
+
+        *Unknown* without private images, unless what costs nothing is as good.
+        """
+        if SHOTS not in self.accuracies:
+            return "unknown" if self.items < LEAST_ITEMS or self.matched is None else "not useful"
         if self.share is None or self.items < LEAST_ITEMS:
             return "doubtful"
         if self.share.high < WORTHY or self.matched is not None:

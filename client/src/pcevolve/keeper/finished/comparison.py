@@ -235,7 +235,7 @@ def list_facts(run: ComparedRun) -> dict[str, str]:
         "ε": epsilon,
         "images": str(summary["images_released"]),
         "requests": str(summary["requests"]),
-        "useful?": _say_measured(run.measured) if run.measured else _estimate(summary),
+        "useful?": _say_measured(run.measured) or _estimate(summary),
     }
 
 
@@ -300,6 +300,8 @@ def _one(root: Path, name: str) -> ComparedRun:
 
 
 def _say_measured(measured: Mapping[str, Any]) -> str:
+    if measured.get("word", "unknown") == "unknown":
+        return ""
     said = f"{measured['word']}, measured"
     if measured["share"] is None:
         return said

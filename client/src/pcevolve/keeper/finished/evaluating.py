@@ -205,7 +205,6 @@ class Evaluation:
 
     def _write_page(self, found: Mapping[str, Any]) -> Path:
         """Write the owner's page about the dataset's use, by the first judge."""
-        assert self.private is not None
         row, page = found["judges"][0], OwnerFolder.of(self.root).use_page
         confusion = Confusion(row["judge"], self.labels, row["dataset"]["confusion"])
         made = self.dataset.images, self.dataset.targets.tolist()
@@ -217,11 +216,11 @@ class Evaluation:
             confusion,
             self.judges[0],
             made,
-            self.private.images,
+            () if self.private is None else self.private.images,
         )
 
     def _judge_all(self, sets: Mapping[str, Labelled]) -> dict[str, object]:
-        """Each judge's row, and what those that did not vote say of the dataset's use, where shots say what is due."""
+        """Each judge's row, and what those that did not vote say of the dataset's use."""
         rows, answers = [], {}
         redrawn: dict[str, Accuracies] = {}
         paces = [JudgePace.of(judge, self.test.images, len(self.labels)) for judge in self.judges]
@@ -232,7 +231,7 @@ class Evaluation:
             redrawn |= drawn
             if not judge.voted:
                 answers[judge.name] = right
-        if not answers or self.private is None:
+        if not answers:
             return {"judges": rows}
         worth = Worth.of(answers, len(self.labels), redrawn)
         return {"judges": rows, "measured": describe_worth(worth, self.kind)}

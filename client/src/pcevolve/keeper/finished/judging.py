@@ -274,9 +274,12 @@ def describe_worth(found: Worth, kind: Kind) -> dict[str, Any]:
 def _say_worth(found: Worth, many: str) -> str:
     """The figures that settle a word, as judges that are named found them."""
     by = f"by {join([*found.judges])} on {found.items} {many} kept aside"
-    if found.share is None:
+    if SHOTS not in found.accuracies:
+        way = f"training on it gives an accuracy of {_spell(found.accuracies[DATASET], ' %')}"
+    elif found.share is None:
         return f"the private {many} themselves teach too little to compare with ({by})"
-    way = f"it goes {_spell(found.share, ' %')} of the way from chance to the private {many}"
+    else:
+        way = f"it goes {_spell(found.share, ' %')} of the way from chance to the private {many}"
     free = [f"{_spell(each, ' points')} ahead of {name}" for name, each in found.ahead.items()]
     return f"{join([way, *free])} ({by}; 95 % intervals)"
 
@@ -290,7 +293,12 @@ def _advise(found: Worth, kind: Kind) -> str:
     many = MODALITIES[kind].nouns.many
     if found.items < LEAST_ITEMS:
         return f"with {LEAST_ITEMS} {many} kept aside and more, a figure says something"
-    if found.share is None:
+    if found.word == "unknown":
+        return (
+            f"with the private {many} (--private) evaluate says in a word how much of what they teach it teaches, and "
+            f"shows its {many} beside the nearest of them"
+        )
+    if found.share is None and found.word == "doubtful":
         return f"more private {many}, or another judge (pcevolve evaluate --judge), may say more"
     if (name := found.matched) is not None:
         return f"{name} cost no privacy and are as good: paying added nothing"
@@ -298,7 +306,7 @@ def _advise(found: Worth, kind: Kind) -> str:
         return MODALITIES[kind].other_provider
     if found.word == "useful":
         return ""
-    if (name := found.unsure) is not None and found.share.low >= WORTHY:
+    if (name := found.unsure) is not None and found.share is not None and found.share.low >= WORTHY:
         return f"it is not surely better than {name}, which costs no privacy: more test {many} would tell"
     return f"whether it goes half of the way is not sure: more test {many} would tell"
 

@@ -29,7 +29,7 @@ def make_page(
     private: Sequence[Item | None],
 ) -> Path:
     """Write the page, with images of the dataset beside the private ones that are nearest as a judge sees them."""
-    pairs = pair_images(kind, confusion.labels, judge, made, private)
+    pairs = pair_images(kind, confusion.labels, judge, made, private) if private else {}
     return write_use_page(page, run, kind, measured, 1 / len(confusion.labels), confusion, pairs)
 
 
