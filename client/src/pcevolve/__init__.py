@@ -1,7 +1,7 @@
-"""The client: private data stay here; only paid-for DP releases leave. Also the library: ``import pcevolve``.
+"""The client: private data stay here; only paid DP releases leave. Also the library: ``import pcevolve``.
 
-Its functions do what the commands do, in the same processes and through the same gate, ledger and record. What they
-need is imported when it is first asked for: ``import pcevolve`` alone loads nothing.
+The functions do what the commands do, in the same processes and through the same gate, ledger and record.
+Modules are imported at first use: ``import pcevolve`` alone loads none of them.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401 - whatever is asked for
-    """Import what is asked for; it stays."""
+    """Import a public name at first use and keep it."""
     if name == "__version__":
         from importlib.metadata import version
 
@@ -107,5 +107,5 @@ def __getattr__(name: str) -> Any:  # noqa: ANN401 - whatever is asked for
 
 
 def __dir__() -> list[str]:
-    """List the names of the library, and nothing else: modules are where they are for whoever looks for them."""
+    """List the public names only, not the modules."""
     return sorted(__all__)

@@ -24,14 +24,14 @@ Messages name facts and a next step, and nothing private beyond the owner's own 
 from __future__ import annotations
 
 LONGEST = 1000
-"""Characters of a message that a terminal is given; some of it may be the API's words."""
+"""Most characters of a message that a terminal shows; part of it may be the API's words."""
 
 
 class ClientError(Exception):
-    """Base of all errors that a user is meant to read; ``exit_code`` is what the command returns.
+    """Base of all errors meant for a user; ``exit_code`` is the command's exit code.
 
     Attributes:
-        is_told: Another process has told the owner why; the text says no more than that.
+        is_told: Another process has already told the owner the reason; the text adds nothing.
     """
 
     exit_code = 1
@@ -61,7 +61,7 @@ class LedgerError(BudgetError):
 
 
 class EgressError(ClientError):
-    """Something tried to leave without a reason to; it was stopped before it left."""
+    """Something tried to leave without a reason in the plan or record; it was stopped before it left."""
 
     exit_code = 5
 
@@ -89,11 +89,11 @@ class UnlistedHostError(ProviderReplyError):
 
 
 class OtherModelError(ProviderReplyError):
-    """The API answered with another model than it was asked for."""
+    """The API answered with another model than the requested one."""
 
 
 class UnusableError(ProviderError):
-    """Too few of the images that the API sent can be used and differ; no release was paid for on account of them."""
+    """Too few of the API's images are usable and distinct; no release was paid for because of them."""
 
 
 class AllowanceError(ProviderError):
@@ -113,11 +113,11 @@ class ModelError(ClientError):
 
 
 class ProtocolError(ClientError):
-    """The keeper of private data and the runner of the same run do not understand each other; nothing was drawn."""
+    """A run's keeper and runner do not understand each other; nothing was drawn."""
 
 
 class StoppedError(ClientError):
-    """A person stopped the command; the run can be resumed. ``lines`` say what became of it, and how to go on."""
+    """A person stopped the command; the run can be resumed. ``lines`` say what happened, and how to go on."""
 
     exit_code = 130
 
@@ -127,13 +127,13 @@ class StoppedError(ClientError):
 
 
 class DeclinedError(StoppedError):
-    """A person said no to a question; that is an answer and no fault."""
+    """A person answered no to a question; this is not a fault."""
 
     exit_code = 0
 
 
 def make_told(kind: str, *lines: str, is_told: bool = True) -> ClientError:
-    """An error as another process names it; of a kind that is none, a ``ProtocolError``."""
+    """Rebuild an error that another process named; ``ProtocolError`` if the kind is unknown."""
     found = globals().get(kind)
     known = found if isinstance(found, type) and issubclass(found, ClientError) else ProtocolError
     error = known(*lines)
@@ -142,12 +142,12 @@ def make_told(kind: str, *lines: str, is_told: bool = True) -> ClientError:
 
 
 def spell_out(text: str) -> str:
-    """Text in which what cannot be seen (control, zero-width, direction-changing characters) is spelled out."""
+    """Spell out invisible characters: control, zero-width, direction-changing."""
     return "".join(each if each.isprintable() or each == "\n" else ascii(each)[1:-1] for each in text)
 
 
 def blank_out(text: str) -> str:
-    """Text with blanks for characters that command a terminal, or that none can show."""
+    """Replace characters that control a terminal, or cannot be shown, by blanks."""
     return "".join(each if each.isprintable() else " " for each in text)
 
 

@@ -1,8 +1,10 @@
-"""Differential privacy: mechanisms, calibration and accounting. It could be a library of its own.
+"""Differential privacy: mechanisms, calibration, accounting and attacks.
 
-Events (``public.privacy``) say what happened to private data. ``accountants`` say what they cost, with the ``curves``
-of single mechanisms, and ``attacks`` how often an attacker can be right; ``calibration`` says how far a unit moves a
-query and which events fit a budget, and ``mechanisms`` draws. Nothing here knows images, classes, methods or files.
+Events (``public.privacy``) record what was done to private data. ``accountants`` price events, with the
+``curves`` of single mechanisms. ``attacks`` bounds an attacker's success. ``calibration`` gives the
+sensitivity of a query and the largest events that fit a budget. ``mechanisms`` draws the noise. Nothing here
+knows images, classes, methods or files.
 
-Import from its modules: NumPy, SciPy and OpenDP take a while to load, and who needs one need not wait for all.
+Import from the modules, not from here: NumPy, SciPy and OpenDP are slow to load, and most callers need only
+one.
 """

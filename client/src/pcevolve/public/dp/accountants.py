@@ -35,14 +35,14 @@ class Accountant(Protocol):
 
     @property
     def name(self) -> str:
-        """The word for this accountant in plans, exports and reports, such as ``"zcdp"``."""
+        """This accountant's name in plans, exports and reports, such as ``"zcdp"``."""
         ...
 
     def epsilon(self, events: Iterable[Event], delta: float) -> float:
         """The smallest ε that it can prove at ``delta``; inf where it can prove none.
 
         Args:
-            events: What happened, in any order; the neighbour relation is the one of their parameters.
+            events: The events, in any order. ε holds for the neighbour relation of their parameters.
             delta: In [0, 1).
 
         Raises:
@@ -52,7 +52,7 @@ class Accountant(Protocol):
 
 
 def merge(events: Iterable[Event]) -> tuple[Event, ...]:
-    """The multiset of events that look at private data, in one canonical order, equal ones counted together."""
+    """Merge the events that look at private data: equal ones are counted together, in one canonical order."""
     counts: Counter[tuple[MechanismName, Fraction]] = Counter()
     for event in events:
         if not event.free:
@@ -61,7 +61,7 @@ def merge(events: Iterable[Event]) -> tuple[Event, ...]:
 
 
 def above(value: Fraction) -> float:
-    """The smallest float that is not below ``value``: rounding never understates a loss."""
+    """Return the smallest float that is not below ``value``: rounding never understates a loss."""
     try:
         nearest = float(value)
     except OverflowError:
@@ -70,10 +70,7 @@ def above(value: Fraction) -> float:
 
 
 def pure_epsilon(events: Iterable[Event]) -> Fraction | None:
-    """The exact sum of pure ε; None if an event has none.
-
-    Source: sequential composition, Dwork et al. 2006.
-    """
+    """Return the exact sum of pure ε; None if an event has no pure ε."""
     spent = merge(events)
     if any(event.mechanism == "gaussian" for event in spent):
         return None
@@ -81,12 +78,12 @@ def pure_epsilon(events: Iterable[Event]) -> Fraction | None:
 
 
 class PureAccountant:
-    """ε-DP, in exact arithmetic; holds at every δ."""
+    """ε-DP in exact arithmetic; the result holds at every δ."""
 
     name = "pure"
 
     def epsilon(self, events: Iterable[Event], delta: float) -> float:
-        """The exact sum of the events' pure ε, rounded up, at any δ; inf if one of them is Gaussian.
+        """Return the exact sum of the events' pure ε, rounded up, at any δ; inf if one of them is Gaussian.
 
         Raises:
             ValueError: ``delta`` is not in [0, 1).
@@ -97,7 +94,7 @@ class PureAccountant:
 
 
 class ZcdpAccountant:
-    """ρ-zCDP: η²/8 for a bounded range η, ε²/2 for pure ε, 1/(2z²) for Gaussian noise; ρ is summed exactly.
+    """ρ-zCDP: η²/8 for a bounded range η, ε²/2 for pure ε, 1/(2z²) for a noise multiplier z. ρ is summed exactly.
 
     Source: Bun & Steinke 2016 (Propositions 1.3, 1.4, 1.6); bounded range: Cesar & Rogers 2021, Lemma 3.4.
     """
@@ -105,7 +102,7 @@ class ZcdpAccountant:
     name = "zcdp"
 
     def epsilon(self, events: Iterable[Event], delta: float) -> float:
-        """``ρ + 2 sqrt(ρ ln(1/δ))``, rounded up; inf at δ = 0 if private data were looked at.
+        """Return ``ρ + 2 sqrt(ρ ln(1/δ))``, rounded up; inf at δ = 0 if an event looked at private data.
 
         Raises:
             ValueError: ``delta`` is not in [0, 1).
@@ -118,7 +115,7 @@ class ZcdpAccountant:
 
 
 class RenyiAccountant:
-    """Renyi DP of every order, with the exact curves of bounded range, of pure ε and of Gaussian noise.
+    """Renyi DP at every order, from the exact curves of bounded range, pure ε and Gaussian noise.
 
     Source: Mironov 2017; conversion: Canonne, Kamath & Steinke 2020, Proposition 12.
     """
@@ -126,9 +123,9 @@ class RenyiAccountant:
     name = "rdp"
 
     def epsilon(self, events: Iterable[Event], delta: float) -> float:
-        """The least of ``R_α + ln(1 - 1/α) - ln(δα)/(α - 1)`` over all α > 1, rounded up; inf at δ = 0.
+        """Minimise ``R_α + ln(1 - 1/α) - ln(δα)/(α - 1)`` over α > 1, rounded up; inf at δ = 0.
 
-        Every α proves an ε, so it is no matter of privacy how well the minimum is found.
+        Every α proves an ε: an inexact minimum overstates the loss and is still valid.
 
         Raises:
             ValueError: ``delta`` is not in [0, 1).
@@ -149,7 +146,9 @@ class GaussianAccountant:
     name = "gdp"
 
     def epsilon(self, events: Iterable[Event], delta: float) -> float:
-        """The smallest ε with ``Φ(-ε/μ + μ/2) - e^ε Φ(-ε/μ - μ/2) <= δ``, rounded up; inf if an event is not Gaussian.
+        """Return the smallest ε with ``Φ(-ε/μ + μ/2) - e^ε Φ(-ε/μ - μ/2) <= δ``, rounded up.
+
+        It is inf if an event is not Gaussian.
 
         Raises:
             ValueError: ``delta`` is not in [0, 1).
@@ -167,7 +166,7 @@ ACCOUNTANTS: tuple[Accountant, ...] = (PURE, ZCDP, RDP, GDP)
 
 
 def epsilon(events: Iterable[Event], delta: float) -> float:
-    """The least ε that any accountant proves for all events together; inf where none can at this δ.
+    """Return the least ε that any accountant proves for all events together; inf if none proves one at this δ.
 
     Raises:
         ValueError: ``delta`` is not in [0, 1).
@@ -176,7 +175,9 @@ def epsilon(events: Iterable[Event], delta: float) -> float:
 
 
 def within(events: Iterable[Event], budget: Budget) -> bool:
-    """True if the events fit a budget; the pure route is compared exactly, the others after rounding up.
+    """True if the events fit a budget.
+
+    Pure ε is compared exactly; the other accountants' ε after rounding up.
 
     Raises:
         ValueError: The budget's δ is not in [0, 1).
@@ -213,27 +214,30 @@ _RHO: dict[MechanismName, Callable[[Fraction], Fraction]] = {
 
 
 def gaussian_mu(spent: Iterable[Event]) -> float:
-    """The μ of μ-GDP of Gaussian events together, rounded up.
+    """Return μ of the composed Gaussian events, rounded up.
 
     Args:
-        spent: Gaussian events alone, with noise of some width.
+        spent: Gaussian events only, with a noise multiplier above 0.
     """
     total = sum((event.count / event.value**2 for event in spent), Fraction(0))
     return math.sqrt(above(total)) * (1 + ROUNDING_SHARE)
 
 
 def renyi_divergences(spent: Iterable[Event], orders: FloatArray) -> FloatArray:
-    """Renyi divergences between neighbouring datasets of all events together, rounded up.
+    """Return the Renyi divergences of all events together between neighbouring datasets, rounded up.
 
     Args:
-        spent: The events, with noise of some width where they are Gaussian.
+        spent: The events; Gaussian ones with a noise multiplier above 0.
         orders: float64, α - 1 > 0.
+
+    Returns:
+        float64, one divergence for each order.
     """
     return sum((event.count * _renyi(event, orders) for event in spent), np.zeros_like(orders))
 
 
 def _renyi(event: Event, orders: FloatArray) -> FloatArray:
-    """Renyi divergence of one event, rounded up; ``orders`` holds α - 1, which is exact near α = 1."""
+    """Return the Renyi divergence of one event, rounded up; ``orders`` are α - 1, which is exact near α = 1."""
     if event.mechanism == "exponential":
         return bounded_range_renyi(above(event.value), orders)
     linear = above(_RHO[event.mechanism](event.value)) * (1 + orders)
@@ -247,7 +251,7 @@ def _renyi(event: Event, orders: FloatArray) -> FloatArray:
 
 
 def _convert(spent: tuple[Event, ...], delta: float, orders: FloatArray) -> FloatArray:
-    """ε that each order proves, rounded up."""
+    """Return the ε that each order proves, rounded up."""
     terms = (
         renyi_divergences(spent, orders),
         np.log(orders) - np.log1p(orders),
@@ -258,7 +262,7 @@ def _convert(spent: tuple[Event, ...], delta: float, orders: FloatArray) -> Floa
 
 
 def _minimum(bound: Callable[[FloatArray], FloatArray]) -> float:
-    """The least value of a bound over α - 1, from 1e-8 to 1e14 in ever finer logarithmic grids."""
+    """Minimise a bound over α - 1 in [1e-8, 1e14], on ever finer logarithmic grids."""
     low, high = math.log(1e-8), math.log(1e14)
     least = math.inf
     for points in (500, 40, 40, 40):

@@ -1,20 +1,22 @@
-"""What an attacker gains by a release, in arithmetic: the trade-off curve of a test, and how well a secret is guessed.
+"""How much an attacker gains from a release: the trade-off curve of a test, and the odds of guessing a secret.
 
-A test that tells two neighbouring datasets apart has false positives in a share α of cases and true positives in a
-share β. Each of these bounds β whatever the test is, so the least of them holds; all are rounded up:
+A test that tells two neighbouring datasets apart has a false-positive rate α and a true-positive rate β. Each
+of these rules bounds β for every test, so the least of them holds. All are rounded up.
 
-- Gaussian noise alone: ``Φ(Φ⁻¹(α) + μ)``, which is attained.
-- pure ε in all: ``min(e^ε α, 1 - e^-ε (1 - α))``, which one access attains.
-- anything: the test is post-processing, so the Renyi divergences between its own two answers, in both directions, are
-  at most those of the accountant. It holds, and is not attained: many draws by the exponential mechanism, and mixtures,
-  are safer than it says.
+- Gaussian noise alone: ``Φ(Φ⁻¹(α) + μ)``. A test attains it.
+- Pure ε in all: ``min(e^ε α, 1 - e^-ε (1 - α))``. A test of one access attains it.
+- Any events: a test is post-processing, so the Renyi divergences between its answers on the two datasets, in
+  both directions, are at most those of the accountant. The bound is loose for many exponential draws and for
+  mixtures.
 
-Source: Kairouz, Oh & Viswanath 2015; Dong, Roth & Su 2022, Proposition 2.12; Balle, Barthe, Gaboardi, Hsu & Sato 2020.
+Source: Kairouz, Oh & Viswanath 2015; Dong, Roth & Su 2022, Proposition 2.12; Balle, Barthe, Gaboardi, Hsu &
+Sato 2020.
 
-(p, r)-secrecy: whoever guesses a secret with probability p before a release guesses it with at most r after it. A
-release that is μ-GDP for the value of a secret allows r = Φ(Φ⁻¹(p) + μ), whatever the attack: guessing is a test
-between the value and all others, with p false positives at most (Dong, Roth & Su 2022, for the trade-off curve; SecPE,
-arXiv 2510.10990, for its use). So a secret has a budget of μ, which the records that hold it share.
+(p, r)-secrecy: an attacker who guesses a secret with probability p before a release guesses it with
+probability at most r after it. A release that is μ-GDP for the value of a secret allows r = Φ(Φ⁻¹(p) + μ) for
+any attack: a guess is a test between the value and all others with a false-positive rate of at most p (Dong,
+Roth & Su 2022, for the trade-off curve; SecPE, arXiv 2510.10990, for its use). A secret therefore has a
+budget of μ, which the records that hold it share.
 
 >>> round(most_true_positives([Event("gaussian", "1")], false_positives=0.05), 3)
 0.26
@@ -34,18 +36,19 @@ from pcevolve.public.dp.curves import ROUNDING_SHARE, FloatArray, normal_cdf
 from pcevolve.public.privacy import Event, Relation
 
 _ORDERS = np.logspace(-3, 6, 901)
-"""α - 1 of the Renyi divergences that are looked at; each proves a bound."""
+"""Orders of the Renyi divergences that are evaluated, as α - 1; each order proves a bound."""
 
 
 def most_true_positives(events: Iterable[Event], false_positives: float) -> float:
-    """The largest share of true positives of any test between neighbouring datasets.
+    """Return the largest true-positive rate of any test between neighbouring datasets.
 
     Args:
-        events: All that was done to the private data; the neighbour relation is the one of their parameters.
-        false_positives: α, the share of cases in which the test may wrongly say yes, in (0, 1).
+        events: All events on the private data. The bound holds for the neighbour relation of their
+            parameters.
+        false_positives: α, the test's false-positive rate, in (0, 1).
 
     Returns:
-        In [α, 1]; α itself is what guessing attains.
+        In [α, 1]; guessing attains α.
 
     Raises:
         ValueError: α is not in (0, 1).
@@ -60,7 +63,7 @@ def most_true_positives(events: Iterable[Event], false_positives: float) -> floa
 
 
 def _gaussian(spent: tuple[Event, ...], alpha: float) -> float:
-    """The exact curve of Gaussian noise alone; 1 where anything else was done, or the noise has no width."""
+    """Return the exact bound for Gaussian noise; 1 if another event is there or a noise multiplier is 0."""
     if any(event.mechanism != "gaussian" or event.value == 0 for event in spent):
         return 1.0
     return (
@@ -69,7 +72,7 @@ def _gaussian(spent: tuple[Event, ...], alpha: float) -> float:
 
 
 def _pure(spent: tuple[Event, ...], alpha: float) -> float:
-    """Return what the sum of pure ε allows; 1 where an event has none."""
+    """Return the bound by the sum of pure ε; 1 if an event has no pure ε."""
     total = pure_epsilon(spent)
     if total is None:
         return 1.0
@@ -80,7 +83,7 @@ def _pure(spent: tuple[Event, ...], alpha: float) -> float:
 
 
 def _renyi(spent: tuple[Event, ...], alpha: float) -> float:
-    """The largest share whose divergences from α no order forbids; 1 where there is no noise."""
+    """Return the largest rate that no order's Renyi divergence rules out; 1 if a noise multiplier is 0."""
     if any(event.mechanism == "gaussian" and event.value == 0 for event in spent):
         return 1.0
     with np.errstate(over="ignore", invalid="ignore"):  # a divergence beyond the floats forbids nothing
@@ -95,11 +98,12 @@ def _renyi(spent: tuple[Event, ...], alpha: float) -> float:
 
 
 def _exceeds(first: float, second: float, allowed: FloatArray) -> bool:
-    """True if coins that show heads with these probabilities are told apart more easily than any order allows.
+    """True if two coins differ by more than the Renyi divergence that is allowed at some order.
 
     Args:
-        first: Whose Renyi divergences from the second are taken, in (0, 1).
-        allowed: float64, one divergence for each of the orders.
+        first: The first coin's probability of heads, in (0, 1); its divergence from the second is taken.
+        second: The second coin's probability of heads, in (0, 1).
+        allowed: float64, the largest divergence at each order.
     """
     heads = (1 + _ORDERS) * math.log(first) - _ORDERS * math.log(second)
     tails = (1 + _ORDERS) * math.log1p(-first) - _ORDERS * math.log1p(-second)
@@ -108,15 +112,19 @@ def _exceeds(first: float, second: float, allowed: FloatArray) -> bool:
 
 
 PRIORS = tuple(10.0**-power for power in range(6, 0, -1))
-"""For which it is told what a guess is worth: a diagnosis has no prior of 1e-4."""
+"""Prior probabilities for which reports state the chance of a guess; a diagnosis, say, has a prior well above 1e-4."""
 _NORMAL = NormalDist()
 _QUANTILE_ROUNDING = 1e-14
 _DOWN = 1 - 2**-40
-"""More than what is rounded here can be rounded up by."""
+"""A factor below 1 that rounds down by more than the arithmetic before it can have rounded up."""
 
 
 def secret_budget(prior: float, bound: float) -> float:
-    """η: the largest μ at which a secret of prior p is guessed with r at most; ``ValueError`` unless 0 < p <= r < 1."""
+    """Return η: the largest μ at which a secret of prior p is guessed with probability at most r.
+
+    Raises:
+        ValueError: Not 0 < p <= r < 1.
+    """
     if not 0 < prior <= bound < 1:
         raise ValueError(f"a prior of {prior:g} and a bound of {bound:g}: 0 < prior <= bound < 1 is needed")
     high, low = _NORMAL.inv_cdf(bound), _NORMAL.inv_cdf(prior)
@@ -125,27 +133,29 @@ def secret_budget(prior: float, bound: float) -> float:
 
 
 def most_success(mu: float, prior: float) -> float:
-    """r: the largest probability with which a secret is guessed after a μ-GDP release, by its prior."""
+    """Return r: the largest probability of guessing a secret of prior p after a μ-GDP release."""
     return normal_cdf(_NORMAL.inv_cdf(prior) + mu)
 
 
 def protection(mu: float) -> dict[float, float]:
-    """``most_success`` by prior."""
+    """Return ``most_success`` for each of ``PRIORS``."""
     return {prior: most_success(mu, prior) for prior in PRIORS}
 
 
 def most_success_of(events: Iterable[Event], prior: float) -> float:
-    """r: the largest probability with which a secret is guessed after accesses that are what the events say for it.
+    """Return r: the largest probability of guessing a secret after these events.
 
-    The release's hockey-stick divergences bound every attack: of outcomes that have probability ``prior`` without the
-    secret at most ``e^ε prior + δ`` have it with it, for every ε with its δ. Gaussian events alone have a closed form.
+    The hockey-stick divergences of the release bound every attack: outcomes with probability ``prior``
+    without the secret have probability at most ``e^ε prior + δ`` with it, for each ε and its δ. Gaussian
+    events alone have a closed form.
 
     Args:
-        events: What was done, each on as many units as change with the secret's value, with noise of some width.
+        events: The events, each on as many units as change with the secret's value; noise multipliers above
+            0.
         prior: p, in (0, 1).
 
     Returns:
-        In [prior, 1], not below the truth but for rounding.
+        In [prior, 1]; never below the exact value but for rounding.
     """
     spent = merge(events)
     if all(event.mechanism == "gaussian" for event in spent):
@@ -158,17 +168,17 @@ def most_success_of(events: Iterable[Event], prior: float) -> float:
 
 
 def secret_share(budget: float, holders: int, multiplier: float, relation: Relation) -> float:
-    """Return what a record that holds a secret may count in a histogram, in units of a whole vote.
+    """Return how much a record that holds a secret may count in a histogram, as a share of a whole vote.
 
-    Neighbours are datasets in which the same records hold another value of one secret. Then each of at most ``holders``
-    records takes its share from one entry and puts it into another, so the histogram moves by at most the square root
-    of 2 times the sum of their shares, and noise of ``multiplier`` times the sensitivity under the relation makes that
-    μ-GDP with μ at most ``budget``. A share depends on its own record and on public numbers alone: were it to depend on
-    how many others hold the secret, one more record would move them all.
+    Neighbours are datasets in which the same records hold another value of one secret. Each of at most
+    ``holders`` records then moves its share from one entry to another, so the histogram moves by at most
+    sqrt(2) times the sum of the shares. Noise of ``multiplier`` times the sensitivity under ``relation``
+    makes that μ-GDP with μ at most ``budget``. The share of a record depends on public numbers and the record
+    alone: if it depended on how many others hold the secret, one more record would change the shares of all.
 
     Args:
         budget: η of each secret.
-        holders: Most records that hold one secret; public.
+        holders: The most records that hold one secret; public.
         multiplier: Standard deviation of the noise over the L2 sensitivity of the histogram.
         relation: Neighbour relation of the histogram's records.
 

@@ -1,11 +1,12 @@
-"""How much noise an access needs: the sensitivity of its query, and the dearest parameter that a budget allows.
+"""Calibrate noise: the sensitivity of a query, and the largest parameter that a budget allows.
 
-A sensitivity is of one kind of query under both neighbour relations. A query over disjoint groups of units (a histogram
-for each class) counts as one vector, because a unit that leaves one group can enter another.
+Each sensitivity is for one kind of query, under both neighbour relations. A query over disjoint groups of
+units (a histogram for each class) counts as one vector, because a unit that leaves one group can enter
+another.
 
-The accountants decide what fits a budget. So a calibrated parameter fits its budget exactly as the ledger will count
-it, and the one beyond it, in the last of ``DIGITS`` digits, does not. Parameters account for the neighbour relation
-already: whoever makes the access divides by its own sensitivity. A search is made once in a process.
+The accountants decide what fits a budget. A calibrated parameter therefore fits exactly as the ledger will
+charge it, and the next one in the last of ``DIGITS`` digits does not fit. Parameters include the neighbour
+relation: the code that draws divides by its own sensitivity. Each search is made once in a process.
 
 >>> float(smallest_noise_multiplier(Budget(Fraction(10), 1e-5), accesses=1))
 0.49988861982
@@ -23,16 +24,16 @@ from pcevolve.public.privacy import Budget, Event, Relation
 
 
 def histogram_sensitivity(relation: Relation) -> float:
-    """L2 sensitivity of a sum of non-negative vectors of L2 norm at most 1, one from each privacy unit.
+    """Return the L2 sensitivity of a sum of non-negative vectors of L2 norm at most 1, one for each privacy unit.
 
-    Replacing a unit subtracts one such vector and adds another. Both are non-negative, so their difference is at most
-    the square root of 2 long.
+    Replacing a unit subtracts one such vector and adds another. Both are non-negative, so the L2 norm of
+    their difference is at most sqrt(2).
     """
     return 1.0 if relation == "add-remove" else math.sqrt(2)
 
 
 def bounded_sum_sensitivity(relation: Relation) -> float:
-    """L2 sensitivity, in clip radii, of a sum of vectors in a ball, one from each privacy unit.
+    """Return the L2 sensitivity, in clip radii, of a sum of vectors in a ball, one for each privacy unit.
 
     Replacing a unit can move its vector from one end of the ball to the other: two radii.
     """
@@ -40,55 +41,56 @@ def bounded_sum_sensitivity(relation: Relation) -> float:
 
 
 DEVIATION_RADIUS = 0.5
-"""Clip radius of deviations from a released centre, in clip radii of the points that the centre was released of."""
+"""Clip radius of deviations from a released centre, as a share of the points' own clip radius."""
 
 
 def deviation_sum_sensitivity(relation: Relation) -> float:
-    """L2 sensitivity, in clip radii R of points, of sums by class of deviations from a released centre.
+    """Return the L2 sensitivity, in the points' clip radii R, of class sums of deviations from a released centre.
 
-    Deviations lie in a ball of ``DEVIATION_RADIUS`` R, and a unit adds vectors of at most that norm to all classes
-    together. So ``bounded_sum_sensitivity`` holds with that radius: R/2 under ``add-remove``, R under
-    ``replace-one``, which a unit attains that goes from one end of the ball to the other within its class. A unit
-    that changes its label moves two classes' sums by at most R/2 each, R/sqrt(2) in all, which is less.
+    Deviations lie in a ball of radius ``DEVIATION_RADIUS`` R, and a unit's vectors in all classes together
+    have at most that norm. ``bounded_sum_sensitivity`` therefore holds with that radius: R/2 under
+    ``add-remove``, R under ``replace-one``, attained by a unit that moves from one end of the ball to the
+    other within its class. A unit that changes its label moves two classes' sums by at most R/2 each,
+    R/sqrt(2) in all, which is less.
     """
     return DEVIATION_RADIUS * bounded_sum_sensitivity(relation)
 
 
 DRAWN_UNITS = 2
-"""How many units of a subsample change, under either relation, where one changes of the folder that it is drawn from.
+"""The number of units of a subsample that change, under either relation, when one unit of the folder changes.
 
-Under ``add-remove`` a unit that was drawn makes room for the next one of its class: one less and one more. Under
-``replace-one`` that happens in two classes, where the unit changes its class: two are exchanged. The proof is in
-``private.subsample``, whose draw is made for it.
+Under ``add-remove`` a drawn unit that leaves makes room for the next one of its class: one less and one more.
+Under ``replace-one`` this happens in two classes if the unit changes its class: two are replaced.
+``private.subsample``, whose draw is made for this, has the proof.
 """
 
 
 def scale_to_folder(events: Iterable[Event], subsampled: bool) -> tuple[Event, ...]:
-    """Return events as one unit of the folder bears them; the same events where all of its units are used."""
+    """Return events as one unit of the folder bears them; unchanged if every unit of the folder is used."""
     return tuple(event.on_group(DRAWN_UNITS if subsampled else 1) for event in events)
 
 
 def draw_rate(event: Event, relation: Relation) -> Fraction:
-    """Nats per unit of score at which a draw has the event's bounded range b, where a unit adds at most 1 in all.
+    """Return the nats per unit of score at which a draw has the event's bounded range b.
 
-    Under ``add-remove`` scores are monotone and range over the unit's one vote: b. Under ``replace-one`` a vote can
-    leave one candidate and come to another: b / 2.
+    A unit adds at most 1 to all scores together. Under ``add-remove`` scores are monotone, so the rate is b.
+    Under ``replace-one`` a vote can move from one candidate to another, so the rate is b / 2.
     """
     # Not ``2 * sensitivity`` for both, as in the usual statement: monotone scores are worth a factor of 2.
     return event.value if relation == "add-remove" else event.value / 2
 
 
 DIGITS = 10
-"""Significant digits of a calibrated parameter; receipts stay readable, and a billionth of the budget is left over."""
+"""Significant digits of a calibrated parameter: receipts stay readable, and about 1e-9 of the budget stays unused."""
 
 
 @cache
 def largest_bounded_range(budget: Budget, accesses: int) -> Fraction:
-    """The largest bounded range, in nats, of which ``accesses`` draws fit a budget.
+    """Return the largest bounded range, in nats, with which ``accesses`` draws fit a budget.
 
     Args:
-        budget: What all of them may cost together.
-        accesses: How many there are, each possibly chosen after seeing the one before; at least 1.
+        budget: What all draws may cost together.
+        accesses: Number of draws, at least 1; each may be chosen after seeing the one before.
     """
 
     def fits(bounded_range: Fraction) -> bool:
@@ -100,14 +102,14 @@ def largest_bounded_range(budget: Budget, accesses: int) -> Fraction:
 
 @cache
 def smallest_noise_multiplier(budget: Budget, accesses: int) -> Fraction:
-    """The smallest noise multiplier at which ``accesses`` Gaussian accesses fit a budget.
+    """Return the smallest noise multiplier with which ``accesses`` Gaussian accesses fit a budget.
 
-    The zCDP formula gives one that is large enough: ``z = sqrt(accesses / (2 ρ))`` with
-    ``sqrt(ρ) = sqrt(L + ε) - sqrt(L)``, L = ln(1/δ). The search goes down from there.
+    The zCDP formula gives one that is large enough: ``z = sqrt(accesses / (2 ρ))`` with ``sqrt(ρ) = sqrt(L +
+    ε) - sqrt(L)``, L = ln(1/δ). The search goes down from there.
 
     Args:
-        budget: What all of them may cost together; its δ is above 0.
-        accesses: How many there are, each possibly chosen after seeing the one before; at least 1.
+        budget: What all accesses may cost together; δ > 0.
+        accesses: Number of accesses, at least 1; each may be chosen after seeing the one before.
 
     Raises:
         ValueError: δ is 0, at which no Gaussian noise has a finite ε.
@@ -126,7 +128,7 @@ def smallest_noise_multiplier(budget: Budget, accesses: int) -> Fraction:
 def classical_deviation(budget: Budget, steps: int) -> float:
     """``sqrt(2 ln(1.25/δ)) / (ε/steps)``: noise per unit of L2 sensitivity when ε is split evenly over steps.
 
-    It is a theorem only where ε/steps < 1; the accountants tell what such noise is really worth.
+    This is a theorem only for ε/steps < 1; the accountants give the actual loss of such noise.
 
     Raises:
         ValueError: δ is 0.
@@ -137,12 +139,12 @@ def classical_deviation(budget: Budget, steps: int) -> float:
 
 
 def round_up(value: float) -> Fraction:
-    """A little more than ``value``, in ``DIGITS`` digits, so that rounding a noise multiplier costs no privacy."""
+    """Round to ``DIGITS`` digits, to slightly more than ``value``: rounding a noise multiplier costs no privacy."""
     return round_nearest(Fraction(value * (1 + 10.0 ** (1 - DIGITS))))
 
 
 def round_nearest(value: Fraction) -> Fraction:
-    """The nearest number of ``DIGITS`` digits."""
+    """Round to the nearest number of ``DIGITS`` digits."""
     # Only the last digit kept in a receipt may be lost here, so rounding to
     # nearest is repaired by ``round_up`` or by asking ``fits``.
     return Fraction(f"{float(value):.{DIGITS}e}")
@@ -155,14 +157,14 @@ def _positive_delta(budget: Budget) -> float:
 
 
 def _farthest(fits: Callable[[Fraction], bool], start: Fraction, factor: Fraction) -> Fraction:
-    """The value farthest from ``start``, upwards or downwards as ``factor`` says, that still fits.
+    """Return the value farthest from ``start`` that still fits.
 
     Args:
-        fits: True of ``start``; once it is false on the way, it stays so.
-        factor: Of one step; above 1 to go up, below 1 to go down.
+        fits: True of ``start``; once false along the way, it stays false.
+        factor: Of one step; above 1 to search upwards, below 1 to search downwards.
 
     Returns:
-        A value that ``fits`` was asked about and that fits.
+        A value for which ``fits`` was called and returned True.
     """
     good, bad = start, start * factor
     while fits(bad):

@@ -17,16 +17,19 @@ from numpy.typing import NDArray
 FloatArray = NDArray[np.float64]
 
 ROUNDING_SHARE = 1e-12
-"""Relative rounding error of a formula's terms, generously: they are a few dozen operations of 2^-53 each."""
+"""Bound on the relative rounding error of a formula: generous, for a few dozen operations of 2^-53 each."""
 SMALL_RANGE = 1e-7
-"""Below it, in nats, the simple bound on a Renyi curve is exact for all purposes, and the curve's formula is not."""
+"""In nats.
+
+Below it the simple bound on a Renyi curve is as good as exact, and the curve's formula loses its digits.
+"""
 
 
 def bounded_range_renyi(eta: float, orders: FloatArray) -> FloatArray:
-    """Largest Renyi divergence of any two distributions whose log-ratios span at most ``eta``, rounded up.
+    """Return the largest Renyi divergence of two distributions whose log-ratios span at most ``eta``, rounded up.
 
-    It is reached by two outcomes with log-ratios t and t - η, at the t where its derivative vanishes:
-    ``η - t = ln(α/(α - 1)) + ln(1 - e^(-(α - 1)η)) - ln(1 - e^(-αη))``. It is at most η, and at most ``αη²/8``.
+    Two outcomes with log-ratios t and t - η attain it, at the t where its derivative vanishes: ``η - t =
+    ln(α/(α - 1)) + ln(1 - e^(-(α - 1)η)) - ln(1 - e^(-αη))``. It is at most η, and at most ``αη²/8``.
 
     Args:
         eta: Bounded range, in nats, >= 0.
@@ -43,10 +46,10 @@ def bounded_range_renyi(eta: float, orders: FloatArray) -> FloatArray:
 
 
 def two_outcomes_renyi(eta: float, rest: FloatArray, orders: FloatArray) -> FloatArray:
-    """Renyi divergence of two outcomes with log-ratios ``eta - rest`` and ``-rest``, rounded up.
+    """Return the Renyi divergence of two outcomes with log-ratios ``eta - rest`` and ``-rest``, rounded up.
 
-    With p the first one's probability it is ``ln(p e^((α-1)(η-w)) + (1-p) e^(-(α-1)w)) / (α-1)``, w the rest. Close
-    to 0 the sum is 1 plus very little, and ``expm1`` keeps the little.
+    With p the first outcome's probability and w the rest, it is ``ln(p e^((α-1)(η-w)) + (1-p) e^(-(α-1)w)) /
+    (α-1)``. Near 0 the sum is barely above 1, so ``expm1`` is used to keep its digits.
     """
     log_p = _log1mexp(rest) - _log1mexp(eta)
     log_q = _log1mexp(eta - rest) - rest - _log1mexp(eta)
@@ -66,7 +69,7 @@ def _log1mexp(x: FloatArray | float) -> FloatArray:
 
 
 def gaussian_epsilon(mu: float, delta: float) -> float:
-    """The smallest ε with ``gaussian_delta(mu, ε) <= delta``, to the next float above; inf where no float is enough.
+    """Return the smallest float ε with ``gaussian_delta(mu, ε) <= delta``; inf if no float is large enough.
 
     Args:
         mu: Parameter of Gaussian differential privacy, > 0.
@@ -87,9 +90,9 @@ def gaussian_epsilon(mu: float, delta: float) -> float:
 
 
 def gaussian_delta(mu: float, epsilon: float) -> float:
-    """``Φ(-ε/μ + μ/2) - e^ε Φ(-ε/μ - μ/2)``: the δ of μ-GDP at ε, rounded up.
+    """Return ``Φ(-ε/μ + μ/2) - e^ε Φ(-ε/μ - μ/2)``, the δ of μ-GDP at ε, rounded up.
 
-    It is computed from logarithms, because both of its terms can be far below or above the floats.
+    It is computed from logarithms, because both terms can overflow or underflow.
 
     Source: Dong, Roth & Su 2022, Corollary 2.13; Balle & Wang 2018, Theorem 8.
     """
@@ -101,9 +104,9 @@ def gaussian_delta(mu: float, epsilon: float) -> float:
 
 
 def normal_cdf(x: float) -> float:
-    """Φ(x), to about 1e-13 also where it is close to 0.
+    """Return Φ(x) to about 1e-13, also where Φ(x) is close to 0.
 
-    By the C library, because SciPy takes a quarter of a short command's time to load.
+    It calls the C library: loading SciPy takes a quarter of a short command's time.
     """
     return math.erfc(-x / math.sqrt(2)) / 2
 
@@ -115,9 +118,9 @@ _TERMS: Final = 6
 
 
 def log_normal_cdf(x: float) -> float:
-    """``ln Φ(x)``, also where Φ(x) is below the floats.
+    """Return ``ln Φ(x)``, also where Φ(x) underflows.
 
-    Far below zero it is the alternating series of Φ(x)/φ(x), in which the first term left out bounds the error.
+    Far below zero the alternating series of Φ(x)/φ(x) is used; the first omitted term bounds its error.
 
     Source: Abramowitz & Stegun 1964, 26.2.12.
     """

@@ -1,8 +1,8 @@
-"""The draws that may leave the private side: every bit of privacy noise in the client comes from this file.
+"""The draws that may leave the private side: all privacy noise in the client comes from this file.
 
-``SecureNoise`` is OpenDP's: exact samplers (no floating-point side doors, Mironov 2012) fed by the operating system's
-CSPRNG. ``SeededNoise`` has the same distributions from a seed and gives no privacy. Neither knows what its scores
-mean: the selector states the sensitivity, the event the cost.
+``SecureNoise`` wraps OpenDP: exact samplers (no floating-point side channels, Mironov 2012) fed by the
+operating system's CSPRNG. ``SeededNoise`` has the same distributions from a seed and gives no privacy.
+Neither knows the meaning of its scores: the selector states the sensitivity, the event states the cost.
 
 >>> SeededNoise(seed=1).exponential("release 0", np.array([0.0, 1.0]), rate=Fraction(40))
 1
@@ -25,16 +25,16 @@ Source = Literal["os-csprng", "INSECURE-seeded"]
 
 
 class Noise(Protocol):
-    """A source of the draws that protect a privacy unit: exponential mechanism and Gaussian noise.
+    """A source of the noise that protects a privacy unit: exponential mechanism and Gaussian noise.
 
-    ``sensitivity`` below is the most that one entry of ``scores`` moves between neighbouring datasets, and "monotone"
-    means that all entries move the same way. ``key`` is public and names the draw; secure noise ignores it, and
-    seeded noise repeats itself for the same mechanism and key.
+    ``sensitivity`` below is the most that one entry of ``scores`` moves between neighbouring datasets;
+    "monotone" means that all entries move in the same direction. ``key`` is public and names the draw. Secure
+    noise ignores it; seeded noise returns the same draw for the same mechanism and key.
     """
 
     @property
     def source(self) -> Source:
-        """The word for this source in receipts and reports."""
+        """This source's name in receipts and reports."""
         ...
 
     def exponential(self, key: str, scores: FloatArray, rate: Fraction) -> int:
@@ -59,27 +59,28 @@ class Noise(Protocol):
         Its noise multiplier is z = sigma / (L2 sensitivity of ``values``): 1/(2z²)-zCDP and 1/z-GDP.
 
         Args:
-            values: Finite float64 array of any shape; at some 50 µs per entry secure noise on a hundred images of
-                3 · 32 · 32 values takes a quarter of a minute.
+            values: Finite float64 array of any shape. Secure noise takes some 50 µs per entry: 15 s for a
+                hundred images of 3 · 32 · 32 values.
             sigma: Standard deviation, in the units of ``values``, > 0 and finite.
 
         Returns:
             Noisy values in the same shape.
 
         Raises:
-            ValueError: Values that are not finite, or a sigma that is not a positive number; nothing was drawn.
+            ValueError: Values that are not finite, or a sigma that is not a positive number; nothing was
+                drawn.
 
         Source: Dwork et al. 2006; discretised as in Canonne, Kamath & Steinke 2020.
         """
         ...
 
     def uniform(self, key: str, count: int) -> int:
-        """Draw any index below ``count``, at least 1. It looks at no private data and costs nothing."""
+        """Draw an index in [0, count), count >= 1, uniformly. It reads no private data and costs nothing."""
         ...
 
 
 class SecureNoise:
-    """OpenDP's exact mechanisms on the operating system's randomness: the only noise that protects anybody."""
+    """OpenDP's exact mechanisms on the operating system's randomness: the only noise that gives privacy."""
 
     source: Literal["os-csprng"] = "os-csprng"
 
@@ -102,7 +103,10 @@ class SecureNoise:
 
 
 class SeededNoise:
-    """The distributions of ``SecureNoise`` from a seed, for tests and benchmarks. INSECURE: it gives no privacy."""
+    """The distributions of ``SecureNoise`` from a seed, for tests and benchmarks.
+
+    INSECURE: they give no privacy.
+    """
 
     source: Literal["INSECURE-seeded"] = "INSECURE-seeded"
 
@@ -134,14 +138,14 @@ class SeededNoise:
 def clamp(scores: FloatArray, low: float = 0.0, high: float = 1.0) -> FloatArray:
     """Force scores into [low, high], entry by entry: NaN and -inf become ``low``, +inf becomes ``high``.
 
-    The rule looks at nothing but the entry, so it never increases a sensitivity, whatever a provider sends.
+    Each entry depends on itself alone, so clamping never increases a sensitivity, whatever a provider sends.
     """
     # NaN first: ``np.clip`` lets it through, and one NaN would be a score that no bound holds for.
     return np.clip(np.nan_to_num(scores, nan=low, posinf=high, neginf=low), low, high)
 
 
 def noise_scale(rate: Fraction) -> float:
-    """The smallest float that is not below ``1 / rate``: rounding adds noise and never costs privacy."""
+    """Return the smallest float that is not below ``1 / rate``: rounding adds noise and never costs privacy."""
     if rate <= 0:
         raise ValueError(f"the rate of a draw must be above 0, not {rate}")
     scale = float(1 / rate)
@@ -151,7 +155,7 @@ def noise_scale(rate: Fraction) -> float:
 
 @lru_cache(maxsize=32)  # a measurement has no state
 def exponential_measurement(rate: Fraction) -> Any:  # noqa: ANN401 - OpenDP ships no types
-    """OpenDP's exponential mechanism; its privacy map says η²/8 zCDP, the mark of a bounded range η."""
+    """Build OpenDP's exponential mechanism; its privacy map gives η²/8-zCDP, the cost of a bounded range η."""
     from opendp.measurements import make_noisy_max
     from opendp.measures import zero_concentrated_divergence
     from opendp.metrics import linf_distance
@@ -163,11 +167,11 @@ def exponential_measurement(rate: Fraction) -> Any:  # noqa: ANN401 - OpenDP shi
 
 @lru_cache(maxsize=32)
 def gaussian_measurement(sigma: float) -> Any:  # noqa: ANN401
-    """OpenDP's Gaussian mechanism; its privacy map says 1/(2z²) zCDP.
+    """Build OpenDP's Gaussian mechanism; its privacy map gives 1/(2z²)-zCDP.
 
-    The noise is a discrete Gaussian on the grid of all float64 values (OpenDP's default granularity, 2^-1074), so
-    inputs are not rounded before the noise, and the result is rounded only after it, which is post-processing. A
-    coarser grid is four times as fast but adds to the sensitivity.
+    The noise is a discrete Gaussian on the grid of all float64 values (OpenDP's default granularity,
+    2^-1074), so inputs are not rounded before the noise. The result is rounded only after it, which is
+    post-processing. A coarser grid is four times as fast but adds to the sensitivity.
     """
     from opendp.measurements import make_gaussian
     from opendp.metrics import l2_distance
@@ -176,7 +180,7 @@ def gaussian_measurement(sigma: float) -> Any:  # noqa: ANN401
 
 
 def _vectors() -> Any:  # noqa: ANN401
-    # loaded with the first noise: who asks what a method costs need not wait for it
+    # SciPy and OpenDP load with the first noise: pricing a method does not wait for them.
     from opendp.domains import atom_domain, vector_domain
     from opendp.mod import enable_features
 

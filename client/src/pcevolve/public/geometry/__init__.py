@@ -1,5 +1,5 @@
-"""Geometry of embeddings: distances and nearest candidates, groups, public coordinates, digits that say something.
+"""Geometry of embeddings: distances, nearest candidates, clusters, public frames, rounding to meaningful digits.
 
-Nothing here draws noise or knows methods. What is computed of private points is private until a mechanism has drawn
-from it.
+Nothing here draws noise or knows methods. A result computed from private points is private until a mechanism
+has drawn from it.
 """

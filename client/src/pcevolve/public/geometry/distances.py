@@ -1,11 +1,11 @@
-"""Distances of embeddings, nearest candidates and groups, the same bit for bit however many rows are asked about.
+"""Distances of embeddings, nearest candidates and clusters; results do not depend on batch size, bit for bit.
 
-What these functions return is private until a mechanism has drawn from it. Matrix products score all candidates of a
-block of points, in float32 and, where that leaves many, in float64. They rule out those that a bound on their error
-shows to be farther than enough others; distances that are summed in one order decide among the few that are left. So
-the answer is that of brute force, whatever library multiplies, in whatever order. The searches of FAISS and
-scikit-learn return what their products round to, and another block or number of threads may round otherwise; the
-first of them takes longer, too (``benchmarks/nearest.py``).
+The results are private until a mechanism has drawn from them. Matrix products score all candidates for a
+block of points, in float32 and, where many candidates remain, in float64. A bound on the error rules out
+candidates that are certainly farther than enough others. Distances summed in a fixed order decide among the
+rest, so the answer equals brute force, whatever library multiplies and in whatever order. FAISS and
+scikit-learn instead return what their products round to, which depends on the block and the number of
+threads; FAISS is also slower (``benchmarks/nearest.py``).
 
 >>> nearest_candidates(np.array([[0.0, 0.2], [2.0, 2.0]]), np.array([[0.0, 0.0], [3.0, 3.0]])).ravel().tolist()
 [0, 1]
@@ -26,44 +26,47 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
 Embeddings: TypeAlias = NDArray[np.floating[Any]]
-"""float64 ``(n, d)``, or float32 where that holds the same numbers; with float64 candidates no result differs."""
+"""float64 ``(n, d)``, or float32 if it holds the same numbers; with float64 candidates the results are equal."""
 
 FEW_PRODUCTS = 2**22
-"""Multiplications up to which comparing one by one takes less time than to prepare a screen."""
+"""Multiplications up to which comparing all pairs is faster than preparing a screen."""
 BLOCK_ROWS = 256
 """Points that a thread scores at a time."""
 BLOCK_SCORES = 2**21
-"""Scores that a thread holds at a time, 8 MB in float32; of very many candidates this is of fewer points."""
+"""Scores that a thread holds at a time: 8 MB in float32. With very many candidates a block has fewer points."""
 SPARE = 16
-"""Candidates beyond those asked for that a screen in float32 may leave; of more, float64 rules out most."""
+"""Candidates beyond those asked for that a float32 screen may leave; if more remain, a float64 screen follows."""
 BATCH_NUMBERS = 2**19
-"""Coordinates of differences held at a time, 4 MiB."""
+"""Coordinates of differences held at a time: 4 MiB."""
 FINEST = 20
-"""Binary digits of the largest coordinate: squared distances of 1000 coordinates stay below 2**53."""
+"""Binary digits kept of the largest coordinate: squared distances of 1000 coordinates stay below 2**53."""
 MOST_STEPS = 30
-"""Of k-means, which mostly comes to rest before."""
+"""Most iterations of k-means, which mostly converges earlier."""
 
 
 def nearest_candidates(points: Embeddings, candidates: FloatArray, count: int = 1) -> IntArray:
-    """The nearest candidates of each point; see ``nearest_of_some``."""
+    """Return the nearest candidates of each point; see ``nearest_of_some``."""
     return nearest_of_some(points, np.arange(len(points)), candidates, count)
 
 
 def nearest_of_some(points: Embeddings, places: IntArray, candidates: FloatArray, count: int = 1) -> IntArray:
-    """The nearest candidates of each of some points in Euclidean distance, in bounded memory beside the points.
+    """Return the nearest candidates of some points in Euclidean distance, in bounded memory beside the points.
 
     Args:
         points: Private embeddings ``(n, d)``, an array or a memory map, read in blocks of rows.
         places: int64 ``(k,)``, rows of ``points``.
-        candidates: Public embeddings ``(m, d)``; one that is not finite is not nearer than any that is.
-        count: How many, ``m`` at most.
+        candidates: Public embeddings ``(m, d)``; a finite candidate is always nearer than one that is not
+            finite.
+        count: Candidates for each point, ``m`` at most.
 
     Returns:
-        int64 ``(k, count)``: the first places of a stable argsort of ``((point - candidate) ** 2).sum()`` in float64;
-        a point that is not finite gets the lowest indices. Row ``i`` is a function of point ``i`` and of the
-        candidates, bit for bit: neither the other points, nor their order, nor the size of blocks, nor the number of
-        threads can change it. Adding or removing a point therefore adds or removes one vote, and replacing one moves
-        one vote.
+        int64 ``(k, count)``: the first places of a stable argsort of ``((point - candidate) ** 2).sum()`` in
+        float64; a
+        point that is not finite gets the lowest indices. Row ``i`` is a function of point ``i`` and the
+        candidates, bit
+        for bit: no other point, order, block size or number of threads can change it. Adding or removing a
+            point
+        therefore adds or removes one vote, and replacing one moves one vote.
     """
     entrants = np.flatnonzero(np.isfinite(candidates).all(axis=1))
     if len(entrants) < count:
@@ -88,7 +91,7 @@ def nearest_of_some(points: Embeddings, places: IntArray, candidates: FloatArray
 
 
 def find_firsts_of_equals(rows: Embeddings) -> IntArray:
-    """Of each row the place of the first that equals it, int64 ``(rows,)``."""
+    """Return, for each row, the index of the first row that equals it, int64 ``(rows,)``."""
     first: dict[bytes, int] = {}
     positive = rows + 0.0  # as bytes, 0 and -0 differ
     return np.array(
@@ -97,10 +100,10 @@ def find_firsts_of_equals(rows: Embeddings) -> IntArray:
 
 
 class _Search:
-    """Finds the ``count`` nearest of some candidates.
+    """Finds the ``count`` nearest candidates.
 
-    Its scores ``f = |s|² / 2 - <x, s>`` order candidates as their distances do. ``x`` and ``s`` are points and
-    candidates relative to the candidates' mean, which makes their norms, and with them the error, small.
+    Its scores ``f = |s|² / 2 - <x, s>`` order candidates as their distances do. ``x`` and ``s`` are points
+    and candidates relative to the candidates' mean; this keeps their norms small, and with them the error.
     """
 
     def __init__(self, field: FloatArray, count: int) -> None:
@@ -130,7 +133,7 @@ class _Search:
         return np.asarray(columns[starts[:, None] + np.arange(self._count)])
 
     def _keep(self, points: FloatArray, kind: type[np.floating[Any]]) -> BoolArray:
-        """Mark all candidates but those than which ``count`` others are nearer, beyond error; bool ``(n, m)``.
+        """Mark the candidates that may be among the ``count`` nearest, given the error; bool ``(n, m)``.
 
         Values that overflow rule nothing out: a comparison with NaN is false.
         """
@@ -143,14 +146,14 @@ class _Search:
         return np.logical_not(ruled_out, out=ruled_out)
 
     def score(self, points: FloatArray, kind: type[np.floating[Any]]) -> tuple[Embeddings, FloatArray]:
-        """Return the scores ``(n, m)`` in a precision, and a bound on the error of each point's.
+        """Return the scores ``(n, m)`` in a precision, and for each point a bound on their error.
 
-        The bound is on ``|score - f|``, and on how far the float64 distances that are promised are from the true ones.
-        With ``X = |x|``, ``S = max |s|``, ``d`` coordinates and ``e`` twice the unit roundoff, a product of ``d + 1``
-        terms is wrong by at most ``(d + 1) e (X S + S² / 2)`` in any order of summation (Higham 2002, section 3.1).
-        What rounding took from its factors adds ``e (X S + S² / 2)``, half a squared norm is wrong by ``d e S² / 4``,
-        and half a squared distance by ``(d + 2) e (X + S)² / 4``: in all less than ``(d + 3) e (X + S)²``. Five more
-        dimensions cover the norms' own rounding, the last summand what underflows.
+        The bound holds for ``|score - f|``, and for the rounding of the float64 distances that decide. With
+        ``X = |x|``, ``S = max |s|``, ``d`` coordinates and ``e`` twice the unit roundoff, a product of ``d +
+        1`` terms is off by at most ``(d + 1) e (X S + S² / 2)`` in any order of summation (Higham 2002,
+        section 3.1). Rounding its factors adds ``e (X S + S² / 2)``, half a squared norm is off by ``d e S² /
+        4``, and half a squared distance by ``(d + 2) e (X + S)² / 4``: together less than ``(d + 3) e (X +
+        S)²``. Five more dimensions cover the rounding of the norms, the last summand covers underflow.
         """
         centred = points - self.centre
         extended = np.ones((len(points), len(self.centre) + 1), dtype=kind)
@@ -162,7 +165,7 @@ class _Search:
         return extended @ self._factors[kind], error
 
     def _sort(self, points: FloatArray, rows: IntArray, columns: IntArray) -> IntArray:
-        """Candidates of each row, in ascending rows, by their distances: here alone bits decide."""
+        """Sort the remaining candidates of each row by exact distance; ``rows`` ascend."""
         squared = np.empty(len(rows))
         for part in _slices(len(rows), max(1, BATCH_NUMBERS // points.shape[1])):
             difference = self._field[columns[part]] - points[rows[part]]
@@ -171,7 +174,7 @@ class _Search:
 
 
 def _list_kept(kept: BoolArray) -> tuple[IntArray, IntArray, IntArray]:
-    """Rows and columns of what is kept, row after row, and how many there are of each row."""
+    """Return the rows and columns of the kept entries, row after row, and their number in each row."""
     # A fifth of the time of numpy.nonzero, which takes longer of two dimensions than of one.
     rows, columns = np.divmod(np.flatnonzero(kept), kept.shape[1])
     return rows, columns, np.bincount(rows, minlength=len(kept))
@@ -182,7 +185,7 @@ def _slices(length: int, step: int) -> Iterator[slice]:
 
 
 def are_single(values: Embeddings) -> bool:
-    """True if float32 holds these numbers exactly; NaN counts as held."""
+    """True if float32 holds these numbers exactly; NaN counts as exact."""
     if values.dtype == np.float32:
         return True
     with np.errstate(over="ignore", invalid="ignore"):
@@ -192,15 +195,15 @@ def are_single(values: Embeddings) -> bool:
 
 
 def distances(points: Embeddings, candidates: FloatArray) -> FloatArray:
-    """Euclidean distances, float64 ``(points, candidates)``; not finite where a row is not."""
+    """Return Euclidean distances, float64 ``(points, candidates)``; not finite where a row is not."""
     return np.sqrt(squared_distances(points, candidates))
 
 
 def squared_distances(points: Embeddings, candidates: FloatArray) -> FloatArray:
-    """Squared Euclidean distances, float64 ``(points, candidates)``; not finite where a row is not.
+    """Return squared Euclidean distances, float64 ``(points, candidates)``; not finite where a row is not.
 
-    Row by row: a point's distances are a function of that point and the candidates alone, bit for bit, which a
-    matrix product does not promise.
+    They are computed row by row: a point's distances depend on that point and the candidates alone, bit for
+    bit. A matrix product does not promise that.
     """
     squared = np.empty((len(points), len(candidates)))
     with np.errstate(invalid="ignore", over="ignore"):
@@ -210,17 +213,17 @@ def squared_distances(points: Embeddings, candidates: FloatArray) -> FloatArray:
 
 
 def find_centres(points: FloatArray, count: int) -> FloatArray:
-    """Find centres of at most ``count`` groups of points by k-means; the same for the same points.
+    """Find centres of at most ``count`` clusters of points by k-means, deterministically.
 
-    k-means begins with rows at equal distances in the order of the points, which is that in which they were asked for.
-    A group that loses all of its points to others keeps its centre.
+    k-means starts from rows at equal distances in the order of the points. A cluster that loses all its
+    points keeps its centre.
 
     Args:
         points: Finite ``(n, d)``, n and d at least 1.
-        count: At least 1; every point is a centre where there are no more of them.
+        count: At least 1; if there are no more points than this, every point is a centre.
 
     Returns:
-        float64 ``(groups, d)``.
+        float64 ``(clusters, d)``.
 
     Source: Lloyd 1982.
     """

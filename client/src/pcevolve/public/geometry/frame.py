@@ -1,9 +1,10 @@
-"""The public frame of reference of DP class means (centre, principal axes, clip radius), and numbers on record.
+"""The public frame of reference of DP class means (centre, principal axes, clip radius), and rounding for the record.
 
-They are those of public images where the encoder brings them, joined with those of the synthetic candidates; else the
-candidates' alone. Nothing private enters it. It goes on record with the means, so its numbers are rounded coarsely:
-finer digits differ between machines and could say anything, and the clip makes any frame safe. What else goes on record
-is rounded to what noise lets it say, so that no digit can say more.
+A frame comes from the encoder's public images, if it has some, joined with the synthetic candidates;
+otherwise from the candidates alone. No private data enters it. It is recorded with the means, so its numbers
+are rounded coarsely: finer digits differ between machines and could carry a message, and the clip makes any
+frame safe. Other recorded numbers are rounded to the scale of their noise, so that their digits carry nothing
+else.
 
 >>> Frame.of(np.eye(6)[:4]).axes.shape
 (6, 4)
@@ -25,32 +26,35 @@ from pcevolve.public.geometry.distances import Embeddings, FloatArray
 from pcevolve.public.geometry.ruler import MACHINE_SHARE
 
 Step: TypeAlias = "float | FloatArray"
-"""A power of two to multiples of which numbers are rounded: one for all numbers, or one for each column."""
+"""A power of two, to whose multiples numbers are rounded: one for all numbers, or one for each column."""
 IDLE = 2.0**-10
-"""Share of a standard deviation of noise below which digits say nothing."""
+"""Share of the noise's standard deviation below which digits carry no information."""
 CANDIDATES_SHARE = 1 / 3
-"""What candidates count for beside public images: enough to see a domain that they show (decision 20)."""
+"""Weight of candidates beside public images: enough to represent a domain that only they show (decision 20)."""
 MOST_AXES = 16
-"""Principal axes that a frame keeps: noise is the same on each, and the first ones tell the most."""
+"""Principal axes that a frame keeps: noise is the same on each, and the first ones carry the most."""
 AVERAGE_ERROR = 0.25
-"""Of many embeddings, as a share of the largest: by this axes turn a third as far as they may, at most."""
+"""Mean error of many embeddings, as a share of the largest error: axes turn by at most a third of the worst case."""
 STEP = 2.0**-9
-"""To which axes are rounded, and the centre as a share of the radius. The frame is on record, where finer digits, which
-differ between machines, could say anything; the clip makes any frame safe."""
+"""Step to which axes are rounded, and the centre as a share of the radius.
+
+The frame is recorded. Finer digits differ between machines and could carry a message; the clip makes any
+frame safe.
+"""
 
 
 @dataclass(frozen=True, eq=False)
 class Frame:
-    """Public coordinates.
+    """Public coordinates of embeddings.
 
     Attributes:
-        centre: float64 ``(d,)``, in steps that are small against the radius.
-        axes: float64 ``(d, k)``, columns that are orthonormal but for rounding to ``STEP``; zero where candidates do
-            not differ.
-        radius: R > 0: the ball that private points are clipped to.
-        variances: float64 ``(k,)`` of what the frame was made of, by axis.
-        step: To multiples of which the centre is rounded, all of it or each number.
-        doubt: Within what another machine may have rounded centre and axes otherwise; None for a frame from a file.
+        centre: float64 ``(d,)``, in multiples of ``step``, which is small against the radius.
+        axes: float64 ``(d, k)``; columns orthonormal up to rounding to ``STEP``, zero where candidates do not
+            differ.
+        radius: R > 0, the radius of the ball to which private points are clipped.
+        variances: float64 ``(k,)``, of the points that made the frame, along each axis.
+        step: The centre is rounded to its multiples: one step for all numbers or one for each.
+        doubt: How far another machine's rounded centre and axes may differ; None for a frame from a file.
     """
 
     centre: FloatArray
@@ -68,7 +72,10 @@ class Frame:
         most: int = MOST_AXES,
         recorded: tuple[FloatArray, FloatArray] | None = None,
     ) -> Self:
-        """Mean, first principal axes and median norm of candidates, float64 ``(n, d)``; ``recorded`` as in ``join``."""
+        """Build a frame from the mean, first principal axes and median norm of candidates, float64 ``(n, d)``.
+
+        ``recorded`` is as in ``join``.
+        """
         rows = candidates[np.isfinite(candidates).all(axis=1)]
         if not len(rows):  # nothing to choose between either
             width = candidates.shape[1]
@@ -84,7 +91,7 @@ class Frame:
 
     @classmethod
     def public(cls, of: PublicFrame, most: int = MOST_AXES) -> Self:
-        """The first axes of an encoder's public frame."""
+        """Build a frame from the first axes of an encoder's public frame."""
         count = min(most, of.axes.shape[1])
         axes, radius = np.ascontiguousarray(of.axes[:, :count]), float(of.radii[count - 1])
         return cls(of.centre, axes, radius, of.variances[:count], STEP * float(power_below(radius)))
@@ -98,11 +105,12 @@ class Frame:
         most: int = MOST_AXES,
         recorded: tuple[FloatArray, FloatArray] | None = None,
     ) -> Self:
-        """Public images and candidates as one set, in which each is as spread as the other and counts by its share.
+        """Join public images and candidates into one set, scaled to equal spread and weighted by their shares.
 
         Args:
-            public: What an encoder brings.
-            candidates: float64 ``(n, d)``; where all are alike, or none can be used, the public frame is all there is.
+            public: The encoder's public frame.
+            candidates: float64 ``(n, d)``; if all are alike or none is finite, the public frame is used
+                alone.
             recorded: Centre and axes as another machine rounded them, in place of this machine's.
         """
         if public.parts:
@@ -134,13 +142,13 @@ class Frame:
         most: int,
         recorded: tuple[FloatArray, FloatArray] | None,
     ) -> Self:
-        """The frames of embeddings that stand behind each other, as one, whose ball holds those of all of them.
+        """Join the frames of concatenated embeddings into one, whose ball holds the balls of all of them.
 
-        A unit has one point in it, clipped once, so all that is proved of a frame holds of this one.
+        A unit has one point in it, clipped once, so every proof about a frame holds for the joined one.
         """
         ends = np.cumsum([0, *(len(each.centre) for each in parts)])
         slots = [slice(int(low), int(high)) for low, high in pairwise(ends)]
-        # A row of which one part is no number is no candidate for any.
+        # A row with a part that is not finite is unusable for all parts.
         is_usable = np.asarray(np.isfinite(candidates).all(axis=1))
         usable = np.where(is_usable[:, None], candidates, np.nan)
         given = [None] * len(parts) if recorded is None else _cut(recorded, slots, most)
@@ -158,11 +166,11 @@ class Frame:
         )
 
     def equals(self, centre: FloatArray, axes: FloatArray) -> bool:
-        """True if these are this frame's, bit for bit."""
+        """True if centre and axes are this frame's, bit for bit."""
         return np.array_equal(self.centre, centre) and np.array_equal(self.axes, axes)
 
     def resembles(self, centre: FloatArray, axes: FloatArray) -> bool:
-        """True if these are this frame's, or what another machine may have rounded otherwise."""
+        """True if centre and axes are this frame's, up to what another machine may have rounded differently."""
         if self.doubt is None:
             return self.equals(centre, axes)
         # A number may be off by a step, where it lies so near to the middle between two that embeddings decide.
@@ -177,27 +185,31 @@ class Frame:
         )
 
     def points(self, embeddings: Embeddings) -> FloatArray:
-        """Coordinates of embeddings, float64 ``(n, k)``."""
+        """Return coordinates of embeddings, float64 ``(n, k)``."""
         return project(embeddings, self.centre, self.axes)
 
     def shrinkage(self, deviation: float) -> FloatArray:
-        """Return the share of a noisy coordinate to keep, ``(k,)``: little where candidates differ less than noise."""
+        """Return the share of each noisy coordinate to keep, ``(k,)``.
+
+        It is small where noise exceeds the spread of candidates.
+        """
         return np.asarray(self.variances / (self.variances + deviation**2))
 
     def kept_noise(self, deviation: float) -> FloatArray:
-        """Standard deviation of the noise that is kept of a coordinate, float64 ``(k,)``, > 0."""
+        """Return the standard deviation of the noise that remains in each coordinate, float64 ``(k,)``, > 0."""
         # Not below a step: where candidates do not differ nothing is kept, and a noise of 0 would leave all digits.
         return np.maximum(deviation * self.shrinkage(deviation), STEP * self.radius)
 
 
 @dataclass(frozen=True, eq=False)
 class FrameDoubt:
-    """A frame before it was rounded, and by how much another machine's may differ from it.
+    """A frame before rounding, and how far another machine's frame may differ from it.
 
     Attributes:
-        reach: Of each number of the centre.
-        reaches: float64 ``(k,)``, or ``(d, k)``: of each number of an axis. Between two axes along which candidates
-            differ equally any direction is one, so the less they differ in length, the farther both may turn.
+        reach: Largest difference of each number of the centre.
+        reaches: float64 ``(k,)`` or ``(d, k)``, largest difference of each number of an axis. Two axes of
+            equal variance can turn freely in their plane, so the closer their singular values, the larger the
+            reach.
     """
 
     centre: FloatArray
@@ -207,12 +219,12 @@ class FrameDoubt:
 
     @classmethod
     def none(cls, centre: FloatArray, axes: FloatArray) -> Self:
-        """No doubt about a frame from a file."""
+        """Return no doubt: the frame comes from a file."""
         return cls(centre, axes, 0.0, np.zeros(axes.shape[1]))
 
     @classmethod
     def of_parts(cls, parts: Sequence[FrameDoubt]) -> Self:
-        """The doubt about frames behind each other; about the zeros between them is none."""
+        """Concatenate the doubts of concatenated frames; the zeros between them are certain."""
         return cls(
             np.concatenate([each.centre for each in parts]),
             _stack([each.axes for each in parts]),
@@ -224,10 +236,11 @@ class FrameDoubt:
     def of(
         cls, rows: FloatArray, scale: float, centre: FloatArray, axes: FloatArray, weights: FloatArray
     ) -> Self:
-        """The doubt about the frame of embeddings, float64 ``(n, d)``, of which ``scale`` times the offsets counted.
+        """Bound the difference between machines for the frame of embeddings, float64 ``(n, d)``.
 
         Args:
-            weights: Singular values, all of them, the largest first.
+            scale: Factor by which the rows' offsets were multiplied.
+            weights: All singular values, the largest first.
         """
         error = MACHINE_SHARE * float(np.sqrt(np.square(rows).sum(axis=1)).max())
         count, width = rows.shape
@@ -241,7 +254,7 @@ class FrameDoubt:
 
 
 def project(embeddings: Embeddings, centre: FloatArray, axes: FloatArray) -> FloatArray:
-    """Coordinates, float64 ``(n, k)``; each row is a function of that embedding alone, bit for bit."""
+    """Return coordinates, float64 ``(n, k)``; each row depends on its embedding alone, bit for bit."""
     with np.errstate(invalid="ignore", over="ignore"):
         # Not ``embeddings @ axes``: a product's kernel, and so its last bits, depend on how many rows there are.
         rows = [((row - centre)[:, None] * axes).sum(axis=0) for row in embeddings]
@@ -249,9 +262,9 @@ def project(embeddings: Embeddings, centre: FloatArray, axes: FloatArray) -> Flo
 
 
 def _principal(offsets: FloatArray, most: int) -> tuple[FloatArray, FloatArray]:
-    """First principal axes, float64 ``(d, k)``, and all singular values, of offsets from zero, float64 ``(n, d)``.
+    """Return the first principal axes, float64 ``(d, k)``, and all singular values, of offsets ``(n, d)`` from zero.
 
-    The largest entry of each axis is positive, and an axis that says nothing is 0.
+    The largest entry of each axis is positive; an axis without information is 0.
     """
     weights, rows = _decompose(offsets)
     axes = rows[:most].T
@@ -263,7 +276,7 @@ def _principal(offsets: FloatArray, most: int) -> tuple[FloatArray, FloatArray]:
 
 
 def _stack(blocks: Sequence[FloatArray]) -> FloatArray:
-    """Blocks along the diagonal of a matrix, zeros elsewhere."""
+    """Build a block-diagonal matrix."""
     made = np.zeros(np.sum([each.shape for each in blocks], axis=0))
     down = across = 0
     for block in blocks:
@@ -275,7 +288,7 @@ def _stack(blocks: Sequence[FloatArray]) -> FloatArray:
 def _cut(
     recorded: tuple[FloatArray, FloatArray], slots: Sequence[slice], most: int
 ) -> list[tuple[FloatArray, FloatArray]]:
-    """Centre and axes of each part, ``most`` axes each."""
+    """Split recorded centre and axes by part, ``most`` axes each."""
     centre, axes = recorded
     return [
         (centre[slot], np.ascontiguousarray(axes[slot, place * most : (place + 1) * most]))
@@ -284,7 +297,7 @@ def _cut(
 
 
 def _decompose(offsets: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Singular values and right singular vectors, rows, of finite offsets."""
+    """Return singular values and right singular vectors (rows) of finite offsets."""
     try:
         return np.linalg.svd(offsets, full_matrices=False)[1:]
     except np.linalg.LinAlgError:
@@ -300,27 +313,27 @@ def _typical_norm(points: FloatArray) -> float:
 
 
 def round_to(values: FloatArray, step: Step) -> FloatArray:
-    """The nearest multiple of ``step`` to each value; no negative zero."""
+    """Round each value to the nearest multiple of ``step``, without negative zeros."""
     # Plus 0.0 turns -0.0 into 0.0: two spellings of a number would be a bit for whoever writes it.
     return np.asarray(np.rint(values / step) * step + 0.0)
 
 
 def is_rounded_to(values: FloatArray, step: Step) -> bool:
-    """True if all values are multiples of ``step`` in their one spelling, that is, without negative zeros."""
+    """True if all values are multiples of ``step`` and none is a negative zero."""
     return round_to(values, step).tobytes() == np.ascontiguousarray(values).tobytes()
 
 
 def power_below(values: Step) -> Step:
-    """The largest power of two that is at most each value, > 0."""
+    """Return the largest power of two that is at most each value, > 0."""
     power: Step = np.ldexp(1.0, np.frexp(values)[1] - 1)
     return power
 
 
 def idle_step(deviation: Step) -> Step:
-    """A power of two that is small against the standard deviation of noise."""
+    """Return a power of two that is small against the noise's standard deviation."""
     return IDLE * power_below(deviation)
 
 
 def round_to_noise_scale(noisy: FloatArray, deviation: Step) -> FloatArray:
-    """Released numbers, rounded as far as their noise, of deviation > 0, hides: public post-processing."""
+    """Round released numbers as far as their noise, of deviation > 0, hides: public post-processing."""
     return round_to(noisy, idle_step(deviation))

@@ -1,4 +1,4 @@
-"""A run that may begin, and refusals that those who begin it and those who plan it share."""
+"""A run request that may begin, and refusals that beginning and planning share."""
 
 from __future__ import annotations
 
@@ -28,25 +28,24 @@ class CheckedRun:
 
     @property
     def folder(self) -> RunFolder:
-        """The run's folder."""
         return RunFolder(self.settings.output.folder)
 
     @property
     def budget(self) -> Budget:
-        """The run's ε, exact, and its δ: the method's, unless the user says (``UsageError`` for no such method)."""
+        """The run's exact ε and its δ: the user's, or else the method's (``UsageError`` for an unknown method)."""
         asked, usual = self.settings.privacy, choose_delta(self.settings.method.name)
         return Budget(parse_epsilon(asked.epsilon), usual if asked.delta is None else asked.delta)
 
     @property
     def lifetime(self) -> Fraction | None:
-        """ε that all runs together may spend on any one privacy unit; None where the ledger's cap decides alone."""
+        """The ε that all runs together may spend on any one privacy unit; None if only the ledger's cap applies."""
         given = self.settings.privacy.lifetime_epsilon
         path = "privacy.lifetime_epsilon"
         return None if given is None else parse_epsilon(given, "lifetime_epsilon", path)
 
 
 def require_ledger(path: Path) -> None:
-    """Refuse to go on with a run whose ledger is gone, and with it what the run has drawn (``LedgerError``)."""
+    """Refuse to resume a run whose ledger is missing, and with it the record of its draws (``LedgerError``)."""
     if not path.exists():
         raise LedgerError(
             f"the ledger of this run is gone from {path}: restore it and its key, or begin a new run; with "
@@ -55,13 +54,13 @@ def require_ledger(path: Path) -> None:
 
 
 def refuse_options(settings: RunConfig, names: Iterable[str], why: str) -> None:
-    """Refuse options that mean nothing to a run, if one of them is given (``UsageError``)."""
+    """Refuse options that do not apply to a run, if one of them is given (``UsageError``)."""
     for fault in find_given(settings, names, why):
         raise UsageError(fault)
 
 
 def find_given(settings: RunConfig, names: Iterable[str], why: str) -> Iterator[str]:
-    """Say of each option that is given what is wrong with it."""
+    """Yield a message for each of these options that is given."""
     for name in names:
         given = settings.get(name)
         # A strength of 0 equals False, and is given.
@@ -70,7 +69,7 @@ def find_given(settings: RunConfig, names: Iterable[str], why: str) -> Iterator[
 
 
 def find_foreign_options(settings: RunConfig, kind: Kind) -> Iterator[str]:
-    """Yield what is wrong with each given option of another kind of run, beside those that its dialect lacks."""
+    """Yield a message for each given option of another kind of run, beside those that its dialect lacks."""
     made = MODALITIES[kind]
     for each in list_options(RunConfig):
         if each.setting.only not in ("", kind):
@@ -80,7 +79,7 @@ def find_foreign_options(settings: RunConfig, kind: Kind) -> Iterator[str]:
 
 
 def find_idle_namespace(settings: RunConfig) -> Iterator[str]:
-    """Say that units without names cannot be of a source of names."""
+    """Yield a message if a unit namespace is given without a unit map or unit column."""
     data = settings.data
     if data.unit_namespace is not None and data.unit_map is None and data.unit_column is None:
         yield (

@@ -1,4 +1,4 @@
-"""The folder of a run, which may be shared as it is: who may write in it. Nothing is ever overwritten."""
+"""The folder of a run, which may be shared as it is, and its lock. Nothing is ever overwritten."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ LOST = "without it this run cannot go on: what it spent stays spent, and a new o
 
 @dataclass(frozen=True)
 class RunFolder(RunLayout):
-    """The folder of a run that is made or taken over here."""
+    """The folder of a run that this process makes or takes over."""
 
     @property
     def finished(self) -> bool:
-        """True if the dataset is there."""
+        """True if the dataset is released."""
         return self.release.is_dir()
 
     @contextmanager
     def claim(self, resume: bool) -> Iterator[None]:
-        """Make the folder, or take over the run in it, and keep other processes out (else ``UsageError``)."""
+        """Make the folder, or take over the run in it, and lock it for this process (else ``UsageError``)."""
         self.refuse_overwriting(resume)
         self.root.mkdir(parents=True, exist_ok=True)
         with self._lock():
@@ -39,13 +39,16 @@ class RunFolder(RunLayout):
 
     @contextmanager
     def hold(self, *, as_found: bool = False) -> Iterator[None]:
-        """Keep others out while something is written beside a record; ``as_found`` leaves an audit what it tells of."""
+        """Lock the folder while something is written beside a record.
+
+        ``as_found`` leaves the folder as it is for an audit, which reports on its files.
+        """
         self.require_transcript()
         with self._lock(as_found):
             yield
 
     def is_held(self) -> bool:
-        """True if another process is at work in the folder; nothing is made."""
+        """True if another process holds the folder's lock; creates nothing."""
         try:
             descriptor = os.open(self.lock, os.O_RDONLY | os.O_NOFOLLOW)
         except OSError:
@@ -75,7 +78,7 @@ class RunFolder(RunLayout):
             os.close(descriptor)
 
     def refuse_overwriting(self, resume: bool) -> None:
-        """Refuse a folder that holds something else, or a run that is not to be resumed (``UsageError``)."""
+        """Refuse a folder with other contents, or with a run that is not to be resumed (``UsageError``)."""
         if self.root.is_symlink() or (self.root.exists() and not self.root.is_dir()):
             raise UsageError(not_a_run(self.root, f"it is not a folder: choose another {spell_flag('out')}"))
         if not self.root.is_dir() or not any(self.root.iterdir()):
@@ -95,15 +98,15 @@ class RunFolder(RunLayout):
             )
 
     def digest_manifest(self) -> str:
-        """SHA-256, hex, of what the release says of itself."""
+        """Return the SHA-256, hex, of the release's manifest."""
         return hashlib.sha256(self.manifest.read_bytes()).hexdigest()
 
     def has_plan(self) -> bool:
-        """True if the run in it has begun: its plan is fixed, and it may have paid for something."""
+        """True if the run in the folder fixed its plan; it may have paid for something."""
         return has_plan(self.transcript)
 
     def has_traces(self) -> bool:
-        """True if a run has been here: before it pays, it stores files and shows its first images."""
+        """True if a run has been here: even before it pays, a run stores files and shows its first images."""
         stored = self.bodies.is_dir() and any(self.bodies.iterdir())
         return stored or any((self.root / name).exists() for name in MADE)
 
@@ -116,17 +119,17 @@ class RunFolder(RunLayout):
             )
 
     def forget_times(self) -> None:
-        """Give all files one and the same time.
+        """Set all files to one time.
 
-        When a measurement was written, and how soon the next file was, tells how long private work took, which on the
-        wire is padded. Archives keep such times.
+        The times of a measurement's file and of the next one show how long private work took. Work is padded
+        on the wire for that reason, and archives would keep these times.
         """
         for folder, folders, names in os.walk(self.root):
             for name in (*names, *folders):
                 os.utime(Path(folder, name), (NO_TIME, NO_TIME), follow_symlinks=False)
 
     def clear_false_start(self) -> None:
-        """Begin afresh where a run never fixed its plan: it has sent no prompt and paid nothing."""
+        """Remove the record of a run that never fixed its plan; it sent no prompt and paid nothing."""
         if self.log.exists():
             shutil.rmtree(self.bodies, ignore_errors=True)
             self.log.unlink()

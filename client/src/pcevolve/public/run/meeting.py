@@ -1,6 +1,6 @@
-"""What keeper and client say first, each a command of its own: what a client may know, and what keeps them apart.
+"""The handshake of keeper and client when each is a command of its own: settings, and what keeps the two apart.
 
-Each checks its own side. What both found is what the plan says of them; what only one found, nobody claims.
+Each checks its own side. The plan states what both found; a finding of one side alone is not claimed.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ Said = TypeVar("Said", "Welcome", "ClientStatement")
 
 
 class Welcome(BaseModel):
-    """What the keeper says first: what the client may know of the run, and what keeps the keeper from the network.
+    """The keeper's first message: what the client may know of the run, and what keeps the keeper from the network.
 
     Attributes:
-        is_cut_off: No interface but loopback is up, and the client is in another container, says the kernel.
-        landlock: Its version, if the kernel confines the keeper's process; else 0.
+        is_cut_off: The kernel says that only loopback is up and that the client is in another container.
+        landlock: Landlock's version, if the kernel confines the keeper's process; else 0.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -34,11 +34,12 @@ class Welcome(BaseModel):
 
 
 class ClientStatement(BaseModel):
-    """What the client answers: what keeps it from private files.
+    """The client's answer: what keeps it from private files.
 
     Attributes:
-        is_contained: It is in a container that has nothing of its machine but the runs and the socket's folder.
-        landlock: Its version, if the kernel will confine the process with the network; else 0.
+        is_contained: It runs in a container that sees nothing of its machine but the runs and the socket's
+            folder.
+        landlock: Landlock's version, if the kernel will confine the process with the network; else 0.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -47,7 +48,7 @@ class ClientStatement(BaseModel):
 
 
 def agree(keeper: Welcome, client: ClientStatement) -> Confinement | None:
-    """What keeps both sides apart, as far as each has checked its own."""
+    """Return what keeps both sides apart, as far as each has checked its own side; None if nothing does."""
     if keeper.is_cut_off and client.is_contained:
         return Confinement(by="containers")
     if keeper.landlock and client.landlock:
@@ -56,7 +57,7 @@ def agree(keeper: Welcome, client: ClientStatement) -> Confinement | None:
 
 
 def require_agreed(confinement: Confinement | None, is_demanded: bool) -> None:
-    """Refuse to go on where confinement is demanded and none is agreed on (``UsageError``)."""
+    """Refuse to go on if confinement is demanded and none is agreed on (``UsageError``)."""
     if is_demanded and confinement is None:
         raise UsageError(
             "confinement is required, and neither containers nor the kernel keep keeper and client apart: the keeper "
@@ -65,7 +66,7 @@ def require_agreed(confinement: Confinement | None, is_demanded: bool) -> None:
 
 
 def receive(pipe: Pipe, name: str, kind: type[Said]) -> Said:
-    """Wait for a message of one kind (``ProtocolError`` for anything else)."""
+    """Wait for a message of one kind (``ProtocolError`` for any other)."""
     try:
         said, body = pipe.receive()
         if said == name:
@@ -80,6 +81,6 @@ def receive(pipe: Pipe, name: str, kind: type[Said]) -> Said:
 
 
 def wait_for_word(pipe: Pipe) -> None:
-    """Wait until the other says something, or ends."""
+    """Wait until the other side says something or ends."""
     with suppress(PipeError):
         pipe.receive()

@@ -1,7 +1,8 @@
-"""What of a run is for its owner alone: ``runs/RUN_ID`` in the folder of its ledger, and nothing of it in the run's.
+"""The owner's part of a run: ``runs/RUN_ID`` in the folder of its ledger, outside of the run's shareable folder.
 
-A run's folder can be given away as it is. Its options cannot, which hold paths, names and seeds and steer ``--resume``,
-nor can what was measured on private data. Where the ledger is not the usual one, the usual folder has a link.
+A run's folder can be given away as it is. Its options cannot: they hold paths, names and seeds, and steer
+``--resume``. Measurements on private data cannot either. If the ledger is not the usual one, the usual
+ledger's folder gets a link.
 """
 
 from __future__ import annotations
@@ -26,16 +27,16 @@ from pcevolve.public.transcript.layout import RunLayout, not_a_run
 
 RUNS: Final = "runs"
 _RUN_ID: Final = re.compile(r"[0-9a-f]{32}")
-"""It names a folder here, and whoever made the record wrote it."""
+"""Checked because the id names a folder here and comes from a record that another process wrote."""
 
 
 @dataclass(frozen=True)
 class OwnerFolder:
-    """The owner's part of one run; its folder is made when the first file is kept in it.
+    """The owner's part of one run; the folder is made with its first file.
 
     Attributes:
         run: The run's folder.
-        record: Digest of the record up to its plan, hex; empty before there is one. Needed because an id alone can be
+        record: SHA-256, hex, of the record up to its plan; empty before there is a plan. An id alone could be
             copied.
     """
 
@@ -45,13 +46,14 @@ class OwnerFolder:
 
     @classmethod
     def of(cls, run: Path, ledger: Path | None = None) -> Self:
-        """The owner's part of the run in a folder: beside a ledger, else where the usual ledger leads to.
+        """Find the owner's part of the run in a folder: beside the given ledger, else where the usual ledger leads.
 
-        Whoever has the network writes the record, and could give it another run's id: that run's part is not given.
+        The process with the network writes the record, and could give it another run's id. That run's part is
+        not returned.
 
         Raises:
             TranscriptError: The run's record cannot be read, or holds no run.
-            UsageError: What lies there is of another run with the same id.
+            UsageError: The folder found belongs to another run with the same id.
         """
         found = cls._look(run, ledger)
         if found._bound not in ("", found.record):
@@ -74,7 +76,7 @@ class OwnerFolder:
 
     @classmethod
     def find(cls, run: Path, ledger: Path | None = None) -> Self | None:
-        """As ``of``; None where no run has opened a record yet, or one that has no plan has gone on from a copy."""
+        """Like ``of``; None if no run has opened a record yet, or the run has no plan and a copy of it has gone on."""
         log = RunLayout(run).log
         if not (log.exists() and any(True for _ in read_chain(log.parent))):
             return None
@@ -83,31 +85,31 @@ class OwnerFolder:
 
     @property
     def config(self) -> Path:
-        """The options that the run began with."""
+        """File of the options that the run began with."""
         return self.root / "options.json"
 
     @property
     def result(self) -> Path:
-        """The summary for the owner, accuracy on private data included."""
+        """File of the summary for the owner, accuracy on private data included."""
         return self.root / "result.json"
 
     @property
     def evaluation(self) -> Path:
-        """Accuracies on the owner's test data."""
+        """File of accuracies on the owner's test data."""
         return self.root / "evaluation.json"
 
     @property
     def use_page(self) -> Path:
-        """The page about whether the dataset is useful, where judges measured it."""
+        """The page on the dataset's usefulness, as judges measured it."""
         return self.root / "useful.html"
 
     @property
     def judgement(self) -> Path:
-        """Measurements of ``pcevolve evaluate`` on the owner's data."""
+        """File of the measurements of ``pcevolve evaluate`` on the owner's data."""
         return self.root / "judgement.json"
 
     def require_options(self) -> RunConfig:
-        """The options that the run began with; ``UsageError`` where they are not at hand."""
+        """Return the options that the run began with (``UsageError`` if they are missing)."""
         if not self.config.exists():
             raise UsageError(
                 f"the options that {self.run} began with are not in {self.root}, where they lie beside its ledger: "
@@ -120,17 +122,17 @@ class OwnerFolder:
         return options.changed(ledger=beside) if moved else options
 
     def find_options(self) -> RunConfig | None:
-        """The options that the run began with, if they are at hand."""
+        """Return the options that the run began with; None if they are missing."""
         return self.require_options() if self.config.exists() else None
 
     def keep_options(self, settings: RunConfig) -> None:
-        """Keep what a run begins or goes on with, and have the usual ledger's folder lead there."""
+        """Save the options with which a run begins or resumes, and link to them from the usual ledger's folder."""
         self._make()
         settings.save(self.config)
         self.link()
 
     def link(self) -> None:
-        """Have the usual ledger's folder lead here; a keeper of its own process can make no links, and leaves it."""
+        """Link here from the usual ledger's folder; a confined keeper may not make links and skips this."""
         usual = find_ledger().parent / RUNS / self.root.name
         # Where none can be made, the ledger has to be named.
         with suppress(OSError):
@@ -140,14 +142,14 @@ class OwnerFolder:
                 usual.symlink_to(self.root)
 
     def bind(self) -> Self:
-        """Note which record this belongs to, now that its plan is fixed."""
+        """Save which record this folder belongs to, once the plan is fixed."""
         record = _identify(self.run)[1]
         write_private_bytes(self.root / "record", record.encode())
         return type(self)(self.root, self.run, record)
 
     @contextmanager
     def hold(self) -> Iterator[None]:
-        """Keep other processes out while figures are written; ``UsageError`` where one is at work."""
+        """Lock the folder while figures are written (``UsageError`` if another process holds the lock)."""
         self._make()
         if not self._bound and self.record:
             self.bind()
@@ -162,7 +164,7 @@ class OwnerFolder:
             os.close(descriptor)
 
     def forget(self) -> None:
-        """Remove what a run left that never fixed its plan."""
+        """Remove the files of a run that never fixed its plan."""
         if self._bound:  # a run has gone on from a copy of this folder
             return
         shutil.rmtree(self.root, ignore_errors=True)
@@ -184,13 +186,13 @@ class OwnerFolder:
 
 
 def find_run_id(run: Path) -> str:
-    """The id of the run in a folder, as its record says; empty where it says none."""
+    """Return the id of the run in a folder by its record; empty if the record has none."""
     first = next(read_chain(RunLayout(run).transcript), None)
     return "" if first is None else _run_id(first)
 
 
 def _identify(run: Path) -> tuple[str, str]:
-    """The id of a run, and the digest of its record up to the plan, if it came that far."""
+    """Return the run's id, and the digest of its record up to the plan; empty without a plan."""
     run_id = ""
     for link in read_chain(RunLayout(run).transcript):
         run_id = run_id or _run_id(link)

@@ -1,4 +1,4 @@
-"""Data, ledger and run lie beside each other: whoever may read or write in a folder may do so in all below it."""
+"""Refuse data, ledger and run that lie in each other: rights to a folder extend to all folders below it."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ HOLDS: dict[Holding, str] = {
 
 @dataclass(frozen=True)
 class _Place:
-    """A file or folder, as a message calls it."""
+    """A file or folder, with its name in messages."""
 
     holds: Holding
     said: str
     path: Path
 
     def lies_in(self, other: _Place) -> bool:
-        """True where links, ``..`` and mounts are followed; what is not there yet is compared by its name."""
+        """True if this lies in the other, following links, ``..`` and mounts; missing paths are compared by name."""
         path, folder = self.path.resolve(), other.path.resolve()
         if not folder.exists():
             return path.is_relative_to(folder)
@@ -45,10 +45,10 @@ class _Place:
 
 
 def require_apart(settings: RunConfig, key: Path | None = None) -> None:
-    """Refuse data, ledger and run that lie in each other (``UsageError``: what to move); nothing is made.
+    """Refuse data, ledger and run that lie in each other (``UsageError`` says what to move); creates nothing.
 
     Args:
-        key: An owner's private key, which is kept as its data are.
+        key: An owner's private key, protected like data.
     """
     places = [*_list_places(settings)]
     if key is not None:
@@ -62,12 +62,12 @@ def require_apart(settings: RunConfig, key: Path | None = None) -> None:
 
 
 def find_nearest(folder: Path) -> Path:
-    """Return a folder, or the nearest one above it that is there."""
+    """Return the folder, or its nearest parent that exists."""
     return next(each for each in (folder.absolute(), *folder.absolute().parents) if each.exists())
 
 
 def list_ledger_folders(ledger: Path) -> list[Path]:
-    """The folder of a ledger's file; of one that is a link, where it leads to as well, if that is there."""
+    """Return the existing folders of a ledger's file: its own, and if it is a link, its target's."""
     found = dict.fromkeys([ledger.absolute().parent, ledger.resolve().parent])
     return [each for each in found if each.is_dir()]
 
@@ -92,7 +92,7 @@ def _list_places(settings: RunConfig) -> Iterator[_Place]:
 
 
 def _list_modules() -> Iterator[_Place]:
-    """Folders that any process of Python's may read."""
+    """Yield the folders that any Python process may read."""
     found = {sys.prefix, sys.base_prefix, *sysconfig.get_paths().values()}
     yield from (_Place("python", each, Path(each)) for each in sorted(found) if each != os.sep)
 

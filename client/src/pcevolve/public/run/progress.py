@@ -1,4 +1,7 @@
-"""A run's progress for its owner, on stderr: all of it public. What is private the keeper's own screen tells."""
+"""A run's progress for its owner, on stderr.
+
+It is all public; private progress appears on the keeper's screen only.
+"""
 
 from __future__ import annotations
 
@@ -28,13 +31,13 @@ def error_console() -> Console:
 
 @dataclass(frozen=True)
 class Progress:
-    """The progress of a run; public facts alone, all of which the provider knows too.
+    """The progress of a run: public facts, all of which the provider knows too.
 
     Attributes:
-        iteration: Round that is under way; 0 while the first candidates are made.
-        epsilon: Spent so far; None for a run that promises nothing.
-        bill: What the provider was asked for and what that cost so far, in words.
-        seconds_per_image: What one takes in this process; None while it has got none, whatever is on record already.
+        iteration: Current round; 0 while the first candidates are made.
+        epsilon: ε spent so far; None for a run without a privacy guarantee.
+        bill: Requests and cost so far, in words.
+        seconds_per_image: Measured in this process; None before its first image, even in a resumed run.
     """
 
     images: int
@@ -47,40 +50,40 @@ class Progress:
 
     @property
     def left(self) -> str:
-        """About how long the rest takes, in words; empty while nobody can say."""
+        """Estimated time left, in words; empty if it cannot be estimated yet."""
         each = self.seconds_per_image
         return "" if each is None else spell_estimate(each * (self.total - self.images))
 
 
 Tell: TypeAlias = Callable[[Progress], None]
-"""A function that is called whenever a run has come further."""
+"""A callback for a run's progress."""
 
 
 def tell_nobody(progress: Progress) -> None:
-    """Tell nobody."""
+    """No-op."""
 
 
 class Person(Protocol):
-    """Who can be asked whether a run shall go on."""
+    """Someone who can be asked whether a run shall go on."""
 
     def is_there(self) -> bool:
-        """True if somebody can answer."""
+        """True if someone can answer."""
         ...
 
     def agrees(self, question: str) -> bool:
-        """Ask a question, and return whether the answer is yes."""
+        """Ask a question; return True for yes."""
         ...
 
 
 class AtTerminal:
-    """Whoever sits at the terminal of this process, if it has one."""
+    """The user at this process's terminal, if there is one."""
 
     def is_there(self) -> bool:
-        """True if the input is a terminal."""
+        """True if stdin is a terminal."""
         return sys.stdin.isatty()
 
     def agrees(self, question: str) -> bool:
-        """Ask on stderr; results go to stdout."""
+        """Ask on stderr, because results go to stdout."""
         import click
 
         return click.confirm(question, err=True)
@@ -91,7 +94,7 @@ AT_TERMINAL: Final = AtTerminal()
 
 @dataclass(frozen=True)
 class Audience:
-    """The listeners of a run, console and callback, and who answers its questions; ``verbose`` shows every fact."""
+    """Console, progress callback and person of a run; ``verbose`` shows every fact."""
 
     console: Console = field(default_factory=error_console)
     tell: Tell = tell_nobody
@@ -101,7 +104,7 @@ class Audience:
 
 @contextmanager
 def show_work(console: Console, title: str) -> Iterator[ProgressCallback]:
-    """Tell about one piece of long work; what ends before anybody would ask leaves no trace."""
+    """Show a progress bar for one long task; a task that ends quickly leaves no trace."""
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TextColumn("ETA"))
     bar = Bar(
         *columns, TimeRemainingColumn(), console=console, transient=True, disable=not console.is_terminal

@@ -1,4 +1,4 @@
-"""Whether a run's folder is as its record says; asked before a run goes on sends anything."""
+"""Check that a run's folder agrees with its record, before a resumed run sends anything."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from pcevolve.public.transcript.reader import RunReader
 
 @contextmanager
 def open_record(folder: RunFolder) -> Iterator[Transcript]:
-    """Open a run's record for writing, whose folder is claimed; a false start is cleared away.
+    """Open a run's record for writing, in a claimed folder; remove the files of a run that never fixed its plan.
 
     Raises:
-        TranscriptError: A stored file is gone or was changed, or a release folder is not the record's.
+        TranscriptError: A stored file is missing or changed, or the release folder does not match the record.
     """
     if folder.has_plan():
         run = RunReader.strict(folder.root)
@@ -34,7 +34,7 @@ def open_record(folder: RunFolder) -> Iterator[Transcript]:
 
 
 def find_release_fault(run: RunReader) -> str | None:
-    """Say why the release folder of a run is not that of its record; None where it is, or is not there."""
+    """Return why the release folder does not match the run's record; None if it matches or does not exist."""
     layout = run.layout
     if not layout.release.exists():
         return None
@@ -58,7 +58,7 @@ def find_release_fault(run: RunReader) -> str | None:
 
 
 def _require_stored_files(run: RunReader) -> None:
-    """Refuse to go on where a stored file is gone or was changed: it would be missed when all was asked for."""
+    """Refuse to resume if a stored file is missing or changed: the finished dataset would lack it."""
     for name in run.stored:
         try:
             run.bodies.file(name)

@@ -1,11 +1,10 @@
 """Methods: how private data choose among candidates. One file for each family; ``public.methods`` lists them.
 
-A family's file has the mechanism (``measure``, the only access to private data, and ``pick``, which is public), its
-sensitivity, the neighbours that are worst for it, what a budget buys (the lift), the defaults and the printed
-guarantee; ``method`` says what all of that is, and ``scene`` what a selector is shown. ``rounds`` divides a budget,
-``planner`` says what a run would cost and be worth, ``choosing`` is the public half that an auditor repeats.
-
-To ask what a method is or costs loads NumPy, but neither SciPy nor OpenDP nor PyTorch.
+A family's file has the mechanism (``measure``, the only access to private data, and ``pick``, which is
+public), its sensitivity, its worst-case neighbours, what a budget buys (the lift), the defaults and the
+printed guarantee. ``method`` defines all of these, ``scene`` a selector's input. ``rounds`` divides a budget,
+``planner`` predicts a run's cost and worth, ``choosing`` is the public half that an auditor repeats. Querying
+a method or its cost loads NumPy, but neither SciPy nor OpenDP nor PyTorch.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ def _load(place: str) -> Method:
 
 
 class _Methods(UserDict[str, Method]):
-    """Methods by name, each imported when it is first asked for: a run needs one."""
+    """Methods by name, each imported at first use: a run needs only one."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -59,13 +58,15 @@ class _Methods(UserDict[str, Method]):
 
 METHODS: Final = _Methods()
 MAX_NOISE_TO_CLIP_RATIO = 0.67
-"""Noise on class means, in clip radii of their deviations per axis, beyond which they say less than the prompt does: on
-the development data they beat votes at 0.56 (two shots, epsilon 10) and lose with a linear head at 0.84 (ten shots,
-epsilon 1), measured without a centre at the same budgets."""
+"""Noise on class means, in clip radii per axis, above which they tell less about a class than its prompt does.
+
+On the development data means beat votes at 0.56 (two shots, epsilon 10) and lose with a linear head at 0.84
+(ten shots, epsilon 1), measured without a centre at the same budgets.
+"""
 
 
 def find_method(name: str) -> Method:
-    """Find a method by its name, or by the one that it has in its paper's tables; else ``UsageError``."""
+    """Find a method by its name, or by its name in the paper's tables (else ``UsageError``)."""
     if name == FROM_RELEASE:
         return _load("control:FOLLOWING")
     return METHODS[name] if name in METHODS else METHODS[require_method(name, METHODS)]
@@ -80,9 +81,11 @@ def list_paid_events(plan: PublicPlan) -> tuple[Event, ...]:
 def resolve_method(
     name: str, budget: Budget, scope: Scope, appearance: str | None = None
 ) -> tuple[Method, str]:
-    """A method by name, and why it was chosen if the name is ``auto``; errors as ``find_method``.
+    """Find a method by name; for ``auto`` choose one and give the reason. Errors as in ``find_method``.
 
-    ``appearance`` is what the run's is to be, which may have a price; each method's own if None.
+    Args:
+        appearance: The run's appearance mode, which may cost a share of the budget; each method's own if
+            None.
     """
     if name != AUTO:
         return find_method(name), ""
@@ -91,10 +94,9 @@ def resolve_method(
 
 
 def _choose(budget: Budget, scope: Scope, appearance: str | None) -> tuple[str, str]:
-    """The method's name and the reason for it."""
     if budget.delta == 0:
         return "jvem", "delta is 0, which rules out Gaussian noise: jvem is the strongest pure method"
-    # Asked by public sizes alone: a method chosen by what the private images are like would have to be paid for.
+    # Public sizes alone decide: a choice by the private images' content would have to be paid for.
     accesses = means.METHOD.accesses(budget, scope, appearance=appearance)
     noise = means.means_noise(first_selection(accesses), scope)
     measured = f"noise on class means would be {noise:.2f} clip radii per axis at {scope.shots} shots"

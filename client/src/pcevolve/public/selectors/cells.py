@@ -1,11 +1,11 @@
-"""One release of how many private records lie near each first candidate; every selection after it is free (SecPE).
+"""Count the private records near each first candidate, once; every selection after that is free (SecPE).
 
-The anchors of cells are public: the first candidates, or the centres of groups of them. A record counts for the cell of
-its nearest anchor of its class: less where it holds secrets, and never with more than a unit's whole vote. Later
-candidates fall into cells too, by their own nearest anchor, so no later round looks at private data.
+The anchors of cells are public: the first candidates, or cluster centres of them. A record counts for the
+cell of its class's nearest anchor: less if it holds secrets, and never more than a unit's whole vote. Later
+candidates also fall into cells by their nearest anchor, so no later round looks at private data.
 
-Where the published mechanism (arXiv 2510.10990) draws records anew in each round, this one counts all of them once:
-the centres of cells do not depend on what is released, so nothing is gained by asking again.
+The published mechanism (arXiv 2510.10990) draws records anew in each round. Here all are counted once: the
+centres of cells do not depend on what is released, so asking again gains nothing.
 """
 
 from __future__ import annotations
@@ -48,49 +48,49 @@ from pcevolve.public.selectors.votes import (
 )
 
 LEAST = 1e-9
-"""What a cell counts that noise left nothing of: its candidates come last."""
+"""Floor for a cell's noisy count, so that its logarithm exists; its candidates rank last."""
 CLEAR: Final = 2.0
-"""Standard deviations of noise that the average cell counts."""
+"""Standard deviations of noise that the average cell's count must reach."""
 FEWEST: Final = 12
-"""Cells, of fewer of which a selection hardly differs from luck (decision 42), however clearly they count."""
+"""Fewest cells: with fewer, a selection hardly differs from chance, however clear the counts (decision 42)."""
 
 
 @dataclass(frozen=True)
 class Cells(ExactPicks):
     """Gaussian noise on the weighted counts of all cells of all classes together (method ``secpe``).
 
-    A unit of m records adds a share of 1/m for each, so its vector of counts has an L2 norm of at most 1; it is smaller
-    where records hold secrets, by ``dp.attacks.secret_share``, which has the proof. Shares that make the norm just 1,
-    as Private Evolution's do, would depend on where the unit's other records lie: another value of a secret in one
-    record would change what all of them count.
+    Each of a unit's m records adds 1/m, so the unit's vector of counts has an L2 norm of at most 1. Records
+    that hold secrets add less, by ``dp.attacks.secret_share``, which has the proof. Shares that make the norm
+    just 1, as Private Evolution's do, would depend on where the unit's other records lie: another value of a
+    secret in one record would change what all of them count.
     """
 
     def measure(
         self, private: PrivateEmbeddings, scene: SelectionInput, events: Events, noise: Noise
     ) -> Measurement:
-        """Count, and add noise.
+        """Count records by cell and add noise.
 
         Returns:
-            ``cells``: float64 ``(anchors of all classes,)``, class after class, without idle digits; ``anchors``: int64
-            ``(classes,)``, how many first candidates each class has, which is public.
+            ``cells``: float64 ``(anchors of all classes,)``, class after class, rounded to the noise's scale.
+                ``anchors``:
+            int64 ``(classes,)``, the public number of first candidates of each class.
         """
         event, sizes = single_event(events), _sizes(scene)
         around = replace(scene, pools=find_anchors(scene, sizes))
         votes = cast_votes(private, around, count=1)
-        # The product and not the smaller of the two: a unit's cap must not depend on how its votes lie.
+        # The product, not the minimum: a unit's cap must not depend on how its votes lie.
         weights = round_down(private.shares * private.capped)
         counts = count_votes(votes, weights, around)
         return {"cells": release_counts(counts, event, "cells", scene, noise), "anchors": sizes}
 
     def pick(self, measured: Measurement, scene: SelectionInput) -> tuple[IntArray, ...]:
-        """The best of each class by count of its cell over candidates in it, with public Gumbel noise, each once."""
+        """Pick candidates of each class without replacement, by their cells' counts, with public Gumbel noise."""
         anchors = find_anchors(scene, measured["anchors"])
         parts = np.split(measured["cells"], np.cumsum([len(each) for each in anchors])[:-1])
         of_classes = enumerate(zip(parts, anchors, strict=True))
         return tuple(_best(part, own, scene, target) for target, (part, own) in of_classes)
 
     def could_measure(self, measured: Measurement, scene: SelectionInput, events: Events) -> bool:
-        """True for a number without idle digits for each cell of all classes."""
         sizes = _sizes(scene)
         cells = sum(len(each) for each in find_anchors(scene, sizes))
         form = {"cells": (np.float64, (cells,)), "anchors": (np.int64, sizes.shape)}
@@ -115,31 +115,32 @@ def _best(cells: FloatArray, anchors: FloatArray, scene: SelectionInput, target:
 def nearest_anchors(
     pool: FloatArray, entrants: IntArray, anchors: FloatArray, around_firsts: bool
 ) -> IntArray:
-    """The nearest anchor of each entrant, int64 ``(entrants,)``, the first of several that are equally near.
+    """Return the index of each candidate's nearest anchor, int64 ``(eligible,)``; ties go to the first.
 
     Args:
         anchors: float64 ``(anchors, d)``, all finite.
-        around_firsts: Whether the anchors are the first entrants themselves, for which nothing has to be searched.
+        around_firsts: True if the anchors are the first eligible candidates themselves: no search is needed
+            for these.
     """
-    # Different numbers of float64 may be at no distance in float64; those of float32 are not.
+    # Two different float64 numbers can be at distance 0 in float64 arithmetic; two float32 numbers cannot.
     known = find_firsts_of_equals(anchors if around_firsts and are_single(anchors) else anchors[:0])
     searched = nearest_of_some(pool, entrants[len(known) :], anchors, 1)[:, 0]
     return np.concatenate([known, searched])
 
 
 def find_anchors(scene: SelectionInput, sizes: Sequence[int] | IntArray) -> tuple[FloatArray, ...]:
-    """Of each class, around what there is a cell, float64 ``(cells, d)``: its first candidates, or centres of groups.
+    """Return each class's anchors, float64 ``(cells, d)``: its first candidates, or cluster centres of them.
 
     Args:
         scene: Its pools begin with the first candidates.
-        sizes: int64 ``(classes,)``: how many of them are the first.
+        sizes: int64 ``(classes,)``: the number of first candidates of each class.
     """
     firsts = [pool[:size] for pool, size in zip(scene.pools, sizes, strict=True)]
     return tuple(first if scene.cells is None else _group(first, scene.cells) for first in firsts)
 
 
 def _group(first: FloatArray, count: int) -> FloatArray:
-    """Centres of the candidates that can be used; some of the others where none can."""
+    """Cluster the usable candidates; if none is usable, return the first ``count``."""
     usable = first[np.isfinite(first).all(axis=1)]
     return find_centres(usable, count) if len(usable) else first[:count]
 
@@ -149,10 +150,13 @@ def _sizes(scene: SelectionInput) -> IntArray:
 
 
 def choose_cells(event: Event, scope: Scope, share: float, initial: int) -> int:
-    """Default cells of each class: the most of which the average one outcounts noise, were a secret in every text.
+    """Return the default number of cells of each class, so that the average cell outcounts the noise.
+
+    It holds even if every text held a secret.
 
     Args:
-        share: What is left of the vote of a text with a secret, in [0, 1]; see ``dp.attacks.secret_share``.
+        share: The part that is left of the vote of a text with a secret, in [0, 1]; see
+            ``dp.attacks.secret_share``.
     """
     sigma = float(event.value) * histogram_sensitivity(scope.relation)
     return min(initial, max(FEWEST, int(scope.shots * share / (CLEAR * sigma))))

@@ -1,7 +1,7 @@
-"""The public half of a selection: from candidates to what a selector is shown, and from a measurement to choices.
+"""The public half of a selection: from candidates to a selector's input, and from a measurement to choices.
 
-All of it is a function of the plan, of the provider's images and of what was paid for, so that an auditor who has the
-record can do it again. Private images are never seen here.
+All of it is a function of the plan, the provider's images and the paid measurements, so an auditor with the
+record can repeat it. It never sees private images.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ from pcevolve.public.selectors import Measurement, SelectionInput, Selector
 from pcevolve.public.selectors.means import distance_to_released_means
 
 Rendition: TypeAlias = Appearance | None
-"""The appearance that images are given before they are embedded; None: they are taken as they are."""
+"""The appearance that images are given before they are embedded; None leaves them as they are."""
 
 
 def choose_renditions(plan: PublicPlan, appearance: Receipt | None) -> tuple[Rendition, ...]:
-    """The renditions in which candidates are judged.
+    """Return the renditions in which candidates are judged.
 
     Returns:
-        One rendition; under ``auto`` both that are left open, the first being that of the private images.
+        One rendition. Under ``auto`` two, of which the first matches the private images.
     """
     if appearance is None:
         return (None,)
@@ -46,16 +46,16 @@ def choose_renditions(plan: PublicPlan, appearance: Receipt | None) -> tuple[Ren
 
 
 TOGETHER = 64
-"""Most images that are decoded at a time: 200 MB of pixels at 1024 x 1024."""
+"""Most images decoded at a time: 200 MB of pixels at 1024 x 1024."""
 
 
 @dataclass(frozen=True, repr=False)
 class Chooser:
-    """Shows candidates to a selector, and turns what it picks into choices by candidate id.
+    """Builds a selector's input from candidates, and turns its picks into choices by candidate id.
 
     Attributes:
         encoder: In eval mode; embeds one image at a time.
-        received: Bytes of a candidate by digest.
+        received: Returns a candidate's bytes by digest.
     """
 
     plan: PublicPlan
@@ -68,19 +68,19 @@ class Chooser:
     _latest: list[tuple[int, Pool, list[Rendition], tuple[SelectionInput, ...]]] = field(default_factory=list)
 
     def common_appearance(self, pool: Pool) -> Appearance:
-        """Mean appearance of the candidates of all classes."""
+        """Return the mean appearance of the candidates of all classes."""
         shown = [each.digest for of_class in pool.candidates.values() for each in of_class]
         return average_appearance([self._appearance(digest) for digest in shown])
 
     def scenes(
         self, iteration: int, pool: Pool, renditions: Iterable[Rendition]
     ) -> tuple[SelectionInput, ...]:
-        """Return the selector's input: one scene for each rendition; the latest two stay, with what they computed."""
+        """Return the selector's input for each rendition; the latest two inputs stay in memory with their caches."""
         wanted = list(renditions)
         for known, shown, seen, scenes in self._latest:
             if (known, seen) == (iteration, wanted) and shown is pool:
                 return scenes
-        # Where earlier candidates cannot be chosen any more, their embeddings would only fill memory.
+        # When earlier candidates can no longer be chosen, their embeddings would only fill memory.
         if self.plan.method.pool != "all":
             self._forget_others(pool)
         self._shown[:] = wanted
@@ -89,7 +89,7 @@ class Chooser:
         return made
 
     def receive(self, call: Call, made: Sequence[Candidate]) -> None:
-        """Embed and measure what a call brought, if the next release compares it, so that it finds that done."""
+        """Embed and measure the images of a call in advance, if the next release compares them."""
         plan = self.plan
         compared = call.iteration < plan.method.iterations or plan.selects
         by_views = plan.method.lookahead > 0 and call.iteration < plan.method.iterations
@@ -98,13 +98,13 @@ class Chooser:
         if 0 in plan.releases and not call.iteration:
             for each in made:
                 self._appearance(each.digest)
-        # Before the appearance is released, only ``auto`` says that candidates will also be judged as they came.
+        # Until the appearance is released, only ``auto`` is sure to judge candidates as they came, too.
         settled = 0 not in plan.releases or plan.method.appearance == "auto"
         for rendition in self._shown or ([None] if settled else []):
             self._look([each.digest for each in made], rendition)
 
     def _forget_others(self, pool: Pool) -> None:
-        """Drop embeddings of what is not in the pool and will not be again."""
+        """Drop the embeddings of images that left the pool for good."""
         all_of_them = (each for of_class in pool.candidates.values() for each in of_class)
         shown = {view.digest for each in all_of_them for view in pool.views.get(each.id, (each,))}
         for digest, rendition in [key for key in self._embedded if key[0] not in shown]:
@@ -114,10 +114,11 @@ class Chooser:
     def choose(
         self, measured: Measurement, scenes: Sequence[SelectionInput], pool: Pool
     ) -> tuple[tuple[Choice, ...], tuple[float, ...]]:
-        """Choose by a measurement; of two renditions, in the one whose picks lie nearer to what was measured.
+        """Choose by a measurement; of two renditions, take the one whose picks lie nearer to the measurement.
 
         Returns:
-            The choices, class by class, and released class counts, or the rendition where the plan does not settle it.
+            The choices, class by class. Then the released class counts or, if the plan leaves it open, the
+            rendition.
         """
         picks = [self.selector.pick(measured, scene) for scene in scenes]
         values = read_counts(measured)
@@ -126,7 +127,7 @@ class Chooser:
             shown = zip(scenes, picks, strict=True)
             gaps = [distance_to_released_means(measured, scene, picked) for scene, picked in shown]
             near = scenes[0].ruler(measured).count_steps(np.array(gaps))
-            # Equal gaps leave images as they came, so that run and audit break the tie alike.
+            # Equal distances leave images as they came, so that run and audit break the tie alike.
             best, values = (picks[1], MATCHED) if near[1] < near[0] else (picks[0], AS_IS)
         named = zip(self.plan.labels, best, strict=True)
         return tuple(name_choice(label, pool.candidates, indices) for label, indices in named), values
@@ -134,7 +135,7 @@ class Chooser:
     def follows(
         self, measured: Measurement, scenes: Sequence[SelectionInput], pool: Pool, receipt: Receipt
     ) -> bool:
-        """True if a receipt's choices are those of ``choose``, where another machine may have rounded otherwise."""
+        """True if a receipt's choices follow from the measurement, up to rounding on another machine."""
         picked = [_indices(pool.candidates[label], receipt.of(label)) for label in self.plan.labels]
         if any(len(indices) != scenes[0].wanted for indices in picked):
             return False
@@ -142,7 +143,7 @@ class Chooser:
             said = str(receipt.values) == str(read_counts(measured))  # -0.0 equals 0.0
             return said and self.selector.is_picked(measured, scenes[0], picked)
         if receipt.values not in (AS_IS, MATCHED):
-            # A value that is neither would be a free word of the client's on a public record.
+            # Any other value would let the client write a free message on the public record.
             return False
         taken = int(receipt.values == MATCHED)
         picks = [self.selector.pick(measured, scene) for scene in scenes]
@@ -154,11 +155,11 @@ class Chooser:
     def points(
         self, images: Sequence[Candidate | Chosen], rendition: Rendition, measured: Measurement
     ) -> FloatArray:
-        """Received images in the frame of a measurement, float64 ``(images, k)``; NaN for what is no image."""
+        """Project received images into a measurement's frame, float64 ``(images, k)``; NaN for an undecodable image."""
         return project(self.embed(images, rendition), measured["centre"], measured["axes"])
 
     def embed(self, images: Sequence[Candidate | Chosen], rendition: Rendition = None) -> FloatArray:
-        """Embeddings of received images, float64 ``(images, d)``; NaN for what is no image."""
+        """Embed received images, float64 ``(images, d)``; NaN for an undecodable image."""
         digests = [each.digest for each in images]
         self._look(digests, rendition)
         rows = np.array([self._embedded[each, rendition] for each in digests], dtype=np.float64)
@@ -191,9 +192,9 @@ class Chooser:
     def _embed(
         self, candidates: tuple[Candidate, ...], views: Population, rendition: Rendition
     ) -> FloatArray:
-        """float64 ``(candidates, d)``: a candidate's own embedding, or with lookahead the mean of its variations'.
+        """Return float64 ``(candidates, d)``: embeddings, or with lookahead the mean of each candidate's variations.
 
-        NaN for what is not an image; a variation that is none is left out of the mean.
+        NaN for an undecodable image; undecodable variations are left out of the mean.
         """
         shown = [[view.digest for view in views.get(each.id, (each,))] for each in candidates]
         self._look([digest for some in shown for digest in some], rendition)
@@ -212,7 +213,7 @@ class Chooser:
         return self._appearing[digest]
 
     def _look(self, digests: Iterable[str], rendition: Rendition) -> None:
-        """Embed what was not yet, many at a time; an embedding is the same however many there are."""
+        """Embed images that are not embedded yet, in batches; the batch size does not change an embedding."""
         due = [each for each in dict.fromkeys(digests) if (each, rendition) not in self._embedded]
         decode = find_medium(self.plan.modality.kind).decode
         for start in range(0, len(due), TOGETHER):
@@ -224,12 +225,12 @@ class Chooser:
 
 
 def read_counts(measured: Measurement) -> tuple[float, ...]:
-    """The class counts in a measurement; nothing if there are none."""
+    """Return the class counts of a measurement; empty if it has none."""
     return tuple(map(float, measured.get("counts", ())))
 
 
 def find_frame(plan: PublicPlan, encoder: Encoder) -> PublicFrame | None:
-    """The public frame that a plan names, None if it names none; ``ModelError`` where the encoder brings another."""
+    """Return the public frame that a plan names, or None (``ModelError`` if the encoder brings another frame)."""
     if plan.encoder.frame is None:
         return None
     if encoder.frame is None or encoder.frame.digest != plan.encoder.frame:
@@ -241,12 +242,15 @@ def find_frame(plan: PublicPlan, encoder: Encoder) -> PublicFrame | None:
 
 
 def _indices(candidates: Sequence[Candidate], chosen: Sequence[Chosen]) -> IntArray:
-    """Indices of chosen candidates among all of their class, int64 ``(chosen,)``; others are left out."""
+    """Return indices of the chosen candidates among those of their class, int64 ``(chosen,)``.
+
+    Unknown ones are left out.
+    """
     known = {Chosen(each.id, each.digest): index for index, each in enumerate(candidates)}
     return np.array([known[each] for each in chosen if each in known], dtype=np.int64)
 
 
 def name_choice(label: str, candidates: Population, indices: Iterable[int]) -> Choice:
-    """Name the choices from a class, given by indices among its candidates, by id and digest from here on."""
+    """Convert indices among a class's candidates to ids and digests."""
     named = (candidates[label][index] for index in indices)
     return Choice(label, tuple(Chosen(each.id, each.digest) for each in named))

@@ -1,7 +1,7 @@
-"""Choices that follow from a measurement, and whether they do where another machine computed the embeddings.
+"""Choices that follow from a measurement, and an auditor's check of them on another machine.
 
-Distances are compared in steps (``geometry.ruler``), and within a step the candidate that comes first is first. So an
-auditor's machine counts the same steps but for distances that lie on the edge of one; only these may go either way.
+Distances are compared in steps (``geometry.ruler``), and within a step the first candidate wins. An auditor's
+machine counts the same steps except for distances at the edge of one; only these may go either way.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pcevolve.public.selectors.scene import Measurement, SelectionInput
 
 
 def has_shape(measured: Measurement, form: Mapping[str, tuple[type, tuple[int, ...]]]) -> bool:
-    """True if a measurement has exactly these arrays, by type and shape, and no value is missing."""
+    """True if a measurement has exactly these arrays, by type and shape, without NaN."""
     return measured.keys() == form.keys() and all(
         # Exact types: a reader that took float32 or a view of objects would leave room for bits that no check counts.
         measured[name].dtype == np.dtype(kind)
@@ -31,7 +31,7 @@ def has_shape(measured: Measurement, form: Mapping[str, tuple[type, tuple[int, .
 
 
 def are_entrants(drawn: NDArray[np.int64], scene: SelectionInput) -> bool:
-    """True if draws of each class, the first axis, are candidates that could be drawn."""
+    """True if the draws of each class (the first axis) are eligible candidates."""
     return all(
         bool(np.isin(each, scene.entrants(target)).all()) for target, each in enumerate(np.atleast_1d(drawn))
     )
@@ -45,11 +45,13 @@ def repeats(picked: IntArray, distinct: int) -> bool:
 
 @dataclass(frozen=True)
 class Order:
-    """Candidates that are ordered by a number, the lowest first, as far as machines agree on it.
+    """Candidates ordered by a number, lowest first, as far as all machines agree.
 
     Attributes:
-        low: float64 ``(n,)``: the least that a machine may find; ``high`` the most.
-        first: int64 ``(n,)``: of each, the first that equals it to the last bit, with which no machine confuses it.
+        low: float64 ``(n,)``, the least that a machine may compute.
+        high: float64 ``(n,)``, the most that a machine may compute.
+        first: int64 ``(n,)``, for each candidate the first one equal to it, bit for bit; no machine tells
+            these apart.
     """
 
     low: FloatArray
@@ -57,23 +59,23 @@ class Order:
     first: IntArray
 
     def surely_before(self, place: int) -> NDArray[np.bool_]:
-        """Mark candidates that come before one on every machine, bool ``(n,)``."""
+        """Mark candidates that come before this one on every machine, bool ``(n,)``."""
         earlier = np.arange(len(self.low)) < place
         tied = (self.high == self.low[place]) | (self.first == self.first[place])
         return np.asarray((self.high < self.low[place]) | (tied & earlier))
 
     def could_be_among(self, most: int) -> NDArray[np.bool_]:
-        """Mark candidates before which fewer than ``most`` surely come, bool ``(n,)``."""
+        """Mark candidates that fewer than ``most`` others certainly precede, bool ``(n,)``."""
         return self._count(self.high, self.low) < most
 
     def are_among(self, most: int) -> NDArray[np.bool_]:
-        """Mark candidates before which fewer than ``most`` others may come, bool ``(n,)``."""
+        """Mark candidates that fewer than ``most`` others may precede, bool ``(n,)``."""
         return self._count(self.low, self.high) - (self.low < self.high) < most
 
     def _count(self, of: FloatArray, against: FloatArray) -> IntArray:
-        """Return how many of some numbers come before each of others; equal ones by their places, int64 ``(n,)``."""
+        """Return how many numbers ``of`` precede each number ``against``; ties go by place, int64 ``(n,)``."""
         places = np.arange(len(of))
-        # Those that are counted against come first among equals, so that no candidate comes before itself.
+        # Of equal numbers ``against`` sorts first, so that no candidate precedes itself.
         order = np.lexsort((np.repeat([0, 1], len(of)), np.tile(places, 2), np.concatenate([against, of])))
         counted = np.empty(2 * len(of), dtype=np.int64)
         counted[order] = np.cumsum(order >= len(of))
@@ -81,10 +83,10 @@ class Order:
 
 
 def surround(scene: SelectionInput, target: int, winner: int, ruler: Ruler) -> IntArray:
-    """A drawn candidate and the others of its class that are nearest to it, until there are enough.
+    """Return a drawn candidate and its nearest neighbours in its class, ``scene.wanted`` in all.
 
-    For draws that name one candidate where several are wanted. Public: the pool decides all but the winner. Where
-    the pool is too small the same are named again, in the same order.
+    For draws that name one candidate where several are wanted. It is public: only the winner depends on
+    private data. If the pool is too small, the same candidates repeat in the same order.
     """
     others = scene.entrants(target)
     others = others[others != winner]
@@ -95,7 +97,7 @@ def surround(scene: SelectionInput, target: int, winner: int, ruler: Ruler) -> I
 
 
 def is_surrounded(scene: SelectionInput, target: int, winner: int, picked: IntArray, ruler: Ruler) -> bool:
-    """True if picks could be those of ``surround``: a drawn candidate and the nearest others of its class."""
+    """True if the picks could be those of ``surround`` on some machine."""
     others = scene.entrants(target)
     others = others[others != winner]
     distinct = min(scene.wanted, len(others) + 1)
@@ -112,12 +114,12 @@ def is_surrounded(scene: SelectionInput, target: int, winner: int, picked: IntAr
 
 
 class Drawn:
-    """``pick`` and the auditor's questions for selectors that measure one ``chosen`` candidate of each class."""
+    """``pick`` and the auditor's checks for selectors that measure one ``chosen`` candidate of each class."""
 
     def pick(self, measured: Measurement, scene: SelectionInput) -> tuple[IntArray, ...]:
-        """The drawn candidates; where several per class are wanted, with their nearest neighbours in the pool.
+        """Return the drawn candidates; if several per class are wanted, with their nearest neighbours in the pool.
 
-        One draw per class and round is what the budget is spent on, so the others can only be alike, not chosen.
+        The budget pays for one draw per class and round, so the others can only be similar, not chosen.
         """
         ruler = scene.ruler(measured)
         return tuple(
@@ -125,12 +127,12 @@ class Drawn:
         )
 
     def could_measure(self, measured: Measurement, scene: SelectionInput, events: Events) -> bool:
-        """True for one candidate of each class that could be drawn."""
+        """True for one eligible candidate of each class."""
         form = {"chosen": (np.int64, (len(scene.labels),))}
         return has_shape(measured, form) and are_entrants(measured["chosen"], scene)
 
     def is_picked(self, measured: Measurement, scene: SelectionInput, picked: Sequence[IntArray]) -> bool:
-        """True if these are the drawn candidates and their nearest neighbours, rounding aside."""
+        """True if these are the drawn candidates and their nearest neighbours, up to rounding."""
         ruler = scene.ruler(measured)
         return all(
             is_surrounded(scene, target, int(winner), picked[target], ruler)

@@ -1,7 +1,8 @@
 """PCEvolve (Zhang et al., ICML 2025, Algorithm 1): class centres, contrastive filter, similarity calibrator.
 
-Every utility lies in [0, 1] whatever the private data are, so its sensitivity is 1 under both neighbour relations and
-for units of any number of images. It is not monotone: one image moves a class's centre, and with it all candidates.
+Every utility lies in [0, 1] for any private data, so its sensitivity is 1 under both neighbour relations and
+for units of any number of images. It is not monotone: one image moves a class's centre, and with it all
+utilities.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from pcevolve.public.selectors.scene import (
 
 
 def mark_passing(distance: FloatArray, own: int) -> NDArray[np.bool_]:
-    """Contrastive filter: whether the own centre is strictly the nearest, bool ``(candidates,)``.
+    """Contrastive filter: True where the own class's centre is strictly the nearest, bool ``(candidates,)``.
 
     Source: PCEvolve, equation 1.
     """
@@ -47,10 +48,10 @@ def similarity(near: FloatArray, tau: float) -> FloatArray:
 
 
 def calibrate(distance: FloatArray, own: int, tau: float) -> FloatArray:
-    """``u = h∘g``, as published: calibrated over the candidates that pass, 0 for all others.
+    """Return ``u = h∘g`` as published: calibrated over the candidates that pass the filter, 0 for all others.
 
     Args:
-        distance: float64 ``(candidates, classes)``: to the class centres.
+        distance: float64 ``(candidates, classes)``, distances to the class centres.
         own: Column of the candidates' own class.
 
     Returns:
@@ -64,8 +65,8 @@ def calibrate(distance: FloatArray, own: int, tau: float) -> FloatArray:
 class Contrastive(Drawn):
     """One draw per class with probability proportional to ``exp(ε u / 2)``.
 
-    The event of a round is ``exponential`` with ε for each of its ``classes`` draws: each sees the images of all
-    classes, so the draws compose.
+    A round's event is ``exponential`` with ε for each of its ``classes`` draws. Each draw sees the images of
+    all classes, so the draws compose.
     """
 
     def measure(
@@ -89,7 +90,7 @@ class Contrastive(Drawn):
         return {"chosen": np.array(drawn, dtype=np.int64)}
 
     def scores(self, private: PrivateEmbeddings, scene: SelectionInput) -> list[tuple[IntArray, FloatArray]]:
-        """Of each class, the candidates that may be drawn and their utilities; all of it private."""
+        """Return each class's eligible candidates and their utilities; private."""
         centres = class_centres(private, scene)
         scored = []
         for target, pool in enumerate(scene.pools):
@@ -102,7 +103,7 @@ class Contrastive(Drawn):
 
 
 def class_centres(private: PrivateEmbeddings, scene: SelectionInput) -> FloatArray:
-    """Mean embedding of each class, float64 ``(classes, d)``; a unit counts once, however many images it has."""
+    """Return the mean embedding of each class, float64 ``(classes, d)``; every unit has the same weight."""
     for target, label in enumerate(scene.labels):
         if not (private.targets == target).any():
             raise DataError(f"class '{label}' has no private images, so it has no centre: nothing was drawn")
@@ -113,18 +114,18 @@ def class_centres(private: PrivateEmbeddings, scene: SelectionInput) -> FloatArr
 
 
 def exponential_lift(events: tuple[Event, ...], scope: Scope) -> float:
-    """PCEvolve: utility 1 for the best tenth and 0 for the rest, drawn with ``exp(ε u / 2)``."""
+    """Return the lift with utility 1 for the best tenth and 0 for the rest, drawn with ``exp(ε u / 2)``."""
     return drawn_lift(float(events[0].value) / 2, best_tenth(scope.candidates), scope)
 
 
 def moving_centres(relation: Relation) -> WorstCase:
-    """A class's centre moves from east to west, and the other's the other way if the unit changes its class.
+    """One class's centre moves from east to west; the other's moves back if the unit changes its class.
 
     One candidate in four loses by that and three win, so both the score and the normalisation of a draw turn
-    against the one.
+    against it.
     """
     east, west, between = (0.1, 0.0), (-0.1, 0.0), (0.0, 0.0)
-    beyond_east = (0.3, 0.0)  # the mean of it and west is east
+    beyond_east = (0.3, 0.0)  # its mean with west is east
     beside = (0.3, 0.001)  # as good, and another place, so that a leak of bare embeddings shows
     changes_class = relation == "replace-one"
     return WorstCase(

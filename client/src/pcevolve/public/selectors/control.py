@@ -1,7 +1,7 @@
-"""Controls and what follows a release, which never look at private data.
+"""Control methods, and the method of runs that start from a release: none looks at private data.
 
-``random`` is PCEvolve's loop with a uniform draw: it costs nothing, and every result is compared with it. ``t2i`` is
-text-to-image alone (baseline B of the paper): the prompt's images, as they come.
+``random`` is PCEvolve's loop with a uniform draw: it costs nothing, and every result is compared with it.
+``t2i`` is text-to-image alone (baseline B of the paper): the images of the prompt, unselected.
 """
 
 from __future__ import annotations
@@ -40,4 +40,4 @@ FOLLOWING = Method(
     lift=uniform_lift,
     rounds=always(0),
 )
-"""Of a run that starts from a release; in no list of methods, for a run is given it by ``--from``."""
+"""The method of a run that starts from a release. It is in no list of methods: ``--from`` selects it."""

@@ -1,7 +1,7 @@
 """Joint-vote exponential mechanism (method ``jvem``): images vote for tuples of one candidate per class.
 
-An image's vote for a tuple lies in [0, 1] and is a function of that image and of public data alone; half of it says
-that the own class's prototype is close, half that it is closer than the other classes' prototypes.
+An image's vote for a tuple lies in [0, 1] and is a function of that image and public data alone. Half of it
+says that the own class's prototype is close, half that it is closer than the other classes' prototypes.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ from pcevolve.public.selectors.scene import (
 from pcevolve.public.selectors.votes import ONE_VOTE
 
 BLOCK = 3
-"""Most classes that vote together: tuples multiply."""
+"""Most classes that vote together: the number of tuples is the product of the pools' sizes."""
 MOST_TUPLES = 20_000
 CLOSE_SHARE = Fraction(15, 100)
-"""m, the candidates that count as close to an image, as a share of the class's; exact, so that the count is."""
+"""m, the share of a class's candidates that count as close to an image; a fraction, so that their number is exact."""
 CLOSE_WORTH = 0.5
-"""α, a multiple of 2**-22, so that totals are exact sums."""
+"""α, a multiple of 2**-22, so that sums of votes are exact."""
 MOST_ROUNDS = 20
 
 
@@ -46,14 +46,15 @@ MOST_ROUNDS = 20
 class Joint(Drawn):
     """One draw per block of classes with probability proportional to ``exp(η V)``.
 
-    A unit has one vote in all: its images' votes are averaged, and those of different blocks add up to at most 1. So
-    a round, all blocks together, is η-bounded-range under ``add-remove`` and 2η under ``replace-one``.
+    A unit has one vote in all: its images' votes are averaged, and its votes in different blocks add up to at
+    most 1. A round, all blocks together, is therefore η-bounded-range under ``add-remove`` and 2η under
+    ``replace-one``.
     """
 
     def measure(
         self, private: PrivateEmbeddings, scene: SelectionInput, events: Events, noise: Noise
     ) -> Measurement:
-        """Draw a tuple of each block by its votes.
+        """Draw one tuple for each block by its votes.
 
         Returns:
             ``chosen``: int64 ``(classes,)``, indices into each class's pool.
@@ -69,11 +70,12 @@ class Joint(Drawn):
 
 
 def draw_ballots(scene: SelectionInput) -> list[tuple[IntArray, IntArray]]:
-    """Random blocks of classes and the tuples that stand for election in each; public.
+    """Draw random blocks of classes and the tuples that are voted on in each; public.
 
     Returns:
-        For each block its classes, int64 ``(b,)``, and int64 ``(tuples, b)``: a candidate of each of them. All
-        tuples if there are at most 20,000, else as many at random.
+        For each block its classes, int64 ``(b,)``, and its tuples, int64 ``(tuples, b)``, with a candidate of
+        each class:
+        all tuples if there are at most 20,000, else 20,000 at random.
     """
     random, count = scene.random(), len(scene.labels)
     blocks = np.array_split(random.permutation(count), math.ceil(count / BLOCK))
@@ -83,7 +85,7 @@ def draw_ballots(scene: SelectionInput) -> list[tuple[IntArray, IntArray]]:
 def sum_votes_for_tuples(
     private: PrivateEmbeddings, scene: SelectionInput, block: IntArray, tuples: IntArray
 ) -> FloatArray:
-    """V: the votes of the block's images for each tuple, without noise, float64 ``(tuples,)``: private."""
+    """Return V, the votes of the block's images for each tuple, without noise, float64 ``(tuples,)``: private."""
     totals, shares = np.zeros(len(tuples)), private.shares
     # Shares are multiples of 2**-30 and votes of 2**-22, so this running sum is exact in any order.
     for row in np.flatnonzero(np.isin(private.targets, block)):
@@ -94,15 +96,15 @@ def sum_votes_for_tuples(
 
 
 def vote_for_tuples(near: Sequence[FloatArray], own: int, tuples: IntArray) -> FloatArray:
-    """One image's votes, float64 ``(tuples,)`` in [0, 1].
+    """Return one image's votes, float64 ``(tuples,)`` in [0, 1].
+
+    Ties for the last close candidate go to the first in the pool; equal distances to two prototypes are no
+    victory.
 
     Args:
-        near: For each class of the block, distances to its candidates; not finite for those that cannot be used.
+        near: For each class of the block, distances to its candidates; not finite for unusable ones.
         own: Index of the image's class in the block.
         tuples: int64 ``(tuples, b)``.
-
-    Ties for the last place among the close ones go to the candidates that come first in the pool; a tie of distances
-    to prototypes is no victory.
     """
     chosen = np.stack([of_class[tuples[:, column]] for column, of_class in enumerate(near)], axis=1)
     others = np.delete(chosen, own, axis=1).min(axis=1, initial=np.inf)
@@ -119,10 +121,10 @@ def _tuples(pools: Sequence[IntArray], random: np.random.Generator) -> IntArray:
 
 
 def joint_lift(events: tuple[Event, ...], scope: Scope) -> float:
-    """JVEM: all K images of a class vote 1 for tuples that take its prototype from the best tenth, 0 for others.
+    """Return the lift of JVEM: a class's K images vote 1 for tuples with a prototype of the best tenth, 0 for others.
 
-    The ideal total is then a sum over classes, so each class's share of the block's draw is a draw of its own with
-    ``exp(η K)`` for the best tenth.
+    The ideal total is then a sum over classes, so each class's share of the block's draw is a draw of its own
+    with ``exp(η K)`` for the best tenth.
     """
     return drawn_lift(
         float(draw_rate(events[0], scope.relation)) * scope.shots, best_tenth(scope.candidates), scope
@@ -130,7 +132,7 @@ def joint_lift(events: tuple[Event, ...], scope: Scope) -> float:
 
 
 def choose_rounds(budget: Budget, scope: Scope) -> int:
-    """``T = clip(floor(epsilon K / 30), 1, 20)`` under replace-one, ``/ 15`` under add-remove."""
+    """Return ``T = clip(floor(epsilon K / 30), 1, 20)`` under replace-one, with 15 for 30 under add-remove."""
     share = Fraction(30 if scope.relation == "replace-one" else 15)
     return min(max(int(budget.epsilon * scope.shots / share), 1), MOST_ROUNDS)
 

@@ -1,7 +1,8 @@
-"""What choices are worth, and luck, to which that is compared.
+"""The lift of a choice: how much better than chance it is under an ideal utility.
 
-A lift is how likely a chosen prototype is of the best tenth, under a utility that no real one beats. Each family of
-methods has its own ideal: all nominal shots agree on the best tenth of the candidates, and on nothing else.
+A lift is the probability that a chosen prototype is of the best tenth, under a utility that no real one
+beats. Each family of methods has its own ideal: all nominal shots agree on the best tenth of the candidates,
+and on nothing else.
 """
 
 from __future__ import annotations
@@ -18,12 +19,12 @@ def best_tenth(candidates: int) -> int:
 
 
 def uniform_lift(events: tuple[Event, ...], scope: Scope) -> float:
-    """A uniform draw: the best tenth's share of the candidates, 0.1 where ten divides them."""
+    """Return the lift of a uniform draw: the best tenth's share of the candidates, 0.1 if ten divides their number."""
     return best_tenth(scope.candidates) / scope.candidates
 
 
 def drawn_lift(advantage: float, favoured: int, scope: Scope) -> float:
-    """Probability of the best tenth where ``favoured`` of them have odds ``e^advantage`` and all others 1."""
+    """Return the probability of the best tenth if ``favoured`` have odds ``e^advantage`` and the others 1."""
     best = best_tenth(scope.candidates)
     unit = math.exp(-advantage)  # odds relative to the favoured cannot overflow
     good = favoured + (best - favoured) * unit

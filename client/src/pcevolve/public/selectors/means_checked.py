@@ -1,4 +1,4 @@
-"""What an auditor asks of released class means: could they be such, and do the choices follow, rounding aside."""
+"""An auditor's checks of released class means: their form, and the choices that follow, up to rounding."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from pcevolve.public.selectors.sums import choose_release
 
 
 def could_measure(measured: Measurement, scene: SelectionInput, events: Events) -> bool:
-    """True for means of all classes, without idle digits, in the public frame as this or another machine has it."""
+    """True for means of all classes, rounded to the noise's scale, in this or another machine's public frame."""
     frame = scene.coordinates
     width, most = frame.axes.shape
     doubts = choose_release(frame, scene, events).doubts
@@ -39,7 +39,7 @@ def could_measure(measured: Measurement, scene: SelectionInput, events: Events) 
 
 
 def is_picked(measured: Measurement, scene: SelectionInput, picked: Sequence[IntArray]) -> bool:
-    """Candidates that are like their released mean, each as far as any from those before it, rounding aside."""
+    """True for candidates near their class's released mean, each far from those before it, up to rounding."""
     return all(_follows(measured, scene, target, each) for target, each in enumerate(picked))
 
 
@@ -59,7 +59,7 @@ def _follows(measured: Measurement, scene: SelectionInput, target: int, picked: 
 
 
 def bound_rank(squared: FloatArray, own: int, ruler: Ruler, first: IntArray) -> Order:
-    """The order of ``rank`` as far as machines agree on it; ``first`` as of ``Order``."""
+    """Return the order of ``rank`` as far as all machines agree; ``first`` as in ``Order``."""
     low, high = ruler.bound_steps(np.sqrt(squared))
     return Order(score(low, high, own), score(high, low, own), first)
 
@@ -67,16 +67,17 @@ def bound_rank(squared: FloatArray, own: int, ruler: Ruler, first: IntArray) -> 
 def could_be_spread(
     points: FloatArray, order: Order, best: NDArray[np.bool_], indices: IntArray, ruler: Ruler
 ) -> bool:
-    """True if picks could be those of ``spread``, on a machine that rounds otherwise.
+    """True if picks could be those of ``spread`` on some machine.
 
     Args:
         points: float64 ``(n, k)``.
-        order: By which ``spread`` was given them.
-        best: bool ``(n,)``: candidates among which it surely chose.
-        indices: int64 ``(picks,)``, in the order in which they were picked.
+        order: The order in which ``spread`` was given the points.
+        best: bool ``(n,)``, candidates among which it surely chose.
+        indices: int64 ``(picks,)``, in the order of the picks.
 
     Returns:
-        True if each pick is as far from those before it as any candidate that surely could have been taken instead.
+        True if each pick is as far from those before it as any candidate that was certainly available
+        instead.
     """
     fewest, most = np.full((2, len(points)), np.inf)
     left = np.ones(len(points), dtype=bool)

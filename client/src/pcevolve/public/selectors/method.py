@@ -1,4 +1,4 @@
-"""Methods: public facts that the plan, the selector and the printed guarantee are made from."""
+"""The description of a method: public facts that the plan, the selector and the printed guarantee are made from."""
 
 from __future__ import annotations
 
@@ -53,12 +53,12 @@ VARIES = CREATES | {"vary"}
 
 @dataclass(frozen=True)
 class Schedule:
-    """Degree of variation of each iteration, in [0, 1]: image-to-image strength, or the share of words that are blanks.
+    """Degree of variation of each iteration, in [0, 1]: image-to-image strength, or the share of words that are blank.
 
     Attributes:
-        start: In the first iteration.
-        end: In the last one, or the floor that steps do not go below.
-        step: Less of it each iteration (PCEvolve); None for a straight line from ``start`` to ``end`` (PE).
+        start: Degree in the first iteration.
+        end: Degree in the last iteration, or the floor that steps stop at.
+        step: Decrease per iteration (PCEvolve); None for a straight line from ``start`` to ``end`` (PE).
     """
 
     start: float
@@ -66,11 +66,11 @@ class Schedule:
     step: float | None = None
 
     def over(self, iterations: int) -> tuple[float, ...]:
-        """The strengths of ``iterations`` rounds."""
+        """Return the strengths of ``iterations`` rounds."""
         step = self.step if self.step is not None else (self.start - self.end) / max(iterations - 1, 1)
         strengths = (self.start - step * t for t in range(iterations))
         low, high = sorted((self.start, self.end))
-        # Six digits: the number is sent, hashed and shown, and 0.8 - 0.02 · 3 has seventeen.
+        # Six digits: the number is sent, hashed and shown, and 0.8 - 0.02 · 3 would have seventeen.
         return tuple(round(min(max(each, low), high), 6) for each in strengths)
 
 
@@ -78,18 +78,19 @@ Rule: TypeAlias = Callable[[Budget, Scope], int]
 
 
 def always(iterations: int) -> Rule:
-    """A rule that gives this number of iterations whatever the budget and the sizes are."""
+    """Return a rule that gives this number of iterations for any budget and sizes."""
     return lambda budget, scope: iterations
 
 
 @dataclass(frozen=True)
 class Sensitivity:
-    """The sensitivity of what a selector's draws hide to one privacy unit.
+    """How much one privacy unit can change the query of a selector's draws.
 
     Attributes:
-        of: By neighbour relation: the L2 norm of the change, under Gaussian noise; for draws, how far apart the
-            changes of two candidates' scores can lie, so that at a rate r per score the bounded range is r times it.
-        unit: What it counts.
+        of: By neighbour relation. Under Gaussian noise, the L2 norm of the change. For draws, the largest
+            difference between the changes of two candidates' scores; at a rate r per score the bounded range
+            is r times it.
+        unit: What the query counts.
     """
 
     of: Callable[[Relation], float]
@@ -98,30 +99,33 @@ class Sensitivity:
 
 @dataclass(frozen=True)
 class Method:
-    """A way to choose prototypes, with all that anybody asks of it: one object, in the file of its family.
+    """A method of choosing prototypes with all its public facts: one object, in the file of its family.
 
-    What looks at private data has a ``selector``, and names its ``sensitivity`` and its ``worst_case`` beside it; the
-    contract tests hold all three against each other for every method in the registry.
+    A method that looks at private data has a ``selector``, and names its ``sensitivity`` and its
+    ``worst_case`` beside it. The contract tests check the three against each other for every method in the
+    registry.
 
     Attributes:
-        guarantee: What its selection promises, in words, under both neighbour relations; see ``statement``.
-        selector: Makes what measures private data and picks by that; None when private data are not looked at.
+        guarantee: The selection's privacy guarantee in words, under both neighbour relations; see
+            ``statement``.
+        selector: Makes the selector; None if private data are not looked at.
         tight: Events of each round for a budget, calibrated as tightly as the accountants allow.
-        lift: Probability that a chosen prototype is of the best tenth, under an ideal utility; 0.1 is luck.
-        sensitivity: Of what the selector's last access hides; None where it hides nothing.
+        lift: Probability that a chosen prototype is of the best tenth, under an ideal utility; chance is 0.1.
+        sensitivity: Sensitivity of the selector's last access; None without one.
         worst_case: Neighbouring datasets, by relation, that ``pcevolve audit-dp`` tries to tell apart.
-        varies: Whether it can vary prototypes at all; text-to-image alone cannot.
+        varies: False for text-to-image alone, which cannot vary prototypes.
         prototypes: Most prototypes per class and round by default; None for as many as candidates.
-        blanks: Default shares of a text's words that are blanks when it is varied.
+        blanks: Default shares of a text's words that are blanked when it is varied.
         initial: Text-to-image candidates, in multiples of the dataset's size; see ``initial_for``.
         pool: Which earlier candidates may be chosen, beside the latest generation.
-        variations: Of each place in the dataset, in a round; by default.
+        variations: Default variations of each place in the dataset, in a round.
         keep: Whether the dataset is the last population or selected from all.
-        appearance: Whether the dataset is given the appearance of the private images, which a first access releases,
-            where noise allows; ``auto`` if what is released about the classes can tell.
-        centre_first: The guarantee where a centre of all classes is released before their deviations from it, which is
-            then how the method does it unless a plan says otherwise; empty for a method that releases no means.
-        final_selection_queries_data: Whether the dataset's selection asks the private data once more, after all rounds.
+        appearance: Whether the dataset is given the private images' appearance, which a first access releases
+            if noise allows. ``auto`` lets the released classes decide.
+        centre_first: The guarantee if a centre of all classes is released before their deviations from it,
+            which is then the method's default; empty for a method that releases no means.
+        final_selection_queries_data: Whether the dataset's selection asks the private data once more, after
+            all rounds.
     """
 
     name: str
@@ -148,14 +152,13 @@ class Method:
 
     @property
     def parameters(self) -> type[settings.MethodSettings[None]]:
-        """The options that it has, as the table of methods says."""
         return (
             METHOD_TABLE[self.name].parameters if self.name in METHOD_TABLE else settings.MethodSettings[None]
         )
 
     @property
     def own_options(self) -> frozenset[str]:
-        """Names of the options that mean something to this method and not to every other."""
+        """Names of the options that apply to this method but not to every method."""
         return frozenset(self.parameters.model_fields) - frozenset(settings.MethodSettings.model_fields)
 
     @property
@@ -164,21 +167,25 @@ class Method:
         return self.selector is not None
 
     def make_selector(self) -> Selector:
-        """The method's selector; ``UsageError`` where it never looks at private data."""
+        """Return the method's selector (``UsageError`` if it never looks at private data)."""
         if self.selector is None:
             raise UsageError(f"method '{self.name}' never looks at private data: it has no selector")
         return self.selector()
 
     def iterations(self, wanted: int | None, budget: Budget, scope: Scope) -> int:
-        """T: what the user wants, where the method varies anything; else its own."""
+        """Return T: the user's, if the method varies anything; else the method's own."""
         return self.rounds(budget, scope) if wanted is None or not self.varies else wanted
 
     def needs_for(self, iterations: int, vary_by: str = "image") -> frozenset[str]:
-        """Capabilities that the dialect must have; without iterations, or by prompts, no image is ever sent."""
+        """Return the capabilities that the dialect needs; without iterations, or by prompts, no image is ever sent."""
         return CREATES if not iterations or vary_by == "prompt" else VARIES
 
     def events(self, budget: Budget, scope: Scope, calibration: str = "tight") -> Rounds:
-        """Each round's events on the private data; ``UsageError`` without such a calibration, or without its δ."""
+        """Return each round's events on the private data.
+
+        Raises:
+            UsageError: The method has no such calibration, or needs a δ.
+        """
         if calibration == "tight":
             return self.tight(budget, scope)
         if self.published is None:
@@ -195,10 +202,11 @@ class Method:
         centre_first: bool | None = None,
         class_counts: bool = False,
     ) -> dict[int, tuple[Event, ...]]:
-        """The events of each access by iteration: 1..T, and 0 for the private images' appearance, unless it is as-is.
+        """Return the events of each access by iteration: 1..T, and 0 for the private images' appearance.
 
         Args:
             calibration: ``tight``, or ``published`` for the paper's own.
+            appearance: With ``as-is`` there is no iteration 0; the method's own mode if None.
             centre_first: Whether a centre is released before class means; the method's own if None.
             class_counts: Whether the numbers of units by class are released before the first votes.
 
@@ -215,35 +223,38 @@ class Method:
         return dict(enumerate(pay_for_appearance(rounds)))
 
     def appearance_for(self, budget: Budget, scope: Scope, calibration: str = "tight") -> AppearanceMode:
-        """Default appearance, the method's own where noise leaves something to match; errors as ``accesses``."""
+        """Return the default appearance: the method's own unless noise would blur it.
+
+        Errors as in ``accesses``.
+        """
         if self.appearance == "as-is":
             return "as-is"
         first = pay_for_appearance(self.events(budget, self._paying_scope(scope), calibration))[0][0]
         return "as-is" if is_blurred(first, scope) else self.appearance
 
     def _paying_scope(self, scope: Scope) -> Scope:
-        # Without rounds, the selection of the dataset is the one that pays.
+        # Without rounds, the selection of the dataset pays.
         if self.final_selection_queries_data:
-            # One more that pays: ``aug-pe`` asks the private data once after the last round.
+            # One more paid access: ``aug-pe`` asks the private data once after the last round.
             return replace(scope, iterations=scope.iterations + 1)
         return replace(scope, iterations=max(scope.iterations, int(self.keep == "selected")))
 
     def degrees(self, made: Modality | type[Modality]) -> Schedule:
-        """Default degrees of variation: shares of blanks where a prototype goes back in words, else strengths."""
+        """Return default degrees of variation: shares of blanks for prototypes sent as text, else strengths."""
         return self.blanks if made.sends_inline else self.schedule
 
     def prototypes_for(self, candidates: int) -> int:
-        """Default prototypes per class and round."""
+        """Return the default prototypes per class and round."""
         most = candidates if self.prototypes is None else min(self.prototypes, candidates)
         # A divisor, so that each prototype has the same number of variations and the population keeps its size.
         return next(count for count in range(most, 0, -1) if candidates % count == 0)
 
     def initial_for(self, candidates: int, variations: int) -> int:
-        """Default text-to-image candidates of each class; of survivors and their variations, as many as of these."""
+        """Return the default text-to-image candidates of each class: survivors and their variations, or a multiple."""
         return candidates * (1 + variations if self.pool == "survivors" else self.initial)
 
     def plan_events(self, plan: PublicPlan) -> dict[int, tuple[Event, ...]]:
-        """The events of every release of a plan, by iteration; a dataset's selection follows at no cost.
+        """Return the events of every release of a plan, by iteration; the dataset's selection may follow for free.
 
         Raises:
             UsageError: The plan asks for something that the method cannot do.
@@ -267,14 +278,14 @@ class Method:
             raise UsageError(f"method '{self.name}' {fault}")
 
     def _faults_of_releases(self, plan: PublicPlan) -> Iterator[str]:
-        """Yield releases that a plan asks for and the method does not make."""
+        """Yield a message for each release that a plan asks for and the method does not make."""
         if plan.selects and self.keep != "selected" and self.selector is not None:
             yield "cannot choose its dataset from all rounds: leave method.keep out"
         if plan.centre_first and not self.centre_first:
             yield "releases no means, so it has no centre to release first"
 
     def _faults_of_choice(self, plan: PublicPlan) -> Iterator[str]:
-        """Yield options that do not go with how the method chooses."""
+        """Yield a message for each option that does not go with how the method chooses."""
         if (
             plan.method.of(SecretEvolution).cells is not None
             and plan.method.pool != "all"
@@ -283,7 +294,10 @@ class Method:
             yield "counts around its first candidates, which have to stay in the pool: leave method.pool out"
 
     def statement(self, plan: PublicPlan) -> str:
-        """State a run's promise in words: the guarantee and what the plan adds to it. Errors as ``plan_events``."""
+        """State a run's guarantee in words: the method's and what the plan adds to it.
+
+        Errors as in ``plan_events``.
+        """
         planned = self.plan_events(plan)
         own = [event for each in planned.values() for event in each]
         events = scale_to_folder(own, plan.data.subsample is not None)
@@ -298,7 +312,7 @@ class Method:
                     prior=in_full(plan.secrecy.prior), bound=plan.secrecy.bound, most=plan.secrecy.most
                 )
             )
-        # Said only where δ makes a difference: for a run at δ = 0 the sum is the ε that is printed.
+        # Stated only if δ makes a difference: at δ = 0 the sum is the ε that is printed.
         pure = pure_epsilon(events)
         if pure and epsilon(events, plan.privacy.delta) < pure:
             parts.append(COMPOSED.format(delta=in_full(plan.privacy.delta), pure=format_loss(float(pure))))
@@ -306,14 +320,14 @@ class Method:
 
 
 def first_selection(planned: Mapping[int, tuple[Event, ...]]) -> tuple[Event, ...]:
-    """The events of the first round that asks the private data whom to choose; none if no round does."""
+    """Return the events of the first round that queries the private data; empty if none does."""
     return next(
         (events for t, events in planned.items() if t and not all(event.free for event in events)), ()
     )
 
 
 def scope_of(plan: PublicPlan) -> Scope:
-    """The public sizes of a plan on which its prices depend."""
+    """Return the public sizes of a plan that prices depend on."""
     return Scope(
         relation=plan.privacy.relation,
         iterations=plan.method.iterations,

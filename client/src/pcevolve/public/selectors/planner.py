@@ -28,11 +28,11 @@ CHANCE_FACTOR = 1.5
 
 @dataclass(frozen=True)
 class SecretPlan:
-    """The promise of a run to declared secrets, and the share that it leaves texts that hold one.
+    """A run's promise to declared secrets, and the part of a vote that texts with a secret keep.
 
     Attributes:
         mu: η; the run is μ-GDP for the value of a secret.
-        share: What is left of the vote of a text that holds one, in [0, 1].
+        share: The part that is left of the vote of a text with a secret, in [0, 1].
         success: r by p, for this run alone.
     """
 
@@ -50,15 +50,17 @@ class BudgetPlan:
     """The price and the worth of a run.
 
     Attributes:
-        events: Everything that would be done to the private data, equal events together.
-        epsilon_per_query: ε of one access: pure where the mechanism is pure DP, else at δ; 0 if none looks.
+        events: All planned events on the private data; equal events are merged.
+        epsilon_per_query: ε of one access: pure if the mechanism is pure DP, else at δ; 0 if none looks.
         epsilon_total: ε of the run, by the accountant that proves the least.
-        epsilon_folder: ε for one unit of a folder that the run draws its private dataset from (``data.subsample``).
+        epsilon_folder: ε for one unit of a folder that the run draws its private dataset from
+            (``data.subsample``).
         totals: ε of the run under each accountant; None where it proves none.
         within_budget: Whether the run may start; only a published calibration can fail to fit.
-        lift_top10: Probability that a prototype is of the best tenth of the candidates, under an ideal utility.
+        lift_top10: Probability that a prototype is of the best tenth of the candidates, under an ideal
+            utility.
         noise_multiplier: Standard deviation of Gaussian noise over L2 sensitivity; None for other methods.
-        secrets: What is promised of declared secrets; None for a method that takes none.
+        secrets: What is promised to declared secrets; None for a method that takes none.
     """
 
     method: str
@@ -79,7 +81,7 @@ class BudgetPlan:
     secrets: SecretPlan | None = None
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values for JSON; the scope's fields lie beside the others."""
+        """Return plain values for JSON, the scope's fields beside the others."""
         values = asdict(self)
         return {"method": values.pop("method"), **values.pop("scope"), **values}
 
@@ -105,7 +107,7 @@ def plan(
 def plan_for_noise(
     noise_multiplier: Fraction, delta: float, method: Method, scope: Scope, appearance: str | None = None
 ) -> BudgetPlan:
-    """Plan a method at a given noise multiplier of its selection; an appearance costs its share besides.
+    """Price a method at a given noise multiplier of its selection; an appearance costs its share in addition.
 
     Args:
         noise_multiplier: Standard deviation over L2 sensitivity of the accesses that select.
@@ -126,7 +128,7 @@ def plan_for_noise(
 def _at_noise(
     noise_multiplier: Fraction, delta: float, method: Method, scope: Scope, mode: str
 ) -> dict[int, tuple[Event, ...]]:
-    """A method's accesses with all noise scaled alike, so that its selection has the given multiplier."""
+    """Scale all noise of a method's accesses alike, so that its selection has the given multiplier."""
     accesses = method.accesses(Budget(Fraction(1), delta), scope, appearance=mode)
     selecting = [event for t, events in accesses.items() if t for event in events]
     usual = next((event.value for event in reversed(selecting) if event.mechanism == "gaussian"), None)
@@ -137,7 +139,7 @@ def _at_noise(
 
 
 def describe_lift(lift: float, chance: float) -> str:
-    """A lift in plain words."""
+    """Describe a lift in plain words."""
     if lift < CHANCE_FACTOR * chance:
         return CHANCE
     return next(words for limit, words in VERDICTS if lift < limit)

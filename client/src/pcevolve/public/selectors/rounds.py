@@ -1,8 +1,8 @@
 """Divide a budget into events: each round's accesses of a method to the private data.
 
-A calibration gives the events of rounds 1..T; a round is one access for all classes together. All of them fit the
-budget, which ``dp.accountants.within`` confirms piece by piece; the published calibrations are told as what they
-really add.
+A calibration gives the events of rounds 1..T; a round is one access for all classes together. All of them fit
+the budget, which ``dp.accountants.within`` confirms piece by piece. Published calibrations may not fit; their
+actual sum is reported.
 """
 
 from __future__ import annotations
@@ -46,44 +46,44 @@ class Scope:
 Rounds: TypeAlias = tuple[tuple[Event, ...], ...]
 """Events of each round 1..T; a round is one transaction for all classes."""
 Calibration: TypeAlias = Callable[[Budget, Scope], Rounds]
-"""The events of each round that a budget pays for; no rounds, no events."""
+"""Returns the events of each round that a budget pays for; no rounds, no events."""
 
 
 CENTRE_SHARE = 0.2
-"""Of the means' budget, as 1/z²: the centre is pooled over all classes, so a small share tells enough."""
+"""The centre's share of the means' budget, as 1/z²: it is pooled over all classes, so a small share is enough."""
 COUNT_SHARE = 0.1
-"""Of the first round's budget, as 1/z²: one number for each class needs less than one for each candidate."""
+"""The class counts' share of the first round's budget, as 1/z²: one number per class needs less than the votes."""
 APPEARANCE_SHARE = 0.2
-"""Of a Gaussian run's budget, as 1/z²: appearance is pooled over all classes, so a small share tells enough."""
+"""The appearance's share of a Gaussian run's budget, as 1/z²: it is pooled over all classes, so little is enough."""
 BLURRED_APPEARANCE = 0.2
-"""Noise on an appearance's numbers beyond which it is not worth its price: between dark and light lies 1."""
+"""Noise on an appearance's numbers above which it is not worth its price; dark and light differ by 1."""
 
 
 def divide(event: Event, share: float) -> tuple[Event, ...]:
-    """A Gaussian access as two, of which the first has a share of its budget as 1/z²; a free one stays as it is.
+    """Split a Gaussian access into two, the first with a share of its budget as 1/z²; a free one stays as it is.
 
-    With noise multipliers ``z / sqrt(s)`` and ``z / sqrt(1 - s)`` the sum of ``1/z²`` stays what it was, which is all
-    that the cost of adaptively composed Gaussian accesses depends on: μ-GDP and zCDP alike.
+    With noise multipliers ``z / sqrt(s)`` and ``z / sqrt(1 - s)`` the sum of ``1/z²`` is unchanged. The cost
+    of adaptively composed Gaussian accesses depends on that sum alone, under μ-GDP and zCDP alike.
     """
     if event.free:
         return (event,)
     return tuple(
-        # Up: each part is a little noisier than its share pays for, never less.
+        # Rounded up: each part is a little noisier than its share pays for, never less.
         replace(event, parameter=str(round_up(float(event.value * Fraction(1 / math.sqrt(part))))))
         for part in (share, 1 - share)
     )
 
 
 def pay_for_centre(rounds: Rounds) -> Rounds:
-    """Rounds in which every Gaussian access is two, the centre's and the deviations', for the price of the one."""
+    """Split every Gaussian access into the centre's and the deviations', for the price of the one."""
     return tuple(tuple(part for event in events for part in divide(event, CENTRE_SHARE)) for events in rounds)
 
 
 def pay_for_class_counts(rounds: Rounds) -> Rounds:
-    """Rounds the first of which is two accesses, the class counts' and the votes', for the price of the one.
+    """Split the first round's access into the class counts' and the votes', for the price of the one.
 
-    Source: Lin et al. 2024, Algorithm 3, which estimates the counts of unbalanced data first, and there by the Laplace
-    mechanism; Gaussian noise composes with that of the votes.
+    Source: Lin et al. 2024, Algorithm 3, which first estimates the counts of unbalanced data, there by the
+    Laplace mechanism. Gaussian noise composes with that of the votes.
     """
     return tuple(
         tuple(part for event in events for part in (divide(event, COUNT_SHARE) if not place else (event,)))
@@ -92,7 +92,7 @@ def pay_for_class_counts(rounds: Rounds) -> Rounds:
 
 
 def is_blurred(first: Event, scope: Scope) -> bool:
-    """True if there is so much noise on the six numbers of an appearance that it is not worth its price.
+    """True if the noise on the six numbers of an appearance is too large to be worth its price.
 
     Args:
         first: The Gaussian access that releases the sum of all units' numbers, of L2 norm at most 1 each.
@@ -102,15 +102,15 @@ def is_blurred(first: Event, scope: Scope) -> bool:
 
 
 def pay_for_appearance(rounds: Rounds) -> Rounds:
-    """Rounds with one more Gaussian access before them, as iteration 0, together for the price of the rounds alone.
+    """Prepend a Gaussian access, iteration 0, and make the rounds noisier, so that all together cost the same.
 
-    As in ``divide``: ``APPEARANCE_SHARE`` of the sum of ``1/z²`` goes to the new access.
+    As in ``divide``, ``APPEARANCE_SHARE`` of the sum of ``1/z²`` goes to the new access.
 
     Raises:
         UsageError: A round makes another kind of access.
     """
     paid = [event for events in rounds for event in events if not event.free]
-    # Only Gaussian accesses trade noise by 1/z²: with draws among them the whole would no longer cost what it did.
+    # Only Gaussian accesses trade noise by 1/z²: with other draws among them the total cost would change.
     if not paid or any(event.mechanism != "gaussian" for event in paid):
         raise UsageError(
             "method.appearance=matched needs a method with Gaussian noise alone: choose dp-means or pe, or as-is"
@@ -122,29 +122,29 @@ def pay_for_appearance(rounds: Rounds) -> Rounds:
 
 
 def _quieter(event: Event, factor: Fraction) -> Event:
-    """The event with ``factor`` times its noise; one that looks at nothing has none."""
+    """Return the event with ``factor`` times its noise; unchanged if it is free."""
     return event if event.free else replace(event, parameter=str(round_up(float(event.value * factor))))
 
 
 def free_draws(budget: Budget, scope: Scope) -> Rounds:
-    """Uniform draws, which look at no private data and cost nothing."""
+    """Return uniform draws, which look at no private data and cost nothing."""
     return ((Event("uniform"),),) * scope.iterations
 
 
 def exponential_per_class(budget: Budget, scope: Scope) -> Rounds:
-    """Exponential mechanism, one draw per class and round, each on all classes' data: pure ε / (T C) each, exact.
+    """Return one exponential draw per class and round, each on all classes' data, with exact pure ε / (T C) each.
 
     Source: PCEvolve, Algorithm 1, line 1.
     """
     if scope.iterations == 0:
         return ()
-    # Fractions: as many of these as there are draws add up to ε, and not to ε plus rounding.
+    # Fractions: the draws' costs add up to ε exactly, without rounding.
     each = budget.epsilon / (scope.iterations * scope.classes)
     return ((Event("exponential", str(each), scope.classes),),) * scope.iterations
 
 
 def exponential_draws(draws: int) -> Calibration:
-    """``draws`` accesses per round, each for all classes in parallel and of the largest bounded range that fits."""
+    """Return a calibration of ``draws`` accesses per round, each for all classes, with the largest bounded range."""
 
     def rounds(budget: Budget, scope: Scope) -> Rounds:
         if scope.iterations == 0:
@@ -156,7 +156,11 @@ def exponential_draws(draws: int) -> Calibration:
 
 
 def gaussian_per_round(budget: Budget, scope: Scope) -> Rounds:
-    """Gaussian noise once per round for all classes: the smallest multiplier that fits; ``UsageError`` at δ = 0."""
+    """Return one Gaussian access per round for all classes, with the smallest multiplier that fits.
+
+    Raises:
+        UsageError: δ is 0.
+    """
     if scope.iterations == 0:
         return ()
     _require_delta(budget)
@@ -166,15 +170,15 @@ def gaussian_per_round(budget: Budget, scope: Scope) -> Rounds:
 
 
 def gaussian_once(budget: Budget, scope: Scope) -> Rounds:
-    """Gaussian noise in the first round only, later ones being post-processing of it; ``UsageError`` at δ = 0."""
+    """Return a Gaussian access in the first round only; later rounds are post-processing (``UsageError`` at δ = 0)."""
     first = gaussian_per_round(budget, replace(scope, iterations=min(scope.iterations, 1)))
     return (*first, *(((FREE,),) * (scope.iterations - 1)))
 
 
 def published_gaussian_per_round(budget: Budget, scope: Scope) -> Rounds:
-    """The loose split of Private Evolution's users: ``σ = sqrt(2 ln(1.25/δ)) / (ε/T)`` with a sensitivity of 1.
+    """Return Private Evolution's common loose split: ``σ = sqrt(2 ln(1.25/δ)) / (ε/T)`` at a sensitivity of 1.
 
-    The multiplier is σ over the true sensitivity, so the accountants tell what this noise is really worth.
+    The multiplier is σ over the true sensitivity, so the accountants give the actual loss of this noise.
 
     Raises:
         UsageError: δ is 0.

@@ -1,7 +1,8 @@
 """A selector's input and its two steps: one access to the private data, then a public choice.
 
-Contributions of privacy units are bounded here, once for all selectors. Their sizes are multiples of 2**-30, so sums
-of them are exact in float64 and no order of summation, and no other image, can change what an image adds.
+The contributions of privacy units are bounded here, once for all selectors. Weights are multiples of 2**-30,
+so their sums are exact in float64: neither the order of summation nor another image can change what an image
+adds.
 """
 
 from __future__ import annotations
@@ -23,7 +24,10 @@ from pcevolve.public.methods import TAU, VOTES
 from pcevolve.public.privacy import Event, Events, Relation
 
 Measurement = Mapping[str, NDArray[Any]]
-"""What one access released, by name: noisy numbers (float64) or drawn indices (int64); public once it is paid for."""
+"""What one access released, by name: noisy numbers (float64) or drawn indices (int64).
+
+Public once it is paid for.
+"""
 
 GRID = 2.0**30
 
@@ -36,7 +40,8 @@ class PrivateEmbeddings:
         embeddings: Finite ``(images, d)``.
         targets: int64 ``(images,)``: indices of their classes.
         units: int64 ``(images,)``: equal numbers are one privacy unit.
-        caps: float64 ``(images,)`` in [0, 1]: what the secrets that each holds leave it of a vote; None for all of it.
+        caps: float64 ``(images,)`` in [0, 1], the part of its vote that an item's secrets leave it; None for
+            whole votes.
     """
 
     embeddings: Embeddings
@@ -49,7 +54,7 @@ class PrivateEmbeddings:
 
     @cached_property
     def shares(self) -> FloatArray:
-        """Each image's share, so that a unit's images add 1 in all, float64 ``(images,)``."""
+        """Each image's weight, so that a unit's images add up to 1, float64 ``(images,)``."""
         return unit_shares(self.units)
 
     @property
@@ -58,16 +63,18 @@ class PrivateEmbeddings:
         return np.ones(len(self)) if self.caps is None else round_down(self.caps)
 
     def norm_shares(self, votes: IntArray) -> FloatArray:
-        """Return the weight of each image's votes that bounds the L2 norm of a unit's vector of votes by 1.
+        """Return the weights of images that bound the L2 norm of a unit's vector of votes by 1.
 
         Args:
-            votes: int64 ``(images, q)``: the entries, of a vector over all classes, that each image votes for.
+            votes: int64 ``(images, q)``: the entries, of a vector over all classes, that each image votes
+                for.
 
         Returns:
-            float64 ``(images,)``: one over the norm of the unit's whole votes; 1 for a unit of one image and one vote.
+            float64 ``(images,)``: one over the norm of the unit's unweighted votes; 1 for a unit of one image
+            and one vote.
         """
-        # Counted exactly, in whole numbers, and the root rounded down: a norm
-        # of 1 plus a rounding error is above the bound.
+        # Counted exactly, in whole numbers, and the weight rounded down: a norm of 1 plus a rounding error
+        # would exceed the bound.
         _, unit = np.unique(self.units, return_inverse=True)
         voters = np.repeat(unit, votes.shape[1])
         pairs, counts = np.unique(np.stack([voters, votes.ravel()]), axis=1, return_counts=True)
@@ -77,22 +84,22 @@ class PrivateEmbeddings:
 
 @dataclass(frozen=True, eq=False)
 class SelectionInput:
-    """One round's question; all of it is public.
+    """The public input of one round's selection.
 
     Attributes:
-        pools: Of each class, the candidates' embeddings, float64 ``(candidates, d)``; rows that are not finite
+        pools: The candidates' embeddings of each class, float64 ``(candidates, d)``; rows that are not finite
             are candidates that cannot be used.
-        wanted: How many candidates of each class to choose.
+        wanted: Number of candidates of each class to choose.
         iteration: From 1; one more than ``iterations`` for the choice of the dataset.
         relation: Neighbour relation under which the events' parameters hold.
         threshold: H, subtracted from noisy votes.
         drawn: Whether a selector that keeps the best draws by its votes instead.
-        frame: Public frame for class means; None where candidates have a say in it.
-        public: What the encoder knows of public images, to be joined with the candidates; None if it has no say.
-        votes: How many of its nearest candidates an image votes for, q.
+        frame: Public frame for class means; None if it is built from the candidates.
+        public: The encoder's public frame, to be joined with the candidates; None if it is not used.
+        votes: Number of nearest candidates that an image votes for, q.
         tau: τ of PCEvolve's similarity calibrator.
         cells: Most cells of each class; None for one around every first candidate.
-        first: How many candidates of each class were the first; None if all are.
+        first: Number of first candidates of each class; None if all are.
     """
 
     labels: tuple[str, ...]
@@ -113,23 +120,23 @@ class SelectionInput:
     drawn: bool = False
 
     def first_of(self, target: int) -> FloatArray:
-        """Embeddings of the first candidates of a class."""
+        """Return the embeddings of a class's first candidates."""
         return self.pools[target][: self.first]
 
     def ruler(self, measured: Measurement) -> Ruler:
-        """How distances of these candidates are compared, after a measurement."""
+        """Return the ruler for distances of these candidates, after a measurement."""
         arrays = (measured[name].tobytes() for name in sorted(measured))
         return Ruler.of(self.pools, b"".join([self.key.encode(), *arrays]))
 
     @cached_property
     def coordinates(self) -> Frame:
-        """The frame in which means are released: as given, or the candidates', joined with public images' or not."""
+        """The frame in which means are released: the given one, or one built from the candidates."""
         if self.frame is not None:
             return self.frame
         return self._find_frame()
 
     def with_recorded_frame(self, centre: FloatArray, axes: FloatArray) -> Self:
-        """Return the scene in a frame with this centre and these axes, which another machine may have rounded."""
+        """Return this input in a frame with the given centre and axes, which another machine may have rounded."""
         if self.coordinates.equals(centre, axes):
             return self
         return replace(self, frame=self._find_frame((centre, axes)))
@@ -146,12 +153,15 @@ class SelectionInput:
         return f"{self.iteration:04d}"
 
     def entrants(self, target: int) -> IntArray:
-        """Candidates of a class that can be used; all of them if none can. Looks at no private data."""
+        """Return the indices of a class's usable candidates, int64 ``(n,)``; all indices if none is usable.
+
+        Public.
+        """
         usable = np.flatnonzero(np.isfinite(self.pools[target]).all(axis=1))
         return usable if len(usable) else np.arange(len(self.pools[target]))
 
     def random(self, *purpose: int) -> np.random.Generator:
-        """Public randomness for one purpose."""
+        """Return a public random generator for one purpose."""
         return np.random.default_rng([self.seed, *purpose])
 
 
@@ -165,8 +175,8 @@ class WorstCase:
     Attributes:
         pools: For each of two classes, the points of its candidates; of equally many.
         common: Class and point of the units, of one image each, that both datasets have.
-        first: Class and point of the unit that only the first dataset has; it may have several images, all alike.
-        second: Those of the unit that the second has instead; None under ``add-remove``.
+        first: Class and point of the unit that only the first dataset has; it may have several equal images.
+        second: Class and point of the unit that the second dataset has instead; None under ``add-remove``.
     """
 
     pools: tuple[tuple[Point, ...], ...]
@@ -175,9 +185,9 @@ class WorstCase:
     second: tuple[int, Point] | None
 
 
-@lru_cache(maxsize=2)  # run and audit ask for the latest again, and its coordinates take a decomposition
+@lru_cache(maxsize=2)  # run and audit ask for the latest again; its coordinates are slow to compute
 def join_scenes(scenes: tuple[SelectionInput, ...]) -> SelectionInput:
-    """One question about several renditions of the same candidates, each of which is a row of its own."""
+    """Join inputs of several renditions of the same candidates: each rendition is a row of its own."""
     if len(scenes) == 1:
         return scenes[0]
     pools = zip(*(scene.pools for scene in scenes), strict=True)
@@ -185,12 +195,12 @@ def join_scenes(scenes: tuple[SelectionInput, ...]) -> SelectionInput:
 
 
 class Selector(Protocol):
-    """A way to choose candidates: what it asks of the private data, and what it makes of the answer."""
+    """A way to choose candidates: a query of the private data, and a public choice by its answer."""
 
     def measure(
         self, private: PrivateEmbeddings, scene: SelectionInput, events: Events, noise: Noise
     ) -> Measurement:
-        """Look at the private data, once: the only access, paid for by ``events``.
+        """Query the private data: the selector's only access, paid for by ``events``.
 
         Raises:
             DataError: The data cannot be measured; nothing was drawn.
@@ -199,7 +209,7 @@ class Selector(Protocol):
         ...
 
     def pick(self, measured: Measurement, scene: SelectionInput) -> tuple[IntArray, ...]:
-        """Choose by a measurement: public post-processing, the same for the same arguments.
+        """Choose by a measurement: public, deterministic post-processing.
 
         Returns:
             For each class, ``scene.wanted`` indices into its pool.
@@ -207,32 +217,32 @@ class Selector(Protocol):
         ...
 
     def could_measure(self, measured: Measurement, scene: SelectionInput, events: Events) -> bool:
-        """True if what is public in a measurement on record could be what ``measure`` released.
+        """True if a recorded measurement has a form that ``measure`` could have released.
 
         Args:
-            scene: What was shown; of several appearances, joined.
+            scene: The input; for several renditions, joined.
         """
         ...
 
     def is_picked(self, measured: Measurement, scene: SelectionInput, picked: Sequence[IntArray]) -> bool:
-        """True if these are the picks of ``pick``, where another machine may have rounded otherwise."""
+        """True if ``pick`` could make these picks, up to rounding on another machine."""
         ...
 
 
 def round_down(values: FloatArray) -> FloatArray:
-    """The multiple of 2**-30 that is at most ``values``: sums of up to 2**23 of them below 1 are exact."""
+    """Round down to multiples of 2**-30: sums of up to 2**23 of them below 1 are exact."""
     return np.asarray(np.floor(values * GRID) / GRID, dtype=np.float64)
 
 
 def single_event(events: Events) -> Event:
-    """The one event of a selector that makes one kind of access; ``ValueError`` if there are none or several."""
+    """Return the only event of a selector that makes one access (``ValueError`` for none or several)."""
     if len(events) != 1:
         raise ValueError(f"{len(events)} events do not pay for this selector's one")
     return events[0]
 
 
 def require_mechanism(event: Event, mechanism: str, accesses: int = 1) -> None:
-    """Refuse an event of another mechanism, or that counts another number of accesses (``ValueError``)."""
+    """Refuse an event of another mechanism, or with another number of accesses (``ValueError``)."""
     if event.mechanism != mechanism or event.count != accesses:
         raise ValueError(
             f"an event '{event.mechanism}' x {event.count} does not pay for this selector's "
@@ -241,7 +251,7 @@ def require_mechanism(event: Event, mechanism: str, accesses: int = 1) -> None:
 
 
 def unit_shares(units: IntArray) -> FloatArray:
-    """Each image's share, float64 ``(images,)``, so that a unit's images add 1 in all, and never more.
+    """Return each image's weight, float64 ``(images,)``; a unit's images add up to at most 1.
 
     Args:
         units: int64 ``(images,)``: equal numbers are one privacy unit.
@@ -257,7 +267,7 @@ def deviation(event: Event, sensitivity: float) -> float:
 
 
 def moving_vote(relation: Relation) -> WorstCase:
-    """A unit of the first class leaves one candidate for the other, and one end of a clipping ball for the other.
+    """A unit of the first class moves from one candidate to the other, across the clipping ball.
 
     The second class stays between both, so that its candidates win where those of the first class lose.
     """

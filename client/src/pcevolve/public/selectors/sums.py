@@ -1,7 +1,7 @@
 """Noisy sums of clipped private points: class means, at once or around a centre released first, and an appearance.
 
-The only code of DP class means that sees private points. Sensitivities are proved here for any public frame and any
-centre, so that nothing which is derived from the released numbers has to be trusted.
+This is the only code of DP class means that sees private points. Sensitivities are proved here for any public
+frame and any centre, so nothing derived from the released numbers has to be trusted.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ if TYPE_CHECKING:
     from pcevolve.public.media.images.appearance import Appearance
 
 ROUNDING_SHARE = 1e-8
-"""Of the clip radius, left to float64 rounding of the sums, which is far below it for 10**5 images."""
+"""Share of the clip radius reserved for float64 rounding of the sums, which is far below it for 10**5 images."""
 
 LEAST_KEPT = 1 / 64
-"""Of a frame's step: where less noise is kept in a coordinate, its rounding is more than a thirtieth of that noise."""
+"""In steps of the frame: if less noise is kept in a coordinate, rounding adds more than a thirtieth of that noise."""
 CLIP_RADIUS = 1.0
-"""Norm to which numbers, measured from the middle, are clipped: few images are extreme in more than four of the six."""
+"""Norm to which the six numbers, measured from the middle, are clipped: few images are extreme in more than four."""
 PRIOR_VARIANCE = 0.1
-"""How far the owner's images may look from the provider's; public. The noisier the mean, the more it counts."""
+"""Public guess of the variance between the owner's and the provider's appearance; noisier means follow it more."""
 
 
 @dataclass(frozen=True)
@@ -59,11 +59,11 @@ class AtOnce:
     event: Event
 
     def release(self, private: PrivateEmbeddings, noise: Noise) -> Measurement:
-        """Release ``means``, float64 ``(classes, k)``: noisy sums over nominal K, drawn to the candidates' means."""
+        """Release ``means``, float64 ``(classes, k)``: noisy sums over nominal K, shrunk to the candidates' means."""
         require_mechanism(self.event, "gaussian")
         frame, scene, prior = self.frame, self.scene, typical_by_class(self.frame, self.scene)
-        # Clipped and summed before the noise, drawn to the prior after it: what
-        # follows the noise may depend on anything public.
+        # Clipped and summed before the noise, shrunk to the prior after it: steps after the noise may depend
+        # on anything public.
         sums = class_sums(frame.points(private.embeddings), private, len(scene.labels), frame.radius)
         noisy = noise.gaussian(f"{scene.key}/means", sums, self._sigma) / scene.shots
         means = prior + (noisy - prior) * frame.shrinkage(self._sigma / scene.shots)
@@ -71,7 +71,7 @@ class AtOnce:
 
     @property
     def doubts(self) -> dict[str, FloatArray]:
-        """Standard deviation of the noise in what is released, float64 ``(k,)``: digits far below it say nothing."""
+        """Standard deviation of the noise in the release, float64 ``(k,)``; digits far below it carry nothing."""
         return {"means": self.frame.kept_noise(self._sigma / self.scene.shots)}
 
     @property
@@ -81,21 +81,23 @@ class AtOnce:
 
 @dataclass(frozen=True)
 class CentreFirst:
-    """Two Gaussian releases: the sum of all points, and then by class the sums of deviations from the centre it gives.
+    """Two Gaussian releases: the sum of all points, then the class sums of deviations from the released centre.
 
-    1. Every point is clipped to the ball of radius R. A unit adds the mean of its images' clipped points to **one**
-       sum over all classes, a vector of L2 norm at most R: the sensitivity is R under ``add-remove`` and 2R under
-       ``replace-one`` (attained by a unit that goes from one end of the ball to the other).
-    2. The centre c is a function of what step 1 released and of public facts, so it is fixed before step 2 looks.
-       Every deviation x - c is clipped to the ball of radius R/2, whatever c is. A unit of m images adds to the sums of
-       all classes together the vector v in which class y has ``sum over its images in y of clip(x - c) / m``. Its norm
-       is at most the sum of its images' norms over m, so at most R/2. Adding or removing the unit moves the sums by
-       ``|v| <= R/2``; replacing it moves them by ``|v - v'| <= |v| + |v'| <= R``, attained within one class. Where
-       only the label changes, v and v' have disjoint support, so ``|v - v'| = sqrt(|v|^2 + |v'|^2) <= R/sqrt(2)``.
+    1. Every point is clipped to the ball of radius R. A unit adds the mean of its images' clipped points to
+      **one** sum over all classes, a vector of L2 norm at most R: the sensitivity is R under ``add-remove``
+      and 2R under ``replace-one`` (attained by a unit that goes from one end of the ball to the other).
+    2. The centre c is a function of what step 1 released and of public facts, so it is fixed before step 2
+      looks. Every deviation x - c is clipped to the ball of radius R/2, whatever c is. A unit of m images
+      adds to the sums of all classes together the vector v in which class y has ``sum over its images in y of
+      clip(x - c) / m``. Its norm is at most the sum of its images' norms over m, so at most R/2. Adding or
+      removing the unit moves the sums by ``|v| <= R/2``; replacing it moves them by ``|v - v'| <= |v| + |v'|
+      <= R``, attained within one class. Where only the label changes, v and v' have disjoint support, so ``|v
+      - v'| = sqrt(|v|^2 + |v'|^2) <= R/sqrt(2)``.
 
     The second access is chosen after seeing the first: adaptive composition, which the accountants do. With
-    multipliers z1 and z2 both together are as private as one Gaussian release with ``1/z^2 = 1/z1^2 + 1/z2^2``, and a
-    unit that goes from end to end attains both sensitivities at once, so neither constant has room left.
+    multipliers z1 and z2 both together are as private as one Gaussian release with ``1/z^2 = 1/z1^2 +
+    1/z2^2``, and a unit that goes from end to end attains both sensitivities at once, so neither constant can
+    be lowered.
     """
 
     frame: Frame
@@ -105,8 +107,8 @@ class CentreFirst:
     def release(self, private: PrivateEmbeddings, noise: Noise) -> Measurement:
         """Release ``middle``, float64 ``(k,)``, and ``deviations`` from it, float64 ``(classes, k)``.
 
-        Both are drawn to what the candidates say as far as noise makes them uncertain: the middle to the middle of
-        the candidates' class means, each class's deviation from it to the deviation of its candidates.
+        Both are shrunk to a prior as far as noise makes them uncertain: the middle to that of the candidates'
+        class means, each class's deviation to that of its candidates.
         """
         for event in self.events:
             require_mechanism(event, "gaussian")
@@ -119,27 +121,29 @@ class CentreFirst:
         )
         middle = guess + (pooled / expected - guess) * frame.shrinkage(self._sigmas[0] / expected)
         middle = round_to_noise_scale(middle, self.doubts["middle"])
-        # Around the released middle and not the private mean: the second access
-        # may look at what the first one paid for only.
+        # Around the released middle, not the private mean: the second access may use only what the first one
+        # paid for.
         sums = class_sums(points - middle, private, len(scene.labels), radius)
         noisy = noise.gaussian(f"{scene.key}/deviations", sums, self._sigmas[1]) / scene.shots
-        # Clipped as the private deviations are, or a prior outside of their
-        # ball would be an aim that no data can confirm.
+        # Clipped as the private deviations are: outside of their ball a prior would be an aim that no data
+        # can confirm.
         own = clip(prior - guess, radius)
         deviations = own + (noisy - own) * frame.shrinkage(self._sigmas[1] / scene.shots)
         return {"middle": middle, "deviations": round_to_noise_scale(deviations, self.doubts["deviations"])}
 
     def recover_noisy_deviations(self, measured: Measurement) -> tuple[FloatArray, float, NDArray[np.bool_]]:
-        """Deviations before they were drawn to what the candidates say, and the standard deviation of their noise.
+        """Undo the shrinkage of deviations; return them with the standard deviation of their noise.
 
         Returns:
-            float64 ``(classes, k)``, of the k coordinates in which anything was kept of them, and which these are.
+            float64 ``(classes, k)`` in the k coordinates that kept anything, the standard deviation, and a
+            mask of these
+            coordinates.
         """
         frame, prior = self.frame, typical_by_class(self.frame, self.scene)
         sigma = self._sigmas[1] / self.scene.shots
         kept = frame.shrinkage(sigma)
         own = clip(prior - prior.mean(axis=0), DEVIATION_RADIUS * frame.radius)
-        # Where less was kept than rounding leaves, what it is divided by would make noise of the rounding.
+        # If less was kept than rounding leaves, division by it would turn rounding into noise.
         told = kept * sigma > LEAST_KEPT * STEP * frame.radius
         return ((measured["deviations"] - own) / np.where(told, kept, 1.0) + own)[:, told], sigma, told
 
@@ -151,7 +155,7 @@ class CentreFirst:
 
     @property
     def doubts(self) -> dict[str, FloatArray]:
-        """Standard deviations of the noise in what is released, float64 ``(k,)``: digits far below say nothing."""
+        """Standard deviations of the noise in the release, float64 ``(k,)``; digits far below them carry nothing."""
         expected = self.scene.shots * len(self.scene.labels)
         return {
             "middle": self.frame.kept_noise(self._sigmas[0] / expected),
@@ -169,7 +173,7 @@ class CentreFirst:
 
 
 def choose_release(frame: Frame, scene: SelectionInput, events: Events) -> AtOnce | CentreFirst:
-    """The form in which means are released, which the number of events says.
+    """Choose how means are released, by the number of events.
 
     Raises:
         ValueError: There are none, or more than two.
@@ -180,7 +184,7 @@ def choose_release(frame: Frame, scene: SelectionInput, events: Events) -> AtOnc
 
 
 def class_sums(points: FloatArray, private: PrivateEmbeddings, classes: int, radius: float) -> FloatArray:
-    """Sums of clipped points by class, float64 ``(classes, k)``, correctly rounded, without noise: private.
+    """Sum clipped points by class, float64 ``(classes, k)``, correctly rounded, without noise: private.
 
     Args:
         points: float64 ``(images, k)`` of the private images.
@@ -189,7 +193,7 @@ def class_sums(points: FloatArray, private: PrivateEmbeddings, classes: int, rad
 
 
 def pooled_sum(points: FloatArray, private: PrivateEmbeddings, radius: float) -> FloatArray:
-    """Sum of clipped points of all classes, float64 ``(k,)``; see ``class_sums``."""
+    """Sum the clipped points of all classes, float64 ``(k,)``; see ``class_sums``."""
     (total,) = _sums(points, private, np.zeros_like(private.targets), 1, radius)
     return np.asarray(total)
 
@@ -197,26 +201,26 @@ def pooled_sum(points: FloatArray, private: PrivateEmbeddings, radius: float) ->
 def _sums(
     points: FloatArray, private: PrivateEmbeddings, groups: IntArray, count: int, radius: float
 ) -> FloatArray:
-    # A little inside of the ball, so that rounding of clip and sum cannot carry a vector out of it.
+    # Clipped slightly inside of the ball, so that rounding of clip and sum cannot carry a vector out of it.
     shares = clip(points, radius * (1 - ROUNDING_SHARE)) * private.shares[:, None]
     # ``fsum`` is correctly rounded in any order, so the order of private files shows in no digit.
     return np.array([[math.fsum(column) for column in shares[groups == group].T] for group in range(count)])
 
 
 def clip(points: FloatArray, radius: float) -> FloatArray:
-    """Points of L2 norm at most ``radius``; those outside are moved to the surface."""
+    """Move points outside of the ball of ``radius`` to its surface."""
     norms = np.sqrt(np.square(points).sum(axis=1))
     # 1e-300: the zero vector stays itself instead of becoming NaN.
     return np.asarray(points * np.minimum(1.0, radius / np.maximum(norms, 1e-300))[:, None])
 
 
 def typical_by_class(frame: Frame, scene: SelectionInput) -> FloatArray:
-    """Mean point of each class's candidates, float64 ``(classes, k)``; public."""
+    """Return the mean point of each class's candidates, float64 ``(classes, k)``; public."""
     return np.array([typical(frame.points(pool)) for pool in scene.pools])
 
 
 def typical(points: FloatArray) -> FloatArray:
-    """Mean of the points that are finite, float64 ``(k,)``; the centre if none is."""
+    """Return the mean of the finite points, float64 ``(k,)``; zeros if there are none."""
     rows = points[np.isfinite(points).all(axis=1)]
     return np.asarray(rows.mean(axis=0) if len(rows) else np.zeros(points.shape[1]))
 
@@ -230,17 +234,17 @@ def release_appearance(
     relation: Relation,
     noise: Noise,
 ) -> Appearance:
-    """Mean appearance of the private images, noisy, drawn towards a public guess as far as noise makes it uncertain.
+    """Release the private images' mean appearance with noise, shrunk to a public guess as far as it is uncertain.
 
-    A unit adds the mean of its images' appearances, measured from the middle and clipped, so the sum moves by at most
-    1 in L2 norm under ``add-remove`` and by 2 under ``replace-one``.
+    A unit adds the mean of its images' appearances, measured from the middle and clipped. The L2 norm of the
+    sum therefore moves by at most 1 under ``add-remove`` and 2 under ``replace-one``.
 
     Args:
         rows: float64 ``(images, 6)`` in [0, 1]: see ``measure_appearances``.
-        unit_of: int64 ``(images,)``: the privacy unit of each.
-        prior: Public guess, as the provider's images look.
+        unit_of: int64 ``(images,)``: the privacy unit of each image.
+        prior: Public guess: the provider's images' appearance.
     """
-    # who asks what a method costs need not wait for Pillow
+    # Imported here: pricing a method does not wait for Pillow.
     from pcevolve.public.media.images.appearance import MIDDLE, Appearance
 
     sigma = deviation(event, CLIP_RADIUS * bounded_sum_sensitivity(relation))

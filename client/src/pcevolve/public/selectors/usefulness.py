@@ -1,4 +1,4 @@
-"""Compare a dataset with what was released about the private classes: post-processing, from public numbers alone."""
+"""Compare a dataset with the released facts about the private classes: post-processing of public numbers."""
 
 from __future__ import annotations
 
@@ -24,16 +24,18 @@ from pcevolve.public.selectors.scene import Measurement, SelectionInput, join_sc
 from pcevolve.public.selectors.sums import CentreFirst
 
 SIGNIFICANT = 4
-"""Digits of a large number that embeddings of six digits leave certain."""
+"""Digits of a large number on which machines agree, given embeddings of six digits."""
 UNSURE = 1e-4
-"""By how much two machines may differ in a figure before it is rounded: its share, or of one. Embeddings that differ by
-a millionth move the first by 8 millionths, the others by less than one."""
+"""How much two machines may differ in a figure before rounding: relative above 1, absolute below.
+
+Embeddings that differ by a millionth move the first figure by 8 millionths, the others by less than one.
+"""
 STEP = 10.0**-DIGITS
 Dataset = Mapping[str, Sequence[Candidate | Chosen]]
 
 
 class Figures(NamedTuple):
-    """The figures of an assessment before they are rounded; the last says how far the one before may be off."""
+    """The figures of an assessment before rounding; ``words_unsure`` bounds the error of ``words_agree``."""
 
     classes_apart: float | None
     distance: float
@@ -46,11 +48,11 @@ class Figures(NamedTuple):
         return {name: getattr(self, name) for name in AssessedFigures.model_fields}
 
     def round(self) -> AssessedFigures:
-        """The assessment as it goes on record."""
+        """Round the figures for the record."""
         return AssessedFigures(**{name: _round(name, value) for name, value in self._told.items()})
 
     def could_round_to(self, recorded: AssessedFigures) -> bool:
-        """True if this is what was recorded, as this or another machine rounds it."""
+        """True if this or another machine could round these figures to the recorded ones."""
         return all(
             getattr(recorded, name) in [_round(name, each) for each in _list_near(name, value)]
             for name, value in self._told.items()
@@ -58,7 +60,7 @@ class Figures(NamedTuple):
         ) and self._could_agree(recorded.words_agree)
 
     def _could_agree(self, recorded: float | None) -> bool:
-        """True if the words' own images may agree so far, where some of them lie between two classes."""
+        """True if ``words_agree`` could be the recorded value, given images that lie between two classes."""
         if self.words_agree is None or recorded is None:
             return recorded == self.words_agree
         reach = self.words_unsure + UNSURE
@@ -85,11 +87,11 @@ def find_figures(
     dataset: Dataset,
     stored: Callable[[str], bytes],
 ) -> Figures | None:
-    """The figures of the dataset of a run that released class means around a centre, if there are images; else None.
+    """Return the figures of a dataset whose run released class means around a centre; None for other runs or no images.
 
     Args:
-        pool: What the release of an iteration chose from.
-        stored: Gives what was measured, by digest.
+        pool: Returns the pool from which an iteration's release chose.
+        stored: Returns a stored measurement by digest.
     """
     plan = chooser.plan
     paid = [each for each in receipts if each.iteration and each.measured]
@@ -112,38 +114,38 @@ def find_figures(
 
 
 def classes_apart(measured: Measurement, scene: SelectionInput, events: Events) -> float | None:
-    """Return the distance of two released class means, in standard deviations of the noise on each of them.
+    """Return the distance between two released class means, in standard deviations of the noise on each of them.
 
-    The root of the mean squared distance over all pairs of the ``C`` classes. Noise alone makes that square ``2 k`` in
-    the mean over ``k`` coordinates, so it is taken off: without any difference the rest is 0 in the mean, and with
-    twice the shots, or half the noise, the distance doubles, whatever ``C`` and ``k`` are. The least distance
-    of a pair would be more careful, and of several noisy ones the least is always far too small.
+    It is the root mean squared distance over all pairs of the ``C`` classes. Noise alone gives an expected
+    square of ``2 k`` over ``k`` coordinates, which is subtracted: without any difference the expected rest is
+    0. With twice the shots or half the noise the distance doubles, for any ``C`` and ``k``. The least
+    distance of a pair would be more cautious, but the least of several noisy distances is always far too
+    small.
 
     Returns:
-        None where there is one class; 0 where noise alone would part them as far, or where nothing was kept of the
-        classes, because all candidates are the same.
+        None if there is one class; 0 if noise alone would separate them as far, or if all candidates are the
+        same.
     """
     classes = len(scene.labels)
     if classes == 1:
         return None
     noisy, sigma, _ = CentreFirst(scene.coordinates, scene, events).recover_noisy_deviations(measured)
     spread = float(np.square((noisy - noisy.mean(axis=0)) / sigma).sum()) / (classes - 1)
-    # Noise alone can make the spread smaller than its mean; the difference
-    # then says nothing, and not less than nothing.
+    # Noise alone can make the spread smaller than expected; the distance is then unknown, not negative.
     return float(np.sqrt(2 * max(spread - noisy.shape[1], 0.0)))
 
 
 def distance(
     measured: Measurement, scene: SelectionInput, events: Events, points: Sequence[FloatArray]
 ) -> float | None:
-    """Mean distance of a dataset's images to their class, in clip radii; None without images.
+    """Return the mean distance of a dataset's images to their class, in clip radii; None without images.
 
-    Noise moves a released class off its place, by a length that is public and adds to the distance as the sides of a
-    right angle do, because it knows nothing of the images. It is taken off: what remains is the distance to the class.
+    Noise displaces a released class by a length that is public. The displacement is independent of the
+    images, so squares add up; its square is subtracted to estimate the distance to the true class mean.
 
     Args:
-        points: Of each class, float64 ``(images, k)`` in the frame of the release; rows that are not finite are no
-            images, and a class without any does not count.
+        points: For each class, float64 ``(images, k)`` in the frame of the release. Rows that are not finite
+            are unusable images, and a class without any usable one does not count.
     """
     gaps = [
         float(np.nanmean(np.linalg.norm(rows - aim, axis=1)))
@@ -152,16 +154,16 @@ def distance(
     ]
     if not gaps:
         return None
-    # Aims are stretched deviations, and so is their noise.
+    # Aims are stretched deviations, so their noise is stretched, too.
     noise = CentreFirst(scene.coordinates, scene, events).deviation_noise / DEVIATION_RADIUS
     return math.sqrt(max(float(np.mean(gaps)) ** 2 - noise**2, 0.0)) / scene.coordinates.radius
 
 
 def agreement(measured: Measurement, points: Sequence[FloatArray]) -> float | None:
-    """Cosine between the deviations of a dataset's class means from their centre and those that were released.
+    """Return the cosine between the deviations of the dataset's class means from their centre and the released ones.
 
     Returns:
-        In [-1, 1]; 0 where all means are the same, None where fewer than two classes have images.
+        In [-1, 1]; 0 if all means are equal, None if fewer than two classes have images.
     """
     seen = [target for target, rows in enumerate(points) if np.isfinite(rows).any()]
     if len(seen) < 2:
@@ -175,14 +177,15 @@ def agreement(measured: Measurement, points: Sequence[FloatArray]) -> float | No
 def agree_by_words(
     measured: Measurement, points: Sequence[FloatArray], ruler: Ruler
 ) -> tuple[float | None, float]:
-    """Share of the words' own images to which the class that was asked for is the nearest of the released ones.
+    """Return the share of images made from words alone whose nearest released class is the one asked for.
 
     Args:
-        points: Of each class, float64 ``(images, k)`` of what the provider made by words alone.
+        points: For each class, float64 ``(images, k)`` of the images that the provider made from words alone.
 
     Returns:
-        In [-1, 1], 0 being what chance gives and 1 all; None where there is one class, or nothing was made. And by how
-        much another machine may differ, because images lie between two classes.
+        The share, scaled to 0 for chance and 1 for all; None if there is one class or no image. Then how much
+        another
+        machine may differ, because images lie between two classes.
     """
     classes, rows = len(points), np.concatenate(points)
     usable = np.isfinite(rows).all(axis=1)
@@ -201,14 +204,15 @@ def agree_by_words(
 
 
 def separability(points: Sequence[FloatArray]) -> float | None:
-    """How well images of classes are told apart, each by the mean of all others of its class.
+    """Measure how well images are classified by the mean of all others of each class.
 
     Args:
-        points: Of each class, float64 ``(images, d)``; rows that are not finite are no images.
+        points: For each class, float64 ``(images, d)``; rows that are not finite are unusable images.
 
     Returns:
-        The share of images that lie nearest to their own class, with chance at 0 and all at 1; None where fewer than
-        two classes have two images.
+        The share of images nearest to their own class, scaled to 0 for chance and 1 for all; None if fewer
+        than two
+        classes have two images.
     """
     kept = [rows[np.isfinite(rows).all(axis=1)] for rows in points]
     kept = [rows for rows in kept if len(rows) > 1]
@@ -217,7 +221,7 @@ def separability(points: Sequence[FloatArray]) -> float | None:
     means, right = np.stack([rows.mean(axis=0) for rows in kept]), []
     for own, rows in enumerate(kept):
         far = np.sqrt(squared_distances(rows, means))
-        # The mean without an image lies farther from it than the mean with it, by the size of the class.
+        # Leaving the image out moves the mean away from it, by a factor that depends on the class's size.
         far[:, own] *= len(rows) / (len(rows) - 1)
         right.append(far.argmin(axis=1) == own)
     classes = len(kept)
@@ -225,18 +229,19 @@ def separability(points: Sequence[FloatArray]) -> float | None:
 
 
 def _list_near(name: str, value: float | None) -> list[float | None]:
-    """A figure, and the least and the most that another machine may find for it."""
+    """Return a figure, and the least and the most that another machine may compute."""
     if value is None:
         return [None]
     reach = UNSURE * max(1.0, abs(value))
     if name != "distance":
         return [value, value - reach, value + reach]
-    # What is taken off is the same on all machines, and of squares: near 0 the root is as unsure as it is steep.
+    # The subtracted noise is the same on all machines and a square; near 0 the root is steep and as
+    # uncertain.
     return [value, *(math.sqrt(max(value**2 + each * 4 * reach, 0.0)) for each in (-1, 1))]
 
 
 def _round(name: str, number: float | None) -> float | None:
-    """Round to ``DIGITS`` behind the point, and of a large number to as many as two machines agree on."""
+    """Round to ``DIGITS`` decimals, and a large number to the digits on which two machines agree."""
     if number is None or name == "agreement":
         return None if number is None else round(number, DIGITS)
     return round(float(f"{number:.{SIGNIFICANT}g}"), DIGITS)

@@ -1,7 +1,7 @@
 """Private Evolution: every image votes for its nearest candidates of its own class (Lin et al. 2024, Algorithm 2).
 
-The nearest one alone, unless more votes are asked for. Ties go to the candidate that comes first in the pool. A unit of
-several images has one vote in all, spread over what its images vote for.
+By default it votes for the nearest one alone. Ties go to the first candidate in the pool. A unit of several
+images has one vote in all, spread over its images' votes.
 """
 
 from __future__ import annotations
@@ -45,19 +45,20 @@ Query: TypeAlias = Callable[[PrivateEmbeddings, SelectionInput], FloatArray]
 
 
 class ExactPicks(Selector, Protocol):
-    """The auditor's last question for selectors whose picks no rounding changes: public randomness decides them."""
+    """``is_picked`` for selectors whose picks do not depend on rounding, because public randomness decides them."""
 
     def is_picked(self, measured: Measurement, scene: SelectionInput, picked: Sequence[IntArray]) -> bool:
-        """True if these are the picks of ``pick``."""
+        """True if ``pick`` makes these picks."""
         return all(map(np.array_equal, self.pick(measured, scene), picked))
 
 
 def release_counts(
     counts: FloatArray, event: Event, name: str, scene: SelectionInput, noise: Noise
 ) -> FloatArray:
-    """Counts of all classes together under the Gaussian noise that an event pays for.
+    """Release the counts of all classes together under the Gaussian noise that an event pays for.
 
-    Idle digits are cut here, before they are on record: below its noise a number could carry anything.
+    Numbers are rounded to the noise's scale before they are recorded: digits far below the noise could carry
+    anything.
     """
     require_mechanism(event, "gaussian")
     sigma = deviation(event, histogram_sensitivity(scene.relation))
@@ -65,20 +66,22 @@ def release_counts(
 
 
 def could_be_counts(released: FloatArray, event: Event, scene: SelectionInput) -> bool:
-    """True for numbers without idle digits under an event's noise."""
+    """True for numbers that are rounded to the scale of the event's noise."""
     return is_rounded_to(released, idle_step(deviation(event, histogram_sensitivity(scene.relation))))
 
 
 @dataclass(frozen=True)
 class Votes(ExactPicks):
-    """Gaussian noise on the histogram of all classes together, then resampling (``pe``), or the best (``aug-pe``).
+    """Gaussian noise on the histogram of all classes together, then resampling (``pe``) or ranking (``aug-pe``).
 
-    A unit's vector of votes is non-negative and has an L2 norm of 1, so the histogram's L2 sensitivity is 1 under
-    ``add-remove`` and sqrt(2) under ``replace-one``, a change of label included. So is that of a unit's shares in the
-    numbers of units by class, which add up to 1; of two events, the first pays for these.
+    A unit's vector of votes is non-negative and has an L2 norm of at most 1, so the histogram's L2
+    sensitivity is 1 under ``add-remove`` and sqrt(2) under ``replace-one``, a change of label included. The
+    numbers of units by class have the same sensitivity: a unit's shares add up to 1. Of two events, the first
+    pays for these numbers.
 
     Attributes:
-        ranked: Whether the candidates with most votes are picked, each once, unless the scene says that they are drawn.
+        ranked: Whether the candidates with most votes are picked, each once, unless the input says that they
+            are drawn.
     """
 
     ranked: bool = False
@@ -86,11 +89,13 @@ class Votes(ExactPicks):
     def measure(
         self, private: PrivateEmbeddings, scene: SelectionInput, events: Events, noise: Noise
     ) -> Measurement:
-        """Count votes, and units if that is paid for, and add noise.
+        """Count votes, and units if a second event pays for it, and add noise.
 
         Returns:
-            ``votes``: float64 ``(candidates of all classes,)``, class after class, without idle digits.
-            ``counts``: float64 ``(classes,)``, units by class, in the same way; where there are two events.
+            ``votes``: float64 ``(candidates of all classes,)``, class after class, rounded to the noise's
+                scale.
+            ``counts``: float64 ``(classes,)``, units by class, rounded likewise; only if there are two
+                events.
         """
         return {
             name: release_counts(query(private, scene), event, name, scene, noise)
@@ -98,7 +103,7 @@ class Votes(ExactPicks):
         }
 
     def pick(self, measured: Measurement, scene: SelectionInput) -> tuple[IntArray, ...]:
-        """Draw parents with replacement, by noisy votes less H; at random where nothing is left. Or the best of them.
+        """Draw parents with replacement by noisy votes less H (uniformly if none is positive), or rank them.
 
         Source: Lin et al. 2024, Algorithm 1, lines 6-8 and Algorithm 2, line 7; Xie et al. 2024, Algorithm 1.
         """
@@ -106,7 +111,7 @@ class Votes(ExactPicks):
         return tuple(self._parents(part, scene, target) for target, part in enumerate(parts))
 
     def could_measure(self, measured: Measurement, scene: SelectionInput, events: Events) -> bool:
-        """True for a number without idle digits for each candidate of all classes, and each class if asked."""
+        """True for one rounded number for each candidate of all classes, and for each class if counts were paid for."""
         sizes = {"counts": len(scene.labels), "votes": int(_starts(scene)[-1])}
         paid = {name: event for (name, _), event in zip(self._queries(events), events, strict=True)}
         return has_shape(measured, {name: (np.float64, (sizes[name],)) for name in paid}) and all(
@@ -114,20 +119,23 @@ class Votes(ExactPicks):
         )
 
     def histogram(self, private: PrivateEmbeddings, scene: SelectionInput) -> FloatArray:
-        """Votes for every candidate of every class, without noise: private; of L2 norm 1 for each unit."""
+        """Return the votes for every candidate of every class, without noise: private.
+
+        Each unit's votes have an L2 norm of at most 1.
+        """
         votes = cast_votes(private, scene)
         return count_votes(votes, private.norm_shares(votes), scene)
 
     def _queries(self, events: Events) -> tuple[tuple[str, Query], ...]:
-        """Name each event's query, in their order; ``ValueError`` for none, or more than two."""
+        """Name each event's query, in their order (``ValueError`` for no event, or more than two)."""
         if not 1 <= len(events) <= 2:
             raise ValueError(f"{len(events)} events do not pay for votes, nor for class counts and votes")
-        # From the end: a single event is the votes', whatever else a round could have paid for.
+        # From the end: a single event always pays for the votes.
         return (("counts", count_units), ("votes", self.histogram))[-len(events) :]
 
     def _parents(self, votes: FloatArray, scene: SelectionInput, target: int) -> IntArray:
         entrants = scene.entrants(target)
-        # After the noise, so H costs nothing; negative counts would be no probabilities.
+        # H is subtracted after the noise, so it costs nothing; probabilities cannot be negative.
         kept = np.maximum(votes[entrants] - scene.threshold, 0.0)
         if self.ranked and not scene.drawn:
             return np.resize(entrants[np.argsort(-kept, kind="stable")], scene.wanted)
@@ -139,18 +147,18 @@ class Votes(ExactPicks):
 class ExponentialVotes(ExactPicks):
     """Draws from the votes themselves with probability proportional to ``exp(η votes)`` (method ``pe-em``).
 
-    A unit adds at most 1 vote in all classes together, so one draw per class, all classes together, is η-bounded-
-    range under ``add-remove``, where counts are monotone, and 2η under ``replace-one``. The event of a round has
+    A unit adds at most 1 vote to all classes together. One draw for each class is therefore η-bounded-range
+    in all under ``add-remove``, where counts are monotone, and 2η under ``replace-one``. A round's event has
     that bounded range and counts the draws per class.
     """
 
     def measure(
         self, private: PrivateEmbeddings, scene: SelectionInput, events: Events, noise: Noise
     ) -> Measurement:
-        """Draw by the votes.
+        """Draw candidates by the votes.
 
         Returns:
-            ``chosen``: int64 ``(classes, draws)``, indices into each class's pool, possibly the same more than once.
+            ``chosen``: int64 ``(classes, draws)``, indices into each class's pool, with replacement.
         """
         event = single_event(events)
         require_mechanism(event, "exponential", accesses=event.count)
@@ -164,34 +172,40 @@ class ExponentialVotes(ExactPicks):
         return {"chosen": chosen}
 
     def pick(self, measured: Measurement, scene: SelectionInput) -> tuple[IntArray, ...]:
-        """The drawn candidates, in the order of the draws, and from the first again where more are wanted."""
+        """Return the drawn candidates in the order of the draws; repeat them from the first if more are wanted."""
         return tuple(np.resize(drawn, scene.wanted) for drawn in measured["chosen"])
 
     def could_measure(self, measured: Measurement, scene: SelectionInput, events: Events) -> bool:
-        """True for as many candidates of each class as were paid for, all of which could be drawn."""
+        """True for as many eligible candidates of each class as draws were paid for."""
         form = {"chosen": (np.int64, (len(scene.labels), single_event(events).count))}
         return has_shape(measured, form) and are_entrants(measured["chosen"], scene)
 
     def histogram(self, private: PrivateEmbeddings, scene: SelectionInput) -> FloatArray:
-        """Votes for every candidate of every class, without noise: private; adding up to 1 for each unit.
+        """Return the votes for every candidate of every class, without noise: private; sum 1 for each unit.
 
-        Each image has one vote, whatever the scene says: with q of them the sensitivity would be q times as large.
+        Each image has one vote, whatever the input says: with q votes the sensitivity would be q times as
+        large.
         """
         return count_votes(cast_votes(private, scene, count=1), private.shares, scene)
 
 
 def count_units(private: PrivateEmbeddings, scene: SelectionInput) -> FloatArray:
-    """Units of each class, float64 ``(classes,)``, without noise: private. A unit of several images adds 1 in all."""
+    """Count units of each class, float64 ``(classes,)``, without noise: private.
+
+    A unit of several images adds 1 in all.
+    """
     return np.bincount(private.targets, private.shares, minlength=len(scene.labels)).astype(np.float64)
 
 
 def cast_votes(private: PrivateEmbeddings, scene: SelectionInput, count: int | None = None) -> IntArray:
-    """The candidates that each image votes for, int64 ``(images, q)``: indices into all pools, class after class.
+    """Return the candidates for which each image votes, int64 ``(images, q)``: indices into all pools.
 
-    q is ``count``, or what the scene says; or as many candidates as the smallest class can use.
+    Pools follow each other class after class. q is ``count`` or the input's, but at most the number of usable
+    candidates of the smallest class.
     """
     entrants = [scene.entrants(target) for target in range(len(scene.labels))]
-    # As few as the smallest class can use, so that each image has as many votes and the norm is the same everywhere.
+    # At most what the smallest class can use, so that each image has as many votes and the norm is the same
+    # everywhere.
     count = min(count or scene.votes, *map(len, entrants))
     votes = np.empty((len(private), count), dtype=np.int64)
     for target, start in enumerate(_starts(scene)[:-1]):
@@ -202,7 +216,7 @@ def cast_votes(private: PrivateEmbeddings, scene: SelectionInput, count: int | N
 
 
 def count_votes(votes: IntArray, shares: FloatArray, scene: SelectionInput) -> FloatArray:
-    """Sums by candidate of the shares, float64 ``(images,)``, that each of an image's votes counts."""
+    """Sum by candidate the weights, float64 ``(images,)``, of its votes."""
     each = np.repeat(shares, votes.shape[1])
     return np.asarray(np.bincount(votes.ravel(), each, minlength=_starts(scene)[-1]), dtype=np.float64)
 
@@ -216,10 +230,10 @@ def _starts(scene: SelectionInput) -> IntArray:
 
 
 def histogram_lift(events: tuple[Event, ...], scope: Scope) -> float:
-    """PE: the K votes spread evenly over the best tenth, one each at least; its share of the noisy histogram.
+    """Return the lift of PE: K votes spread evenly over the best tenth; its share of the noisy histogram.
 
-    The share is of expectations: a bin with v votes keeps ``E max(v + N(0, σ²) - H, 0)``, at H = 0. The votes are the
-    last access of their round.
+    The share is of expectations: a bin with v votes keeps ``E max(v + N(0, σ²) - H, 0)``, at H = 0. The votes
+    are the last access of their round.
     """
     voted, votes = _spread(scope)
     best = best_tenth(scope.candidates)
@@ -230,26 +244,26 @@ def histogram_lift(events: tuple[Event, ...], scope: Scope) -> float:
 
 
 def draws_lift(events: tuple[Event, ...], scope: Scope) -> float:
-    """PE-EM: the K votes spread evenly over the best tenth, one each at least, drawn with ``exp(η votes)``."""
+    """Return the lift of PE-EM: K votes spread evenly over the best tenth, drawn with ``exp(η votes)``."""
     voted, votes = _spread(scope)
     return drawn_lift(float(draw_rate(events[0], scope.relation)) * votes, voted, scope)
 
 
 def kept_votes(votes: float, sigma: float) -> float:
-    """``E max(v + N(0, σ²), 0) = v Φ(v/σ) + σ φ(v/σ)``."""
+    """Return ``E max(v + N(0, σ²), 0) = v Φ(v/σ) + σ φ(v/σ)``."""
     ratio = votes / sigma
     return float(votes * normal_cdf(ratio) + sigma * math.exp(-(ratio**2) / 2) / math.sqrt(2 * math.pi))
 
 
 def _spread(scope: Scope) -> tuple[int, float]:
-    # How many of the best tenth get votes, and how many each.
+    # Returns how many of the best tenth get votes, and how many each.
     voted = min(best_tenth(scope.candidates), scope.shots)
     return voted, scope.shots / voted
 
 
 HISTOGRAM = Sensitivity(histogram_sensitivity, "votes")
 ONE_VOTE = Sensitivity(lambda relation: 1.0 if relation == "add-remove" else 2.0, "votes")
-"""Of draws by votes: a unit's one vote is there or not, or leaves one candidate and comes to another."""
+"""For draws by votes: a unit's one vote appears or disappears, or moves from one candidate to another."""
 
 
 PE = Method(
@@ -272,7 +286,7 @@ PE = Method(
 )
 
 DRAWS = 5
-"""Most draws of ``pe-em`` per class and round: as many as it has prototypes by default, so that none is in vain."""
+"""Most draws of ``pe-em`` per class and round: its default number of prototypes, so that no draw is wasted."""
 
 
 def _draws(budget: Budget, scope: Scope) -> Rounds:
@@ -321,7 +335,8 @@ AUG_PE = Method(
 )
 """Augmented Private Evolution (Xie et al., ICML 2024, Algorithm 1): votes as in Private Evolution; the best are kept.
 
-Sizes are those that its authors use with chat APIs: L = 4, so a pool of four times the dataset, which is the survivors
-and three variations of each; ten votes, the last of which selects the dataset; in every round each word is blank with
-probability a half (Yelp, OpenReview; 0.6 on PubMed), which here is half of the words.
+Sizes are those that its authors use with chat APIs. L = 4, so the pool has four times the dataset's size: the
+survivors and three variations of each. There are ten votes, the last of which selects the dataset. In every
+round each word is blanked with probability a half (Yelp, OpenReview; 0.6 on PubMed); here half of the words
+are.
 """
