@@ -1,4 +1,4 @@
-"""All options of a run, read once and kept by its owner: the public ones, and those that no other process may know."""
+"""All options of a run, read once and kept by its owner: public ones, and those that no other process may know."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from pcevolve.public.settings import Section
 from pcevolve_shared.reading import read_file
 
 MOST_BYTES = 2**20
-"""Of stored options."""
+"""Most bytes of stored options."""
 
 
 class RunConfig(Config):
     """All options of a run, which its owner alone knows; stored as ``options.json``.
 
-    It is no ``PublicConfig``, so that nobody can hand it to the runner by mistake.
+    It is no subclass of ``PublicConfig``, so that it cannot be handed to the runner by mistake.
     """
 
     data: OwnerData
@@ -55,7 +55,7 @@ class RunConfig(Config):
         return self
 
     def public(self) -> PublicConfig:
-        """These options without the owner's: all that a process with the network is told of them."""
+        """Return these options without the owner's: all that a process with the network learns of them."""
         return PublicConfig(
             data=_keep_public(PublicData, self.data),
             privacy=_keep_public(PublicPrivacy, self.privacy),
@@ -66,7 +66,7 @@ class RunConfig(Config):
         )
 
     def list_given(self) -> list[Option]:
-        """The options that somebody gave, wherever that was, and not as they are without it."""
+        """Return the options that were given, from any source, with a value other than the default."""
         given = []
         for each in list_options(type(self)):
             section = getattr(self, each.section)
@@ -76,7 +76,7 @@ class RunConfig(Config):
         return given
 
     def changed(self, **values: object) -> Self:
-        """These options, some with other values, by name; another method has parameters of its own."""
+        """Return these options with some values changed, by name; parameters of another method are dropped."""
         method = values.get("method", self.method.name)
         foreign = {
             each.name for each in list_options(type(self)) if each.methods and method not in each.methods
@@ -86,7 +86,7 @@ class RunConfig(Config):
 
     @classmethod
     def load(cls, path: Path) -> Self:
-        """Read stored options; ``UsageError`` where there are none, or another version's."""
+        """Read stored options (``UsageError`` if there are none, or they are another version's)."""
         try:
             return cls.model_validate_json(read_file(path, MOST_BYTES))
         except OSError as error:
@@ -97,7 +97,7 @@ class RunConfig(Config):
             raise UsageError(f"the options in {path} cannot be read: {place}: {first['msg']}") from None
 
     def save(self, path: Path) -> None:
-        """Store for ``--resume``. Holds no key."""
+        """Store the options for ``--resume``, without keys."""
         text = self.model_dump_json(exclude_none=True, indent=1)
         write_durably(path, f"{text}\n".encode(), 0o600)
 
@@ -106,7 +106,7 @@ Kind = TypeVar("Kind", bound=Section)
 
 
 def _keep_public(kind: type[Kind], part: Kind) -> Kind:
-    """A section without the owner's fields, which its public kind has not."""
+    """Return a section without the owner's fields."""
     names = kind.model_fields.keys()
     values = {name: getattr(part, name) for name in names}
     return kind.model_construct(part.model_fields_set & names, **values)  # type: ignore[return-value]  # is a Kind

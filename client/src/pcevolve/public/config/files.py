@@ -1,4 +1,4 @@
-"""Files that options name and that outlive a run: private data, the ledger, keys of APIs, lists of prompts."""
+"""Files that options name and that outlive a run: private data, the ledger, API keys, lists of prompts."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ LEDGER_VARIABLE = "PCEVOLVE_LEDGER"
 VOLUME_VARIABLE = "PCEVOLVE_LEDGER_VOLUME"
 MOST_KEY_BYTES = 2**16
 REST = "rest"
-"""The value of ``test`` that measures on the images that ``subsample`` did not draw."""
+"""The value of ``test`` that measures accuracy on the images that ``subsample`` did not draw."""
 COMES_WITH_IT = ("cells", "digits", "terms")
-"""Private data for trying things out; see ``public.sources``."""
+"""Private data for trying things out, which come with the package; see ``public.sources``."""
 
 
 def _absolute(text: str) -> str:
-    """A path that is the same from wherever a run is continued; names that are no paths stay as they are."""
+    """Make a path absolute, so that a run can be resumed from anywhere; names that are no paths stay as they are."""
     kind, colon, path = text.partition(":")
     if kind == OWNERS and colon:
         return f"{OWNERS}:{Path(path).absolute()}"
@@ -39,24 +39,24 @@ FileText = Annotated[str, AfterValidator(_absolute)]
 
 
 def find_ledger() -> Path:
-    """One ledger per user, because the budget belongs to the data and not to a run."""
+    """Return the user's ledger: one for all runs, because the budget belongs to the data and not to a run."""
     state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
     return Path(os.environ.get(LEDGER_VARIABLE) or Path(state) / "pcevolve" / "ledger.sqlite").absolute()
 
 
 def find_ledger_volume() -> Path | None:
-    """The folder that keeps ledgers where everything else is thrown away, as in a container; None elsewhere."""
+    """Return the folder that keeps ledgers in a container, where all else is thrown away; None elsewhere."""
     folder = os.environ.get(VOLUME_VARIABLE)
     return Path(folder) if folder else None
 
 
 def read_key(path: Path | None) -> str | None:
-    """An API's key, from a file that nobody else can read (else ``UsageError``), or the environment."""
+    """Read an API key from a file that only its owner can read (else ``UsageError``), or from the environment."""
     return os.environ.get(KEY_VARIABLE) or None if path is None else read_key_file(path)
 
 
 def read_key_file(path: Path | None) -> str | None:
-    """A key from a file that nobody else can read (else ``UsageError``); none without a file."""
+    """Read a key from a file that only its owner can read (else ``UsageError``); None without a file."""
     if path is None:
         return None
     try:
@@ -70,10 +70,10 @@ def read_key_file(path: Path | None) -> str | None:
 
 
 Prompts = tuple[tuple[str, ...], ...]
-"""Of each class, in the order of the labels."""
+"""Prompts of each class, in the order of the labels."""
 _FILE = TypeAdapter(dict[str, list[Prompt]])
 MOST_BYTES = 2**24
-"""Of a file of prompts."""
+"""Most bytes of a file of prompts."""
 _MOST_NAMED = 5  # classes named in one error
 
 
@@ -85,14 +85,14 @@ def read_prompts(
     option: str = "provider.prompts",
     words: Sequence[str] = (),
 ) -> Prompts:
-    """The prompts of each class; empty if the template makes its only one.
+    """Return the prompts of each class; empty if the template gives the only one.
 
     Args:
-        count: How many of the grammar's for each class; 0 for none.
-        words: What the grammar's say of each class, where that is not its label.
+        count: Prompts of the grammar for each class; 0 for none.
+        words: What the grammar's prompts call each class, if not its label.
 
     Raises:
-        UsageError: The file is not one, or its classes are not those of the run.
+        UsageError: The file is invalid, or its classes are not those of the run.
     """
     if path is not None:
         return _of_file(path, labels, option)
@@ -101,7 +101,7 @@ def read_prompts(
 
 
 def spell_prompts(prompts: Mapping[str, Sequence[str]]) -> str:
-    """The text of a file of prompts."""
+    """Return the text of a file of prompts."""
     return json.dumps(prompts, indent=1, ensure_ascii=False) + "\n"
 
 

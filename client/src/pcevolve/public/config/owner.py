@@ -1,4 +1,4 @@
-"""Options that only the owner's process knows, beside the public ones: what is private, and what leads to it."""
+"""Options that only the owner's process knows: what is private, and what leads to it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _name_one_source(word: str | None) -> str | None:
 
 
 def _read_words(value: object) -> object:
-    """Words as a table, of a table or of the path of a TOML file that is one."""
+    """Read words from a table, or from the path of a TOML file with such a table."""
     if isinstance(value, str | os.PathLike):
         from pcevolve.public.config.sources import read_toml  # where somebody types options
 
@@ -53,8 +53,6 @@ def _read_words(value: object) -> object:
 
 
 class OwnerData(PublicData):
-    """The private data."""
-
     private: Annotated[
         FileText,
         Field(
@@ -158,7 +156,7 @@ class OwnerData(PublicData):
 
 
 class OwnerPrivacy(PublicPrivacy):
-    """The budget that belongs to the data, over all runs."""
+    """The data's budget over all runs."""
 
     ledger: Annotated[
         public.AbsolutePath,
@@ -195,7 +193,7 @@ class OwnerEncoder(PublicEncoder):
 
 
 class OwnerProvider(PublicProvider):
-    """What is said of each class by its own name, which may be private."""
+    """Prompts for each class by its own name, which may be private."""
 
     prompts: Annotated[
         FileText | None,

@@ -13,7 +13,7 @@ from pcevolve.public.options import OWN, Setting
 KEY_VARIABLE = "PCEVOLVE_API_KEY"
 """Variable of the environment that may hold the API's key."""
 DAY = 86400.0
-"""Seconds: longer than anybody waits, and short enough for every clock."""
+"""In seconds: longer than anyone waits, and short enough for every clock."""
 Seconds = Annotated[float, Field(ge=0, le=DAY, allow_inf_nan=False)]
 MaxCost = Annotated[
     float,

@@ -1,7 +1,6 @@
-"""Options that a process with the network may know, in sections; what only the owner may know stands in ``owner``.
+"""Options that a process with the network may know, in sections; ``owner`` has the rest.
 
-A field has its place here or there, so that none is without: here only what tells nothing of private data and leads to
-none of them.
+A field belongs here only if it reveals nothing about private data and leads to none of them.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ def _tick(seconds: float | None) -> float | None:
 
 
 class PublicData(public.DataSettings):
-    """What is public of the private data, and the release that stands in for them."""
+    """The public facts about the private data, and the release that replaces them in a run without."""
 
     from_run: Annotated[
         public.AbsolutePath | None,
@@ -63,7 +62,7 @@ class PublicData(public.DataSettings):
 
 
 class PublicPrivacy(public.PrivacySettings[None]):
-    """The budget of the run, and when its requests leave."""
+    """The run's budget, and the timing of its requests."""
 
     pad_selection: Annotated[
         Seconds | None,
@@ -83,7 +82,7 @@ class PublicPrivacy(public.PrivacySettings[None]):
 
 
 class PublicEncoder(public.Section):
-    """The encoder, and where it works."""
+    """The encoder and its device."""
 
     name: Annotated[
         str,
@@ -102,7 +101,7 @@ class PublicEncoder(public.Section):
 
 
 class OutputSettings(public.ReleaseSettings):
-    """Where the run goes, and what is written beside its images."""
+    """The run's folder, and what is written beside its images."""
 
     folder: Annotated[
         Path,
@@ -140,10 +139,10 @@ else:
 
 
 class Config(BaseModel):
-    """Options of a run, which ``PublicConfig`` and ``RunConfig`` have in sections.
+    """Options of a run, in sections, as ``PublicConfig`` and ``RunConfig`` have them.
 
-    None in an optional field means: decided when the run starts, from public facts only. ``method`` has the parameters
-    of the method that it names, and no others.
+    None in an optional field means: decided when the run starts, from public facts only. ``method`` has
+    exactly the parameters of the method that it names.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
@@ -154,7 +153,7 @@ class Config(BaseModel):
         *("api", "dialect", "model", "api_key_file", "max_cost", "yes"),
         *("encoder", "out"),
     )
-    """Options that have a flag; all others are for files, the environment and ``--set``."""
+    """Options with a flag; all others come from files, the environment and ``--set``."""
 
     if TYPE_CHECKING:
         method: AnyMethod
@@ -162,13 +161,13 @@ class Config(BaseModel):
 
     @classmethod
     def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:  # noqa: ANN401 - pydantic's own
-        """Refuse an option without help or ``Setting`` when its module is imported (``TypeError``)."""
+        """Refuse an option without help or ``Setting`` at import time (``TypeError``)."""
         super().__pydantic_init_subclass__(**kwargs)
         list_options(cls)
 
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> Self:
-        """Validate options by their names (``shots``, ``votes``); ``UsageError`` if one is missing or wrong."""
+        """Validate options given by name (``shots``, ``votes``); ``UsageError`` if one is missing or wrong."""
         name = require_method(str(values.get("method", AUTO)), (AUTO, *METHOD_TABLE))
         return validate(cls, {**values, "method": name})
 
@@ -177,7 +176,7 @@ class Config(BaseModel):
         return self.options().get(name)
 
     def options(self) -> dict[str, Any]:
-        """All options by their names."""
+        """Return all options by name."""
         return {
             each.name: each.of(self)
             for each in list_options(type(self))
@@ -185,12 +184,12 @@ class Config(BaseModel):
         }
 
     def key(self) -> str | None:
-        """The API key, from the environment or a file that nobody else can read; else ``UsageError``."""
+        """Return the API key, from the environment or a file that only its owner can read (else ``UsageError``)."""
         return read_key(self.provider.api_key_file)
 
 
 class PublicConfig(Config):
-    """The options of a run that a process with the network may know; it takes no others."""
+    """The options of a run that a process with the network may know; it accepts no others."""
 
     data: PublicData
     privacy: PublicPrivacy

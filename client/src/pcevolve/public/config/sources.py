@@ -1,6 +1,6 @@
-"""Places that options come from: a TOML file, the environment, ``--set`` and flags; each wins over those before it.
+"""Sources of options: a TOML file, the environment, ``--set`` and flags; each overrides those before it.
 
-The standard library alone: pydantic-settings imports for longer than a refusal may take (decision 60).
+It uses the standard library alone: importing pydantic-settings takes longer than a refusal may (decision 60).
 """
 
 from __future__ import annotations
@@ -19,24 +19,24 @@ from pcevolve.public.options import Option, spell_as, suggest
 from pcevolve_shared.reading import read_file
 
 PREFIX, BETWEEN = "PCEVOLVE_", "__"
-"""Of environment variables: ``PCEVOLVE_PRIVACY__DELTA``."""
+"""Prefix and separator of environment variables: ``PCEVOLVE_PRIVACY__DELTA``."""
 MOST_TOML_BYTES = 2**17
 _DEEP_KEY = re.compile(r"""(?<![\w"'-])(?:[\w"'-]+[ \t]*\.[ \t]*){16}""")
-"""A key of many parts, on which Python's reader of TOML spends their number squared."""
+"""A key of many parts: Python's TOML reader takes quadratic time on it."""
 
 
 @contextmanager
 def gather(
     flags: Mapping[str, Any], said: Iterable[str] = (), file: Path | None = None
 ) -> Iterator[Mapping[str, Any]]:
-    """Put together what a user says of a run's options, by name; inside, messages call each as it was given.
+    """Collect a user's options for a run, by name; inside the context, messages spell each as it was given.
 
     Args:
-        flags: By name; those that nobody gave are None or empty.
-        said: ``section.key=value`` each, of ``--set``.
+        flags: Flags by name; None or empty if not given.
+        said: Values of ``--set``, each ``section.key=value``.
 
     Raises:
-        UsageError: The file cannot be read, a key is no option, or a declaration rules its value out.
+        UsageError: The file cannot be read, a key is no option, or its declaration forbids a value.
     """
     options, flags = run_options(), drop_unset(flags)
     values: dict[str, Any] = {}
@@ -68,12 +68,12 @@ def gather(
 
 
 def drop_unset(values: Mapping[str, Any]) -> dict[str, Any]:
-    """The options that somebody gave; of lists, those with anything."""
+    """Return the options that were given: not None, and no empty list."""
     return {name: value for name, value in values.items() if value is not None and value not in ([], ())}
 
 
 def parse_set(text: str, options: Sequence[Option]) -> tuple[Option, object]:
-    """The option and the value of one ``--set``; the value as text, of several values a list of texts.
+    """Parse one ``--set`` into an option and its value: text, or a list of texts.
 
     Raises:
         UsageError: It is not ``section.key=value``, or there is no such option.
@@ -88,7 +88,7 @@ def parse_set(text: str, options: Sequence[Option]) -> tuple[Option, object]:
 
 
 def _several(text: str) -> list[object]:
-    """Values with commas between, or a list as TOML writes it, where a value has a comma in it."""
+    """Parse values separated by commas, or a TOML list for values that contain a comma."""
     try:
         found = tomllib.loads(f"it = {text}", parse_float=str)["it"]
     except tomllib.TOMLDecodeError:
@@ -97,7 +97,7 @@ def _several(text: str) -> list[object]:
 
 
 def name_options(written: Mapping[str, Any], options: Sequence[Option], place: str) -> dict[str, Any]:
-    """The options of a file by their names, dashes as good as underscores; ``UsageError`` for an unknown one."""
+    """Return the options of a file by name; dashes count as underscores (``UsageError`` for an unknown option)."""
     found: dict[str, Any] = {}
     for section, part in written.items():
         if not isinstance(part, Mapping):
@@ -115,7 +115,7 @@ def _find_option(path: str, options: Sequence[Option], before: str) -> Option:
 
 
 def _unknown(path: str, options: Sequence[Option]) -> str:
-    """Say that there is no such key, and which one may be meant."""
+    """Return the message for an unknown key, with a suggestion."""
     paths = {each.path: each.name for each in options}
     name = path.replace("-", "_").rpartition(".")[2]
     same = [key for key, each in paths.items() if name in (each, key.partition(".")[2])]
@@ -124,7 +124,7 @@ def _unknown(path: str, options: Sequence[Option]) -> str:
 
 
 def _environment(options: Sequence[Option]) -> dict[str, tuple[str, object]]:
-    """Variables of sections by the names of their options; ``UsageError`` for one that no option has."""
+    """Return options set by environment variables, by name (``UsageError`` for a variable of no option)."""
     found: dict[str, tuple[str, object]] = {}
     for variable, text in os.environ.items():
         if variable.upper().startswith(PREFIX) and BETWEEN in variable:
@@ -136,7 +136,7 @@ def _environment(options: Sequence[Option]) -> dict[str, tuple[str, object]]:
 
 
 def complete(known: Sequence[Option], incomplete: str) -> list[str]:
-    """Return what ``--set`` may go on with: keys, and after a key's ``=`` the words of which its value is one."""
+    """Return completions of ``--set``: keys, and after ``=`` the words that the option allows."""
     path, equals, word = incomplete.partition("=")
     options = {each.path: each for each in known}
     if not equals:
@@ -146,7 +146,7 @@ def complete(known: Sequence[Option], incomplete: str) -> list[str]:
 
 
 def read_toml(path: Path) -> dict[str, Any]:
-    """Read a TOML file of options; ``UsageError`` where it is missing or not TOML."""
+    """Read a TOML file of options (``UsageError`` if it is missing or invalid)."""
     try:
         text = read_file(path, MOST_TOML_BYTES).decode()
         if _DEEP_KEY.search(text):

@@ -1,7 +1,8 @@
 """The table of options, which the command line reads in place of their declarations; standard library alone.
 
-``options.json`` is written of the declarations by ``make docs-options``: pydantic takes longer to import than help or a
-refusal may. What is refused here is refused by the models too, in the same words; they check all the rest.
+``make docs-options`` writes ``options.json`` from the declarations, because importing pydantic takes longer
+than help or a refusal may. Whatever is refused here is refused by the models too, in the same words; they
+check all the rest.
 """
 
 from __future__ import annotations
@@ -36,22 +37,22 @@ _NO_NUMBER: Final = {
 _WHOLE: Final = re.compile(r"[+-]?[0-9]+(_[0-9]+)*(\.0*)?", re.ASCII)
 _SWITCHES: Final = frozenset(["0", "off", "f", "false", "n", "no", "1", "on", "t", "true", "y", "yes"])
 _LONGEST: Final = 40
-"""Characters of a number that is looked at here."""
+"""Most characters of a number that is checked here."""
 
 
 def run_options() -> tuple[Option, ...]:
-    """All options of a run, as ``list_options(RunConfig)``."""
+    """Return all options of a run, as ``list_options(RunConfig)`` does."""
     return list_command_options("run")
 
 
 @cache
 def list_command_options(command: str) -> tuple[Option, ...]:
-    """The options of ``run``, ``budget plan`` or ``audit-dp``, as ``list_options`` has them of their models."""
+    """Return the options of ``run``, ``budget plan`` or ``audit-dp``, as ``list_options`` does for their models."""
     return tuple(_read(row) for row in json.loads(FILE.read_text("utf-8"))[command])
 
 
 def spell_option(name: str) -> str:
-    """Return what a message calls an option of a run."""
+    """Return the spelling of an option of a run in messages."""
     return next(each.spelled for each in run_options() if each.name == name)
 
 
@@ -60,19 +61,19 @@ def _read(row: dict[str, Any]) -> Option:
 
 
 def write_table(commands: Mapping[str, Iterable[Option]]) -> str:
-    """The text of ``options.json``, of each command's options."""
+    """Return the text of ``options.json`` for each command's options."""
     rows = {command: [asdict(each) for each in options] for command, options in commands.items()}
     return json.dumps(rows, indent=1, ensure_ascii=False) + "\n"
 
 
 def require_given(values: Mapping[str, Any]) -> None:
-    """Refuse a run without what every run needs (``UsageError``)."""
+    """Refuse a run that lacks a required option (``UsageError``)."""
     if missing := [each for each in run_options() if each.required and each.name not in values]:
         raise UsageError(say_missing(missing))
 
 
 def require_sound(values: Mapping[str, Any]) -> None:
-    """Refuse the first option whose value its declaration rules out by kind, words or bounds (``UsageError``)."""
+    """Refuse the first option whose value has a wrong type, word or bound by its declaration (``UsageError``)."""
     for option in run_options():
         value = values.get(option.name)
         if value is None:
@@ -88,7 +89,7 @@ def require_sound(values: Mapping[str, Any]) -> None:
 
 
 def _find_fault(option: Option, value: str | float) -> str:
-    """Say what is wrong with a value as pydantic does; empty if nothing is, or nothing that is seen from here."""
+    """Return the fault of a value in pydantic's words; empty if there is none, or only the model can tell."""
     if option.is_switch:
         known = isinstance(value, bool) or str(value).strip().lower() in _SWITCHES
         return "" if known else "Input should be a valid boolean, unable to interpret input"
@@ -118,7 +119,7 @@ def _find_delta_fault(delta: float) -> str:
 
 
 def _list_broken(number: float, bounds: str) -> Iterator[tuple[str, str]]:
-    """Yield the bounds that a number breaks: what it should be, and than which limit."""
+    """Yield each bound that a number breaks: the relation and the limit."""
     if found := _BOUNDS.fullmatch(bounds):
         low, least, sign, high = found.groups()
         for relation, limit in ((least and least.replace("<", ">"), low), (sign, high)):

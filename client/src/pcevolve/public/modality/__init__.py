@@ -1,9 +1,9 @@
-"""Kinds of data that a run makes: each is a class in a file of its own, with all that is known of it beside it.
+"""Kinds of data that a run makes: each is a class in a file of its own, with everything known about it.
 
-A class has the settings by which its kind is asked for, which a public plan embeds; the traits by which the rest of the
-client treats kinds differently; the nouns that sentences about a run are made with; and it loads its medium, what needs
-libraries to look into an image or a text (``media``). Nothing outside of this package asks which kind a run is of:
-it asks for a trait.
+A class has the settings by which its kind is requested, which a public plan embeds. It has the traits by
+which the rest of the client treats kinds differently, and the nouns for sentences about a run. It loads its
+medium, which needs libraries to decode an image or a text (``media``). Outside of this package no code
+compares kinds: it asks for a trait.
 """
 
 from __future__ import annotations
@@ -49,11 +49,11 @@ __all__ = [
 ]
 
 _ALL: Final[tuple[type[Modality], ...]] = (Images, Texts)
-"""Every kind; a new one has its line here, and nowhere else. The first is the usual one."""
+"""Every kind; a new kind is added here, and nowhere else. The first is the default."""
 MODALITIES: Final[Mapping[Kind, type[Modality]]] = {each.nouns.one: each for each in _ALL}
 """The class of each kind, by its word."""
 SINGLE: Final = frozenset(MODALITIES)
-"""What a privacy unit is called that is one image, one text, and has no name."""
+"""Words for an unnamed privacy unit of a single image or text."""
 
 if TYPE_CHECKING:
     AnyModality: TypeAlias = Modality
@@ -63,25 +63,25 @@ else:
 
 
 def read_kind(summary: Mapping[str, Any]) -> Kind:
-    """The kind of run that a summary is of: images where it does not say."""
+    """Return the kind of run that a summary is of; images by default."""
     kind: Kind = summary.get("modality", Images.nouns.one)
     return kind
 
 
 def find_tested(found: Mapping[str, Any]) -> type[Modality]:
-    """The kind of what an evaluation was measured on, of which its figures have a number."""
+    """Return the kind of the data that an evaluation was measured on."""
     return next(each for each in MODALITIES.values() if f"test_{each.nouns.many}" in found)
 
 
 def images_of(made: Modality) -> Images:
-    """Return the settings of a run that makes images; ``TypeError`` for another kind's."""
+    """Return the image settings of a run (``TypeError`` for another kind)."""
     if not isinstance(made, Images):
         raise TypeError(f"a plan for {made.nouns.many} has no settings of images")
     return made
 
 
 def texts_of(made: Modality) -> Texts:
-    """Return the settings of a run that makes texts; ``TypeError`` for another kind's."""
+    """Return the text settings of a run (``TypeError`` for another kind)."""
     if not isinstance(made, Texts):
         raise TypeError(f"a plan for {made.nouns.many} has no settings of texts")
     return made

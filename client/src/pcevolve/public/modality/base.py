@@ -1,4 +1,4 @@
-"""What every kind of data answers that a run may make; each kind is a class of its own beside this one."""
+"""The interface of a kind of data that a run can make; each kind has a file of its own beside this one."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ if TYPE_CHECKING:
     from pcevolve.public.config.providers import PublicProvider
 
 Kind: TypeAlias = str
-"""A kind's word, ``image`` or ``text``, by which ``MODALITIES`` knows it."""
+"""A kind's word, ``image`` or ``text``; the key of ``MODALITIES``."""
 Described: TypeAlias = list[tuple[str, object]]
-"""Settings in words, each under its title."""
+"""Settings in words, each with its title."""
 UNASKED: Final = "the API's own: it is not asked for any"
 OWN_DEGREE: Final = "to the API's own degree"
-"""Of variations, where the API is asked for no strength."""
+"""For variations whose strength the API chooses itself."""
 
 
 def join(things: list[str]) -> str:
-    """Join some things as a sentence does: one, two and three."""
+    """Join words as in a sentence: one, two and three."""
     return " and ".join(filter(None, [", ".join(things[:-1]), *things[-1:]]))
 
 
 @dataclass(frozen=True)
 class Nouns:
-    """What sentences call what a run makes; whoever writes about a run puts these into a sentence of their own.
+    """The nouns for what a run makes; code that writes about a run inserts them into its own sentences.
 
     Attributes:
-        one: The kind's word; also that of a privacy unit which is one of them and has no name.
-        an: It with its article.
+        one: The kind's word; also the word for an unnamed privacy unit of one of them.
+        an: The word with its article.
     """
 
     one: str
@@ -41,7 +41,7 @@ class Nouns:
     an: str
 
     def count(self, number: int) -> str:
-        """So many of them: ``1 image``, ``2,000 images``."""
+        """Return a number of them in words: ``1 image``, ``2,000 images``."""
         return f"{number:,} {self.one if number == 1 else self.many}"
 
 
@@ -55,12 +55,12 @@ class ModelSize:
 
 @dataclass(frozen=True)
 class Advice:
-    """A provider's advice on how its model is best asked; a wrong word costs quality and nothing more.
+    """A provider's recommended settings for its model; they affect quality only.
 
     Below strength ``low`` a variation hardly differs, and above ``high`` it keeps hardly anything.
 
     Attributes:
-        domains: What the model draws, in words, and nothing else; empty where nothing is known.
+        domains: Words for all that the model can draw; empty if unknown.
     """
 
     steps: int
@@ -70,30 +70,31 @@ class Advice:
     domains: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        """For people."""
+        """Describe the settings for people."""
         return f"{self.steps} steps, guidance {self.guidance:g}, strength {self.low:g} to {self.high:g}"
 
 
 class Modality(Section):
-    """Settings by which a kind is asked for, which a plan embeds, and what is known of it before there is a plan.
+    """Settings by which a kind is requested, which a plan embeds, and facts about the kind that need no plan.
 
     Attributes:
-        nouns: What sentences call it.
-        medium: Where that is which decodes, compares, shows and releases it: module and name in ``media``. It is loaded
-            when it is first asked for, because it needs libraries that rules and plan do without.
+        nouns: Its nouns in sentences.
+        medium: Module and name, in ``media``, of the object that decodes, compares, shows and releases it. It
+            is loaded at first use, because it needs libraries that rules and plan do without.
         verb: What a provider does to make one.
-        template: The usual prompt; ``unlabelled_template`` for data without labels.
-        sends_inline: Whether what is varied goes back inside the prompt, some words blank, and not as a file beside it.
+        template: The default prompt; ``unlabelled_template`` for data without labels.
+        sends_inline: Whether a varied item goes back inside the prompt, some words blank, and not as a file
+            beside it.
         from_tables: Whether private ones may be rows of a table.
-        refuses_looks: Why one cannot be given an appearance; empty where it can.
-        refuses_sheets: Why a sheet of pictures cannot show it, to be read after a run's name; empty where it can.
-        retry_hint: What else may help where a provider sends nothing usable; empty for nothing.
-        other_provider: What to do where a provider does not make what was released, without its full stop.
-        far_unlike: Cosine below which the classes of a far dataset have to differ otherwise, too, to be of another
-            domain; None: far is enough. See ``usefulness``.
-        forms: How its dataset may lie beside its files.
-        idle_fields: Fields of a plan that mean nothing for it.
-        independent_classifier: Name of the judge that is no encoder, and so never voted.
+        refuses_looks: Why it cannot be given an appearance; empty if it can.
+        refuses_sheets: Why a sheet of pictures cannot show it, to follow a run's name; empty if it can.
+        retry_hint: What else may help if a provider sends nothing usable; empty for nothing.
+        other_provider: What to do if a provider does not make what was released, without its full stop.
+        far_unlike: A far dataset counts as another domain only if its classes' cosine is also below this;
+            None if distance is enough. See ``usefulness``.
+        forms: Formats in which its dataset can be exported.
+        idle_fields: Fields of a plan that do not apply to it.
+        independent_classifier: Name of the judge that shares nothing with an encoder, and so never voted.
     """
 
     nouns: ClassVar[Nouns]
@@ -119,24 +120,24 @@ class Modality(Section):
     def settle(
         cls, asked: PublicProvider, size: ModelSize, advice: Advice | None, taken: AbstractSet[str]
     ) -> dict[str, object]:
-        """Return the settings of a plan: the user's, else what the API recommends, else the usual ones.
+        """Return the settings of a plan: the user's, else the API's recommendations, else the defaults.
 
         Args:
-            size: Of what the API's model makes.
-            taken: What the API can be asked for; all else stays unsaid.
+            size: Native size of the API's model.
+            taken: Capabilities of the API; settings for others stay unset.
 
         Raises:
-            UsageError: The user's do not go together.
+            UsageError: The user's settings contradict each other.
         """
 
     @property
     def asked_size(self) -> str:
-        """The size that is asked for, ``64 x 64``; empty where no size is asked for."""
+        """The requested size, ``64 x 64``; empty if no size is requested."""
         return ""
 
     @property
     def is_graded(self) -> bool:
-        """True if the API is asked for a degree of its variations, by blanks or by a strength; else it is its own."""
+        """True if requests set the degree of variations, by blanks or a strength; else the API chooses it."""
         return True
 
     @property
@@ -146,39 +147,39 @@ class Modality(Section):
 
     @property
     def extra_prompts(self) -> Described:
-        """Text that goes with every prompt."""
+        """Return texts that go with every prompt."""
         return []
 
     @property
     def in_summary(self) -> dict[str, str]:
-        """Entries of a run's summary that are particular to its kind; images are the usual, and have none."""
+        """Return a summary's entries for this kind; images are the default and have none."""
         return {"modality": self.kind}
 
     @abstractmethod
     def describe(self) -> Described:
-        """The settings of a request, in words, as far as the API is asked for them."""
+        """Describe the settings of a request, as far as the API takes them."""
 
     @abstractmethod
     def describe_asking(self, degrees: str, advice: str) -> str:
-        """Describe in a line for the owner how each one is asked for.
+        """Describe in one line for the owner how each item is requested.
 
         Args:
-            degrees: Of variation, first and last; empty without any.
-            advice: What the API recommends, if anything.
+            degrees: First and last degree of variation; empty without variations.
+            advice: The API's recommendations, if any.
         """
 
     @abstractmethod
     def describe_degree(self, of: float) -> str:
-        """Say in words how different a variation is, from 0 to 1."""
+        """Describe the degree of a variation, from 0 to 1."""
 
     def list_asked(self) -> Mapping[str, bool]:
-        """Whether the settings say that requests ask for it, by each capability that they speak of."""
+        """Return, for each capability that the settings cover, whether requests use it."""
         return {}
 
     def list_unproven(self) -> tuple[str, ...]:
-        """List fields of a plan that requests do not prove, beside those that no kind's do."""
+        """List fields of a plan that requests do not prove, beside those that no kind's requests prove."""
         return ()
 
     def ask_for_one(self) -> Self | None:
-        """Return the settings for an API that takes no number of them; None where no dialect asks whether it does."""
+        """Return the settings for an API that takes no number of items; None if the number is never in question."""
         return None

@@ -1,4 +1,4 @@
-"""Images: how they are asked for, and what sets them apart from other kinds."""
+"""Images: their settings and traits."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 
 class Images(Modality, requests.ImageSettings):
-    """Settings by which images are asked for.
+    """Settings by which images are requested.
 
     Attributes:
-        sized: Whether the API is asked for that size; else it is the model's own.
-        graded: Whether the API is asked for a strength of its variations.
+        sized: Whether requests set the size; else it is the model's own.
+        graded: Whether requests set the strength of variations.
     """
 
     nouns: ClassVar[Nouns] = Nouns("image", "images", "an image")
@@ -51,7 +51,7 @@ class Images(Modality, requests.ImageSettings):
     def settle(
         cls, asked: PublicProvider, size: ModelSize, advice: Advice | None, taken: AbstractSet[str]
     ) -> dict[str, object]:
-        """The user's settings, where 0 is a wish too; else what is recommended."""
+        """Return the user's settings, 0 included, else the recommended ones."""
         guidance = advice.guidance if advice else requests.USUAL_GUIDANCE
         settled = {
             "guidance": guidance if asked.guidance is None else asked.guidance,
@@ -71,12 +71,12 @@ class Images(Modality, requests.ImageSettings):
 
     @property
     def asked_size(self) -> str:
-        """The size that is asked for, ``64 x 64``; empty where it is the model's own."""
+        """The requested size, ``64 x 64``; empty if it is the model's own."""
         return f"{self.width} x {self.height}" if self.sized else ""
 
     @property
     def is_graded(self) -> bool:
-        """True if the API is asked for a strength."""
+        """True if requests set a strength."""
         return self.graded
 
     @property
@@ -86,16 +86,16 @@ class Images(Modality, requests.ImageSettings):
 
     @property
     def extra_prompts(self) -> Described:
-        """The negative prompt."""
+        """Return the negative prompt."""
         return [("Negative prompt", self.negative_prompt or "none")]
 
     @property
     def in_summary(self) -> dict[str, str]:
-        """Nothing: a summary is of images where it does not say otherwise."""
+        """Return nothing: images are a summary's default."""
         return {}
 
     def describe(self) -> Described:
-        """Size, steps, guidance and sampler."""
+        """Return size, steps, guidance and sampler."""
         own = "" if self.sized else ", the model's own"
         return [
             ("Size", f"{self.width} × {self.height} pixels{own}"),
@@ -106,7 +106,7 @@ class Images(Modality, requests.ImageSettings):
         ]
 
     def describe_asking(self, degrees: str, advice: str) -> str:
-        """Steps, guidance, strength and adapter, what is left to the API, and what the API recommends."""
+        """Describe steps, guidance, strength and adapter, the API's own choices, and its recommendations."""
         sent = [
             "" if self.steps is None else f"{self.steps} steps",
             "" if self.guidance is None else f"guidance {self.guidance:g}",
@@ -121,11 +121,11 @@ class Images(Modality, requests.ImageSettings):
         return f"{'; '.join(filter(None, [asked, left]))} (the API recommends {advice or 'nothing'})"
 
     def describe_degree(self, of: float) -> str:
-        """The strength of image-to-image."""
+        """Return the strength of image-to-image."""
         return f"strength {of:g}"
 
     def list_asked(self) -> Mapping[str, bool]:
-        """What a request may carry beside its prompt."""
+        """Return which optional fields a request may carry."""
         return {
             "steps": self.steps is not None,
             "guidance": self.guidance is not None,
@@ -135,5 +135,5 @@ class Images(Modality, requests.ImageSettings):
         }
 
     def list_unproven(self) -> tuple[str, ...]:
-        """The size where it is the model's own, which the API may have told or the owner."""
+        """Return the size if it is the model's own, because the API or the owner may have named it."""
         return () if self.sized else ("modality.width", "modality.height")

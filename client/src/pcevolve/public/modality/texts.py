@@ -1,4 +1,4 @@
-"""Texts: how they are asked for, and what sets them apart from other kinds."""
+"""Texts: their settings and traits."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Texts(Modality, requests.TextSettings[Never]):
         "this provider does not write what was released about your classes: another language model, or class names "
         "and a domain that say what the texts are about, may; epsilon is not what is missing"
     )
-    # A few texts of the domain among many that say nothing lie as far off as another domain does.
+    # A few texts of the domain among many unspecific ones lie as far off as another domain does.
     far_unlike: ClassVar[float | None] = 0.7
     forms: ClassVar[tuple[Form, ...]] = ("parquet", "webdataset", "jsonl", "csv")
     idle_fields: ClassVar[frozenset[str]] = frozenset({"data.window", "method.appearance"})
@@ -56,7 +56,7 @@ class Texts(Modality, requests.TextSettings[Never]):
     def settle(
         cls, asked: PublicProvider, size: ModelSize, advice: Advice | None, taken: AbstractSet[str]
     ) -> dict[str, object]:
-        """Tokens and temperature, and the fields that the user names or that a model's name tells."""
+        """Return tokens and temperature, and the field names given by the user or implied by the model's name."""
         fields = requests.choose_fields(asked.fields, asked.model)
         if "temperature=" in fields and asked.temperature is not None:
             raise UsageError(
@@ -71,12 +71,12 @@ class Texts(Modality, requests.TextSettings[Never]):
         }
 
     def spelled(self, fields: Mapping[str, object]) -> dict[str, object]:
-        """The fields of a request by the names that the API has for them, without those that it does not take."""
+        """Rename the fields of a request for the API, and leave out those that it does not take."""
         names = dict(each.split("=", 1) for each in self.fields)
         return {names.get(name, name): value for name, value in fields.items() if names.get(name, name)}
 
     def describe(self) -> Described:
-        """Length and temperature, and what the request calls otherwise or leaves out."""
+        """Return length and temperature, and the fields that are renamed or left out."""
         settings: Described = [
             ("Tokens of a text, at most", self.tokens),
             ("Temperature", UNASKED if self.temperature is None else self.temperature),
@@ -84,7 +84,7 @@ class Texts(Modality, requests.TextSettings[Never]):
         return settings + [("Fields of a request", ", ".join(self.fields))] * bool(self.fields)
 
     def describe_asking(self, degrees: str, advice: str) -> str:
-        """Length, temperature and blanks; no API recommends any."""
+        """Describe length, temperature and blanks; APIs recommend none of them."""
         blanks = f", blanks {degrees}" if degrees else ""
         temperature = (
             "the API's own temperature" if self.temperature is None else f"temperature {self.temperature:g}"
@@ -92,15 +92,15 @@ class Texts(Modality, requests.TextSettings[Never]):
         return f"at most {self.tokens} tokens, {temperature}{blanks}"
 
     def describe_degree(self, of: float) -> str:
-        """The share of words that were blanks."""
+        """Return the share of words that were blank."""
         return f"{of:.0%} of the words anew"
 
     def list_unproven(self) -> tuple[str, ...]:
-        """Degrees: they show as numbers of blanks, and short texts have few."""
+        """Return the degrees: they show as numbers of blanks, and short texts have few."""
         return ("method.strengths",)
 
     def ask_for_one(self) -> Self:
-        """One a request: ``n`` is left out."""
+        """Return the settings with one text a request: ``n`` is left out."""
         if "n=" in self.fields:
             return self
         return self.model_validate({**self.model_dump(), "fields": (*self.fields, "n=")})

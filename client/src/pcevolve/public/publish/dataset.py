@@ -1,7 +1,7 @@
-"""Writes the files that a run hands out: its release folder and its figures; ``exports`` has the dataset's other forms.
+"""Write the files that a run hands out: its release folder and its figures; ``exports`` has the other formats.
 
-Nothing private. The bytes follow from the record, so that an audit can make them again: order, times, owners and names
-are fixed.
+Nothing in them is private. The bytes follow from the record, so that an audit can rebuild them: order, times,
+owners and names are fixed.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ from pcevolve.public.transcript.traffic import Counts
 def publish(folder: Path, release: DatasetRelease, received: Callable[[str], bytes]) -> None:
     """Write the dataset in one step: either all of it is there and on disk, or nothing.
 
-    Every image is decoded and encoded anew, which drops whatever metadata the provider put in; an image that was
-    chosen twice is in it once.
+    Every image is decoded and encoded anew, which drops any metadata of the provider's. An image that was
+    chosen twice is written once.
 
     Args:
-        received: Gives what is on record, by digest: the bytes that the provider had sent, and what was measured.
+        received: Returns stored bytes by digest: the provider's outputs, and measurements.
     """
     with write_folder_durably(folder) as partial:
         files, unreadable = _write_images(partial, release, received)
@@ -52,12 +52,12 @@ def publish(folder: Path, release: DatasetRelease, received: Callable[[str], byt
 def _write_images(
     folder: Path, release: DatasetRelease, received: Callable[[str], bytes]
 ) -> tuple[list[ReleasedImage], list[str]]:
-    """Write every image, and return what the manifest has to list and which candidates are no images."""
+    """Write every image; return the manifest's entries and the candidates that cannot be decoded."""
     files: list[ReleasedImage] = []
     unreadable: list[str] = []
     appearance = find_released_appearance(release.receipts)
     kind = find_medium(release.plan.modality.kind)
-    # Encoded anew even where nothing is changed: metadata and spare bytes of the provider's are gone by construction.
+    # Encoded anew even if nothing is changed: this drops the provider's metadata and spare bytes.
     for path, candidate in name_files(release.plan, release.population).items():
         try:
             data = kind.encode_release(received(candidate.digest), appearance)
@@ -71,7 +71,7 @@ def _write_images(
 
 
 def summarise(run: RunReader, plan: PublicPlan, released: int) -> dict[str, Any]:
-    """Summarise what a run was, promised and sent."""
+    """Summarise a run: its settings, its guarantee and what was sent."""
     promised = state_guarantee(plan, find_method(plan.method.name), run.receipts)
     sent = Counts.of(run.traffic.attempts)
     return {
@@ -104,12 +104,12 @@ def summarise(run: RunReader, plan: PublicPlan, released: int) -> dict[str, Any]
 
 
 def write_summary(run: RunReader) -> dict[str, Any]:
-    """Write ``summary.json`` of a run whose release is there, and return it; ``UsageError`` if it is unfinished."""
+    """Write and return ``summary.json`` of a run with a release (``UsageError`` if it is unfinished)."""
     values = summarise(run, run.require_plan(), len(run.manifest().files))
     write_durably(run.layout.summary, encode(values))
     return values
 
 
 def encode(values: dict[str, Any]) -> bytes:
-    """The one spelling of ``summary.json``."""
+    """Encode ``summary.json`` in its only spelling."""
     return json.dumps(values, indent=1).encode() + b"\n"

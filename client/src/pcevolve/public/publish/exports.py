@@ -1,8 +1,8 @@
-"""A dataset in other forms than files in class folders, each a folder of its own with a card, ready to be uploaded.
+"""Export a dataset in other formats than class folders, each a folder with a card, ready to be uploaded.
 
-Parquet as Hugging Face reads it, WebDataset's tar files, and of texts JSON lines and CSV. The bytes follow from the
-record, so that an audit can make them again; Parquet is written by pyarrow, whose versions may differ in bytes, and
-which one wrote a file stands in its footer.
+Formats are Parquet as Hugging Face reads it, WebDataset's tar files, and for texts JSON lines and CSV. The
+bytes follow from the record, so that an audit can rebuild them. Parquet is written by pyarrow, whose versions
+may differ in bytes; the file's footer names the version.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ from pcevolve.public.transcript.reader import RunReader
 from pcevolve.public.transcript.records import ReleasedImage
 
 PER_FILE: Final = 2000
-"""Images in one file, so that none has to be held in memory as a whole with many others."""
+"""Images in one file: few enough to hold a file in memory."""
 PER_GROUP: Final = 100
 """Images that a reader of Parquet has to read at once."""
 
 Read = Callable[[str], bytes]
-"""Gives a released image's file, by its path in the release."""
+"""Returns a released image's bytes by its path in the release."""
 
 
 def find_form(name: str, kind: Kind) -> Form:
-    """The form of a name; ``UsageError`` if a dataset of this kind has none such, or its library is not installed."""
+    """Find a format by name (``UsageError`` if this kind of dataset has no such format, or its library is missing)."""
     made = MODALITIES[kind]
     form = next((each for each in made.forms if each == name), None)
     if form is None:
@@ -53,8 +53,8 @@ def find_form(name: str, kind: Kind) -> Form:
 def make_export_files(
     form: Form, release: DatasetRelease, images: Sequence[ReleasedImage], read: Read
 ) -> Iterator[tuple[str, bytes]]:
-    """Name and bytes of each file of a form, one after the other."""
-    # By a hash of the id: classes are mixed, and nobody chose the order.
+    """Yield name and bytes of each file of a format."""
+    # Sorted by a hash of the id: this mixes the classes in an order that nobody chose.
     mixed = sorted(images, key=lambda each: hashlib.sha256(each.candidate.encode()).digest())
     write = partial(_WRITERS[form], release.plan)
     for number, name in enumerate(name_shards(form, len(mixed))):
@@ -63,7 +63,7 @@ def make_export_files(
 
 
 def name_shards(form: Form, images: int) -> list[str]:
-    """Names of the files that hold so many images, in order."""
+    """Return the names of the files for a number of images, in order."""
     count, split = math.ceil(images / PER_FILE), "data/train"
     endings: dict[Form, str] = {
         "parquet": f"-of-{count:05d}.parquet",
@@ -75,7 +75,7 @@ def name_shards(form: Form, images: int) -> list[str]:
 
 
 def _tar(plan: PublicPlan, images: Sequence[ReleasedImage], read: Read) -> bytes:
-    """A shard: for each sample a PNG, or a text, and its class, under one key; no times, no owners."""
+    """Return a shard: for each sample a PNG or text, and its class, under one key; without times and owners."""
     buffer = io.BytesIO()
     # USTAR, and a member without time and owner: the bytes follow from the dataset alone.
     with tarfile.open(fileobj=buffer, mode="w", format=tarfile.USTAR_FORMAT) as shard:
@@ -92,7 +92,7 @@ def _tar(plan: PublicPlan, images: Sequence[ReleasedImage], read: Read) -> bytes
 
 
 def _table(plan: PublicPlan, images: Sequence[ReleasedImage], read: Read) -> bytes:
-    """A Parquet file with columns ``image`` or ``text``, and ``label``, and what Hugging Face wants to know of them."""
+    """Return a Parquet file with columns ``image`` or ``text``, and ``label``, and metadata for Hugging Face."""
     import pyarrow as pa
     from pyarrow import parquet
 
@@ -105,7 +105,7 @@ def _table(plan: PublicPlan, images: Sequence[ReleasedImage], read: Read) -> byt
         for each in images
     ]
     buffer = io.BytesIO()
-    # PNG is compressed already; statistics and dictionaries of it would be of no use.
+    # PNG is compressed already; its statistics and dictionaries would be useless.
     parquet.write_table(
         pa.Table.from_pylist(rows, schema=schema),
         buffer,
@@ -118,13 +118,13 @@ def _table(plan: PublicPlan, images: Sequence[ReleasedImage], read: Read) -> byt
 
 
 def _lines(_plan: PublicPlan, texts: Sequence[ReleasedImage], read: Read) -> bytes:
-    """A JSON object in each line, with ``text`` and ``label``, in UTF-8."""
+    """Return JSON lines with ``text`` and ``label``, in UTF-8."""
     rows = ({"text": _read_text(read(each.path)), "label": each.label} for each in texts)
     return "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows).encode()
 
 
 def _sheet(_plan: PublicPlan, texts: Sequence[ReleasedImage], read: Read) -> bytes:
-    """Comma-separated values as RFC 4180 has them but for line ends of UNIX, a line of column names first, in UTF-8."""
+    """Return CSV as in RFC 4180 but with UNIX line ends, a header line first, in UTF-8."""
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
     writer.writerow(("text", "label"))
@@ -145,14 +145,14 @@ _WRITERS: Final[dict[Form, Callable[[PublicPlan, Sequence[ReleasedImage], Read],
 
 
 def export_run(root: Path, names: Iterable[str]) -> list[Path]:
-    """Write the dataset of a finished run in other forms; those that are there are replaced.
+    """Export the dataset of a finished run in other formats; existing exports are replaced.
 
     Returns:
         The folders, in the same order.
 
     Raises:
-        UsageError: It is no finished run, there is no such form, or its library is not installed.
-        TranscriptError: Its record or manifest is damaged.
+        UsageError: The run is not finished, there is no such format, or its library is missing.
+        TranscriptError: The record or manifest is damaged.
     """
     folder = RunLayout(root)
     folder.require_transcript()

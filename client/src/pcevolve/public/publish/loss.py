@@ -1,7 +1,8 @@
-"""ε of a run: computed and worded here alone, for everybody who may have been in the private folder.
+"""ε of a run, computed and worded here alone, for everyone who may have been in the private folder.
 
-With ``data.subsample`` the private data are drawn from a folder, and one unit of the folder changes up to two units of
-the draw. Who is in the folder does not know whether he was drawn, so the figure that holds for him stands first.
+With ``data.subsample`` the private data are drawn from a folder, and one unit of the folder changes up to two
+units of the draw. A person in the folder does not know whether they were drawn, so ε for the folder is stated
+first.
 """
 
 from __future__ import annotations
@@ -22,9 +23,9 @@ class PrivacyLoss:
     """Privacy loss of events at a run's δ.
 
     Attributes:
-        epsilon: ε for every unit of the folder, whether it was drawn or not; it may be infinite.
-        drawn: ε for a unit that was drawn, to which ``--epsilon`` is the limit; None where all of the folder is used.
-        unit: What a unit is.
+        epsilon: ε for every unit of the folder, drawn or not; it may be infinite.
+        drawn: ε for a unit that was drawn, which ``--epsilon`` limits; None if the whole folder is used.
+        unit: The privacy unit, in words.
     """
 
     epsilon: float
@@ -33,7 +34,7 @@ class PrivacyLoss:
 
     @classmethod
     def of(cls, plan: PublicPlan, events: Iterable[Event]) -> Self:
-        """Price events that a run has on its units, for a unit of its folder."""
+        """Price a run's events for one unit of its folder."""
         from pcevolve.public.dp.accountants import epsilon  # NumPy takes a moment to import
 
         own = tuple(events)
@@ -42,23 +43,24 @@ class PrivacyLoss:
 
     @classmethod
     def read(cls, summary: Mapping[str, Any]) -> Self:
-        """The loss that a summary states; it states one."""
+        """Read the loss that a summary states."""
         return cls(summary["epsilon_spent"], summary.get("epsilon_drawn"), summary["unit"])
 
     def round_up(self, budget: Fraction) -> Self:
-        """Return the loss in digits on which all machines agree: last bits are the C library's."""
+        """Round the loss to digits on which all machines agree: the last bits depend on the C library."""
         from pcevolve.public.dp.accountants import above
 
         def stated(loss: float) -> float:
             rounded = float(format_loss(loss, 10)) if isfinite(loss) else loss
-            # A third has no last digit: rounded up it would be above the budget that it was held to exactly.
+            # A budget of 1/3 has no last decimal: rounded up, the loss would exceed the budget that it was
+            # held to exactly.
             return min(rounded, float(budget)) if loss <= above(budget) else rounded
 
         drawn = None if self.drawn is None else stated(self.drawn)
         return type(self)(stated(self.epsilon), drawn, self.unit)
 
     def say(self, budget: float | None = None, digits: int = 6, symbol: str = "epsilon ") -> str:
-        """Say the loss and, with a budget, of how much that is."""
+        """State the loss in words, and with a budget also the budget."""
         of = "" if budget is None else f" of {budget:g}"
         if self.drawn is None:
             return f"{symbol}{format_loss(self.epsilon, digits)}{of}"
@@ -69,17 +71,17 @@ class PrivacyLoss:
 
 
 def find_folder_events(plan: PublicPlan, events: Iterable[Event]) -> tuple[Event, ...]:
-    """Return events of a run on its units as one unit of the folder bears them."""
+    """Return a run's events as one unit of the folder bears them."""
     from pcevolve.public.dp.calibration import scale_to_folder
 
     return scale_to_folder(events, plan.data.subsample is not None)
 
 
 def state_cumulative_loss(plan: PublicPlan, events: Iterable[Event]) -> str:
-    """Say what all releases of a ledger add up to, in a sentence; empty if there were none, or nothing is promised.
+    """State the cumulative loss over all releases of a ledger, in a sentence; empty if there is none or no guarantee.
 
-    It is a function of public facts alone and the same whether or not the releases have any data in common: it does
-    not say that they have, because that is private, only what a unit bears that is in all of them.
+    It is a function of public facts alone, and the same whether or not the releases share data: which is
+    private. It states only what a unit in all of them bears.
     """
     if not (plan.secure and plan.earlier.releases):
         return ""
@@ -100,7 +102,7 @@ def state_cumulative_loss(plan: PublicPlan, events: Iterable[Event]) -> str:
         if isfinite(total)
         else "more than any epsilon bounds"
     )
-    # A run that was under way by then may have gone on.
+    # A run that was under way at that time may have spent more since.
     return (
         f"{known}; one {plan.unit} that is in all of them and in this one bears {bears} in all, not counting what "
         "other runs paid later."
@@ -108,11 +110,11 @@ def state_cumulative_loss(plan: PublicPlan, events: Iterable[Event]) -> str:
 
 
 ALARMS = 5
-"""In how many of 100 an attacker may take a unit for used that was not."""
+"""False-positive rate, per 100, of the attacker in reports."""
 
 
 def count_found_members(paid: Iterable[Event]) -> int:
-    """In how many of 100 an attacker can be right about a unit that bears these events, rounded up: it is a bound."""
+    """Bound the attacker's true positives per 100 for a unit that bears these events, rounded up."""
     from pcevolve.public.dp.attacks import most_true_positives
 
     return ceil(100 * most_true_positives(paid, ALARMS / 100))

@@ -1,4 +1,4 @@
-"""Promises in words, and where the images come from: what card, manifest and report say alike."""
+"""Promises in words, and the images' origin, as card, manifest and report state them."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _MOST_NAMED = 3  # licences in one sentence
 
 
 def make_title(plan: PublicPlan) -> str:
-    """Return a dataset's title: nobody shall take real images for synthetic ones."""
+    """Return a dataset's title, which says that its images are not real ones."""
     return (
         f"{'Synthetic dataset' if plan.library is None else 'Dataset of public images'}: {plan.data.domain}"
     )
 
 
 def describe_library(library: Library, spelled: Callable[[str], str] = str) -> str:
-    """Quote in one sentence what the provider says its images are; ``spelled`` guards against markup."""
+    """Quote in one sentence what the provider says about its images; ``spelled`` escapes markup."""
     names = [f"{spelled(each.name)} ({each.images:,})" for each in library.licences]
     more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
     files = ", ".join(spelled(each.name) for each in library.files)
@@ -44,7 +44,7 @@ def describe_library(library: Library, spelled: Callable[[str], str] = str) -> s
 
 
 def write_library_section(library: Library | None) -> str:
-    """The card's section about licences; empty where the images were generated."""
+    """Write the card's section about licences; empty if the images were generated."""
     if library is None:
         return ""
     counts = "".join(f"- {each.images:,} images: {quote_code(each.name)}\n" for each in library.licences)
@@ -57,13 +57,13 @@ def write_library_section(library: Library | None) -> str:
 
 
 def _quote(file: LicenceNotice) -> str:
-    """A file as an indented block, of which Markdown takes nothing for markup."""
+    """Quote a file as an indented block, in which Markdown interprets no markup."""
     lines = "".join(f"    {line}\n" for line in file.text.split("\n"))
     return f"{quote_code(file.name)}, SHA-256 `{file.sha256}`, as far as the provider sent it:\n\n{lines}\n"
 
 
 def quote_code(text: str) -> str:
-    """Text as a code span: without what would end it."""
+    """Quote text as a code span, without backticks that would end it."""
     return f"`{text.replace('`', chr(39)) or ' '}`"
 
 
@@ -72,9 +72,9 @@ NO_GUARANTEE = "none: the noise came from a seed, and whoever knows it can take 
 
 
 def state_guarantee(plan: PublicPlan, method: Method, receipts: Iterable[Receipt]) -> Guarantee:
-    """The promise, as plan, method and receipts give it."""
+    """Return the guarantee that plan, method and receipts give."""
     events = list_events(plan, sorted(receipts, key=lambda receipt: receipt.iteration))
-    # None and not a number: no ε of seeded noise is true, and somebody would quote it.
+    # None, not a number: no ε of seeded noise is true, and a number would be quoted.
     loss = PrivacyLoss.of(plan, events).round_up(plan.budget.epsilon) if plan.secure else None
     return Guarantee(
         epsilon_budget=float(plan.budget.epsilon),
@@ -90,7 +90,7 @@ def state_guarantee(plan: PublicPlan, method: Method, receipts: Iterable[Receipt
 
 
 def _say_against_whom(plan: PublicPlan, events: Sequence[Event]) -> str:
-    """Say against whom a sum of several owners protects, and what is left against all of them; empty for one owner."""
+    """State against whom the sum of several owners protects, and what is left if all collude; empty for one owner."""
     if plan.clinics is None:
         return ""
     owners, delta = plan.clinics, in_full(plan.privacy.delta)
@@ -109,18 +109,18 @@ def _say_against_whom(plan: PublicPlan, events: Sequence[Event]) -> str:
 
 
 def list_events(plan: PublicPlan, receipts: Iterable[Receipt]) -> list[Event]:
-    """All that was done to the private data: for the release that a run starts from, and by the run itself."""
+    """List all events on the private data: of the release that a run starts from, and of the run itself."""
     before = () if plan.start is None else plan.start.events
     return [*before, *(event for receipt in receipts for event in receipt.events)]
 
 
 def state_promise(plan: PublicPlan) -> str:
-    """The promise of every run in one sentence; empty for one with seeded noise."""
+    """State the promise of every run in one sentence; empty for a run with seeded noise."""
     return PROMISE.format(kind=plan.modality.kind) if plan.secure else ""
 
 
 def describe_making(plan: PublicPlan, receipts: Sequence[Receipt], files: Sequence[ReleasedImage]) -> str:
-    """Say how the dataset came out of the provider's answers."""
+    """Describe how the dataset came from the provider's answers."""
     if plan.start is not None:
         return _describe_start(plan, plan.start)
     asked = "; rounds asked anew with the prompts of what was chosen" if plan.varies_prompts else ""
@@ -134,7 +134,7 @@ def describe_making(plan: PublicPlan, receipts: Sequence[Receipt], files: Sequen
 
 
 def _describe_choice(plan: PublicPlan, receipts: Sequence[Receipt], files: Sequence[ReleasedImage]) -> str:
-    """Say which candidates the dataset is, and why a run ended before its plan did."""
+    """Describe which candidates make the dataset, and why a run ended before its plan did."""
     done = count_rounds(plan, (each.iteration for each in receipts))
     short = (
         f"; {done} of {plan.method.iterations} rounds were made, for then {TOO_LITTLE}"
@@ -155,7 +155,7 @@ TOO_LITTLE = "the API sent too little that can be used and differs"
 
 
 def say_shortfall(plan: PublicPlan, files: int) -> str:
-    """Say that a dataset is smaller than planned, where no released class counts made it so; empty where it is not."""
+    """Say that a dataset is smaller than planned, unless released class counts made it so; else empty."""
     planned = plan.method.candidates * (1 + plan.method.more) * len(plan.labels)
     if plan.class_counts or files >= planned:
         return ""
@@ -163,7 +163,7 @@ def say_shortfall(plan: PublicPlan, files: int) -> str:
 
 
 def _describe_start(plan: PublicPlan, start: Start) -> str:
-    """Say which release was varied, and how."""
+    """Describe which release was varied, and how."""
     degree = OWN_DEGREE if start.strength is None else f"with {plan.modality.describe_degree(start.strength)}"
     return (
         f"variations of the {plan.modality.nouns.many} of a release, {degree}; "
@@ -172,13 +172,13 @@ def _describe_start(plan: PublicPlan, start: Start) -> str:
 
 
 def _degree(plan: PublicPlan) -> str:
-    """Say whose choice it was how different a variation is, where nobody asked for it."""
+    """State that the API chose the degree of variation, if the plan sets none."""
     own = plan.method.iterations and not plan.varies_prompts and not plan.modality.is_graded
     return f"; {plan.modality.nouns.many} were varied {OWN_DEGREE}, for it takes no strength" if own else ""
 
 
 def _sizes(plan: PublicPlan) -> str:
-    """That classes have other sizes than they were made in, in words."""
+    """State that class sizes differ from the sizes that were made."""
     return (
         "; its classes are cut to the proportions of noisy counts that were released"
         if plan.class_counts
@@ -187,7 +187,7 @@ def _sizes(plan: PublicPlan) -> str:
 
 
 def _appearance(plan: PublicPlan, given: Appearance | None) -> str:
-    """Say how the dataset came to look as it does; ``given`` is what its images were given."""
+    """Describe how the dataset got its appearance; ``given`` is the appearance that its images were given."""
     matched = (
         "; tone, colour, sharpness and place were matched to six numbers that were released with the rest"
     )
@@ -198,7 +198,7 @@ def _appearance(plan: PublicPlan, given: Appearance | None) -> str:
 
 
 def list_assumptions(plan: PublicPlan) -> list[str]:
-    """List what the guarantee takes to be public already."""
+    """List what the guarantee assumes to be public."""
     return [
         *_owners(plan),
         *_unit_sizes(plan),
@@ -216,7 +216,7 @@ def list_assumptions(plan: PublicPlan) -> list[str]:
 
 
 def _owners(plan: PublicPlan) -> list[str]:
-    """Say whose data were added up, and against whom that protects."""
+    """Describe whose data were summed, and against whom that protects."""
     if plan.clinics is None:
         return []
     owners = plan.clinics
@@ -230,7 +230,7 @@ def _owners(plan: PublicPlan) -> list[str]:
 
 
 def _classes(plan: PublicPlan) -> str:
-    """Say what is taken to be public about the classes: their names, or only what prompts say of them."""
+    """State what is assumed to be public about the classes: their names, or only the words in prompts."""
     if not plan.data.words:
         return f"class names: {', '.join(plan.labels)}"
     said = ", ".join(each or "nothing" for each in plan.data.words)
@@ -238,20 +238,20 @@ def _classes(plan: PublicPlan) -> str:
 
 
 def _encoder(plan: PublicPlan) -> list[str]:
-    """Say through what private images are seen, if they are."""
+    """Name the encoder that private images are embedded with; empty without one."""
     weights = f", weights with sha256 {plan.encoder.weights}" if plan.encoder.weights else ""
     return [f"encoder: {plan.encoder.name}{weights}"] if plan.encoder.name else []
 
 
 def _frame(plan: PublicPlan) -> str:
-    """In which public coordinates private images are seen."""
+    """Name the public frame in which private images are measured."""
     return (
         f"frame of its embeddings of public images: sha256 {plan.encoder.frame}, joined with the candidates'"
     )
 
 
 def _subsample(plan: PublicPlan) -> list[str]:
-    """Say what the guarantee is about where a run used some of the owner's images only."""
+    """State what the guarantee covers if a run used only some of the owner's images."""
     if plan.data.subsample is None:
         return []
     return [
@@ -262,7 +262,7 @@ def _subsample(plan: PublicPlan) -> list[str]:
 
 
 def _unit_sizes(plan: PublicPlan) -> list[str]:
-    """Say what is taken to be public about the images of one unit, where runs may count images or patients."""
+    """State what is assumed to be public about the images of one unit, where runs may count images or patients."""
     if plan.data.unit_size is not None:
         whose = "unit of any run on these data" if plan.unit in SINGLE else plan.unit
         return [f"at most {plan.data.unit_size} {plan.modality.nouns.many} per {whose}"]
@@ -271,7 +271,7 @@ def _unit_sizes(plan: PublicPlan) -> list[str]:
 
 
 def _namespace(plan: PublicPlan) -> list[str]:
-    """Say what the owner claims about the names of units, where they do not count beyond their source."""
+    """State the owner's claim that unit names count only within their source; empty without a namespace."""
     if not plan.namespaced:
         return []
     return [
@@ -281,7 +281,7 @@ def _namespace(plan: PublicPlan) -> list[str]:
 
 
 def state_confinement(plan: PublicPlan) -> str:
-    """Say what kept private files from the network, as the client claims; empty for a run that reads none."""
+    """State what kept private files from the network, as the client claims; empty for a run without private data."""
     if plan.start is not None:
         return ""
     if plan.clinics is not None:
@@ -298,7 +298,7 @@ def state_confinement(plan: PublicPlan) -> str:
 
 
 def name_confinement(plan: PublicPlan) -> str:
-    """Say in some words whether private files and the network were kept apart; empty for a run that reads none."""
+    """State in a few words whether private files and the network were kept apart; empty without private data."""
     if plan.start is not None:
         return ""
     if plan.clinics is not None:
@@ -307,7 +307,7 @@ def name_confinement(plan: PublicPlan) -> str:
 
 
 def list_marks(plan: PublicPlan) -> list[str]:
-    """Warnings that nobody can switch off."""
+    """List warnings that cannot be switched off."""
     said = [] if plan.secure else ["INSECURE: noise came from a seed; this run has no privacy"]
     if plan.privacy.forget_insecure:
         said.append(

@@ -1,7 +1,7 @@
-"""The released dataset: which images it has, what its manifest and its card say, and the classifier beside them.
+"""The released dataset: its images, manifest and card, and the classifier beside them.
 
-Post-processing of what was paid for, so it costs nothing: the epsilon of the run covers it. A card has a front matter,
-which machines read, and a text.
+It is post-processing of paid measurements, so it costs nothing: the run's epsilon covers it. A card has a
+front matter for programs, and a text.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ from pcevolve.public.usefulness import Assessment
 
 @dataclass(frozen=True)
 class DatasetRelease:
-    """A dataset and where it comes from."""
+    """A dataset and its origin."""
 
     plan: PublicPlan
     method: Method
@@ -63,7 +63,7 @@ class DatasetRelease:
 
     @classmethod
     def of(cls, run: RunReader, population: Mapping[str, Sequence[Candidate | Chosen]]) -> Self:
-        """The release of a run whose record is closed; ``UsageError`` for one without a plan."""
+        """Return the release of a run whose record is closed (``UsageError`` without a plan)."""
         plan = run.require_plan()
         return cls(
             plan,
@@ -77,11 +77,11 @@ class DatasetRelease:
 
     @property
     def guarantee(self) -> Guarantee:
-        """The promise of the release, in figures and in words."""
+        """The release's guarantee, in figures and words."""
         return state_guarantee(self.plan, self.method, self.receipts)
 
     def manifest(self, files: Sequence[ReleasedImage], unreadable: Sequence[str]) -> Manifest:
-        """Return the manifest: the release's statement about itself."""
+        """Return the release's manifest."""
         return Manifest(
             marks=tuple(list_marks(self.plan)),
             plan=self.plan,
@@ -97,13 +97,13 @@ class DatasetRelease:
 def name_files(
     plan: PublicPlan, population: Mapping[str, Sequence[Candidate | Chosen]]
 ) -> dict[str, Candidate | Chosen]:
-    """Return the path of each image or text of a dataset in the release; one that was chosen twice is there once."""
+    """Return the release path of each image or text of a dataset; one that was chosen twice appears once."""
     suffix = find_medium(plan.modality.kind).suffix
     return {f"{label}/{each.id}{suffix}": each for label, of_class in population.items() for each in of_class}
 
 
 def describe_file(path: str, data: bytes, candidate: Candidate | Chosen) -> ReleasedImage:
-    """Return the manifest's entry for an image of which these are the released bytes."""
+    """Return the manifest's entry for an image with these released bytes."""
     return ReleasedImage(
         path=path,
         sha256=hashlib.sha256(data).hexdigest(),
@@ -115,20 +115,22 @@ def describe_file(path: str, data: bytes, candidate: Candidate | Chosen) -> Rele
 def make_classifier(
     plan: PublicPlan, receipts: Sequence[Receipt], stored: Callable[[str], bytes]
 ) -> bytes | None:
-    """``classifier.safetensors`` of a run.
+    """Encode ``classifier.safetensors`` of a run.
 
     Args:
-        stored: Gives what was measured, by digest.
+        stored: Returns a stored measurement by digest.
 
     Returns:
-        float64 ``centre`` ``(d,)``, ``axes`` ``(d, k)`` and ``means`` ``(classes, k)``, classes in the plan's order,
-        and, where private images were measured in a released appearance, the six numbers of ``appearance``, that
-        images have to be given first; None for a run without a classifier.
+        float64 ``centre`` ``(d,)``, ``axes`` ``(d, k)`` and ``means`` ``(classes, k)``, classes in the plan's
+        order. If
+        private images were measured in a released appearance, also the six numbers of ``appearance``, which
+        images must
+        be given first. None for a run without a classifier.
 
     Raises:
-        TranscriptError: What is on record as measured is something else.
+        TranscriptError: The stored measurement is not of this form.
     """
-    # The first that was measured: a resumed or extended run has no other, for class means are released once.
+    # The first measurement is the only one: class means are released once, in resumed and extended runs, too.
     measured = next((each.measured for each in receipts if each.iteration and each.measured), "")
     if not plan.centre_first or not measured:
         return None
@@ -143,13 +145,13 @@ def make_classifier(
     if plan.method.appearance == "matched":
         first = next(each for each in receipts if not each.iteration)
         kept["appearance"] = Appearance.released(first.values).vector
-    # Contiguous, or safetensors would write a view's whole base.
+    # Contiguous, because safetensors would write a view's whole base.
     return save({name: np.ascontiguousarray(array) for name, array in kept.items()})
 
 
 SIZES: Final = ("n<1K", "1K<n<10K", "10K<n<100K", "100K<n<1M", "1M<n<10M", "10M<n<100M")
 LIMITS: Final = (1_000, 10_000, 100_000, 1_000_000, 10_000_000)
-"""Images from which on the next category counts."""
+"""Lower bounds of the size categories after the first, in images."""
 SHARDS: Final[dict[Form, str]] = {
     "parquet": "data/*.parquet",
     "webdataset": "data/*.tar",
@@ -159,7 +161,7 @@ SHARDS: Final[dict[Form, str]] = {
 
 
 def write_front_matter(plan: PublicPlan, promised: Guarantee, images: int, form: Form | None) -> str:
-    """Licence, size, tags, title and promise of a dataset."""
+    """Write licence, size, tags, title and guarantee of a dataset for the card's front matter."""
     lines = [
         f"license: {json.dumps(plan.output.licence)}",
         f"pretty_name: {json.dumps(spell_out(make_title(plan)), ensure_ascii=False)}",
@@ -174,7 +176,7 @@ def write_front_matter(plan: PublicPlan, promised: Guarantee, images: int, form:
 
 
 def collect_facts(plan: PublicPlan, promised: Guarantee) -> dict[str, Any]:
-    """Return a card's facts for programs: method, ε, δ, neighbour relation and unit, as the manifest has them."""
+    """Return a card's facts for programs: method, ε, δ, neighbour relation and unit, as in the manifest."""
     drawn = {} if promised.epsilon_drawn is None else {"epsilon_drawn": promised.epsilon_drawn}
     return {
         "method": plan.method.name,
@@ -187,16 +189,16 @@ def collect_facts(plan: PublicPlan, promised: Guarantee) -> dict[str, Any]:
 
 
 def _tags(plan: PublicPlan) -> Iterator[str]:
-    """Yield tags by which the dataset is found, and those that must not be overlooked."""
+    """Yield tags to find the dataset by, and warnings as tags."""
     yield "pcevolve"
     yield "synthetic" if plan.library is None else "public-images"
     yield "differential-privacy" if plan.secure else "insecure-no-privacy"
 
 
 def _describe_features(plan: PublicPlan, images: int, form: Form | None) -> Iterator[str]:
-    """Yield ``dataset_info`` as hubs show it, where the columns are those that ``datasets`` loads."""
+    """Yield ``dataset_info`` for hubs, if the columns are those that ``datasets`` loads."""
     kind, medium = plan.modality.kind, find_medium(plan.modality.kind)
-    # A tar's columns are its suffixes, and only a folder of images has any.
+    # A tar's columns are its suffixes, and only folders of images have columns.
     if form == "webdataset" or (form is None and not medium.has_folder_features):
         return
     names = {str(number): label for number, label in enumerate(_list_loaded(plan, form))}
@@ -211,7 +213,7 @@ def _describe_features(plan: PublicPlan, images: int, form: Form | None) -> Iter
 
 
 def _list_loaded(plan: PublicPlan, form: Form | None) -> Sequence[str]:
-    """Class names by their numbers: as written, or in the order in which folders are read."""
+    """Return class names in the order of their numbers: as written, or as folders are read."""
     return plan.labels if form is not None else sorted(plan.labels)
 
 
@@ -245,7 +247,7 @@ def write_card(release: DatasetRelease, files: Sequence[ReleasedImage], form: Fo
 
 
 def _say_where_listed(plan: PublicPlan, form: Form | None) -> str:
-    """Say where the files are listed, or which class has which number."""
+    """State where the files are listed, or the number of each class."""
     if form is None:
         return "`manifest.json` lists every file with its digest and names the transcript that proves what was sent.\n"
     numbers = "".join(f"{number}. {quote_code(label)}\n" for number, label in enumerate(plan.labels))
@@ -253,7 +255,7 @@ def _say_where_listed(plan: PublicPlan, form: Form | None) -> str:
 
 
 def _what(release: DatasetRelease, files: Sequence[ReleasedImage]) -> str:
-    """Say how many images there are, how many of them differ, and whose they are."""
+    """State how many images there are, how many are distinct, and their origin."""
     plan, nouns = release.plan, release.plan.modality.nouns
     kind = nouns.one
     differ = len({each.sha256 for each in files})
@@ -280,7 +282,7 @@ def _what(release: DatasetRelease, files: Sequence[ReleasedImage]) -> str:
 
 
 def _usefulness(found: Assessment | None, plan: PublicPlan) -> str:
-    """Say how useful the dataset is likely to be; empty where nothing was found about it."""
+    """State how useful the dataset is likely to be; empty without an assessment."""
     if found is None:
         return ""
     kind, judge = plan.modality.kind, quote_code(plan.encoder.name or "")
@@ -292,7 +294,7 @@ def _usefulness(found: Assessment | None, plan: PublicPlan) -> str:
 
 
 def _provider(plan: PublicPlan) -> str:
-    """Who the provider is and what it keeps, as far as the owner says so."""
+    """Describe the provider and its retention, as the owner states them."""
     if not (plan.provider.operator or plan.provider.retention):
         return ""
     rows = "".join(f"- {title}: {quote_code(text)}\n" for title, text in describe_provider(plan))
@@ -325,7 +327,7 @@ def _classifier(plan: PublicPlan) -> str:
 
 
 def _state_promise(release: DatasetRelease) -> str:
-    """The guarantee in words, and what it adds up to with earlier ones."""
+    """State the guarantee in words, and the cumulative loss with earlier releases."""
     plan = release.plan
     promised = release.guarantee
     if promised.epsilon_spent is None:

@@ -1,6 +1,7 @@
-"""A release as what another run starts from: its images, and what that run's plan has to say of it.
+"""A release that another run starts from: its images, and what that run's plan must say about it.
 
-Whoever begins such a run reads it here, and so does an audit that is given the run; both find the same.
+The process that begins such a run reads it here, and so does an audit that is given the run; both find the
+same.
 """
 
 from __future__ import annotations
@@ -36,15 +37,15 @@ KEPT: Final = (
         "clinics",
     ),
 )
-"""Fields of a plan that starts from a release which are its run's: how images are asked for, and what is promised."""
+"""Fields that a plan takes over from the run whose release it starts from: requests, and promises."""
 
 
 @dataclass(frozen=True)
 class SourceRun:
-    """A finished run whose release another one starts from.
+    """A finished run whose release another run starts from.
 
     Attributes:
-        files: Of each class, in the plan's order, the released files in the manifest's order.
+        files: For each class, in the plan's order, the released files in the manifest's order.
     """
 
     run: FinishedRun
@@ -76,14 +77,14 @@ class SourceRun:
         return hashlib.sha256(self.run.record.layout.manifest.read_bytes()).hexdigest()
 
     def describe(self, strength: float | None) -> Start:
-        """What a plan says of the release that it varies with such a strength."""
+        """Return what a plan says about the release that it varies with a strength."""
         images = tuple(
             tuple(hashlib.sha256(each).hexdigest() for each in of_class) for of_class in self.files
         )
         return Start(manifest=self.manifest, images=images, strength=strength, events=self.run.record.events)
 
     def find_differences(self, plan: PublicPlan) -> Iterator[str]:
-        """Yield what a plan that starts from a release says otherwise than this one."""
+        """Yield each difference between this release and what a plan that starts from it says."""
         if plan.start != self.describe(None if plan.start is None else plan.start.strength):
             yield "the plan names other images, or another cost, than the release has"
         for name in KEPT:

@@ -1,4 +1,4 @@
-"""Statements for those responsible for the data: what a unit bears, who the provider is, how a third party checks."""
+"""Statements for those responsible for the data: a unit's loss, the provider, and how a third party checks."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ Rows: TypeAlias = list[tuple[str, str]]
 
 
 def list_statements(plan: PublicPlan, events: Iterable[Event]) -> Rows:
-    """Title and text of each statement; ``events`` are all that was done to the private data."""
+    """List title and text of each statement; ``events`` are all events on the private data."""
     return [*_state_losses(plan, [each for each in events if not each.free]), *describe_provider(plan)]
 
 
 def _state_losses(plan: PublicPlan, paid: list[Event]) -> Rows:
-    """The run's ε, the sum over the ledger's runs, and the cap; for a unit of the whole folder, drawn or not."""
+    """State the run's ε, the sum over the ledger's runs, and the cap, for a unit of the whole folder, drawn or not."""
     if not plan.secure:
         return [("Privacy loss of this run", f"no guarantee, so no sum and no cap: {NO_GUARANTEE}")]
     if not paid:
@@ -48,7 +48,7 @@ def _state_losses(plan: PublicPlan, paid: list[Event]) -> Rows:
 
 
 def describe_provider(plan: PublicPlan) -> Rows:
-    """Who the provider is and what it keeps, in the owner's words."""
+    """Describe the provider and its retention, in the owner's words."""
     said = (
         ("Provider", plan.provider.operator),
         ("What it keeps of what it was sent", plan.provider.retention),
@@ -57,7 +57,7 @@ def describe_provider(plan: PublicPlan) -> Rows:
 
 
 def list_checks(plan: PublicPlan) -> Rows:
-    """Commands for a third party that has the run's folder or its pack alone, and what each shows."""
+    """List commands for a third party that has only the run's folder or its pack, and what each shows."""
     source = " --from SOURCE" if plan.start is not None else ""
     audit = f"pcevolve audit FOLDER{source}"
     rows = [

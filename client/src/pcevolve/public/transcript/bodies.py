@@ -1,7 +1,7 @@
 """Content-addressed storage of what crossed the wire; every image is stored once.
 
-A body is kept as its text with each image cut out and replaced by the image's digest, so that the exact bytes can be
-put together again and checked. Images stand in JSON strings as base64, bare or as a data URL, and in forms as they are.
+In a stored body, each image is replaced by its digest, so that the exact bytes can be restored and checked.
+Images are base64 in JSON strings, bare or as a data URL, and raw bytes in forms.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from pcevolve.public.transcript.stored import MOST_BYTES, StoredFiles
 from pcevolve_shared import containers, limits
 
 MOST_LOGGED_BYTES = 2**18
-"""Of a body's text in the log, which is read as a whole; a longer one, as of images with escapes, is a file."""
+"""Most bytes of a body's text in the log, which is read as a whole; a longer body is a file of its own."""
 PLACEHOLDER = re.compile(r"\{\{(?:raw-)?sha256:([0-9a-f]{64})\}\}")
 _GAP = re.compile(rb"\{\{(raw-)?sha256:([0-9a-f]{64})\}\}")
 _BASE64 = re.compile(rb'"((?:data:[a-z]+/[a-z0-9.+-]+;base64,)?)([A-Za-z0-9+/]{64,}={0,2})"')
@@ -46,15 +46,15 @@ class BodyRef(BaseModel):
 
     @property
     def files(self) -> tuple[str, ...]:
-        """Digests of the stored files that the body is made of."""
+        """Digests of the stored files that make up the body."""
         return (self.sha256,) if self.text is None else tuple(PLACEHOLDER.findall(self.text))
 
 
 class Bodies(StoredFiles):
-    """A folder of stored files in which bodies are put, less the images in them, and put together again."""
+    """A folder of stored files that keeps bodies without their images and restores them."""
 
     def put(self, body: bytes) -> BodyRef:
-        """Store a body durably and return how to get it back."""
+        """Store a body durably and return a reference to it."""
         taken = cut(body)
         self._write(*((body,) if taken.text is None else taken.files.values()))
         return BodyRef(sha256=hashlib.sha256(body).hexdigest(), size=len(body), text=taken.text)
@@ -65,8 +65,8 @@ class Bodies(StoredFiles):
         return digest
 
     def get(self, ref: BodyRef) -> bytes:
-        """Put a body together again; ``TranscriptError`` for what is missing, changed, or larger than it says."""
-        # As large as the line says, at most: a few bytes of text may name one file a million times.
+        """Restore a body (``TranscriptError`` if it is missing, changed, or larger than the record says)."""
+        # At most as large as the record says: a few bytes of text may name one file a million times.
         left = min(ref.size, MOST_BYTES)
 
         def file(digest: str) -> bytes:
@@ -78,7 +78,7 @@ class Bodies(StoredFiles):
             return data
 
         body = file(ref.sha256) if ref.text is None else _join(ref.text, file)
-        # The whole again, after its files were checked: the text between the images is in the log alone.
+        # The whole body is checked after its files: the text between the images is in the log alone.
         if len(body) != ref.size or hashlib.sha256(body).hexdigest() != ref.sha256:
             raise _make_error(ref)
         return body
@@ -91,22 +91,26 @@ class Bodies(StoredFiles):
 
     def _write(self, *several: bytes) -> list[str]:
         named = {hashlib.sha256(data).hexdigest(): data for data in several}
-        # Content-addressed: what is there already is the same.
+        # Content-addressed: a file that exists already has the same content.
         missing = {path: data for name, data in named.items() if not (path := self.folder / name).exists()}
-        # When a measurement was written, and the file after it, tells how long private work took, which is padded.
+        # No file times: those of a measurement and of the next file would show how long private work took,
+        # which is padded.
         write_files_durably(missing, timeless=True)
         return list(named)
 
 
 @dataclass
 class CutBody:
-    """A body taken apart: its images, and its ``text`` with placeholders, None where that cannot be undone."""
+    """A body taken apart: its images, and its ``text`` with placeholders.
+
+    None if the split cannot be undone exactly.
+    """
 
     text: str | None = None
     files: dict[str, bytes] = field(default_factory=dict)
 
     def take(self, data: bytes) -> bytes:
-        """Take out an image, and return the name that stands for it."""
+        """Take out an image and return its placeholder's digest."""
         digest = hashlib.sha256(data).hexdigest()
         self.files[digest] = data
         return digest.encode()
@@ -117,21 +121,21 @@ def _make_error(ref: BodyRef) -> TranscriptError:
 
 
 def cut(body: bytes) -> CutBody:
-    """Take the images out of a body: the one way in which it is written down."""
+    """Take the images out of a body; the result is canonical."""
     taken = CutBody()
     form = _FORM.match(body)
     bare = (
         _cut_form(taken, body, form[1])
         if form
-        # No more than a batch has, so that a body of a million words is not decoded word by word.
+        # At most as many as a batch has, so that a body of a million words is not decoded word by word.
         else _BASE64.sub(lambda match: _cut_word(taken, match), body, limits.MAX_BATCH)
     )
     if len(bare) > MOST_LOGGED_BYTES:
         return CutBody()
     try:
         text = bare.decode("utf-8")
-        # Put together again before it is believed: base64 has more than one
-        # spelling, and forms more than one end of line.
+        # Rejoined and compared before it is accepted: base64 has more than one spelling, and forms more than
+        # one line end.
         whole = _join(text, taken.files.__getitem__) == body
     except (UnicodeDecodeError, KeyError):  # the text itself looks like a placeholder: keep it whole instead
         return CutBody()
@@ -141,7 +145,7 @@ def cut(body: bytes) -> CutBody:
 def _cut_word(taken: CutBody, match: re.Match[bytes]) -> bytes:
     try:
         data = base64.b64decode(match[2], validate=True)
-        # Only what is an image by its first bytes: a long word of a prompt stays readable in the log.
+        # Only an image, by its first bytes: a long word of a prompt stays readable in the log.
         containers.media_type(data)
     except (binascii.Error, containers.ImageError):  # a long word is no image
         return match[0]
@@ -149,7 +153,7 @@ def _cut_word(taken: CutBody, match: re.Match[bytes]) -> bytes:
 
 
 def _cut_form(taken: CutBody, body: bytes, boundary: bytes) -> bytes:
-    """A multipart form with a placeholder for each of its files."""
+    """Return a multipart form with a placeholder for each of its files."""
     delimiter = b"\r\n--" + boundary
     return delimiter.join(_cut_part(taken, part) for part in body.split(delimiter))
 
@@ -162,7 +166,7 @@ def _cut_part(taken: CutBody, part: bytes) -> bytes:
 
 
 def _join(text: str, file: Callable[[str], bytes]) -> bytes:
-    """A body put together again from its text and the files that it names."""
+    """Restore a body from its text and the files that it names."""
 
     def fill(match: re.Match[bytes]) -> bytes:
         data = file(match[2].decode("ascii"))

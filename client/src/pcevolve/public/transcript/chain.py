@@ -1,6 +1,6 @@
 """The chain of a record's lines: each carries its number and the digest of the line before it.
 
-What a line holds is not looked into, so that whoever only has to know how far a run has come reads nothing else.
+The lines' content is not parsed: a reader who only needs to know how far a run has come reads nothing else.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from pcevolve.public.transcript.layout import LOG, not_a_run, require_format
 from pcevolve_shared.reading import parse_json, read_file
 
 GENESIS: Final = "0" * 64
-"""Stands for a record without a line."""
+"""Digest before the first line."""
 PLANNED: Final = "planned"
 FINISHED: Final = "finished"
 """Kinds of the line that fixes a run's plan, and of the one that closes its record."""
 MOST_BYTES = 2**32
-"""Of a log; one with a million images has some hundred million."""
+"""Most bytes of a log; one with a million images has some hundred million."""
 
 
 class Line(BaseModel):
@@ -37,14 +37,15 @@ class Line(BaseModel):
     event: dict[str, Any]
 
     def encode(self) -> bytes:
-        """The one spelling of the line, with its newline."""
-        # ASCII, sorted, without blanks: the digest is over these bytes, and there must be one way to write them.
+        """Encode the line, with its newline, in its only spelling."""
+        # ASCII, sorted, without blanks: the digest is over these bytes, so there must be only one way to
+        # write them.
         text = json.dumps(self.model_dump(), sort_keys=True, separators=(",", ":"), ensure_ascii=True)
         return text.encode("ascii") + b"\n"
 
 
 class Link(NamedTuple):
-    """A line, and the bytes that it was read from."""
+    """A line and the bytes that it was read from."""
 
     line: Line
     raw: bytes
@@ -52,21 +53,21 @@ class Link(NamedTuple):
 
     @property
     def kind(self) -> str:
-        """What kind of record it says that it is."""
+        """The kind of record that the line claims to be."""
         return str(self.line.event.get("kind"))
 
 
 def digest(line: bytes) -> str:
-    """SHA-256 of an encoded line, which the next line carries."""
+    """Return the SHA-256 of an encoded line, which the next line carries."""
     return hashlib.sha256(line).hexdigest()
 
 
 def read_chain(folder: Path) -> Iterator[Link]:
-    """Read a log line by line, but for the last one of an unfinished run if a crash tore it off.
+    """Read a log line by line; skip the last line of an unfinished run if a crash tore it.
 
     Raises:
-        UsageError: Another version wrote it.
-        TranscriptError: A line is no line, missing, moved or torn, or there is no log.
+        UsageError: Another version wrote the log.
+        TranscriptError: A line is invalid, missing, moved or torn, or there is no log.
     """
     require_format(folder / LOG, folder.parent)
     previous, closed = GENESIS, False
@@ -85,7 +86,7 @@ def read_chain(folder: Path) -> Iterator[Link]:
 
 
 def has_plan(folder: Path) -> bool:
-    """True if the run whose log is in a folder has fixed its plan; what stands behind the plan is not read."""
+    """True if the run whose log is in a folder has fixed its plan; nothing after the plan is read."""
     return (folder / LOG).exists() and any(each.kind == PLANNED for each in read_chain(folder))
 
 
@@ -101,12 +102,12 @@ def has_ended(folder: Path) -> bool:
 
 
 def _no_number(constant: str) -> None:
-    """Refuse NaN and Infinity, which Python reads and writes and which are no JSON."""
+    """Refuse NaN and Infinity, which Python reads and writes but JSON does not allow."""
     raise ValueError(constant)
 
 
 def _lines(folder: Path) -> list[bytes]:
-    """The log's lines with their ends; ``TranscriptError`` where there is none, or it cannot be read."""
+    """Return the log's lines with their line ends (``TranscriptError`` if it is missing or unreadable)."""
     try:
         return read_file(folder / LOG, MOST_BYTES).splitlines(keepends=True)
     except (FileNotFoundError, NotADirectoryError) as error:

@@ -1,4 +1,4 @@
-"""What lies in a run's folder and should not: links, pipes, and files that nothing lists."""
+"""Find what should not lie in a run's folder: links, pipes, and unlisted files."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ KIND_NAMES = {
 
 
 def find_irregular_files(root: Path, name: str) -> Iterator[str]:
-    """Yield everything that is neither a file nor a folder; to be asked before reading, for a pipe would block."""
+    """Yield everything that is neither a file nor a folder; called before reading, because a pipe would block."""
     for path, kind in _entries_below(root / name):
         if kind not in (stat.S_IFDIR, stat.S_IFREG):
             yield f"{_spell_out(name, path)} is {KIND_NAMES.get(kind, 'no plain file')}"
@@ -30,11 +30,11 @@ def find_irregular_files(root: Path, name: str) -> Iterator[str]:
 def find_file_faults(
     root: Path, name: str, listed: Collection[str], why: str, empty: Collection[str] = ()
 ) -> Iterator[str]:
-    """Yield every file in a folder that is not listed, every listed one that is not there, and folders without one.
+    """Yield every unlisted file, every missing listed file, and every folder without a listed file.
 
     Args:
-        why: What is wrong with a file that is not listed.
-        empty: Folders in it that may hold no listed file.
+        why: The fault of a file that is not listed.
+        empty: Folders that may hold no listed file.
     """
     folders = {str(parent) for each in listed for parent in PurePosixPath(each).parents} | {".", *empty}
     found: set[str] = set()
@@ -49,15 +49,18 @@ def find_file_faults(
 
 
 def advise_deletion(path: str) -> str:
-    """Advise on what systems put into folders unasked. It stays a fault, for anything may hide in it."""
+    """Advise to delete files that operating systems create unasked.
+
+    They are still faults: anything may hide in them.
+    """
     names = PurePosixPath(path.lower()).parts
     by_system = any(name in SYSTEM_FILES or name.startswith("._") for name in names)
     return " (systems make such unasked: delete it)" if by_system else ""
 
 
 def kind_of(path: Path) -> int | None:
-    """The kind of what lies at a path, links not followed; None if nothing does."""
-    # lstat: a link is a fault itself, wherever it leads, and must not be followed to find that out.
+    """Return the file type at a path without following links; None if nothing is there."""
+    # lstat: a link is itself a fault, wherever it leads, and must not be followed to find that out.
     try:
         return stat.S_IFMT(os.lstat(path).st_mode)
     except OSError:
@@ -65,12 +68,12 @@ def kind_of(path: Path) -> int | None:
 
 
 def _spell_out(name: str, path: str) -> str:
-    """A path for a message, with nothing in it that a terminal would obey."""
+    """Return a path for a message, escaped so that it cannot control a terminal."""
     return ascii(name if path == "." else f"{name}/{path}")[1:-1]
 
 
 def _entries_below(root: Path) -> Iterator[tuple[str, int]]:
-    """Path below ``root`` and kind of everything, folders before what they hold, each in order of names."""
+    """Yield relative path and file type of everything below ``root``, folders before their content, sorted by name."""
     waiting = [root]
     while waiting:
         path = waiting.pop()

@@ -1,9 +1,8 @@
-"""Names of all that lies in a run's folder, and the one way to say that a folder is not a run's of this version.
+"""Names of all that lies in a run's folder, and the check that a folder is a run's of this version.
 
-A run's folder may be shared as it is; what is for the owner alone lies with the ledger (``public.run.owner``).
-
-In it lie plain files that are listed, in folders that hold one, and nothing else. Nothing is
-followed: a link is a fault, wherever it leads.
+A run's folder may be shared as it is; what is for the owner alone lies with the ledger
+(``public.run.owner``). The folder holds listed files, and folders with listed files, and nothing else. Links
+are never followed: a link is a fault, wherever it leads.
 """
 
 from __future__ import annotations
@@ -20,17 +19,17 @@ from pcevolve.public.settings import Form
 from pcevolve_shared.reading import open_file, parse_json
 
 FORMAT: Final = 3
-"""Of record and manifest; it goes up with every change that another version could misread."""
+"""Version of record and manifest; it goes up with every change that another version could misread."""
 WRITERS: Final = {2: "0.2.0"}
-"""Versions of pcevolve by the format that they wrote; before them, runs had no number."""
+"""Versions of pcevolve by the format that they wrote; earlier runs had no format number."""
 MOST_OPENING_BYTES: Final = 100_000
 _MOST_LOG_BYTES: Final = 2**62
 
 
 def require_format(log: Path, root: Path) -> None:
-    """Refuse a run that another version wrote, by its record's first line (``UsageError``: which version reads it)."""
+    """Refuse a run that another version wrote, by its first line (``UsageError`` names the version that reads it)."""
     try:
-        # No more than an opening line has: what lies there may be anything.
+        # No more than an opening line needs: the file may hold anything.
         with open_file(log, _MOST_LOG_BYTES) as file:
             event = _event(file.readline(MOST_OPENING_BYTES))
     except OSError:
@@ -46,7 +45,7 @@ def require_format(log: Path, root: Path) -> None:
 
 
 def _event(line: bytes) -> dict[str, Any]:
-    """Parse a line's event; empty for what is no line."""
+    """Parse a line's event; empty for an invalid line."""
     try:
         event = parse_json(line)["event"]
     except (ValueError, LookupError, TypeError):
@@ -75,7 +74,7 @@ EXPORTS: Final[dict[Form, str]] = {
     "jsonl": "release-jsonl",
     "csv": "release-csv",
 }
-"""The folder of each."""
+"""The export folder of each format."""
 
 KINDS: Final = {
     LOCK: stat.S_IFREG,
@@ -88,14 +87,12 @@ KINDS: Final = {
     LIVE: stat.S_IFREG,
     AUDIT: stat.S_IFDIR,
 }
-"""All that may lie directly in a run's folder, and whether it is a file or a folder."""
+"""Everything that may lie directly in a run's folder, with its file type."""
 MADE: Final = KINDS.keys() - {LOCK, TRANSCRIPT}
-"""Of these what is written in one step, beside a record that grows."""
+"""Of these, everything that is written in one step; the record grows."""
 
 
 class _Place:
-    """A path below a run's folder."""
-
     def __init__(self, *parts: str) -> None:
         self._parts = parts
 
@@ -105,7 +102,7 @@ class _Place:
 
 @dataclass(frozen=True)
 class RunLayout:
-    """Paths of one run; nothing is made."""
+    """Paths of one run; creates nothing."""
 
     root: Path
 
@@ -122,25 +119,25 @@ class RunLayout:
     card = _Place(RELEASE, CARD)
     """The dataset card: what it is, what it promises, what it assumes."""
     classifier = _Place(RELEASE, CLASSIFIER)
-    """The released class means, for whoever wants to classify images with them; not there for every method."""
+    """The released class means, for classifying images with them; not every method has them."""
     summary = _Place(SUMMARY)
-    """Figures of the run, for programs: a view of the transcript."""
+    """Figures of the run, for programs; derived from the transcript."""
     report = _Place(REPORT)
-    """Pictures and figures of the run, for people: a view of the transcript."""
+    """Pictures and figures of the run, for people; derived from the transcript."""
     preview = _Place(PREVIEW)
-    """The provider's first images, to look at before anything is spent: a view of the transcript."""
+    """The provider's first images, to look at before anything is spent; derived from the transcript."""
     live = _Place(LIVE)
-    """The run as it goes on, and how it ended: a view of the transcript."""
+    """The run's progress, and how it ended; derived from the transcript."""
     audit = _Place(AUDIT)
     """The pages that the last audit rendered from what it verified; no audit reads them."""
     wire_page = _Place(AUDIT, WIRE_PAGE)
-    """Everything that left, to scroll through, with an audit's findings."""
+    """Everything that left, as a page, with an audit's findings."""
     lock = _Place(LOCK)
-    """Held by the one process that may write to the run."""
+    """Lock file, held by the one process that may write to the run."""
 
     @property
     def resume_command(self) -> str:
-        """The command that goes on with the run, as it is typed; of one that is two commands, both."""
+        """The command that resumes the run, as it is typed; two commands if the run has two."""
         root = shlex.quote(str(self.root))
         if is_at_door():
             again = "in containers: docker compose up again"
@@ -148,11 +145,11 @@ class RunLayout:
         return f"pcevolve run --resume {root}"
 
     def export(self, form: Form) -> Path:
-        """The dataset in another form; not there unless somebody asked for it."""
+        """Path of the dataset in another format; it exists only after an export."""
         return self.root / EXPORTS[form]
 
     def require_transcript(self) -> None:
-        """Refuse a path that is no run's folder, or that of another version's run (``UsageError``)."""
+        """Refuse a path that is not a run's folder, or a run of another version (``UsageError``)."""
         if not self.root.exists():
             raise UsageError(not_a_run(self.root, "there is no such folder"))
         if not self.transcript.is_dir():
@@ -163,5 +160,5 @@ class RunLayout:
 
 
 def not_a_run(root: Path, why: str) -> str:
-    """The message about a path that is taken for a run's folder and is none."""
+    """Return the message for a path that is not a run's folder."""
     return f"{root} is not the folder of a run: {why}"

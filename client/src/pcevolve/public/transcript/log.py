@@ -1,6 +1,6 @@
 """The transcript: an append-only, hash-chained record of everything that crossed the wire.
 
-Each line carries the digest of the line before it and is on disk before what it announces happens.
+Each line carries the digest of the line before it and is on disk before the announced action happens.
 """
 
 from __future__ import annotations
@@ -45,21 +45,21 @@ def read(folder: Path) -> Iterator[Entry]:
 
     Raises:
         UsageError: Another version wrote it.
-        TranscriptError: A line is missing, moved, edited, torn, or not in its one spelling.
+        TranscriptError: A line is missing, moved, edited, torn, or not spelled canonically.
     """
     for line, raw, found in read_chain(folder):
         try:
             record = from_event(line.event)
         except ValueError as error:
             raise TranscriptError(f"transcript line {line.seq + 1} is damaged") from error
-        # As bytes: 2.0 equals 2, and both would be read as the same record.
+        # Compared as bytes: 2.0 equals 2, and both would be read as the same record.
         if line.model_copy(update={"event": to_event(record)}).encode() != raw:
             raise TranscriptError(f"transcript line {line.seq + 1} was edited")
         yield Entry(line.seq, record, found)
 
 
 def find_plan(entries: Iterable[Entry]) -> PublicPlan | None:
-    """The plan that a run's records fix, if it came that far; what stands behind it is not read."""
+    """Return the plan that a run's records fix, or None; records after the plan are not read."""
     return next((each.record.plan for each in entries if isinstance(each.record, Planned)), None)
 
 
@@ -78,7 +78,7 @@ class Transcript:
     """A transcript that is being written."""
 
     def __init__(self, folder: Path) -> None:
-        """Open for appending, less a line that a crash tore off; ``TranscriptError`` for what is damaged."""
+        """Open for appending and drop a last line that a crash tore (``TranscriptError`` for other damage)."""
         self.folder = folder
         self.bodies = Bodies(folder / BODIES)
         self.bodies.folder.mkdir(parents=True, exist_ok=True)
@@ -94,25 +94,27 @@ class Transcript:
         self._outcomes: dict[str, list[Answered | Failed]] = defaultdict(list)
         for entry in read(folder):
             self._index(entry)
-        # Unbuffered: a line that waits in the process would be lost with it, and its request is about to leave.
+        # Unbuffered: a line in the process's buffer would be lost in a crash, although its request may have
+        # left.
         self._file = self._path.open("ab", buffering=0)
         self._size = os.fstat(self._file.fileno()).st_size
         # The log's own name has to survive a power cut, not only its lines.
         sync_folder(folder)
-        # Now, before anything else is sent: an audit wants an outcome between two attempts.
+        # Before anything else is sent: an audit requires an outcome between two attempts.
         self._end_what_was_cut_off()
 
     @property
     def head(self) -> str:
-        """Digest of the last line: it stands for the whole transcript."""
+        """Digest of the last line, which commits to the whole transcript."""
         return self.entries[-1].digest if self.entries else GENESIS
 
     def append(self, record: Record) -> None:
-        """Write a record through to the disk.
+        """Write a record and sync it to disk.
 
-        Whoever is interrupted in it leaves a record that the next caller goes on with.
+        If the caller is interrupted, the record may be written already; the next call continues after it.
         """
-        # Ctrl-C may have come between write and note; to write the same number again would break the chain.
+        # Ctrl-C may have come between the write and the index; writing the same number again would break the
+        # chain.
         self._catch_up()
         line = Line(seq=len(self.entries), prev=self.head, event=to_event(record))
         raw = line.encode()
@@ -124,7 +126,7 @@ class Transcript:
         self._size += len(raw)
 
     def _catch_up(self) -> None:
-        """Take in what an append wrote that was interrupted before it said so; a torn line is dropped."""
+        """Index a line that an interrupted append wrote; drop a torn line."""
         size = os.fstat(self._file.fileno()).st_size
         if size == self._size:
             return
@@ -134,11 +136,11 @@ class Transcript:
         self._size = os.fstat(self._file.fileno()).st_size
 
     def answers(self, slot: str) -> list[Answered]:
-        """Successful answers on record for a slot, oldest first."""
+        """Return the successful answers on record for a slot, oldest first."""
         return self._answers.get(slot, [])
 
     def answer_from(self, slot: str, url: str) -> Answered | None:
-        """The successful answer on record for a slot that was asked at this very address."""
+        """Return the successful answer on record for a slot that was requested at exactly this address; else None."""
         return self._answer_from.get((slot, url))
 
     def list_sent(self) -> list[Sent]:
@@ -146,15 +148,15 @@ class Transcript:
         return [entry.record for entry in self.entries if isinstance(entry.record, Sent)]
 
     def outcomes(self, slot: str) -> list[Answered | Failed]:
-        """Return what came of each attempt at a slot so far, oldest first."""
+        """Return the outcome of each attempt at a slot so far, oldest first."""
         return self._outcomes.get(slot, [])
 
     def outputs(self, slot: str) -> tuple[str, ...] | None:
-        """Digests of what a slot's answer brought, if that is on record."""
+        """Digests of a slot's outputs, if they are on record; else None."""
         return self._outputs.get(slot)
 
     def plan(self) -> PublicPlan | None:
-        """The plan on record, if the run came that far."""
+        """The plan on record; None before it is fixed."""
         return find_plan(self.entries)
 
     def has(self, receipt: Receipt) -> bool:
@@ -166,7 +168,7 @@ class Transcript:
         self.bodies.keep_only({name for entry in self.entries for name in list_files(entry.record)})
 
     def _index(self, entry: Entry) -> None:
-        """Take note of a line that is on disk."""
+        """Index a line that is on disk."""
         self.entries.append(entry)
         record = entry.record
         if isinstance(record, Sent):
@@ -186,12 +188,12 @@ class Transcript:
         self._file.close()
 
     def _end_what_was_cut_off(self) -> None:
-        """Requests whose process was killed while it waited have no answer: say so."""
+        """Record a failure for each request without an outcome: its process was killed."""
         for slot in self._open():
             self.append(Failed(slot=slot, reason="cut off"))
 
     def _open(self) -> list[str]:
-        """Slots of the requests of which nothing came so far, in the order in which they were sent."""
+        """Return the slots of requests without an outcome, in the order in which they were sent."""
         waiting: dict[str, None] = {}
         for entry in self.entries:
             if isinstance(entry.record, Sent):
@@ -201,8 +203,8 @@ class Transcript:
         return list(waiting)
 
     def _drop_torn_line(self) -> None:
-        """Cut off a last line without its end: what it was to announce did not happen."""
-        # All of it, but once in a run: the end of the last whole line may be far back if a torn line is long.
+        """Cut off an incomplete last line: the action that it announces did not happen."""
+        # Reads the whole log, but only once a run: the last complete line may end far before a long torn one.
         data = self._path.read_bytes()
         whole = data.rfind(b"\n") + 1
         if whole < len(data):

@@ -1,4 +1,4 @@
-"""Reads the record of a run: the one way in which audit, pages and summary come to its lines."""
+"""Reads the record of a run, for audit, pages and summary alike."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ from pcevolve_shared.reading import parse_json, read_file
 
 @dataclass(frozen=True)
 class RunReader:
-    """A run's record, read once and checked while it was read; images and bodies are opened when they are asked for.
+    """A run's record, read and checked once; images and bodies are opened on demand.
 
-    ``strict`` gives a whole record or raises; ``lenient`` gives what is left of one and says how much of it is proven.
-    The private folder is never looked into.
+    ``strict`` returns a whole record or raises. ``lenient`` returns what is readable and how much of it is
+    proven. Neither looks at private files.
 
     Attributes:
-        trouble: Why they are not the whole record; None when they are.
-        proven: How many of them, from the first on, form an unbroken chain.
+        trouble: Why ``entries`` are not the whole record; None if they are.
+        proven: How many entries, from the first on, form an unbroken chain.
     """
 
     layout: RunLayout
@@ -55,14 +55,14 @@ class RunReader:
 
     @classmethod
     def strict(cls, root: Path) -> RunReader:
-        """Read a whole record; ``TranscriptError`` where there is none, or its chain is broken."""
+        """Read a whole record (``TranscriptError`` if there is none or its chain is broken)."""
         reader = cls.lenient(root)
         reader.require_whole()
         return reader
 
     @classmethod
     def lenient(cls, root: Path) -> RunReader:
-        """Read as much as can be read; whatever is wrong becomes ``trouble``, never an error."""
+        """Read as much as possible; faults go to ``trouble`` and raise no error."""
         layout = RunLayout(root)
         # Before anything is opened, for a pipe would block.
         for fault in find_irregular_files(root, TRANSCRIPT):
@@ -76,36 +76,36 @@ class RunReader:
             trouble = str(error)
         proven = len(entries)
         if trouble is not None:
-            # What lies behind a break is shown to people as unproven; no check counts it.
+            # Lines after a break are shown to people as unproven; no check counts them.
             entries.extend(_unproven(layout.log, proven))
         return cls(layout, tuple(entries), trouble=trouble, proven=proven)
 
     def require_whole(self) -> None:
-        """Raise a ``TranscriptError`` that says what is wrong, unless this is all of a run's record."""
+        """Raise a ``TranscriptError`` with the reason, unless the record is whole."""
         why = self.why_not_whole
         if why is not None:
             raise TranscriptError(why)
 
     @property
     def whole(self) -> bool:
-        """True if this is all of a run's record, from its opening line on, in one unbroken chain."""
+        """True if the record is whole: from its opening line on, in one unbroken chain."""
         return self.why_not_whole is None
 
     @property
     def why_not_whole(self) -> str | None:
-        """The reason why nobody may rely on this record; None if it is all there."""
+        """The reason why the record cannot be relied on; None if it is whole."""
         if self.trouble is None and not (self.entries and isinstance(self.entries[0].record, Opened)):
             return not_a_run(self.layout.root, "its transcript does not begin with an opening line")
         return self.trouble
 
     @property
     def head(self) -> str:
-        """Digest of the last line, which stands for the whole record."""
+        """Digest of the last line, which commits to the whole record."""
         return self.entries[-1].digest
 
     @cached_property
     def bodies(self) -> Bodies:
-        """The stored requests, answers and images, each checked when it is read."""
+        """The stored requests, answers and images, each checked when read."""
         return Bodies(self.layout.bodies)
 
     @cached_property
@@ -117,17 +117,17 @@ class RunReader:
 
     @cached_property
     def plan(self) -> PublicPlan | None:
-        """The plan, if the run came that far."""
+        """The plan; None before it is fixed."""
         return find_plan(self.entries)
 
     @property
     def finished(self) -> bool:
-        """True if the record of a whole run ends in its closing line."""
+        """True if the record ends in its closing line."""
         return bool(self.entries) and isinstance(self.entries[-1].record, Finished)
 
     @property
     def torn(self) -> bool:
-        """True if the record's last line has no end, as after a crash; of an unfinished run it is not read."""
+        """True if the record's last line is incomplete, as after a crash; an unfinished run's torn line is not read."""
         with self.layout.log.open("rb") as file:
             file.seek(-1, os.SEEK_END)
             return file.read() != b"\n"
@@ -145,19 +145,19 @@ class RunReader:
 
     @property
     def events(self) -> tuple[Event, ...]:
-        """Everything that was done to the private data, as the plan's start and the releases on record say."""
+        """All events on the private data: those of the release that the run starts from, and the run's own."""
         before = () if self.plan is None or self.plan.start is None else self.plan.start.events
         return (*before, *(event for each in self.receipts for event in each.events))
 
     @cached_property
     def outputs(self) -> dict[str, tuple[str, ...]]:
-        """Digests of what each call of the plan brought, in order."""
+        """Digests of each call's outputs, in order."""
         received = (each.record for each in self.entries if isinstance(each.record, Received))
         return {each.slot: each.outputs for each in received}
 
     @cached_property
     def traffic(self) -> Traffic:
-        """Every attempt at a request with what came of it, and the receipts between them."""
+        """Every attempt at a request with its outcome, and the receipts between them."""
         traffic = Traffic(self.plan)
         for place, entry in enumerate(self.entries):
             traffic.take(entry.record, line=entry.seq + 1, proven=place < self.proven)
@@ -184,23 +184,23 @@ class RunReader:
         return frozenset(f"{BODIES}/{name}" for name in self.stored) | {LOG}
 
     def require_finished(self) -> PublicPlan:
-        """The plan of a run whose record is closed; ``UsageError`` if it is unfinished."""
+        """Return the plan of a run whose record is closed (``UsageError`` if it is unfinished)."""
         if self.plan is None or not self.finished:
             raise self.make_unfinished_error()
         return self.plan
 
     def require_plan(self) -> PublicPlan:
-        """The plan of a run that is far enough to say something about; else ``UsageError``."""
+        """Return the plan of a run (``UsageError`` if it has none yet)."""
         if self.plan is None:
             raise self.make_unfinished_error()
         return self.plan
 
     def manifest(self) -> Manifest:
-        """Return what the release says about itself.
+        """Read and check the release's manifest.
 
         Raises:
             UsageError: The run is unfinished, so there is no release yet.
-            TranscriptError: The manifest is damaged, or of another record than this one.
+            TranscriptError: The manifest is damaged or belongs to another record.
         """
         path = self.layout.manifest
         if not self.finished or not path.is_file():
@@ -217,19 +217,19 @@ class RunReader:
 
     @property
     def advice(self) -> str:
-        """Advise on a run that is unfinished."""
+        """Advice on how to go on with an unfinished run."""
         if self.plan is None:
             return "it has no plan on record, so nothing was spent: begin again with the same command"
         return f"continue it with {self.layout.resume_command}"
 
     def make_unfinished_error(self) -> UsageError:
-        """Return the error for what needs a dataset, with the command that goes on with the run."""
+        """Return the error for a command that needs a finished run, with the command that resumes it."""
         return UsageError(f"{self.layout.root} holds an unfinished run: {self.advice}")
 
 
 @dataclass(frozen=True)
 class FinishedRun:
-    """A finished run: its record, and the plan and the manifest that every such run has."""
+    """A finished run: its record, plan and manifest."""
 
     record: RunReader
     plan: PublicPlan
@@ -240,19 +240,19 @@ class FinishedRun:
         """Take a run's plan and manifest from its record.
 
         Raises:
-            UsageError: The run is unfinished, so its record has no end yet that anything could be said about.
+            UsageError: The run is unfinished.
             TranscriptError: The manifest is damaged.
         """
         return cls(record, record.require_finished(), record.manifest())
 
     @cached_property
     def receipts(self) -> dict[int, Receipt]:
-        """Receipts by the iteration whose requests they allow."""
+        """Receipts by iteration."""
         return {each.iteration: each for each in self.record.receipts}
 
 
 def _unproven(log: Path, first: int) -> Iterator[Entry]:
-    """Lines from the break on that still are records; nothing vouches for them."""
+    """Yield the lines after a break that are still valid records; nothing proves them."""
     try:
         lines = read_file(log, MOST_LOG_BYTES).splitlines()[first:]
     except OSError:

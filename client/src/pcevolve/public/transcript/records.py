@@ -1,4 +1,4 @@
-"""The lines of a transcript and the manifest of its release: frozen models, each in one canonical spelling."""
+"""The lines of a transcript and the manifest of its release: frozen models with one canonical spelling each."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from pcevolve.public.usefulness import Assessment
 
 Header = tuple[str, str]
 FailureReason = Literal[
-    # Fixed words: an exception's own text may hold addresses, and differs between versions.
+    # A fixed list: an exception's own text may hold addresses, and differs between versions.
     "connection refused or no such host",
     "the certificate is not trusted",
     "the certificate is another host's",
@@ -34,7 +34,7 @@ FailureReason = Literal[
     "the answer repeats the API key",
     "cut off",
 ]
-"""Why nothing usable came back; ``cut off``: the process ended while it waited."""
+"""Why no usable answer came back. ``cut off``: the process ended while it waited."""
 UNSENT: Final[Collection[FailureReason]] = (
     *("connection refused or no such host", "no connection in time"),
     *(
@@ -49,17 +49,17 @@ GREETING_SLOT: Final = "hello"
 BALANCE_SLOT: Final = "account"
 TRIAL_SLOT: Final = "trial"
 REFUSED_FIELDS: Final = (400, 422)
-"""Statuses by which APIs refuse a field that they do not take."""
+"""Statuses with which APIs refuse an unknown field."""
 _LINK = "/link"
 
 
 def link_slot(slot: str, index: int) -> str:
-    """Name of the request for what the ``index``-th link of an answer leads to."""
+    """Name the request that follows the ``index``-th link of an answer."""
     return f"{slot}{_LINK}{index}"
 
 
 def planned_slot(slot: str) -> str:
-    """The planned request that a request belongs to: itself, or the one whose answer held the link."""
+    """Return the planned request that a request belongs to: itself, or the one whose answer held the link."""
     base, found, index = slot.rpartition(_LINK)
     return base if found and index.isascii() and index.isdigit() else slot
 
@@ -72,8 +72,9 @@ class Opened(_Record):
     """The first line: where requests may go, and how they get there.
 
     Attributes:
-        authority: Digest of the file whose certificates alone are trusted; None for the usual authorities.
-        proxied: Whether a proxy carries the connections. Its address, which would tell of the owner, is not kept.
+        authority: Digest of the file with the only trusted certificates; None for the usual authorities.
+        proxied: Whether a proxy carries the connections. Its address is not kept: it would reveal facts about
+            the owner.
     """
 
     kind: Literal["opened"] = "opened"
@@ -94,10 +95,10 @@ class Planned(_Record):
 
 
 class RecordedRelease(_Record):
-    """A receipt that the ledger exported: from here on its prototypes may leave. What it measured is a stored file.
+    """A receipt that the ledger exported: from here on its prototypes may leave. Its measurement is a stored file.
 
     Attributes:
-        answers: Digest of the stored answers of all owners, where several made the release.
+        answers: Digest of all owners' stored answers, if several owners made the release.
     """
 
     kind: Literal["released"] = "released"
@@ -129,20 +130,21 @@ class Answered(_Record):
 
     @property
     def succeeded(self) -> bool:
-        """True if its status says so, and nothing in its body the contrary; see ``public.answers``."""
-        # A long body is an image or a text and no fault, and to parse each would take as long as the audit.
+        """True if the status reports success and the body reports no error; see ``public.answers``."""
+        # A long body is an image or a text, not an error message, and parsing each one would take as long as
+        # the audit.
         if self.body.size > LONGEST_FAULT or self.body.text is None:
             return is_success(self.status)
         return is_success(self.status) and not is_error(parse(self.body.text.encode()))
 
     @property
     def tells_number(self) -> bool:
-        """True if it tells whether an API takes two texts at once: a success, or a refusal of a field."""
+        """True if it shows whether an API takes two texts at once: a success, or the refusal of a field."""
         return self.succeeded or self.status in REFUSED_FIELDS
 
 
 class Received(_Record):
-    """The outputs that an answer brought, by digest and in order; each is a stored file."""
+    """The outputs of an answer, by digest and in order; each is a stored file."""
 
     kind: Literal["received"] = "received"
     slot: str
@@ -158,7 +160,7 @@ class Failed(_Record):
 
 
 class Finished(_Record):
-    """The closing line: how many requests it took, and what was found about the dataset's use, if anything."""
+    """The closing line: the number of requests, and the assessment of the dataset, if there is one."""
 
     kind: Literal["finished"] = "finished"
     sent: int
@@ -170,13 +172,12 @@ _ADAPTER: TypeAdapter[Record] = TypeAdapter(Annotated[Record, Field(discriminato
 
 
 def to_event(record: Record) -> dict[str, Any]:
-    """A record as JSON values, for a line."""
     return record.model_dump(mode="json")
 
 
 def from_event(event: dict[str, Any]) -> Record:
-    """Read a record from a line's JSON values; pydantic's ``ValidationError`` if it is none of this version."""
-    # By JSON, so that strict types are those of JSON: a tuple is a list there, and 1 no True.
+    """Parse a record from a line's JSON values (pydantic's ``ValidationError`` if it is not of this version)."""
+    # By JSON, so that strict types are those of JSON: a tuple is a list there, and 1 is not True.
     return _ADAPTER.validate_json(json.dumps(event))
 
 
@@ -184,10 +185,9 @@ class Guarantee(_Record):
     """A run's guarantee.
 
     Attributes:
-        epsilon_spent: What one unit of the private folder bears, at ``delta``; None for an INSECURE run, which promises
-            nothing.
-        epsilon_drawn: What a unit bears that was drawn from the folder; None where all of it is used, or nothing is
-            promised.
+        epsilon_spent: ε for one unit of the private folder, at ``delta``; None for an INSECURE run.
+        epsilon_drawn: ε for a unit that was drawn from the folder; None if the whole folder is used or the
+            run is INSECURE.
         events: Every mechanism that was run, with its exact parameters.
     """
 
@@ -214,7 +214,7 @@ class ReleasedImage(_Record):
 
     Attributes:
         path: In the release folder, with ``/``.
-        received_sha256: Of the bytes that the provider had sent, which the transcript holds.
+        received_sha256: SHA-256 of the bytes that the provider sent, which the transcript holds.
     """
 
     path: str
@@ -224,12 +224,11 @@ class ReleasedImage(_Record):
 
     @property
     def label(self) -> str:
-        """Its class, which is the folder's name."""
+        """The class, which is the folder's name."""
         return self.path.rpartition("/")[0]
 
     @property
     def name(self) -> str:
-        """The file's name."""
         return self.path.rpartition("/")[2]
 
 
@@ -237,8 +236,8 @@ class Manifest(_Record):
     """``release/manifest.json``.
 
     Attributes:
-        marks: Warnings that nobody can switch off.
-        unreadable: Candidates that would be in it, could what the provider sent be used.
+        marks: Warnings that cannot be switched off.
+        unreadable: Candidates that are left out because the provider's bytes cannot be decoded.
     """
 
     format: Literal[3] = FORMAT
@@ -252,6 +251,6 @@ class Manifest(_Record):
     unreadable: tuple[str, ...]
 
     def encode(self) -> bytes:
-        """The one spelling of the manifest: a function of the transcript and of the images' bytes."""
-        # One spelling, because an audit makes the file again and compares bytes.
+        """Encode the manifest in its only spelling: a function of the transcript and the images' bytes."""
+        # One spelling, because an audit rebuilds the file and compares bytes.
         return json.dumps(self.model_dump(mode="json"), indent=1, sort_keys=True).encode() + b"\n"

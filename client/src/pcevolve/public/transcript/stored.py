@@ -1,4 +1,4 @@
-"""Files of a record that are named by their SHA-256, and are read by nothing else."""
+"""Files of a record, named by their SHA-256."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pcevolve_shared import limits
 from pcevolve_shared.reading import read_file
 
 MOST_BYTES = 2 * limits.MAX_RESPONSE_BYTES
-"""Of a body, and of a file of one."""
+"""Most bytes of a body, and of a file of one."""
 _DIGEST = re.compile("[0-9a-f]{64}")
 
 
@@ -22,8 +22,8 @@ class StoredFiles:
         self.folder = folder
 
     def file(self, digest: str) -> bytes:
-        """Read a stored file and check it against its name; ``TranscriptError`` where it is missing or changed."""
-        # A name that is no digest could lead out of the folder.
+        """Read a stored file and check it against its name (``TranscriptError`` if it is missing or changed)."""
+        # A name that is not a digest could lead out of the folder.
         if not _DIGEST.fullmatch(digest):
             raise TranscriptError(f"no transcript file has the name {digest[:80]!a}")
         try:

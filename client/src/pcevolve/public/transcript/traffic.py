@@ -1,7 +1,7 @@
-"""Every attempt at a request with what came of it, in order: the one place where a record's lines are put together.
+"""Pair every attempt at a request with its outcome, in order.
 
-Whoever counts requests, bytes, images or costs sums over these attempts. Nothing is judged here: that the lines follow
-each other as a run's do, and that each image had a reason to leave, is checked elsewhere.
+All counts of requests, bytes, images and costs are sums over these attempts. Nothing is judged here: other
+modules check that the lines are in the order of a run, and that each image had a reason to leave.
 """
 
 from __future__ import annotations
@@ -40,19 +40,19 @@ KINDS: Final[dict[Purpose, str]] = {
 }
 BY_PROMPT: Final = "creation (by a prototype's prompt)"
 ALL_KINDS: Final = (GREETING, BALANCE, TRIAL, *KINDS.values(), BY_PROMPT, LINKED, UNPLANNED)
-"""What a request can be for, in words."""
+"""The purposes of requests, in words."""
 
 
 @dataclass(eq=False)
 class Attempt:
-    """A request that left, once; attempts and lines of the transcript count from 1.
+    """A request that was sent once; attempts and lines of the transcript count from 1.
 
     Attributes:
-        call: What the plan says about it; None for a greeting or what is not in the plan. A request for what lies
-            behind a link belongs to the call whose answer held the link.
-        repeats: The earlier attempt whose very bytes it sends again.
+        call: The plan's call; None for a greeting or an unplanned request. A request that follows a link
+            belongs to the call whose answer held the link.
+        repeats: The earlier attempt whose exact bytes it sends again.
         by_prompt: Whether its plan varies images by their prompts alone.
-        outcome: What came of it; None while the record does not say. ``over`` is the line that does.
+        outcome: The outcome; None while none is on record. ``over`` is the line that records it.
     """
 
     number: int
@@ -68,7 +68,7 @@ class Attempt:
 
     @property
     def own_call(self) -> Call | None:
-        """The call that it makes itself; None for what only follows a link, or is not in the plan."""
+        """The call that this request makes itself; None for a request that follows a link, or is not in the plan."""
         return self.call if self.call is not None and self.call.slot == self.sent.slot else None
 
     @property
@@ -83,7 +83,7 @@ class Attempt:
 
     @property
     def carried(self) -> tuple[str, ...]:
-        """Digests of the images in the request, each once."""
+        """Digests of the images in the request, without repetition."""
         return tuple(dict.fromkeys(self.sent.body.files))
 
     @property
@@ -93,25 +93,25 @@ class Attempt:
 
     @property
     def failure(self) -> str | None:
-        """The reason why nothing usable came back; None where an answer did, or the record does not say."""
+        """The reason why no usable answer came back; None if an answer came, or no outcome is on record."""
         return self.outcome.reason if isinstance(self.outcome, Failed) else None
 
     @property
     def usable(self) -> bool:
-        """True if it was answered with success."""
+        """True if its answer reports success."""
         return self.answer is not None and self.answer.succeeded
 
 
 @dataclass(frozen=True)
 class Arrival:
-    """The place in the order where the answer to an attempt came."""
+    """The arrival of an attempt's answer."""
 
     attempt: Attempt
 
 
 @dataclass(frozen=True)
 class RecordedReceipt:
-    """A receipt that went on record, at a line from 1; it did not cross the wire."""
+    """A receipt on record, with its line from 1; it did not cross the wire."""
 
     line: int
     receipt: Receipt
@@ -120,7 +120,7 @@ class RecordedReceipt:
 
 @dataclass(frozen=True)
 class RecordedOutputs:
-    """The digests of what a call brought, in order, and the last successful attempt at its slot, if there is one."""
+    """The digests of a call's outputs, in order, and the last successful attempt at its slot, if any."""
 
     slot: str
     digests: tuple[str, ...]
@@ -128,12 +128,12 @@ class RecordedOutputs:
 
 
 Step: TypeAlias = Attempt | Arrival | RecordedReceipt | RecordedOutputs
-"""What happened, in order: an attempt stands where it was sent, and its arrival where the answer came."""
+"""One step of a run, in order: an attempt stands where it was sent, an arrival where its answer came."""
 
 
 @dataclass
 class Traffic:
-    """All steps of a run, or of the part of one that is on record so far; ``plan`` is None before it is fixed."""
+    """All steps of a run so far; ``plan`` is None before it is fixed."""
 
     plan: PublicPlan | None
     attempts: list[Attempt] = field(default_factory=list, init=False)
@@ -142,7 +142,7 @@ class Traffic:
     _tries: dict[str, list[Attempt]] = field(default_factory=dict, init=False)
 
     def take(self, record: Record, line: int, proven: bool = True) -> Attempt | None:
-        """Go on by one record, and return the attempt that it begins or ends, if it does; lines count from 1."""
+        """Add a record, and return the attempt that it begins or ends, if any; lines count from 1."""
         match record:
             case Sent():
                 return self._begin(record, line, proven)
@@ -169,7 +169,7 @@ class Traffic:
         return attempt
 
     def _end(self, outcome: Answered | Failed, line: int) -> Attempt | None:
-        """An outcome belongs to the last attempt at its slot, unless that has one already."""
+        """Give an outcome to the last attempt at its slot, unless it has one already."""
         tries = self._tries.get(outcome.slot)
         if not tries or tries[-1].outcome is not None:
             return None
@@ -185,7 +185,7 @@ class Counts:
 
     Attributes:
         slots: Different requests; ``attempts`` counts retries too.
-        images: Images that left, each as often as it did; ``distinct`` of them differ.
+        images: Images that left, with repetition; ``distinct`` counts different ones.
     """
 
     slots: int
@@ -203,7 +203,7 @@ class Counts:
 
     @classmethod
     def of(cls, attempts: Iterable[Attempt]) -> Counts:
-        """Add up some attempts."""
+        """Sum up some attempts."""
         made = list(attempts)
         left = [digest for each in made for digest in each.carried]
         return cls(
@@ -220,7 +220,7 @@ class Counts:
     def by_kind(
         cls, attempts: Iterable[Attempt], count: Callable[[Iterable[Attempt]], Counts] | None = None
     ) -> dict[str, Counts]:
-        """Counts for each kind of request, in order of appearance; ``count`` adds up, ``of`` if not given."""
+        """Return counts for each kind of request, in order of appearance; ``count`` sums up, by default ``of``."""
         kinds: dict[str, list[Attempt]] = {}
         for each in attempts:
             kinds.setdefault(each.kind, []).append(each)
@@ -228,7 +228,7 @@ class Counts:
 
 
 def _same(one: Sent, other: Sent) -> bool:
-    """True if two requests are the same to the last byte."""
+    """True if two requests are equal, byte for byte."""
     return (one.method, one.url, one.headers, one.body) == (
         other.method,
         other.url,
