@@ -34,3 +34,9 @@ def test_a_broken_run_still_gets_its_page_and_exit_code_1_and_nothing_is_cleared
     assert told.code == 1
     assert "BROKEN" in (run / "audit" / "wire.html").read_text()
     assert "NO, transcript line" in told.said
+
+
+def test_what_is_no_run_is_told_in_a_line(tmp_path: Path, command):
+    told = command("audit", tmp_path)
+    assert told.code == 2
+    assert told.said == f"error: {tmp_path} is not the folder of a run: it has no transcript"

@@ -78,3 +78,11 @@ def test_a_cap_outside_of_its_volume_is_refused_in_a_container(command, monkeypa
     monkeypatch.setenv("PCEVOLVE_LEDGER_VOLUME", "/proc")
     assert command("budget", "cap", "10", *LEDGER).code == 4
     assert not Path("ledger.sqlite").exists()
+
+
+def test_a_plan_is_printed_as_a_table_or_as_json(command):
+    plan = ("budget", "plan", "--epsilon", "2", "--method", "pe", "--shots", "10")
+    assert "Plan of pe" in command(*plan).out
+    printed = command(*plan, "--json").out
+    assert printed.startswith('{\n "')
+    assert json.loads(printed)["method"] == "pe"

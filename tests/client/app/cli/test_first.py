@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -41,3 +42,14 @@ def test_the_next_command_repeats_all_that_was_given(check, folder, tmp_path, mo
         f"next: pcevolve preview --private {folder} --shots 4 --method pe --config 'my words.toml' "
         "--set privacy.relation=add-remove --set method.class_counts=true --out RUN"
     )
+
+
+def test_prompts_are_for_the_classes_of_a_folder_that_there_is(command, tmp_path):
+    ask = ("prompts", "--domain", "scan", "--out", tmp_path / "p.json")
+    assert (
+        f"--private {tmp_path / 'none'}: no such folder" in command(*ask, "--private", tmp_path / "none").said
+    )
+    (tmp_path / "scans" / "cut").mkdir(parents=True)
+    (tmp_path / "scans" / "good").mkdir()
+    assert command(*ask, "--private", tmp_path / "scans").code == 0
+    assert sorted(json.loads((tmp_path / "p.json").read_text())) == ["cut", "good"]

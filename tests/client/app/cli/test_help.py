@@ -27,3 +27,14 @@ def test_every_command_and_group_answers_to_both_ways_of_asking_for_help():
         assert pages[0] == pages[1]
         assert "Usage: " in pages[0]
         assert not re.search(r"<[a-z]|\{|\[\[", pages[0]), "what an option takes is in capitals"
+
+
+def test_an_option_without_a_flag_is_told_how_it_is_given_and_a_word_is_none(command):
+    told = command("run", "--patience", "3")
+    assert told.code == 2
+    assert "--patience has no flag here: give it as --set provider.patience=VALUE, or in a file" in told.said
+
+
+def test_the_version_is_shown_in_place_of_any_command(command):
+    told = command("--version", "run", "--nonsense")
+    assert (told.code, told.out.split()[0]) == (0, "0.2.0")

@@ -77,3 +77,10 @@ def test_a_wrong_key_is_told_with_the_one_that_may_be_meant(command, said, told)
     refused = command("run", "--private", "digits", "--domain", "x", "--out", "nowhere", "--set", said)
     assert refused.code == 2
     assert refused.said.startswith(f"error: {told}")
+
+
+def test_a_client_of_a_keeper_goes_to_its_door_where_no_other_option_is_given(command, monkeypatch):
+    asked = []
+    monkeypatch.setattr("pcevolve.app.cli.run._run_at_door", lambda *given: asked.append(given))
+    assert command("run", "--keeper", "keeper.sock", "--json").code == 0
+    assert asked == [(Path("keeper.sock"), False, True)]
