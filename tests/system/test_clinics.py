@@ -61,6 +61,14 @@ class Clinics:
         ]  # fmt: skip
         return self._start(own, words)
 
+    def join_apart(self, place: int, *more: str) -> tuple[subprocess.Popen[bytes], subprocess.Popen[bytes]]:
+        """An owner who is two commands: one keeps the data, the other has the network."""
+        door = f"owner-{place}/door/keeper.sock"
+        return (
+            self.join(place, "--socket", door, *more),
+            self._start(f"front-{place}", ["run", "--keeper", door]),
+        )
+
     def _start(self, name: str, words: list[str]) -> subprocess.Popen[bytes]:
         log = (self.folder / f"{name}.log").open("ab")
         started = subprocess.Popen(
@@ -141,6 +149,32 @@ def test_three_owners_and_a_coordinator_make_one_release_that_all_have_and_can_a
     assert json.loads((clinics.folder / "run" / "summary.json").read_text())[
         "epsilon_spent"
     ] == pytest.approx(5)
+
+
+def test_an_owner_of_two_commands_takes_part_as_one_of_one_does(clinics):
+    coordinator = clinics.coordinate()
+    owners = [each for place in range(2) for each in clinics.join_apart(place, "--require-confinement")]
+    owners.append(clinics.join(2))
+    assert end(coordinator, *owners) == [0] * 6, clinics.read("front-0") + clinics.read("owner-0")
+    clinics.require_whole()
+    assert "you are Clinic 1" in clinics.read("owner-0")
+    assert "private files and the network: enforced by the kernel" in clinics.read("owner-0")
+    assert not any(word in clinics.read("front-0") for word in ("you are", "ledger", "private/"))
+
+
+def test_at_a_door_the_keeper_asks_its_own_person_and_no_front_can_agree(clinics):
+    clinics.coordinate()
+    keeper, front = clinics.join_apart(0)
+    for each in (keeper, front):
+        each.kill()
+        each.wait()
+    words = [each for each in keeper.args if each != "--yes"]
+    keeper = clinics._start("owner-0", words[1:])
+    front = clinics._start("front-0", front.args[1:])
+    assert end(keeper, front) == [2, 0], clinics.read("owner-0") + clinics.read("front-0")
+    assert "nobody can agree" in clinics.read("owner-0")
+    clinics.wait_for(lambda: "owner Clinic 1 does not agree" in clinics.read("coordinator"))
+    assert clinics.count_paid(0) == 0
 
 
 def test_an_owner_that_was_killed_is_waited_for_and_pays_nothing_twice(clinics):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -14,15 +14,17 @@ from pcevolve.keeper.keeper import Keeper
 from pcevolve.keeper.keeping import decoded_elsewhere, read_orders, tell_owner
 from pcevolve.keeper.screen import OwnerScreen
 from pcevolve.public import protocol
+from pcevolve.public.config.runner import PublicConfig
 from pcevolve.public.options import AS_KEYWORDS, at_door, spell_as
+from pcevolve.public.parts import Confinement
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.processes.confinement import Enforcement
 from pcevolve.public.processes.pipe import GoneError, Pipe
 from pcevolve.public.publish.loss import PrivacyLoss
 from pcevolve.public.publish.promises import state_confinement
-from pcevolve.public.run.checked import CheckedRun
 from pcevolve.public.run.meeting import (
     ClientStatement,
+    FrontSettings,
     Welcome,
     agree,
     receive,
@@ -80,21 +82,41 @@ def keep_at_door(
 ) -> None:
     """Be the keeper for the client behind ``across``, until both sides are over."""
     run, screen = read_orders(orders)
+
+    def make() -> Keeper:
+        confinement = meet(orders, enforced, across, run.settings.public(), resume=run.resume)
+        return Keeper(run, screen, confinement)
+
+    with decoded_elsewhere(asks), spell_as(AS_KEYWORDS) if orders["keywords"] else nullcontext():
+        attend(make, screen, up, across)
+
+
+def attend(
+    make: Callable[[], object],
+    screen: OwnerScreen,
+    up: Pipe,
+    across: Pipe,
+    kinds: Mapping[str, type[protocol.Message]] = protocol.ASKED,
+) -> None:
+    """Answer the client behind ``across`` until both sides are over.
+
+    Args:
+        make: Makes whoever answers, once both sides have met.
+        kinds: As ``serve`` takes them.
+    """
     refused, watch = list[ClientError](), _Watch(screen, up)
 
     def tell(error: ClientError) -> None:
         tell_owner(error)
         refused.append(error)
 
-    with decoded_elsewhere(asks), spell_as(AS_KEYWORDS) if orders["keywords"] else nullcontext():
-        try:
-            keeper = _welcome(run, screen, across, orders, enforced)
-            serve(keeper, across, tell, watch)
-            if not watch.is_closed and not refused:
-                tell(ProtocolError(CLIENT_GONE))
-        except ClientError as error:
-            tell(error)
-            refuse(across, error)
+    try:
+        serve(make(), across, tell, watch, kinds)
+        if not watch.is_closed and not refused:
+            tell(ProtocolError(CLIENT_GONE))
+    except ClientError as error:
+        tell(error)
+        refuse(across, error)
     if refused:
         told = {"kind": type(refused[0]).__name__, "lines": ["see above"], "is_told": True}
         up.send("failed", json.dumps(told))
@@ -107,13 +129,18 @@ def keep_at_door(
         wait_for_word(across)
 
 
-def _welcome(
-    run: CheckedRun, screen: OwnerScreen, across: Pipe, orders: Mapping[str, Any], enforced: Enforcement
-) -> Keeper:
-    """Say what the client may know, hear what keeps it from private files, and read them."""
+def meet(
+    orders: Mapping[str, Any],
+    enforced: Enforcement,
+    across: Pipe,
+    settings: PublicConfig | FrontSettings,
+    *,
+    resume: bool,
+) -> Confinement | None:
+    """Say what the client may know, and hear what keeps it from private files; what keeps both sides apart."""
     welcome = Welcome(
-        settings=run.settings.public(),
-        resume=run.resume,
+        settings=settings,
+        resume=resume,
         is_cut_off=orders["is_cut_off"],
         landlock=enforced.landlock if enforced.is_whole else 0,
     )
@@ -123,4 +150,4 @@ def _welcome(
         raise ProtocolError(CLIENT_GONE) from None
     confinement = agree(welcome, receive(across, "claim", ClientStatement))
     require_agreed(confinement, orders["is_demanded"])
-    return Keeper(run, screen, confinement)
+    return confinement

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import click
 
@@ -12,8 +12,18 @@ from pcevolve.app.cli.help import HELP, GroupWithHeadings
 from pcevolve.app.cli.options import Json, LedgerFile, Verbose, leave_files
 from pcevolve.app.cli.parameters import Flag, PositionalArgument
 from pcevolve.errors import UsageError
-from pcevolve.public.processes.launcher import take_children
+from pcevolve.public.processes.launcher import (
+    KeepersSide,
+    demands,
+    sides,
+    start_keepers_side,
+    take_children,
+)
 from pcevolve.public.screen import NARROW, print_table
+
+if TYPE_CHECKING:  # pydantic takes longer to import than a refusal may
+    from pcevolve.app.session.joining import Joining
+    from pcevolve.public.run.progress import Audience
 
 clinics = GroupWithHeadings(
     "clinics",
@@ -124,6 +134,15 @@ def join(
             "--yes needs it.",
         ),
     ] = None,
+    socket: Annotated[
+        Path | None,
+        Flag(
+            ("--socket",),
+            metavar="FILE",
+            help="Keep the data without network, for a pcevolve run --keeper FILE in another container, which makes "
+            "the connections.",
+        ),
+    ] = None,
     yes: Annotated[
         bool, Flag(("--yes", "-y"), help="Agree without being asked to a plan within --max-epsilon.")
     ] = False,
@@ -158,9 +177,21 @@ def join(
         "lifetime": limits[0],
         "most": limits[1],
     }
-    summary = take_part(Joining(url, own, ca_file, yes), Audience(verbose=verbose), take_children())
+    joining, audience = Joining(url, own, ca_file, yes), Audience(verbose=verbose)
+    if socket is not None:
+        _keep_at_door(joining, socket, audience)
+        return
+    summary = take_part(joining, audience, take_children())
     if as_json:
         click.echo(json.dumps(summary, indent=1))
         return
     click.echo(f"dataset: {summary['dataset']}")
     click.echo(f"report: {summary['report']}")
+
+
+def _keep_at_door(joining: Joining, socket: Path, audience: Audience) -> None:
+    from pcevolve.app.session.containers import join_at_door
+
+    side = sides.pop() if sides else start_keepers_side()
+    assert isinstance(side, KeepersSide)
+    join_at_door(joining, side, socket, audience, is_demanded=any(demands))

@@ -50,8 +50,9 @@ def _prepare(command: str, is_demanded: bool) -> None:
     """Start the processes that a command needs, and leave it no network of its own where it needs none."""
     options = {each.partition("=")[0] for each in sys.argv}
     doors = _find_values("--keeper") if command == "run" else []
+    keeps = command == "keeper" or (command == "join" and bool(_find_values("--socket")))
     try:
-        if (command == "keeper" or doors) and not {"--help", "-h"} & options:
+        if (keeps or doors) and not {"--help", "-h"} & options:
             # Whether it is confined by containers shows when both sides meet.
             launcher.demands.append(is_demanded)
             launcher.sides.append(
@@ -59,7 +60,7 @@ def _prepare(command: str, is_demanded: bool) -> None:
             )
         elif is_demanded:
             require_confinement()
-        if command in APART and not doors and not {"--help", "-h"} & options:
+        if command in APART and not (keeps or doors) and not {"--help", "-h"} & options:
             launcher.started.append(launcher.start_children())
             if command == "demo":
                 prepare_server()

@@ -6,6 +6,9 @@ processes of one command. The keeper has all options, and hands the client the p
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -22,8 +25,9 @@ from pcevolve.app.session.apart import (
     order_judge,
     order_runner,
 )
+from pcevolve.app.session.joining import Joining, order_front
 from pcevolve.app.session.reach import keep_files_of_client, keep_files_of_keeper
-from pcevolve.errors import ClientError, ProtocolError, make_told
+from pcevolve.errors import ClientError, DeclinedError, ProtocolError, UsageError, make_told
 from pcevolve.public.addresses import require_key
 from pcevolve.public.dialects import find_abilities
 from pcevolve.public.encoders import has_torch
@@ -36,6 +40,7 @@ from pcevolve.public.run.checked import CheckedRun
 from pcevolve.public.run.folder import RunFolder
 from pcevolve.public.run.meeting import (
     ClientStatement,
+    FrontSettings,
     Welcome,
     agree,
     receive,
@@ -46,6 +51,10 @@ from pcevolve.public.run.progress import Audience
 from pcevolve.wire.asking import GONE
 
 KEEPER: Final = "pcevolve.keeper.at_door:keep_at_door"
+OWN: Final = "pcevolve.keeper.clinics.keeping:own_at_door"
+NOBODY: Final = (
+    "nobody can agree to the plan without a terminal: give --yes and --max-epsilon, or run it at a terminal"
+)
 
 
 @at_door()
@@ -57,6 +66,48 @@ def keep_at_door(
     Raises:
         ClientError: Why it ended; of what was refused, the kind.
     """
+    with _keeping(run, side, socket) as room:
+        orders = {**describe(run, audience, room), "door": str(socket), "is_demanded": is_demanded}
+        side.keeper.order(KEEPER, *list_files(run, room), **orders)
+        audience.console.print(f"waiting for a client at {socket}")
+        figures = attend(side.keeper, None, run.folder, audience, lambda: link_owners(run))
+        if figures and may_be_measured(run.settings) and has_torch():
+            told = {**describe(run, audience, room), "summary": figures}
+            order_judge(side.judge, JUDGE, list_files(run, room), told)
+            attend(side.judge, None, run.folder, audience, lambda: None)
+
+
+@at_door()
+def join_at_door(
+    joining: Joining, side: KeepersSide, socket: Path, audience: Audience, *, is_demanded: bool = False
+) -> None:
+    """Keep the data of an owner among several for the front that comes to a socket file.
+
+    Raises:
+        ClientError: Why it ended; of what was refused, the kind.
+    """
+    run, audience = joining.check(), joining.address(audience)
+    front = joining.front().model_dump(mode="json")
+    with _keeping(run, side, socket) as room:
+        met = {"front": front, "door": str(socket), "is_demanded": is_demanded}
+        joining.order_owner(side.keeper, OWN, run, audience, room, **met)
+        audience.console.print(f"waiting for a front at {socket}")
+        person = audience.person
+
+        def ask(question: str) -> bool:
+            return person.is_there() and person.agrees(question)
+
+        try:
+            attend(side.keeper, None, run.folder, audience, lambda: None, ask)
+        except DeclinedError:
+            if person.is_there():
+                raise
+            raise UsageError(NOBODY) from None
+
+
+@contextmanager
+def _keeping(run: CheckedRun, side: KeepersSide, socket: Path) -> Iterator[Path]:
+    """Have processes that keep private data work, and end with it; a folder for their temporary files."""
     for folder in (run.settings.privacy.ledger.absolute().parent, socket.absolute().parent):
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     run.folder.root.absolute().parent.mkdir(parents=True, exist_ok=True)
@@ -64,15 +115,8 @@ def keep_at_door(
     is_over = False
     with give_room() as room:
         try:
-            orders = {**describe(run, audience, room), "door": str(socket), "is_demanded": is_demanded}
             order_decoder(side.decoder)
-            side.keeper.order(KEEPER, *list_files(run, room), **orders)
-            audience.console.print(f"waiting for a client at {socket}")
-            figures = attend(side.keeper, None, run.folder, audience, lambda: link_owners(run))
-            if figures and may_be_measured(run.settings) and has_torch():
-                told = {**describe(run, audience, room), "summary": figures}
-                order_judge(side.judge, JUDGE, list_files(run, room), told)
-                attend(side.judge, None, run.folder, audience, lambda: None)
+            yield room
             is_over = True
         except GoneError:
             raise ProtocolError("a process of the run could not begin") from None
@@ -92,18 +136,27 @@ def run_at_door(side: ClientsSide, audience: Audience, *, is_demanded: bool = Fa
     is_over = False
     try:
         welcome = receive(side.door, "welcome", Welcome)
-        settings = welcome.settings
-        folder, key = RunFolder(settings.output.folder), settings.key()
-        require_key(key, find_abilities(settings.provider.dialect).scheme)
-        shared = [str(folder.root.absolute().parent), side.folder]
+        settings, reads = welcome.settings, list[str]()
+        asks: Callable[[str], bool] = audience.person.agrees
+        order: Callable[[], None]
+        if isinstance(settings, FrontSettings):
+            folder, reads = RunFolder(settings.folder), [str(settings.ca_file)]
+            # Its keeper asks the owner: what a front says of a person counts for nothing.
+            order = partial(order_front, side.runner, settings, audience, is_there=True)
+            asks = _agree
+        else:
+            folder, key = RunFolder(settings.output.folder), settings.key()
+            require_key(key, find_abilities(settings.provider.dialect).scheme)
+            order = partial(order_runner, side.runner, settings, key, audience, at_door=True)
+        shared = [str(folder.root.absolute().parent), side.folder, *reads]
         claimed = ClientStatement(is_contained=is_contained(shared), landlock=_find_landlock())
         require_agreed(agree(welcome, claimed), is_demanded)
         keep_files_of_client(folder.root)
         with claim(folder, welcome.resume):
             side.door.send("claim", claimed.model_dump_json())
-            order_runner(side.runner, settings, key, audience, at_door=True)
+            order()
             side.runner.pass_on_words()
-            found = attend(side.runner, side.runner, folder, audience, lambda: None)
+            found = attend(side.runner, side.runner, folder, audience, lambda: None, asks)
             folder.forget_times()
         side.runner.end()
         # The keeper may have something to measure, and speaks when that is done.
@@ -120,6 +173,11 @@ def run_at_door(side: ClientsSide, audience: Audience, *, is_demanded: bool = Fa
         raise
     finally:
         side.runner.end(kill=not is_over)
+
+
+def _agree(_question: str) -> bool:
+    """Yes."""
+    return True
 
 
 def _find_landlock() -> int:

@@ -17,12 +17,12 @@ from pcevolve.public.processes.launcher import Child, Children
 from pcevolve.public.processes.pipe import GoneError
 from pcevolve.public.run.checked import CheckedRun
 from pcevolve.public.run.folder import RunFolder
+from pcevolve.public.run.meeting import FrontSettings
 from pcevolve.public.run.places import require_apart
 from pcevolve.public.run.progress import Audience, Person
 
 OWN: Final = "pcevolve.keeper.clinics.keeping:own"
 FRONT: Final = "pcevolve.wire.clinics.joining:join"
-QUESTION: Final = "Take part in this run, with your data as they are?"
 
 
 class JoinedFolder(RunFolder):
@@ -74,6 +74,24 @@ class Joining:
         require_apart(settings, Path(own["key"]))
         return CheckedRun(settings, resume=True)
 
+    def front(self) -> FrontSettings:
+        """What the process with the network is told."""
+        ca_file = None if self.ca_file is None else self.ca_file.absolute()
+        return FrontSettings(url=self.url, ca_file=ca_file, folder=Path(self.own["folder"]))
+
+    def address(self, audience: Audience) -> Audience:
+        """An audience of whom nobody is asked, where somebody said yes beforehand."""
+        return replace(audience, person=_Yes()) if self.yes else audience
+
+    def order_owner(
+        self, keeper: Child, work: str, run: CheckedRun, audience: Audience, room: Path, **more: object
+    ) -> None:
+        """Hand the process with the private data what it has to know."""
+        reads, writes = list_files(run, room)
+        reads += [str(self.own[name]) for name in ("roster", "key") if Path(self.own[name]).exists()]
+        common = {"quiet": audience.console.quiet, "verbose": audience.verbose}
+        keeper.order(work, reads, writes, own=self.own, room=str(room), **common, **more)
+
 
 class _Yes:
     """Somebody who said yes beforehand."""
@@ -93,13 +111,13 @@ def join(joining: Joining, audience: Audience, children: Children) -> dict[str, 
     Raises:
         ClientError: Why it ended; what was answered stays paid, and the same command goes on from there.
     """
-    run = joining.check()
-    if joining.yes:
-        audience = replace(audience, person=_Yes())
+    run, audience = joining.check(), joining.address(audience)
     keep_files_of_run(run)
     with claim(run.folder, resume=True), give_room() as room:
         try:
-            _order(joining, run, audience, children, room)
+            order_decoder(children.decoder)
+            joining.order_owner(children.keeper, OWN, run, audience, room)
+            order_front(children.runner, joining.front(), audience, is_there=audience.person.is_there())
             children.runner.pass_on_words()
             summary = attend(
                 *(children.runner, children.runner, JoinedFolder(run.folder.root), audience),
@@ -122,27 +140,28 @@ def join(joining: Joining, audience: Audience, children: Children) -> dict[str, 
 
 def _ask(keeper: Child, person: Person, _worded: str) -> bool:
     """Ask about the plan that the keeper has shown, and tell the keeper: the front could be in other hands."""
-    keeper.pipe.receive()
-    agrees = person.agrees(QUESTION)
+    _, asked = keeper.pipe.receive()
+    agrees = person.agrees(json.loads(asked)["question"])
     keeper.pipe.send("answer", json.dumps(agrees))
     return agrees
 
 
-def _order(joining: Joining, run: CheckedRun, audience: Audience, children: Children, room: Path) -> None:
-    reads, writes = list_files(run, room)
-    reads += [str(joining.own[name]) for name in ("roster", "key") if Path(joining.own[name]).exists()]
-    common = {"quiet": audience.console.quiet, "verbose": audience.verbose}
-    order_decoder(children.decoder)
-    children.keeper.order(OWN, reads, writes, own=joining.own, room=str(room), **common)
-    certificates = [joining.ca_file] if joining.ca_file is not None and joining.ca_file.exists() else []
-    children.runner.order(
+def order_front(runner: Child, settings: FrontSettings, audience: Audience, *, is_there: bool) -> None:
+    """Hand the process with the network all that it may know.
+
+    Args:
+        is_there: Whether somebody can be asked about the plan.
+    """
+    folder, ca_file = str(settings.folder.absolute()), settings.ca_file
+    runner.order(
         FRONT,
-        [str(each.absolute()) for each in certificates],
-        [str(run.folder.root.absolute())],
-        url=joining.url,
-        ca_file=None if joining.ca_file is None else str(joining.ca_file.absolute()),
-        folder=str(run.folder.root.absolute()),
-        is_there=audience.person.is_there(),
+        [] if ca_file is None or not ca_file.exists() else [str(ca_file)],
+        [folder],
+        url=settings.url,
+        ca_file=None if ca_file is None else str(ca_file),
+        folder=folder,
+        is_there=is_there,
         tells=False,
-        **common,
+        quiet=audience.console.quiet,
+        verbose=audience.verbose,
     )

@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
+import json
 import tempfile
 from collections.abc import Mapping
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from pcevolve.errors import ClientError
+from pcevolve.keeper.at_door import attend, meet
 from pcevolve.keeper.clinics.coordinator import Coordinator
 from pcevolve.keeper.clinics.owner import Owner, OwnOptions
 from pcevolve.keeper.door import refuse, serve
 from pcevolve.keeper.keeping import decoded_elsewhere, read_orders, tell_owner
 from pcevolve.keeper.screen import OwnerScreen
 from pcevolve.public.clinics.messages import ASKED_OF_COORDINATOR, ASKED_OF_OWNER
-from pcevolve.public.options import AS_KEYWORDS, spell_as
+from pcevolve.public.options import AS_KEYWORDS, at_door, spell_as
 from pcevolve.public.processes.confinement import Enforcement
 from pcevolve.public.processes.pipe import Pipe, PipeError
+from pcevolve.public.run.meeting import FrontSettings
+from pcevolve.public.screen import Fact
+
+QUESTION: Final = "Take part in this run, with your data as they are?"
 
 
 def add_up(orders: Mapping[str, Any], _enforced: Enforcement, _up: Pipe, asks: Pipe, across: Pipe) -> None:
@@ -43,7 +49,7 @@ class _ConsentOfLauncher:
 
     def ask(self) -> None:
         """See ``Consent``."""
-        self.up.send("ask")
+        self.up.send("ask", json.dumps({"question": QUESTION}))
 
     def is_given(self) -> bool:
         """See ``Consent``."""
@@ -52,10 +58,48 @@ class _ConsentOfLauncher:
 
 def own(orders: Mapping[str, Any], enforced: Enforcement, up: Pipe, asks: Pipe, across: Pipe) -> None:
     """Be an owner's process with the private data."""
-    tempfile.tempdir = orders["room"]
-    screen = OwnerScreen(orders["verbose"], orders["quiet"])
+    screen = _prepare(orders)
     if not enforced.is_whole:
         screen.print(f"NOTE: private files and the network are two processes: {enforced}")
+    with decoded_elsewhere(asks):
+        try:
+            owner = _make_owner(orders, screen, up)
+        except ClientError as error:
+            tell_owner(error)
+            refuse(across, error)
+            return
+        serve(owner, across, tell_owner, kinds=ASKED_OF_OWNER)
+    _drop_word(up)
+
+
+@at_door()
+def own_at_door(orders: Mapping[str, Any], enforced: Enforcement, up: Pipe, asks: Pipe, across: Pipe) -> None:
+    """Be the same for a front that is another command, and came to a socket file."""
+    screen = _prepare(orders)
+
+    def make() -> Owner:
+        settings = FrontSettings.model_validate(orders["front"])
+        confinement = meet(orders, enforced, across, settings, resume=True)
+        by = "not enforced" if confinement is None else f"enforced {confinement.words}"
+        screen.print_facts([Fact("confinement", f"private files and the network: {by}")])
+        return _make_owner(orders, screen, up)
+
+    with decoded_elsewhere(asks):
+        attend(make, screen, up, across, ASKED_OF_OWNER)
+    _drop_word(up)
+
+
+def _prepare(orders: Mapping[str, Any]) -> OwnerScreen:
+    tempfile.tempdir = orders["room"]
+    return OwnerScreen(orders["verbose"], orders["quiet"])
+
+
+def _drop_word(up: Pipe) -> None:
+    with suppress(PipeError):  # a word on the plan that nobody asked for any more is no order
+        up.receive()
+
+
+def _make_owner(orders: Mapping[str, Any], screen: OwnerScreen, up: Pipe) -> Owner:
     given = dict(orders["own"])
     paths = {
         name: None if given.pop(name) is None else Path(orders["own"][name])
@@ -63,14 +107,4 @@ def own(orders: Mapping[str, Any], enforced: Enforcement, up: Pipe, asks: Pipe, 
     }
     texts = tuple(given.pop("texts"))
     limits = {name: None if given[name] is None else Fraction(given[name]) for name in ("lifetime", "most")}
-    with decoded_elsewhere(asks):
-        try:
-            options = OwnOptions(**{**given, **paths, "texts": texts, **limits})
-            owner = Owner(options, screen, _ConsentOfLauncher(up))
-        except ClientError as error:
-            tell_owner(error)
-            refuse(across, error)
-            return
-        serve(owner, across, tell_owner, kinds=ASKED_OF_OWNER)
-    with suppress(PipeError):  # a word on the plan that nobody asked for any more is no order
-        up.receive()
+    return Owner(OwnOptions(**{**given, **paths, "texts": texts, **limits}), screen, _ConsentOfLauncher(up))

@@ -6,6 +6,7 @@ Each checks its own side. The plan states what both found; a finding of one side
 from __future__ import annotations
 
 from contextlib import suppress
+from pathlib import Path
 from typing import TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -18,6 +19,20 @@ from pcevolve.public.processes.pipe import GoneError, Pipe, PipeError
 Said = TypeVar("Said", "Welcome", "ClientStatement")
 
 
+class FrontSettings(BaseModel):
+    """What an owner among several tells the side with the network: nothing of its data.
+
+    Attributes:
+        url: Of the coordinator.
+        folder: Of the copy of the coordinator's record.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+    url: str
+    ca_file: Path | None
+    folder: Path
+
+
 class Welcome(BaseModel):
     """The keeper's first message: what the client may know of the run, and what keeps the keeper from the network.
 
@@ -27,7 +42,7 @@ class Welcome(BaseModel):
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
-    settings: PublicConfig
+    settings: PublicConfig | FrontSettings
     resume: bool
     is_cut_off: bool
     landlock: int
