@@ -1,9 +1,7 @@
-"""Encoders: images to embeddings, on this machine, by weights that are fixed before a run.
+"""Encoders: images to embeddings, on this machine, with weights that are fixed before a run.
 
-Every encoder is public and frozen (eval mode, no gradients). An image's embedding depends on that image's pixels
-alone, bit for bit: see ``singly.embed_each``.
-
-torch is loaded with the first encoder that needs it.
+Every encoder is public and frozen (eval mode, no gradients). An image's embedding depends on that image's
+pixels alone, bit for bit: see ``singly.embed_each``. torch is loaded with the first encoder that needs it.
 """
 
 from __future__ import annotations
@@ -60,33 +58,33 @@ __all__ = [
 ]
 
 AUTO = "auto"
-"""Takes a published encoder that was fetched, else the bundled one."""
+"""Uses a published encoder that was fetched, else the bundled one."""
 BUNDLED = "bundled"
 BUNDLED_WEIGHTS = Path(__file__).with_name("bundled.safetensors")
 WORDS = "words"
 """The bundled encoder of texts: see ``words``."""
 WORD_VECTORS = Path(__file__).with_name("words.safetensors")
 JOINED = "joined"
-"""The bundled encoder and a MobileNet that knows photographs, in one embedding: see ``joined``."""
+"""The bundled encoder and a MobileNet for photographs, in one embedding: see ``joined``."""
 MOBILENET = "mobilenet"
 """The MobileNet alone: see ``mobilenet``."""
 MOBILENET_WEIGHTS = Path(__file__).with_name("mobilenet.safetensors")
 SPECTRAL = "bundled+spectrum"
-"""The bundled encoder and the power spectrum beside it: see ``bundled.WithSpectrum``."""
+"""The bundled encoder with the power spectrum: see ``bundled.WithSpectrum``."""
 CLIP_FILES = ("open_clip_model.safetensors", "open_clip_pytorch_model.bin")
 """Names that open_clip's weights may have in their repository."""
 CLIP_REPOSITORY = "laion/CLIP-ViT-B-32-laion2B-s34B-b79K"
-"""Where the weights of ``clip`` come from, as open_clip says; importing it to ask would take seconds of every run."""
+"""Repository of the weights of ``clip``; a constant, because importing open_clip takes seconds of every run."""
 RESNET18_FILE = "resnet18-f37072fd.pth"
-"""Name of the weights of ``resnet18`` in torchvision's cache, for the same reason."""
+"""Name of the weights of ``resnet18`` in torchvision's cache; a constant for the same reason."""
 BUNDLED_FRAMES = {
     BUNDLED: Path(__file__).with_name("bundled_frame.safetensors"),
     SPECTRAL: Path(__file__).with_name("bundled_spectrum_frame.safetensors"),
     MOBILENET: Path(__file__).with_name("mobilenet_frame.safetensors"),
 }
-"""What encoders that come with the client make of public photographs and renderings; made by ``client/training``."""
+"""Public frames of the shipped encoders, from public photographs and renderings; made by ``client/training``."""
 OF_SEVERAL = {JOINED: (BUNDLED, MOBILENET)}
-"""Encoders that are several behind each other."""
+"""Encoders that concatenate the embeddings of several."""
 
 
 @dataclass(frozen=True)
@@ -94,10 +92,10 @@ class ShippedEncoder:
     """An encoder that comes with the client.
 
     Attributes:
-        place: Module and function among encoders, which takes its name, and the file of other weights if it takes any.
+        place: Module and function that loads it, by name and, if it takes other weights, their file.
         files: Its weights.
         embeds: The kind of data that it is for.
-        takes_weights: Whether it takes others than its own.
+        takes_weights: Whether it takes other weights than its own.
     """
 
     place: str
@@ -113,7 +111,7 @@ SHIPPED: Final = {
     JOINED: ShippedEncoder("joined:load_joined", (BUNDLED_WEIGHTS, MOBILENET_WEIGHTS)),
     WORDS: ShippedEncoder("words:load_words", (WORD_VECTORS,), embeds="text"),
 }
-"""By name; a new one has its line here. The first of a kind is what ``auto`` takes where none was fetched."""
+"""By name; a new encoder is added here. The first of a kind is the default of ``auto`` if none was fetched."""
 VISION = (
     "resnet18", "resnet34", "resnet50", "resnet101", "resnet152", "inception", "vit", "vit-b32", "vit-l16", "vit-l32"
 )  # fmt: skip
@@ -121,33 +119,32 @@ VISION = (
 FETCHED = ("clip", *VISION)
 """Names of encoders whose weights are fetched."""
 ENCODERS = (*SHIPPED, *FETCHED)
-"""Every name that stands for one encoder."""
+"""Every name of one encoder."""
 DEVICES = frozenset({"auto", "cpu", "cuda", "mps"})
 TRANSFORMER = "transformer:"
-"""What comes before a hub's id of a published encoder of texts: see ``loading.TransformerEncoder``."""
+"""Prefix of a hub's id of a published encoder of texts: see ``loading.TransformerEncoder``."""
 
 
 class Encoder(Protocol):
-    """A fixed, public map from images to vectors; distances between them are L2."""
+    """A fixed, public map from images to vectors; distances between vectors are L2."""
 
     @property
     def name(self) -> str:
-        """The name that the encoder was loaded by."""
+        """Name by which the encoder was loaded."""
 
     @property
     def dimension(self) -> int:
-        """Number of entries of one embedding."""
+        """Number of entries of one embedding, d."""
 
     @property
     def frame(self) -> PublicFrame | None:
-        """Public statistics of its embeddings of public images; None for an encoder that brings none."""
+        """The public frame of its embeddings of public images; None if it brings none."""
 
     def embed(self, images: Sequence[Item | None], /) -> NDArray[np.float64]:
-        """Return float64 ``(images, dimension)``; a row is NaN throughout where none can be had.
+        """Return float64 ``(images, dimension)``; rows of unusable images are NaN.
 
         Args:
-            images: Of any size, or texts, as the encoder is for; ``None`` stands for a candidate that could not be
-                decoded.
+            images: Images of any size, or texts; ``None`` stands for an undecodable candidate.
         """
 
 
@@ -156,13 +153,13 @@ def load_encoder(name: str, weights: str | None = None, device: str = "cpu") -> 
 
     Args:
         name: One of ``ENCODERS``, or ``clip:MODEL[:TAG]`` with a model and pretrained tag of open_clip.
-        weights: Path of a state dict (safetensors, or a torch file without pickled code). Without
-            it, the bundled file, or the library's published weights from its cache; nothing is downloaded.
-        device: A torch device, or ``auto`` for CUDA where there is one; the bundled encoder works on the processor.
+        weights: Path of a state dict (safetensors, or a torch file without pickled code). By default the
+            bundled file, or the library's published weights from its cache; nothing is downloaded.
+        device: A torch device, or ``auto`` for CUDA if available; the bundled encoder runs on the CPU.
 
     Raises:
         UsageError: There is no such encoder or device.
-        ModelError: The weights are not at hand or do not fit; the text says where they come from.
+        ModelError: The weights are missing or do not fit; the message says where to get them.
     """
     require_encoder(name, weights)
     if device.partition(":")[0] not in DEVICES:
@@ -178,25 +175,25 @@ def load_encoder(name: str, weights: str | None = None, device: str = "cpu") -> 
 
 
 def require_torch(what: str) -> None:
-    """Refuse what torch computes where it is not installed (``ModelError``); the bundled encoder does without."""
+    """Raise a ``ModelError`` if torch is not installed; the bundled encoder does not need it."""
     if not has_torch():
         raise ModelError(f"{what} needs torch, which is not installed: pip install 'pcevolve[torch]'")
 
 
 def has_torch() -> bool:
-    """True if torch is installed; it is not imported to find out."""
+    """True if torch is installed; does not import it."""
     return find_spec("torch") is not None
 
 
 def find_embedded(name: str) -> Kind:
-    """The kind of data that an encoder is for."""
+    """Return the kind of data that an encoder is for."""
     if name.startswith(TRANSFORMER) and name != TRANSFORMER:
         return "text"
     return SHIPPED[name].embeds if name in SHIPPED else "image"
 
 
 def weights_digest(weights: str) -> str:
-    """SHA-256 of a file of weights, hex: what a plan says about it. Of a directory, that of its files' digests by name.
+    """Return the SHA-256 of a file of weights, hex, for the plan; of a directory, that of its files' digests by name.
 
     Raises:
         ModelError: The file cannot be read.
@@ -215,16 +212,17 @@ def weights_digest(weights: str) -> str:
 
 @cache
 def bundled_digest() -> str:
-    """SHA-256 of the bundled encoder's weights as they are installed, hex; errors as ``frame_digest``."""
+    """Return the SHA-256 of the installed bundled encoder's weights, hex; errors as in ``frame_digest``."""
     return _digest_of(BUNDLED_WEIGHTS, "weights are")
 
 
 def named_weights(name: str, weights: str | None) -> str | None:
-    """The digest by which a public plan names an encoder's weights.
+    """Return the digest by which a public plan names an encoder's weights.
 
     Returns:
-        SHA-256, hex, of that file or of the bundled weights, which differ between versions of the client; None for
-        published weights, which the encoder's name and its library's version name.
+        SHA-256, hex, of the given file or the bundled weights, which differ between versions of the client.
+        None for
+        published weights, which are named by the encoder's name and its library's version.
 
     Raises:
         ModelError: The file cannot be read.
@@ -235,13 +233,16 @@ def named_weights(name: str, weights: str | None) -> str | None:
 
 
 def shipped_digest(name: str) -> str | None:
-    """SHA-256 of the weights of an encoder that comes with the client, hex, else None; errors as ``frame_digest``."""
+    """Return the SHA-256, hex, of a shipped encoder's weights; None for others.
+
+    Errors as in ``frame_digest``.
+    """
     files = SHIPPED[name].files if name in SHIPPED else ()
     return digest_files(files) if files else None
 
 
 def digest_files(paths: Sequence[Path]) -> str:
-    """SHA-256, hex, of a file that comes with the client; of several, that of their digests, a line for each."""
+    """Return the SHA-256, hex, of a shipped file; of several, that of their digests, one a line."""
     digests = [_digest_of(path, f"file {path.name} is") for path in paths]
     if len(digests) == 1:
         return digests[0]
@@ -249,13 +250,13 @@ def digest_files(paths: Sequence[Path]) -> str:
 
 
 def frame_digest(name: str, weights: str | None) -> str | None:
-    """The digest by which a public plan names the frame that an encoder brings.
+    """Return the digest by which a public plan names an encoder's frame.
 
     Returns:
-        SHA-256 of the file, hex; None for an encoder that brings no frame.
+        SHA-256 of the file, hex; None for an encoder without a frame.
 
     Raises:
-        ModelError: The package was installed without it.
+        ModelError: The package was installed without the file.
     """
     if name not in {*BUNDLED_FRAMES, *OF_SEVERAL} or weights is not None:
         return None
@@ -263,7 +264,7 @@ def frame_digest(name: str, weights: str | None) -> str | None:
 
 
 def _digest_of(path: Path, what: str) -> str:
-    """SHA-256 of a file that comes with the bundled encoder, hex."""
+    """Return the SHA-256 of a shipped file, hex."""
     try:
         with path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
@@ -272,7 +273,7 @@ def _digest_of(path: Path, what: str) -> str:
 
 
 def require_encoder(name: str, weights: str | None = None) -> None:
-    """Refuse a name that no encoder has (``UsageError``: which names there are), or weights that it would not take."""
+    """Refuse an unknown encoder (``UsageError`` lists the known ones), or weights that it does not take."""
     if name in SHIPPED and weights is not None and not SHIPPED[name].takes_weights:
         raise UsageError(f"encoder {name} has weights of its own and takes no others: leave weights out")
     if name.startswith(TRANSFORMER) and name != TRANSFORMER:

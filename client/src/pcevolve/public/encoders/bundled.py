@@ -1,13 +1,13 @@
 """The encoder that ships with the client: a small residual network over 64x64 RGB images, computed by NumPy alone.
 
-It was trained by ``client/training/train_encoder.py`` on public photographs under permissive licences and on rendered
-images, to know content (what is shown), texture and low-level appearance (colour, tone, polarity, stroke). It never
-reads files other than its own weights and never opens a socket. A framework for networks would be a thousand times its
-size; ``client/training/network.py`` has the same network for one, and a test that both agree.
+It was trained by ``client/training/train_encoder.py`` on public photographs under permissive licences and on
+rendered images, to represent content, texture and low-level appearance (colour, tone, polarity, stroke). It
+reads only its own weights and opens no socket. A deep-learning framework would be a thousand times its size;
+``client/training/network.py`` has the same network for torch, and a test compares both.
 
-``WithSpectrum`` sees how an image's power spreads over spatial frequencies, too. Both views are one vector, so a
-release clips, pays for and blurs both at once, and every proof about embeddings holds as it stands. What share of a
-release's budget a view gets is the share of the spread that it has in that vector: public, by ``WEIGHT``.
+``WithSpectrum`` adds how an image's power spreads over spatial frequencies. Both parts are one vector, so a
+release clips, pays for and blurs both at once, and every proof about embeddings holds unchanged. A part's
+share of a release's budget is its share of the variance in that vector: public, by ``WEIGHT``.
 """
 
 from __future__ import annotations
@@ -30,19 +30,19 @@ from pcevolve.public.media.images.decoding import DecodedImage
 
 SIDE = 64  # pixels
 EDGES = (1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 18, 22, 27, 33)
-"""Of the bands, in cycles per image."""
+"""Edges of the bands, in cycles per image."""
 WEIGHT = 1.6
-"""What one natural logarithm of power counts for: on public images, a quarter of the spread is the spectrum's."""
+"""Weight of one natural logarithm of power: on public images, a quarter of the variance is the spectrum's."""
 FLOOR = 5e-3
-"""Power that rounding to 8 bits has in every band; below it is nothing to see."""
+"""Power of rounding to 8 bits in every band; below it nothing can be seen."""
 
 
 @dataclass(frozen=True, eq=False)
 class WithSpectrum:
-    """An ``Encoder`` whose embeddings go on with the spectrum.
+    """An ``Encoder`` whose embeddings are followed by the spectrum.
 
     Attributes:
-        frame: What both make of public images together, where that is known.
+        frame: The public frame of both parts together, if known.
     """
 
     name: str
@@ -51,11 +51,11 @@ class WithSpectrum:
 
     @property
     def dimension(self) -> int:
-        """Of the inner encoder, and one for each band."""
+        """The inner encoder's dimension plus the number of bands."""
         return self.inner.dimension + len(EDGES) - 1
 
     def embed(self, images: Sequence[DecodedImage | None]) -> NDArray[np.float64]:
-        """Return float64 ``(images, dimension)``; a row is NaN throughout where none can be had."""
+        """Return float64 ``(images, dimension)``; rows of unusable images are NaN."""
         spectra = np.array([measure_spectrum(image) for image in images]).reshape(len(images), len(EDGES) - 1)
         rows = np.concatenate([self.inner.embed(images), WEIGHT * spectra], axis=1)
         rows[~np.isfinite(rows).all(axis=1)] = np.nan
@@ -63,14 +63,14 @@ class WithSpectrum:
 
 
 def measure_spectrum(image: DecodedImage | None) -> NDArray[np.float64]:
-    """Logarithm of the mean power of an image's luminance in each band, float64 ``(13,)``; NaN if it has no pixels."""
+    """Return the log mean power of an image's luminance in each band, float64 ``(13,)``; NaN without pixels."""
     luminance = pixel_array([image], SIDE)[0].mean(axis=0, dtype=np.float64)
     power = np.square(np.abs(np.fft.fft2(luminance - luminance.mean())))
     return np.log(_sums(power) / _sums(np.ones_like(power)) + FLOOR)
 
 
 def _sums(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Sum over the frequencies of each band."""
+    """Sum values over the frequencies of each band."""
     cycles = np.rint(np.fft.fftfreq(SIDE) * SIDE).astype(np.int64)
     squared = np.square(cycles)[:, None] + np.square(cycles)
     edges = np.square(EDGES)
@@ -80,26 +80,28 @@ def _sums(values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 Array = NDArray[np.float32]
 State = Mapping[str, Array]
-"""Pixels across and down."""
 EMBEDDING_SIZE: Final = 256
 WIDTHS: Final = (24, 48, 96, 160)
 """Channels of the stem and of each stage."""
 GROUPS: Final = 8
 SMALL: Final = 512
-"""Pixels of a side: up to this the network is most of the work, and Python lets one thread compute it at a time: two
-take a fifth longer. Of larger images most is to shrink them, which several threads do at once."""
+"""Largest side, in pixels, of images that are embedded by one thread.
+
+Up to this size the network is most of the work; Python computes it in one thread at a time, and two threads
+take a fifth longer. Larger images mostly need shrinking, which several threads do at once.
+"""
 COARSE: Final = 8
-"""Cells across and down of the copy of the image that keeps tone and polarity."""
+"""Cells across and down of the small copy of the image that keeps tone and polarity."""
 LAYOUT: Final = 2
 """Cells across and down of the last stage's layout."""
 LEAST_VARIANCE: Final = 1e-4
-"""Under a square root, whose slope at 0 is infinite."""
+"""Added under a square root, whose slope at 0 is infinite."""
 _NORM_EPSILON: Final = 1e-5
 
 
 @dataclass(frozen=True, eq=False)
 class BundledEncoder:
-    """An ``Encoder`` with the bundled architecture; ``frame`` is None where none is known for its weights."""
+    """An ``Encoder`` with the bundled architecture; ``frame`` is None if none is known for its weights."""
 
     name: str
     state: State = field(repr=False)
@@ -117,10 +119,10 @@ class BundledEncoder:
 
 
 def load_bundled(name: str, weights: str | None) -> Encoder:
-    """Load the encoder that ships with the client, with the power spectrum beside it if its name says so.
+    """Load the encoder that ships with the client, with the power spectrum if the name says so.
 
     Raises:
-        ModelError: The weights are not at hand or do not fit.
+        ModelError: The weights are missing or do not fit.
     """
     state = _load_shipped() if weights is None else _load_given(Path(weights).expanduser())
     inner = BundledEncoder(BUNDLED, state, _frame(BUNDLED, weights, EMBEDDING_SIZE))
@@ -144,7 +146,7 @@ def _load_given(path: Path) -> State:
 
 
 def _frame(name: str, weights: str | None, dimension: int) -> PublicFrame | None:
-    """The frame that belongs to the weights, if they have one."""
+    """Return the frame that belongs to the weights; None if they have none."""
     return PublicFrame.read(BUNDLED_FRAMES[name], dimension) if frame_digest(name, weights) else None
 
 
@@ -163,14 +165,14 @@ def embed(state: State, image: Array) -> Array:
         statistics = []
         for number in range(len(WIDTHS) - 1):
             x = _residual(state, f"stages.{number}", x)
-            # Mean and spread of a stage say which texture there is, wherever it is.
+            # Mean and spread of a stage describe its texture, independent of place.
             statistics += [x.mean(axis=(1, 2)), _spread(x)]
     parts = [x.max(axis=(1, 2)), _pool(x, LAYOUT), _pool(pixels, COARSE), _spread(pixels), *statistics]
     return np.asarray(state["project.weight"] @ np.concatenate(parts) + state["project.bias"])
 
 
 def shapes() -> dict[str, tuple[int, ...]]:
-    """The names and shapes of all weights."""
+    """Return the names and shapes of all weights."""
     found: dict[str, tuple[int, ...]] = {}
 
     def convolution(name: str, inputs: int, outputs: int, side: int = 3) -> None:
@@ -190,10 +192,10 @@ def shapes() -> dict[str, tuple[int, ...]]:
 
 
 def require_fit(state: Mapping[str, NDArray[np.generic]], source: str) -> State:
-    """Take weights that have exactly the network's names and shapes, in float32.
+    """Check that weights have exactly the network's names and shapes; return them as float32.
 
     Raises:
-        ModelError: Names or shapes differ; says how many and names one.
+        ModelError: Names or shapes differ; the message counts them and names one.
     """
     wanted = shapes()
     wrong = sorted(
@@ -221,7 +223,7 @@ def _convolve(state: State, name: str, x: Array, stride: int = 1) -> Array:
     padded = np.zeros((inputs, width + 2 * rim, width + 2 * rim), dtype=np.float32)
     padded[:, rim : rim + width, rim : rim + width] = x
     made = -(-width // stride)
-    # One copy for each place of the kernel: many small ones, as of windows, take longer than the product.
+    # One copy per kernel position: many small copies, as of windows, take longer than the product.
     columns = np.empty((inputs, side, side, made, made), dtype=np.float32)
     for down, across in product(range(side), repeat=2):
         columns[:, down, across] = padded[:, down : down + width : stride, across : across + width : stride]
@@ -248,12 +250,12 @@ def _silu(x: Array) -> Array:
 
 
 def _pool(x: Array, cells: int) -> Array:
-    """Means of square cells, ``(channels * cells * cells,)``."""
+    """Average square cells, ``(channels * cells * cells,)``."""
     channels, side, _ = x.shape
     means = x.reshape(channels, cells, side // cells, cells, side // cells).mean(axis=(2, 4))
     return np.asarray(means.ravel())
 
 
 def _spread(x: Array) -> Array:
-    """Standard deviation over the positions of each channel, ``(channels,)``."""
+    """Return the standard deviation over positions of each channel, ``(channels,)``."""
     return np.asarray(np.sqrt(x.var(axis=(1, 2)) + np.float32(LEAST_VARIANCE)))

@@ -1,7 +1,8 @@
-"""Files that an encoder is made from: state dicts, and public frames beside them, read and checked as data.
+"""Files that an encoder is made from, state dicts and public frames, read and checked as data.
 
-No code from a file is run. A public frame is what an encoder's embeddings of public images look like, shipped with it.
-Any frame is safe, because whoever uses it clips to its radius; a run's public plan names by digest the one it used.
+No code from a file is run. A public frame describes an encoder's embeddings of public images and ships with
+it. Any frame is safe, because its users clip to its radius; a run's public plan names by digest the frame
+that it used.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ _FORMAT_ERRORS = (
 
 
 def absence_error(encoder: str, weights: str) -> ModelError:
-    """Return the error for published weights that are not at hand; a run downloads nothing."""
+    """Return the error for published weights that are missing; a run downloads nothing."""
     return ModelError(
         f"encoder {encoder}: weights {weights} are not on this machine: run `pcevolve fetch-encoder {encoder}` "
         "first (it reads no private data), or pass --set encoder.weights=PATH "
@@ -46,7 +47,7 @@ def absence_error(encoder: str, weights: str) -> ModelError:
 
 
 def read_arrays(path: Path) -> dict[str, NDArray[Any]]:
-    """Read a state dict as arrays; torch is needed for its own format alone. Errors as ``read_state``."""
+    """Read a state dict as arrays; only torch's own format needs torch. Errors as in ``read_state``."""
     if path.suffix != ".safetensors":
         return {name: value.float().numpy() for name, value in read_state(path).items()}
     return {name: np.asarray(value) for name, value in _safe(path, "numpy").items()}
@@ -74,7 +75,7 @@ def read_state(path: Path) -> dict[str, Tensor]:
 
 
 def _safe(path: Path, framework: str) -> dict[str, Any]:
-    """The tensors of a safetensors file, as a framework has them."""
+    """Return the tensors of a safetensors file in a framework's type."""
     try:
         with safe_open(path, framework=framework) as file:
             return {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - it is no mapping
@@ -93,10 +94,10 @@ def fit(network: nn.Module, state: Mapping[str, Tensor], source: str, unused: tu
 
     Args:
         state: Must have exactly the network's names and shapes.
-        unused: Prefixes of entries to pass over: heads that the encoder cut off.
+        unused: Prefixes of entries to skip: heads that the encoder cut off.
 
     Raises:
-        ModelError: Names or shapes differ; says how many and names one.
+        ModelError: Names or shapes differ; the message counts them and names one.
     """
     given = {name: value for name, value in state.items() if not name.startswith(unused)}
     wanted = network.state_dict()
@@ -111,7 +112,7 @@ def fit(network: nn.Module, state: Mapping[str, Tensor], source: str, unused: tu
 
 
 ROUNDING = 0.05
-"""How far products of axes may be from those of orthonormal ones, because axes are rounded to 1/512."""
+"""Tolerance of the axes' inner products, because axes are rounded to 1/512."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,11 +122,10 @@ class PublicFrame:
     Attributes:
         digest: SHA-256 of the file, hex.
         centre: float64 ``(d,)``.
-        axes: float64 ``(d, k)``, orthonormal columns but for rounding, in falling order of variance.
+        axes: float64 ``(d, k)``, columns orthonormal up to rounding, in falling order of variance.
         variances: float64 ``(k,)`` > 0, along the axes.
-        radii: float64 ``(k,)`` > 0: at place j - 1 the median norm of coordinates on the first j axes.
-        parts: Frames of embeddings that stand behind each other in one, in their order. Then all else is empty but the
-            digest and the centre.
+        radii: float64 ``(k,)`` > 0; entry j - 1 is the median norm of coordinates on the first j axes.
+        parts: Frames of concatenated embeddings, in order; then only digest and centre of the whole are set.
     """
 
     digest: str
@@ -136,21 +136,21 @@ class PublicFrame:
     parts: tuple[PublicFrame, ...] = ()
 
     def scale(self, unit: float) -> PublicFrame:
-        """The frame of embeddings that are multiplied by a power of two."""
+        """Return the frame of embeddings multiplied by a power of two."""
         return replace(
             self, centre=self.centre * unit, variances=self.variances * unit**2, radii=self.radii * unit
         )
 
     @classmethod
     def join(cls, digest: str, parts: tuple[PublicFrame, ...]) -> Self:
-        """The frame of embeddings behind each other."""
+        """Return the frame of concatenated embeddings."""
         nothing: NDArray[np.float64] = np.zeros(0)
         centre = np.concatenate([each.centre for each in parts])
         return cls(digest, centre, np.zeros((len(centre), 0)), nothing, nothing, parts)
 
     @classmethod
     def read(cls, path: Path, dimension: int) -> Self:
-        """Read the frame of an encoder; ``ModelError`` for a file that cannot be read, or holds anything else."""
+        """Read an encoder's frame (``ModelError`` if the file is unreadable or holds anything else)."""
         try:
             data = path.read_bytes()
             arrays = {name: np.asarray(array, dtype=np.float64) for name, array in load(data).items()}
@@ -163,7 +163,7 @@ class PublicFrame:
 
 
 def _is_frame(arrays: dict[str, NDArray[np.float64]], dimension: int) -> bool:
-    """True if these are the arrays of a frame, of the shapes that go together and with finite values."""
+    """True if these are the arrays of a frame: consistent shapes and finite values."""
     if arrays.keys() != {"centre", "axes", "variances", "radii"} or arrays["axes"].ndim != 2:
         return False
     most = arrays["axes"].shape[1]

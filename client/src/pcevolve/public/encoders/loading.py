@@ -1,9 +1,8 @@
-"""Encoders that torch computes: architecture, weights by path or from a library, preprocessing.
+"""Encoders computed by torch: architecture, weights by path or from a library, preprocessing.
 
-Of torchvision's architectures the classifier is cut off; weights and preprocessing are those that it publishes. Of
-CLIP, by open_clip, it is the image side alone, named ``clip`` or ``clip:MODEL[:TAG]``.
-
-Images go through one at a time; see ``singly.embed_each`` for why.
+torchvision's architectures are used without their classifier, with its published weights and preprocessing.
+Of CLIP, by open_clip, only the image side is used, named ``clip`` or ``clip:MODEL[:TAG]``. Images are
+embedded one at a time; see ``singly.embed_each`` for the reason.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ class FrozenEncoder:
     Attributes:
         network: Float32 ``(1, 3, height, width)`` to ``(1, dimension)``.
         preprocess: Square RGB image to float32 ``(3, height, width)``, without statistics of a set.
-        frame: What its embeddings of public images look like, where that is known.
+        frame: The public frame of its embeddings, if known.
     """
 
     name: str
@@ -66,11 +65,11 @@ _ARCHITECTURES = {
     "vit-l16": "vit_l_16",
     "vit-l32": "vit_l_32",
 }
-"""Torchvision's names of encoders that have another one here."""
+"""torchvision's names of encoders whose name differs here."""
 
 
 def load(name: str, weights: str | None, device: str) -> Encoder:
-    """Load an encoder that torch computes; see ``load_encoder`` for the arguments and errors."""
+    """Load an encoder that torch computes; arguments and errors as in ``load_encoder``."""
     place = _device(device)
     if name.startswith(TRANSFORMER):
         return load_transformer(name, weights, place)
@@ -84,14 +83,14 @@ def load(name: str, weights: str | None, device: str) -> Encoder:
 
 
 def find_vision_weights(name: str) -> Any:  # noqa: ANN401 - torchvision has no types
-    """Torchvision's enum member of the weights that it publishes for an encoder: file and preprocessing."""
+    """Return torchvision's enum member for an encoder's published weights: file and preprocessing."""
     from torchvision import models  # takes as long to import as torch itself
 
     return models.get_model_weights(_ARCHITECTURES.get(name, name)).IMAGENET1K_V1
 
 
 def _load_vision(name: str, path: Path | None) -> Parts:
-    """A network without its head, its preprocessing, and the length of its features; errors as ``load``."""
+    """Return a network without its head, its preprocessing and its dimension; errors as in ``load``."""
     from torchvision import models
 
     published = find_vision_weights(name)
@@ -112,7 +111,7 @@ def _load_vision(name: str, path: Path | None) -> Parts:
 
 
 def find_gpu() -> str:
-    """The name of the GPU that ``auto`` takes; empty if there is none."""
+    """Return the name of the GPU that ``auto`` uses; empty if there is none."""
     return str(torch.cuda.get_device_name()) if torch.cuda.is_available() else ""
 
 
@@ -129,12 +128,12 @@ def _device(name: str) -> torch.device:
 
 
 LONGEST: Final = 512
-"""Tokens of a text that are read, at most."""
+"""Most tokens of a text that are read."""
 
 
 @dataclass(frozen=True, eq=False)
 class TransformerEncoder:
-    """An ``Encoder`` of texts, named after a hub's id: a published network of transformers, averaged over tokens.
+    """An ``Encoder`` of texts, named by a hub's id: a published transformer, averaged over tokens.
 
     Every text is embedded by itself, so its embedding depends on it alone.
     """
@@ -147,7 +146,7 @@ class TransformerEncoder:
     frame: PublicFrame | None = None
 
     def embed(self, texts: Sequence[Text | None]) -> NDArray[np.float64]:
-        """Return float64 ``(texts, dimension)`` that float32 holds, rows of length 1; NaN without a text or a token."""
+        """Return float64 ``(texts, dimension)``, exact in float32, rows of length 1; NaN without a text or token."""
         return np.array([self._one(each) for each in texts], dtype=np.float64).reshape(-1, self.dimension)
 
     @torch.inference_mode()
@@ -167,10 +166,10 @@ class TransformerEncoder:
 
 
 def load_transformer(name: str, weights: str | None, device: torch.device) -> TransformerEncoder:
-    """Load from a directory, or a hub's model from its library's cache; nothing is downloaded.
+    """Load a transformer from a directory or its library's cache; nothing is downloaded.
 
     Raises:
-        ModelError: The library or the files are not at hand.
+        ModelError: The library or the files are missing.
     """
     hub_id = name.removeprefix(TRANSFORMER)
     who, option = f"encoder {name}", "--set encoder.weights="
@@ -184,7 +183,7 @@ _TAG = "laion2b_s34b_b79k"
 
 
 class ClipImages(nn.Module):
-    """The image side alone; embeddings have length 1, as CLIP was trained to compare them."""
+    """CLIP's image side; embeddings have length 1, as CLIP was trained to compare them."""
 
     def __init__(self, visual: nn.Module) -> None:
         super().__init__()
@@ -199,13 +198,13 @@ def load_clip(name: str, path: Path | None) -> tuple[nn.Module, Callable[[Any], 
     """Return the network, its preprocessing and its dimension.
 
     Args:
-        name: ``clip``, ``clip:MODEL`` or ``clip:MODEL:TAG``; the tag also decides the activation
-            and the preprocessing of weights that are given by path.
+        name: ``clip``, ``clip:MODEL`` or ``clip:MODEL:TAG``; the tag also decides the activation and the
+            preprocessing of weights that are given by path.
         path: State dict of the whole model in open_clip's names; None for the published weights.
 
     Raises:
         UsageError: open_clip has no such model.
-        ModelError: The weights are not at hand or do not fit.
+        ModelError: The weights are missing or do not fit.
     """
     import open_clip  # takes seconds to import, as the next does
     from huggingface_hub import try_to_load_from_cache
@@ -231,7 +230,7 @@ def load_clip(name: str, path: Path | None) -> tuple[nn.Module, Callable[[Any], 
 
 
 def find_clip_weights(model_id: str, tag: str) -> dict[str, Any]:
-    """Return open_clip's entry for published weights; ``ModelError`` where there are none of that name."""
+    """Return open_clip's entry for published weights (``ModelError`` if the name is unknown)."""
     import open_clip
 
     config: dict[str, Any] = open_clip.get_pretrained_cfg(model_id, tag)
@@ -243,7 +242,7 @@ def find_clip_weights(model_id: str, tag: str) -> dict[str, Any]:
 
 
 def parse_clip_name(name: str) -> tuple[str, str]:
-    """Model and tag of a name; ``UsageError`` where open_clip has no such model."""
+    """Split a name into model and tag (``UsageError`` if open_clip has no such model)."""
     import open_clip
 
     parts = name.split(":")[1:]
@@ -254,6 +253,6 @@ def parse_clip_name(name: str) -> tuple[str, str]:
 
 
 def _locations(config: dict[str, Any]) -> list[tuple[str, str]]:
-    """Return repository and file names; open_clip joins both, with the file left out if it is usual."""
+    """Return repository and file names; open_clip joins both, and omits the file if it has a usual name."""
     *repository, file = str(config["hf_hub"]).split("/")
     return [("/".join(repository), name) for name in ((file,) if file else CLIP_FILES)]

@@ -1,9 +1,9 @@
-"""A MobileNetV2 that knows photographs, computed by NumPy alone: its features before the classifier.
+"""A MobileNetV2 for photographs, computed by NumPy alone: its features before the classifier.
 
-Source: Sandler et al. 2018, "MobileNetV2: Inverted Residuals and Linear Bottlenecks"; weights of 8 bits by Google,
-trained on ImageNet (LICENCE-MOBILENET.txt, Apache 2.0). Batch normalisation is part of the weights. Of each convolution
-``cN`` the file holds ``cN.w``, uint8 ``(outputs, inputs, side, side)``, of which ``(w - cN.z) * cN.s`` are the weights,
-and ``cN.b``, float32 ``(outputs,)``.
+Source: Sandler et al. 2018, "MobileNetV2: Inverted Residuals and Linear Bottlenecks"; weights of 8 bits by
+Google, trained on ImageNet (LICENCE-MOBILENET.txt, Apache 2.0). Batch normalisation is folded into the
+weights. For each convolution ``cN`` the file holds ``cN.w``, uint8 ``(outputs, inputs, side, side)``, with
+weights ``(w - cN.z) * cN.s``, and ``cN.b``, float32 ``(outputs,)``.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ FEATURES: Final = 1280
 BLOCKS: Final = (
     (1, 16, 1, 1), (6, 24, 2, 2), (6, 32, 3, 2), (6, 64, 4, 2), (6, 96, 3, 1), (6, 160, 3, 2), (6, 320, 1, 1),
 )  # fmt: skip
-"""Expansion, channels, how many in a row, and the stride of the first."""
+"""Expansion, channels, number of blocks in a row, and stride of the first."""
 
 Array = NDArray[np.float32]
 State = Mapping[str, Array]
@@ -37,7 +37,7 @@ State = Mapping[str, Array]
 
 @dataclass(frozen=True, eq=False)
 class MobileNet:
-    """An ``Encoder``; ``frame`` as of ``BundledEncoder``."""
+    """An ``Encoder``; ``frame`` as in ``BundledEncoder``."""
 
     name: str
     state: State = field(repr=False)
@@ -50,7 +50,7 @@ class MobileNet:
 
 
 def load_state(path: Path = WEIGHTS) -> State:
-    """Read the weights; ``ModelError`` where they are not installed, or are others."""
+    """Read the weights (``ModelError`` if they are missing or do not fit)."""
     try:
         stored = load_file(path)
         names = sorted({each.rpartition(".")[0] for each in stored})
@@ -64,7 +64,7 @@ def load_state(path: Path = WEIGHTS) -> State:
 
 
 def embed(state: State, image: Array) -> Array:
-    """Embed one image, float32 ``(3, side, side)`` in 0..1; float32 ``(1280,)``."""
+    """Embed one image, float32 ``(3, side, side)`` in 0..1, to float32 ``(1280,)``."""
     x, inputs, number = _spread_out(state, "c0", 2 * image - 1, stride=2), 32, 1
     for expansion, outputs, count, first in BLOCKS:
         for place in range(count):
@@ -84,7 +84,7 @@ def _clip(x: Array) -> Array:
 
 
 def _mix(state: State, name: str, x: Array) -> Array:
-    """Convolve pixel by pixel, ``(channels, rows, columns)``."""
+    """Convolve 1 by 1, ``(channels, rows, columns)``."""
     weight = state[f"{name}.weight"]
     mixed = weight.reshape(len(weight), -1) @ x.reshape(len(x), -1)
     mixed += state[f"{name}.bias"][:, None]
@@ -123,7 +123,7 @@ def _spread_out(state: State, name: str, x: Array, stride: int) -> Array:
 
 
 def _pad(x: Array, stride: int) -> tuple[Array, int]:
-    """Zeros around an image, more of them below and right where they are odd; and the side of what is made of it."""
+    """Pad an image with zeros, the odd row and column below and right; return it and the output's side."""
     side = x.shape[1]
     made = -(-side // stride)
     due = max((made - 1) * stride + 3 - side, 0)

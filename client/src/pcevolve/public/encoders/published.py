@@ -1,4 +1,4 @@
-"""Published encoders: whether ``--encoder auto`` takes one that was fetched, as files' names alone say."""
+"""Published encoders: decides by file names whether ``--encoder auto`` uses one that was fetched."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from pcevolve.public.modality import MODALITIES, Kind
 
 
 def resolve(name: str, kind: Kind = "image") -> tuple[str, str]:
-    """Return the encoder that a run uses, and why, if ``auto`` chose it; the choice depends on no private data.
+    """Return the encoder that a run uses, and the reason if ``auto`` chose it; no private data are used.
 
     Returns:
         A name that ``load_encoder`` takes, and a reason, empty unless ``auto`` was asked for.
@@ -46,17 +46,17 @@ def resolve(name: str, kind: Kind = "image") -> tuple[str, str]:
 
 
 def list_at_hand(kind: Kind) -> list[str]:
-    """Encoders of a kind that are at hand, better first; the one that comes with the client last."""
+    """List the available encoders of a kind, better ones first, the shipped one last."""
     own = next(name for name, each in SHIPPED.items() if each.embeds == kind)
     fetched = [each for each in PREFERRED if find_embedded(each) == kind and is_fetched(each)]
     return [*fetched, own]
 
 
 def is_fetched(name: str) -> bool:
-    """True if torch and the published weights of ``clip`` or ``resnet18`` are at hand; nobody is asked.
+    """True if torch and the published weights of ``clip`` or ``resnet18`` are on this machine; uses no network.
 
     Raises:
-        ValueError: The encoder is another one, of which nobody knows where its weights would lie.
+        ValueError: It is another encoder, whose cache is not known here.
     """
     if name not in _HAS_WEIGHTS:
         raise ValueError(
@@ -79,11 +79,11 @@ def _has_resnet18() -> bool:
 
 _HAS_WEIGHTS: Final[Mapping[str, Callable[[], bool]]] = {"clip": _has_clip, "resnet18": _has_resnet18}
 PREFERRED: Final = tuple(_HAS_WEIGHTS)
-"""Published encoders that ``auto`` takes, better first: who fetched one wants it used."""
+"""Published encoders that ``auto`` uses, better ones first: a user who fetched one wants it used."""
 
 
 def hugging_face_folder() -> Path:
-    """Where huggingface_hub keeps what it downloads, as its ``HF_HUB_CACHE`` says."""
+    """Return huggingface_hub's download folder, as its ``HF_HUB_CACHE`` would."""
     cache = os.environ.get("XDG_CACHE_HOME", "~/.cache")
     home = os.environ.get("HF_HOME", os.path.join(cache, "huggingface"))  # noqa: PTH118 - as below
     found = os.environ.get("HUGGINGFACE_HUB_CACHE", os.path.join(home, "hub"))  # noqa: PTH118
@@ -91,7 +91,7 @@ def hugging_face_folder() -> Path:
 
 
 def hub_folder() -> Path:
-    """Where torch keeps what it downloads, as ``torch.hub.get_dir`` says, which takes seconds to import."""
+    """Return torch's download folder, as ``torch.hub.get_dir`` would; importing torch takes seconds."""
     cache = os.environ.get("XDG_CACHE_HOME", "~/.cache")
     home = os.environ.get("TORCH_HOME", os.path.join(cache, "torch"))  # noqa: PTH118 - a home may begin with ~
     return Path(home).expanduser() / "hub"

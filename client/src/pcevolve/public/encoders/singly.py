@@ -1,6 +1,6 @@
-"""Images through a network one at a time: their pixels as it takes them, and threads each of which computes alone.
+"""Run images through a network one at a time, in threads that each compute alone.
 
-How many threads there are changes no result, and no image's pixels depend on another's.
+The number of threads changes no result, and no image's pixels depend on another's.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from pcevolve_shared.processors import count_cores
 def centre_square(image: DecodedImage) -> DecodedImage:
     """Cut the centre square out of an image and convert it to RGB.
 
-    First, because resizing the short side of a 1 x 10,000 image would take gigabytes.
+    This is done before resizing, because resizing the short side of a 1 x 10,000 image would take gigabytes.
     """
     side = min(image.size)
     left, top = (image.width - side) // 2, (image.height - side) // 2
@@ -43,11 +43,7 @@ def to_array(side: int) -> Callable[[DecodedImage], NDArray[np.float32]]:
 
 
 def pixel_array(images: Sequence[DecodedImage | None], side: int) -> NDArray[np.float32]:
-    """Pixels of many images, float32 ``(images, 3, side, side)`` in 0..1.
-
-    Returns:
-        Each image's pixels; NaN throughout for one that cannot be used.
-    """
+    """Return the pixels of many images, float32 ``(images, 3, side, side)`` in 0..1; NaN for unusable images."""
     preprocess = to_array(side)
     pixels = np.full((len(images), 3, side, side), np.nan, dtype=np.float32)
     for index, image in enumerate(images):
@@ -60,7 +56,7 @@ def pixel_array(images: Sequence[DecodedImage | None], side: int) -> NDArray[np.
 
 
 def thread_count() -> int:
-    """How many threads may compute: as many as torch was told to use, or one for each processor of this process."""
+    """Return the number of threads to use: torch's setting, or one for each processor of this process."""
     torch = sys.modules.get("torch")
     if torch is not None:
         return int(torch.get_num_threads())
@@ -69,10 +65,12 @@ def thread_count() -> int:
 
 @contextmanager
 def lone_workers(threads: int) -> Iterator[ThreadPoolExecutor]:
-    """Threads each of which computes alone: to divide each small operation among threads costs more than it saves.
+    """Return a pool of threads that each compute alone.
 
-    NumPy's products are not divided either, in the whole process, as long as there are such threads; nor are torch's
-    operations, where torch is loaded.
+    Splitting small operations over threads costs more than it saves.
+
+    Meanwhile NumPy's products are not split either, in the whole process, nor torch's operations if torch is
+    loaded.
     """
     torch = sys.modules.get("torch")
     begin = (lambda: None) if torch is None else (lambda: torch.set_num_threads(1))
@@ -97,16 +95,17 @@ def embed_each(
 ) -> NDArray[np.float64]:
     """Embed images one by one, so that one image's embedding cannot depend on another image.
 
-    Kernels may round differently for another batch size, and on some devices for another position in the batch. So
-    every forward pass is of **one** image: the result is then a function of it alone by construction. Several are
-    embedded at a time, each by one thread that computes alone; dividing the operations of one image among threads
-    takes longer for small networks, and rounds by their number.
+    Kernels may round differently for another batch size, and on some devices for another position in the
+    batch. Every forward pass is therefore of **one** image, and the result is a function of it alone by
+    construction. Several images are embedded at once, each by one thread that computes alone: splitting one
+    image's operations over threads takes longer for small networks, and makes rounding depend on their
+    number.
 
     Args:
-        images: Of any size; ``None`` stands for what could not be decoded.
-        preprocess: From a square RGB image to what the network takes.
+        images: Of any size; ``None`` stands for an undecodable image.
+        preprocess: From a square RGB image to the network's input.
         forward: From that to float32 ``(dimension,)``.
-        threads: How many work; all that may if None, 1 for a device that is no processor, and 0 for the caller's own.
+        threads: Number of threads; all that may run if None, 1 for a GPU, and 0 for the calling thread.
 
     Returns:
         float64 ``(images, dimension)``; NaN rows where an image or its embedding is unusable.
@@ -135,10 +134,11 @@ def embed_each(
 
 @contextmanager
 def keep_undivided() -> Iterator[None]:
-    """Products and decompositions that one thread computes, in the whole process; also a decorator.
+    """Compute products and decompositions in one thread, in the whole process; also a decorator.
 
-    Their bits are then the same however many processors there are. To divide those of some hundred rows saves little,
-    and beside other programs it costs a hundred times the work: each thread spins while it waits for the others.
+    Their bits are then the same for any number of processors. Splitting products of some hundred rows saves
+    little, and beside other programs it costs a hundred times the work, because each thread spins while it
+    waits for the others.
     """
     with _products().limit(limits=1):
         yield
@@ -146,6 +146,9 @@ def keep_undivided() -> Iterator[None]:
 
 @cache
 def _products() -> ThreadpoolController:
-    """The libraries of linear algebra that NumPy and SciPy have loaded; to look for them takes milliseconds."""
+    """Return the linear algebra libraries that NumPy and SciPy have loaded.
+
+    Cached, because the search takes milliseconds.
+    """
     found: ThreadpoolController = ThreadpoolController().select(user_api="blas")
     return found

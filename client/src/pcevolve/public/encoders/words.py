@@ -1,9 +1,9 @@
 """The encoder of texts that ships with the client: weighted sums of word vectors.
 
-The vectors are those of a latent semantic analysis (Deerwester et al. 1990) of public texts, made by
-``client/training/train_words.py``. A word that is not among them has a vector of its own all the same, by hashing
-(Weinberger et al. 2009), so that two texts with the same rare name are near each other. A text's embedding has length 1
-and depends on that text alone.
+The vectors come from a latent semantic analysis (Deerwester et al. 1990) of public texts, by
+``client/training/train_words.py``. An unknown word gets a vector by hashing (Weinberger et al. 2009), so that
+two texts with the same rare name are near each other. A text's embedding has length 1 and depends on that
+text alone.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class WordEncoder:
         return found.astype(np.float32).astype(np.float64)
 
     def _unknown(self, word: str) -> FloatArray:
-        """A vector of signs that the word's digest says."""
+        """Return a vector of signs from the word's digest."""
         digest = hashlib.shake_256(word.encode()).digest(-(-self.dimension // 8))
         bits = np.unpackbits(np.frombuffer(digest, dtype=np.uint8))[: self.dimension]
         share = _RARE * float(self.weights.max()) / np.sqrt(self.dimension)
@@ -73,7 +73,7 @@ class WordEncoder:
 
 
 def load_words(name: str) -> WordEncoder:
-    """The encoder with its shipped vectors; ``ModelError`` where the package was installed without them."""
+    """Load the encoder with its shipped vectors (``ModelError`` if the package was installed without them)."""
     try:
         with safe_open(WORD_VECTORS, "np") as opened:
             known: list[str] = opened.metadata()["words"].split(" ")

@@ -1,8 +1,8 @@
-"""All that knows what an image or a text is: what they hold is read, measured and changed here, and in ``encoders``.
+"""The media: all code that looks into images or texts is here and in ``encoders``.
 
-A medium is one class, ``images.medium.ImageMedium`` or ``texts.TextMedium``, which its modality loads; the first says
-what each method promises, the second only where texts differ. ``find_medium`` is what a room asks that need not know
-which of them it has; a decoded image or text is opaque to it.
+A medium is one class, ``images.medium.ImageMedium`` or ``texts.TextMedium``, which its modality loads. The
+first documents each method, the second only the differences of texts. Callers that need not know the kind use
+``find_medium``; a decoded image or text is opaque to them.
 """
 
 from __future__ import annotations
@@ -22,28 +22,28 @@ if TYPE_CHECKING:
 
 Medium: TypeAlias = "ImageMedium | TextMedium"
 Item: TypeAlias = Any
-"""An image or a text in memory. Outside ``modality`` and ``encoders`` it is opaque: carried, never looked into."""
+"""An image or a text in memory. Outside ``modality`` and ``encoders`` it is opaque."""
 Look: TypeAlias = Any
 """The appearance that an image may be given, ``images.appearance.Appearance``; texts have none."""
 
 FROM_PARQUET = 'datasets.load_dataset(DIR)\npandas.read_parquet(DIR + "/data")'
-"""How a release in Parquet is loaded, whatever it holds."""
+"""Code that loads a release in Parquet, of any kind."""
 
 
 class UnreadableError(Exception):
-    """Something a provider sent, or a file holds, is nothing of the kind; the text may say why."""
+    """A provider's answer, or a file, cannot be read as this kind of data; the text may say why."""
 
 
 @dataclass(frozen=True, eq=False)
 class CandidateCheck:
-    """The findings about something that a provider sent, by looking at it alone.
+    """The findings about one of a provider's items, by looking at it alone.
 
     Attributes:
-        fault: Why it cannot be used, to be read after "are"; empty where it can.
-        signature: uint8, equally long for all of a kind that can be used: what is compared to tell whether two differ.
-        size: Its size, where a plan asks for one: ``64 x 64``; else empty.
-        shows: SHA-256, hex, of its pixels or of its words in their normal form: equal for what is the same to whoever
-            looks at it, however it was encoded; empty where it cannot be used.
+        fault: Why it cannot be used, to follow "are"; empty if it can be used.
+        signature: uint8, of equal length for all usable items of a kind; compared to tell whether two differ.
+        size: Its size, if a plan asks for one: ``64 x 64``; else empty.
+        shows: SHA-256, hex, of its pixels, or of its words in normal form: equal for equal content in any
+            encoding; empty if unusable.
     """
 
     fault: str
@@ -54,13 +54,13 @@ class CandidateCheck:
 
 @dataclass(frozen=True)
 class RenderedImages:
-    """Something that a provider sent, as pages show it: a small ``jpeg``, or a whole ``text``; else empty."""
+    """A provider's item as pages show it: a small ``jpeg``, or a whole ``text``; else empty."""
 
     jpeg: bytes = b""
     text: str = ""
 
 
 def find_medium(kind: Kind) -> Medium:
-    """The medium of a kind."""
+    """Return the medium of a kind."""
     module, _, name = MODALITIES[kind].medium.partition(":")
     return cast("Medium", getattr(import_module(f"{__name__}.{module}"), name))

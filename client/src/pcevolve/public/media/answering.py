@@ -1,7 +1,7 @@
-"""From what a language model answers to a text: its thinking is no part of it.
+"""Extract the text of a language model's answer, without its thinking.
 
-Models think in parts of their own (Mistral), between marks (``<think>``, ``[THINK]``, ``◁think▷``),
-or in channels (OpenAI's harmony format), and servers pass on what they do not know.
+Models mark thinking as parts of their own (Mistral), between marks (``<think>``, ``[THINK]``, ``◁think▷``),
+or in channels (OpenAI's harmony format), and servers pass on marks that they do not know.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import re
 from typing import Final
 
 _SAID: Final = ("text", "output_text")
-"""Kinds of parts that are said; all others are thought, refused or meant for tools."""
+"""Kinds of parts that are the answer; all others are thinking, refusals or meant for tools."""
 _NAMES: Final = "think|thinking|thought|thoughts|reasoning|seed:think"
 _MARK: Final = re.compile(rf"<(/?)(?:{_NAMES})>|\[(/?)think\]|◁(/?)think▷", re.IGNORECASE)
 _FINAL: Final = "<|channel|>final<|message|>"
@@ -19,14 +19,15 @@ _ENDS: Final = re.compile(r"<\|(?:end|return|call|start|im_end|eot_id)\|>")
 
 
 def read_answer(content: object) -> str:
-    """The text of an answer's content, without what the model thought before it wrote.
+    """Return the text of an answer's content, without the model's thinking.
 
     Args:
-        content: A string, or a list of parts, as an API sends it; what is neither says nothing.
+        content: A string, or a list of parts, as an API sends it; anything else gives an empty text.
 
     Returns:
-        The string as it came where there is no thinking in it. Of thinking whose end is missing nothing is said; of one
-        whose beginning is missing, for it stood in the question, what comes after it.
+        The string unchanged if it has no thinking. Thinking without an end leaves nothing of what follows. Of
+        thinking
+        whose beginning was part of the question, only the text after its end is kept.
     """
     if isinstance(content, list):
         return read_answer("".join(filter(None, map(_read_part, content))))
@@ -46,7 +47,7 @@ def _read_part(part: object) -> str:
 
 
 def _drop_thinking(text: str) -> str:
-    """One pass over the marks: how many there are is the provider's choice."""
+    """Drop thinking in one pass over the marks, because the provider chooses their number."""
     kept: list[str] = []
     at, thinks = 0, False
     for mark in _MARK.finditer(text):

@@ -1,4 +1,4 @@
-"""Texts as one kind of data: how they are read, what of them is released, and which of their words become blanks.
+"""Texts as a medium: how they are read and released, and which of their words become blanks.
 
 A text is a string in one normal form: see ``normalise``.
 """
@@ -30,22 +30,25 @@ from pcevolve.public.sources import TABLES
 from pcevolve_shared.blanks import BLANK
 
 Text: TypeAlias = str
-"""A text in its normal form. Outside ``modality`` and ``encoders`` it is opaque: carried, never looked into."""
+"""A text in its normal form. Outside ``modality`` and ``encoders`` it is opaque."""
 
 MOST_BYTES: Final = 2**17
-"""Of one text, as it comes: 128 KiB, some twenty thousand words."""
+"""Most bytes of one text as received: 128 KiB, some twenty thousand words."""
 TOKEN_BYTES: Final = 64
-"""Of UTF-8, more than a token of any common vocabulary has."""
+"""Bytes of UTF-8 for one token: more than a token of any common vocabulary has."""
 MIN_BYTES: Final = 4096
-"""So long a text may always be, for an API that counts other tokens."""
+"""A text may always be this long, for APIs that count tokens differently."""
 _BLANKS: Final = re.compile(r"\s+")
 _UNSEEN: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn"})
-"""Unicode's categories of what does not show: controls of terminals and of direction, halves of pairs, nothing."""
+"""Unicode's categories of invisible characters: controls of terminals and direction, surrogates, unassigned ones."""
 _JOINERS: Final = "\u200c\u200d"
-"""Which some scripts need to spell their words; at the ends of a text they join nothing."""
+"""Invisible, but some scripts need them inside words; they are stripped at the ends of a text."""
 
 _IDS: Final = re.compile(r"(?<!\S)(?=\S*\d)[!-~]{8,}(?!\S)")
-"""Words of eight characters or more with a digit among them, in ASCII: some scripts put no blanks between words."""
+"""ASCII words of eight characters or more with a digit.
+
+ASCII only, because some scripts put no blanks between words.
+"""
 
 _APOLOGY: Final = (
     r"(?:i['’ ]?a?m (?:very |so |really |deeply )?sorry|sorry|(?:i|we) (?:must )?apologi[sz]e|my apologies"
@@ -71,11 +74,11 @@ _REFUSAL: Final = re.compile(
     r"|as an? (?:responsible )?(?:ai|artificial intelligence|(?:large )?language model)\b)",
     re.IGNORECASE,
 )
-"""How a language model begins, in English, that does not write what it was asked for; APIs say it otherwise too."""
+"""How English refusals of language models begin; APIs also refuse in other ways."""
 
 
 def normalise(text: str) -> Text:
-    """A text as it is embedded, fingerprinted and released: NFC, one line, nothing that does not show."""
+    """Return a text as it is embedded, fingerprinted and released: NFC, one line, no invisible characters."""
     shown = (
         each
         for each in _BLANKS.sub(" ", text)
@@ -85,7 +88,7 @@ def normalise(text: str) -> Text:
 
 
 def read_text(data: bytes) -> Text | None:
-    """A text that a provider sent; None for what is none: too long, not UTF-8, or nothing that shows."""
+    """Decode a provider's text; None if it is too long, not UTF-8, or shows nothing."""
     if len(data) > MOST_BYTES:
         return None
     try:
@@ -95,20 +98,20 @@ def read_text(data: bytes) -> Text | None:
 
 
 def drop_ids(text: Text) -> Text:
-    """A text without what looks like an id or a moment, which a provider may add to the same words; never empty."""
+    """Remove words that look like ids or times, which a provider may add to equal texts; never empty."""
     return _IDS.sub(" ", text).strip() or text
 
 
 def is_refusal(text: Text) -> bool:
-    """True if a language model says in a text that it does not write what it was asked for."""
+    """True if a language model refuses in a text to write what was asked for."""
     return _REFUSAL.match(text) is not None
 
 
 def blank_out(text: Text, degree: float, seed: int) -> str:
-    """A text with blanks in place of some of its words.
+    """Replace some words of a text by blanks.
 
     Args:
-        degree: Which share of the words, in [0, 1]; at least one where it is above 0.
+        degree: Share of the words, in [0, 1]; at least one word if it is above 0.
     """
     found = text.split(" ")
     count = min(len(found), max(int(degree > 0), round(Fraction(degree) * len(found))))
@@ -122,12 +125,15 @@ def _turn(seed: int, place: int) -> bytes:
 
 
 def digest_text(text: str) -> bytes:
-    """SHA-256 by which the ledger knows a text; with the kind before it: no image's pixels have the same."""
+    """Return the SHA-256 by which the ledger identifies a text; the prefix keeps it distinct from images' digests."""
     return hashlib.sha256(b"text\n" + text.encode()).digest()
 
 
 class TextMedium:
-    """A file of a release is a text in its normal form and a line's end, in UTF-8; see ``ImageMedium`` for the rest."""
+    """The text medium.
+
+    A file of a release is a text in its normal form and a newline, in UTF-8; see ``ImageMedium``.
+    """
 
     kind: Kind = "text"
     suffix: str = ".txt"
@@ -144,24 +150,27 @@ class TextMedium:
     has_folder_features: bool = False
 
     def arrow_type(self) -> Any:  # noqa: ANN401 - pyarrow has no types
-        """A string."""
+        """Return Arrow's string type."""
         import pyarrow as pa
 
         return pa.string()
 
     def make_cell(self, name: str, released: bytes) -> object:
-        """The text without its line's end."""
+        """Return the text without its newline."""
         return released.decode().removesuffix("\n")
 
     def describe_oversize(self, data: bytes, plan: PublicPlan) -> str:
-        """Tokens may be long ones."""
+        """Return the fault of a text's length; tokens may be long."""
         tokens = plan.texts.tokens
         if len(data) <= max(tokens * TOKEN_BYTES, MIN_BYTES):
             return ""
         return f"a text of {len(data)} bytes where {tokens} tokens were asked for"
 
     def check(self, data: bytes) -> CandidateCheck:
-        """Two texts are the same that differ in capitals and ids at most; a refusal cannot be used."""
+        """Check a text; texts that differ only in capitals and ids get one signature.
+
+        A refusal cannot be used.
+        """
         text = read_text(data)
         if text is None:
             return CandidateCheck("empty, withheld or no text", np.empty(0, dtype=np.uint8))
@@ -171,27 +180,25 @@ class TextMedium:
         return CandidateCheck(fault, np.frombuffer(named, dtype=np.uint8), shows=shows)
 
     def mark_alike(self, kept: NDArray[np.int16], signature: NDArray[np.uint8]) -> NDArray[np.bool_]:
-        """Signatures are digests."""
+        """Mark candidates with the same signature, which is a digest."""
         same: NDArray[np.bool_] = (kept == signature).all(axis=1)
         return same
 
     def show(self, data: bytes, wanted: Look | None = None) -> RenderedImages:
-        """The text."""
         return RenderedImages(text=read_text(data) or "")
 
     def blank(self, received: bytes, share: float, seed: int) -> str | None:
-        """The text with blanks; None for what is no text, which is varied by asking anew."""
+        """Return the text with blanks; None for an undecodable text, which is replaced by a new request."""
         text = read_text(received)
         return None if text is None else blank_out(text, share, seed)
 
     def show_decoded(self, item: Item) -> RenderedImages:
-        """The text itself."""
         return RenderedImages(text=item)
 
     def open(
         self, path: Path, wanted: Look | None = None, window: tuple[float, float] | None = None
     ) -> tuple[Item | None, bytes]:
-        """The text of a file in UTF-8, None for an empty one; see ``ImageMedium.open``."""
+        """Return the text of a UTF-8 file, None if empty; see ``ImageMedium.open``."""
         if path.suffix.lower() in TABLES:
             raise UnreadableError("is a table: give files of one text each, or a folder of them")
         try:
@@ -201,19 +208,18 @@ class TextMedium:
         return text, digest_text(text or "")
 
     def decode(self, data: bytes, wanted: Look | None = None) -> Item | None:
-        """A text has no appearance."""
+        """Decode a text; None for a refusal. The appearance is ignored: texts have none."""
         text = read_text(data)
         return None if text is None or is_refusal(text) else text
 
     def encode_release(self, data: bytes, wanted: Look | None = None) -> bytes:
-        """The text and a line's end; see ``ImageMedium.encode_release``."""
+        """Return the text and a newline; see ``ImageMedium.encode_release``."""
         text = self.decode(data)
         if text is None:
             raise UnreadableError
         return f"{text}\n".encode()
 
     def decode_release(self, released: bytes) -> Item | None:
-        """The text of a released file."""
         return read_text(released)
 
 

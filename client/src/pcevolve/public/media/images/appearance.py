@@ -1,13 +1,14 @@
-"""The appearance of images: tone, colour, sharpness and place, measured and given.
+"""Measure and set the appearance of images: tone, colour, sharpness and place.
 
-A generator that sets its subjects a little higher than the owner's images have them teaches a classifier where to look
-for edges, and it looks in the wrong place. The subject is what stands out against the ground, as ``appearance`` tells
-them apart; an image without one, such as a texture, has its position in the middle or near it. The position is the
-middle of the subject's extent, not its centre of mass, which would tell a 6 from a 9: one has to do for all classes.
+A generator that draws every class in its own tone, or in another position than the owner's images, teaches a
+classifier the tone and the position instead of the class. A dataset with one appearance, that of the owner's
+images, does not.
 
-Both are fixed functions of one image: no statistics of a set, no files, no private data of their own. A generator that
-draws every class in its own tone, or in another position than the owner's images, teaches a classifier the tone and
-the position instead of the class; a dataset of one appearance, and that of the owner's images, does not.
+The subject is what stands out against the ground, as ``appearance`` separates them; an image without one,
+such as a texture, has its position near the middle. The position is the middle of the subject's extent. Its
+centre of mass would tell a 6 from a 9, and one position has to serve all classes.
+
+Both are fixed functions of one image, without statistics of a set, files, or private data.
 """
 
 from __future__ import annotations
@@ -36,12 +37,12 @@ MOVED_SHARE = (
 
 
 def find_position(luminance: FloatArray, ground: float, ink: float) -> tuple[float, float]:
-    """Return how far down and across the subject's middle lies; 0 and 1 are ``REACH`` of a side off the image's middle.
+    """Return the position of the subject's middle, down and across; 0 and 1 are ``REACH`` of a side off the middle.
 
     Args:
         luminance: float64 ``(height, width)``.
         ground: Luminance of the ground.
-        ink: Luminance of what stands out most; not the same as ``ground``.
+        ink: Luminance of what stands out most; not equal to ``ground``.
     """
     share = (((luminance - ground) / (ink - ground) - FAINT) / (CLEAR - FAINT)).clip(0, 1)
     if share.sum() <= 0:
@@ -50,14 +51,14 @@ def find_position(luminance: FloatArray, ground: float, ink: float) -> tuple[flo
 
 
 def move(pixels: FloatArray, own: tuple[float, float], wanted: tuple[float, float]) -> FloatArray:
-    """Move an image most of the way from its own position to another, in whole pixels, so that nothing is blurred.
+    """Move an image most of the way from its own position to another, by whole pixels, so that nothing is blurred.
 
-    What comes in at an edge mirrors what was there.
+    Pixels that come in at an edge mirror those that were there.
 
     Args:
         pixels: float64 ``(height, width, 3)``.
-        own: Its position down and across, as ``find_position`` gives it.
-        wanted: The position that it should have, likewise.
+        own: Its position down and across, as ``find_position`` returns it.
+        wanted: The position to move towards, likewise.
     """
     height, width = pixels.shape[:2]
     down, across = (
@@ -79,7 +80,7 @@ def _number(profile: FloatArray) -> float:
 
 NUMBERS = 6
 DECIMALS = 6
-"""To which a released appearance is rounded."""
+"""Decimals of a released appearance."""
 DARKEST, BRIGHTEST = 0.02, 0.98  # quantiles
 SHARPNESS_SIDE = 64  # pixels across at which sharpness is measured
 LONGEST_SIDE = 64 * SHARPNESS_SIDE
@@ -87,22 +88,22 @@ RIM_SHARE = 6 / 64  # of the shorter side: what lies there is ground
 BLURS = (0.0, 0.7, 1.2, 1.8, 2.5, 3.3)  # standard deviations in 64ths of the shorter side
 LARGEST_GAIN = 4.0
 AS_IS, MATCHED = (0.0,), (1.0,)
-"""What a receipt says about the appearance in which its candidates were chosen, where the plan leaves it open."""
+"""A receipt's value for the appearance in which candidates were chosen, if the plan leaves it open."""
 LEAST_CONTRAST = 0.02
 LEAST_ROOM = 0.5
-"""Share of an image's contrast that has to be left of it in another appearance."""
+"""Least share of an image's contrast that must remain in another appearance."""
 
 
 @dataclass(frozen=True)
 class Appearance:
-    """Six numbers in [0, 1]; 0.5 is the middle, and what varies little is stretched so that noise does not blur it.
+    """Six numbers in [0, 1]; 0.5 is the middle, and numbers that vary little are stretched against noise.
 
     Attributes:
         ground: Luminance of the rim.
         ink: Luminance of what stands out most against the ground.
         sharpness: Steepness of the sharpest edges against the contrast of ground and ink.
-        down: Where the subject lies from top to bottom; see ``find_position``.
-        across: Where it lies from left to right.
+        down: Position of the subject from top to bottom; see ``find_position``.
+        across: Position of the subject from left to right.
     """
 
     ground: float
@@ -123,7 +124,7 @@ class Appearance:
 
     @classmethod
     def released(cls, values: Sequence[float]) -> Self:
-        """The appearance in a receipt of a run; ``TranscriptError`` where it holds another set of numbers."""
+        """Read the appearance in a receipt (``TranscriptError`` if it holds another set of numbers)."""
         if len(values) != NUMBERS:
             raise TranscriptError(
                 f"the run's receipt holds {len(values)} numbers of appearance, and this version reads {NUMBERS}: "
@@ -133,26 +134,26 @@ class Appearance:
 
     @classmethod
     def nearest(cls, vector: FloatArray) -> Self:
-        """The appearance nearest to six numbers, to six decimals."""
+        """Return the appearance nearest to six numbers, rounded to six decimals."""
         return cls(
             *(round(float(each), DECIMALS) + 0.0 for each in np.clip(vector, 0.0, 1.0))
         )  # no negative zero
 
     @property
     def numbers(self) -> tuple[float, ...]:
-        """The six."""
+        """The six numbers."""
         return astuple(self)
 
     @property
     def vector(self) -> FloatArray:
-        """float64 ``(6,)``, each in [0, 1]."""
+        """The six numbers, float64 ``(6,)``, each in [0, 1]."""
         return np.array(self.numbers, dtype=np.float64)
 
     def apply_to(self, image: DecodedImage) -> DecodedImage:
-        """The image in this appearance: moved, less colour, softer edges, ground and ink shifted; no new detail.
+        """Give an image this appearance: moved, less colour, softer edges, ground and ink shifted; no new detail.
 
-        Light on dark stays light on dark. Where that would leave less than half of its contrast, because on black
-        nothing is darker, luminance is inverted and hue is kept.
+        Light on dark stays light on dark. If that would leave less than half of the contrast, because nothing
+        is darker than black, luminance is inverted and hue is kept.
         """
         pixels, ground, ink = self._soften(self._position(self._tone_down(_pixels(image))))
         gain, onto = self._gain(ink - ground), _level(self.ground)
@@ -163,14 +164,14 @@ class Appearance:
         return Image.fromarray((shifted.clip(0, 1) * 255).round().astype(np.uint8))
 
     def _gain(self, contrast: float) -> float:
-        """Return the factor for ink minus ground; 1 where there is no ink, or it lies on the other side."""
+        """Return the factor for ink minus ground; 1 if there is no ink, or it lies on the other side of the ground."""
         wanted = _level(self.ink) - _level(self.ground)
         if abs(contrast) <= LEAST_CONTRAST or wanted * contrast <= 0:
             return 1.0
         return min(max(wanted / contrast, 1 / LARGEST_GAIN), LARGEST_GAIN)
 
     def _has_room(self, contrast: float) -> bool:
-        """True if enough of a contrast fits between the ground that is asked for and the end of the scale."""
+        """True if enough of a contrast fits between the target ground and the end of the scale."""
         ground = _level(self.ground)
         return (1 - ground if contrast > 0 else ground) >= LEAST_ROOM * abs(contrast)
 
@@ -184,7 +185,7 @@ class Appearance:
         return move(pixels, _position(luminance, *_ground_and_ink(luminance)), (self.down, self.across))
 
     def _soften(self, pixels: FloatArray) -> tuple[FloatArray, float, float]:
-        """An image as sharp as is asked for, or less, with the luminance of its ground and of its ink."""
+        """Blur an image to the target sharpness; return it with the luminance of its ground and ink."""
         scale = min(pixels.shape[:2]) / SHARPNESS_SIDE
         for width in BLURS:
             soft = blur(pixels, width * scale) if width else pixels
@@ -195,19 +196,19 @@ class Appearance:
 
 
 def average_appearance(shown: Iterable[Appearance | None]) -> Appearance:
-    """Mean of some images' appearances; the middle if none is an image."""
+    """Return the mean appearance of some images; the middle if none is usable."""
     seen = [each.vector for each in shown if each is not None]
     return Appearance.nearest(np.mean(seen, axis=0) if seen else np.full(NUMBERS, MIDDLE))
 
 
 def is_released(values: Sequence[float]) -> bool:
-    """True if these could be the numbers of a released appearance: as many, in [0, 1], with no digit more."""
+    """True if these could be a released appearance: six numbers in [0, 1], rounded to the released decimals."""
     spelled = [repr(round(each, DECIMALS)) for each in values if 0 <= each <= 1 and str(each) != "-0.0"]
     return len(values) == NUMBERS and spelled == [repr(each) for each in values]
 
 
 def find_released_appearance(receipts: Iterable[Receipt]) -> Appearance | None:
-    """The appearance that the dataset is given: what a run's receipts released, unless the last of them says as-is."""
+    """Return the appearance given to the dataset: the released one, unless the last receipt says as-is; else None."""
     in_order = sorted(receipts, key=lambda each: each.iteration)
     if not in_order or in_order[0].iteration or in_order[-1].values == AS_IS:
         return None
@@ -215,7 +216,7 @@ def find_released_appearance(receipts: Iterable[Receipt]) -> Appearance | None:
 
 
 def develop(data: bytes, wanted: Appearance | None) -> DecodedImage | None:
-    """Decode received bytes, and give the image an appearance if there is one to give; None for what is no image."""
+    """Decode received bytes and give the image an appearance, if one is wanted; None for an undecodable image."""
     image = decode_picture(data)
     return image if image is None or wanted is None else wanted.apply_to(image)
 
@@ -225,19 +226,20 @@ def _pixels(image: DecodedImage) -> FloatArray:
 
 
 def _luminance(pixels: FloatArray) -> FloatArray:
-    """Mean of the channels, ``(height, width)``: the bits of ``mean(axis=2)``, which takes longer."""
+    """Average the channels, ``(height, width)``; bit for bit ``mean(axis=2)``, but faster."""
     return np.asarray((pixels[:, :, 0] + pixels[:, :, 1] + pixels[:, :, 2]) / 3)
 
 
 def blur(pixels: FloatArray, deviation: float) -> FloatArray:
-    """Blur an image by a Gaussian that ends at four deviations; at an edge the outermost pixels go on.
+    """Blur an image by a Gaussian cut off at four deviations; at an edge the outermost pixels repeat.
 
     Args:
         deviation: In pixels, > 0.
 
     Returns:
-        What SciPy's ``gaussian_filter`` gives, in its order of additions; to import it would take as long as the audit
-        of a small run.
+        The result of SciPy's ``gaussian_filter``, with the same order of additions. Importing SciPy would
+        take as long as
+        the audit of a small run.
     """
     reach = int(4 * deviation + 0.5)
     kernel = np.exp(-0.5 / (deviation * deviation) * np.arange(-reach, reach + 1) ** 2)
@@ -258,19 +260,19 @@ def _correlate(pixels: FloatArray, kernel: FloatArray, axis: int) -> FloatArray:
 
 
 def _turn(pixels: FloatArray, ground: float, onto: float, gain: float) -> FloatArray:
-    """Light and dark change places, the ground lies at ``onto``; hues stay, and what darkens loses colour."""
+    """Invert luminance so that the ground lies at ``onto``; hues stay, and darkened pixels lose colour."""
     luminance = _luminance(pixels)[:, :, None]
     shown = (onto - (luminance - ground) * gain).clip(0, 1)
     return np.asarray(shown + (pixels - luminance) * np.minimum(shown / np.maximum(luminance, 1e-6), 1.0))
 
 
 def _angle(level: float) -> float:
-    """A level in [0, 1], stretched near 0 and 1 so that equal noise blurs all levels alike."""
+    """Stretch a level in [0, 1] near 0 and 1, so that equal noise blurs all levels alike."""
     return float(np.arcsin(np.sqrt(np.clip(level, 0, 1))) * 2 / np.pi)
 
 
 def _level(angle: float) -> float:
-    """The level in [0, 1] of which ``_angle`` gives this number."""
+    """Invert ``_angle``: return a level in [0, 1]."""
     return float(np.sin(angle * np.pi / 2) ** 2)
 
 
@@ -294,7 +296,7 @@ def _saturation(pixels: FloatArray) -> float:
 
 
 def _sharpness(pixels: FloatArray, contrast: float) -> float:
-    """Measured at 64 pixels across, whatever the size: a sharp edge is as wide in a large image as in a small one."""
+    """Measure sharpness at 64 pixels across: a sharp edge is then as wide in a large image as in a small one."""
     luminance = _at_scale(_luminance(pixels))
     down, across = np.diff(luminance, axis=0)[:, :-1], np.diff(luminance, axis=1)[:-1, :]
     steepest = np.quantile(np.hypot(down, across), BRIGHTEST)

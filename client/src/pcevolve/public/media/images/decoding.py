@@ -1,4 +1,4 @@
-"""From bytes of anybody's to an RGB image, within bounds."""
+"""Decode bytes from any source to an RGB image, within bounds."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from PIL import Image
 from pcevolve_shared import images
 
 DecodedImage: TypeAlias = Image.Image
-"""Pixels in memory. Outside ``modality`` and ``encoders`` it is opaque: carried, counted, never looked into."""
+"""Pixels in memory. Outside ``modality`` and ``encoders`` it is opaque."""
 
-# Whatever Pillow's decoders raise on damaged files; a fuzz test holds this list to its word.
+# All errors that Pillow's decoders raise on damaged files; a fuzz test checks this list.
 DECODE_ERRORS = (
     *(OSError, SyntaxError, ValueError, TypeError, LookupError, EOFError, OverflowError, MemoryError),
     *(struct.error, zlib.error, Image.DecompressionBombError, Image.DecompressionBombWarning),
@@ -28,7 +28,7 @@ INK_SIDE = 48  # pixels of the scan in it; scans touch their border, and glyphs 
 
 
 def decode_here(data: bytes) -> DecodedImage | None:
-    """Decode received bytes within the wire's limits, in this process; None for what is not an image."""
+    """Decode received bytes within the wire's limits, in this process; None for an undecodable image."""
     try:
         return images.decode(data)
     except images.ImageError:
@@ -40,7 +40,7 @@ _decoders: list[Callable[[bytes], DecodedImage | None]] = [decode_here]
 
 @contextmanager
 def decoding_by(decoder: Callable[[bytes], DecodedImage | None]) -> Iterator[None]:
-    """Leave it to a function what received bytes show: a process with private files decodes no stranger's."""
+    """Decode received bytes by another function: a process with private files decodes no foreign ones."""
     _decoders.append(decoder)
     try:
         yield
@@ -49,7 +49,7 @@ def decoding_by(decoder: Callable[[bytes], DecodedImage | None]) -> Iterator[Non
 
 
 def decode_picture(data: bytes) -> DecodedImage | None:
-    """Return what received bytes show, by whoever decodes for this process; None for what is not an image."""
+    """Decode received bytes by this process's decoder; None for an undecodable image."""
     return _decoders[-1](data)
 
 

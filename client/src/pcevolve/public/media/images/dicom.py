@@ -1,10 +1,8 @@
-"""The picture of a DICOM file as a viewer shows it; of its header, names included, nothing is kept.
+"""Decode the picture of a DICOM file as a viewer shows it; nothing else of its header is kept, names included.
 
-Colours are converted to RGB once: a JPEG says by its own marks what its components are, as to any viewer, and the
-header is asked where it has none. Grey values are read in ``dicom_grey``.
-
-What is read, decoded and expanded is bounded before it is: elements and reads, bytes after inflation, pixels by the
-header, and what a compressed frame says of its own size.
+Colours are converted to RGB once: a JPEG's own marks say what its components are, and the header decides
+without them. Grey values are read in ``dicom_grey``. Everything is bounded before it is read, decoded or
+expanded: elements and reads, bytes after inflation, pixels by the header, and a compressed frame's own size.
 """
 
 from __future__ import annotations
@@ -31,26 +29,26 @@ from pcevolve.public.media.images.kinds import describe_bare_dicom
 from pcevolve.public.media.images.levels import Grey, Numbers, to_rgb
 
 MOST_READS = 500_000
-"""Of a file's elements, a second's worth; a picture of one frame has some hundreds."""
+"""Reads of a file's elements, about a second's worth; a picture of one frame has some hundreds."""
 MOST_ELEMENT_BYTES = 1024**2
-"""Of any element that is read but the pixels; the largest table has 128 KiB."""
+"""Most bytes of an element that is read, pixels aside; the largest table has 128 KiB."""
 PIECE = 65_536
-"""Bytes that are inflated at a time, to at most a thousand times as many."""
+"""Bytes that are inflated at a time; they become at most a thousand times as many."""
 _ERRORS = (*DECODE_ERRORS, ArithmeticError, AttributeError, RuntimeError, BytesLengthException)
-"""Whatever pydicom and its decoders raise on damaged files and on what they do not know; too deep ones included."""
+"""All errors that pydicom and its decoders raise on damaged, unknown or too deeply nested files."""
 _JPEG = (uid.JPEGBaseline8Bit, uid.JPEGExtended12Bit)
 _JPEG_2000 = (uid.JPEG2000Lossless, uid.JPEG2000)
 _FRAME_MARKS = (b"\xff\xd8\xff", b"\xff\x4f\xff\x51", b"\0\0\0\x0cjP")
-"""How a frame of a JPEG or JPEG 2000 begins; of RLE, each piece is a frame."""
+"""First bytes of a frame of JPEG or JPEG 2000; of RLE, each piece is a frame."""
 _YBR, _RGB = frozenset({"YBR_FULL", "YBR_FULL_422"}), frozenset({"RGB", "YBR_RCT", "YBR_ICT"})
-"""What still has to be converted, and what decoders have converted, or nobody needs to."""
+"""Colour spaces that still have to be converted, and those that decoders have converted or that need no conversion."""
 _PIXELS = 0x7FE00010
 _OVERLAYS, _OVERLAY_BIT = range(0x6000, 0x6020, 2), 0x0102
-"""Groups of drawings, and the element that says in which bit of a pixel one lies (C.9.2)."""
+"""Groups of overlays, and the element that says in which bit of a pixel an overlay lies (C.9.2)."""
 _NO_OVERLAY = DataElement((0x6000, _OVERLAY_BIT), "US", 0)
 _SHARED = ("PixelValueTransformationSequence", "FrameVOILUTSequence", "PixelMeasuresSequence")
 _SPACINGS = ("PixelSpacing", "ImagerPixelSpacing", "NominalScannedPixelSpacing", "PixelAspectRatio")
-"""Sides of a pixel, the first that there is (C.7.6.3.1.7, 10.7); each is its height and its width."""
+"""Elements for the sides of a pixel, in order of preference (C.7.6.3.1.7, 10.7); each is height and width."""
 _GROUPS = ("SharedFunctionalGroupsSequence", "PerFrameFunctionalGroupsSequence")
 _READ: Final = (
     *(
@@ -66,14 +64,14 @@ _READ: Final = (
     *("WindowCenter", "WindowWidth", "VOILUTFunction", "PresentationLUTShape", *_GROUPS, *_SPACINGS),
     "RedPaletteColorLookupTableDescriptor",
 )
-"""All that is kept of a file while it is decoded."""
+"""All elements that are kept while a file is decoded."""
 
-# Its errors quote what they stumbled over, and at DEBUG level it logs what it reads, patient names included.
+# pydicom's errors quote the data, and at DEBUG level it logs what it reads, patient names included.
 logging.getLogger("pydicom").setLevel(logging.CRITICAL + 1)
 
 
 class _Counted(io.BytesIO):
-    """Bytes that can be read so many times: whoever parses millions of elements is stopped."""
+    """Bytes with a limit on the number of reads, which stops the parsing of millions of elements."""
 
     reads = 0
 
@@ -92,12 +90,12 @@ def decode(
     """Read one picture.
 
     Args:
-        most_pixels: Larger pictures are refused by what the header says, before any pixel is decoded.
+        most_pixels: Larger pictures are refused by their header, before any pixel is decoded.
         most_bytes: Files that are larger after inflation are refused before they are inflated.
-        by_itself: Whether grey values are shown as the file says; else it is not asked.
+        by_itself: Whether grey values are shown by the file's own window or table.
 
     Returns:
-        Grey values, or RGB without metadata; and how many times as high as wide a pixel is.
+        Grey values, or RGB without metadata; and the ratio of a pixel's height to its width.
 
     Raises:
         DicomError: It has no picture, several, too large a one, or one that cannot be decoded.
@@ -117,7 +115,7 @@ def decode(
 
 
 def _read(data: bytes, most_bytes: int) -> pydicom.Dataset:
-    """The elements that a picture needs, of a file that is inflated within bounds."""
+    """Read the elements that a picture needs, inflating the file within bounds."""
     data = _with_preamble(data)
     mark, plain = (each.encode() for each in (uid.DeflatedExplicitVRLittleEndian, uid.ExplicitVRLittleEndian))
     start = _dataset_start(data)
@@ -141,7 +139,7 @@ def _read(data: bytes, most_bytes: int) -> pydicom.Dataset:
 
 
 def _measure_pixel(header: pydicom.Dataset) -> float:
-    """How many times as high as wide a pixel is: first of what lies between rows, then of what lies between columns."""
+    """Return the ratio of a pixel's height to its width."""
     for name in _SPACINGS:
         sides = header.get(name)
         if (
@@ -154,7 +152,7 @@ def _measure_pixel(header: pydicom.Dataset) -> float:
 
 
 def _with_preamble(data: bytes) -> bytes:
-    """A file as the standard has it, of one whose preamble, or also what says how it is written, was left out."""
+    """Restore the preamble, or also the file meta information, of a file that lacks them."""
     missing = describe_bare_dicom(data)
     if not missing:
         return data
@@ -177,7 +175,10 @@ def _dataset_start(data: bytes) -> int:
 
 
 def _inflate(data: bytes, most: int) -> bytes:
-    """Inflate what was deflated; counted first, so that what is too large (``DicomError``) never is in memory."""
+    """Inflate a deflated file.
+
+    Its size is counted first, so that too large a one (``DicomError``) is never in memory.
+    """
     inflater, size = zlib.decompressobj(-zlib.MAX_WBITS), 0
     for start in range(0, len(data), PIECE):
         size += len(inflater.decompress(data[start : start + PIECE]))
@@ -189,7 +190,7 @@ def _inflate(data: bytes, most: int) -> bytes:
 
 
 def _require_one_picture(header: pydicom.Dataset, most_pixels: int) -> None:
-    """Refuse by the header alone, and by what the pixels say of themselves before they are decoded."""
+    """Refuse by the header, and by a compressed frame's own size, before pixels are decoded."""
     if "PixelData" not in header:
         raise DicomError("is DICOM without a picture; remove it")
     if header.Rows * header.Columns > most_pixels:
@@ -205,7 +206,7 @@ def _require_one_picture(header: pydicom.Dataset, most_pixels: int) -> None:
 
 
 def _frames_held(header: pydicom.Dataset) -> int:
-    """Frames that there are, whatever the header says: by the table of their places, and by what there is."""
+    """Count the frames in the file, regardless of the header: by the table of offsets and by the data."""
     pixels = header.PixelData
     syntax = header.file_meta.TransferSyntaxUID
     if syntax.is_encapsulated:
@@ -221,7 +222,7 @@ def _frames_held(header: pydicom.Dataset) -> int:
 
 
 def _samples(header: pydicom.Dataset) -> tuple[Numbers, str]:
-    """The first frame's values, ``(rows, columns)`` or ``(rows, columns, 3)``, and what they are (C.7.6.3.1.2)."""
+    """Return the first frame's values, ``(rows, columns)`` or ``(rows, columns, 3)``, and their kind (C.7.6.3.1.2)."""
     syntax = header.file_meta.TransferSyntaxUID
     try:
         decoder = get_decoder(syntax)
@@ -250,9 +251,9 @@ def _samples(header: pydicom.Dataset) -> tuple[Numbers, str]:
 
 
 def _mask_overlays(values: Numbers, header: pydicom.Dataset) -> Numbers:
-    """Grey values without the bits above theirs, in which old files keep drawings; ``DicomError`` for any other bits.
+    """Mask the bits above grey values, in which old files keep overlays (``DicomError`` for any other bits).
 
-    Uncompressed pixels and RLE come from pydicom without them.
+    pydicom already removes them from uncompressed pixels and RLE.
     """
     stored = int(header.BitsStored)
     half = 2 ** (stored - 1)
@@ -268,14 +269,14 @@ def _mask_overlays(values: Numbers, header: pydicom.Dataset) -> Numbers:
 
 
 def _of_decoder(header: pydicom.Dataset, plugin: str) -> tuple[Numbers, str]:
-    """Decode by pydicom, before it converts any colours: whether to convert is decided here, once."""
+    """Decode by pydicom without its colour conversion, which is decided here, once."""
     decoder = get_decoder(header.file_meta.TransferSyntaxUID)
     values, found = decoder.as_array(header, index=0, raw=True, decoding_plugin=plugin)
     return values, str(found["photometric_interpretation"])
 
 
 def _open_frame(frame: bytes, kind: str, header: pydicom.Dataset) -> DecodedImage:
-    """A compressed frame, of which nothing is decoded yet, and which is as large as the header says."""
+    """Open a compressed frame without decoding it, and check its size against the header."""
     image = Image.open(io.BytesIO(frame), formats=(kind,))
     if image.size != (header.Columns, header.Rows):
         raise ValueError("the frame is not as large as the header says")
@@ -283,7 +284,7 @@ def _open_frame(frame: bytes, kind: str, header: pydicom.Dataset) -> DecodedImag
 
 
 def _of_jpeg(frame: bytes, header: pydicom.Dataset) -> tuple[Numbers, str]:
-    """The components of a JPEG; converted to RGB by its marks, and by the header's word where it has none."""
+    """Return the components of a JPEG, converted to RGB by its own marks, or without marks by the header."""
     image = _open_frame(frame, "JPEG", header)
     if len(image.getbands()) != header.SamplesPerPixel:
         raise ValueError("the frame has not as many components as the header says")
@@ -298,7 +299,7 @@ def _of_jpeg(frame: bytes, header: pydicom.Dataset) -> tuple[Numbers, str]:
 
 
 def _mixes_components(frame: bytes) -> bool:
-    """True if JPEG 2000 says that its components were RGB and are so again once decoded (ISO 15444-1, A.6.1)."""
+    """True if JPEG 2000 says that its components become RGB when decoded (ISO 15444-1, A.6.1)."""
     place = frame.find(b"\xff\x4f\xff\x51") + 2
     while frame[place : place + 2] not in {b"\xff\x52", b"\xff\x90", b""}:
         place += 2 + int.from_bytes(frame[place + 2 : place + 4], "big")
@@ -306,7 +307,7 @@ def _mixes_components(frame: bytes) -> bool:
 
 
 def _require_no_more_than_declared(frame: bytes, pixels: int) -> None:
-    """Refuse runs (RLE) that expand to more than the header's pixels; counted before any is expanded."""
+    """Refuse RLE runs that expand to more than the header's pixels; they are counted before any is expanded."""
     segments, *starts = struct.unpack_from("<16L", frame)
     for start, end in zip(starts[:segments], [*starts[1:segments], len(frame)], strict=True):
         size, place = 0, start
@@ -321,7 +322,7 @@ def _require_no_more_than_declared(frame: bytes, pixels: int) -> None:
 
 
 def _colours(values: Numbers, kind: str) -> DecodedImage:
-    """RGB of 8-bit components; ``DicomError`` for kinds that no viewer of today writes."""
+    """Convert 8-bit components to RGB (``DicomError`` for kinds that no current viewer writes)."""
     values = np.asarray(values).astype(np.uint8)
     if kind in _YBR:
         values = convert_color_space(values, "YBR_FULL", "RGB")

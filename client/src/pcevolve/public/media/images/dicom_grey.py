@@ -1,7 +1,7 @@
-"""Grey values of a DICOM file, and what the file says of how they are shown (DICOM PS3.3).
+"""Grey values of a DICOM file, and how the file says to show them (DICOM PS3.3).
 
-By the file's own table (VOI LUT) where it has one, else by its first window (C.11.2), else by the whole range that its
-bits can hold.
+They are shown by the file's own table (VOI LUT) if it has one, else by its first window (C.11.2), else by the
+whole range of its bits.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ HOW = "; export it as PNG with the viewer that shows it rightly"
 
 
 class DicomError(Exception):
-    """This file cannot be read; the text says why, to be read after its name, and quotes nothing of it."""
+    """This file cannot be read; the text gives the reason, to follow the file's name, and quotes nothing of it."""
 
 
 def read_grey(values: Numbers, kind: str, header: pydicom.Dataset, by_itself: bool) -> Grey:
-    """Grey values, and what the file says of how they are shown; ``DicomError`` where they are none."""
-    # Beside grey values a palette colours those that it has, as of flow (C.7.6.23).
+    """Return grey values and how the file shows them (``DicomError`` if they are not grey)."""
+    # Beside grey values a palette colours only some of them, such as those of flow (C.7.6.23).
     if kind == "PALETTE COLOR" or "RedPaletteColorLookupTableDescriptor" in header:
         raise DicomError(f"is DICOM with a palette{HOW}")
     if kind not in {"MONOCHROME1", "MONOCHROME2"} or header.SamplesPerPixel != 1:
@@ -41,7 +41,7 @@ def read_grey(values: Numbers, kind: str, header: pydicom.Dataset, by_itself: bo
 
 
 def _physical(values: Numbers, header: pydicom.Dataset) -> NDArray[np.float64]:
-    """Values in the file's own units (C.11.1)."""
+    """Convert values to the file's own units (C.11.1)."""
     if header.get("ModalityLUTSequence"):
         return _look_up(values, header.ModalityLUTSequence[0], header)[0]
     slope, intercept = _read_rescale(header)
@@ -49,7 +49,7 @@ def _physical(values: Numbers, header: pydicom.Dataset) -> NDArray[np.float64]:
 
 
 def _read_rescale(header: pydicom.Dataset) -> tuple[float, float]:
-    """Slope and intercept, one and nothing where there are none; ``DicomError`` if they make one value of all."""
+    """Return slope and intercept, by default 1 and 0 (``DicomError`` if they map all values to one)."""
     slope, intercept = _first(header, "RescaleSlope"), _first(header, "RescaleIntercept")
     slope, intercept = 1.0 if slope is None else slope, intercept or 0.0
     if not slope:
@@ -58,7 +58,7 @@ def _read_rescale(header: pydicom.Dataset) -> tuple[float, float]:
 
 
 def _first(header: pydicom.Dataset, name: str) -> float | None:
-    """The first number of an element, None where it is absent or empty; ``ValueError`` if it is not finite."""
+    """Return the first number of an element; None if it is absent or empty (``ValueError`` if it is not finite)."""
     value = header.get(name)
     if isinstance(value, pydicom.multival.MultiValue):
         value = value[0] if len(value) else None
@@ -70,7 +70,7 @@ def _first(header: pydicom.Dataset, name: str) -> float | None:
 
 
 def _apply_own(physical: NDArray[np.float64], header: pydicom.Dataset) -> Shares | None:
-    """Shares of white by the file's own table, else by its first window; None without either."""
+    """Return shares of white by the file's own table, else by its first window; None without either."""
     tables = [
         item for item in header.get("VOILUTSequence") or [] if "LUTData" in item and "LUTDescriptor" in item
     ]
@@ -94,11 +94,11 @@ def _apply_own(physical: NDArray[np.float64], header: pydicom.Dataset) -> Shares
 def _look_up(
     values: Numbers, item: pydicom.Dataset, header: pydicom.Dataset
 ) -> tuple[NDArray[np.float64], int]:
-    """Look values up in a table; return them with the bits of its entries (C.11.1.1 and C.11.2.1.1).
+    """Look values up in a table; return them and the bits of its entries (C.11.1.1 and C.11.2.1.1).
 
-    By hand: ``apply_voi`` of pydicom 3.0 keeps places in a table in as many bits as its entries have, so that 4,096
-    entries of 8 bits become 256; ``apply_modality_lut`` knows no entries of 12 bits; neither knows a negative first
-    value that is written without a sign, nor packed bytes.
+    It is reimplemented here: pydicom 3.0's ``apply_voi`` keeps positions in a table in as many bits as its
+    entries have, so that 4,096 entries of 8 bits become 256. ``apply_modality_lut`` does not support entries
+    of 12 bits. Neither supports a negative first value that is written without a sign, nor packed bytes.
     """
     entries, first, bits = (int(each) for each in item.LUTDescriptor)
     entries = entries or 2**16
@@ -113,7 +113,7 @@ def _look_up(
 
 
 def _range(header: pydicom.Dataset) -> tuple[float, float]:
-    """Return what the least and the greatest number of the stored bits stand for (C.11.1)."""
+    """Return the values of the least and greatest numbers that the stored bits can hold (C.11.1)."""
     if header.get("ModalityLUTSequence"):
         return 0.0, float(2 ** int(header.ModalityLUTSequence[0].LUTDescriptor[2]) - 1)
     half = 2 ** (int(header.BitsStored) - 1)
@@ -123,7 +123,7 @@ def _range(header: pydicom.Dataset) -> tuple[float, float]:
 
 
 def _mark_padding(values: Numbers, header: pydicom.Dataset) -> NDArray[np.bool_] | None:
-    """Mark values that are padding and no picture (C.7.5.1.1.2); None if the file knows none."""
+    """Mark padding values (C.7.5.1.1.2); None if the file defines none."""
     one = _first(header, "PixelPaddingValue")
     if one is None:
         return None

@@ -1,4 +1,4 @@
-"""The pixels of strangers' images, from the process that decodes them (``public/decoder.py``)."""
+"""Get the pixels of foreign images from the process that decodes them (``public/decoder.py``)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class DecodedPixels(BaseModel):
     pixels: Annotated[str, Field(max_length=4 * MAX_PIXELS)]
 
     def draw(self) -> DecodedImage:
-        """Return the image; ``ValueError`` where there are not as many pixels as there are to be."""
+        """Return the image (``ValueError`` if the number of pixels is wrong)."""
         pixels = base64.b64decode(self.pixels, validate=True)
         if len(pixels) != 3 * self.width * self.height:
             raise ValueError("another number of pixels")
@@ -40,12 +40,12 @@ class Elsewhere:
     """Decodes by the process behind a pipe."""
 
     def __init__(self, pipe: Pipe) -> None:
-        """Take a pipe that nobody else speaks over."""
+        """Take a pipe that nothing else uses."""
         self._pipe = pipe
         self._turn = threading.Lock()
 
     def decode(self, data: bytes) -> DecodedImage | None:
-        """Return an image's pixels; None for what is none. ``ProtocolError``: nobody decodes there any more."""
+        """Return an image's pixels; None if it is undecodable (``ProtocolError`` if the process has ended)."""
         try:
             with self._turn:
                 self._pipe.send("decode", json.dumps(base64.b64encode(data).decode("ascii")))
@@ -57,6 +57,6 @@ class Elsewhere:
             raise ProtocolError(_FAULT.format("sent what is no image")) from None
 
     def end(self) -> None:
-        """Say that nothing is left to decode."""
+        """Tell the process that nothing is left to decode."""
         with suppress(GoneError):
             self._pipe.send("end")

@@ -1,10 +1,8 @@
 """Decode one private image file within bounds, as a viewer shows it; no directory walks, no network.
 
-An image's pixels depend on its own file and the public window alone: there is no normalisation over the set, and
-how grey values become levels is ``levels``. Of a file's colours its ICC profile is applied, as viewers do; a PNG's
-gamma alone is not.
-
-Format and size are read from the header and checked before any pixel is decoded.
+An image's pixels depend on its own file and the public window alone: nothing is normalised over the set.
+``levels`` maps grey values to levels. A file's ICC profile is applied, as viewers do; a PNG's gamma without a
+profile is not. Format and size are read from the header and checked before any pixel is decoded.
 """
 
 from __future__ import annotations
@@ -43,7 +41,8 @@ MAX_PIXELS = 64_000_000
 STORED_SIDE = 1024  # pixels; larger images are kept in memory at this longest side
 
 _FORMATS = ("PNG", "JPEG", "TIFF", "BMP", "WEBP", "GIF")
-# Their first picture is the picture: a phone's MPO is a JPEG with previews behind it. Of films and pages none is.
+# The first picture counts: a phone's MPO is a JPEG with previews behind it. Films and multi-page files are
+# refused.
 _FIRST_FRAME_FORMATS = frozenset({"JPEG", "MPO"})
 _LEAST_SIDE = 8  # pixels
 _MOST_RATIO = 20  # of the sides; encoders look at squares, in which a narrower strip is a smear
@@ -55,7 +54,7 @@ _X_DENSITY, _Y_DENSITY, _ORIENTATION, _LYING = 282, 283, 274, (5, 6, 7, 8)  # of
 _GIF_ASPECT = 12  # its byte
 _PNG_BIT_DEPTH = 24  # its byte: after the mark, the length, the name and the size
 _ONE_AT_A_TIME = threading.Lock()
-"""Which warnings are shown is decided for all threads of a process at once."""
+"""Guards Python's warning filters, which are shared by all threads of a process."""
 
 # At DEBUG level Pillow logs every metadata tag that it reads, patient names included.
 logging.getLogger("PIL").setLevel(logging.INFO)
@@ -71,12 +70,12 @@ class RejectedImageError(Exception):
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Examined:
-    """One private image, and what was seen of it.
+    """One private image, and the levels seen in it.
 
     Attributes:
         image: RGB, without metadata, at most ``STORED_SIDE`` pixels a side.
-        digest: SHA-256 of what its file stores; see ``digest_pixels``.
-        seen: By what it is shown, and between which values it lies.
+        digest: SHA-256 of the stored values; see ``digest_pixels``.
+        seen: How it is shown, and the range of its levels.
     """
 
     image: DecodedImage
@@ -85,24 +84,24 @@ class Examined:
 
 
 def read_image(path: Path, window: Window | None = None) -> tuple[DecodedImage, bytes]:
-    """Decode one file to RGB: the image and the digest of ``examine``."""
+    """Decode one file to RGB; return the image and its digest as in ``examine``."""
     found = examine(path, window)
     return found.image, found.digest
 
 
 def examine(path: Path, window: Window | None = None) -> Examined:
-    """Decode one file to RGB, and say what was seen.
+    """Decode one file to RGB, and measure its levels.
 
-    EXIF orientation is applied and then dropped with all other metadata; transparency is laid
-    over white; images with a side above ``STORED_SIDE`` are scaled down after fingerprinting.
+    EXIF orientation is applied and then dropped with all other metadata; transparency is laid over white;
+    images with a side above ``STORED_SIDE`` are scaled down after fingerprinting.
 
     Args:
-        path: A PNG, JPEG, TIFF, BMP, WebP or GIF file of one frame, 8 or 16 bits per channel; or a DICOM file of one
-            frame, which is shown in its own window. What it is called does not matter.
+        path: A PNG, JPEG, TIFF, BMP, WebP or GIF file of one frame, 8 or 16 bits per channel; or a DICOM file
+            of one frame, which is shown in its own window. The file's name does not matter.
 
     Raises:
-        RejectedImageError: The file is unreadable, too large, damaged or of no accepted kind; holds several pictures;
-            is too small or too narrow; or would be shown without its contrast.
+        RejectedImageError: The file is unreadable, too large, damaged or of no accepted kind; holds several
+            pictures; is too small or too narrow; or would be shown without its contrast.
     """
     data = _read_bounded(path)
     with _ONE_AT_A_TIME, warnings.catch_warnings():
@@ -128,10 +127,10 @@ def examine(path: Path, window: Window | None = None) -> Examined:
 
 
 def _square_pixels(width: int, height: int, tall: float) -> tuple[int, int]:
-    """Return the size of a picture whose pixels are made square; none is lost, and the longer side of one becomes two.
+    """Return the size of a picture after making its pixels square by stretching the shorter side.
 
     Args:
-        tall: How many times as high as wide a pixel is.
+        tall: The ratio of a pixel's height to its width.
     """
     if not 1 / _MOST_TALL <= tall <= _MOST_TALL:
         raise RejectedImageError(
@@ -143,7 +142,7 @@ def _square_pixels(width: int, height: int, tall: float) -> tuple[int, int]:
 
 
 def _require_usable_size(width: int, height: int) -> None:
-    """Refuse a side that is too short, or far longer than the other, for what encoders look at."""
+    """Refuse a side that is too short, or much longer than the other, for encoders."""
     short, long = sorted((width, height))
     if short < _LEAST_SIDE:
         raise RejectedImageError(
@@ -157,17 +156,17 @@ def _require_usable_size(width: int, height: int) -> None:
 
 
 def digest_pixels(image: DecodedImage) -> bytes:
-    """SHA-256 of an image's size and RGB pixels, 32 bytes: the same for the same pixels in any lossless format.
+    """Return the SHA-256 of an image's size and RGB pixels, 32 bytes: equal for the same pixels in any lossless format.
 
-    Of a private file it is of what the file stores, and not of how that is shown: the budget belongs to the data, and
-    another window, look-up table or colour profile does not make other data of them.
+    For a private file it is of the stored values, not of how they are shown: the budget belongs to the data,
+    and another window, look-up table or colour profile does not make other data of them.
     """
     width, height = image.size
     return hashlib.sha256(b"rgb8 %d %d\n" % (width, height) + image.tobytes()).digest()
 
 
 def count_pixels(image: DecodedImage) -> int:
-    """Pixels that an image takes in memory."""
+    """Count the pixels that an image takes in memory."""
     return image.width * image.height
 
 
@@ -186,10 +185,10 @@ def _read_bounded(path: Path) -> bytes:
 
 @dataclass(frozen=True, repr=False, eq=False)
 class _Colours:
-    """A picture whose levels are those of its file.
+    """A picture that is shown with its file's own levels.
 
     Attributes:
-        shown: The same in the colours that every screen assumes.
+        shown: The picture in sRGB.
         inverted: Whether high values of the file are dark.
     """
 
@@ -200,11 +199,11 @@ class _Colours:
 
 
 def _show(stored: Grey | _Colours, window: Window | None) -> tuple[DecodedImage, bytes, Seen]:
-    """RGB as a viewer shows it, the digest of what is stored, and what was seen.
+    """Return RGB as a viewer shows it, the digest of the stored values, and the levels seen.
 
     Raises:
-        ContrastError: There would be next to nothing to see.
-        RejectedImageError: It is a picture that a window says nothing about.
+        ContrastError: Almost nothing would be visible.
+        RejectedImageError: A window does not apply to this picture.
     """
     if isinstance(stored, Grey):
         levels, seen = stored.show(window)
@@ -223,7 +222,7 @@ def _show(stored: Grey | _Colours, window: Window | None) -> tuple[DecodedImage,
 
 
 def _grey_digest(grey: Grey) -> bytes:
-    """SHA-256 of the stored values; of those that are 8 bits, as of any other picture of 8 bits."""
+    """Return the SHA-256 of the stored values; 8-bit values give the same digest as any other 8-bit picture."""
     values = grey.stored
     if values.dtype.kind != "f" and values.min() >= 0 and values.max() <= 255 and grey.bits <= 8:
         return digest_pixels(to_rgb(values.astype(np.uint8)))
@@ -233,7 +232,7 @@ def _grey_digest(grey: Grey) -> bytes:
 
 
 def _in_srgb(image: DecodedImage, profile: bytes) -> DecodedImage:
-    """A picture in the colours of its profile, as RGB; as it is, where the profile is damaged or of another kind."""
+    """Convert a picture to sRGB by its profile; unchanged if the profile is damaged or of another kind."""
     try:
         source = ImageCms.ImageCmsProfile(BytesIO(profile))
         shown = ImageCms.profileToProfile(image, source, ImageCms.createProfile("sRGB"), outputMode="RGB")
@@ -243,14 +242,14 @@ def _in_srgb(image: DecodedImage, profile: bytes) -> DecodedImage:
 
 
 def _tiff() -> ModuleType:
-    """What is known of TIFF's tags, which few folders need."""
+    """Import the TIFF module, which few folders need."""
     from pcevolve.public.media.images import tiff
 
     return tiff
 
 
 def _decode_dicom(data: bytes, by_itself: bool) -> tuple[Grey | _Colours, float]:
-    """Decode with a library that only DICOM needs; ``RejectedImageError`` where it cannot be."""
+    """Decode with a library that only DICOM needs (``RejectedImageError`` on failure)."""
     from pcevolve.public.media.images import dicom
     from pcevolve.public.media.images.dicom_grey import DicomError
 
@@ -262,7 +261,7 @@ def _decode_dicom(data: bytes, by_itself: bool) -> tuple[Grey | _Colours, float]
 
 
 def _decode_usual(data: bytes) -> tuple[Grey | _Colours, float]:
-    """A picture, and how many times as high as wide its pixels are."""
+    """Return a picture, and the ratio of its pixels' height to their width."""
     if kinds.tell_format(data[: kinds.HEAD_BYTES]) == "TIFF" and (fault := _tiff().find_hidden(data)):
         raise RejectedImageError(fault)
     with Image.open(BytesIO(data), formats=_FORMATS) as image:
@@ -297,12 +296,12 @@ def _decode_usual(data: bytes) -> tuple[Grey | _Colours, float]:
 
 
 def _list_companions(image: Image.Image) -> list[dict[str, Any]]:
-    """The pictures of a file by the list that cameras put into a JPEG (CIPA DC-007); none for any other."""
+    """List a JPEG's further pictures by its camera's index (CIPA DC-007); empty for other files."""
     return list(getattr(image, "mpinfo", {}).get(_MP_ENTRIES, ()))
 
 
 def _measure_pixel(image: Image.Image, data: bytes) -> float:
-    """How many times as high as wide a pixel is, once the picture is turned as it is seen; 1 where nothing says so."""
+    """Return the ratio of a pixel's height to its width after orientation is applied; 1 if unknown."""
     exif = image.getexif()
     said: tuple[Any, Any] | None
     if image.format == "TIFF":
@@ -323,12 +322,12 @@ def _measure_pixel(image: Image.Image, data: bytes) -> float:
 
 
 def _bare(image: DecodedImage) -> DecodedImage:
-    """A copy of an RGB image that has no metadata."""
+    """Copy an RGB image without its metadata."""
     return Image.frombytes("RGB", image.size, image.tobytes())
 
 
 def _sample_bits(image: DecodedImage, data: bytes) -> tuple[int, bool, bool]:
-    """Bits of a value in the file, whether it has a sign, and whether high values are dark."""
+    """Return the bits of a value in the file, whether it has a sign, and whether high values are dark."""
     if image.format == "PNG":
         return data[_PNG_BIT_DEPTH], False, False
     if image.format != "TIFF":
@@ -342,7 +341,7 @@ def _sample_bits(image: DecodedImage, data: bytes) -> tuple[int, bool, bool]:
 
 
 def _grey(values: NDArray[np.generic], bits: int, signed: bool, inverted: bool) -> Grey:
-    """Grey values of more than 8 bits, which Pillow gives as they are."""
+    """Return grey values of more than 8 bits, which Pillow leaves unscaled."""
     half = 2.0 ** (bits - 1)
     whole = (-half, half - 1) if signed else (0.0, 2 * half - 1)
     known = values.dtype.kind != "f" and bits <= 16  # of 32 bits nobody uses the whole range

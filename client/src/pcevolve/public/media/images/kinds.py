@@ -1,4 +1,4 @@
-"""Tell what a file in a folder of images is, by its name and first bytes: image, notes beside images, or neither."""
+"""Tell a file's kind by its name and first bytes: image, notes beside images, or neither."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from pathlib import PurePath
 from pcevolve_shared.reading import FETCH_LFS, LFS_POINTER
 
 HEAD_BYTES = 4096
-"""How much of a file is looked at where its name does not say what it is."""
+"""Bytes of a file that are read if its name does not reveal its kind."""
 SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".tif", ".tiff", ".bmp", ".webp", ".gif", ".dcm", ".dicom"})
 READ = "PNG, JPEG, TIFF, BMP, WebP, GIF or DICOM"
-"""What can be read, in words."""
+"""Readable formats, in words."""
 SET_ASIDE = frozenset({".off", ".bak", ".old", ".orig", ".disabled", ".tmp", ".part", ".partial"})
-"""Behind an image's name: somebody put it away, or it was not copied to its end."""
+"""Suffixes behind an image's name that mean that it was put away, or not copied completely."""
 HEIC = "is HEIC: convert it, such as by heif-convert photo.heic photo.png"
 _ADVICE = {
     HEIC: {".heic", ".heif"},
@@ -38,7 +38,7 @@ _MARKS = {
     "TIFF": (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+"),
     "GIF": (b"GIF87a", b"GIF89a"),
 }
-"""How files begin, by their format."""
+"""First bytes of files, by format."""
 
 
 class FileKind(Enum):
@@ -53,8 +53,8 @@ def tell_kind(name: str, head: bytes) -> FileKind:
     """Return the kind of a file.
 
     Args:
-        name: Of the file; its suffix is believed where it says of an image or of something known, such as a camera's
-            raw data, which begin like a TIFF.
+        name: The file's name. A suffix of an image, or of a known other format, decides: a camera's raw data,
+            for example, begin like a TIFF.
         head: Its first ``HEAD_BYTES``.
     """
     suffix = PurePath(name).suffix.lower()
@@ -70,7 +70,7 @@ def tell_kind(name: str, head: bytes) -> FileKind:
 
 
 def tell_format(head: bytes) -> str:
-    """The format of an image that can be read, by how its file begins; empty for anything else."""
+    """Return the readable image format that a file's first bytes show; empty for anything else."""
     if is_dicom(head):
         return "DICOM"
     if head[:4] == b"RIFF" and head[8:12] == b"WEBP":
@@ -81,7 +81,7 @@ def tell_format(head: bytes) -> str:
 
 
 def tell_other_format(head: bytes) -> str:
-    """The format of an image that no API should send, by how its file begins; empty for anything else."""
+    """Return the unsupported image format that a file's first bytes show; empty for anything else."""
     if head[4:8] == b"ftyp":
         return "HEIC" if is_heic(head) else "AVIF" if head[8:12] in (b"avif", b"avis") else ""
     if head.startswith((b"\xff\x0a", b"\0\0\0\x0cJXL ")):
@@ -91,7 +91,7 @@ def tell_other_format(head: bytes) -> str:
 
 
 def describe_misnamed(head: bytes) -> str:
-    """Describe a file that has an image's name but does not begin as one; to be read after its name."""
+    """Describe a file with an image's name that does not begin as one, to follow its name."""
     if not head:
         return "is empty (0 bytes): copy or download it again"
     if is_heic(head):
@@ -112,7 +112,7 @@ def describe_misnamed(head: bytes) -> str:
 
 
 def describe_misnamed_table(head: bytes) -> str:
-    """Describe a file that has a text table's name and does not begin as one; empty for any other."""
+    """Describe a file with a table's name that does not begin as one; empty for any other."""
     if head.startswith(LFS_POINTER):
         return FETCH_LFS
     if _is_web_page(head):
@@ -128,19 +128,19 @@ def _is_web_page(head: bytes) -> bool:
 
 
 def advise(name: str, head: bytes) -> str:
-    """Advise on a file that is neither image nor notes; to be read after its name."""
+    """Advise on a file that is neither image nor notes, to follow its name."""
     if is_heic(head):
         return HEIC
     return advise_by_name(name) or f"is not a {READ} image: convert or remove it"
 
 
 def advise_by_name(name: str) -> str:
-    """Advise on a file by its name alone; empty where that tells nothing."""
+    """Advise on a file by its name alone; empty if the name reveals nothing."""
     return _BY_SUFFIX.get(PurePath(name).suffix.lower(), "")
 
 
 def is_dicom(head: bytes) -> bool:
-    """True if bytes begin as DICOM's files do, whatever they are called (DICOM PS3.10, section 7.1), or bare."""
+    """True if bytes begin like a DICOM file, or like one without its preamble (DICOM PS3.10, section 7.1)."""
     return head[_DICOM_PREAMBLE : _DICOM_PREAMBLE + 4] == b"DICM" or describe_bare_dicom(head) != ""
 
 
@@ -148,7 +148,8 @@ def describe_bare_dicom(head: bytes) -> str:
     """Describe the beginning of DICOM data without a preamble, or with more left out; empty for anything else.
 
     Returns:
-        ``mark`` or ``group 2``; or ``explicit`` or ``implicit``, as the first element of group 8 is written.
+        ``mark`` or ``group 2``; or ``explicit`` or ``implicit``, the encoding of the first element of group
+        8.
     """
     if head[:6] in (b"DICM\2\0", b"\2\0\0\0UL"):
         return "mark" if head[:4] == b"DICM" else "group 2"
@@ -160,10 +161,10 @@ def describe_bare_dicom(head: bytes) -> str:
 
 
 def is_heic(head: bytes) -> bool:
-    """True if bytes begin as HEIC's files do, whatever they are called (ISO/IEC 23008-12)."""
+    """True if bytes begin like a HEIC file (ISO/IEC 23008-12)."""
     return head[4:8] == b"ftyp" and head[8:12] in _HEIC_BRANDS
 
 
 def _is_text(head: bytes) -> bool:
-    """True if bytes are text in some encoding of ASCII's family: no control characters but those of lines."""
+    """True if bytes are text in an ASCII-compatible encoding: no control characters but whitespace."""
     return not set(head) & (set(range(32)) - set(b"\t\n\r\f"))

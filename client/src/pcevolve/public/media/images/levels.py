@@ -1,10 +1,9 @@
-"""From the values that a file stores to the 256 levels that are seen, and whether any contrast is left there.
+"""Map the values that a file stores to 256 levels, and check that contrast is left.
 
-A picture is shown by the first of these that there is: the window of ``data.window``, which is public and the same for
-all files; the file's own table or window; the whole range that its bits can hold. Never by the picture's own least and
-greatest values, so that two pictures of one machine stay comparable.
-
-Whether contrast is left is told by the spread of levels and not by the greatest: one hot pixel is white in any picture.
+A picture is shown by the first of these that exists: the window of ``data.window``, which is public and the
+same for all files; the file's own table or window; the whole range of its bits. It is never shown by its own
+least and greatest values, so that two pictures of one machine stay comparable. Contrast is judged by the
+spread of levels and not by the greatest: one hot pixel is white in any picture.
 """
 
 from __future__ import annotations
@@ -20,24 +19,24 @@ from PIL import Image
 from pcevolve.public.media.images.decoding import DecodedImage
 
 Window: TypeAlias = tuple[float, float]
-"""What becomes black and what becomes white, in a file's own units, after slope and intercept."""
+"""The values that become black and white, in a file's own units, after slope and intercept."""
 Numbers: TypeAlias = NDArray[Any]
 Shares: TypeAlias = NDArray[np.float64]
 
 WIDE = 64
-"""Levels of 255 over which 98 % of a picture's pixels spread, where the range of more than 8 bits shows it."""
+"""A picture of more than 8 bits has contrast if 98 % of its pixels spread over this many of 255 levels."""
 NARROW = 16
-"""Levels of 255 that the eye does not tell from one."""
+"""Levels of 255 that the eye cannot tell apart."""
 FEW = 16
-"""Different values of a drawing or a mask; a picture has more."""
+"""Most distinct values of a drawing or a mask; a picture has more."""
 FEW_HIGH = 2
-"""Different values of a drawing or a mask where only the highest 8 bits are known: 4,096 values of 16 bits are 16."""
+"""Most distinct values of a drawing or mask if only the highest 8 bits are known: 4,096 values of 16 bits become 16."""
 GAP = 8
-"""Levels that no pixel has: what lies on both sides is looked at by itself, as a picture and the frame around it."""
+"""Width of a gap in the levels that separates two parts, such as a picture and the frame around it."""
 LEAST_SHARE = 0.05
-"""Share of pixels from which on levels between two gaps are part of the picture; fewer are writing on it."""
+"""Least share of pixels between two gaps that counts as part of the picture; fewer are writing on it."""
 LOOKED_AT = 1_000_000
-"""Pixels of a picture by which its spread is measured, at equal distances."""
+"""Pixels by which a picture's spread is measured, at equal distances."""
 WAY_OUT = "say which of its values are black and white with --set data.window=LOW,HIGH"
 BY_WINDOW, BY_FILE, BY_BITS, AS_STORED = (
     "by data.window",
@@ -54,12 +53,12 @@ _WRAPPED = (
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Seen:
-    """The levels seen of one picture; private.
+    """The levels seen in one picture; private.
 
     Attributes:
-        how: By what it is shown, or ``REFUSED``.
+        how: How it is shown, or ``REFUSED``.
         low: Its least value, in its own units.
-        levels: Of 0 to 255, for each channel where 99.8 % of its pixels lie, uint8 ``(2, channels)``.
+        levels: The range, in 0 to 255, of 99.8 % of each channel's pixels, uint8 ``(2, channels)``.
         varies: Whether its values differ at all; a picture of one colour has no contrast to lose.
     """
 
@@ -72,7 +71,7 @@ class Seen:
 
     @property
     def is_flat(self) -> bool:
-        """True if there is almost nothing to see."""
+        """True if almost nothing is visible."""
         return bool((self.levels[1].astype(int) - self.levels[0]).max() < NARROW)
 
 
@@ -89,12 +88,12 @@ class Grey:
     """One grey picture, before it is shown.
 
     Attributes:
-        stored: The values as the file has them, ``(rows, columns)``; the ledger knows the picture by them.
+        stored: The file's values, ``(rows, columns)``; the ledger identifies the picture by them.
         values: The same in the file's own units, float64.
-        whole: What the least and the greatest number of so many bits stand for; None where that says nothing.
-        own: Between 0 and 1, what the file's own window or table makes of each value; None without any.
+        whole: Values of the least and greatest number that its bits can hold; None if they mean nothing.
+        own: The file's own mapping of each value, by window or table, to [0, 1]; None without any.
         inverted: Whether high values are dark.
-        padding: Where there is nothing but what fills the square; None for nowhere.
+        padding: Mask of values that only fill the square; None for no padding.
     """
 
     stored: Numbers
@@ -106,10 +105,10 @@ class Grey:
     padding: NDArray[np.bool_] | None = None
 
     def show(self, window: Window | None) -> tuple[NDArray[np.uint8], Seen]:
-        """Levels from 0 to 255, uint8 ``(rows, columns)``, and what was seen.
+        """Return levels from 0 to 255, uint8 ``(rows, columns)``, and what was seen.
 
         Raises:
-            ContrastError: Nothing says how it is shown, or there would be next to nothing to see.
+            ContrastError: No mapping is known, or almost nothing would be visible.
         """
         how, shares = self._shares(window)
         if shares is None:
@@ -123,7 +122,7 @@ class Grey:
         return levels, self._describe(how, levels)
 
     def _shares(self, window: Window | None) -> tuple[str, Shares | None]:
-        """By what each value is shown, and where it lies between black and white."""
+        """Return how values are shown, and each value's place between black and white."""
         if window is not None:
             return BY_WINDOW, place_between(self.values, window)
         if self.own is not None:
@@ -139,7 +138,7 @@ class Grey:
         return Seen(how, self.bits, low, high, find_ends(levels), low < high)
 
     def _fault(self, levels: NDArray[np.uint8], window: Window | None) -> str:
-        """Say what is wrong with the way it would be shown; empty for nothing."""
+        """Return the fault of how it would be shown; empty for none."""
         if not np.isfinite(self.values).any():
             return "holds no number that can be shown; remove it"
         if window is not None:
@@ -157,7 +156,7 @@ class Grey:
         return f"has next to no contrast in the whole range of its {self.bits} bits: {WAY_OUT}"
 
     def _window_fault(self, window: Window) -> str:
-        """Say what is wrong with a window for files of this kind, whatever their values are."""
+        """Return the fault of a window for files of this kind, whatever their values are; empty for none."""
         if self.whole is None:
             return ""
         (low, high), (least, most) = sorted(window), self.whole
@@ -169,7 +168,7 @@ class Grey:
         return _WRAPPED if low < least and self._wraps() else ""
 
     def _wraps(self) -> bool:
-        """True if values lie at both ends of 16 bits and none between, as numbers do whose sign was left out."""
+        """True if values lie at both ends of 16 bits with none between, like negative numbers without their sign."""
         if self.whole != (0.0, 65535.0):
             return False
         low, high = self.values < 2**14, self.values >= 3 * 2**14
@@ -178,27 +177,27 @@ class Grey:
 
 
 def place_between(values: Numbers, window: Window) -> Shares:
-    """Place values between two ends, given in either order, from 0 to 1; NaN becomes 0."""
+    """Map values between two ends, given in either order, to [0, 1]; NaN becomes 0."""
     low, high = window
     shares = (np.asarray(values, dtype=np.float64) - low) / (high - low)
     return np.clip(np.nan_to_num(shares, nan=0.0), 0, 1)
 
 
 def find_ends(levels: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """Between which levels 99.8 % of the pixels of each channel lie, uint8 ``(2, channels)``."""
+    """Return the levels between which 99.8 % of each channel's pixels lie, uint8 ``(2, channels)``."""
     flat = _some(levels.reshape(-1, levels.shape[2] if levels.ndim == 3 else 1))
     return np.asarray(np.percentile(flat, (0.1, 99.9), axis=0, method="nearest"), dtype=np.uint8)
 
 
 def require_seen(image: DecodedImage, bits: int) -> Seen:
-    """Return the levels of a picture as its file has them.
+    """Measure the levels of a picture as its file has them.
 
     Args:
         image: RGB.
-        bits: Of a value in its file; of more than 8, the highest 8 are its levels.
+        bits: Bits of a value in its file; of more than 8, the highest 8 are its levels.
 
     Raises:
-        ContrastError: It is black to the eye, and is not black, or more than 8 bits have next to no contrast.
+        ContrastError: It looks black but is not, or has more than 8 bits and almost no contrast.
     """
     levels = np.asarray(image)
     seen = Seen(REFUSED, bits, float(levels.min()), float(levels.max()), find_ends(levels), _varies(levels))
@@ -212,10 +211,10 @@ def require_seen(image: DecodedImage, bits: int) -> Seen:
 
 
 def find_folder_fault(seen: Sequence[Seen]) -> str:
-    """Say what is wrong with all pictures of a folder together; empty for nothing.
+    """Return the fault of all pictures of a folder together; empty for none.
 
-    One flat picture among others may be what the owner has, such as an empty slide. Flat ones alone, at one level, are
-    a fault of how they are shown, and so are most of those that a window shows.
+    One flat picture among others may be real, such as an empty slide. If all are flat at one level, or most
+    of those that a window shows, the way they are shown is at fault.
     """
     if seen and seen[0].how == BY_WINDOW and len({each.bits <= 8 for each in seen}) == 2:
         return (
@@ -235,13 +234,13 @@ def find_folder_fault(seen: Sequence[Seen]) -> str:
 
 
 def is_grey(image: DecodedImage) -> bool:
-    """True if the three channels of an RGB image are one."""
+    """True if the three channels of an RGB image are equal."""
     red, green, blue = (channel.tobytes() for channel in image.split())
     return red == green == blue
 
 
 def make_grey(image: DecodedImage, bits: int, inverted: bool) -> Grey:
-    """A grey picture of up to 8 bits, from an RGB image whose channels are one."""
+    """Build a grey picture of up to 8 bits from an RGB image with equal channels."""
     most = 2**bits - 1
     values = np.asarray(image.getchannel(0)) // (255 // most)
     values = most - values if inverted else values
@@ -249,7 +248,7 @@ def make_grey(image: DecodedImage, bits: int, inverted: bool) -> Grey:
 
 
 def to_rgb(levels: NDArray[np.uint8]) -> DecodedImage:
-    """Levels, uint8 ``(rows, columns)`` or ``(rows, columns, 3)``, as an RGB image."""
+    """Convert levels, uint8 ``(rows, columns)`` or ``(rows, columns, 3)``, to an RGB image."""
     return Image.fromarray(levels).convert("RGB")
 
 
@@ -259,25 +258,25 @@ def _varies(levels: NDArray[np.uint8]) -> bool:
 
 
 def _blackness(levels: NDArray[np.uint8]) -> str:
-    """Say what is wrong with levels that look black and hold something; empty for nothing."""
+    """Return the fault of levels that look black but hold something; empty for none."""
     pixels = levels.reshape(-1, levels.shape[2] if levels.ndim == 3 else 1)
     if len(np.unique(levels)) <= FEW:  # of a mask, white is what belongs to no class
         pixels = pixels[(pixels < 255).any(axis=1)]
     if len(pixels) == 0 or not _varies(pixels[:, None]) or int(find_ends(pixels[:, None])[1].max()) >= NARROW:
         return ""
-    # A window is for grey values, and colours of a palette are no values.
+    # A window applies to grey values; colours of a palette are not values.
     is_value = levels.ndim == 2 or not np.ptp(levels, axis=2).any()
     way = f"{WAY_OUT}, such as 0,1 for a mask" if is_value else "brighten it, or save it as grey values"
     return f"would be black, because its values end below {NARROW} of 255: {way}"
 
 
 def _is_lost(values: Numbers, levels: Numbers, few: int) -> bool:
-    """True if what varies is flat wherever it is shown, however far frames and writing lie from it.
+    """True if the varying parts are flat in every piece that is shown, whatever frames and writing surround them.
 
     Args:
-        values: In the file, of which a picture has more than ``few`` that differ.
-        levels: Of 0 to 255, by which they are shown.
-        few: Different values that are no picture.
+        values: The file's values; a picture has more than ``few`` distinct ones.
+        levels: The levels in 0 to 255 that show them.
+        few: Most distinct values of something that is not a picture.
     """
     there = np.flatnonzero(np.bincount(levels, minlength=256))
     pieces = np.split(there, np.flatnonzero(np.diff(there) > GAP) + 1)
@@ -289,11 +288,11 @@ def _is_lost(values: Numbers, levels: Numbers, few: int) -> bool:
 
 
 def _spread(levels: Numbers, left_out: int = 1) -> int:
-    """Levels between two percentiles, beyond which so many per cent of the pixels lie on either side."""
+    """Return the levels between the percentiles ``left_out`` and 100 - ``left_out``."""
     low, high = np.percentile(levels, (left_out, 100 - left_out), method="nearest")
     return int(high) - int(low)
 
 
 def _some(values: Numbers) -> Numbers:
-    """So many of the values, or rows, that measuring them takes no time."""
+    """Subsample the values, or rows, so that measuring them is fast."""
     return values[:: max(1, len(values) // LOOKED_AT)]

@@ -1,7 +1,7 @@
-"""Find pictures that show the same: scaled, compressed or brightened, or turned, mirrored, cropped or a little rotated.
+"""Find pictures of the same thing: scaled, compressed or brightened, or turned, mirrored, cropped or slightly rotated.
 
-Turned ones are guessed from coarse sketches, then laid upon each other as well as they can be, and compared by detail:
-two round cells are alike where they are coarse, and two cut-outs of one picture where they are fine.
+Turned ones are guessed from coarse sketches, then aligned, and compared by detail: two round cells are alike
+in coarse sketches, and two crops of one picture in fine ones.
 """
 
 from __future__ import annotations
@@ -19,36 +19,40 @@ from pcevolve.public.media.images.decoding import DecodedImage
 SIDE = 64  # pixels of a sketch
 COARSE = 16  # pixels of the sketch of a sketch
 ALIKE = 0.99
-"""Least correlation of two coarse sketches of what is taken for one picture. Of 883 pictures of steel, chests and blood
-no two pass 0.98; of copies at half the size, at JPEG quality 30 or 15 % brighter 99 in 100 reach it. So do photographs
-that one fixed camera takes of one thing."""
+"""Least correlation of two coarse sketches that count as one picture.
+
+Of 883 pictures of steel, chests and blood no two pass 0.98. Of copies at half the size, at JPEG quality 30 or
+15 % brighter, 99 in 100 reach it. Photographs that one fixed camera takes of one thing reach it, too.
+"""
 ALIKE_TURNED = 0.995
-"""The same of a picture that was turned or mirrored: four of 217,470 pairs of steel's pass 0.99, and none this."""
+"""The same for a turned or mirrored picture: four of 217,470 pairs of steel pass 0.99, and none this."""
 GUESSED = 0.75
-"""Least correlation of what two coarse sketches leave of each other when blurred, from which on it is looked closer."""
+"""Least correlation of two coarse sketches, without their blurred parts, for a closer comparison."""
 ALIKE_IN_DETAIL = 0.9
-"""Least correlation of the details of two pictures that were laid upon each other."""
+"""Least correlation of the details of two aligned pictures."""
 MOST_LOOKED_AT = 600
-"""Guesses that are looked at closer, the best first; a hundred take about a second."""
+"""Guesses that are compared closely, the best first; a hundred take about a second."""
 LEAST_ACROSS = 0.1
-"""Least share of a picture's change in one direction of that in the other: any stripes can be laid upon any others.
-So a cut-out of stripes is not found, and turned stripes are."""
+"""Least ratio of a picture's change in one direction to that in the other: any stripes can be aligned with any others.
+
+A crop of stripes is therefore not found, but turned stripes are.
+"""
 PLAIN = 2.0
-"""Standard deviation of grey values (0 to 255) below which a sketch shows nothing by which to know it again."""
+"""Standard deviation of grey values (0 to 255) below which a sketch is too plain to be recognised."""
 BLOCK = 2048
-"""Sketches that are compared with all others at a time; of turned ones, a hundredth."""
+"""Sketches compared with all others at a time; for turned ones, a hundredth of it."""
 _SHARE = 0.75  # of a picture's side that is looked at, so that what was cut off is not
 _FINE = 40  # points of a side, where details are compared
 _BLURS = (2.5, 2.5, 2.5, 2.5, 1.0, 1.0, 1.0, 1.0)  # pixels, of each step of laying upon each other
 _LONGEST_STEP = (0.1, 0.1, 0.04, 0.04)
 
 Sketch = NDArray[np.uint8]
-"""uint8 ``(64, 64)``: four kilobytes, so that whole folders are compared without being kept in memory."""
+"""uint8 ``(64, 64)``: four kilobytes, so that whole folders are compared without keeping images in memory."""
 Floats = NDArray[np.float64]
 
 
 class View(NamedTuple):
-    """A square part of a picture: the angle in radians, its size, and its centre, as shares of the side."""
+    """A square part of a picture: angle in radians, size, and centre as shares of the side."""
 
     angle: float = 0.0
     scale: float = 1.0
@@ -61,7 +65,7 @@ _VIEWS = (
     *(View(scale=0.9, across=across, down=down) for across in (-0.05, 0, 0.05) for down in (-0.05, 0, 0.05)),
     *(View(angle=np.deg2rad(angle)) for angle in (-10, -5, 5, 10)),
 )
-"""Views of a picture of which one may be all that another one shows: cut to 90 % of its sides, or rotated."""
+"""Views of a picture, one of which another picture may show: cropped to 90 % of its sides, or rotated."""
 
 
 def sketch(image: DecodedImage) -> Sketch:
@@ -70,17 +74,17 @@ def sketch(image: DecodedImage) -> Sketch:
 
 
 def find_alike(sketches: Sequence[Sketch]) -> Iterator[tuple[int, int]]:
-    """Find pairs of images that are the same but for compression, scale or brightness, by place, the smaller first."""
+    """Find pairs of images that differ only in compression, scale or brightness; indices, the smaller first."""
     if len(sketches) > 1:
         values = _reduce(sketches)
         yield from _correlate(values, values, ALIKE)
 
 
 def find_turned(sketches: Sequence[Sketch], groups: Sequence[object]) -> Iterator[tuple[int, int]]:
-    """Find pairs of images of which one is the other turned, mirrored, cut to 90 % or rotated by up to ten degrees.
+    """Find pairs in which one image is the other turned, mirrored, cropped to 90 % or rotated by up to ten degrees.
 
     Args:
-        groups: Of each image, what it belongs to; pairs of one group are not looked for.
+        groups: The group of each image; pairs within a group are skipped.
     """
     if len(sketches) < 2:
         return
@@ -99,7 +103,7 @@ def find_turned(sketches: Sequence[Sketch], groups: Sequence[object]) -> Iterato
 
 
 def _reduce(sketches: Sequence[Sketch]) -> NDArray[np.float32]:
-    """Coarse sketches, one a row, of mean 0 and length 1."""
+    """Return coarse sketches, one a row, of mean 0 and length 1."""
     pixels = SIDE // COARSE
     blocks = np.stack(sketches).reshape(-1, COARSE, pixels, COARSE, pixels)
     return _normalise(blocks.mean(axis=(2, 4), dtype=np.float32).reshape(len(sketches), -1), PLAIN)
@@ -108,14 +112,14 @@ def _reduce(sketches: Sequence[Sketch]) -> NDArray[np.float32]:
 def _correlate(
     some: NDArray[np.float32], others: NDArray[np.float32], least: float
 ) -> Iterator[tuple[int, int]]:
-    """Places of rows of two sets that are alike, the smaller first; each row is compared with those behind it alone."""
+    """Yield indices of similar rows of two sets, the smaller first; each row is compared with later rows only."""
     for start in range(0, len(some), BLOCK):
         found = np.argwhere(np.triu(some[start : start + BLOCK] @ others[start:].T >= least, k=1))
         yield from ((start + int(one), start + int(other)) for one, other in found)
 
 
 def _guess(sketches: Sequence[Sketch], groups: Sequence[object]) -> list[tuple[int, int, View, int]]:
-    """The best guesses, best first: a picture, the one that may be part of it, which part, and how that is turned."""
+    """Return the best guesses, best first: a picture, its possible part, the part's view, and its turn."""
     seen = np.stack([_see_coarsely(each) for each in sketches])  # (images, views, pixels)
     turned = np.stack([_turn(each[0].reshape(COARSE, COARSE)) for each in seen])
     codes = np.unique([str(each) for each in groups], return_inverse=True)[1]
@@ -139,14 +143,14 @@ def _guess(sketches: Sequence[Sketch], groups: Sequence[object]) -> list[tuple[i
 
 
 def _see_coarsely(picture: Sketch) -> NDArray[np.float32]:
-    """Coarse sketches of a picture by each view, without what is left of them when blurred, of length 1."""
+    """Return coarse sketches of a picture by each view, without their blurred parts, of length 1."""
     blurred = ndimage.gaussian_filter(picture.astype(np.float32), 1.4)
     seen = np.stack([_see(blurred, view, COARSE) for view in _VIEWS])
     return _normalise((seen - ndimage.gaussian_filter(seen, (0, 4, 4))).reshape(len(_VIEWS), -1), PLAIN / 2)
 
 
 def _normalise(values: NDArray[np.float32], plain: float) -> NDArray[np.float32]:
-    """Rows of mean 0 and length 1; those that show nothing are 0."""
+    """Scale rows to mean 0 and length 1; plain rows become 0."""
     values = values - values.mean(axis=1, keepdims=True)
     length = np.linalg.norm(values, axis=1, keepdims=True)
     return np.asarray(
@@ -155,20 +159,20 @@ def _normalise(values: NDArray[np.float32], plain: float) -> NDArray[np.float32]
 
 
 def _turn(values: NDArray[np.floating]) -> NDArray[np.floating]:
-    """A square turned and mirrored in all eight ways, each as a row."""
+    """Return a square turned and mirrored in all eight ways, each as a row."""
     mirrored = (values, values[:, ::-1])
     return np.stack([np.rot90(each, turns).ravel() for each in mirrored for turns in range(4)])
 
 
 def _grid(points: int) -> tuple[Floats, Floats]:
-    """Places across and down of the points of a square of ``_SHARE`` around 0."""
+    """Return the positions across and down of the points of a square of ``_SHARE`` around 0."""
     line = ((np.arange(points) + 0.5) / points - 0.5) * _SHARE
     down, across = np.meshgrid(line, line, indexing="ij")
     return across, down
 
 
 def _see(picture: NDArray[np.floating], view: View, points: int) -> Floats:
-    """What a view shows of a picture, ``(points, points)``."""
+    """Return what a view shows of a picture, ``(points, points)``."""
     across, down = _grid(points)
     cosine, sine = np.cos(view.angle) * view.scale, np.sin(view.angle) * view.scale
     x, y = across * cosine - down * sine + view.across, across * sine + down * cosine + view.down
@@ -177,7 +181,7 @@ def _see(picture: NDArray[np.floating], view: View, points: int) -> Floats:
 
 
 def _compare(picture: Sketch, part: Sketch, view: View, turn: int) -> float:
-    """Correlation of the details of a picture and a turned part of it, laid upon each other as well as can be."""
+    """Return the correlation of the details of a picture and a turned part of it, after aligning them."""
     picture_, part_ = picture.astype(np.float64), part.astype(np.float64)
     for blur in _BLURS:
         shown = _turn(_see(ndimage.gaussian_filter(part_, blur), View(), _FINE))[turn]
@@ -196,7 +200,7 @@ def _changes_both_ways(seen: Floats) -> bool:
 
 
 def _improve(picture: Floats, shown: Floats, view: View) -> View:
-    """A view that shows more of what it should: one step of least squares, light and contrast being free."""
+    """Improve a view by one step of least squares; brightness and contrast are free."""
     seen = _see(picture, view, _FINE)
     across, down = _grid(_FINE)
     by_down, by_across = np.gradient(seen, _SHARE / _FINE)
@@ -217,7 +221,7 @@ def _improve(picture: Floats, shown: Floats, view: View) -> View:
 
 
 def _detail(seen: Floats) -> Floats:
-    """What is fine in a picture, strong edges held back so that an outline is not all; of length 1, or 0."""
+    """Return a picture's fine details, strong edges damped so that an outline does not dominate; length 1, or 0."""
     fine = ndimage.gaussian_filter(seen, 0.7) - ndimage.gaussian_filter(seen, 3)
     fine = fine / (np.abs(fine) + max(1.0, float(np.abs(fine).mean())))
     values = (fine - fine.mean()).ravel()

@@ -1,4 +1,4 @@
-"""Images as one kind of data: checked, shown, released, and in a table."""
+"""Images as a medium: checked, shown, released, and in a table."""
 
 from __future__ import annotations
 
@@ -23,26 +23,26 @@ from pcevolve_shared import containers, images
 
 CHANNELS: Final = 3
 MIN_SIDE: Final = 1024
-"""Pixels; so large an image may always be, for an API that makes no smaller ones."""
+"""Pixels; an image may always be this large, for APIs that make no smaller ones."""
 FLAT_LEVELS: Final = 8
-"""Of 255: an image in which no channel spans more is of one colour, as a safety filter or a failed decoder sends it."""
+"""Of 255: an image whose channels all span at most this is of one colour, as from a safety filter."""
 SIGNATURE_SIDE: Final = 16
-"""Fields on a side, whose mean colours tell an image from another."""
+"""Fields on a side; their mean colours tell images apart."""
 SAME_LEVELS: Final = 2
-"""Of 255: fields of two images are the same whose mean colours differ by no more."""
+"""Of 255: fields of two images are equal if their mean colours differ by at most this."""
 SAME_BUT: Final = 16
-"""Of 256 fields: two images are the same that differ in no more; a line of text that a placeholder adds is as long."""
+"""Of 256 fields: two images are equal if at most this many differ; a line of text on a placeholder is as long."""
 
 
 class ImageMedium:
-    """A file of a release is a PNG that holds pixels and nothing else.
+    """The image medium. A file of a release is a PNG with pixels and nothing else.
 
     Attributes:
-        loaders: Lines of Python that load a release in ``DIR``, by the form that it was exported to; None for its files
-            in class folders.
-        feature: What Hugging Face is told of its column in a table.
-        card_type: How a card's list of features calls its type.
-        has_folder_features: Whether ``datasets`` knows columns of files in class folders.
+        loaders: Python code that loads a release in ``DIR``, by its export format; None for files in class
+            folders.
+        feature: Hugging Face's description of its column in a table.
+        card_type: The name of its type in a card's list of features.
+        has_folder_features: Whether ``datasets`` defines columns for files in class folders.
     """
 
     kind: Kind = "image"
@@ -58,19 +58,19 @@ class ImageMedium:
     has_folder_features: bool = True
 
     def arrow_type(self) -> Any:  # noqa: ANN401 - pyarrow has no types
-        """The type of its column in Arrow; pyarrow is loaded for it."""
+        """Return the Arrow type of its column; pyarrow is loaded for it."""
         import pyarrow as pa
 
         return pa.struct([("bytes", pa.binary()), ("path", pa.string())])
 
     def make_cell(self, name: str, released: bytes) -> object:
-        """One released file, by its name, as a value of that type."""
+        """Return one released file, by its name, as a value of that type."""
         return {"bytes": released, "path": name}
 
     def describe_oversize(self, data: bytes, plan: PublicPlan) -> str:
-        """Say what is wrong with the size of what a provider sent, after "the API sent"; empty for nothing.
+        """Return the fault of the size of a provider's item, to follow "the API sent"; empty for none.
 
-        Twice each side is let in. What is no image is not judged here, and nothing is decoded.
+        Twice each side is allowed. An undecodable item is not judged here, and nothing is decoded.
         """
         asked = plan.images
         width, height = (max(2 * side, MIN_SIDE) for side in (asked.width, asked.height))
@@ -86,7 +86,7 @@ class ImageMedium:
         )
 
     def check(self, data: bytes) -> CandidateCheck:
-        """Look at what a provider sent: whether it can be used, and what tells it from others. Public.
+        """Check whether a provider's item can be used, and compute its signature. Public.
 
         An image of one colour cannot be used.
         """
@@ -101,7 +101,7 @@ class ImageMedium:
         return CandidateCheck(fault, signature, size, shows)
 
     def mark_alike(self, kept: NDArray[np.int16], signature: NDArray[np.uint8]) -> NDArray[np.bool_]:
-        """Mark candidates that equal another but for what a provider writes on a placeholder.
+        """Mark candidates that equal this one, up to writing that a provider adds to a placeholder.
 
         Returns:
             bool ``(candidates,)``: whether all but a few fields have the same colour.
@@ -111,29 +111,32 @@ class ImageMedium:
         return same
 
     def show(self, data: bytes, wanted: Appearance | None = None) -> RenderedImages:
-        """Show something that a provider sent to people; ``wanted`` is the appearance that it is given first."""
+        """Show a provider's item to people; ``wanted`` is the appearance that it is given first."""
         from pcevolve.public.media.images.sheet import make_thumbnail  # for pages
 
         return RenderedImages(jpeg=make_thumbnail(data, wanted) or b"")
 
     def blank(self, received: bytes, share: float, seed: int) -> str | None:
-        """Return what of a varied one goes back inside its prompt, some words blank; None: images go beside theirs."""
+        """Return a varied item for the inside of its prompt, some words blank.
+
+        None, because images are sent as files.
+        """
         return None
 
     def show_decoded(self, item: DecodedImage) -> RenderedImages:
-        """Show a decoded image to people; for the owner alone where it is private."""
+        """Show a decoded image to people; a private one to its owner alone."""
         return self.show(images.encode(item.convert("RGB"), "png"))
 
     def open(
         self, path: Path, wanted: Appearance | None = None, window: Window | None = None
     ) -> tuple[DecodedImage, bytes]:
-        """Read anybody's file as an encoder is shown it, and by what the ledger knows it; any kind that may be private.
+        """Read a file of any readable format for an encoder, with its digest for the ledger.
 
         Args:
-            window: What is black and what is white in a grey image; None for what its file says.
+            window: The values of black and white in a grey image; None for the file's own.
 
         Raises:
-            UnreadableError: Why it cannot be read, to be said after its name.
+            UnreadableError: The file cannot be read; the text gives the reason, to follow its name.
         """
         try:
             image, digest = read_image(path, window)
@@ -142,14 +145,14 @@ class ImageMedium:
         return image if wanted is None else wanted.apply_to(image), digest
 
     def decode(self, data: bytes, wanted: Appearance | None = None) -> DecodedImage | None:
-        """Decode something that a provider sent, as an encoder is shown it; None if it is unusable: see ``check``."""
+        """Decode a provider's item for an encoder; None if it is unusable: see ``check``."""
         image = decode_picture(data)
         if image is None or _is_flat(image):
             return None
         return image if wanted is None else wanted.apply_to(image)
 
     def encode_release(self, data: bytes, wanted: Appearance | None = None) -> bytes:
-        """Return something that a provider sent in the form in which it is released.
+        """Return a provider's item in the form in which it is released.
 
         Raises:
             UnreadableError: It cannot be used: see ``check``.
@@ -160,12 +163,15 @@ class ImageMedium:
         return images.encode(image, "png")
 
     def decode_release(self, released: bytes) -> DecodedImage | None:
-        """A released file as an encoder is shown it; None for no image. One that its appearance made flat is one."""
+        """Decode a released file for an encoder; None if it is undecodable.
+
+        An image that its appearance made flat is usable.
+        """
         return decode_picture(released)
 
 
 def _is_flat(image: DecodedImage) -> bool:
-    """True if an RGB image is all of one colour, to the eye."""
+    """True if an RGB image looks as if it had one colour."""
     spans = cast("tuple[tuple[int, int], ...]", image.getextrema())
     return all(high - low <= FLAT_LEVELS for low, high in spans)
 
@@ -174,7 +180,7 @@ IMAGES: Final = ImageMedium()
 
 
 def _describe_unread(data: bytes) -> str:
-    """Say of what cannot be decoded what it is, after "are"."""
+    """Describe an undecodable item, to follow "are"."""
     if not data:
         return "withheld"
     if known := tell_other_format(data[:HEAD_BYTES]):

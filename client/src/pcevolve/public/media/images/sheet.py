@@ -19,7 +19,7 @@ LABEL_LETTERS, TITLE_LETTERS = 20, 40  # of a label and of a title that are show
 
 
 def make_thumbnail(data: bytes, wanted: Appearance | None = None) -> bytes | None:
-    """Make a small JPEG of received bytes, in an appearance if one is wanted; None for what is no image."""
+    """Make a small JPEG of received bytes, in an appearance if one is wanted; None for an undecodable image."""
     image = develop(data, wanted)
     if image is None:
         return None
@@ -29,7 +29,7 @@ def make_thumbnail(data: bytes, wanted: Appearance | None = None) -> bytes | Non
 
 
 def draw_strip(several: Sequence[bytes], places: int, width: int) -> Image.Image:
-    """Images side by side in one small picture, as a terminal shows it; what is no image leaves its place empty."""
+    """Draw images side by side in one small picture for a terminal; an undecodable image leaves its place empty."""
     side = width // places
     row = Image.new("RGB", (side * places, side))
     for place, data in enumerate(several):
@@ -41,7 +41,7 @@ def draw_strip(several: Sequence[bytes], places: int, width: int) -> Image.Image
 
 
 def draw_sheet(rows: Sequence[tuple[str, Sequence[DecodedImage | None]]]) -> bytes:
-    """Draw rows of images, each under its name; what is no image leaves its place empty."""
+    """Draw rows of images, each under its name; an undecodable image leaves its place empty."""
     across = max((len(images) for _, images in rows), default=0)
     sheet = Image.new("RGB", (NAME + across * (SIDE + GAP), len(rows) * (SIDE + GAP)), "white")
     draw = ImageDraw.Draw(sheet)
@@ -79,7 +79,7 @@ def draw_confusion(title: str, confusion: Sequence[Sequence[int]], labels: Seque
 
 
 def _shorten(name: str, letters: int) -> str:
-    """As much of a name as has room, in what the built-in font can show."""
+    """Shorten a name to the room, in characters that the built-in font has."""
     return name[:letters].encode("ascii", "replace").decode()
 
 

@@ -1,6 +1,6 @@
-"""Read the tags of a TIFF: how its values are stored, and what it holds that its first page does not show.
+"""Read the tags of a TIFF: how its values are stored, and what its first page does not show.
 
-Pillow reads the first page of whatever channels and values it knows, and passes over what lies behind or below it.
+Pillow reads the first page with all channels and values that it knows, and ignores further and nested pages.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ Tags: TypeAlias = Any
 
 
 def read_tags(data: bytes, place: int | None = None) -> Tags:
-    """The tags of a page, the first unless another one's place is given; one of ``DECODE_ERRORS`` if it is damaged."""
+    """Return the tags of a page, by default the first (one of ``DECODE_ERRORS`` if it is damaged)."""
     tags, file = ImageFileDirectory_v2(data[: 16 if _BIG in data[2:4] else 8]), BytesIO(data)
     file.seek(tags.next if place is None else place)
     tags.load(file)
@@ -56,7 +56,7 @@ def read_tags(data: bytes, place: int | None = None) -> Tags:
 
 
 def find_hidden(data: bytes) -> str:
-    """Say what a TIFF holds that its first page does not show, to be read after its name; empty for nothing."""
+    """Describe what a TIFF holds beside its first page, to follow the file's name; empty for nothing."""
     try:
         return next(filter(None, _list_hidden(data, read_tags(data))), "")
     except DECODE_ERRORS:
@@ -78,17 +78,21 @@ def _list_hidden(data: bytes, tags: Tags) -> Iterator[str]:
 
 
 def _describe_channels(tags: Tags) -> str:
-    """Say which channels there are beside colours and transparency; empty for none."""
+    """Describe channels beside colours and transparency; empty for none."""
     samples = tags.get(_SAMPLES, 1)
     extra = samples - _SAMPLES_OF.get(tags.get(_PHOTOMETRIC, -1), samples)
-    # Of a fourth that is called nothing, viewers make what they like: transparency, or infrared that is dropped.
+    # Viewers treat an unnamed fourth channel in different ways: as transparency, or as infrared, which they
+    # drop.
     if extra > 1 or (extra == 1 and tags.get(_EXTRA) not in _ALPHA):
         return f"has {samples} channels, {extra} beside colours and transparency; save those that matter as grey or RGB"
     return ""
 
 
 def _find_sub_pages(data: bytes) -> tuple[int, ...]:
-    """Places of pages within the first page. Pillow knows some kinds of such lists, and of others the first alone."""
+    """Return the offsets of pages nested in the first page.
+
+    Pillow knows some such lists, and of others only the first entry.
+    """
     order, big = "<" if data[:2] == b"II" else ">", _BIG in data[2:4]
     wide, count, entry, value, size = ("Q", "Q", "HHQ", 12, 20) if big else ("L", "H", "HHL", 8, 12)
     (place,) = struct.unpack_from(order + wide, data, 8 if big else 4)
@@ -106,7 +110,7 @@ def _find_sub_pages(data: bytes) -> tuple[int, ...]:
 
 
 def _is_preview(data: bytes, place: int, tags: Tags) -> bool:
-    """True for a page that is smaller than the first; of one that cannot be read nothing is known."""
+    """True for a page that is smaller than the first; False if it cannot be read."""
     try:
         page = read_tags(data, place)
     except DECODE_ERRORS:
@@ -115,7 +119,7 @@ def _is_preview(data: bytes, place: int, tags: Tags) -> bool:
 
 
 def _count_said(tags: Tags) -> int:
-    """Planes by what the file says of itself: a volume's depth, or a stack in ImageJ's or tifffile's description."""
+    """Count planes by the file's own description: a volume's depth, or a stack of ImageJ or tifffile."""
     said = str(tags.get(_DESCRIPTION, ""))
     pixels = tags[_WIDTH] * tags[_HEIGHT] * tags.get(_SAMPLES, 1)
     images = re.search(r"^images=(\d{1,9})\s*$", said, re.MULTILINE) if said.startswith("ImageJ=") else None
@@ -128,20 +132,20 @@ def _count_said(tags: Tags) -> int:
 
 
 def _count_held(data: bytes, tags: Tags) -> int:
-    """Planes by the bytes that are there, of a file that packs none: ImageJ and others write one page for a stack."""
+    """Count planes by the bytes of an uncompressed file: ImageJ and others write one page for a stack."""
     if tags.get(_COMPRESSION, _UNPACKED) != _UNPACKED or any(tag in tags for tag in _WITH_MORE_BEHIND):
         return 1
     bits = tags.get(_BITS, (1,))
     row = -(-tags[_WIDTH] * (sum(bits) if len(bits) > 1 else bits[0] * tags.get(_SAMPLES, 1)) // 8)
     plane = max(1, row * tags[_HEIGHT], sum(tags.get(_TILE_BYTES, ())))
     told = sum(_measure_tag(tags.tagtype[tag], each) for tag, each in tags.items())
-    # A quarter of a plane may be anything's; smaller pictures than can be used are not counted.
+    # A quarter of a plane may be anything; pictures that are too small to use are not counted.
     held = (len(data) - told + plane // 4) // plane if plane >= _LEAST_PLANE else 1
     return int(max(1, held, sum(tags.get(_STRIP_BYTES, ())) // plane))
 
 
 def _measure_tag(kind: int, value: Any) -> int:  # noqa: ANN401 - Pillow has no types of tags' values
-    """Bytes of a tag and of its values, which lie elsewhere if they are more than four."""
+    """Count the bytes of a tag and its values, which are stored elsewhere if they are more than four."""
     count = len(value) if isinstance(value, bytes | str | tuple) else 1
     size = count * _TYPE_BYTES.get(kind, 1)
     return 12 + (size if size > 4 else 0)
@@ -153,27 +157,27 @@ def is_white_zero(tags: Tags) -> bool:
 
 
 def count_bits(tags: Tags) -> int:
-    """Bits of a value."""
+    """Return the bits of a value."""
     return int(max(tags.get(_BITS, (1,))))
 
 
 def is_signed(tags: Tags) -> bool:
-    """True if values are no unsigned whole numbers."""
+    """True if values are signed or floating-point."""
     return bool(max(tags.get(_SAMPLE_FORMAT, (1,))) != 1)
 
 
 def lies_apart(tags: Tags) -> bool:
-    """True if each channel is a plane of its own."""
+    """True if each channel is stored as a plane of its own."""
     return bool(tags.get(_PLANAR) == _APART and tags.get(_SAMPLES, 1) > 1)
 
 
 def read_density(tags: Tags) -> tuple[Any, Any]:
-    """Pixels of a length, across and down; None where the file does not say."""
+    """Return pixels per unit of length, across and down; None where the file does not say."""
     return tags.get(_X_DENSITY), tags.get(_Y_DENSITY)
 
 
 def describe_unread(data: bytes) -> str:
-    """Say which compression or values a TIFF has that Pillow does not read; empty for others."""
+    """Name the compression or values of a TIFF that Pillow cannot read; empty for others."""
     try:
         tags = read_tags(data)
         bits, form = max(tags[_BITS]), max(tags.get(_SAMPLE_FORMAT, (1,)))
