@@ -97,7 +97,8 @@ def small_plan(**changes: object) -> PublicPlan:
     if changes.get("dialect") == "chat":
         values |= {"modality": {"kind": "text", "tokens": 40, "temperature": 1.0}, "encoder": "words"}
     else:
-        asked = dialect(str(changes.get("dialect", "getimg"))).abilities.capabilities
+        abilities = dialect(str(changes.get("dialect", "getimg"))).abilities
+        asked, values["batch"] = abilities.capabilities, min(2, abilities.most)
         unasked = {
             "steps": ("steps", None),
             "guidance": ("guidance", None),

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import json
+from contextlib import nullcontext
 
 import pytest
 
+from pcevolve.errors import EgressError
+from pcevolve.public.dialects import ABILITIES
+from pcevolve.public.transcript.bodies import Bodies
+from pcevolve.wire.egress.policy import Policy
 from pcevolve.wire.providers import dialect
-from pcevolve.wire.providers.dialect import Dialect
+from pcevolve.wire.providers.dialect import Dialect, find_misstatements
 from support.forge import faults_of
 from support.provider import png
-from support.runs import small_plan
+from support.runs import ADDRESS, small_plan
 
 
 @pytest.mark.parametrize(
@@ -35,6 +40,29 @@ def test_the_audit_finds_a_plan_that_says_what_its_requests_do_not(world, tmp_pa
         world("openai-plain").open(tmp_path, steps=50).finish()
     faults = faults_of(tmp_path)
     assert faults == ["the plan says that steps is asked for, and it is not"]
+
+
+@pytest.mark.parametrize("name", [*ABILITIES])
+def test_the_gate_takes_a_plan_that_varies_only_where_its_dialect_can(name, tmp_path):
+    varying, can = small_plan(dialect=name, batch=1), "vary" in ABILITIES[name].capabilities
+    assert any(each.purpose == "vary" for each in varying.calls.values())
+    fault = f"the plan varies what was made, which dialect {name} cannot be asked for"
+    assert [*find_misstatements(dialect(name), varying)] == ([] if can else [fault])
+    policy = Policy(dialect(name), ADDRESS, Bodies(tmp_path))
+    with nullcontext() if can else pytest.raises(EgressError, match=fault):
+        policy.fix(varying, lambda _receipt: True)
+    assert not [
+        *find_misstatements(dialect(name), small_plan(dialect=name, batch=1, iterations=0, strengths=()))
+    ]
+
+
+@pytest.mark.parametrize("name", [each.name for each in ABILITIES.values() if each.most < 64])
+def test_the_gate_takes_a_plan_that_asks_for_no_more_at_once_than_its_dialect_can(name):
+    most = ABILITIES[name].most
+    few = {"dialect": name, "iterations": 0, "strengths": (), "candidates": 70}
+    assert not [*find_misstatements(dialect(name), small_plan(**few, batch=most))]
+    fault = f"the plan asks for {most + 1} in one request, and dialect {name} for {most}"
+    assert [*find_misstatements(dialect(name), small_plan(**few, batch=most + 1))] == [fault]
 
 
 def test_a_page_says_that_steps_guidance_and_degree_are_the_apis_own():

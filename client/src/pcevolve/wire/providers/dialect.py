@@ -170,7 +170,12 @@ ALWAYS_ASKED: Final = frozenset({"steps", "guidance", "size"})
 def find_misstatements(dialect: Dialect, plan: PublicPlan) -> Iterator[str]:
     """Yield a sentence for each option that the plan says requests ask for and they do not, or the other way round."""
     asked, graded = dialect.abilities.capabilities, plan.modality.is_graded
-    varies_images = plan.start is not None or (plan.method.iterations > 0 and not plan.varies_prompts)
+    calls = plan.calls.values()
+    varies_images = not plan.varies_prompts and any(each.purpose != "create" for each in calls)
+    if varies_images and "vary" not in asked:
+        yield f"the plan varies what was made, which dialect {dialect.name} cannot be asked for"
+    if (most := max(each.count for each in calls)) > dialect.abilities.most:
+        yield f"the plan asks for {most} in one request, and dialect {dialect.name} for {dialect.abilities.most}"
     if "strength" in asked and not graded and not varies_images:
         yield "the plan says that no strength is asked for, and nothing is varied for which one could be"
     for name, said in plan.modality.list_asked().items():
