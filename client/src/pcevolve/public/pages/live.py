@@ -1,7 +1,7 @@
-"""Pages about a run that is under way, made of its record as far as it goes.
+"""Pages about a run in progress, made from its record so far.
 
-``preview.html`` has what a provider sent first, for a person to look at before anything is spent. The live page says
-how far a run is and what is spent, and shows the newest images and what crossed the wire.
+``preview.html`` shows what a provider sent first, for a person to look at before anything is spent. The live
+page shows the run's progress and spending, the newest images, and what crossed the wire.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from pcevolve.public.transcript.traffic import ALL_KINDS, Counts
 from pcevolve.public.words import summarise_prompts
 
 SHOWN = 12
-"""Images of each class, or fewer so that there are no more than ``MOST_SHOWN`` in all."""
+"""Images of each class; fewer if there would be more than ``MOST_SHOWN`` in all."""
 MOST_SHOWN = 60
 LOOK = "what the private images look like on the whole"
 CLASSES = 20
@@ -44,7 +44,7 @@ CLASSES = 20
 
 @dataclass(frozen=True)
 class Standing:
-    """The state of a run besides its record; public. ``left`` says about how long the rest takes, if anybody can."""
+    """The state of a run besides its record; public. ``left`` is the estimated time left, empty if unknown."""
 
     left: str = ""
     cost: str = ""
@@ -71,7 +71,7 @@ class LiveRelease:
 
 
 def write_preview(run: RunReader, doubt: str = "") -> Path:
-    """Write ``preview.html`` of a run whose first images are on record, and return where; every string is escaped.
+    """Write ``preview.html`` of a run whose first images are on record, and return its path; every string is escaped.
 
     Args:
         doubt: A warning about these images; empty for none.
@@ -105,7 +105,7 @@ def list_opening(run: RunReader, plan: PublicPlan) -> dict[str, tuple[str, ...]]
 
 
 def render_live(run: RunReader, standing: Standing) -> bytes:
-    """The page's HTML; every string from the run is escaped, and pictures are encoded anew.
+    """Render the page; every string from the run is escaped, and pictures are encoded anew.
 
     Raises:
         UsageError: The run has no plan yet.
@@ -122,7 +122,7 @@ def render_live(run: RunReader, standing: Standing) -> bytes:
 
 
 def _under_way(run: RunReader, plan: PublicPlan) -> dict[str, object]:
-    """All that is shown of a run that has a plan."""
+    """Return what is shown of a run with a plan."""
     pictured = max((plan.calls[slot].iteration for slot in run.outputs if slot in plan.calls), default=0)
     # The release that begins an iteration comes before its first image.
     iteration = max(pictured, *(receipt.iteration for receipt in run.receipts), 0)
@@ -138,7 +138,7 @@ def _under_way(run: RunReader, plan: PublicPlan) -> dict[str, object]:
         "iteration": min(iteration, plan.method.iterations),
         "done": done,
         "total": sum(call.count for call in plan.calls.values()),
-        # The meter is of what --epsilon limits; the words begin with what holds for everybody.
+        # The bar shows what --epsilon limits; the words begin with the figure for everyone in the folder.
         "spent": epsilon(events, plan.privacy.delta) if plan.secure else None,
         "spent_text": PrivacyLoss.of(plan, events).say(budget, symbol=""),
         "budget": budget,
@@ -150,7 +150,7 @@ def _under_way(run: RunReader, plan: PublicPlan) -> dict[str, object]:
 
 
 def _releases(run: RunReader, plan: PublicPlan) -> Iterator[LiveRelease]:
-    """The receipts, the newest first."""
+    """Yield the receipts, the newest first."""
     events: list[Event] = []
     rows = []
     for receipt in run.receipts:
@@ -168,7 +168,7 @@ def _releases(run: RunReader, plan: PublicPlan) -> Iterator[LiveRelease]:
 
 
 def _sheets(run: RunReader, plan: PublicPlan, iteration: int) -> Iterator[LiveSheet]:
-    """The newest images of each class, as they came; those of the round before fill up what has not come yet."""
+    """Yield the newest images of each class, as they came, filled up with those of the round before."""
     shown = min(SHOWN, MOST_SHOWN // min(len(plan.labels), CLASSES))
     for label in plan.labels[:CLASSES]:
         digests: tuple[str, ...] = ()
@@ -183,7 +183,7 @@ def _sheets(run: RunReader, plan: PublicPlan, iteration: int) -> Iterator[LiveSh
 
 @lru_cache(maxsize=2 * MOST_SHOWN)
 def _picture(kind: Kind, folder: Path, digest: str) -> PagePicture:
-    """A picture of a stored answer; the page is written again and again, and most of its pictures stay."""
+    """Cache a picture of a stored answer: the page is rewritten often, and most of its pictures stay."""
     return make_picture(kind, Bodies(folder).file(digest))
 
 

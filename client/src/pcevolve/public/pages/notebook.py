@@ -1,4 +1,4 @@
-"""Views in a notebook: a finished run (marks, verdict, promise, a contact sheet), a plan, and an audit."""
+"""Views in a notebook: a finished run (warnings, verdict, promise, a contact sheet), a plan, and an audit."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ class NotebookRow:
 
 
 def render_table(said: str, rows: Iterable[tuple[str, str]]) -> str:
-    """Return a sentence and a table under it as a fragment of HTML, everything in it escaped."""
+    """Render a sentence and a table under it as a fragment of HTML, everything in it escaped."""
     return compile_page("notebook_table").render(said=said, rows=list(rows))
 
 
 def render_pictures(kind: Kind, rows: Iterable[tuple[str, Sequence[bytes]]]) -> str:
-    """A fragment of HTML with some images or texts of each class."""
+    """Render some images or texts of each class as a fragment of HTML."""
     shown = [
         NotebookRow(
             label, len(files), tuple(filter(None, (make_picture(kind, each) for each in files[:TILES])))
@@ -43,7 +43,7 @@ def render_pictures(kind: Kind, rows: Iterable[tuple[str, Sequence[bytes]]]) -> 
 
 
 def render_notebook(run: FinishedRun) -> str:
-    """A fragment of HTML without scripts or links to elsewhere; every string from the run is escaped."""
+    """Render a fragment of HTML without scripts or external links; every string from the run is escaped."""
     guarantee, found = run.manifest.guarantee, run.record.assessment
     kind, judge = run.plan.modality.kind, f"by {run.plan.encoder.name}, the encoder that selected"
     content = {

@@ -1,7 +1,7 @@
-"""The origin of each image that left, and the reason for it: the rulebook, asked again along a record.
+"""The origin of each image that left, and the reason for it: the rules are applied again along a record.
 
-Nothing is judged here: the audit's findings do that. Where the record gives no reason, there is none to show. Traffic
-is counted here too, for what went back in a question counts as an image does.
+Nothing is judged here: the audit does that. If the record gives no reason, none is shown. Traffic is counted
+here too, because a text that went back inside a prompt counts like an image.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from pcevolve.public.transcript.traffic import (
 class ImageOrigin:
     """The attempt whose answer brought an image, and the image's name if it has one.
 
-    An image of the release that a run starts from has attempt 0, which there is not.
+    An image of the release that a run starts from has attempt 0; real attempts count from 1.
     """
 
     digest: str
@@ -42,8 +42,8 @@ class CarriedImage:
     """An image that left, and why.
 
     Attributes:
-        origin: Where it came from; None when no answer on record had brought it.
-        reason: Why this very request could carry it; None when the record gives no reason.
+        origin: Its origin; None if no answer on record had brought it.
+        reason: Why this request could carry it; None if the record gives no reason.
     """
 
     digest: str
@@ -57,16 +57,16 @@ class CarriedImage:
 
     @property
     def receipt(self) -> Receipt | None:
-        """The release that chose it; None where the plan itself names it, or nothing does."""
+        """The release that chose it; None if the plan itself names it, or nothing does."""
         return self.reason.receipt if isinstance(self.reason, ReceiptChose) else None
 
 
 @dataclass(frozen=True)
 class ToldPrompt:
-    """The prompt of an image that left in the image's place, and why.
+    """The prompt of an image that was sent instead of the image, and why.
 
     Attributes:
-        prompt: The plan's prompt by which it had been made.
+        prompt: The plan's prompt from which the image had been made.
     """
 
     origin: ImageOrigin
@@ -75,13 +75,13 @@ class ToldPrompt:
 
     @property
     def receipt(self) -> Receipt | None:
-        """The release that chose the image; None where the plan itself names it."""
+        """The release that chose the image; None if the plan itself names it."""
         return self.reason.receipt if isinstance(self.reason, ReceiptChose) else None
 
 
 @dataclass
 class Reasons:
-    """The images of a run's attempts, each attempt by its number."""
+    """The images of a run's attempts, by the attempt's number."""
 
     carried: dict[int, tuple[CarriedImage, ...]] = field(default_factory=dict)
     told: dict[int, ToldPrompt] = field(default_factory=dict)
@@ -91,7 +91,7 @@ class Reasons:
 
     @classmethod
     def of(cls, traffic: Traffic) -> Reasons:
-        """Go along a record, asking before each request what it could carry at that time."""
+        """Go through a record and determine before each request what it could carry at that time."""
         reasons = cls()
         state = None if traffic.plan is None else RunState(traffic.plan)
         for each in () if traffic.plan is None else chain(*list_start(traffic.plan).values()):
@@ -110,12 +110,12 @@ class Reasons:
 
     @property
     def unexplained(self) -> int:
-        """Count the images that left without a reason on record, each as often as it did."""
+        """Count the images that left without a reason on record, with repetition."""
         return sum(not each.explained for images in self.carried.values() for each in images)
 
     @property
     def first_returns(self) -> dict[tuple[str | None, str], int]:
-        """The first attempt that sent an image back, by the image's name and digest."""
+        """Return the first attempt that sent an image back, by the image's name and digest."""
         first: dict[tuple[str | None, str], int] = {}
         for number, images in self.carried.items():
             for each in images:
@@ -124,7 +124,7 @@ class Reasons:
         return first
 
     def counts(self, attempts: Iterable[Attempt]) -> Counts:
-        """Add up some attempts; a text that went back in a question counts as an image does."""
+        """Sum up some attempts; a text that went back inside a prompt counts like an image."""
         made = list(attempts)
         left = [each.digest for one in made for each in self.carried.get(one.number, ())]
         return replace(Counts.of(made), images=len(left), distinct=len(set(left)))
@@ -137,7 +137,7 @@ class Reasons:
         call = attempt.own_call
         verdict = None if state is None or call is None else state.image_of(call)
         if state is not None and isinstance(verdict, OneImage) and state.plan.modality.sends_inline:
-            # With blanks in place of some words: no file of it stands in the request.
+            # A varied text goes back with some words blank, so no stored file is part of the request.
             carried = CarriedImage(verdict.image.digest, self.named.get(verdict.image.id), verdict.reason)
             self.carried[attempt.number] = (carried,)
         if state is not None and call is not None and isinstance(verdict, ItsPrompt):
@@ -146,8 +146,8 @@ class Reasons:
             self.told[attempt.number] = ToldPrompt(self.named[verdict.image.id], prompt, verdict.reason)
 
     def _explain(self, attempt: Attempt, digest: str, state: RunState | None) -> CarriedImage:
-        """The reason for an image to leave with a request, as far as there is one on record by then."""
-        call = attempt.own_call  # what only follows a link carries nothing
+        """Find the reason for an image to leave with a request, as far as one was on record by then."""
+        call = attempt.own_call  # a request that only follows a link carries nothing
         verdict = None if state is None or call is None else state.image_of(call)
         if isinstance(verdict, OneImage) and verdict.image.digest == digest:
             origin = self.named.get(verdict.image.id)
@@ -156,7 +156,7 @@ class Reasons:
         return CarriedImage(digest, self._arrived.get(digest))
 
     def _take_in(self, attempt: Attempt) -> None:
-        """Take note of the images in an answer, which have no names yet."""
+        """Register the images in an answer, which have no names yet."""
         files = () if attempt.answer is None else attempt.answer.body.files
         self.brought[attempt.number] = tuple(
             ImageOrigin(each, attempt.number, attempt.sent.slot) for each in files
@@ -165,7 +165,7 @@ class Reasons:
             self._arrived.setdefault(each.digest, each)
 
     def _name(self, outputs: RecordedOutputs, state: RunState | None) -> None:
-        """Give what an answer brought its names."""
+        """Name the images of an answer."""
         last = outputs.attempt
         if last is None or last.call is None:
             return
@@ -186,8 +186,8 @@ class TrafficTable:
     """The traffic of a run, counted.
 
     Attributes:
-        unexplained: Images that left although the provider had not sent them, or neither a receipt nor the plan named
-            them for that request.
+        unexplained: Images that left although the provider had not sent them, or although neither a receipt
+            nor the plan named them for that request.
         sent: Bytes sent by the end of each iteration.
     """
 
@@ -199,7 +199,7 @@ class TrafficTable:
 
     @classmethod
     def of(cls, traffic: Traffic, plan: PublicPlan) -> TrafficTable:
-        """Add up a finished run's attempts, by kind, in all, and by iteration."""
+        """Sum up a finished run's attempts, by kind, in all, and by iteration."""
         reasons = Reasons.of(traffic)
         counts = Counts.by_kind(traffic.attempts, reasons.counts)
         by_iteration = [Counts.of(group) for group in _by_iteration(traffic.attempts, plan.method.iterations)]
@@ -213,7 +213,7 @@ class TrafficTable:
 
 
 def _by_iteration(attempts: Iterable[Attempt], iterations: int) -> list[list[Attempt]]:
-    """The attempts of each iteration; what comes before the first one counts as part of it."""
+    """Group attempts by iteration; those before the first one count as part of it."""
     groups: list[list[Attempt]] = [[] for _ in range(iterations + 1)]
     for each in attempts:
         groups[0 if each.call is None else min(each.call.iteration, iterations)].append(each)

@@ -1,4 +1,4 @@
-"""Turns a template into a page, and what a provider sent into the pictures of it.
+"""Render templates to pages, and a provider's answers to their pictures.
 
 Every string is escaped, and styles and scripts are allowed by their hash.
 """
@@ -27,29 +27,29 @@ LONGEST = 600
 
 @dataclass(frozen=True)
 class PagePicture:
-    """The part of a provider's answer that is shown; empty where it is nothing of the kind that was asked for."""
+    """The part of a provider's answer that is shown; empty if it is unusable."""
 
     kind: Kind
     image: str = ""
     text: str = ""
 
     def __bool__(self) -> bool:
-        """Return True if there is something to be shown."""
+        """True if there is something to show."""
         return bool(self.image or self.text)
 
 
 def encode_uri(jpeg: bytes) -> str:
-    """A picture as the address of itself."""
+    """Encode a picture as a data URI."""
     return "data:image/jpeg;base64," + base64.b64encode(jpeg).decode("ascii")
 
 
 def make_picture(kind: Kind, data: bytes, wanted: Look | None = None) -> PagePicture:
-    """A small picture of received bytes, or the text that they are."""
+    """Make a small picture of received bytes, or take the text that they are."""
     return _frame(kind, find_medium(kind).show(data, wanted))
 
 
 def picture_item(kind: Kind, item: Item | None) -> PagePicture:
-    """A small picture of a decoded image, or the text that an item is; for the owner alone where it is private."""
+    """Make a small picture of a decoded image, or take a text; for the owner alone if it is private."""
     found = RenderedImages() if item is None else find_medium(kind).show_decoded(item)
     return _frame(kind, found)
 
@@ -59,12 +59,12 @@ def _frame(kind: Kind, found: RenderedImages) -> PagePicture:
 
 
 def shorten(text: str) -> str:
-    """A text, or its beginning."""
+    """Return a text, or its beginning."""
     return text if len(text) <= LONGEST else f"{text[:LONGEST]} …"
 
 
 def render_picture(found: PagePicture, said: str, side: int) -> Markup:
-    """A picture's HTML."""
+    """Return a picture's HTML."""
     if found.image:
         tag = '<img src="{}" width="{}" height="{}" alt="{}">'
         return Markup(tag).format(found.image, side, side, said)  # noqa: S704 - the tag is ours, and all else is escaped
@@ -77,14 +77,14 @@ def render_picture(found: PagePicture, said: str, side: int) -> Markup:
 
 @dataclass(frozen=True)
 class Inline:
-    """A style or script of our own in the page itself; ``source`` is its name in the Content-Security-Policy."""
+    """One of our own styles or scripts inside the page; ``source`` is its name in the Content-Security-Policy."""
 
     text: Markup
     source: str
 
 
 def inline_parts(*parts: str) -> Inline:
-    """Join text of our own; nothing that came from a run may be part of it."""
+    """Join our own styles or scripts; no string from a run may be part of them."""
     text = "\n".join(parts)
     digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
     return Inline(Markup(text), f"'sha256-{digest}'")  # noqa: S704 - our own files
@@ -96,19 +96,19 @@ def read_own(name: str) -> str:
 
 
 def read_style() -> str:
-    """Colours, type, tables and banners of all pages, light and dark."""
+    """Read colours, type, tables and banners of all pages, light and dark."""
     return read_own("base.css")
 
 
 @cache
 def compile_page(page: str, kind: Kind = "image", **filters: Callable[..., Any]) -> Template:
-    """Return the template of a page, with the filters that it uses; every string that it puts out is escaped.
+    """Return the template of a page with the filters that it uses; every string that it outputs is escaped.
 
-    It is compiled on the first call, which takes a fifth of a second.
+    It is compiled at the first call, which takes a fifth of a second.
 
     Args:
         page: Its name in this package, such as ``live`` or ``report/page``.
-        kind: What the page is about, which templates call by its ``nouns``.
+        kind: The kind of data on the page; its ``nouns`` are given to the template.
     """
     environment = Environment(
         loader=FunctionLoader(read_own),
@@ -124,7 +124,7 @@ def compile_page(page: str, kind: Kind = "image", **filters: Callable[..., Any])
 
 
 def _visible(value: Any) -> Any:  # noqa: ANN401 - whatever a template puts out
-    """Spell out what cannot be seen and could mislead."""
+    """Spell out invisible characters, which could mislead."""
     if not isinstance(value, str) or isinstance(value, Markup) or value.isprintable():
         return value
     return spell_out(value)

@@ -1,4 +1,4 @@
-"""The owner's page about whether a dataset is useful: what judges measured on held-out data, which nothing protects."""
+"""The owner's page on a dataset's usefulness: judges' measurements on held-out data, which are not protected."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from pcevolve.public.modality import Kind
 from pcevolve.public.pages.rendering import PagePicture, compile_page, inline_parts, read_own, read_style
 
 ORDER = ("words alone", "a random choice", "dataset", "private images")
-"""From what costs nothing to what protects nobody."""
+"""From the cheapest yardstick to the one that protects nobody."""
 BAR = 280.0
 """Width of an accuracy of 1."""
 
 
 @dataclass(frozen=True)
 class Pair:
-    """An image of the dataset, and the private image that is nearest to it."""
+    """An image of the dataset, and the private image nearest to it."""
 
     made: PagePicture
     private: PagePicture
@@ -27,7 +27,7 @@ class Pair:
 
 @dataclass(frozen=True)
 class Confusion:
-    """How often a judge that was trained on the dataset says each class of each, all its seeds together."""
+    """Confusion counts of a judge that was trained on the dataset, summed over its seeds."""
 
     judge: str
     labels: Sequence[str]
@@ -35,7 +35,7 @@ class Confusion:
 
     @property
     def rows(self) -> list[tuple[str, list[tuple[int, int]]]]:
-        """Of each class its counts, each with the tenths of the class that it is."""
+        """Return the counts of each class, each with its share of the class in tenths."""
         return [
             (label, [(count, round(10 * count / max(sum(counts), 1))) for count in counts])
             for label, counts in zip(self.labels, self.counts, strict=True)
@@ -43,9 +43,9 @@ class Confusion:
 
 
 def list_accuracies(measured: Mapping[str, Any], chance: float) -> list[tuple[str, Sequence[float]]]:
-    """Every yardstick and the dataset, each with its mean and interval; chance has none.
+    """List every yardstick and the dataset with mean and interval; chance has no interval.
 
-    In one order, which figures that were kept as JSON have lost.
+    The order is fixed, because figures kept as JSON have lost theirs.
     """
     found = measured["accuracies"]
     return [("chance", (chance, chance, chance)), *((name, found[name]) for name in ORDER if name in found)]
@@ -60,12 +60,12 @@ def write_use_page(
     confusion: Confusion | None = None,
     pairs: Mapping[str, Sequence[Pair]] | None = None,
 ) -> Path:
-    """Write the page beside the owner's figures; one that is there is replaced.
+    """Write the page beside the owner's figures; an existing one is replaced.
 
     Args:
-        run: The name of the run's folder.
-        measured: Word, sentence, advice, judges and accuracies, each with its interval.
-        pairs: Of each class some images of the dataset.
+        run: Name of the run's folder.
+        measured: Verdict, sentence, advice, judges and accuracies, each with its interval.
+        pairs: For each class some images of the dataset.
     """
     content = {
         "style": inline_parts(read_style(), read_own("comparison.css"), read_own("useful.css")),

@@ -1,6 +1,6 @@
-"""Open a page in the browser by a process of its own, for one that is confined starts no program.
+"""Open a page in the browser from a separate process, because a confined process starts no program.
 
-It is started before, knows nothing but the page's address, and ends with whoever started it.
+The separate process is started earlier, knows only the page's address, and ends with its parent.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def prepare_browser() -> None:
 
 
 def open_in_browser(address: str) -> None:
-    """Open a page, and wait for nothing."""
+    """Open a page without waiting for it."""
     if not _waiting:
         prepare_browser()
     process = _waiting.pop()

@@ -1,9 +1,8 @@
-"""The first lines of a process of a run: wait for an order, let the kernel confine this process, then import and work.
+"""The first lines of a run's process: wait for an order, confine this process, then import and work.
 
-It goes on with further orders, confined as by the first, until whoever started it has none.
-
-Nothing but the standard library is imported before: a library that starts a thread would keep it out of Landlock's
-rules. Usage: ``python -P -m pcevolve.public.processes.child ROLE PARENT DESCRIPTORS``.
+It carries out further orders under the same confinement, until its parent has none. Only the standard library
+is imported before: a library that starts a thread would keep that thread out of Landlock's rules. Usage:
+``python -P -m pcevolve.public.processes.child ROLE PARENT DESCRIPTORS``.
 """
 
 from __future__ import annotations
@@ -27,21 +26,20 @@ from pcevolve.public.processes.pipe import Pipe, read_order
 
 _PR_SET_PDEATHSIG: Final = 1
 RUNNER: Final = "runner"
-"""The role that has the network; all others have private files."""
+"""The role with the network; all others have private files."""
 WORKER: Final = "worker"
-"""The role of one that does for a program what a command without network does."""
+"""The role that does for a program what a command without network does."""
 FAULTY: Final = 70
 """Exit code of a process that could not be confined, and so did nothing."""
 
 
 def main() -> None:
-    """Carry out orders."""
     role, parent, *descriptors = sys.argv[1:]
     _end_with(int(parent))
     numbers = [*map(int, descriptors)]
     pipes = [Pipe(*numbers[place : place + 2]) for place in range(0, len(numbers), 2)]
     if role != RUNNER:
-        # Ctrl-C is the runner's to answer; what was paid for is in the ledger.
+        # Ctrl-C is handled by the runner; paid releases are in the ledger.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         os.umask(0o077)
     order = read_order(pipes[0])
@@ -80,7 +78,7 @@ def main() -> None:
 
 
 def _end_with(parent: int) -> None:
-    """End when the process that started this one ends, whatever ended it."""
+    """End this process when its parent ends, for whatever reason."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     if os.getppid() != parent:  # it ended before this

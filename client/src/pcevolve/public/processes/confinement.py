@@ -1,7 +1,7 @@
-"""Confine this process for good: what it may ask of the kernel (seccomp), and which files it may reach (Landlock).
+"""Confine this process for good: its system calls (seccomp) and the files that it may reach (Landlock).
 
-Called before anything but the standard library is imported: Landlock binds the thread that asks for it and those that
-this thread starts, and ``import numpy`` starts one.
+It is called before anything but the standard library is imported: Landlock binds the calling thread and the
+threads that it starts, and ``import numpy`` starts one.
 
 >>> from pcevolve.public.processes.confinement import confine_keeper, list_system_paths
 >>> confine_keeper(reads=[*list_system_paths(), "/data"], writes=["/ledger", "/ledger/tmp"])
@@ -32,19 +32,19 @@ from pcevolve.public.processes.system_calls import (
 )
 
 LATEST = 7
-"""The version of Landlock whose rights are known here; a newer kernel is asked for these."""
+"""The latest version of Landlock whose rights are known here; a newer kernel is asked for these."""
 REQUIRE = "--require-confinement"
 REQUIRE_VARIABLE = "PCEVOLVE_REQUIRE_CONFINEMENT"
 _PR_SET_DUMPABLE, _PR_SET_NO_NEW_PRIVS = 4, 38
 
 
 class ConfinementError(Exception):
-    """This process cannot be confined as it was asked to be; it must not go on."""
+    """This process cannot be confined as required; it must not go on."""
 
 
 @dataclass(frozen=True)
 class Enforcement:
-    """What the kernel enforces, or could; ``landlock`` is its version, 0 for none."""
+    """What the kernel enforces, or could enforce; ``landlock`` is its version, 0 for none."""
 
     landlock: int
     seccomp: bool
@@ -55,7 +55,7 @@ class Enforcement:
         return self.landlock > 0 and self.seccomp
 
     def __str__(self) -> str:
-        """Say it as the console, the card and ``doctor`` do."""
+        """Describe it for the console, the card and ``doctor``."""
         if self.is_whole:
             return f"enforced by the kernel (Landlock {self.landlock}, seccomp)"
         missing = [
@@ -74,13 +74,13 @@ class _Command:
 
 
 _commands: list[_Command] = []
-"""This process, if it is one."""
+"""This process, if it is such a command."""
 
 
 def find_enforcement() -> Enforcement:
-    """Ask the kernel by system call what it can enforce; its version says little.
+    """Ask the kernel by system call what it can enforce; its version number says little.
 
-    A command that has confined itself may not ask any more, and has asked.
+    A confined command may not ask any more and returns its earlier answer.
     """
     if _commands:
         return _commands[0].enforced
@@ -90,20 +90,20 @@ def find_enforcement() -> Enforcement:
 
 
 def take_demand(words: list[str]) -> bool:
-    """Take the demand for confinement out of a command line; the environment may demand it too, of every command."""
+    """Remove the flag that demands confinement from a command line; the environment may demand it for every command."""
     demanded = REQUIRE in words or os.environ.get(REQUIRE_VARIABLE, "").lower() in ("1", "true", "yes")
     words[:] = [each for each in words if each != REQUIRE]
     return demanded
 
 
 def require_confinement() -> None:
-    """Refuse to go on where the kernel cannot enforce all of it (``ConfinementError``: what is missing)."""
+    """Refuse to go on if the kernel cannot enforce everything (``ConfinementError`` names what is missing)."""
     if not (found := find_enforcement()).is_whole:
         raise ConfinementError(f"confinement is required, and {found}: nothing was read or sent")
 
 
 def list_system_paths() -> list[str]:
-    """Return what Python and its libraries read on this machine, as far as it is there."""
+    """List the existing paths that Python and its libraries read on this machine."""
     wanted = {
         *(sys.prefix, sys.base_prefix, sys.exec_prefix, *filter(None, sys.path)),
         *("/usr", "/lib", "/lib64", "/etc/ld.so.cache", "/etc/localtime", "/etc/mime.types"),
@@ -122,7 +122,7 @@ def list_system_paths() -> list[str]:
 
 
 def list_network_paths() -> list[str]:
-    """Return what is read to find a host by its name and to know it by its certificate, as far as it is there."""
+    """List the existing files needed to resolve host names and check certificates."""
     names = "resolv.conf hosts host.conf gai.conf nsswitch.conf services protocols"
     trust = "ssl pki ca-certificates crypto-policies"
     wanted = [f"/etc/{name}" for name in (*names.split(), *trust.split())]
@@ -138,7 +138,7 @@ def list_network_paths() -> list[str]:
 def confine_keeper(
     reads: Iterable[str], writes: Iterable[str], enforced: Enforcement | None = None, door: Sequence[int] = ()
 ) -> Enforcement:
-    """Leave this process these files, no other program, and no socket but ``door``, to read and write as a file."""
+    """Restrict this process to these files; no other program, and no socket but ``door``, used like a file."""
     return _confine(KEEPER, reads, writes, enforced, door=door)
 
 
@@ -150,10 +150,10 @@ def confine_runner(
     *,
     accepts: bool = False,
 ) -> Enforcement:
-    """Leave this process these files and connections to the internet that it opens itself; no other program.
+    """Restrict this process to these files and to internet connections that it opens; no other program.
 
     Args:
-        accepts: Connections may come in as well, at a port that was opened before and is among ``door``.
+        accepts: Whether it also accepts connections, at a port that was opened before and is among ``door``.
     """
     return _confine(ACCEPTING if accepts else RUNNER, reads, writes, enforced, door=door)
 
@@ -161,7 +161,7 @@ def confine_runner(
 def confine_offline(
     children: Sequence[int] = (), enforced: Enforcement | None = None, door: Sequence[int] = ()
 ) -> Enforcement:
-    """Leave this process no socket but ``door``, no other program, and signals to its children alone.
+    """Restrict this process to no socket but ``door``, no other program, and signals to its children alone.
 
     ``leave_files`` may follow.
     """
@@ -171,9 +171,9 @@ def confine_offline(
 
 
 def confine_online() -> Enforcement:
-    """Leave this process connections to the internet that it opens itself, and no other program.
+    """Restrict this process to internet connections that it opens, and no other program.
 
-    ``leave_files`` has to follow before anything of a person's is read.
+    ``leave_files`` has to follow before any of the user's data are read.
     """
     can = _confine(ONLINE, None, (), None)
     _commands.append(_Command(can, connects=True, signals=False))
@@ -183,28 +183,28 @@ def confine_online() -> Enforcement:
 def confine_worker(
     reads: Iterable[str], writes: Iterable[str], enforced: Enforcement | None = None
 ) -> Enforcement:
-    """Leave this process these files, no socket and no other program: what a command has that is offline."""
+    """Restrict this process to these files, no socket and no other program, like an offline command."""
     return _confine(OFFLINE, reads, writes, enforced)
 
 
 def may_leave_files() -> bool:
-    """True of a command that has confined itself, where the kernel has rules for files."""
+    """True for a command that has confined itself, if the kernel has rules for files."""
     return bool(_commands) and _commands[0].enforced.landlock > 0
 
 
 def leave_files(files: Files) -> None:
-    """Leave a command these files alone, what its libraries read, and a temporary folder of its own.
+    """Restrict a command to these files, its libraries' files, and a temporary folder of its own.
 
-    A process that has not confined itself as a command stays as free as it is.
+    A process that has not confined itself as a command stays unrestricted.
 
     Raises:
-        ConfinementError: As ``confine_keeper`` does.
+        ConfinementError: As in ``confine_keeper``.
     """
     if not may_leave_files():
         return
     own = _commands[0]
     _require_one_thread()
-    # One with the network shall not find there what another's libraries left.
+    # A separate folder, so that a command with the network finds nothing that another's libraries left.
     temporary = os.environ["TMPDIR"] = _make_temporary_folder("online-" if own.connects else "")
     if "tempfile" in sys.modules:  # it remembers the first folder that it found
         sys.modules["tempfile"].tempdir = None  # type: ignore[attr-defined]
@@ -217,7 +217,7 @@ def leave_files(files: Files) -> None:
 
 
 def _make_temporary_folder(kind: str) -> str:
-    """Return a folder that is this user's alone and stays; PyTorch cannot be imported without one."""
+    """Return a lasting folder that only this user can access; PyTorch cannot be imported without one."""
     path = os.path.join(os.environ.get("TMPDIR", "/tmp"), f"pcevolve-{kind}{os.getuid()}")  # noqa: PTH118, S108
     try:
         with contextlib.suppress(FileExistsError):
@@ -231,12 +231,12 @@ def _make_temporary_folder(kind: str) -> str:
 
 
 def list_caches() -> list[str]:
-    """Return where encoders' weights were fetched to, as far as it is there."""
+    """List the existing folders of fetched encoders' weights."""
     return [path for path in _name_caches() if os.path.exists(path)]  # noqa: PTH110
 
 
 def make_caches() -> list[str]:
-    """Return where encoders' weights are fetched to; folders that are not there are made."""
+    """Make and list the folders of fetched encoders' weights."""
     for path in _name_caches():
         os.makedirs(path, exist_ok=True)  # noqa: PTH103
     return _name_caches()
@@ -258,16 +258,16 @@ def _confine(
     children: Sequence[int] = (),
     door: Sequence[int] = (),
 ) -> Enforcement:
-    """Confine this process, files first: the filter lets no further rule be made.
+    """Confine this process, files first, because the system call filter forbids further file rules.
 
     Args:
-        reads: All files that may be read, but for those in ``writes``; None for any file at all.
-        enforced: As on a kernel that can do less; whatever this one can, if not given.
+        reads: All files that may be read, in addition to ``writes``; None for any file at all.
+        enforced: Rules of a less capable kernel; by default what this one can enforce.
         children: Processes that may be sent signals.
         door: Descriptors of the socket between a keeper and a client that are two commands.
 
     Raises:
-        ConfinementError: A path does not exist, another thread runs already, or the kernel refuses.
+        ConfinementError: A path does not exist, another thread is running, or the kernel refuses.
     """
     can = enforced or find_enforcement()
     if sys.platform != "linux":
@@ -299,7 +299,7 @@ def _require_one_thread() -> None:
 
 
 def _close_sockets(door: Sequence[int]) -> None:
-    """Close sockets that were open when this process began; a pipe, a file or a door was given on purpose."""
+    """Close sockets that were open at the start; a pipe, a file or a door was passed on purpose."""
     for name in os.listdir("/proc/self/fd"):  # noqa: PTH208
         descriptor = int(name)
         try:

@@ -1,7 +1,7 @@
-"""A socket file between a keeper and a client that are two commands: in two containers, it is all that they share.
+"""A socket file between a keeper and a client that are two commands; two containers share nothing else.
 
-The standard library alone. The keeper lets in one client and takes the file away, before it confines itself; what then
-passes is read and written as through a pipe.
+It uses the standard library alone. The keeper admits one client and removes the file before it confines
+itself; the connection is then used like a pipe.
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ from pcevolve.public.processes.confinement import ConfinementError
 from pcevolve.public.processes.pipe import Pipe
 
 PATIENCE_SECONDS = 60.0
-"""That a client waits for its keeper: containers start in any order."""
+"""How long a client waits for its keeper: containers start in any order."""
 _PAUSE_SECONDS = 0.2
 _INTERFACE_IS_UP = 1
 _FIRST_PID_NAMESPACE = "pid:[4026531836]"
-"""That of the machine itself: the kernel's ``PROC_PID_INIT_INO``."""
+"""The machine's own namespace: the kernel's ``PROC_PID_INIT_INO``."""
 _OF_SYSTEM = ("/proc", "/sys", "/dev", "/tmp", "/run", "/etc/resolv.conf", "/etc/hostname", "/etc/hosts")  # noqa: S108
 
 
 class DoorError(ConfinementError):
-    """Nobody can come in, or nobody is there."""
+    """A door cannot be opened, or nobody waits behind it."""
 
 
 def listen(host: str, port: int, seconds: float = 10.0) -> int:
-    """Open a port of this machine, before a process is confined, after which it can open no other.
+    """Open a port on this machine before confinement, after which none can be opened.
 
     Args:
-        seconds: For which one that is taken is tried again: a command that was killed may be ending still.
+        seconds: How long a port in use is tried again: a command that was killed may still be ending.
 
     Raises:
         DoorError: It cannot be opened.
@@ -66,11 +66,12 @@ def listen(host: str, port: int, seconds: float = 10.0) -> int:
 
 
 def admit(path: str) -> tuple[int, bool]:
-    """Wait for one client, and take the socket file away.
+    """Wait for one client, and remove the socket file.
 
     Returns:
-        The connection, and whether containers keep this process from the network: it has no interface but loopback, and
-        the client is none of the processes that the kernel knows here.
+        The connection, and whether containers keep this process from the network: it has no interface but
+            loopback, and
+        the client is not among the processes that the kernel shows here.
 
     Raises:
         DoorError: Another keeper waits there, or no file can be made.
@@ -99,7 +100,7 @@ def _is_elsewhere(connection: socket.socket) -> bool:
 
 @contextlib.contextmanager
 def _hold(path: str) -> Iterator[None]:
-    """Be the only keeper that waits at a path, and remove what one left that was killed there."""
+    """Lock a path for one waiting keeper, and remove the socket of a killed one."""
     lock = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
     try:
         try:
@@ -118,7 +119,7 @@ def _hold(path: str) -> Iterator[None]:
 
 
 def knock(path: str, seconds: float = PATIENCE_SECONDS) -> int:
-    """Return a connection to the keeper; ``DoorError`` where none comes in time."""
+    """Connect to the keeper (``DoorError`` if none comes in time)."""
     end, is_told = time.monotonic() + seconds, False
     while True:
         connection = socket.socket(socket.AF_UNIX)
@@ -140,12 +141,12 @@ def knock(path: str, seconds: float = PATIENCE_SECONDS) -> int:
 
 
 def open_pipe(connection: int) -> Pipe:
-    """The conversation over a connection, which is taken over."""
+    """Wrap a connection in a pipe, which takes it over."""
     return Pipe(connection, os.dup(connection))
 
 
 def is_cut_off(folder: str = "/sys/class/net") -> bool:
-    """True if this process has no interface that is up but loopback; an idle tunnel is on any machine."""
+    """True if this process has no interface up but loopback; idle tunnels exist on any machine."""
     try:
         return all(each == "lo" or not _is_up(f"{folder}/{each}/flags") for each in os.listdir(folder))  # noqa: PTH208
     except OSError:
@@ -158,7 +159,7 @@ def _is_up(path: str) -> bool:
 
 
 def is_contained(shared: Iterable[str], process: str = "/proc/self") -> bool:
-    """True if this process is in a container without any folder of its machine but those that are named."""
+    """True if this process is in a container that mounts no folder of its machine but the named ones."""
     known = (*_OF_SYSTEM, *shared)
     try:
         with open(f"{process}/mountinfo") as mounts:  # noqa: PTH123

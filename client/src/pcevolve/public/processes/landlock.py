@@ -1,4 +1,7 @@
-"""Landlock: which files a thread, and all that it starts later, may reach. Threads that are older keep all files."""
+"""Landlock: restrict the files that a thread, and all threads that it starts later, may reach.
+
+Threads that are older keep access to all files.
+"""
 
 from __future__ import annotations
 
@@ -25,15 +28,15 @@ _ABSTRACT_SOCKETS, _SIGNALS = 1, 2
 
 @dataclass(frozen=True)
 class Files:
-    """Files and folders that may be reached, and all that is below these.
+    """Files and folders, with everything below them, that may be reached.
 
     Attributes:
-        reads: They may be read.
-        writes: They may be read, written, made and removed.
-        lists: Names in them may be listed, and no file be read.
-        fills: Files in them may be written, made and removed, and none be read.
-        links: Symbolic links may be made in them.
-        makes: Folders may be made in them, and empty ones be removed.
+        reads: May be read.
+        writes: May be read, written, created and removed.
+        lists: Names in them may be listed, but no file read.
+        fills: Files in them may be written, created and removed, but none read.
+        links: Symbolic links may be created in them.
+        makes: Folders may be created in them, and empty ones removed.
     """
 
     reads: Iterable[str] = ()
@@ -45,21 +48,21 @@ class Files:
 
 
 def find_version() -> int:
-    """Ask the kernel for its version of Landlock; 0 if it has none, or none that is switched on."""
+    """Ask the kernel for its version of Landlock; 0 if it has none, or it is switched off."""
     version: int = ctypes.CDLL(None).syscall(_CREATE, None, 0, _GET_VERSION)
     return max(0, version)
 
 
 def restrict(files: Files, version: int, *, connects: bool, signals: bool) -> None:
-    """Let this thread, and those that it starts, reach no other file or folder than these.
+    """Restrict this thread, and those that it starts, to these files and folders.
 
     Args:
-        version: The kernel's, or an older one.
-        connects: TCP connections may be opened (from version 4 on; else nothing is said about them).
-        signals: Processes outside may be sent signals (from version 6 on).
+        version: The kernel's version, or an older one.
+        connects: Whether TCP connections may be opened (enforced from version 4 on).
+        signals: Whether other processes may be sent signals (enforced from version 6 on).
 
     Raises:
-        OSError: One of them does not exist, or the kernel refuses.
+        OSError: A path does not exist, or the kernel refuses.
     """
     handled = _list_rights(version)
     network = _BIND_TCP if connects else _BIND_TCP | _CONNECT_TCP
@@ -84,7 +87,7 @@ def restrict(files: Files, version: int, *, connects: bool, signals: bool) -> No
 
 
 def _list_rights(version: int) -> int:
-    """Return all rights that a version knows: those that no rule gives are refused."""
+    """Return all rights that a version knows; those that no rule grants are refused."""
     rights = (1 << 13) - 1
     for since, right in ((2, _REFER), (3, _TRUNCATE), (5, _IOCTL_DEV)):
         rights |= right if version >= since else 0

@@ -1,7 +1,7 @@
 """Start the processes of a run: a keeper of private files, a runner with the network, and a decoder with neither.
 
-The standard library alone: they are started by the first line of a command, before anything is imported, and wait for
-their orders. Whoever starts them keeps the terminal. If it ends, however it ends, so do they.
+It uses the standard library alone: a command's first line starts them before anything is imported, and they
+wait for their orders. Their parent keeps the terminal. They end when it ends, for whatever reason.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from pcevolve.public.processes.pipe import Pipe, open_conversation
 from pcevolve.public.processes.words import Words
 
 GRACE_SECONDS = 10.0
-"""From Ctrl-C to the end of a process that does not end by itself."""
+"""Time from Ctrl-C to the kill of a process that does not end by itself."""
 
 
 @dataclass(frozen=True)
 class Child:
-    """A process that waits for its orders, or has got them.
+    """A process that waits for its orders, or has them.
 
     Attributes:
-        silence: Held while its words are not passed on: while a person is asked, whose line they could overwrite.
+        silence: Lock held while its output is not passed on: a question to a person would be overwritten.
     """
 
     process: subprocess.Popen[bytes]
@@ -38,19 +38,19 @@ class Child:
     silence: threading.Lock = field(default_factory=threading.Lock)
 
     def order(self, work: str, reads: Sequence[str], writes: Sequence[str], **orders: Any) -> None:  # noqa: ANN401 - JSON
-        """Say which files it may reach, what its work is (``module:function``), and what else that has to know."""
+        """Send the files that it may reach, its work (``module:function``), and the work's arguments."""
         told = {"work": work, "reads": [*reads], "writes": [*writes], "orders": orders}
         self.pipe.send("order", json.dumps(told))
 
     def pass_on_words(self) -> None:
-        """Print what it prints, until its end; of a runner, which has no terminal, and may be in other hands."""
+        """Forward its output until it ends, for a runner, which has no terminal and may be compromised."""
         if self.process.stdout is not None and not self.threads:
             given = [self.process.stdout.fileno(), 2, self.silence]
             self.threads.append(threading.Thread(target=_pass_on, args=given, daemon=True))
             self.threads[-1].start()
 
     def end(self, *, kill: bool = False) -> int:
-        """Wait for its end, or bring it about; its exit code, negative for a signal that ended it."""
+        """Wait for its end, or kill it; return its exit code, negative for a signal."""
         if self.process.returncode is not None:
             return self.process.returncode
         self.pipe.close()
@@ -71,8 +71,8 @@ class Children:
     """The processes of one run.
 
     Attributes:
-        judge: For private files as well: measures what the run made, when it is over.
-        decoder: For no files of anybody's and no network: decodes images for the keeper.
+        judge: With private files; evaluates the run's dataset at the end.
+        decoder: Without anyone's files and without network; decodes images for the keeper.
     """
 
     keeper: Child
@@ -82,11 +82,10 @@ class Children:
 
     @property
     def pids(self) -> tuple[int, ...]:
-        """Their numbers."""
         return tuple(each.process.pid for each in (self.runner, self.keeper, self.judge, self.decoder))
 
     def end(self, *, kill: bool = False) -> None:
-        """Wait for the end of all, the runner's first, or bring it about."""
+        """Wait for all to end, the runner first, or kill them."""
         for each in (self.runner, self.keeper, self.judge, self.decoder):
             each.end(kill=kill)
 
@@ -124,16 +123,15 @@ class KeepersSide:
 
     @property
     def pids(self) -> tuple[int, ...]:
-        """Their numbers."""
         return self.keeper.process.pid, self.judge.process.pid, self.decoder.process.pid
 
 
 @dataclass(frozen=True)
 class ClientsSide:
-    """The process of ``pcevolve run --keeper``, and the conversation with the keeper that it goes on with.
+    """The process of ``pcevolve run --keeper``, and the conversation with the keeper.
 
     Attributes:
-        folder: Where the socket file was.
+        folder: Folder of the former socket file.
     """
 
     runner: Child
@@ -142,7 +140,6 @@ class ClientsSide:
 
     @property
     def pids(self) -> tuple[int, ...]:
-        """Its number."""
         return (self.runner.process.pid,)
 
     @property
@@ -174,7 +171,7 @@ def start_clients_side(path: str) -> ClientsSide:
 
 
 started: list[Children] = []
-"""Those that a command's first line started, for the command to order."""
+"""Children that the command's first line started, until the command takes them."""
 sides: list[KeepersSide | ClientsSide] = []
 """The same for a command that is one side of a run."""
 demands: list[bool] = []
@@ -182,13 +179,13 @@ demands: list[bool] = []
 
 
 def take_children() -> Children:
-    """Return the processes that the command's first line started, or start some."""
+    """Return the processes that the command's first line started, or start new ones."""
     return started.pop() if started else start_children()
 
 
 def _start(role: str, pipe: Pipe, *given: tuple[int, int]) -> Child:
     descriptors = [each for pair in given for each in pair]
-    # -P: else the working directory, where anything may lie, is the first place to import from.
+    # -P: otherwise Python imports first from the working directory, where anything may lie.
     command = [
         sys.executable,
         "-P",
@@ -199,9 +196,10 @@ def _start(role: str, pipe: Pipe, *given: tuple[int, int]) -> Child:
         role,
         str(os.getpid()),
     ]
-    # What libraries print is no result, so it goes to stderr. A runner has no terminal or file in common with who holds
-    # private files: it could read there what they print, and how much. Nor has a decoder, which a stranger's image may
-    # have taken over: it could command the terminal, and it has nothing to say there.
+    # Libraries' output is not a result, so it goes to stderr. A runner shares no terminal or file with
+    # processes that hold private files: it could read what they print there, and how much. Nor does a
+    # decoder, which a foreign image may have taken over: it could send commands to the terminal, and has
+    # nothing to print.
     is_runner, is_decoder = role == "runner", role == "decoder"
     process = subprocess.Popen(  # noqa: S603 - this program
         [*command, *map(str, descriptors)],
@@ -218,7 +216,7 @@ def _start(role: str, pipe: Pipe, *given: tuple[int, int]) -> Child:
 
 
 def _describe_terminal() -> dict[str, str]:
-    """An environment in which a process that prints into a pipe writes as for the terminal behind it."""
+    """Return an environment in which a process that prints into a pipe formats for the terminal behind it."""
     if not os.isatty(2):
         return {**os.environ}
     return {**os.environ, "COLUMNS": str(os.get_terminal_size(2).columns), "FORCE_COLOR": "1"}
@@ -234,7 +232,7 @@ def _pass_on(source: int, target: int, silence: threading.Lock) -> None:
 
 
 def _write(target: int, text: str) -> None:
-    """Write text whose colours end with it: what another process writes next shall show."""
+    """Write text and reset its colours, so that the next process's text is visible."""
     rest = (text + "\x1b[0m" if "\x1b[" in text else text).encode("utf-8", "replace")
     while rest:
         rest = rest[os.write(target, rest) :]

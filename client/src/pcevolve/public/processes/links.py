@@ -1,4 +1,4 @@
-"""Where links in a folder lead: a rule for the folder does not cover what lies elsewhere."""
+"""Follow links in a folder: a rule for the folder does not cover their targets elsewhere."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 
 def follow_links(paths: Iterable[str]) -> list[str]:
-    """Return files and folders, and behind them all that links in the folders lead to, from there on as well."""
+    """Return files and folders, and all targets of links in the folders, recursively."""
     found: dict[str, None] = {}
     waiting = list(reversed([*paths]))
     while waiting:

@@ -1,6 +1,6 @@
-"""Messages between two processes of one command: a line each, bounded, of a name and a JSON value.
+"""Messages between two processes of one command: bounded lines of a name and a JSON value.
 
-The standard library alone. What a line means, and whether it may come now, is for whoever reads it.
+It uses the standard library alone. The reader decides what a line means, and whether it may come now.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 MOST_BYTES = 128 * 2**20
-"""Of a line; a measurement in base64 is the longest."""
+"""Most bytes of a line; a measurement in base64 is the longest."""
 
 
 class PipeError(Exception):
-    """The other process is gone, or speaks nonsense."""
+    """The other process is gone, or its message is invalid."""
 
 
 class GoneError(PipeError):
@@ -23,16 +23,16 @@ class GoneError(PipeError):
 
 
 class Pipe:
-    """Both ends of a conversation that this process has."""
+    """This process's ends of a conversation."""
 
     def __init__(self, reads: int, writes: int) -> None:
-        """Take descriptors of a pipe to read from and of one to write to."""
+        """Take the descriptor to read from and the one to write to."""
         self.descriptors: Sequence[int] = (reads, writes)
         self._reader = os.fdopen(reads, "rb")
         self._writes = writes
 
     def send(self, name: str, body: str = "{}") -> None:
-        """Send a message; ``GoneError`` where nobody reads it any more."""
+        """Send a message (``GoneError`` if the other process has ended)."""
         rest = memoryview(f"{name} {body}\n".encode())
         try:
             while rest:
@@ -44,8 +44,8 @@ class Pipe:
         """Wait for a message, and return its name and its JSON text.
 
         Raises:
-            GoneError: There will be none: the other process ended, perhaps in the middle of a message.
-            PipeError: It is none, or too long.
+            GoneError: The other process ended, perhaps in the middle of a message.
+            PipeError: The message is invalid or too long.
         """
         try:
             line = self._reader.readline(MOST_BYTES + 1)
@@ -64,19 +64,19 @@ class Pipe:
         return name, body
 
     def close(self) -> None:
-        """Have the other process find this one gone."""
+        """Close both ends; the other process then gets a ``GoneError``."""
         self._reader.close()
         os.close(self._writes)
 
 
 def open_conversation() -> tuple[tuple[int, int], tuple[int, int]]:
-    """Make two pipes; the descriptors of each of the two who will talk: one to read from, one to write to."""
+    """Make two pipes; return for each of two processes the descriptors to read from and to write to."""
     (first_reads, second_writes), (second_reads, first_writes) = os.pipe(), os.pipe()
     return (first_reads, first_writes), (second_reads, second_writes)
 
 
 def read_order(pipe: Pipe) -> Mapping[str, Any] | None:
-    """Wait for an order; None where there will be none: whoever started this process had nothing to do."""
+    """Wait for an order; None if the parent closed the pipe without one."""
     try:
         _, body = pipe.receive()
     except GoneError:

@@ -1,4 +1,4 @@
-"""A filter of system calls: made from a profile, and given to the kernel for all threads of this process."""
+"""A filter of system calls, built from a profile and installed for all threads of this process."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import NamedTuple
 from pcevolve.public.processes.system_calls import NUMBERS, Argument, Profile
 
 ARCHITECTURES = {"x86_64": 0xC000_003E, "aarch64": 0xC000_00B7}
-"""What the kernel calls them in the data that it shows to a filter."""
+"""The kernel's numbers for architectures in the data that a filter sees."""
 _SYSCALL_SECCOMP = {"x86_64": 317, "aarch64": 277}
 _SET_MODE_FILTER, _GET_ACTION_AVAILABLE, _TSYNC = 1, 2, 1
 _ALLOW, _ERRNO, _KILL_PROCESS = 0x7FFF_0000, 0x0005_0000, 0x8000_0000
@@ -25,7 +25,7 @@ _LOAD, _AND, _JUMP, _EQUAL, _ABOVE, _AT_LEAST, _RETURN = 0x20, 0x54, 0x05, 0x15,
 
 
 class Instruction(NamedTuple):
-    """One of the kernel's classic BPF; jumps count the instructions that they leap over."""
+    """An instruction of the kernel's classic BPF; jumps count the instructions that they skip."""
 
     code: int
     value: int
@@ -34,13 +34,13 @@ class Instruction(NamedTuple):
 
 
 def find_machine() -> str | None:
-    """Return the machine's name if there is a table of its system calls, and this process is of its own kind."""
+    """Return the machine's name if its system calls are listed and this process is 64-bit; else None."""
     machine = os.uname().machine
     return machine if machine in ARCHITECTURES and sys.maxsize > 2**32 else None
 
 
 def has_seccomp() -> bool:
-    """Ask the kernel whether it takes filters."""
+    """Ask the kernel whether it accepts filters."""
     machine = find_machine()
     if machine is None:
         return False
@@ -51,9 +51,9 @@ def has_seccomp() -> bool:
 
 
 def compile_filter(profile: Profile, machine: str) -> list[Instruction]:
-    """Return the program that lets through what a profile allows.
+    """Compile a profile to a filter program.
 
-    What the machine does not have is not in its table, so a profile may name more than there is.
+    A profile may name calls that the machine lacks: they are not in its table and are skipped.
     """
     numbers = NUMBERS[machine]
     free = sorted(numbers[name] for name in profile.free if name in numbers)
@@ -82,7 +82,7 @@ def compile_filter(profile: Profile, machine: str) -> list[Instruction]:
 
 
 def _join(numbers: list[int]) -> Iterable[tuple[int, int]]:
-    """Yield the first and last number of each row without gaps."""
+    """Yield the first and last number of each gapless row."""
     first = last = numbers[0]
     for number in numbers[1:]:
         if number > last + 1:
@@ -103,7 +103,7 @@ def _answer(first: int, last: int, answer: int) -> list[Instruction]:
 
 
 def _lead(number: int, alternatives: list[Instruction]) -> list[Instruction]:
-    """Return what looks at the arguments of one system call, and leaps over that for any other."""
+    """Return code that checks the arguments of one system call, and skips the check for any other."""
     return [
         Instruction(_EQUAL, number, 1, 0),
         Instruction(_JUMP, len(alternatives) + 1),
@@ -113,7 +113,7 @@ def _lead(number: int, alternatives: list[Instruction]) -> list[Instruction]:
 
 
 def _meet(demands: tuple[Argument, ...]) -> list[Instruction]:
-    """Return what allows a call that meets all demands, and goes on behind its own end for any other."""
+    """Return code that allows a call if it meets all demands, and otherwise continues after itself."""
     allowed = [Instruction(_RETURN, _ALLOW)]
     for demand in reversed(demands):
         allowed = _check(demand, len(allowed)) + allowed
@@ -121,7 +121,7 @@ def _meet(demands: tuple[Argument, ...]) -> list[Instruction]:
 
 
 def _check(demand: Argument, behind: int) -> list[Instruction]:
-    """Return what goes on after itself if an argument is as demanded, else leaps over ``behind`` instructions."""
+    """Return code that continues if an argument meets a demand, else skips ``behind`` more instructions."""
     count = len(demand.values)
     return [
         Instruction(_LOAD, 16 + 8 * demand.index + 4 * demand.high),
@@ -132,7 +132,7 @@ def _check(demand: Argument, behind: int) -> list[Instruction]:
 
 
 def install(program: list[Instruction], machine: str) -> None:
-    """Let the kernel apply a filter to all threads of this process, for good; ``OSError`` if it does not."""
+    """Install a filter for all threads of this process, for good (``OSError`` if the kernel refuses)."""
     packed = b"".join(struct.pack("HBBI", each.code, *each[2:], each.value) for each in program)
     instructions = ctypes.create_string_buffer(packed, len(packed))
     described = struct.pack("HxxxxxxP", len(program), ctypes.addressof(instructions))

@@ -1,7 +1,8 @@
-"""A server on this machine, started by a process of its own, for one that is confined starts no program.
+"""Start a server on this machine from a separate process, because a confined process starts no program.
 
-That process, which is this file, is told the server's command and log in a line of standard input. It ends the server
-when that input closes, as it does however whoever started it ends, by ``kill -9`` too. The standard library alone.
+The separate process, which is this file, reads the server's command and log from a line of standard input. It
+ends the server when that input closes, which happens when the parent ends, even by ``kill -9``. It uses the
+standard library alone.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ def prepare_server() -> None:
 
 
 def start_server(command: Sequence[str], log: str) -> subprocess.Popen[bytes]:
-    """Have a server started, whose words are added to a log; the process ends with it, and it with this process."""
+    """Start a server, with its output appended to a log; the guard process ends with it, and it with this process."""
     if not _waiting:
         prepare_server()
     process = _waiting.pop()
@@ -42,11 +43,11 @@ def stop_server(process: subprocess.Popen[bytes]) -> None:
 
 
 def guard() -> int:
-    """Have the command run that standard input tells, until that closes; its exit code, or minus its signal."""
+    """Run the command from standard input until that closes; return its exit code, or minus its signal."""
     signal.signal(signal.SIGINT, lambda *_: None)  # the command gets Ctrl-C too; a handler is not inherited
     told = b""
     while not told.endswith(b"\n"):
-        # Unbuffered: a lock that a thread held on sys.stdin would abort the interpreter.
+        # Unbuffered: a lock that a thread holds on sys.stdin would abort the interpreter.
         if not (piece := os.read(0, 2**16)):
             return 0
         told += piece

@@ -1,6 +1,6 @@
-"""What another process prints, for a terminal: nothing in it commands the terminal but colours and a line's own bar.
+"""Another process's output for a terminal, which may use colours and redraw its own line and nothing else.
 
-The standard library alone.
+It uses the standard library alone.
 """
 
 from __future__ import annotations
@@ -10,21 +10,21 @@ import re
 
 from pcevolve.errors import blank_out
 
-# Colours; back to the start of a line and erase it, as bars do; hide and show the cursor. Nothing goes to other lines,
-# asks the terminal for an answer, or names a window.
+# Allowed are colours, erasing and redrawing one line, as progress bars do, and hiding and showing the cursor.
+# Nothing moves to other lines, queries the terminal, or sets a title.
 _ALLOWED = re.compile(r"(\x1b\[[0-9;]{0,20}m|\x1b\[2K|\x1b\[\?25[hl]|[\n\r])")
 _BEGUN = re.compile(r"\x1b(\[[0-9;?]{0,20})?$")
 
 
 class Words:
-    """A process's words as they come, piece by piece."""
+    """A process's output as it comes, piece by piece."""
 
     def __init__(self) -> None:
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._rest = ""
 
     def add(self, piece: bytes) -> str:
-        """Return what may be printed of the words so far; what does not show is a blank."""
+        """Return what may be printed so far; other invisible characters become blanks."""
         text = self._rest + self._decoder.decode(piece)
         begun = _BEGUN.search(text)
         self._rest = begun.group() if begun else ""
@@ -32,5 +32,5 @@ class Words:
         return "".join(part if place % 2 else blank_out(part) for place, part in enumerate(parts))
 
     def end(self) -> str:
-        """Return what is left."""
+        """Return the rest."""
         return blank_out(self._rest + self._decoder.decode(b"", final=True))

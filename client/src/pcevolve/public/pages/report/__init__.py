@@ -1,1 +1,1 @@
-"""The page about a run that a person looks at: one file, made from public records alone."""
+"""The report on a run: one file, made from public records alone."""

@@ -1,4 +1,4 @@
-"""The first screen: what somebody who decides about the run has to know, as functions of the record."""
+"""The report's first screen: facts for decision makers, as functions of the record."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class Odds:
     """The chances of an attacker, in words.
 
     Attributes:
-        together: The figure for a unit that is in all releases that the ledger knew; empty where there
-            were none before, or they cannot be added up.
+        together: The figure for a unit that is in all releases known to the ledger; empty if there were none
+            before, or they cannot be summed.
     """
 
     short: str
@@ -43,7 +43,7 @@ class Brief:
     def of(
         cls, plan: PublicPlan, events: Iterable[Event], traffic: TrafficTable, attempts: Iterable[Attempt]
     ) -> Brief:
-        """Say it about a finished run."""
+        """Word the sentences for a finished run."""
         paid = [event for event in events if not event.free]
         return cls(
             left=_say_sent(plan, traffic),
@@ -71,7 +71,7 @@ def _say_sent(plan: PublicPlan, traffic: TrafficTable) -> str:
 
 
 def _say_kept(plan: PublicPlan, looked: bool, traffic: TrafficTable) -> str:
-    """Say what was not sent, in words that hold for this run."""
+    """State what was not sent, in words that hold for this run."""
     nouns = plan.modality.nouns
     if traffic.unexplained:
         return f"Not confirmed: some {nouns.many} that were sent have no receipt that allows it."
@@ -116,14 +116,14 @@ def _odds(plan: PublicPlan, paid: list[Event]) -> Odds:
 
 
 def _together(plan: PublicPlan, paid: list[Event]) -> str:
-    """The figure with what the ledger knew of earlier releases, for a unit that is in all of them."""
+    """State the figure together with earlier releases known to the ledger, for a unit in all of them."""
     if not plan.earlier.releases or plan.earlier.events is None:
         return ""
     return f"For it the figure is {count_found_members([*plan.earlier.events, *paid])} of 100."
 
 
 def _assumptions(plan: PublicPlan) -> tuple[str, ...]:
-    """Three sentences; the whole list stands further down."""
+    """Return the three most important assumptions; the whole list is further down."""
     counted = (
         f"What is protected is one {plan.unit}: a person who is in several of them is protected less."
         if plan.unit == plan.modality.kind
@@ -140,7 +140,7 @@ def _assumptions(plan: PublicPlan) -> tuple[str, ...]:
 
 
 def _when(attempts: Iterable[Attempt]) -> str:
-    """First and last date in the answers, UTC."""
+    """Return the first and last date in the answers, UTC."""
     found = sorted(day for each in attempts if each.answer is not None for day in _days(each.answer.headers))
     if not found:
         return "The answers have no date."
@@ -150,13 +150,14 @@ def _when(attempts: Iterable[Attempt]) -> str:
 
 
 def _days(headers: Iterable[tuple[str, str]]) -> list[datetime]:
-    """Return the days in the ``Date`` headers of an answer, as far as they are dates."""
+    """Return the valid dates in an answer's ``Date`` headers."""
     found = []
     for name, value in headers:
         if name.lower() == "date":
             try:
                 day = parsedate_to_datetime(value)
-                # "-0000" is UTC of an unknown place; a machine's own zone would make another page of the same record.
+                # "-0000" is UTC of an unknown place; the machine's own zone would make another page from the
+                # same record.
                 found.append(day.astimezone(UTC) if day.tzinfo else day.replace(tzinfo=UTC))
             except (ValueError, TypeError, OverflowError):
                 continue

@@ -1,8 +1,7 @@
-"""Charts of the report and of comparisons: curves over iterations or other settings, and of what secrets keep.
+"""Charts of the report and of comparisons: curves over iterations or other settings, and of secrets' protection.
 
-SVG by hand, because libraries give more and less than the page needs. matplotlib's SVG is a hundred paths and fixed
-colours for three lines of a page that is light or dark, and takes a second to load; altair's charts are drawn by a
-script, which the page's policy forbids.
+The SVG is written by hand. matplotlib writes a hundred paths in fixed colours for three lines of a page that
+is light or dark, and takes a second to load. altair draws by a script, which the page's policy forbids.
 """
 
 from __future__ import annotations
@@ -27,12 +26,12 @@ LEFT, RIGHT, TOP, BOTTOM = 52.0, 12.0, 12.0, 34.0  # margins
 
 LEVEL = 0.95
 FEWEST = 3
-"""Seeds of an interval; that of two is wider than the axis."""
+"""Fewest seeds for an interval; that of two is wider than the axis."""
 
 
 @dataclass(frozen=True)
 class FigureOverSeeds:
-    """A figure over seeds; ``half`` of its interval at ``LEVEL`` by Student's t is None for fewer than ``FEWEST``."""
+    """A mean over seeds; ``half`` is half its interval at ``LEVEL`` by Student's t, None for under ``FEWEST`` seeds."""
 
     mean: float
     half: float | None
@@ -52,7 +51,7 @@ class FigureOverSeeds:
 
 @dataclass(frozen=True)
 class Series:
-    """A line over the iterations, or over the columns of a chart that has any, by their places.
+    """A line over the iterations, or over a chart's columns by their places.
 
     Attributes:
         errors: Half-lengths of error bars, one per value; empty for none.
@@ -65,7 +64,7 @@ class Series:
 
 @dataclass(frozen=True)
 class Mark:
-    """A point of a line, with its error bar's ends."""
+    """A point of a line, with the ends of its error bar."""
 
     x: float
     y: float
@@ -79,10 +78,10 @@ class Chart:
     """One chart; every vertical axis starts at zero.
 
     Attributes:
-        summary: The message in words, for those who do not see the lines.
+        summary: The message in words, for readers who cannot see the lines.
         top: Value that the vertical axis has to reach.
         limit: Name and value of a horizontal line that must not be crossed.
-        axis: What the horizontal axis counts; ``columns`` names its places where they are no numbers of their own.
+        axis: What the horizontal axis counts; ``columns`` names its places if they are not numbers.
     """
 
     title: str
@@ -96,7 +95,7 @@ class Chart:
 
     @property
     def last(self) -> int:
-        """The last iteration of any of the lines."""
+        """The last iteration of any line."""
         return max((iteration for line in self.series for iteration, _ in line.values), default=0)
 
     @property
@@ -118,20 +117,20 @@ class Chart:
 
     @property
     def limit_y(self) -> float | None:
-        """Height of the limit in SVG units from the top; None where there is no limit."""
+        """Height of the limit in SVG units from the top; None without a limit."""
         return None if self.limit is None else self.y(self.limit[1])
 
     def x(self, iteration: float) -> float:
-        """Distance of an iteration from the left, in SVG units."""
+        """Return an iteration's distance from the left, in SVG units."""
         return round(LEFT + (WIDTH - LEFT - RIGHT) * iteration / max(1, self.last), 1)
 
     def y(self, value: float) -> float:
-        """Distance of a value from the top, in SVG units."""
+        """Return a value's distance from the top, in SVG units."""
         room = HEIGHT - TOP - BOTTOM
         return round(HEIGHT - BOTTOM - room * value / (choose_ticks(self.top, 4)[-1]), 1)
 
     def marks(self, line: Series) -> list[Mark]:
-        """The points of a line, with the ends of their error bars and their labels."""
+        """Return the points of a line, with the ends of their error bars and their labels."""
         errors = line.errors or (0.0,) * len(line.values)
         return [
             Mark(
@@ -147,12 +146,12 @@ class Chart:
         ]
 
     def path(self, line: Series) -> str:
-        """The points of a line as the ``points`` of an SVG polyline."""
+        """Return a line as the ``points`` of an SVG polyline."""
         return " ".join(f"{mark.x},{mark.y}" for mark in self.marks(line))
 
 
 def choose_ticks(top: float, wanted: int) -> list[float]:
-    """Round numbers from zero to at least ``top``, about ``wanted`` steps."""
+    """Return round numbers from zero to at least ``top``, in about ``wanted`` steps."""
     rough = top / wanted
     if rough < sys.float_info.min:  # nothing, or too little to have a power of ten
         return [0.0, 1.0]
@@ -162,15 +161,15 @@ def choose_ticks(top: float, wanted: int) -> list[float]:
 
 
 FEWEST_POINTS = 3
-"""Of a line; fewer are read more easily in the table."""
+"""Fewest points of a line; fewer are easier to read in the table."""
 
 
 @dataclass(frozen=True)
 class AccuracyPoint:
-    """Accuracy of a classifier trained on one population; to be shown only if the test data are public.
+    """Accuracy of a classifier trained on one population; shown only if the test data are public.
 
     Attributes:
-        voted: Whether the run selected by that judge, which flatters what was selected.
+        voted: Whether the run selected by that judge, whose figure then flatters the selection.
     """
 
     name: str
@@ -187,7 +186,7 @@ def spell_percent(value: float) -> str:
 
 
 def sum_spent(run: FinishedRun) -> list[float]:
-    """Privacy loss ε at the run's δ by the end of each iteration; a dataset that is selected belongs to the last."""
+    """Return the ε spent at the run's δ by the end of each iteration; selecting the dataset counts to the last."""
     last = run.plan.method.iterations
     paid = [(min(each.iteration, last), event) for each in run.record.receipts for event in each.events]
     return [
@@ -196,7 +195,7 @@ def sum_spent(run: FinishedRun) -> list[float]:
 
 
 def draw_curves(run: FinishedRun, traffic: TrafficTable, accuracy: Sequence[AccuracyPoint]) -> list[Chart]:
-    """All charts of the page that have enough points for one; an INSECURE run has none of ε."""
+    """Draw all charts with enough points; an INSECURE run has none of ε."""
     counted = [point for point in accuracy if not point.voted]
     charts = [_accuracy(counted)] if counted else []
     if run.plan.method.iterations:
@@ -253,18 +252,18 @@ def _bytes(traffic: TrafficTable) -> Iterator[Chart]:
 
 
 DECADES = 6
-"""From a guess that is right in one of a million cases."""
+"""Decades of the axis: it begins with a guess that is right in one of a million cases."""
 STEPS = 8
-"""Points of a curve in a decade."""
+"""Points of a curve per decade."""
 
 
 @dataclass(frozen=True)
 class Protection:
-    """Both axes are logarithmic, in SVG units.
+    """The protection curve of a secret; both axes are logarithmic, in SVG units.
 
     Attributes:
-        guess: The line of somebody who did not see the run.
-        after: The curve of somebody who did, at most.
+        guess: The line of an attacker who did not see the run.
+        after: The upper bound for an attacker who did.
     """
 
     secrecy: Secrecy
@@ -277,7 +276,6 @@ class Protection:
 
     @classmethod
     def of(cls, secrecy: Secrecy) -> Protection:
-        """Draw it."""
         mu = secret_budget(secrecy.prior, secrecy.bound)
         powers = [-place / STEPS for place in range(DECADES * STEPS, 0, -1)]
         bounds = {power: most_success(mu, 10.0**power) for power in powers}
@@ -306,5 +304,5 @@ def _y(bound: float) -> float:
 
 
 def _share(probability: float) -> float:
-    """Of the axis's length; what is rarer than its beginning lies there."""
+    """Return a probability's share of the axis's length; rarer ones lie at its beginning."""
     return max(0.0, 1 + math.log10(probability) / DECADES)

@@ -1,4 +1,4 @@
-"""Puts the page together: one file with styles, pictures and charts inside and no script."""
+"""Build the report page: one file with styles, pictures and charts inside and no script."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ CONTROL, SHOTS = "random control", "private shots"
 
 @dataclass(frozen=True)
 class Glance:
-    """Above and below."""
+    """Images and accuracy before and after the run."""
 
     before: SheetRow
     after: list[SheetRow]
@@ -64,7 +64,7 @@ class Glance:
 
     @classmethod
     def of(cls, run: FinishedRun, accuracy: Sequence[AccuracyPoint]) -> Glance | None:
-        """Of a run whose accuracy was measured on public images by a judge that did not vote; None of any other."""
+        """Return the glance of a run whose accuracy a judge that did not vote measured on public images; else None."""
         trusted = [point for point in accuracy if not point.voted]
         if not trusted or run.plan.modality.refuses_sheets:
             return None
@@ -80,7 +80,7 @@ class Glance:
 
 
 def _figures(method: str, points: Sequence[AccuracyPoint]) -> list[tuple[str, AccuracyPoint]]:
-    """Name what each point is of, in words; of a name's points, the first and the last iteration's."""
+    """Name each point in words; of points with one name, keep the first and the last iteration's."""
     ordered = sorted(points, key=lambda each: each.iteration)
     of_run = [each for each in ordered if each.name == method]
     last = {each.name: each for each in ordered}
@@ -103,16 +103,16 @@ def write_report(
     others: Mapping[str, RunReader] = NO_OTHERS,
     measured: Mapping[str, Any] = NO_OTHERS,
 ) -> Path:
-    """Write the page about a finished run; one that is there is replaced.
+    """Write the page about a finished run; an existing one is replaced.
 
     Args:
         accuracy: Figures on held-out data, for the owner's own page: they do not follow from the transcript.
-        page: Where to; ``report.html`` in the run's folder, which may be shared, unless given.
-        others: Finished runs on the same classes to be shown beside it, by what they are called, for the owner's page.
-        measured: Word, sentence and advice on its use that follow from figures on held-out data, for the owner's page.
+        page: Target; by default ``report.html`` in the run's folder, which may be shared.
+        others: Finished runs on the same classes to show beside it, by name, for the owner's page.
+        measured: Verdict, sentence and advice from figures on held-out data, for the owner's page.
 
     Raises:
-        UsageError: It is unfinished.
+        UsageError: The run is unfinished.
         TranscriptError: Its manifest is damaged.
     """
     page = page or run.layout.report
@@ -129,7 +129,7 @@ def render(
     others: Mapping[str, FinishedRun] = NO_OTHERS,
     measured: Mapping[str, Any] = NO_OTHERS,
 ) -> str:
-    """Make the page's HTML; every string from the run is escaped. ``wire_page`` is linked if it lies beside it."""
+    """Render the page; every string from the run is escaped. ``wire_page`` is linked if it lies beside it."""
     style = inline_parts(read_style(), read_own("report/chart.css"), read_own("report/page.css"))
     return compile_template(run.plan.modality.kind).render(
         {
@@ -143,7 +143,6 @@ def render(
 
 
 def compile_template(kind: Kind = "image") -> Template:
-    """The page's template."""
     return compile_page("report/page", kind, bytes=spell_size, percent=spell_percent, loss=format_loss)
 
 
@@ -192,7 +191,7 @@ def _content(run: FinishedRun, accuracy: Sequence[AccuracyPoint]) -> dict[str, A
 
 
 def list_settings(plan: PublicPlan) -> Described:
-    """The settings of a plan beside its prompts, in words."""
+    """Describe the settings of a plan beside its prompts."""
     made = plan.modality
     return [
         *made.extra_prompts,
@@ -211,7 +210,7 @@ def list_settings(plan: PublicPlan) -> Described:
 
 
 def _compare(run: FinishedRun, others: Mapping[str, FinishedRun]) -> dict[str, Any]:
-    """Datasets side by side, and the protection curve of the first of these runs that keeps a promise about secrets."""
+    """Compare datasets, and draw the protection curve of the first run that protects secrets."""
     plan = run.plan
     runs = {"this run": run, **others}
     keeping = {name: each.plan for name, each in runs.items() if each.plan.secrecy and each.plan.secure}

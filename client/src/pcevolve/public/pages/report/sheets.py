@@ -1,4 +1,4 @@
-"""Contact sheets of a run, and the prompts that its images were asked for with."""
+"""Contact sheets of a run, and the prompts of its images."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from pcevolve.public.transcript.reader import FinishedRun
 from pcevolve.public.transcript.records import Received, RecordedRelease
 
 Shares = tuple[tuple[int, str], ...]
-"""The number of images and their prompt; most images first."""
+"""Number of images and their prompt; the most images first."""
 
 
 def count_prompts(run: FinishedRun) -> dict[str, Shares]:
-    """The prompts of each class's images, by label; without those that vary an image, which are made by it."""
+    """Count the prompts of each class's images, by label; variations of an image have none."""
     plan, state = run.plan, RunState(run.plan)
     if not plan.provider.prompts:
         return {}
@@ -51,7 +51,7 @@ TILES = 500  # in the whole page; keeps it under 4 MB
 
 @dataclass(frozen=True)
 class Tile:
-    """One candidate; ``receipt`` is what allowed it to be sent back, None when it was not chosen."""
+    """One candidate; ``receipt`` allowed it to be sent back, None if it was not chosen."""
 
     id: str
     picture: PagePicture
@@ -69,7 +69,7 @@ class SheetRow:
 
 @dataclass(frozen=True)
 class Sheet:
-    """One class over the run; ``prompts`` counts the dataset's images by prompt, where the class has several."""
+    """One class over the run; ``prompts`` counts the dataset's images by prompt, if the class has several."""
 
     label: str
     prompts: Shares
@@ -93,7 +93,7 @@ def draw_sheets(run: FinishedRun) -> list[Sheet]:
 
 
 def show_dataset(run: FinishedRun, label: str, title: str, count: int) -> SheetRow:
-    """Some of a class of the dataset, evenly spread over it."""
+    """Show some images of a class of the dataset, evenly spread over it."""
     plan = run.plan
     files = (each for each in run.manifest.files if each.label == label)
     whole = [Chosen(each.candidate, each.received_sha256) for each in files]
@@ -103,7 +103,7 @@ def show_dataset(run: FinishedRun, label: str, title: str, count: int) -> SheetR
 
 
 def show_opening(run: FinishedRun, count: int) -> SheetRow:
-    """The first of the provider's images, a class's after the other's: of names that say nothing, in no order."""
+    """Show the provider's first images, alternating between classes."""
     by_label = [
         _outputs(run, [call for call in run.plan.opening if call.label == label]) for label in run.plan.labels
     ]
@@ -112,14 +112,14 @@ def show_opening(run: FinishedRun, count: int) -> SheetRow:
 
 
 def spread_evenly(count: int, wanted: int) -> list[int]:
-    """At most ``wanted`` of ``range(count)``, evenly spread, the first and the last among them."""
+    """Choose at most ``wanted`` of ``range(count)``, evenly spread, including the first and the last."""
     if count <= wanted:
         return list(range(count))
     return [round(place * (count - 1) / (wanted - 1)) for place in range(wanted)]
 
 
 def show_beside(runs: Mapping[str, FinishedRun]) -> list[Sheet]:
-    """Some of each run's dataset, class by class; nothing where there is nothing to compare with.
+    """Show some images of each run's dataset, class by class; empty if there is nothing to compare with.
 
     Raises:
         TranscriptError: A stored answer is missing or was changed.
@@ -132,7 +132,7 @@ def show_beside(runs: Mapping[str, FinishedRun]) -> list[Sheet]:
 
 
 def _rows(run: FinishedRun, iterations: Sequence[int], label: str, per_row: int) -> Iterator[SheetRow]:
-    """Populations that are shown, and the dataset where it is not the last of them."""
+    """Yield the populations that are shown, and the dataset if it is not the last of them."""
     plan = run.plan
     chosen = _list_sent_back(run, label)
     wanted = find_released_appearance(run.receipts.values())
@@ -173,7 +173,7 @@ def _how(plan: PublicPlan, iteration: int) -> str:
 
 
 def _list_sent_back(run: FinishedRun, label: str) -> dict[str, Receipt]:
-    """The candidates of a class that were sent back, each with the first receipt that allowed it."""
+    """Return the candidates of a class that were sent back, each with the first receipt that allowed it."""
     found: dict[str, Receipt] = {}
     for iteration in sorted(run.receipts):
         if iteration <= run.plan.method.iterations:

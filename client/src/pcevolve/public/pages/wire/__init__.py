@@ -1,1 +1,1 @@
-"""A page on which a person can scroll through everything that left, made from public records alone."""
+"""A page with everything that left, made from public records alone."""

@@ -1,6 +1,6 @@
-"""Bodies of requests and answers for people: their fields, and folded where they are long.
+"""Bodies of requests and answers for people: their fields, folded if they are long.
 
-Nothing is left out: what is folded says how much of it there is, and the rest of the page holds every attempt.
+Nothing is left out silently: a fold states its length, and the rest of the page holds every attempt.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ WIDE = 24  # characters that no longer fit beside another field
 
 @dataclass(frozen=True)
 class Part:
-    """Text, or an image in its place; ``left_out`` characters are too many to show."""
+    """Text, or an image in its place; ``left_out`` counts characters that are not shown."""
 
     text: str
     image: str | None = None
@@ -33,7 +33,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Field:
-    """A value and where it stands, such as ``init_images[0]``."""
+    """A value and its place, such as ``init_images[0]``."""
 
     name: str
     parts: tuple[Part, ...]
@@ -45,18 +45,18 @@ class Field:
 
 
 class _Pairs(tuple[tuple[str, Any], ...]):
-    """An object with every name that was written, also one that was written twice."""
+    """A JSON object with every name as written, duplicates included."""
 
 
 def list_fields(text: str) -> tuple[list[Field], int]:
-    """The fields of a body, and how many more there are; what is neither JSON nor a form is one field."""
+    """Return the fields of a body, and how many more there are; a body that is neither JSON nor a form is one field."""
     pairs = list_leaves(text)
     shown = [Field(name, tuple(split_parts(value))) for name, value in pairs[:MOST_FIELDS]]
     return shown, len(pairs) - len(shown)
 
 
 def list_leaves(text: str) -> list[tuple[str, str]]:
-    """Name and whole value of each field of a body; images are placeholders in the values."""
+    """Return name and whole value of each field of a body; images are placeholders in the values."""
     try:
         loaded = json.loads(
             text, object_pairs_hook=_Pairs, parse_int=str, parse_float=str, parse_constant=str
@@ -68,7 +68,7 @@ def list_leaves(text: str) -> list[tuple[str, str]]:
 
 
 def cut(text: str, most: int = MOST_CHARACTERS) -> Part:
-    """The beginning of a text, as much as is shown, and how much is left out."""
+    """Return the shown beginning of a text, and the number of characters left out."""
     return Part(text[:most], left_out=max(0, len(text) - most))
 
 
@@ -84,7 +84,7 @@ def _leaves(name: str, value: Any) -> Iterator[tuple[str, str]]:  # noqa: ANN401
 
 
 def _form(text: str) -> list[tuple[str, str]]:
-    """The parts of a multipart form, each under all that its head says; anything else is one whole."""
+    """Return the parts of a multipart form, each with its complete head; anything else is one whole."""
     form = _FORM.match(text)
     if form is None:
         return [(WHOLE, text)]
@@ -96,7 +96,7 @@ def _form(text: str) -> list[tuple[str, str]]:
 
 
 def split_parts(text: str) -> Iterator[Part]:
-    """Text and images in turn: splitting leaves text at even places and digests at odd ones."""
+    """Yield text and images in turn: splitting leaves text at even places and digests at odd ones."""
     for place, piece in enumerate(PLACEHOLDER.split(text)):
         if place % 2:
             yield Part("", piece)
@@ -111,20 +111,19 @@ Pair = tuple[str, str]
 
 @dataclass(frozen=True)
 class FoldedRequest:
-    """A request and the attempts that left its very bytes; ``shown`` is the last usable one, which stands for all."""
+    """A request and the attempts with identical bytes; ``shown`` is the last usable one, which represents all."""
 
     shown: Attempt
     again: tuple[Attempt, ...] = ()
 
     @property
     def attempts(self) -> tuple[Attempt, ...]:
-        """All of them."""
         return (self.shown, *self.again)
 
 
 @dataclass(frozen=True)
 class FieldValue:
-    """A field's content, and the number of the first request that had it."""
+    """A field's content, and the number of the first request with it."""
 
     parts: tuple[Part, ...]
     first: int
@@ -135,8 +134,8 @@ class FieldColumn:
     """A field of several requests.
 
     Attributes:
-        values: What stood there, each once, as many as are shown.
-        span: The least and the greatest, where all are whole numbers.
+        values: Its distinct values, as many as are shown.
+        span: Least and greatest value, if all are whole numbers.
     """
 
     name: str
@@ -175,29 +174,29 @@ class Group:
 
     @property
     def rank(self) -> int:
-        """0 for requests that carried images, 1 for others with a body, 2 for those without."""
+        """0 for requests with images, 1 for others with a body, 2 for those without."""
         if not self.body:
             return 2
         return int(not any(part.image for each in self.body for value in each.values for part in value.parts))
 
     @property
     def same(self) -> list[FieldColumn]:
-        """Fields of the body that have one value in all of them."""
+        """Fields of the body that have one value in all requests."""
         return [each for each in self.body if each.different == 1]
 
     @property
     def differing(self) -> list[FieldColumn]:
-        """Fields of the body in which they differ."""
+        """Fields of the body in which the requests differ."""
         return [each for each in self.body if each.different > 1]
 
 
 def fold(
     steps: Iterable[Attempt | RecordedReceipt], faulty: Container[int]
 ) -> list[FoldedRequest | RecordedReceipt]:
-    """A run's steps in order, with attempts that left the same bytes under the one that stands for them.
+    """Fold a run's steps, in order: attempts with identical bytes are shown as one.
 
     Args:
-        faulty: Lines of the record with a fault: an attempt there stands for itself, and so does what is not proven.
+        faulty: Lines of the record with a fault; such an attempt is not folded, nor is an unproven one.
     """
     steps = list(steps)
     alike: dict[int, list[Attempt]] = defaultdict(list)
@@ -214,7 +213,7 @@ def fold(
 
 
 def group_requests(requests: Iterable[FoldedRequest]) -> list[Group]:
-    """Group what left by requests that have the same fields; those that carried images come first."""
+    """Group requests by their fields; those with images come first."""
     groups: dict[tuple[object, ...], list[tuple[FoldedRequest, list[Pair]]]] = defaultdict(list)
     for request in requests:
         sent, pairs = request.shown.sent, _body(request.shown)
@@ -229,7 +228,7 @@ def _request(attempts: Sequence[Attempt]) -> FoldedRequest:
 
 
 def _body(attempt: Attempt) -> list[Pair]:
-    """The fields of a body with their whole values; one for a body that is no text, none for no body."""
+    """Return the fields of a body with their whole values; one field for a binary body, none without a body."""
     body = attempt.sent.body
     if body.text:
         return list_leaves(body.text)
@@ -254,7 +253,7 @@ def _group(members: Sequence[tuple[FoldedRequest, list[Pair]]]) -> Group:
 
 
 def _columns(numbers: Sequence[int], rows: Sequence[Sequence[Pair]]) -> Iterator[FieldColumn]:
-    """The fields of requests that have the same ones; values are compared as a whole, however long they are."""
+    """Return the columns of requests with the same fields; values are compared whole."""
     for cells in zip(*rows, strict=True):
         first: dict[str, int] = {}
         for number, (_, value) in zip(numbers, cells, strict=True):
@@ -267,7 +266,7 @@ def _columns(numbers: Sequence[int], rows: Sequence[Sequence[Pair]]) -> Iterator
 
 
 def _span(values: Iterable[str]) -> tuple[int, int] | None:
-    """The least and the greatest of short whole numbers; None if any is something else."""
+    """Return the least and greatest of short whole numbers; None if any value is something else."""
     texts = list(values)
     if not all(each.isascii() and each.isdigit() and len(each) <= 20 for each in texts):
         return None

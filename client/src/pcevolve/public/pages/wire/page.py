@@ -1,7 +1,7 @@
 """The page with everything that crossed the wire.
 
-A picture is the background of a CSS class. As ``img`` elements the same bytes would have to stand in the page wherever
-a prototype, its answer and its retries are shown.
+A picture is the background of a CSS class, so that its bytes appear once. ``img`` elements would repeat them
+wherever a prototype, its answer and its retries are shown.
 """
 
 from __future__ import annotations
@@ -47,10 +47,11 @@ PARAMETERS: dict[MechanismName, str] = {
 
 @dataclass(frozen=True)
 class Price:
-    """Privacy loss ε at the run's δ; None where no accountant can tell.
+    """ε at the run's δ; None if no accountant bounds it.
 
     Attributes:
-        own: Of one receipt alone.
+        own: ε of one receipt alone.
+        total: ε of all receipts so far.
     """
 
     own: PrivacyLoss | None
@@ -58,7 +59,7 @@ class Price:
 
 
 def price_receipts(receipts: Iterable[RecordedReceipt], plan: PublicPlan | None) -> dict[int, Price]:
-    """Prices by the receipt's line in the transcript, for every unit of the private folder."""
+    """Return prices by the receipt's line in the transcript, for every unit of the private folder."""
     events: list[Event] = []
     by_line = {}
     for each in receipts:
@@ -68,7 +69,7 @@ def price_receipts(receipts: Iterable[RecordedReceipt], plan: PublicPlan | None)
 
 
 def spell_event(event: Event) -> str:
-    """An event in words: ``2 × exponential, bounded range η = 2.5``."""
+    """Return an event in words: ``2 × exponential, bounded range η = 2.5``."""
     times = f"{event.count} × " if event.count > 1 else ""
     meaning = PARAMETERS.get(event.mechanism)
     if meaning:
@@ -84,7 +85,7 @@ def _short(event: Event) -> str:
 
 
 def _loss(events: Sequence[Event], plan: PublicPlan | None) -> PrivacyLoss | None:
-    """Return the loss of events; None where a forged record has no plan, or events beyond any accountant."""
+    """Return the loss of events; None if a forged record has no plan, or events beyond any accountant."""
     if plan is None:
         return None
     try:
@@ -98,7 +99,7 @@ MOST_PICTURE_BYTES = 6_000_000  # about 3000 pictures
 
 @dataclass(frozen=True)
 class WirePicture:
-    """The way in which an image is shown.
+    """How an image is shown.
 
     Attributes:
         name: CSS class; empty for no picture.
@@ -111,7 +112,7 @@ class WirePicture:
 
 
 class Gallery:
-    """Pictures by digest; the first ones that are hung find room."""
+    """Pictures by digest; the first ones that are added get the room."""
 
     def __init__(
         self, file: Callable[[str], bytes], kind: Kind = "image", most_bytes: int = MOST_PICTURE_BYTES
@@ -122,7 +123,7 @@ class Gallery:
         self._pictures: dict[str, WirePicture] = {}
 
     def __getitem__(self, digest: str) -> WirePicture:
-        """The picture of an image that was hung."""
+        """Return the picture of an image that was added."""
         return self._pictures[digest]
 
     def __len__(self) -> int:
@@ -130,11 +131,11 @@ class Gallery:
 
     @property
     def style(self) -> str:
-        """The CSS rules that show the pictures, each picture as the background of its own class."""
+        """Return the CSS rules that show the pictures, each as the background of its own class."""
         return "\n".join(self._rules)
 
     def hang(self, digest: str) -> None:
-        """Make an image's picture, unless it has one already."""
+        """Make an image's picture, unless it exists already."""
         if digest not in self._pictures:
             self._pictures[digest] = self._make(digest)
 
@@ -155,7 +156,7 @@ class Gallery:
         )
 
     def _frame(self, jpeg: bytes, length: int) -> WirePicture:
-        """A picture under a name of its own; ``length`` is the original's."""
+        """Return a picture with a name of its own; ``length`` is the original's."""
         name = f"p{len(self._rules)}"
         rule = f".{name}{{background-image:url({encode_uri(jpeg)})}}"
         self._bytes_left -= len(rule)
@@ -170,7 +171,7 @@ _LINE = re.compile(r"\(line (\d{1,9})\)")
 def render_viewer(
     run: RunReader, findings: Sequence[Finding], most_picture_bytes: int = MOST_PICTURE_BYTES
 ) -> bytes:
-    """The page's bytes, a function of the transcript and of what the audit found; all strings are escaped.
+    """Render the page: a function of the transcript and the audit's findings; all strings are escaped.
 
     The run may be unfinished or damaged: the page says so and shows what can be read.
     """
@@ -187,7 +188,6 @@ def render_viewer(
 
 
 def compile_template(kind: Kind = "image") -> Template:
-    """The page's template."""
     return compile_page(
         "wire/page",
         kind,
@@ -208,7 +208,7 @@ def _assets(gallery: Gallery) -> dict[str, Any]:
 
 
 def _verdict(run: RunReader, findings: Sequence[Finding]) -> dict[str, Any]:
-    """Return the line at the top of the page; without any finding nothing has been shown to hold."""
+    """Return the verdict at the top of the page; without any finding nothing has been shown to hold."""
     faults = [fault for finding in findings for fault in finding.faults]
     if run.trouble is not None and run.trouble not in faults:
         faults.insert(0, run.trouble)
@@ -253,7 +253,10 @@ def _content(traffic: Traffic, reasons: Reasons, gallery: Gallery) -> dict[str, 
 
 
 def _list_statements(traffic: Traffic) -> list[tuple[str, str]]:
-    """Statements about the run; none of a forged record without a plan, or with events beyond any accountant."""
+    """Return statements about the run.
+
+    Empty for a forged record without a plan, or with events beyond any accountant.
+    """
     if traffic.plan is None:
         return []
     try:
@@ -264,7 +267,7 @@ def _list_statements(traffic: Traffic) -> list[tuple[str, str]]:
 
 
 def _steps(steps: Sequence[FoldedRequest | RecordedReceipt]) -> dict[str, Any]:
-    """Return what happened in order, each request once; what left in all; and the start of each iteration."""
+    """Return all steps in order, each request once; all that left; and the start of each iteration."""
     requests = [each for each in steps if isinstance(each, FoldedRequest)]
     return {
         "steps": steps,
@@ -275,7 +278,7 @@ def _steps(steps: Sequence[FoldedRequest | RecordedReceipt]) -> dict[str, Any]:
 
 
 def list_hosts(attempts: Iterable[Attempt]) -> list[str]:
-    """Every host that a request was sent to or names, in order of appearance."""
+    """List every host that a request was sent to or names, in order of appearance."""
     named: dict[str, None] = {}
     for each in attempts:
         named.setdefault(_host(each.sent.url))
@@ -303,7 +306,7 @@ def _rounds(steps: Iterable[FoldedRequest | RecordedReceipt]) -> dict[int, str]:
 
 
 def _hung(traffic: Traffic, reasons: Reasons, gallery: Gallery) -> Gallery:
-    """Put what left first, for it must be seen; what came fills the room that is left."""
+    """Add what left first, because it must be visible; what came in fills the remaining room."""
     left = (each.digest for images in reasons.carried.values() for each in images)
     came = (each.digest for images in reasons.brought.values() for each in images)
     choices = (choice for each in traffic.receipts for choice in each.receipt.choices)
