@@ -1,16 +1,19 @@
-"""Public values and rules: the plan of a run, releases with their receipts, and what words and options may be.
+"""Public values and rules: the plan of a run, releases with their receipts, options and words.
 
-- ``plan``: every call of a run, from public facts (``calls``, ``fields``, ``parts``). ``release``: what leaves the
-  private side, with what paid for it.
-- ``options``, ``settings``, ``requests``: how an option is declared, and those that the plan repeats.
-- ``modality``: what a run makes, images or texts, and what is known of it by whoever need not know which.
-- ``words``: what a class may be called, and prompts from public words. ``answers``: when an API's answer is a success.
-- ``figures``: numbers as people write and read them. ``finding``: of an audit.
+- ``plan``: every call of a run, from public facts (``calls``, ``fields``, ``parts``). ``release``: values
+  that leave the private side, with the receipt that paid for them.
+- ``options``, ``settings``, ``requests``: the declaration of options, and those that the plan embeds.
+- ``modality``: the kinds of data that a run makes, images or texts, behind one interface.
+- ``words``: names of classes, and prompts from public words. ``answers``: when an API's answer is a success.
+- ``figures``: numbers as people write and read them. ``finding``: an audit's findings.
+- ``selectors``, ``dp``, ``geometry``, ``encoders``, ``media``: choosing candidates by arrays; only a keeper
+  passes private ones. ``evolution``, ``rules``, ``usability``: the loop, and which requests and answers are
+  allowed.
+- ``transcript``, ``pages``, ``publish``: the record and its products. ``config``, ``run``: options and
+  folders.
+- ``protocol``, ``door``: messages between a run's processes; ``processes``: what the kernel lets each of them
+  do.
 
-- ``selectors``, ``dp``, ``geometry``, ``encoders``, ``media``: how candidates are chosen, of arrays; who calls
-  them with private ones is a keeper. ``evolution``, ``rules``, ``usability``: the loop, and what may be asked and used.
-- ``transcript``, ``pages``, ``publish``: the record, and what is made of it. ``config``, ``run``: options and folders.
-- ``protocol``, ``door``: what passes between a run's processes; ``processes``: what the kernel lets each of them do.
-
-Nothing in here reads private files or opens a network. Import from its modules, so that no more is loaded than is used.
+Nothing here reads private files or opens a network. Import from the modules, so that no more is loaded than
+is used.
 """

@@ -1,4 +1,4 @@
-"""Whether an address, a key and a proxy are ones that something can be sent with. The standard library alone."""
+"""Check an address, a key and a proxy before use. It uses the standard library alone."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ _OPERATION: Final = re.compile(
     r"/(?:images/(?:generations|edits|variations)|chat/completions|completions|v\d+/models"
     r"|(?:txt|img)2img|(?:text|image)-to-image|generate/\w+)/?$"
 )
-"""How paths end that APIs' pages print whole, and that a dialect adds itself."""
+"""Ends of full paths that APIs' documentation shows, and that a dialect adds itself."""
 
 
 def require_address(url: str, option: str = "--api", key_option: str = "--api-key-file") -> None:
-    """Refuse what is not a plain http(s) address (``UsageError``, which names the options of address and key)."""
+    """Refuse an address that is not plain http(s) (``UsageError`` names the options of address and key)."""
     plain = f"{option} must be scheme, host, port and path only"
     if not (url.isascii() and url.isprintable()) or set(url) & set(" \\?#"):
         raise UsageError(f"{plain}, in plain letters: give the key with {key_option}")
@@ -38,7 +38,7 @@ def require_address(url: str, option: str = "--api", key_option: str = "--api-ke
 
 
 def require_key(key: str | None, scheme: str) -> None:
-    """Refuse a key with odd characters, or that is not what the scheme wants (``UsageError``); None is none."""
+    """Refuse a key with odd characters or in the wrong scheme (``UsageError``); None is allowed."""
     if key is None:
         return
     if not key:
@@ -52,20 +52,20 @@ def require_key(key: str | None, scheme: str) -> None:
 
 
 def require_proxy(url: str, proxy: str | None) -> None:
-    """Refuse a proxy that could read or change what passes, or that needs a secret of its own (``UsageError``)."""
+    """Refuse a proxy that could read or change the traffic, or that needs a secret of its own (``UsageError``)."""
     if proxy is None:
         return
     parts = urlsplit(proxy)
     plain = parts.scheme in {"http", "https"} and parts.hostname and parts.path in {"", "/"}
     if not plain or parts.username or parts.query or parts.fragment:
         raise UsageError("provider.proxy must be scheme, host and port only, such as http://proxy:3128")
-    # A proxy of http could read and change all of it; of https it sees a host's name.
+    # A proxy for http could read and change everything; for https it sees only the host's name.
     if urlsplit(url).scheme != "https":
         raise UsageError("provider.proxy carries only https, which it cannot read: give --api https://...")
 
 
 def is_nearby(base_url: str) -> bool:
-    """True if an address is on this machine or a private one; no name but localhost's is looked up."""
+    """True if an address is on this machine or a private network; no name but localhost is resolved."""
     host = urlsplit(base_url).hostname or ""
     try:
         return host == "localhost" or ipaddress.ip_address(host).is_private
@@ -74,7 +74,7 @@ def is_nearby(base_url: str) -> bool:
 
 
 def is_loopback(host: str) -> bool:
-    """True if a host is this machine, by its literal name; nothing is looked up."""
+    """True if a host is this machine by its literal name; nothing is resolved."""
     try:
         return host == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:

@@ -1,7 +1,7 @@
-"""When an answer of an API is a success: by its status, and by what a short body says of itself.
+"""When an API's answer is a success: by its status, and by an error in a short body.
 
-Some APIs answer 200 and tell in the body that there was no success; OpenRouter and SiliconFlow are two. The gate, the
-record and the audit ask here, so that they agree on what was answered.
+Some APIs answer 200 with an error in the body, OpenRouter and SiliconFlow among them. The gate, the record
+and the audit all ask here, so that they agree.
 """
 
 from __future__ import annotations
@@ -14,31 +14,31 @@ LONGEST_FAULT: Final = 64 * 2**10
 """Bytes of the longest body that is read as an error."""
 _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 _BROUGHT: Final = ("data", "images", "image", "choices", "artifacts")
-"""Names under which an answer has what was asked for."""
+"""Names under which an answer holds its outputs."""
 _ERRORS: Final = ("error", "errors", "detail", "Error", "errorMessage")
 _FAILED: Final = frozenset({"error", "fail", "failed", "failure", "canceled", "cancelled"})
-"""Words by which a body says that nothing came of a request."""
+"""Words in a body for a request that failed."""
 _FINE: Final = {None, "", 0, 200, "0", "200", "ok", "OK", "success"}
 """Codes of a success."""
 
 
 def is_success(status: int) -> bool:
-    """True if a status says that a request was carried out."""
+    """True if a status reports success."""
     return HTTPStatus.OK <= status < HTTPStatus.MULTIPLE_CHOICES
 
 
 def has_succeeded(status: int, body: bytes) -> bool:
-    """True if an answer says in its status, and nowhere in its body the contrary, that a request was carried out."""
+    """True if an answer reports success in its status, and no error in its body."""
     return is_success(status) and not is_error(parse(body))
 
 
 def strip_mark(body: bytes) -> bytes:
-    """A body without the byte order mark that it may begin with: JSON has none (RFC 8259, 8.1), and some APIs do."""
+    """Remove a leading byte order mark: JSON has none (RFC 8259, 8.1), but some APIs send one."""
     return body.removeprefix(_BYTE_ORDER_MARK)
 
 
 def parse(body: bytes) -> Any:  # noqa: ANN401 - whatever JSON holds
-    """Read a short body as JSON; None where it is none, or too long for an error."""
+    """Parse a short body as JSON; None if it is not JSON, or too long for an error."""
     if len(body) > LONGEST_FAULT:
         return None
     try:
@@ -48,7 +48,7 @@ def parse(body: bytes) -> Any:  # noqa: ANN401 - whatever JSON holds
 
 
 def is_error(answer: object) -> bool:
-    """True if what a body says is an error and nothing that was asked for is in it."""
+    """True if a body reports an error and holds no outputs."""
     if not isinstance(answer, dict):
         return False
     choices = answer.get("choices")
@@ -66,7 +66,7 @@ def is_error(answer: object) -> bool:
 
 
 def _tells_failure(answer: dict[str, Any]) -> bool:
-    """True if a body, or what it wraps as ``output``, says that nothing came of the request."""
+    """True if a body, or its ``output``, reports that the request failed."""
     inner = answer.get("output")
     stated = [each for each in (answer, inner) if isinstance(each, dict)]
     words = (each.get(name) for each in stated for name in ("status", "state", "result", "task_status"))
@@ -78,5 +78,5 @@ def _tells_failure(answer: dict[str, Any]) -> bool:
 
 
 def _has_error(choice: object) -> bool:
-    """True if one of a chat's choices ended with an error of its own."""
+    """True if one of a chat's choices ended with an error."""
     return isinstance(choice, dict) and bool(choice.get("error"))

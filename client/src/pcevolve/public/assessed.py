@@ -1,4 +1,4 @@
-"""Figures that compare a dataset with what was released; ``usefulness`` says what to think of them."""
+"""Figures that compare a dataset with a release; ``usefulness`` interprets them."""
 
 from __future__ import annotations
 
@@ -7,22 +7,21 @@ from typing import Annotated, Final
 from pydantic import BaseModel, ConfigDict, Field
 
 DIGITS: Final = 2
-"""Decimals on record: what is finer differs between machines."""
+"""Decimals on record: finer ones differ between machines."""
 
 
 class AssessedFigures(BaseModel):
-    """Figures that compare a dataset with what was released about the private classes.
+    """Figures that compare a dataset with the released facts about the private classes.
 
     Attributes:
-        classes_apart: How far two released class means lie from each other, in standard deviations of the noise on
-            each of them: the root of the mean square over all pairs, without what noise adds to it; None where there
-            is one class.
-        distance: Mean distance of the dataset's images to their class as it was released, without what the release's
-            noise adds to it, in clip radii.
-        agreement: Cosine between how the dataset's class means differ from each other and how the released ones do;
-            None where fewer than two classes have images.
-        words_agree: Share of the images made by words alone to which the class that was asked for is the nearest of the
-            released ones, with chance at 0; None where there is one class.
+        classes_apart: Distance of two released class means, in standard deviations of the noise on each: the
+            root mean square over all pairs, with the noise's contribution subtracted; None with one class.
+        distance: Mean distance of the dataset's images to their released class, with the noise's contribution
+            subtracted, in clip radii.
+        agreement: Cosine between the differences of the dataset's class means and those of the released ones;
+            None if fewer than two classes have images.
+        words_agree: Share of the images made from words alone whose nearest released class is the one asked
+            for, with chance at 0; None with one class.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)

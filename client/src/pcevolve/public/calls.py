@@ -1,6 +1,6 @@
 """Every request of a plan, in sending order, before any private choice is filled in.
 
-What is asked for, in which order and with which seed follows from the public plan alone.
+The outputs that are requested, their order and their seeds follow from the public plan alone.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pcevolve.public.parts import Start
 
 STAGES: Final = {"create": "i", "follow": "i", "vary": "i", "look": "l", "extend": "x"}
 OPENING: Final = 8
-"""Images of each class that are asked for before anything else, so that a person can look at them."""
+"""Images of each class that are requested first, so that a person can look at them."""
 
 Purpose = Literal["create", "follow", "vary", "look", "extend"]
 
@@ -26,20 +26,20 @@ class Call:
 
     Attributes:
         slot: Unique name.
-        purpose: ``create`` (text-to-image), ``follow`` (in its place, in a run that starts from a release: one of that
-            release's images), ``vary`` (a released prototype), ``look`` (lookahead: every candidate of a
-            population, so that it is judged by what it would become) or ``extend`` (more samples: every image of the
-            last population once more).
-        iteration: 0 for text-to-image, else the round that the images belong to, or whose release chose what is varied.
-        label: Class that the images are for.
+        purpose: ``create`` (text-to-image), ``follow`` (in its place in a run that starts from a release:
+            varies one of that release's images), ``vary`` (a released prototype), ``look`` (lookahead: every
+            candidate of a population, to judge it by its variations) or ``extend`` (more samples: every image
+            of the last population once more).
+        iteration: 0 for text-to-image, else the round of the images, whose release chose the source.
+        label: Class of the images.
         first: Index of the first image within its class and stage.
-        count: Images asked for.
+        count: Number of images.
         seed: Wire seed of the first image; image k uses ``seed + k`` modulo 2**32.
-        strength: Image-to-image strength in [0, 1]; None for text-to-image, and where the API is asked for none.
-        parent: For ``vary``: which of those that the round's release chose from the class.
-        source: For other image-to-image calls: id of the candidate that is varied; public.
-        wording: Index of the prompt among its class's ``prompts``; None for the template's. Where a variation keeps
-            its prompt, it is filled in from the candidate that is varied.
+        strength: Image-to-image strength in [0, 1]; None for text-to-image, or if requests set none.
+        parent: For ``vary``: index among the candidates that the round's release chose from the class.
+        source: For other image-to-image calls: id of the varied candidate; public.
+        wording: Index of the prompt among its class's ``prompts``; None for the template's. If a variation
+            keeps its source's prompt, it is filled in later.
     """
 
     slot: str
@@ -55,33 +55,35 @@ class Call:
     wording: int | None = None
 
     def output(self, index: int) -> str:
-        """Id of the ``index``-th image that the call brings."""
+        """Return the id of the call's ``index``-th image."""
         stage, of_class, _ = self.slot.split("/")
         return f"{stage}-{of_class}-{self.first + index:06d}"
 
 
 def name_start(place: int, number: int) -> str:
-    """Id of an image of the release that a run starts from: the place of its class, and its own among the class's."""
+    """Return the id of an image of the release that a run starts from, by its class's place and its own."""
     return f"s000-c{place:03d}-{number:06d}"
 
 
 class PlanCalls(PlanFields):
-    """The requests of a plan, which follow from its fields; use ``PublicPlan``."""
+    """The requests of a plan, derived from its fields; use ``PublicPlan``."""
 
     def round(self, iteration: int) -> Iterator[Call]:
-        """The calls that make a population, in sending order: by class, then by prototype, then by batch.
+        """Yield the calls for a population, in sending order: by class, then by prototype, then by batch.
 
-        The first population is asked for a batch of each class at a time: the first few answers show all classes.
+        The first population alternates between classes, batch by batch: the first few answers show all
+        classes.
         """
         if iteration:
             return chain.from_iterable(self._of_class(iteration, label) for label in self.labels)
-        # Of a release that has more images of one class than of another, a class has more calls than another.
+        # A release may have more images of one class than of another, so the classes' numbers of calls
+        # differ.
         turns = zip_longest(*(self._first_of_class(label) for label in self.labels))
         return (call for turn in turns for call in turn if call is not None)
 
     @property
     def opening(self) -> tuple[Call, ...]:
-        """The first turns of a plan, until there are ``OPENING`` images of each class."""
+        """The first calls of a plan, until there are ``OPENING`` images of each class."""
         asked = accumulate(call.count for call in self._first_of_class(self.labels[0]))
         turns = 1 + sum(
             1 for _ in takewhile(lambda images: images < min(OPENING, self.method.initial), asked)
@@ -92,7 +94,7 @@ class PlanCalls(PlanFields):
         return self._of_class(0, label) if self.start is None else self._of_start(label, self.start)
 
     def _of_start(self, label: str, start: Start) -> Iterator[Call]:
-        """A class's variations of a release, shared equally among its images, the first ones getting one more."""
+        """Yield a class's variations of a release, shared equally among its images; the first ones get one more."""
         place = self.labels.index(label)
         share, rest = divmod(self.method.candidates, len(start.images[place]))
         stop = 0
@@ -117,7 +119,7 @@ class PlanCalls(PlanFields):
                 )
 
     def _parts(self, iteration: int) -> range | list[int]:
-        """Return the first place of each prototype's (or prompt's) images in a class, and how many there are."""
+        """Return the bounds of each prototype's (or prompt's) images in a class."""
         if iteration:
             size = self.method.candidates * self.variations
             return range(0, size + 1, size // self.method.prototypes)
@@ -125,19 +127,19 @@ class PlanCalls(PlanFields):
         return [-(-part * self.method.initial // wordings) for part in range(wordings + 1)]
 
     def _batches(self, first: int, stop: int, opens: bool = False) -> Iterator[tuple[int, int]]:
-        """Index of each batch's first image, and how many it has; one that opens a run has few."""
+        """Yield index and size of each batch; a batch that opens a run is small."""
         while first < stop:
             count = min(self.provider.batch, stop - first, OPENING if opens else stop)
             yield first, count
             first, opens = first + count, opens and first + count < OPENING
 
     def lookaheads(self, iteration: int) -> Iterator[Call]:
-        """Lookahead on a population: ``lookahead`` variations of every candidate, in public order."""
+        """Yield the lookahead on a population: ``lookahead`` variations of every candidate, in public order."""
         if self.method.lookahead and iteration < self.method.iterations:
             yield from self._echoes("look", iteration, self.method.lookahead, self._strength(iteration + 1))
 
     def extensions(self) -> Iterator[Call]:
-        """More samples: ``more`` variations of every image of the last population, in public order."""
+        """Yield more samples: ``more`` variations of every image of the last population, in public order."""
         last = self.method.iterations
         if self.method.more and last:
             yield from self._echoes("extend", last, self.method.more, self._strength(last))
@@ -145,7 +147,7 @@ class PlanCalls(PlanFields):
     def _echoes(
         self, purpose: Purpose, iteration: int, copies: int, strength: float | None
     ) -> Iterator[Call]:
-        """``copies`` variations of every image of a population."""
+        """Yield ``copies`` variations of every image of a population."""
         places: dict[str, int] = dict.fromkeys(self.labels, 0)
         for call in self.round(iteration):
             for index in range(call.count):
@@ -182,7 +184,7 @@ class PlanCalls(PlanFields):
         return Call(slot, purpose, iteration, label, first, count, seed, strength, parent, source, wording)
 
     def _strength(self, iteration: int) -> float | None:
-        """Of a round's variations; None where the API is asked for none."""
+        """Return the strength of a round's variations; None if requests set none."""
         return self.method.strengths[iteration - 1] if self.grades_variations else None
 
     def _all_calls(self) -> Iterator[Call]:

@@ -1,7 +1,8 @@
-"""The one form of a plan: a field to which its method, its kind of data or its other fields leave no meaning is absent.
+"""The canonical form of a plan: a field that does not apply to its method, kind of data or other fields is absent.
 
-Such a field would be a free number on a shared record. The declarations of methods say which parameters each has; the
-rest follows from the plan's own sizes. What a dialect does not ask for is absent by ``providers.dialect``.
+Such a field would be a free number on a shared record. The declarations of methods define each method's
+parameters; the rest follows from the plan's own sizes. ``providers.dialect`` removes fields that a dialect
+does not request.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ SAID_ELSEWHERE: Final = (
     *("method.strength_start", "method.strength_end"),
     *("method.secret_prior", "method.secret_bound", "method.secret_size"),
 )
-"""Options that a plan says in other fields: the strength of each iteration, and the promise about secrets."""
+"""Options that a plan states in other fields: each iteration's strength, and the promise about secrets."""
 _OF_PRIVATE_DATA: Final = (
     "encoder.name",
     "encoder.weights",
@@ -28,13 +29,13 @@ _OF_PRIVATE_DATA: Final = (
     "privacy.forget_insecure",
     "earlier",
 )
-"""Fields about how private data are looked at, and what that adds to."""
+"""Fields about how private data are looked at, and the cumulative loss."""
 
 
 def list_unused(plan: PlanFields) -> list[str]:
-    """Paths of the values that mean nothing in a plan, which must have their defaults and are not written down."""
+    """List the paths of fields that do not apply to a plan; they must have their defaults and are not written."""
     unused = {path for path in SAID_ELSEWHERE if hasattr(plan.method, path.removeprefix("method."))}
-    # That of a run that starts from a release is the release's, whose plan an audit compares.
+    # In a run that starts from a release this is the release's, whose plan an audit compares.
     if plan.start is None and not isinstance(plan.method, SecretEvolution):
         unused.add("secrecy")
     if plan.method.name in CONTROLS:
@@ -51,7 +52,7 @@ def list_unused(plan: PlanFields) -> list[str]:
 
 
 def _list_idle(plan: PlanFields) -> set[str]:
-    """Fields that the sizes of a plan, or its prompts, leave without a meaning."""
+    """List the fields that do not apply because of a plan's sizes or prompts."""
     idle: set[str] = set()
     if not plan.method.iterations:
         idle |= {"lookahead", "more", "vary_by", "vary_with", "prototypes", "variations"}
@@ -67,12 +68,12 @@ def _list_idle(plan: PlanFields) -> set[str]:
 
 
 def drop_unused(values: Mapping[str, Any], drafted: PlanFields) -> dict[str, Any]:
-    """Values of a plan without those that mean nothing in it; ``drafted`` is made of them."""
+    """Drop values that do not apply to a plan; ``drafted`` is built from them."""
     return drop(values, list_unused(drafted))
 
 
 def drop(values: Mapping[str, Any], paths: Collection[str]) -> dict[str, Any]:
-    """Values of a plan without some, and without the sections that they leave empty."""
+    """Drop some values of a plan, and sections that become empty."""
     kept = {}
     for name, value in values.items():
         own = [path.removeprefix(f"{name}.") for path in paths if path.startswith(f"{name}.")]
@@ -88,12 +89,12 @@ def find_value(values: object, path: str) -> Any:  # noqa: ANN401 - as many type
 
 
 def find_idle_values(plan: PlanFields) -> list[str]:
-    """Names of the fields that mean nothing in a plan and say something all the same."""
+    """List the fields that do not apply to a plan but have another value than the default."""
     return [path for path in list_unused(plan) if find_value(plan, path) != _find_default(plan, path)]
 
 
 def find_written(written: Mapping[str, Any], path: str) -> Any:  # noqa: ANN401 - any JSON
-    """Return the value at a path of a plan that is written down; None where it is absent."""
+    """Return the value at a path of a serialised plan; None if absent."""
     section, _, name = path.rpartition(".")
     return (written.get(section, {}) if section else written).get(name)
 

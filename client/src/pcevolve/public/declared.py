@@ -1,8 +1,9 @@
-"""Options as models declare them: each once, as the annotated type of a field.
+"""Read options from the models that declare them, each once, as the annotated type of a field.
 
-The type has the bounds and the help (pydantic's ``Field``), and what becomes of the option (``Setting``). Configuration
-files, the public plan, docs/options.md and the table of the command line all read this declaration. A model may have
-its fields in sections, which are models themselves; a section may be one of several (a method's parameters).
+The type has the bounds and the help (pydantic's ``Field``), and further properties (``Setting``).
+Configuration files, the public plan, docs/options.md and the command line's table all read this declaration.
+A model may group its fields in sections, which are models themselves; a section may be one of several (a
+method's parameters).
 """
 
 from __future__ import annotations
@@ -28,34 +29,34 @@ from pcevolve.public.options import Option, Setting, say_missing, spell_flag, su
 
 Model = TypeVar("Model", bound=BaseModel)
 Undecided = TypeVar("Undecided", bound=None)
-"""Of an option that may be left open: None where somebody gives options, ``Never`` in a plan, where all is settled."""
+"""Type of an option that may be left open: None among given options, ``Never`` in a plan, where all is settled."""
 UNDECIDED: Any = None
 """Default of such an option."""
 NAME = "name"
-"""The field by which a section that is one of several is told from the others."""
+"""The field that tells a section that is one of several from the others."""
 _WORD = re.compile("[a-z]+([_-][a-z]+)*")
 _KINDS: dict[object, str] = {int: "int", float: "number", Path: "path"}
 _SIGNS = {"gt": ">", "ge": ">=", "lt": "<", "le": "<="}
-"""Bounds of a number, by their names in what pydantic keeps of a field; on one number, the tighter comes first."""
+"""Bounds of a number, by their names in pydantic's metadata; the tighter comes first."""
 
 
 def _as_written(value: object) -> object:
-    """A number as text, digit by digit as it was given; anything else as it is."""
+    """Return a number as text, digit by digit as given; anything else unchanged."""
     is_number = isinstance(value, numbers.Real | Decimal) and not isinstance(value, bool)
     return str(value) if is_number else value
 
 
 EXACT = BeforeValidator(_as_written)
-"""Of a number that is kept as text, because it is taken exactly: 8, 8.0, "8" and Fraction(8) are the same to a user."""
+"""For a number kept as exact text: 8, 8.0, "8" and Fraction(8) are the same to a user."""
 
 
 @dataclass(frozen=True)
 class Settled:
-    """Properties of an option in a plan, beside those that it has in both.
+    """How an option's field differs in a plan.
 
     Attributes:
-        default: Its value in a plan in which it means nothing; a plan says one that has none.
-        kind: Its type in a plan, if that is another one than of what is given.
+        default: Its value in a plan where it does not apply; without one the field is required.
+        kind: Its type in a plan, if different.
     """
 
     default: object = PydanticUndefined
@@ -63,7 +64,7 @@ class Settled:
 
 
 def settled(section: type[Model]) -> type[Model]:
-    """The same section of a plan: what may be left open as an option has a value here."""
+    """Derive a plan's section from an option section: options that may be left open have a value here."""
     fields: dict[str, Any] = {}
     for name, field in section.model_fields.items():
         for note in field.metadata:
@@ -75,7 +76,7 @@ def settled(section: type[Model]) -> type[Model]:
 
 @cache
 def list_options(model: type[BaseModel]) -> tuple[Option, ...]:
-    """The options of a model by section, the most used first; ``TypeError`` for one without help or ``Setting``."""
+    """List the options of a model by section, the most used first (``TypeError`` if one lacks help or ``Setting``)."""
     found: dict[str, Option] = {}
     for name, field in model.model_fields.items():
         for option in _options(name, field):
@@ -90,14 +91,14 @@ def list_options(model: type[BaseModel]) -> tuple[Option, ...]:
 
 
 def _join(known: Option, other: Option) -> Option:
-    """An option that several sections have, one of which is a model's; their names are choices of one option."""
+    """Merge an option that several alternative sections have; the sections' names become its choices."""
     if other.key == NAME:
         return replace(known, kind=f"{known.kind}|{other.kind}")
     return replace(known, methods=(*known.methods, *other.methods))
 
 
 def _options(name: str, field: FieldInfo) -> Iterator[Option]:
-    """Yield the option of a field, or those of a section; of one that is one of several, those of each."""
+    """Yield the option of a field, or those of a section; of alternative sections, those of each."""
     sections = [each for each in _list_kinds(field) if isinstance(each, type) and issubclass(each, BaseModel)]
     if not sections:
         yield _option("", name, field)
@@ -109,13 +110,13 @@ def _options(name: str, field: FieldInfo) -> Iterator[Option]:
 
 
 def _list_kinds(field: FieldInfo) -> tuple[Any, ...]:
-    """The types of which a field's value has one."""
+    """Return the alternatives of a field's type."""
     is_union = get_origin(field.annotation) in {Union, UnionType}
     return get_args(field.annotation) if is_union else (field.annotation,)
 
 
 def spell(name: str, model: type[BaseModel]) -> str:
-    """Return what a message calls an option of a model; a field that is none, by its name."""
+    """Return the name of an option in messages; a field that is no option keeps its own."""
     found = [each.spelled for each in list_options(model) if each.name == name]
     return found[0] if found else name if is_sectioned(model) else spell_flag(name)
 
@@ -126,13 +127,13 @@ def is_sectioned(model: type[BaseModel]) -> bool:
 
 
 def validate(model: type[Model], values: Mapping[str, Any], named_by: type[BaseModel] | None = None) -> Model:
-    """Validate options by the model that declares them; paths, and numbers of other libraries, are as good as text.
+    """Validate options by the model that declares them; paths and other libraries' numbers are accepted like text.
 
     Args:
-        named_by: The model by whose options messages call what is wrong, where that is another one.
+        named_by: The model whose option names messages use, if it is another one.
 
     Raises:
-        UsageError: One is missing, unknown or out of bounds.
+        UsageError: An option is missing, unknown or out of bounds.
     """
     names = named_by or model
     given = (
@@ -150,7 +151,7 @@ def validate(model: type[Model], values: Mapping[str, Any], named_by: type[BaseM
 
 
 def _nest(model: type[BaseModel], values: Mapping[str, Any]) -> dict[str, Any]:
-    """Values by section; ``UsageError`` for one that is no option."""
+    """Group values by section (``UsageError`` for an unknown option)."""
     known = {each.name: each for each in list_options(model)}
     nested: dict[str, Any] = {name: {} for name in model.model_fields}
     for name, value in values.items():
@@ -161,7 +162,7 @@ def _nest(model: type[BaseModel], values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _plain(name: str, value: object, is_switch: bool, names: type[BaseModel]) -> object:
-    """A value as pydantic takes it, whoever made it. Raises ``UsageError``."""
+    """Convert a value to a type that pydantic accepts (``UsageError`` if it is none)."""
     if isinstance(value, bool) and not is_switch:
         raise UsageError(f"{spell(name, names)}: {value} is not a valid value")
     if isinstance(value, numbers.Integral) and not isinstance(value, bool):
@@ -170,12 +171,12 @@ def _plain(name: str, value: object, is_switch: bool, names: type[BaseModel]) ->
 
 
 def _is_switch(name: str, model: type[BaseModel]) -> bool:
-    """True if a field takes yes or no; and of one that is none, which is refused by another word."""
+    """True if a field takes yes or no, or is unknown, which another message refuses."""
     return name not in model.model_fields or model.model_fields[name].annotation is bool
 
 
 def first_fault(error: ValidationError, model: type[BaseModel]) -> str:
-    """One plain line about what is wrong with the options."""
+    """Return one line about the first fault of the options."""
     faults = error.errors(include_url=False, include_input=False)
     fault = faults[0]
     said, name = fault["msg"].removeprefix("Value error, "), _name_at(fault["loc"], model)
@@ -193,7 +194,7 @@ def first_fault(error: ValidationError, model: type[BaseModel]) -> str:
 
 
 def _name_at(place: tuple[int | str, ...], model: type[BaseModel]) -> str:
-    """The option at a place of pydantic's; empty where a whole model or section is meant."""
+    """Return the option at pydantic's location; empty for a whole model or section."""
     parts = [each for each in place if isinstance(each, str)]
     if not parts:
         return ""
@@ -204,7 +205,7 @@ def _name_at(place: tuple[int | str, ...], model: type[BaseModel]) -> str:
 
 
 def _option(section: str, key: str, field: FieldInfo) -> Option:
-    """The option of a field, which may be optional, and be another thing than the setting whose type it takes."""
+    """Return the option of a field, which may be optional, and may reuse another setting's type."""
     (kind,) = (each for each in _list_kinds(field) if each not in (NoneType, Undecided))
     inner = FieldInfo.from_annotation(kind)
     notes = [*inner.metadata, *field.metadata]
@@ -237,7 +238,7 @@ def _kind(kind: Any) -> str:  # noqa: ANN401 - any type
 
 
 def _bounds(notes: Sequence[object]) -> str:
-    """The tightest bounds of a number among all that are declared: ``1<=x<=100``."""
+    """Return the tightest of all declared bounds of a number: ``1<=x<=100``."""
     limits = [
         (getattr(note, word), sign) for word, sign in _SIGNS.items() for note in notes if hasattr(note, word)
     ]
@@ -250,7 +251,7 @@ def _bounds(notes: Sequence[object]) -> str:
 
 
 def _text(default: object) -> str:
-    """A default or a bound as people write it; nothing where there is none."""
+    """Return a default or a bound as text; empty if there is none."""
     if default is None or default is PydanticUndefined:
         return ""
     return f"{default:g}" if isinstance(default, float) else str(default)

@@ -1,8 +1,8 @@
-"""The process that decodes strangers' images for a keeper, and has neither a private file nor a network.
+"""The process that decodes foreign images for a keeper; it has neither private files nor a network.
 
-A decoder is what bytes of anybody's get hold of first. Beside private images it would be the provider's way to them;
-here it reaches candidates alone, which the provider has made. What it sends back are pixels, which need no decoder.
-Pillow is all that it imports.
+Bytes from a provider may take over a decoder. Beside private images that would give the provider access to
+them; here it reaches only candidates, which the provider made. The decoder returns pixels, which need no
+decoding. Pillow is the only library that it imports.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pcevolve_shared import images
 
 
 def serve(_orders: Mapping[str, Any], _enforced: object, _up: Pipe, keeper: Pipe) -> None:
-    """Decode what the keeper of a run sends, until it needs no more."""
+    """Decode what the keeper sends, until it sends no more."""
     with suppress(GoneError):
         while (told := keeper.receive())[0] == "decode":
             try:

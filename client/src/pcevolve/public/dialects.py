@@ -1,4 +1,4 @@
-"""Dialects by what each can be asked for, on which a plan depends; how each spells a request is in ``providers``."""
+"""Dialects by their capabilities, on which a plan depends; ``providers`` spells their requests."""
 
 from __future__ import annotations
 
@@ -15,14 +15,15 @@ Scheme = Literal["Bearer", "Basic"]
 
 @dataclass(frozen=True)
 class Abilities:
-    """What an API can be asked for by its dialect.
+    """What an API can be asked for in its dialect.
 
     Attributes:
-        place: Where its dialect is among ``wire.providers``: module and class.
-        capabilities: Of ``create``, ``vary``, ``strength`` of what is varied, ``seed``, ``steps``, ``guidance``,
-            ``negative_prompt``, ``sampler``, ``size``, ``batch``, ``adapter``, and for texts ``tokens``, ``fields``.
-        most: Images that one request may ask for.
-        scheme: How the key is shown; with ``Basic`` it is ``user:password``.
+        place: Module and class of the dialect in ``wire.providers``.
+        capabilities: Of ``create``, ``vary``, ``strength`` of variations, ``seed``, ``steps``, ``guidance``,
+            ``negative_prompt``, ``sampler``, ``size``, ``batch``, ``adapter``, and for texts ``tokens``,
+            ``fields``.
+        most: Most images of one request.
+        scheme: Authentication scheme of the key; with ``Basic`` the key is ``user:password``.
     """
 
     name: str
@@ -36,7 +37,7 @@ class Abilities:
 _DIFFUSION: Final = frozenset(
     ["create", "vary", "strength", "seed", "batch", "size", "steps", "guidance", "negative_prompt", "sampler"]
 )
-"""Of an API that says all that a diffusion model can be asked."""
+"""All settings of a diffusion model."""
 _CHAT: Final = frozenset(["create", "vary", "strength", "seed", "batch", "tokens", "fields"])
 _PLAIN: Final = frozenset({"create", "vary", "size", "batch"})
 _SILICONFLOW: Final = frozenset(
@@ -55,11 +56,11 @@ _ALL: Final = (
     Abilities("chat", "chat:ChatDialect", _CHAT, most=limits.MAX_COMPLETIONS, makes="text"),
 )
 ABILITIES: Final = {each.name: each for each in _ALL}
-"""Every dialect, by the name that ``--dialect`` calls it; a new one has its line here, and nowhere else."""
+"""Every dialect, by its name for ``--dialect``; a new one is added here, and nowhere else."""
 
 
 def find_abilities(name: str) -> Abilities:
-    """Find a dialect by name. ``UsageError``: no such dialect."""
+    """Find a dialect by name (``UsageError`` if it is unknown)."""
     if name not in ABILITIES:
         raise UsageError(f"unknown dialect '{name}': choose one of {', '.join(sorted(ABILITIES))}")
     return ABILITIES[name]

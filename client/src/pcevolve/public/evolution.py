@@ -1,4 +1,4 @@
-"""The evolution loop (PCEvolve, Algorithm 1; Private Evolution, Algorithm 1). Sees public types only."""
+"""The evolution loop (PCEvolve, Algorithm 1; Private Evolution, Algorithm 1). It sees public types only."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ class Evolved:
     """The outcome of a run.
 
     Attributes:
-        populations: Of every iteration, the initial one first.
-        dataset: The synthetic dataset; no two of it show the same, in whichever class.
-        pools: What each release chose from, by its iteration.
-        ended_by: The candidates after which the run went on no more; see ``Lineage.find_end``.
+        populations: The population of every iteration, the initial one first.
+        dataset: The synthetic dataset; no two items show the same, in any class.
+        pools: The pool of each release, by its iteration.
+        ended_by: The candidates after which the run ended early; see ``Lineage.find_end``.
     """
 
     populations: tuple[Population, ...]
@@ -32,35 +32,33 @@ class Evolved:
 
 
 Ask: TypeAlias = tuple[Call, Prototype | PublicEcho | None]
-"""A call of the plan, and what it varies, with the reason why that may be sent back: a receipt chose it, or the plan
-itself names it; nothing for text-to-image."""
+"""A call of the plan, and the candidate that it varies, with the reason why that may be sent back.
+
+A receipt chose the candidate, or the plan itself names it; None for text-to-image.
+"""
 
 
 class UntrustedGenerator(Protocol):
     """The untrusted generative model behind an API (RANDOM_API and VARIATION_API of the papers).
 
-    Nobody hands it a prompt or an image: both follow from the public plan and from what the provider had sent.
+    Callers pass no prompt and no image: both follow from the public plan and from what the provider had sent.
     """
 
     def answers(self, asks: Sequence[Ask]) -> Iterator[tuple[Candidate, ...]]:
         """Return the answers to the calls of one round, in their order: ``call.count`` new candidates each.
 
         Args:
-            asks: Calls that do not depend on each other's answers, so that several may be under way at once.
+            asks: Calls that do not depend on each other's answers, so that several may run at once.
         """
         ...
 
 
 class Watcher(Protocol):
-    """Somebody who is told about progress, and has no part in it; learns only what the provider learns too."""
+    """A progress callback without influence on the run; it learns only what the provider learns too."""
 
-    def generated(self, call: Call) -> None:
-        """A call was answered."""
-        ...
+    def generated(self, call: Call) -> None: ...
 
-    def released(self, receipt: Receipt) -> None:
-        """A release was paid for."""
-        ...
+    def released(self, receipt: Receipt) -> None: ...
 
 
 def evolve(
@@ -71,19 +69,17 @@ def evolve(
     identify: Identify,
     is_enough: IsEnough = lambda pool: True,
 ) -> Evolved:
-    """Run the plan; what was paid for ends in a dataset, whatever the provider sends afterwards.
+    """Run the plan; a paid release always ends in a dataset, whatever the provider sends afterwards.
 
     Args:
-        identify: Outputs of a class that it finds equal are one candidate, and none is in the dataset twice.
-        is_enough: After the first release the rounds end where too little came; see ``Lineage.find_end``.
+        identify: Outputs of a class with equal identity are one candidate, and none is in the dataset twice.
+        is_enough: After the first release, rounds end when too little came; see ``Lineage.find_end``.
     """
     return _Evolution(plan, generator, judge, watcher, Lineage(plan, identify, is_enough)).run()
 
 
 @dataclass(frozen=True)
 class _Evolution:
-    """A run of the loop."""
-
     plan: PublicPlan
     generator: UntrustedGenerator
     judge: Judge
@@ -91,7 +87,7 @@ class _Evolution:
     lineage: Lineage
 
     def run(self) -> Evolved:
-        """Every round, then the dataset."""
+        """Run every round and make the dataset."""
         plan, lineage = self.plan, self.lineage
         self._populate(0)
         while (iteration := lineage.find_next()) is not None:
@@ -111,7 +107,8 @@ class _Evolution:
 
     def _release(self, iteration: int) -> None:
         pool, query = self.lineage.pool(iteration), Query(self.plan.run_id, iteration)
-        # The public half first and outside of the private section, so that its length says nothing.
+        # The public half comes first, outside of the padded private section, so that its length reveals
+        # nothing.
         self.judge.show(query, pool)
         receipt = self.judge.release(query, pool)
         self.watcher.released(receipt)
@@ -125,7 +122,7 @@ class _Evolution:
 
 
 def pool_last(plan: PublicPlan, evolved: Evolved, identify: Identify) -> Pool:
-    """The last population as a pool, with what it varies, where a release was begun with."""
+    """Return the last population as a pool, with its sources if a release was the start."""
     last, start = evolved.populations[-1], list_start(plan)
     known = {each.id: each.digest for each in chain(*start.values())}
     sources = {each.id: known[each.parent] for each in chain(*last.values()) if each.parent in known}

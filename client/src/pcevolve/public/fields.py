@@ -1,4 +1,4 @@
-"""The fields of a public plan, and what can be read off them; which of them go together says ``plan``."""
+"""The fields of a public plan and values derived from them; ``plan`` checks which fields go together."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ from pcevolve.public.words import fill, put_in_one_line
 
 _WITHOUT_WORDS = {each.template: each.unlabelled_template for each in MODALITIES.values()}
 FEWEST = 2
-"""Candidates of a class between which there is something to choose."""
+"""Candidates of a class that leave a choice."""
 PLAN_FORMAT: Final = 1
-"""It goes up with every change of a plan that another version could misread."""
+"""Version of the plan's format; it goes up with every change that another version could misread."""
 
 
 class PlanData(settings.DataSettings):
-    """What is public of the private data.
+    """The public facts about the private data.
 
     Attributes:
-        words: Of each class, where prompts say something else than its label.
+        words: For each class, the words in prompts, if they differ from its label.
     """
 
     words: tuple[settings.Words, ...] = ()
@@ -45,10 +45,10 @@ class PlanPrivacy(settings.PrivacySettings[Never]):
 
 @settled
 class PlanProvider(requests.ProviderSettings[Never]):
-    """The API, and how it is asked.
+    """The API and the settings of its requests.
 
     Attributes:
-        prompts: Of each class; none where the template is all.
+        prompts: Prompts of each class; empty if there is only the template.
     """
 
     prompts: tuple[tuple[requests.Prompt, ...], ...] = ()
@@ -58,9 +58,9 @@ class PlanEncoder(settings.Section):
     """The encoder.
 
     Attributes:
-        name: Empty where none looks at private data.
+        name: Empty if none looks at private data.
         weights: SHA-256 of its weights.
-        frame: SHA-256 of the frame of public images, which is joined with the candidates.
+        frame: SHA-256 of the public frame, which is joined with the candidates.
     """
 
     name: str = ""
@@ -86,7 +86,7 @@ else:
 
 
 class PlanFields(BaseModel):
-    """The fields of a plan, and what follows from one field at once; use ``PublicPlan``."""
+    """The fields of a plan, and values that follow from them directly; use ``PublicPlan``."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -116,12 +116,12 @@ class PlanFields(BaseModel):
 
     @property
     def images(self) -> Images:
-        """Settings by which images are asked for; ``TypeError`` where texts are made."""
+        """Image settings (``TypeError`` if texts are made)."""
         return images_of(self.modality)
 
     @property
     def texts(self) -> Texts:
-        """Settings by which texts are asked for; ``TypeError`` where images are made."""
+        """Text settings (``TypeError`` if images are made)."""
         return texts_of(self.modality)
 
     @property
@@ -136,19 +136,20 @@ class PlanFields(BaseModel):
 
     @property
     def secure(self) -> bool:
-        """True if noise protects every unit; a run with noise from a seed is INSECURE and states no ε."""
+        """True if noise protects every unit; a run with seeded noise is INSECURE and states no ε."""
         return self.noise == "os-csprng"
 
     @property
     def promised_secrecy(self) -> Secrecy | None:
-        """The promise about declared secrets; None where the noise came from a seed."""
+        """The promise about declared secrets; None for seeded noise."""
         return self.secrecy if self.secure else None
 
     @property
     def releases(self) -> tuple[int, ...]:
-        """Iterations for which something is released, in order.
+        """Iterations that release something, in order.
 
-        0 is the private images' appearance, 1..T are the prototypes of each round, T+1 is a dataset that is selected.
+        0 is the private images' appearance, 1..T are the prototypes of each round, T+1 is the selection of
+        the dataset.
         """
         first = 1 if self.method.appearance == "as-is" else 0
         return tuple(range(first, self.method.iterations + 1 + self.selects))
@@ -165,11 +166,11 @@ class PlanFields(BaseModel):
 
     @property
     def selects(self) -> bool:
-        """True if the dataset is what a last release keeps of all rounds."""
+        """True if a last release selects the dataset from all rounds."""
         return self.method.keep == "selected"
 
     def threshold_at(self, iteration: int) -> float:
-        """H of an iteration: of the first, of the last, or on the straight line between."""
+        """Return H of an iteration: a straight line from the first to the last."""
         own = self.method.of(CountedVotes)
         first, last = own.threshold, own.threshold_end
         if last is None or self.method.iterations < 2:
@@ -178,17 +179,17 @@ class PlanFields(BaseModel):
         return first + gone * (last - first)
 
     def wanted(self, iteration: int) -> int:
-        """Return the number of candidates of each class that a release names."""
+        """Return the number of candidates of each class that a release chooses."""
         if iteration == 0:
             return 0
         return self.method.prototypes if iteration <= self.method.iterations else self.method.candidates
 
     def count_needed(self, sent: int, fewest: int = FEWEST) -> int:
-        """Return how many of a class's candidates must be usable and differ, of so many that were sent."""
+        """Return how many of ``sent`` candidates of a class must be usable and distinct."""
         return min(sent, max(fewest, math.ceil(Fraction(str(self.method.min_usable)) * sent)))
 
     def prompt(self, label: str) -> str:
-        """The public text prompt of a class: of all its images, or of its variations if it has ``prompts``."""
+        """Return the public prompt of a class: for all its images, or for variations if it has ``prompts``."""
         words = self.data.words[self.labels.index(label)] if self.data.words else label
         if words:
             return fill(self.provider.prompt_template, self.data.domain, words)
@@ -199,22 +200,22 @@ class PlanFields(BaseModel):
 
     @property
     def wordings(self) -> int:
-        """The number of prompts that each class has for its first images; 0 if the template makes its only one."""
+        """Number of prompts for each class's first images; 0 if the template gives the only one."""
         return len(self.provider.prompts[0]) if self.provider.prompts else 0
 
     @property
     def varies_prompts(self) -> bool:
-        """True if variations are new images by a candidate's own prompt, so that no image is ever sent."""
+        """True if variations are new images from a candidate's own prompt, so that no image is ever sent."""
         return self.method.vary_by == "prompt"
 
     @property
     def keeps_prompts(self) -> bool:
-        """True if what is varied is asked for with the prompt by which it was made, and not with the template."""
+        """True if variations use the prompt that made their source instead of the template."""
         return self.varies_prompts or self.method.vary_with == "own prompt"
 
     @property
     def grades_variations(self) -> bool:
-        """True if the API is told how different variations shall be: not by prompt, nor where it takes no strength."""
+        """True if requests set the degree of variations."""
         return self.modality.is_graded and not self.varies_prompts
 
     def first_prompts(self, label: str) -> tuple[str, ...]:
@@ -226,6 +227,6 @@ class PlanFields(BaseModel):
         )
 
     def public_seed(self, *of: str | int) -> int:
-        """A 32-bit seed for one public purpose: a hash of public values, never of anything private."""
+        """Return a 32-bit seed for one public purpose: a hash of public values only."""
         text = "/".join(str(each) for each in (self.provider.seed, *of))
         return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "big")

@@ -1,6 +1,6 @@
-"""Figures of a promise, as people write them and as they read them.
+"""Numbers of a guarantee, as people write and read them.
 
-What is written is taken exactly. What is shown is rounded, and never to less than it stands for.
+Written numbers are taken exactly. Shown numbers are rounded, and never to less than they stand for.
 """
 
 from __future__ import annotations
@@ -15,26 +15,26 @@ from pcevolve.errors import UsageError
 from pcevolve.public.options import advise, spell_flag
 
 LARGEST = 10**9
-"""Most that a user can ask for as ε or noise, and one over the least."""
+"""Upper limit for ε or noise that a user can ask for; its inverse is the lower limit."""
 USUAL_DELTA = 1e-5
-"""δ of methods that cannot do without one, or gain by it, where nobody says how large."""
+"""Default δ of methods that need one or benefit from it."""
 ROUNDING_SHARE = 1e-12
-"""Share of an ε that is rounding in float64, and no loss of privacy: what is exactly 10 is not loss as 10.0001."""
+"""Relative float64 rounding error of an ε, which is no privacy loss: exactly 10 is not shown as 10.0001."""
 
 
 def format_upwards(value: float, digits: int = 6) -> str:
-    """A number rounded up to ``digits`` significant digits."""
+    """Return a number rounded up to ``digits`` significant digits."""
     rounded = Context(prec=digits, rounding=ROUND_CEILING).create_decimal(Decimal(value))
     return f"{rounded.normalize():f}"
 
 
 def in_full(value: float) -> str:
-    """A number in all its digits, as a δ or a prior is stated: rounded either way it would promise something else."""
+    """Return a number in all its digits, for a δ or a prior: rounding either way would change the promise."""
     return repr(float(value)).removesuffix(".0")
 
 
 def format_loss(epsilon: float, digits: int = 6) -> str:
-    """An ε in few digits that are not below it; words where it is infinite."""
+    """Return an ε in few digits, rounded up; words if it is infinite."""
     return (
         format_upwards(epsilon * (1 - ROUNDING_SHARE), digits)
         if math.isfinite(epsilon)
@@ -43,12 +43,12 @@ def format_loss(epsilon: float, digits: int = 6) -> str:
 
 
 def finite_or_none(value: float) -> float | None:
-    """A number for JSON, which has no infinity: an accountant that cannot bound a loss says nothing."""
+    """Return a number for JSON, which has no infinity: None for an unbounded loss."""
     return value if math.isfinite(value) else None
 
 
 def format_factor(epsilon: float) -> str:
-    """The factor e^ε by which one privacy unit may change a probability, in few digits that are not below it."""
+    """Return the factor e^ε by which one privacy unit may change a probability, in few digits, rounded up."""
     if epsilon > 20:
         return f"10^{math.ceil(epsilon / math.log(10))}"
     value = math.exp(epsilon * (1 - ROUNDING_SHARE))
@@ -56,12 +56,12 @@ def format_factor(epsilon: float) -> str:
 
 
 def format_chance(most: float) -> str:
-    """The largest probability of something, in two digits that are not below it."""
+    """Return the largest probability of an event in two digits, rounded up."""
     return format_upwards(most * (1 - ROUNDING_SHARE), 2)
 
 
 def describe_guesses(success: Mapping[float, float]) -> str:
-    """Say in words with what probability a secret is guessed at most, by what it was before."""
+    """Describe the largest probability of guessing a secret, by its prior."""
     curve = ", ".join(
         f"{format_chance(after)} where it was {_power(before)}" for before, after in success.items()
     )
@@ -69,33 +69,32 @@ def describe_guesses(success: Mapping[float, float]) -> str:
 
 
 def parse_epsilon(text: str | float, name: str = "epsilon", path: str = "") -> Fraction:
-    """Read ε as the exact number that the user wrote; ``UsageError`` for what makes no sense as a guarantee.
+    """Parse ε as the exact number that the user wrote (``UsageError`` if it makes no sense as a guarantee).
 
     Args:
-        path: Where the option is among a run's, if it has no flag.
+        path: Key of the option, if it has no flag.
     """
     return _exact(path or spell_flag(name), text, advise(name, 10, path))
 
 
 def parse_cap(text: str) -> Fraction:
-    """Read what all runs of a ledger may spend together, exactly; errors as ``parse_epsilon``."""
+    """Parse a ledger's cap exactly; errors as in ``parse_epsilon``."""
     return _exact("EPSILON", text, "pcevolve budget cap 20")
 
 
 def parse_noise_multiplier(text: str | float) -> Fraction:
-    """Read a noise multiplier (deviation over L2 sensitivity) exactly; ``UsageError`` beyond what makes sense."""
+    """Parse a noise multiplier (deviation over L2 sensitivity) exactly (``UsageError`` beyond sensible bounds)."""
     return _exact(spell_flag("noise_multiplier"), text, advise("noise_multiplier", 2))
 
 
 def parse_delta(value: float) -> float:
-    """Check δ, 0 being pure differential privacy; ``UsageError`` outside of [0, 1)."""
+    """Check δ (``UsageError`` outside of [0, 1)); 0 is pure differential privacy."""
     if not 0 <= value < 1:
         raise UsageError(f"delta must be at least 0 and below 1, not {value:g}: try {advise('delta', 1e-5)}")
     return value
 
 
 def spell_size(count: float) -> str:
-    """Write a number of bytes for people."""
     for factor, unit in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
         if count >= factor:
             return f"{count / factor:.3g} {unit}"
@@ -103,13 +102,13 @@ def spell_size(count: float) -> str:
 
 
 def spell_count(count: int, word: str) -> str:
-    """Write how many there are of something."""
+    """Return a number with its noun, such as ``2 images``."""
     plural = f"{word}es" if word.endswith("s") else f"{word}s"
     return f"{count:,} {word if count == 1 else plural}"
 
 
 def _exact(option: str, text: str | float, advice: str) -> Fraction:
-    # The pattern bounds the length and the exponent: a fraction of 1e999999999 would take for ever to write out.
+    # The pattern bounds length and exponent: a fraction of 1e999999999 would take for ever to write out.
     known = re.fullmatch(r"[0-9.]{1,60}(e[+-]?[0-9]{1,3}|/[0-9]{1,60})?", str(text).strip().lower(), re.ASCII)
     try:
         number = Fraction(known.string) if known else Fraction(0)
@@ -123,5 +122,5 @@ def _exact(option: str, text: str | float, advice: str) -> Fraction:
 
 
 def _power(prior: float) -> str:
-    """1e-4 rather than 0.0001."""
+    """Write 1e-4 instead of 0.0001."""
     return f"{prior:.0e}".replace("e-0", "e-")

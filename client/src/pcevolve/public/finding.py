@@ -1,4 +1,4 @@
-"""The finding of an audit about one claim."""
+"""An audit's finding about one claim."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Finding:
-    """One claim: it holds, it is broken, it cannot hold yet, or nobody could tell.
+    """One claim: it holds, is broken, cannot hold yet, or could not be checked.
 
     Attributes:
-        claim: What was checked, in plain words.
-        faults: What is wrong; empty when nothing is.
-        checked: How many things were looked at.
-        unchecked: Why nothing can be said, such as that weights are not at hand; empty when all was looked at.
-        pending: What has not happened yet in a run that is under way; empty when the run has come to its end.
+        claim: The checked claim, in plain words.
+        faults: What is wrong; empty if nothing is.
+        checked: Number of things that were checked.
+        unchecked: Why the claim could not be checked, such as missing weights; empty if all was checked.
+        pending: What has not happened yet in a run in progress; empty for a finished run.
     """
 
     claim: str
@@ -25,7 +25,7 @@ class Finding:
 
     @property
     def holds(self) -> bool:
-        """True if all was looked at, nothing is wrong and nothing is missing."""
+        """True if all was checked, and nothing is wrong or pending."""
         return not (self.faults or self.unchecked or self.pending)
 
     @property

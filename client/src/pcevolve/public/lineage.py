@@ -1,4 +1,4 @@
-"""What a run has made and released so far, and what comes of that by the plan's rules; public types alone."""
+"""What a run has made and released so far, and its next steps by the plan's rules; public types alone."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ from pcevolve.public.release import Candidate, Prototype, PublicEcho, Query, Rec
 Population = Mapping[str, tuple[Candidate, ...]]
 """Candidates of each class, by label, in the order of the plan."""
 Identify: TypeAlias = Callable[[str], str]
-"""What an output shows, by the digest of its bytes: the same for equal pixels, or words; empty if it cannot be used."""
+"""Maps the digest of an output to the digest of its visible content; empty if unusable.
+
+Equal pixels, or equal words in normal form, have the same digest.
+"""
 
 NOTHING: Final[Mapping[str, Any]] = {}
 
@@ -26,8 +29,8 @@ class Pool:
 
     Attributes:
         views: Lookahead: the variations by which a candidate is judged, by its id; empty without lookahead.
-        sources: Digest of what one of the newest candidates varies, by its id; nothing for what varies nothing.
-        repeats: What is left out, for it shows what a candidate of its class shows that came before it.
+        sources: Digest of the source of each of the newest candidates, by its id; absent for text-to-image.
+        repeats: Left out: candidates that show the same as an earlier one of their class.
     """
 
     candidates: Population
@@ -37,14 +40,14 @@ class Pool:
 
 
 IsEnough: TypeAlias = Callable[[Pool], bool]
-"""Whether the newest candidates of a pool leave something to choose."""
+"""True if the newest candidates of a pool leave something to choose."""
 
 
 class Judge(Protocol):
     """The private side: sees all candidates, releases a few under differential privacy."""
 
     def show(self, query: Query, pool: Pool) -> None:
-        """Do the public part of the work, of which anybody may see how long it takes.
+        """Do the public part of the work, whose duration reveals nothing.
 
         It comes before ``release``, which gives the same receipt without it and only takes longer.
         """
@@ -57,12 +60,13 @@ class Judge(Protocol):
 
 @dataclass
 class Lineage:
-    """What a run has made and released so far, and by the plan's rules what comes of that.
+    """A run's answers and releases so far, and their consequences by the plan's rules.
 
-    The loop keeps one, and so does whoever is told of the answers and has to pool the same candidates.
+    The loop keeps one, and so does every process that receives the answers and has to pool the same
+    candidates.
 
     Attributes:
-        answers: What each call brought, by slot.
+        answers: The outputs of each call, by slot.
     """
 
     plan: PublicPlan
@@ -74,30 +78,30 @@ class Lineage:
     known: dict[str, Candidate] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Know the images of the release that the plan starts from."""
+        """Register the images of the release that the plan starts from."""
         self.known.update((each.id, each) for each in chain(*list_start(self.plan).values()))
 
     def note(self, call: Call, made: tuple[Candidate, ...]) -> None:
-        """Take in what a call brought."""
+        """Register the outputs of a call."""
         self.answers[call.slot] = made
         self.known.update((each.id, each) for each in made)
 
     def population(self, calls: Iterable[Call]) -> Population:
-        """What calls brought, class by class."""
+        """Return the outputs of some calls, class by class."""
         made: dict[str, list[Candidate]] = {label: [] for label in self.plan.labels}
         for call in calls:
             made[call.label] += self.answers.get(call.slot, ())
         return {label: tuple(each) for label, each in made.items()}
 
     def populations(self) -> tuple[Population, ...]:
-        """Of every iteration that was asked for, the initial one first."""
+        """Return the population of every completed iteration, the initial one first."""
         rounds = (tuple(self.plan.round(iteration)) for iteration in range(self.plan.method.iterations + 1))
         return tuple(
             self.population(calls) for calls in rounds if all(call.slot in self.answers for call in calls)
         )
 
     def source(self, call: Call) -> Prototype | PublicEcho | None:
-        """Find the candidate that a call varies by id, never by position in a listing."""
+        """Find the candidate that a call varies, by id and never by position."""
         if call.source is not None:
             return PublicEcho(self.known[call.source])
         if call.parent is None:
@@ -107,9 +111,9 @@ class Lineage:
         return Prototype(self.known[named.id], receipt)
 
     def pool(self, iteration: int) -> Pool:
-        """What a release chooses from: the newest population, and the others that the plan's rule keeps.
+        """Return the pool of a release: the newest population, and earlier ones that the plan's rule keeps.
 
-        An audit runs the loop again, so a run and its audit have this one rule.
+        An audit runs the loop again, so a run and its audit share this rule.
         """
         if iteration not in self.pools:
             *earlier, newest = self.populations()[: max(iteration, 1)]
@@ -124,12 +128,12 @@ class Lineage:
         return make_pool(populations, self.identify, views, sources)
 
     def find_due(self) -> int | None:
-        """The first release of the plan that was not made; None where all were."""
+        """Return the first release of the plan that is missing; None if none is."""
         made = {each.iteration for each in self.receipts}
         return next((each for each in self.plan.releases if each not in made), None)
 
     def find_next(self) -> int | None:
-        """The release that comes next: the one that is due, or the selection with which a run ends early."""
+        """Return the next release: the one that is due, or the selection that ends a run early."""
         plan, due = self.plan, self.find_due()
         if due is None or self.find_end() is None:
             return due
@@ -137,11 +141,12 @@ class Lineage:
         return plan.releases[-1] if plan.selects and plan.method.pool == "all" and not is_chosen else None
 
     def find_end(self) -> Pool | None:
-        """The candidates after which a run goes on no more, for they leave too little to choose; None while it goes on.
+        """Return the candidates after which a run ends because they leave too little to choose; None while it goes on.
 
-        Before the first release there is none: the judge refuses, and nothing is lost by a run without a dataset. After
-        it no ``--resume`` could bring other answers than those on record, so nothing more is paid for, and the dataset
-        is what the last release chose, with the newest; from a pool of all rounds it is selected as planned.
+        Before the first release there is no early end: the judge refuses, and nothing is lost without a
+        dataset. After it, ``--resume`` could bring no other answers than those on record, so nothing more is
+        paid for. The dataset is then what the last release chose, with the newest candidates; from a pool of
+        all rounds it is selected as planned.
         """
         due = self.find_due()
         if not self.receipts or (due is None and self.plan.selects) or self.list_missing(due):
@@ -150,13 +155,16 @@ class Lineage:
         return None if self.is_enough(pool) else pool
 
     def list_missing(self, due: int | None) -> list[str]:
-        """List slots of the calls that a release waits for, or the end of all rounds."""
+        """List slots of unanswered calls that a release, or the end of all rounds, waits for."""
         rounds = range(self.plan.method.iterations + 1 if due is None else max(due, 1))
         calls = ((*self.plan.round(each), *self.plan.lookaheads(each)) for each in rounds)
         return [call.slot for call in chain(*calls) if call.slot not in self.answers]
 
     def dataset(self) -> Population:
-        """The last population with its variations, or what a last release keeps of all rounds; no two show the same."""
+        """Return the last population with its variations, or the final selection from all rounds.
+
+        No two show the same.
+        """
         plan, last, most = self.plan, self.populations()[-1], None
         if plan.selects and self.receipts[-1].iteration == plan.releases[-1]:
             made = [self._survivors()]
@@ -169,8 +177,8 @@ class Lineage:
         return cut_to_proportion(plan, self.receipts, kept)
 
     def _survivors(self) -> Population:
-        """Return what the last release chose, in its order, each once; nothing before the first."""
-        # A dictionary for its order: each once, as the release chose them.
+        """Return the last release's choice, in its order, without repetition; empty before the first."""
+        # A dictionary keeps the order of the release and removes repetitions.
         ids = {
             label: dict.fromkeys(each.id for last in self.receipts[-1:] for each in last.of(label))
             for label in self.plan.labels
@@ -178,7 +186,7 @@ class Lineage:
         return {label: tuple(self.known[each] for each in of_class) for label, of_class in ids.items()}
 
     def _views(self, rounds: int) -> Population:
-        """The variations that look ahead from the candidates of the first rounds, by candidate."""
+        """Return the lookahead variations of the first rounds, by candidate."""
         views: dict[str, tuple[Candidate, ...]] = {}
         for call in chain(*map(self.plan.lookaheads, range(rounds))):
             source = call.source or ""
@@ -192,10 +200,10 @@ def make_pool(
     views: Population = NOTHING,
     sources: Mapping[str, str] = NOTHING,
 ) -> Pool:
-    """Pool candidates, the oldest first, so that what shows the same stands once in a class; see ``find_repeats``.
+    """Pool candidates, the oldest first, without those that repeat one of their class; see ``find_repeats``.
 
-    Public preprocessing: it looks at nothing but what the provider sent. A class's pool is a function of its own
-    candidates alone, so a picture that several classes show takes no class's choice away, and a pool grows at its end.
+    Public preprocessing of what the provider sent. A class's pool depends on its own candidates alone, so a
+    picture that several classes show stays available to each, and a pool grows only at its end.
     """
     repeats, labels = find_repeats(populations, identify), populations[0]
     whole = join_populations(labels, populations)
@@ -207,7 +215,7 @@ def make_pool(
 
 
 def find_repeats(populations: Iterable[Population], identify: Identify) -> frozenset[str]:
-    """Ids of the candidates that show what one of their class shows that came before, round by round."""
+    """Return the ids of candidates that show the same as an earlier one of their class, round by round."""
     first: dict[tuple[str, str], str] = {}
     return frozenset(
         each.id
@@ -219,14 +227,14 @@ def find_repeats(populations: Iterable[Population], identify: Identify) -> froze
 def share_out(
     dataset: Population, taken: Iterable[Candidate], identify: Identify, most: int | None = None
 ) -> Population:
-    """Leave out what is in the dataset already, in whichever class: nothing is released twice.
+    """Leave out candidates that are in the dataset already, in any class: nothing is released twice.
 
-    In turns each class takes the next of its candidates that shows what nobody has, so classes that show the same few
-    pictures get their share of them.
+    Classes take turns to take their next unused candidate, so classes that show the same few pictures share
+    them.
 
     Args:
-        taken: What nobody gets.
-        most: Candidates that a class gets; None for all.
+        taken: Candidates that no class gets.
+        most: Most candidates of a class; None for all.
     """
     gone = {identify(each.digest) for each in taken} - {""}
     kept: dict[str, list[Candidate]] = {label: [] for label in dataset}
@@ -249,13 +257,13 @@ def _in_order(populations: Iterable[Population]) -> Iterator[Candidate]:
 
 
 def _part_views(views: Population, identify: Identify) -> Population:
-    """Views without those that show what an earlier one shows; a candidate with no other is judged by itself."""
+    """Remove views that repeat an earlier one; a candidate without views is judged by itself."""
     repeats = find_repeats(({each: (view,)} for each, own in views.items() for view in own), identify)
     left = {each: tuple(view for view in own if view.id not in repeats) for each, own in views.items()}
     return {each: own for each, own in left.items() if own}
 
 
 def join_populations(labels: Iterable[str], populations: Iterable[Population]) -> Population:
-    """Several populations as one, class by class, the oldest first."""
+    """Concatenate several populations, class by class, the oldest first."""
     several = list(populations)
     return {label: tuple(each for one in several for each in one[label]) for label in labels}

@@ -1,4 +1,4 @@
-"""What methods are called: also by the papers, and where those are that make no dataset. The standard library alone."""
+"""Names of methods, and their names in the papers. It uses the standard library alone."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Final
 from pcevolve.errors import UsageError
 
 AUTO: Final = "auto"
-"""Chooses a method by public sizes; it is none itself."""
+"""Chooses a method by public sizes; not a method itself."""
 ALIASES: Final = {"b": "t2i"}
-"""What the papers call methods that have a name of their own here."""
+"""The papers' names of methods that are called otherwise here."""
 ELSEWHERE: Final = {
     "init": "the untrained head is a row of the tables of 'pcevolve-bench table'",
     "private": "the private images themselves are judged by 'pcevolve evaluate' with --mix",
@@ -21,10 +21,10 @@ ELSEWHERE: Final = {
 
 
 def require_method(name: str, known: Iterable[str]) -> str:
-    """Return a method's own name, also for the one that it has in its paper's tables; ``auto`` is one if it is known.
+    """Return a method's own name for its name here or in its paper; ``auto`` counts if it is known.
 
     Raises:
-        UsageError: It is none of those that are known.
+        UsageError: It is not a known method.
     """
     name = ALIASES.get(name, name)
     if name in known:

@@ -1,6 +1,6 @@
-"""The table of methods and the parameters of each: what options are read by, without NumPy.
+"""The table of methods and the parameters of each, loaded without NumPy to read options.
 
-What a method does with them is in its file in ``selectors``.
+The methods themselves are in ``selectors``.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from pcevolve.public.method_names import AUTO, require_method
 from pcevolve.public.settings import MOST_UNITS, PUBLIC, MethodSettings
 
 TAU = 10.0
-"""Of PCEvolve's similarity calibrator, as published."""
+"""τ of PCEvolve's similarity calibrator, as published."""
 VOTES = 1
-"""Nearest candidates that each image votes for, where nobody says how many."""
+"""Default number of nearest candidates that each image votes for."""
 USUAL_PRIOR, USUAL_BOUND, USUAL_SIZE = 1e-4, 1e-3, 10
-"""Of declared secrets, where nobody says otherwise."""
+"""Defaults for declared secrets."""
 SecretPrior = Annotated[
     float,
     Field(
@@ -49,7 +49,7 @@ SecretSize = Annotated[
     PUBLIC,
 ]
 MOST_CELLS = 10_000
-"""Of a class."""
+"""Most cells of a class."""
 Cells = Annotated[
     int,
     Field(
@@ -64,9 +64,9 @@ Cells = Annotated[
 
 @dataclass(frozen=True)
 class ChoiceParameter:
-    """Marks a parameter of how private data choose: where nothing is chosen it means nothing.
+    """Marks a parameter of how private data choose; it does not apply where nothing is chosen.
 
-    Which value it had shows nowhere else in a record, so an audit takes the plan's word for it.
+    Its value shows nowhere else in a record, so an audit has to trust the plan.
     """
 
 
@@ -74,7 +74,7 @@ OF_CHOICE: Final = ChoiceParameter()
 
 
 def list_choice_parameters(method: type[MethodSettings[Any]]) -> frozenset[str]:
-    """Names of the parameters of a method that are marked so."""
+    """Return the names of a method's parameters with this mark."""
     return frozenset(name for name, field in method.model_fields.items() if OF_CHOICE in field.metadata)
 
 
@@ -183,13 +183,13 @@ class SecretEvolution(VariedEvolution):
 
 @dataclass(frozen=True)
 class MethodEntry:
-    """A method's line in the table.
+    """A method's entry in the table.
 
     Attributes:
-        place: Where it is in ``selectors``: module and name.
-        parameters: The options that it has.
+        place: Module and name in ``selectors``.
+        parameters: Its options.
         is_control: Whether it never looks at private data.
-        delta: δ of a run whose user names none; 0 where ε alone is promised.
+        delta: Default δ of its runs; 0 if it promises ε alone.
     """
 
     place: str
@@ -209,9 +209,9 @@ METHOD_TABLE: Final = {
     "secpe": MethodEntry("cells:METHOD", SecretEvolution),
     "t2i": MethodEntry("control:TEXT_TO_IMAGE", is_control=True, delta=0.0),
 }
-"""Every method that makes a dataset, by its name; a new one has its line here, and nowhere else."""
+"""Every method that makes a dataset, by its name; a new one is added here, and nowhere else."""
 
 
 def choose_delta(name: str) -> float:
-    """δ of a run whose user names none; ``UsageError`` where there is no such method."""
+    """Return the default δ of a run (``UsageError`` for an unknown method)."""
     return USUAL_DELTA if name == AUTO else METHOD_TABLE[require_method(name, METHOD_TABLE)].delta

@@ -1,7 +1,7 @@
-"""Options: what is known of a setting that people give by name, and what messages call it. The standard library alone.
+"""Options: their declared properties, and their names in messages. It uses the standard library alone.
 
-``declared`` reads options off the models that declare them; a run's stand in ``config.table`` as well, where the
-command line finds them without loading pydantic, which takes longer than all of its help.
+``declared`` reads options from the models that declare them. A run's options are also in ``config.table``,
+where the command line finds them without loading pydantic, which takes longer than printing help.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 
 def _nobody_typed(_name: str) -> None:
-    """Options that come from the command line are called by their flags."""
+    """Return None: options from the command line are called by their flags."""
 
 
 _TYPED: ContextVar[Callable[[str], str | None]] = ContextVar("typed", default=_nobody_typed)
@@ -25,12 +25,13 @@ class Setting:
     """Properties of an option besides its type, bounds and help.
 
     Attributes:
-        public: Whether it becomes part of the public plan, which the provider and every reader of the result may see.
-        resumable: Whether it may be another one when a run is resumed.
-        keyword: What Python and the command line call it, where that is not the field's name.
-        variable: An environment variable of its own, beside the one that every option of a section has.
-        only: The kind of run that has it; empty where all have, or the API's dialect decides.
-        needs: The capability of a dialect without which the wish would be passed over in silence.
+        public: Whether it becomes part of the public plan, which the provider and every reader of the result
+            may see.
+        resumable: Whether it may change when a run is resumed.
+        keyword: Its name in Python and on the command line, if different from the field's.
+        variable: An additional environment variable of its own.
+        only: The kind of run that has it; empty if all have, or the API's dialect decides.
+        needs: The dialect's capability without which the option would be ignored silently.
     """
 
     public: bool = False
@@ -42,21 +43,21 @@ class Setting:
 
 
 OWN = Setting()
-"""Of an option that stays with the client."""
+"""For an option that stays with the client."""
 
 
 @dataclass(frozen=True)
 class Option:
-    """One declared option of a model, as the command line and the reference show it.
+    """One declared option of a model, for the command line and the reference.
 
     Attributes:
-        name: What Python calls it; the command line too, with dashes.
-        kind: What its value looks like: ``int``, ``matched|as-is``.
+        name: Its name in Python, and with dashes on the command line.
+        kind: The form of its value: ``int``, ``matched|as-is``.
         bounds: ``1<=x<=100``; empty without.
-        default: As text; empty where there is none, or none that is always the same.
+        default: As text; empty if there is none, or it varies.
         is_switch: Whether it takes no value.
         is_repeated: Whether it may be given several times.
-        methods: Those that have the option; empty if all have it.
+        methods: Methods that have the option; empty if all have it.
         has_flag: Whether the command line has a flag for it; else it is given by ``--set``.
         private: Whether only the owner's process may know its value.
     """
@@ -78,7 +79,6 @@ class Option:
 
     @property
     def flag(self) -> str:
-        """Name of the option on the command line."""
         return f"--{self.name.replace('_', '-')}"
 
     @property
@@ -88,32 +88,32 @@ class Option:
 
     @property
     def choices(self) -> tuple[str, ...]:
-        """The words of which its value is one; empty if it may be anything."""
+        """The words that its value may be; empty if it may be anything."""
         return tuple(self.kind.split("|")) if "|" in self.kind else ()
 
     @property
     def spelled(self) -> str:
-        """What a message calls it: as it was typed; else by its flag, or its key if it has none."""
+        """Its name in messages: as it was typed; else its flag, or its key if it has none."""
         return _TYPED.get()(self.name) or (self.flag if self.has_flag else self.path)
 
     def of(self, model: Any) -> object:  # noqa: ANN401 - any model that declares it
-        """Return its value in a model; None where it has no such option."""
+        """Return its value in a model; None if the model has no such option."""
         return getattr(getattr(model, self.section) if self.section else model, self.key, None)
 
     def is_given(self, model: Any) -> bool:  # noqa: ANN401 - any model that declares it
-        """True if somebody gave it, so that it is not there by default."""
+        """True if it was given, and is not just the default."""
         part = getattr(model, self.section) if self.section else model
         given: bool = self.key in part.model_fields_set
         return given
 
 
 AS_KEYWORDS: Callable[[str], str] = str
-"""For ``spell_as``: options are keywords of Python, called by their names."""
+"""For ``spell_as``: options are Python keywords, called by their names."""
 
 
 @contextmanager
 def spell_as(spelling: Callable[[str], str | None]) -> Iterator[None]:
-    """Let messages call options as somebody typed them: ``spelling`` takes a name, or gives None for the usual word."""
+    """Let messages spell options as typed: ``spelling`` maps a name, or returns None for the usual word."""
     before = _TYPED.set(spelling)
     try:
         yield
@@ -122,23 +122,23 @@ def spell_as(spelling: Callable[[str], str | None]) -> Iterator[None]:
 
 
 def spells_keywords() -> bool:
-    """True if messages call options as keywords of Python."""
+    """True if messages spell options as Python keywords."""
     return _TYPED.get() is AS_KEYWORDS
 
 
 def spell_flag(name: str) -> str:
-    """Return what a message calls an option that has a flag: as it was typed, else the flag."""
+    """Return the spelling of an option with a flag in messages: as it was typed, else the flag."""
     return _TYPED.get()(name) or f"--{name.replace('_', '-')}"
 
 
 def spell_before(name: str) -> str:
-    """Return ``spell_flag`` as it stands before its value: with a colon behind a file's name."""
+    """Return ``spell_flag`` as it precedes its value: with a colon after a file's name."""
     said = spell_flag(name)
     return f"{said}: " if " in " in said else f"{said} "
 
 
 def advise(name: str, value: object, path: str = "") -> str:
-    """Return what a message tells somebody to type: a keyword in Python, else a flag, or ``--set`` with a path."""
+    """Return text for a user to type: a keyword in Python, else a flag, or ``--set`` with a path."""
     if spells_keywords():
         return f"{name}={value!r}"
     word = str(value).lower() if isinstance(value, bool) else value
@@ -146,7 +146,7 @@ def advise(name: str, value: object, path: str = "") -> str:
 
 
 def suggest(name: str, known: Iterable[str]) -> str:
-    """Return a question that names what somebody may have meant; empty if nothing is near."""
+    """Return a question with the most similar known name; empty if none is similar."""
     from difflib import get_close_matches  # only where something is wrong
 
     near = get_close_matches(name, list(known), 1)
@@ -154,7 +154,7 @@ def suggest(name: str, known: Iterable[str]) -> str:
 
 
 def say_missing(options: Iterable[Option]) -> str:
-    """Return the line that asks for options which a run cannot do without."""
+    """Return the line that asks for missing required options."""
     *first, last = (each.spelled for each in options)
     return f"{', '.join(first)}{' and ' if first else ''}{last} must be given: --help says more"
 
@@ -164,7 +164,7 @@ _AT_DOOR: ContextVar[bool] = ContextVar("at_door", default=False)
 
 @contextmanager
 def at_door() -> Iterator[None]:
-    """Let messages know that the run is two commands, which both have to be typed again to go on."""
+    """Let messages know that the run is two commands, both of which have to be typed again to go on."""
     before = _AT_DOOR.set(True)
     try:
         yield

@@ -1,4 +1,4 @@
-"""Parts of a public plan that are more than one value: what came before and after, promises, whose words and images."""
+"""Compound parts of a public plan: earlier releases, promises, the provider's statements, a run's start."""
 
 from __future__ import annotations
 
@@ -32,25 +32,25 @@ class _Part(BaseModel):
 
 
 class LedgerCap(_Part):
-    """What all runs of a ledger may spend together on any one unit, as its owner had set it when the run began."""
+    """The limit on what all runs of a ledger may spend together on any one unit, when the run began."""
 
     epsilon: Annotated[float, Field(gt=0, allow_inf_nan=False)]
     delta: settings.Delta
 
 
 class PriorReleases(_Part):
-    """The releases that the ledger knew when this run began, to whatever provider.
+    """The releases that the ledger knew when this run began, to any provider.
 
-    It counts all runs with noise that had paid for something, **on whatever data**: which runs share images or patients
-    is private, and a statement that depended on it would tell. So it does not say that
-    any unit is in all of these runs, only what one that is in all of them bears. A run that is still under way counts
-    as far as it has come; what it does later, its own statement counts.
+    It counts all secure runs that had paid for something, **on any data**: which runs share images or
+    patients is private, and a statement that depended on it would reveal it. So it does not claim that any
+    unit is in all of these runs; it states only what such a unit would bear. A run in progress counts as far
+    as it has come; its own statement covers the rest.
 
     Attributes:
-        releases: How many such runs there were.
-        events: What they did, on the group of their units that changes with one unit of this run; None where that
-            cannot be said: another neighbour relation, or units of another kind and no ``unit_size``.
-        cap: None as long as nobody has set one.
+        releases: Number of such runs.
+        events: Their events, on the group of their units that changes with one unit of this run; None if that
+            is unknown: another neighbour relation, or units of another kind and no ``unit_size``.
+        cap: None if no cap is set.
     """
 
     releases: Annotated[int, Field(ge=0)] = 0
@@ -63,9 +63,9 @@ class Start(_Part):
 
     Attributes:
         manifest: SHA-256 of the release's ``manifest.json``.
-        images: Of each class, SHA-256 of its files in the manifest's order.
-        strength: Image-to-image strength of all variations; None where the API is asked for none.
-        events: Everything that was done to the private data for that release: what its ε follows from.
+        images: For each class, SHA-256 of its files in the manifest's order.
+        strength: Image-to-image strength of all variations; None if requests set none.
+        events: All events on the private data for that release, from which its ε follows.
     """
 
     manifest: Digest
@@ -75,12 +75,12 @@ class Start(_Part):
 
 
 class Secrecy(_Part):
-    """A secret that somebody guesses with probability ``prior`` is guessed with at most ``bound`` after the run.
+    """A secret that is guessed with probability ``prior`` is guessed with at most ``bound`` after the run.
 
     Attributes:
         prior: p.
         bound: r.
-        most: Private texts that one secret stands in, at most.
+        most: Most private texts that contain one secret.
     """
 
     prior: Annotated[float, Field(gt=0, lt=1)]
@@ -89,7 +89,7 @@ class Secrecy(_Part):
 
     @property
     def words(self) -> str:
-        """The promise in a few words, for whoever sees an ε beside it."""
+        """The promise in a few words, to stand beside an ε."""
         before = in_full(self.prior)
         return f"guessed with at most {self.bound} where it was {before}, in at most {self.most} texts each"
 
@@ -103,15 +103,18 @@ class Secrecy(_Part):
 
 
 Exact = Literal["shared", "alone", "merged", "no"]
-"""What the provider says the same request gets again: the same bytes, whoever shares its run or because it shares none;
-or the same up to rounding."""
+"""What the provider promises for a repeated request.
+
+``shared``: the same bytes, whichever requests run with it. ``alone``: the same bytes, because it shares its
+run with none. ``merged``: the same up to rounding. ``no``: no promise.
+"""
 
 
 class Confinement(_Part):
-    """What kept private files and the network in two processes apart, in the client's own words.
+    """What separated private files from the network in two processes, as the client states it.
 
     Attributes:
-        by: The kernel of the machine, or containers of which one has no network.
+        by: The machine's kernel, or containers of which one has no network.
         landlock: The kernel's version of Landlock.
     """
 
@@ -120,7 +123,7 @@ class Confinement(_Part):
 
     @property
     def words(self) -> str:
-        """Who enforced it."""
+        """Who enforced it, in words."""
         return (
             "by containers"
             if self.by == "containers"
@@ -135,7 +138,7 @@ class Confinement(_Part):
 
 
 class Licence(_Part):
-    """A licence and how many of the library's images are under it."""
+    """A licence, and the number of the library's images under it."""
 
     name: Line
     images: Count
@@ -150,14 +153,13 @@ class LicenceNotice(_Part):
 
 
 class Library(_Part):
-    """A library of real public images in place of a generator, under these licences, in its provider's words.
+    """A library of real public images in place of a generator, with its licences, as its provider states them.
 
-    It is recorded, shown as text and compared with the record, and nothing else depends on it: neither what is sent nor
-    what is promised.
+    It is recorded, shown as text and compared with the record; neither requests nor promises depend on it.
 
     Attributes:
-        licences: Of single images.
-        files: What says under which terms they may be passed on.
+        licences: Licences of single images.
+        files: Terms under which the images may be passed on.
     """
 
     images: Count
@@ -166,10 +168,10 @@ class Library(_Part):
 
 
 def make_readable(text: str) -> str:
-    """Somebody else's text, cut, and with what cannot be seen spelled out: it must not mislead who reads it."""
+    """Truncate foreign text and spell out invisible characters, which could mislead a reader."""
     return spell_out(text)[:LONGEST_TEXT]
 
 
 def make_one_line(text: str) -> str:
-    """Return a text without line breaks or other control characters, for what belongs into one line."""
+    """Return a text as one line, without control characters."""
     return make_readable(" ".join(text.split()))[:LONGEST_LINE]

@@ -1,6 +1,6 @@
-"""The public plan of a run: what anybody may know beforehand, and every call that follows from it.
+"""The public plan of a run: the facts that anyone may know beforehand, and every call that follows from them.
 
-Nothing in here is computed from private data, so two private datasets with the same public description have the
+Nothing here is computed from private data, so two private datasets with the same public description have the
 same plan, and with it the same requests in the same order.
 """
 
@@ -20,14 +20,14 @@ from pcevolve.public.fields import PlanFields
 from pcevolve.public.words import choose_labels, find_label_faults
 
 FROM_RELEASE: Final = "from-release"
-"""The method of a run that starts from a release and varies it; nobody names it."""
+"""The method of a run that starts from a release and varies it; it cannot be given by name."""
 FEWEST_WORDINGS: Final = 2
-"""Prompts of a class between which there is something to choose."""
+"""Fewest prompts of a class that leave a choice."""
 _NAMED = 5  # labels named in one error
 
 
 def require_consistent(plan: PlanFields) -> None:
-    """Refuse a plan whose parts contradict each other (``ValueError``, for the first fault)."""
+    """Refuse a plan whose parts contradict each other (``ValueError`` with the first fault)."""
     fault = next((fault for rule in _RULES for fault in rule(plan)), None)
     if fault is not None:
         raise ValueError(fault)
@@ -44,13 +44,13 @@ def _of_variations(plan: PlanFields) -> Iterator[str]:
 
 
 def _of_counts(plan: PlanFields) -> Iterator[str]:
-    """Yield faults of what is released besides the prototypes."""
+    """Yield faults of releases besides the prototypes."""
     if plan.class_counts and len(plan.labels) == 1:
         yield "class-counts: one class has no proportions, so its number is not asked for"
 
 
 def _of_words(plan: PlanFields) -> Iterator[str]:
-    """Labels, and prompts made of them."""
+    """Yield faults of labels, and of prompts made from them."""
     if faults := find_label_faults(plan.labels):
         yield f"labels: {'; '.join(faults[:_NAMED])}"
     if "{label}" not in plan.provider.prompt_template and len(plan.labels) > 1:
@@ -72,7 +72,7 @@ def _of_words(plan: PlanFields) -> Iterator[str]:
 
 
 def _of_looks(plan: PlanFields) -> Iterator[str]:
-    """Yield faults of the looks of released images."""
+    """Yield faults of the appearance of released images."""
     if plan.modality.refuses_looks and plan.method.appearance != "as-is":
         yield plan.modality.refuses_looks
     if plan.method.appearance == "auto" and plan.method.keep != "selected":
@@ -87,7 +87,8 @@ def _of_sizes(plan: PlanFields) -> Iterator[str]:
     if plan.data.subsample not in (None, plan.data.shots):
         yield "subsample: so many units of each class are drawn, and --shots says another number"
     if plan.secrecy is not None and plan.data.subsample is not None and plan.unit == plan.modality.kind:
-        # A text's turn in the draw follows from its words: with another secret it makes room for one that has a vote.
+        # A text's place in the draw follows from its words: with another secret it could yield to a text that
+        # gets a vote.
         yield (
             "subsample: a text is drawn by its own words, so nothing can be promised of secrets in it; name its unit "
             "with data.unit_column, or leave one of the two out"
@@ -138,7 +139,7 @@ def _of_clinics(plan: PlanFields) -> Iterator[str]:
     """Yield faults of a run of several owners, whose sums make each release."""
     if plan.clinics is None:
         return
-    # A run that starts from their release chooses nothing, and promises what the release does.
+    # A run that starts from their release chooses nothing, and has the release's promise.
     if plan.start is None and plan.method.name not in SUMS:
         yield (
             f"clinics: the owners' answers are added up, and what method {plan.method.name} draws is no sum: choose "
@@ -158,7 +159,7 @@ def _of_clinics(plan: PlanFields) -> Iterator[str]:
 
 
 def _of_form(plan: PlanFields) -> Iterator[str]:
-    """Yield fields that mean nothing in this plan, and would be free words on a shared record."""
+    """Yield fields that do not apply to this plan; they would be free words on a shared record."""
     for name in find_idle_values(plan):
         yield f"{name}: it means nothing with this method, data and sizes: leave it out"
     if not plan.encoder.name and plan.start is None and "encoder.name" not in list_unused(plan):
@@ -192,7 +193,7 @@ class PublicPlan(PlanCalls):
         return drop(write(self), list_unused(self))
 
     def prompt_of(self, call: Call) -> str:
-        """The text prompt of a call; a class's ``prompts`` share its first images equally, in order."""
+        """Return the text prompt of a call; a class's ``prompts`` share its first images equally, in order."""
         if call.wording is None:
             return self.prompt(call.label)
         return self.provider.prompts[self.labels.index(call.label)][call.wording]

@@ -1,4 +1,4 @@
-"""Published models of the transformers library, from disk alone: nothing is downloaded, and no code of one is run."""
+"""Load published models of the transformers library from disk: nothing is downloaded, and no model's code is run."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from pcevolve.errors import ModelError
 
 
 def load_pretrained(who: str, source: str, hub_id: str, option: str, network: str, *others: str) -> list[Any]:
-    """Load a network, and what goes with it.
+    """Load a network, and what belongs to it.
 
     Args:
-        source: Directory, or a hub's id, of what was fetched before.
-        option: Of the command, as what it takes follows: ``--local `` or ``--set encoder.weights=``.
+        source: Directory, or a hub's id, of files that were fetched before.
+        option: Prefix of the command's option: ``--local `` or ``--set encoder.weights=``.
 
     Returns:
         The network, in eval mode and without gradients, and the others in order.
 
     Raises:
-        ModelError: The library or the files are not at hand, or it is no such model.
+        ModelError: The library or the files are missing, or it is no such model.
     """
     place = Path(source).expanduser()
     known = str(place) if place.is_dir() else source
@@ -39,7 +39,8 @@ def load_pretrained(who: str, source: str, hub_id: str, option: str, network: st
             f"{who}: neither at hand nor fetched ({type(error).__name__}): where there is a network run "
             f"'hf download {hub_id} --local-dir DIR', then pass {option}DIR"
         ) from None
-    # The library fills these by chance. A pooler, which many encoders are published without, is not read here.
+    # The library initialises these randomly. Many encoders are published without a pooler, which is not used
+    # here.
     if lacking := sorted(each for each in told["missing_keys"] if "pooler" not in each):
         raise ModelError(
             f"{who}: {source} has no weights for {lacking[0]}, and {len(lacking)} such in all: fetch it again, whole, "

@@ -1,6 +1,6 @@
-"""The vocabulary of privacy: relations, budgets, and the events that spend them. Values only, no arithmetic of loss.
+"""The vocabulary of privacy: relations, budgets, and the events that spend them. Values only.
 
-An event says what happened; ``dp.accountants`` says what it costs.
+An event records an access; ``dp.accountants`` computes its cost.
 
 >>> Event("gaussian", "5/2").on_group(2).parameter
 '5/4'
@@ -16,7 +16,10 @@ from typing import Annotated, Literal, Self
 from pydantic import Field
 
 Relation = Literal["replace-one", "add-remove"]
-"""``replace-one``: one privacy unit changed, labels included. ``add-remove``: one unit more or less."""
+"""``replace-one``: one privacy unit is changed, labels included.
+
+``add-remove``: one unit is added or removed.
+"""
 
 MechanismName = Literal["exponential", "permute-and-flip", "gaussian", "uniform", "post-processing"]
 # Text and not a float: a plan is stored and hashed, and T charges of ε/T have to add up to ε exactly.
@@ -38,13 +41,13 @@ class Budget:
 
 @dataclass(frozen=True)
 class Event:
-    """One kind of access to the private data, and how often it was made in a row.
+    """One kind of access to the private data, and the number of times it was made in a row.
 
     The parameter already accounts for the neighbour relation of the run that made the access:
 
     - ``exponential``: the bounded range η of the draw, in nats: log-ratios of the probabilities under two
       neighbouring datasets span at most η over all outcomes (Dong, Durfee & Rogers 2020). Implies η-DP.
-    - ``permute-and-flip``: pure ε; nothing here draws so any more, and a record may say that it did.
+    - ``permute-and-flip``: pure ε; no longer drawn here, but a record may contain it.
     - ``gaussian``: the noise multiplier, standard deviation of the noise over L2 sensitivity.
     - ``uniform``, ``post-processing``: "0"; the private data are not looked at.
 

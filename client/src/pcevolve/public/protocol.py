@@ -1,7 +1,7 @@
-"""The messages between the keeper of the private data and the runner, who has the network.
+"""The messages between the keeper of the private data and the runner, which has the network.
 
-The runner asks and the keeper answers. Every message is bounded, and says nothing of the private data but what the
-provider learns as well: the public plan, receipts, and what was measured and paid for.
+The runner asks and the keeper answers. Every message is bounded. About the private data it reveals only what
+the provider learns as well: the public plan, receipts, and paid measurements.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pcevolve.public.release import Receipt
 from pcevolve.public.settings import Digest
 
 MOST_OUTPUTS: Final = 4096
-"""Of one call."""
+"""Most outputs of one call."""
 Iteration = Annotated[int, Field(ge=0, le=10_000)]
 Reason = Annotated[str, Field(max_length=1000)]
 RunId = Annotated[str, Field(pattern="^[0-9a-f]{32}$")]
@@ -33,23 +33,23 @@ class Message(BaseModel):
 
 
 class Prepare(Message):
-    """Compare the ledger with the record, make sure that all of the plan can be paid for, embed private images."""
+    """Compare the ledger with the record, check that the whole plan can be paid for, and embed private images."""
 
     run_id: RunId
 
 
 class Prepared(Message):
-    """The run can be paid for; why ``auto`` chose its method and its encoder, by public sizes alone."""
+    """The run can be paid for. The reasons say why ``auto`` chose method and encoder, by public sizes alone."""
 
     method_reason: Reason = ""
     encoder_reason: Reason = ""
 
 
 class Settle(Message):
-    """What the API says of itself and its model; the only facts of a plan that do not come from the owner's options.
+    """Facts that the API states about itself and its model; all others of a plan come from the owner's options.
 
     Attributes:
-        takes_strength: Whether the model takes a degree of variation, as far as its dialect has one.
+        takes_strength: Whether the model takes a degree of variation, if its dialect has one.
         takes_several: Whether one request may ask for several texts.
     """
 
@@ -74,13 +74,13 @@ class Begin(Message):
 
 
 class Begun(Message):
-    """What this run was paid for so far, oldest first."""
+    """The receipts of this run so far, oldest first."""
 
     receipts: tuple[Receipt, ...] = ()
 
 
 class Compare(Message):
-    """Tell the owner if the first images of each class, which lie in the record, cannot be told apart."""
+    """Tell the owner if the recorded first images of the classes cannot be told apart."""
 
     classes: Annotated[
         tuple[Annotated[tuple[Digest, ...], Field(max_length=MOST_OUTPUTS)], ...],
@@ -89,66 +89,69 @@ class Compare(Message):
 
 
 class Compared(Message):
-    """They were compared; the owner alone is told."""
+    """The images were compared; only the owner learns the result."""
 
 
 class Made(Message):
-    """A call brought these outputs, which lie in the record; there is no answer."""
+    """A call brought these outputs, which are on record; this message has no reply."""
 
     slot: Annotated[str, Field(max_length=200)]
     digests: Annotated[tuple[Digest, ...], Field(max_length=MOST_OUTPUTS)]
 
 
 class Show(Message):
-    """Do the public part of the work for a release: anybody may see how long it takes."""
+    """Do the public part of the work for a release, whose duration reveals nothing."""
 
     iteration: Iteration
 
 
 class Shown(Message):
-    """It is done."""
+    pass
 
 
 class Release(Message):
-    """Choose and pay; ``head`` stands for all that is on record."""
+    """Choose and pay; ``head`` commits to everything on record."""
 
     iteration: Iteration
     head: Digest
 
 
 class Released(Message):
-    """A paid-for release, and what it measured, as safetensors."""
+    """A paid release, and its measurement as safetensors."""
 
     receipt: Receipt
     measurement: Base64Bytes = b""
 
 
 class Assess(Message):
-    """Compare the dataset with what was released."""
+    """Compare the dataset with the releases."""
 
 
 class Assessed(Message):
-    """A few numbers, which an audit recomputes; or none."""
+    """The assessment, which an audit recomputes; None without one."""
 
     assessment: AssessedFigures | None = None
 
 
 class Finish(Message):
-    """The run is over; its public figures are kept with the owner's."""
+    """The run is over; its public figures are stored with the owner's."""
 
     figures: Mapping[str, Any]
 
 
 class Done(Message):
-    """The figures are kept."""
+    pass
 
 
 class Close(Message):
-    """The runner has nothing more to ask."""
+    """The runner has no more requests."""
 
 
 class Refused(Message):
-    """Nothing is answered any more: a kind of error and an exit code. Why is told to the owner by the keeper itself."""
+    """The keeper stops answering, with a kind of error and an exit code.
+
+    The keeper itself tells the owner the reason.
+    """
 
     kind: str
     code: int
@@ -158,53 +161,33 @@ ASKED: Final[Mapping[str, type[Message]]] = {
     each.__name__.lower(): each
     for each in (Prepare, Settle, Begin, Compare, Made, Show, Release, Assess, Finish, Close)
 }
-"""What a runner may say, by name."""
+"""A runner's messages, by name."""
 
 
 def digest_plan(plan: PublicPlan) -> str:
-    """SHA-256 by which both sides name a plan, hex."""
+    """Return the SHA-256, hex, by which both sides identify a plan."""
     return hashlib.sha256(plan.model_dump_json().encode()).hexdigest()
 
 
 class PrivateSide(Protocol):
-    """The keeper as its runner sees it; every method may raise what the owner is told instead of an answer."""
+    """The keeper as its runner sees it; every method may raise the error that the owner is told."""
 
-    def prepare(self, asked: Prepare) -> Prepared:
-        """See ``Prepare``."""
-        ...
+    def prepare(self, asked: Prepare) -> Prepared: ...
 
-    def settle(self, said: Settle) -> Settled:
-        """See ``Settle``."""
-        ...
+    def settle(self, said: Settle) -> Settled: ...
 
-    def begin(self, asked: Begin) -> Begun:
-        """See ``Begin``."""
-        ...
+    def begin(self, asked: Begin) -> Begun: ...
 
-    def compare(self, asked: Compare) -> Compared:
-        """See ``Compare``."""
-        ...
+    def compare(self, asked: Compare) -> Compared: ...
 
-    def made(self, told: Made) -> None:
-        """See ``Made``."""
-        ...
+    def made(self, told: Made) -> None: ...
 
-    def show(self, asked: Show) -> Shown:
-        """See ``Show``."""
-        ...
+    def show(self, asked: Show) -> Shown: ...
 
-    def release(self, asked: Release) -> Released:
-        """See ``Release``."""
-        ...
+    def release(self, asked: Release) -> Released: ...
 
-    def assess(self, asked: Assess) -> Assessed:
-        """See ``Assess``."""
-        ...
+    def assess(self, asked: Assess) -> Assessed: ...
 
-    def finish(self, told: Finish) -> Done:
-        """See ``Finish``."""
-        ...
+    def finish(self, told: Finish) -> Done: ...
 
-    def close(self, asked: Close) -> None:
-        """See ``Close``."""
-        ...
+    def close(self, asked: Close) -> None: ...

@@ -1,7 +1,7 @@
 """Values that cross from the private side to the public one: candidates by name, receipts, and reasons to send.
 
-None of these types holds bytes. The gate takes them, looks the bytes up in its own record of what the provider sent,
-and builds every request itself.
+None of these types holds bytes. The gate takes them, looks the bytes up in its own record of the provider's
+outputs, and builds every request itself.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from pcevolve.public.plan import PublicPlan
 from pcevolve.public.privacy import Event, Relation
 
 WITHHELD: Final = hashlib.sha256(b"").hexdigest()
-"""Digest of an output that did not come: the API's moderation withheld it."""
+"""Digest of an output that the API's moderation withheld."""
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """An output of the provider, named when its bytes arrive and called by that name ever after.
+    """An output of the provider, named once when its bytes arrive.
 
     Attributes:
-        id: Unique in the run: the slot and the place in the answer that brought it.
-        label: Class it was asked for.
+        id: Unique in the run: the slot and the place in the answer.
+        label: Class that it was requested for.
         iteration: Round that made it; 0 for text-to-image.
         parent: Id of the candidate that it varies; None for text-to-image.
         digest: SHA-256 of the received bytes, hex.
@@ -53,7 +53,7 @@ class Candidate:
 
 
 def list_start(plan: PublicPlan) -> dict[str, tuple[Candidate, ...]]:
-    """The images of the release that a run starts from, by class, as candidates before all rounds; none for others."""
+    """List the images of the release that a run starts from, by class, as candidates; empty for other runs."""
     if plan.start is None:
         return {}
     return {
@@ -66,17 +66,17 @@ def list_start(plan: PublicPlan) -> dict[str, tuple[Candidate, ...]]:
 
 
 def count_rounds(plan: PublicPlan, released: Iterable[int]) -> int:
-    """Count the rounds of variation that a run made, which may be fewer than planned, by its receipts' iterations."""
+    """Count the rounds of variation that a run made, possibly fewer than planned, from its receipts' iterations."""
     return max((each for each in released if each <= plan.method.iterations), default=0)
 
 
 @dataclass(frozen=True)
 class Query:
-    """One question to the private data: who of each class's candidates becomes a prototype.
+    """One query to the private data: which candidates of each class become prototypes.
 
     Attributes:
-        iteration: Round for which the prototypes are chosen (1..T), T+1 for the choice of the dataset, or 0 for what
-            the private images look like on the whole.
+        iteration: Round of the prototypes (1..T), T+1 for the choice of the dataset, or 0 for the private
+            images' appearance.
     """
 
     run_id: str
@@ -84,13 +84,13 @@ class Query:
 
     @property
     def key(self) -> str:
-        """Unique name of the question within its run."""
+        """Unique name of the query within its run."""
         return f"{self.iteration:04d}"
 
 
 @dataclass(frozen=True)
 class Chosen:
-    """A candidate that a paid release named."""
+    """A candidate that a paid release chose."""
 
     id: str
     digest: str
@@ -109,15 +109,16 @@ class Receipt:
     """Proof that a round's release was drawn and paid for in one committed transaction; public.
 
     Attributes:
-        iteration: Round whose requests it allows (1..T); T+1 for the choice of the dataset, 0 for the appearance.
+        iteration: Round whose requests it allows (1..T); T+1 for the choice of the dataset, 0 for the
+            appearance.
         choices: The prototypes, class by class, in the plan's order of classes.
-        events: What was done to the private data for it; the accountants say what that costs.
+        events: Its events on the private data; the accountants price them.
         relation: Neighbour relation under which the events' parameters hold.
-        values: Numbers that were released, noise included: the appearance of the private images; with class counts, in
-            the first round, the number of units in each class; under ``auto`` appearance, with the choice of
-            candidates, whether they were nearer with it (1) or as they came (0).
-        measured: SHA-256, hex, of what was measured of the private data and paid for, as safetensors; the choices
-            follow from it. Empty where nothing was measured, or only ``values``.
+        values: Released numbers, noise included. In iteration 0 the private images' appearance; in the first
+            round with class counts the number of units in each class; under ``auto`` appearance whether
+            candidates were nearer with it (1) or as they came (0).
+        measured: SHA-256, hex, of the paid measurement as safetensors; the choices follow from it. Empty if
+            nothing was measured, or only ``values``.
     """
 
     run_id: str
@@ -129,11 +130,11 @@ class Receipt:
     measured: str = ""
 
     def of(self, label: str) -> tuple[Chosen, ...]:
-        """Return the choice from a class; an empty one for a class that the release does not know."""
+        """Return the choice from a class; empty for an unknown class."""
         return next((each.chosen for each in self.choices if each.label == label), ())
 
     def names(self, label: str, item: Chosen) -> bool:
-        """True if a candidate was chosen from a class; takes no longer where thousands were."""
+        """True if a candidate was chosen from a class; in constant time."""
         return item in self._by_label.get(label, ())
 
     @cached_property
@@ -146,7 +147,7 @@ class Receipt:
 
     @property
     def id(self) -> str:
-        """Digest of the receipt's content."""
+        """SHA-256 of the receipt's content, hex."""
         return hashlib.sha256(json.dumps(self.as_dict(), sort_keys=True).encode()).hexdigest()
 
     def as_dict(self) -> dict[str, Any]:
@@ -155,7 +156,7 @@ class Receipt:
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Self:
-        """Make a receipt of what ``as_dict`` gives; ``KeyError`` or ``TypeError`` of anything else."""
+        """Build a receipt from the values of ``as_dict`` (``KeyError`` or ``TypeError`` for anything else)."""
         choices = tuple(
             Choice(each["label"], tuple(Chosen(**one) for one in each["chosen"]))
             for each in values["choices"]
@@ -172,7 +173,7 @@ class Prototype:
     receipt: Receipt
 
     def __post_init__(self) -> None:
-        """Refuse a candidate that the receipt does not name, or of another class or earlier round (``EgressError``)."""
+        """Refuse a candidate that the receipt does not name, or of another class or a later round (``EgressError``)."""
         chosen = Chosen(self.candidate.id, self.candidate.digest)
         named = self.receipt.names(self.candidate.label, chosen)
         if not named or self.receipt.iteration <= self.candidate.iteration:
@@ -181,6 +182,6 @@ class Prototype:
 
 @dataclass(frozen=True)
 class PublicEcho:
-    """A candidate that the public plan sends back whatever the private data are (lookahead, more samples)."""
+    """A candidate that the public plan sends back for any private data (lookahead, more samples)."""
 
     candidate: Candidate

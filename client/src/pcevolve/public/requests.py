@@ -1,4 +1,4 @@
-"""The options of requests: how images and texts are asked for."""
+"""Options of requests for images and texts."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ Model = Annotated[
     str, Field(min_length=1, max_length=200, description="Model that the API should use."), PUBLIC
 ]
 Prompt = Annotated[str, Field(min_length=1, max_length=1000, pattern=r"^[^\x00-\x1f\x7f]+$")]
-"""A prompt as it goes out."""
+"""A prompt as it is sent."""
 
 
 USUAL_STEPS, USUAL_GUIDANCE, USUAL_ADAPTER_SCALE = 50, 7.5, 0.5
-"""Of Stable Diffusion, where neither the user nor the API says anything."""
+"""Stable Diffusion's defaults, if neither the user nor the API says otherwise."""
 USUAL_TOKENS, USUAL_TEMPERATURE = 128, 1.0
-"""Of a language model, where the user says nothing."""
+"""A language model's defaults, if the user says nothing."""
 Guidance = Annotated[float, Field(ge=0, le=50)]
 Steps = Annotated[int, Field(ge=1, le=150)]
 Tokens = Annotated[int, Field(ge=1, le=4096)]
@@ -33,12 +33,12 @@ CHAT_FAMILIES: Final = {
     "single": ("n=",),
     "plain": ("n=", "seed="),
 }
-"""Names for what several chat APIs do not take, or call otherwise."""
+"""Names for the differences of several chat APIs: fields that they lack or rename."""
 _CHAT_RULE: Final = re.compile(r"(n|max_tokens|temperature|seed)=[a-z_]{0,40}")
 
 
 def _chat_fields(value: object) -> object:
-    """Rules in the place of families' names."""
+    """Replace families' names by their rules."""
     given = value.split(",") if isinstance(value, str) else value
     if not isinstance(given, list | tuple):
         return value
@@ -46,7 +46,7 @@ def _chat_fields(value: object) -> object:
 
 
 def _clear_fields(rules: tuple[str, ...]) -> tuple[str, ...]:
-    """Rules of which each is for a field of its own, and none takes the name of another."""
+    """Check that each rule is for another field, and none takes another field's name."""
     if strange := [rule for rule in rules if not _CHAT_RULE.fullmatch(rule)]:
         raise ValueError(
             f"{strange[0][:40]!r} is no rule: NAME= leaves a field out and NAME=OTHER calls it otherwise, where NAME is"
@@ -87,11 +87,11 @@ ImageHost = Annotated[str, Field(pattern=r"^[a-z0-9.-]{1,253}(:[0-9]{1,5})?$")]
 
 
 Stated = Annotated[str, Field(max_length=300), AfterValidator(require_one_line)]
-"""The owner's public words about the provider, which nobody checks."""
+"""The owner's public statement about the provider, which is not verified."""
 
 
 BareAddress = Annotated[str, Field(pattern=r"^https?://[^@\s]+$", max_length=500)]
-"""An address without a user's name or password."""
+"""An address without user name or password."""
 
 
 class ProviderSettings(Section, Generic[Undecided]):
@@ -157,7 +157,7 @@ class ProviderSettings(Section, Generic[Undecided]):
 
 
 class ImageSettings(Section):
-    """What is asked of a model that makes images; None where nothing is said, and in a plan where it is not asked."""
+    """Settings of a model that makes images; None if unset, and in a plan if requests do not set it."""
 
     negative_prompt: Annotated[
         str,
@@ -208,7 +208,7 @@ class ImageSettings(Section):
 
 
 class TextSettings(Section, Generic[Undecided]):
-    """What is asked of a language model; None where nothing is said."""
+    """Settings of a language model; None if unset."""
 
     tokens: Annotated[
         Tokens | Undecided,
@@ -232,11 +232,11 @@ class TextSettings(Section, Generic[Undecided]):
 
 
 _REASONING: Final = re.compile(r"^(?:openai/)?(?:o[1-9](?:-|$)|gpt-5(?!.*chat))")
-"""Names of OpenAI's models that take no temperature."""
+"""OpenAI models that take no temperature."""
 
 
 def choose_fields(given: tuple[str, ...] | None, model: str) -> tuple[str, ...]:
-    """Return how a chat API takes a request's fields: the user's word, or what a model's name tells."""
+    """Return how a chat API's fields differ: the user's rules, or those implied by the model's name."""
     if given is not None:
         return given
     return CHAT_FAMILIES["reasoning" if _REASONING.search(model) else "standard"]

@@ -1,16 +1,18 @@
-"""The rulebook: which bytes may this call carry, in this state of the record? Pure; no files, no sockets, no pixels.
+"""The rules for requests: which bytes may this call carry, in this state of the record? Pure functions.
 
-A request of the plan carries no image, or exactly one that the provider itself had sent, and then there is a reason:
-the public plan names the image whatever the private data are, or a receipt on record chose it. In a run that starts
-from a release the plan names that release's images too, each by its digest.
-In a plan that varies by prompt the same image would be named for the same reason, and stays where it is: the request
-carries, of the plan's own prompts, the one by which the provider had made it.
-Everything else is refused. Another reason to leave would be one more class in ``Reason`` and one more branch in
-``RunState.image_of``.
+A request of the plan carries no image, or exactly one that the provider itself had sent, for one of two
+reasons: the public plan names the image for any private data, or a receipt on record chose it. In a run that
+starts from a release the plan names that release's images too, each by its digest.
 
-Those who ask here: the gate, which lets nothing else out, and the audit, which runs the gate again over the record; the
-report, which counts what has no reason; and the wire page, which tells the reason of each image. A second opinion,
-``auditing.second_check``, is a check of its own that shares none of this, and a test compares the two.
+In a plan that varies by prompt, the image is named for the same reason but not sent: the request carries the
+plan's prompt with which the provider had made it.
+
+Everything else is refused. Another reason to leave would be one more class in ``Reason`` and one more branch
+in ``RunState.image_of``.
+
+The rules are used by the gate, which lets nothing else out; by the audit, which runs the gate again over the
+record; by the report, which counts images without a reason; and by the wire page, which shows each image's
+reason. ``auditing.second_check`` is an independent second implementation, and a test compares the two.
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ from pcevolve.public.release import Chosen, Receipt, list_start
 
 @dataclass(frozen=True)
 class PlanNames:
-    """A reason to leave: the public plan sends this candidate back, whatever the private data are."""
+    """A reason to leave: the public plan sends this candidate back, for any private data."""
 
 
 @dataclass(frozen=True)
@@ -49,11 +51,11 @@ class NoImage:
 
 @dataclass(frozen=True)
 class OneImage:
-    """The call carries this very image, byte for byte as the provider had sent it.
+    """The call carries this image, byte for byte as the provider had sent it.
 
     Attributes:
         image: Candidate id, and SHA-256 of the bytes.
-        wording: By which prompt the provider had made it, if it goes with that; None for the template.
+        wording: The prompt that made it, if the call keeps that; None for the template.
     """
 
     image: Chosen
@@ -63,11 +65,11 @@ class OneImage:
 
 @dataclass(frozen=True)
 class ItsPrompt:
-    """The call carries no image, and the prompt by which the provider had made this one.
+    """The call carries no image, but the prompt with which the provider had made this one.
 
     Attributes:
         image: Candidate id, and SHA-256 of the bytes.
-        wording: Which prompt.
+        wording: The prompt.
     """
 
     image: Chosen
@@ -77,7 +79,7 @@ class ItsPrompt:
 
 @dataclass(frozen=True)
 class Refusal:
-    """The call may not leave; ``why`` is read after its name, and has nothing private or of the provider's."""
+    """The call may not leave; ``why`` follows its name, and holds nothing private and nothing of the provider's."""
 
     why: str
 
@@ -91,12 +93,12 @@ CARRIES: Final[dict[Purpose, str]] = {
     "look": "the candidate that the plan names, and nothing else",
     "extend": "the candidate that the plan names, and nothing else",
 }
-"""Words for what a call of each purpose carries."""
+"""What a call of each purpose carries, in words."""
 
 
 @dataclass(frozen=True)
 class _Output:
-    """The output of the provider under a candidate's id."""
+    """The provider's output with a candidate's id."""
 
     label: str
     iteration: int
@@ -106,11 +108,10 @@ class _Output:
 
 @dataclass
 class RunState:
-    """The record of a run so far, as far as it decides what may leave next.
+    """The facts of a run's record that decide which calls may leave next.
 
-    It takes note of two kinds of events: what an answer brought, and a receipt. It trusts whoever reports them: the
-    gate reports receipts that the ledger has committed, an explaining page what it reads in a record, which may be
-    forged.
+    It registers outputs and receipts. It trusts its caller: the gate reports receipts that the ledger has
+    committed; a page reports those in a record, which may be forged.
     """
 
     plan: PublicPlan
@@ -134,7 +135,7 @@ class RunState:
 
     @property
     def answered(self) -> int:
-        """The number of the plan's calls that were answered in their turn."""
+        """The number of calls that were answered in their turn."""
         return len(self._answered)
 
     @property
@@ -143,10 +144,10 @@ class RunState:
         return self.answered == len(self._calls)
 
     def note_outputs(self, slot: str, digests: Sequence[str]) -> None:
-        """Take note of what the answer to a call brought.
+        """Register the outputs of a call.
 
-        An answer out of its turn cannot advance the run, nor change what an earlier answer brought. What it brought
-        first is remembered all the same, so that a record with a gap can still be explained behind the gap.
+        An answer out of turn cannot advance the run, nor change an earlier answer. Its outputs are registered
+        all the same, so that a record with a gap can still be explained after the gap.
 
         Args:
             digests: SHA-256 of each output, in order.
@@ -162,7 +163,8 @@ class RunState:
                 self._outputs[call.output(index)] = output
             else:
                 self._outputs.setdefault(call.output(index), output)
-        # Only an answer in its turn counts: a record with a gap explains what follows but does not let the run go on.
+        # Only an answer in its turn counts: a record with a gap explains what follows but does not let the
+        # run go on.
         if due:
             self._answered.add(slot)
         self._advance(self._first)
@@ -173,39 +175,40 @@ class RunState:
         self._advance(self._first)
 
     def forget_held(self) -> None:
-        """Take note that calls which brought nothing are asked for again, each in its turn."""
+        """Note that calls which brought nothing are sent again, each in its turn."""
         self._held.clear()
         self._advance(0)
 
     def _advance(self, place: int) -> None:
-        """Find the first call, from a place on, that others have to wait for."""
+        """Find the first call, from a place on, that later calls have to wait for."""
         settled = self._answered | self._held
         while place < len(self._calls) and self._calls[place].slot in settled:
             place += 1
         self._first = place
 
     def note_receipt(self, receipt: Receipt) -> None:
-        """Take note of a receipt; of two for one iteration, which no honest record has, the later counts."""
+        """Register a receipt; of two for one iteration, which no honest record has, the later counts."""
         self._receipts[receipt.iteration] = receipt
 
     def note_leaving(self, call: Call) -> None:
-        """Take note that a call of the plan leaves; calls leave in the plan's order, whichever is answered first."""
+        """Note that a call leaves; calls leave in the plan's order, whichever is answered first."""
         # Never back: a retry must not let a call behind it leave again for the first time.
         self._begun = max(self._begun, self._places[call.slot] + 1)
 
     def wording(self, candidate: str) -> Wording | None:
-        """By which prompt an image was made; None of one by the template, and of what is not known."""
+        """Return the prompt that made an image; None for the template, or an unknown image."""
         output = self._outputs.get(candidate)
         return None if output is None else output.wording
 
     def turn_of(self, call: Call) -> Refusal | None:
         """Return the refusal of a call that may not leave now, whatever it carries; None if it is its turn.
 
-        It is the turn of the first call that has no answer, and with it of those behind it of the same round that ask
-        for no more than the plan's ``at_once`` together: what any of them carries was settled before the first left.
-        In which order they leave for the first time says nothing, for it is the plan's.
+        It is the turn of the first unanswered call, and of later ones in the same round up to the plan's
+        ``at_once`` images together: their content was settled before the first left. The order in which they
+        first leave reveals nothing, because it is the plan's.
         """
-        # The whole call and not its slot: one with the right name and another prompt or parent is another call.
+        # The whole call is compared, not its slot: one with the right name and another prompt or parent is
+        # another call.
         if self.plan.calls.get(call.slot) != call:
             return Refusal("is not in the public plan")
         if self.has_answer(call):
@@ -217,21 +220,21 @@ class RunState:
         return self.plan.calls.get(call.slot) == call and call.slot in self._answered
 
     def _is_due(self, call: Call) -> bool:
-        """True if a call of the plan may be under way now."""
+        """True if a call of the plan may be in flight now."""
         if call.slot in self._answered or (call.slot not in self._held and self._first == len(self._calls)):
             return False
         if call.slot in self._held:
             return True
         place, first = self._places[call.slot], self._calls[self._first]
-        # Not beyond the round: the next one's calls depend on a selection that waits for these answers.
+        # Not beyond the round: the next round's calls depend on a selection that waits for these answers.
         of_its_round = (call.iteration, call.purpose) == (first.iteration, first.purpose)
         asked = self._before[place + 1] - self._before[self._first]
-        # In the plan's order: which of several leaves first could be a bit of the caller's.
+        # In the plan's order: a free choice of which leaves first could carry a bit.
         in_order = place <= max(self._begun, self._first)
         return place == self._first or (of_its_round and in_order and asked <= self.plan.provider.at_once)
 
     def image_of(self, call: Call) -> Verdict:
-        """Return the verdict on a call's image, whether or not it is its turn: all that a record of the past needs."""
+        """Return the verdict on a call's image, whether or not it is its turn, as needed for past records."""
         if call.purpose == "create":
             return NoImage()
         if call.source is not None:
@@ -239,7 +242,7 @@ class RunState:
         return self._by_receipt(call)
 
     def _by_plan(self, call: Call) -> Verdict:
-        """The image that the plan itself names."""
+        """Judge an image that the plan itself names."""
         output = self._outputs.get(call.source or "")
         if output is None:
             return Refusal("carries an image that the plan names and the provider had not sent")
@@ -248,12 +251,12 @@ class RunState:
         return self._or_its_prompt(call, Chosen(call.source or "", output.digest), output, PlanNames())
 
     def _by_receipt(self, call: Call) -> Verdict:
-        """The image that a receipt chose."""
+        """Judge an image that a receipt chose."""
         receipt = self._receipts.get(call.iteration)
         chosen = () if receipt is None else receipt.of(call.label)
         if receipt is None or call.parent is None or call.parent >= len(chosen):
             return Refusal("has no receipt for its class and iteration")
-        # A receipt of another run of the same ledger was paid for too, and for other candidates.
+        # A receipt of another run of the same ledger was also paid for, but for other candidates.
         if receipt.run_id != self.plan.run_id:
             return Refusal("has a receipt of another run")
         named = chosen[call.parent]
@@ -262,13 +265,13 @@ class RunState:
             return Refusal("has a receipt that names an image that is not what the API sent")
         if output.label != call.label:
             return Refusal("has a receipt that names an image of another class")
-        # Iterations grow: a receipt cannot have chosen what came after it.
+        # Iterations grow: a receipt cannot have chosen a later candidate.
         if output.iteration >= receipt.iteration:
             return Refusal("has a receipt that names an image of no earlier iteration")
         return self._or_its_prompt(call, named, output, ReceiptChose(receipt))
 
     def _or_its_prompt(self, call: Call, image: Chosen, output: _Output, reason: Reason) -> Verdict:
-        """The image, or what goes in its place in a plan that varies by prompt."""
+        """Return the image, or the prompt in its place in a plan that varies by prompt."""
         if not self.plan.varies_prompts:
             return OneImage(image, reason, output.wording if self.plan.keeps_prompts else None)
         if output.wording is None:
@@ -276,7 +279,7 @@ class RunState:
         return ItsPrompt(image, output.wording, reason)
 
     def _wording_of(self, call: Call) -> Wording | None:
-        """By which prompt a call's images are made."""
+        """Return the prompt that makes a call's images."""
         if call.purpose == "create":
             return call.wording
         verdict = self.image_of(call) if self.plan.keeps_prompts else None

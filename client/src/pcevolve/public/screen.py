@@ -1,4 +1,4 @@
-"""Lines and tables of a terminal. Imports nothing that takes long."""
+"""Lines and tables for a terminal; slow imports are deferred."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 Line: TypeAlias = tuple[str, str]
-"""A title and what is told under it."""
+"""A title and its text."""
 TITLE_WIDTH = 9
 ProgressCallback: TypeAlias = Callable[[int, int], None]
-"""Is called with how many private images are done, and of how many; both are private."""
+"""Called with the number of private items done and in all; both are private."""
 
 
 LINE_SECONDS = 10.0
-"""Between two lines about long work in a log."""
+"""Seconds between two lines about long work in a log."""
 MINUTE, HOUR = 60.0, 3600.0
 
 
 def no_progress(done: int, total: int) -> None:
-    """Report nothing."""
+    """No-op."""
 
 
 def spell_estimate(seconds: float) -> str:
-    """About how long, in words that seldom change."""
+    """Estimate a duration in words that seldom change."""
     if seconds < MINUTE:
         return "less than a minute"
     if seconds < HOUR:
@@ -38,11 +38,11 @@ def spell_estimate(seconds: float) -> str:
 
 @dataclass(frozen=True)
 class Fact:
-    """Something about a run for its owner's screen.
+    """A fact about a run for its owner's screen.
 
     Attributes:
-        text: What whoever asks for every fact is told.
-        brief: What everybody is told instead: None for the same, and empty for nothing.
+        text: The text in verbose mode.
+        brief: The text otherwise: None for the same, empty for nothing.
     """
 
     title: str
@@ -50,24 +50,24 @@ class Fact:
     brief: str | None = None
 
     def line(self, verbose: bool) -> Line:
-        """Return the title and what is said under it: all of it, or in brief."""
+        """Return title and text, in full or in brief."""
         return self.title, self.text if verbose or self.brief is None else self.brief
 
 
 def choose_lines(facts: Iterable[Fact], verbose: bool) -> list[Line]:
-    """Facts as they are told; less those that nobody who is told in brief is told."""
+    """Return the facts as lines, without those that are empty in brief."""
     return [line for each in facts if (line := each.line(verbose))[1]]
 
 
 def lay_out_facts(
     facts: Iterable[Fact], verbose: bool, heading: str | None = None, before: Iterable[Line] = ()
 ) -> Table:
-    """Facts as a terminal shows them, behind some lines."""
+    """Lay out facts for a terminal, after some lines."""
     return lay_out([*before, *choose_lines(facts, verbose)], heading)
 
 
 def lay_out(lines: Iterable[Line], heading: str | None = None) -> Table:
-    """Lines as a terminal shows them: titles at the left, and what is long beneath itself."""
+    """Lay out lines for a terminal: titles on the left, long texts wrapped in their column."""
     from rich.table import Table
     from rich.text import Text
 
@@ -81,9 +81,9 @@ def lay_out(lines: Iterable[Line], heading: str | None = None) -> Table:
 
 
 WIDE = 200
-"""Columns of a table that goes into a file or a pipe, where no screen has an edge."""
+"""Columns of a table in a file or pipe, where no screen limits it."""
 NARROW = 80
-"""Columns of a table that any terminal can show as it is, as does a page that it is pasted into."""
+"""Columns that fit any terminal, and a page that the table is pasted into."""
 
 
 def print_table(
@@ -93,7 +93,7 @@ def print_table(
     columns: int = WIDE,
     lines: bool = False,
 ) -> None:
-    """Print rows of text under their headings; what is too long for a terminal is folded, and nothing is left out."""
+    """Print rows of text under their headings; long cells are wrapped, and nothing is left out."""
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
@@ -102,7 +102,7 @@ def print_table(
     for heading in headings:
         table.add_column(heading, overflow="fold")
     for row in rows:
-        # Cells are others' text: nothing in them is a style, a command to the terminal, or half a character.
+        # Cells are foreign text: they must not set styles, command the terminal, or break characters.
         table.add_row(*(Text("\n".join(map(blank_out, cell.split("\n")))) for cell in row))
     console = Console()
     if not console.is_terminal:

@@ -1,4 +1,4 @@
-"""Sections of a run's public options, which the public plan embeds: bounds, help, and where each is shown."""
+"""Sections of a run's public options, which the public plan embeds: bounds, help, and visibility."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ AbsolutePath = Annotated[Path, AfterValidator(Path.absolute)]
 
 
 def _delta(value: float) -> float:
-    """Check δ in the words that are used wherever it is checked."""
+    """Check δ with the same message as elsewhere."""
     try:
         return parse_delta(value)
     except UsageError as error:
@@ -30,14 +30,14 @@ def _delta(value: float) -> float:
 
 
 def require_one_line(text: str) -> str:
-    """Refuse text that is not one line of characters that can be seen (``ValueError``)."""
+    """Refuse text that is not one line of visible characters (``ValueError``)."""
     if not text.isprintable():
         raise ValueError("must be one line of characters that can be seen")
     return text
 
 
 def _window(value: object) -> object:
-    """A window as it stands in a plan, from LOW,HIGH as text or as two numbers."""
+    """Return a window as in a plan, from LOW,HIGH as text or as two numbers."""
     if value is None:
         return None
     parts = value.split(",") if isinstance(value, str) else value
@@ -51,14 +51,14 @@ def _window(value: object) -> object:
 
 
 def window_ends(window: str | None) -> tuple[float, float] | None:
-    """Return the values that become black and white, of a checked window; None without one."""
+    """Return the values that become black and white in a checked window; None without one."""
     return None if window is None else (float(window.split(",")[0]), float(window.split(",")[1]))
 
 
 MOST_WORDS = 200
-"""Characters of what prompts say for a class."""
+"""Most characters of a class's words in prompts."""
 Words = Annotated[str, Field(max_length=MOST_WORDS, pattern=r"^[^\x00-\x1f\x7f]*$")]
-"""What prompts say for a class; empty for nothing."""
+"""A class's words in prompts; may be empty."""
 Delta = Annotated[
     float,
     AfterValidator(_delta),
@@ -71,7 +71,7 @@ Relation = Annotated[
     privacy.Relation, Field(description="Neighbour relation: replace-one or add-remove."), PUBLIC
 ]
 MOST_UNITS = 10**9
-"""Of whatever is private: more than there can be, so that counts fit into 64 bits and floats."""
+"""Most private items of any kind, so that counts fit into 64 bits and floats."""
 Calibration = Annotated[
     Literal["tight", "published"],
     Field(description="tight, or published: the paper's own looser calibration of its noise."),
@@ -99,7 +99,7 @@ Subsample = Annotated[
     PUBLIC,
 ]
 MOST_CANDIDATES = 1_000_000
-"""Images of a class in the dataset; as many as there may be private images."""
+"""Most images of a class in the dataset; as many as there may be private images."""
 Candidates = Annotated[
     int, Field(ge=1, le=MOST_CANDIDATES, description="Synthetic images per class, N."), PUBLIC
 ]
@@ -109,7 +109,7 @@ Iterations = Annotated[
     PUBLIC,
 ]
 MOST_INITIAL = 10 * MOST_CANDIDATES
-"""Text-to-image candidates of a class."""
+"""Most text-to-image candidates of a class."""
 Initial = Annotated[
     int,
     Field(
@@ -166,27 +166,27 @@ PublicSeed = Annotated[
     PUBLIC,
 ]
 Form: TypeAlias = Literal["parquet", "webdataset", "jsonl", "csv"]
-"""How a released dataset may lie beside its images, for programs that load it so."""
+"""Formats in which a released dataset can be exported."""
 UNKNOWN_LICENCE = "unknown"
-"""The word of Hugging Face for a licence that nobody named."""
+"""Hugging Face's word for an unknown licence."""
 
 
 Epsilon = Annotated[str, EXACT, Field(description="Total privacy budget of the run, > 0."), PUBLIC]
 
 
 class Section(BaseModel):
-    """A part of a run's options, which a configuration file has as a table."""
+    """A part of a run's options, a table in a configuration file."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     @classmethod
     def take(cls, part: Section) -> dict[str, Any]:
-        """The settings that this section has of one that extends it, by name."""
+        """Return this section's fields of a section that extends it, by name."""
         return {name: getattr(part, name) for name in cls.model_fields}
 
 
 class DataSettings(Section):
-    """What is public of the private data."""
+    """The public facts about the private data."""
 
     domain: Annotated[
         str,
@@ -238,7 +238,7 @@ class PrivacySettings(Section, Generic[Undecided]):
 
 
 class ReleaseSettings(Section):
-    """What is said of the released dataset."""
+    """Statements about the released dataset."""
 
     licence: Annotated[
         str,
@@ -254,9 +254,9 @@ Parameters = TypeVar("Parameters", bound="MethodSettings[Any]")
 
 
 class MethodSettings(Section, Generic[Undecided]):
-    """How candidates are chosen and varied, whatever the method; those with parameters of their own add them.
+    """How candidates are chosen and varied, for all methods; some methods add parameters of their own.
 
-    What is left open is the method's own, or decided when the run starts, from public facts only.
+    An open field is the method's own, or decided when the run starts, from public facts only.
     """
 
     name: Annotated[
@@ -268,7 +268,7 @@ class MethodSettings(Section, Generic[Undecided]):
     ] = "auto"
     calibration: Calibration = "tight"
     candidates: Candidates = 100
-    # In a plan 0: text-to-image alone.
+    # 0 in a plan: text-to-image alone.
     iterations: Annotated[
         Iterations | Undecided, Settled(20, Annotated[int, Field(ge=0, le=MOST_ITERATIONS)])
     ] = UNDECIDED
@@ -332,7 +332,7 @@ class MethodSettings(Section, Generic[Undecided]):
     ] = None
 
     def of(self, kind: type[Parameters]) -> Parameters:
-        """The parameters of methods of a kind; as nobody gave any, where this is of another kind."""
+        """Return the parameters of a kind of method; defaults if these are of another kind."""
         return self if isinstance(self, kind) else kind()
 
     @model_validator(mode="before")

@@ -29,22 +29,22 @@ TERMS = (
     "vehicle",
     "weapon",
 )
-"""Kinds of nouns whose meanings come with the client."""
+"""Categories of nouns whose meanings ship with the client."""
 CELLS = ("platelet", "red blood cells", "single red blood cell", "white blood cell")
-"""Kinds of blood cells of which pictures come with the client."""
+"""Kinds of blood cells whose pictures ship with the client."""
 BUNDLED = ("digits", "cells", "terms")
-"""Words that stand for data which nobody has to have."""
+"""Words for data that ship with the client."""
 TABLES = (".csv", ".tsv", ".jsonl", ".parquet")
 """Suffixes of tables of texts."""
 OWNERS = "owners"
-"""The word that stands, with a colon, before the roster of several owners, in place of private data here."""
+"""The word that precedes, with a colon, the roster of several owners, in place of private data."""
 _DIGIT = re.compile(r"\s*([0-9])\s*(?:=\s*(.*?)\s*)?")
 _TERM = re.compile(r"\s*([a-z ]*?[a-z])\s*(?:=\s*(.*?)\s*)?")
 
 
 @dataclass(frozen=True)
 class FolderSource:
-    """A folder or a table of the owner's; what it holds is found out when it is read."""
+    """The owner's folder or table; its content is determined when it is read."""
 
     path: Path
     kind: ClassVar[Kind | None] = None
@@ -60,7 +60,7 @@ class DigitsSource:
 
 @dataclass(frozen=True)
 class CellsSource:
-    """Pictures of blood cells that come with the client; load with ``bundled.load_cells``."""
+    """Pictures of blood cells that ship with the client; load with ``bundled.load_cells``."""
 
     names: Mapping[str, str]
     kind: ClassVar[Kind | None] = "image"
@@ -68,7 +68,7 @@ class CellsSource:
 
 @dataclass(frozen=True)
 class TermsSource:
-    """Meanings of nouns that come with the client; load with ``bundled.load_terms``."""
+    """Meanings of nouns that ship with the client; load with ``bundled.load_terms``."""
 
     names: Mapping[str, str]
     kind: ClassVar[Kind | None] = "text"
@@ -78,7 +78,7 @@ AnySource: TypeAlias = FolderSource | DigitsSource | CellsSource | TermsSource
 
 
 def require_kind(source: AnySource, kind: Kind, option: str) -> None:
-    """Refuse data that come with the client and are of another kind than the run (``UsageError``)."""
+    """Refuse shipped data of another kind than the run's (``UsageError``)."""
     if source.kind not in (None, kind):
         from pcevolve.public.modality import MODALITIES  # pydantic takes a moment to import; help needs none
 
@@ -90,16 +90,16 @@ def require_kind(source: AnySource, kind: Kind, option: str) -> None:
 
 
 def find_roster(text: str) -> Path | None:
-    """The roster of several owners, whose data are in place of any here; None for data of one owner."""
+    """Return the roster of several owners; None for data of one owner."""
     word, colon, path = text.partition(":")
     return Path(path) if word == OWNERS and colon else None
 
 
 def parse_source(text: str) -> AnySource:
-    """Read ``PATH``, ``digits``, ``digits:3,5,8``, ``digits:3=type A,5=type B``, ``cells`` or ``terms:drug,disease=D``.
+    """Parse ``PATH``, ``digits``, ``digits:3,5,8``, ``digits:3=A,5=B``, ``cells`` or ``terms:drug,disease=D``.
 
-    A folder that is itself called ``digits`` is written ``./digits``. A digit without a label of
-    its own is called ``digit N``, a kind of cells or nouns by its name.
+    A folder that is itself called ``digits`` is written ``./digits``. A digit without a label of its own is
+    called ``digit N``; a kind of cells or nouns keeps its name.
 
     Raises:
         UsageError: The text is empty or its list cannot be read.
@@ -131,7 +131,7 @@ def parse_source(text: str) -> AnySource:
 
 
 def _split_names(text: str, items: Sequence[str], spelled: re.Pattern[str], example: str) -> dict[str, str]:
-    """Return each item's name and the label that it gives, empty if none; ``UsageError`` for what cannot be read."""
+    """Return each item's name and its label, empty if none (``UsageError`` if an item cannot be read)."""
     names: dict[str, str] = {}
     for item in items:
         match = spelled.fullmatch(item)
@@ -147,7 +147,7 @@ def _split_names(text: str, items: Sequence[str], spelled: re.Pattern[str], exam
 
 
 def require_folder(path: Path, wanted: str, option: str = "") -> None:
-    """Refuse a path that is no folder, before anything of it is read (``DataError``)."""
+    """Refuse a path that is not a folder, before anything in it is read (``DataError``)."""
     if not path.is_dir():
         there = "is a file" if path.exists() else "no such folder"
         if path.is_file() and path.suffix.lower() in TABLES:

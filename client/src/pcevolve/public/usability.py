@@ -1,4 +1,4 @@
-"""What the public rule of ``usable`` finds in words: refusals before a payment, and notes for the owner."""
+"""The findings of ``usable`` in words: refusals before a payment, and notes for the owner."""
 
 from __future__ import annotations
 
@@ -15,22 +15,23 @@ _NAMED = 3  # classes named in one message
 
 
 class Usability(UsableRule):
-    """The rule, and what it finds in words."""
+    """The rule, with its findings in words."""
 
     def require(self, pool: Pool, say_spent: Callable[[], str], *, is_dataset: bool = False) -> None:
-        """Refuse to go on where too little came (``UnusableError``: why, and what to do).
+        """Refuse to go on if too little came (``UnusableError`` says why, and what to do).
 
-        ``say_spent`` is asked on a refusal alone: how long a ledger takes to answer depends on others' private data.
+        ``say_spent`` is called only on a refusal: how long a ledger takes to answer depends on others'
+        private data.
         """
         if fault := self.fault(pool, is_dataset=is_dataset):
             raise UnusableError(f"{fault}; {say_spent()}. {self._advice}")
 
     def fault(self, pool: Pool, *, is_dataset: bool = False) -> str:
-        """Say what is wrong with what came, in one sentence without its full stop; empty where nothing is.
+        """Return the fault of what came, in one sentence without its full stop; empty for none.
 
         Args:
-            is_dataset: Whether it is paid for already. Then one class that has something is worth keeping; before a
-                payment each class must have something to choose from.
+            is_dataset: Whether it is paid for already. Then one usable class is worth keeping; before a
+                payment each class must leave something to choose.
         """
         found, kind = self.of(pool), self.plan.modality.kind
         lacking = [each for each in found if not each.enough]
@@ -43,7 +44,7 @@ class Usability(UsableRule):
         return f"the API sent too little that can be used and differs: {told}{more}"
 
     def notes(self, pool: Pool) -> Iterator[str]:
-        """Say what the owner should know of candidates: left out, not varied, or of another size than was asked for."""
+        """Yield notes on candidates: left out, not varied, or of another size than requested."""
         kind, many = self.plan.modality.kind, self.plan.modality.nouns.many
         found = self.of(pool)
         yield from _describe_repeats(found, kind)
@@ -55,7 +56,7 @@ class Usability(UsableRule):
                 yield f"of class {each.label!r} {count} of {each.sent} {many} are {size}, and {asked} was asked for"
 
     def describe_repeats(self, pool: Pool) -> str:
-        """Say how many of the newest candidates repeat another one, where they are many; empty where they are not."""
+        """State how many of the newest candidates repeat another one, if they are many; else empty."""
         return "; ".join(_describe_repeats(self.of(pool), self.plan.modality.kind))
 
     @property
@@ -68,7 +69,7 @@ class Usability(UsableRule):
 
 
 def _describe_repeats(found: Sequence[ClassUsability], kind: Kind) -> Iterator[str]:
-    """Yield what to think of repeats, and of what only looks alike, where a class has many."""
+    """Yield notes on repeated and similar candidates, if a class has many."""
     repeats = [(each, each.repeats + each.shared, each.sent) for each in found]
     if told := _list_many(repeats):
         yield (
@@ -82,7 +83,7 @@ def _describe_repeats(found: Sequence[ClassUsability], kind: Kind) -> Iterator[s
 
 
 def _list_many(counts: Sequence[tuple[ClassUsability, int, int]]) -> str:
-    """How many of how many, of the classes of which it is many; empty if it is of none."""
+    """List the classes of which many candidates are affected, with their counts; empty if none is."""
     many = [
         f"{count} of {sent} of class {each.label!r}"
         for each, count, sent in counts
@@ -94,7 +95,7 @@ def _list_many(counts: Sequence[tuple[ClassUsability, int, int]]) -> str:
 
 
 def _describe(found: ClassUsability, kind: Kind) -> str:
-    """Say of a class how many candidates of how many can be used, and why others cannot."""
+    """Describe how many of a class's candidates can be used, and why others cannot."""
     reasons = [f"{count} {'is' if count == 1 else 'are'} {fault}" for fault, count in found.faults.items()]
     if found.unchanged:
         reasons.append(f"{found.unchanged} came back unchanged")

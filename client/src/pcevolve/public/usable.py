@@ -1,7 +1,7 @@
-"""The public rule that what a provider sent must leave something to choose; in words ``usability`` says it.
+"""The public rule that a provider's outputs must leave something to choose; ``usability`` words it.
 
-Whether a single candidate can be used is its modality's question. Candidates are public, so whoever has the record can
-look again. Nothing private is seen here.
+Whether a single candidate can be used is its modality's decision. Candidates are public, so a reader of the
+record can check again. Nothing private is seen here.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Candidate
 
 MOST_COMPARED = 100
-"""Candidates of a class that have to differ, however many are needed: comparing all would be quadratic."""
+"""Candidates of a class that are compared, however many are needed: comparing all would be quadratic."""
 
 
 @dataclass(frozen=True)
@@ -27,11 +27,12 @@ class ClassUsability:
     """The usable candidates among one class's newest.
 
     Attributes:
-        different: How many of them can be used and differ; counted up to ``needed``, and ``MOST_COMPARED``.
-        needed: How many there must be that can be used.
-        repeats: How many are left out of the pool, for they show what a candidate of the class shows that came before.
-        shared: How many of those in the pool show what a candidate of another class in it shows.
-        alike: How many of the first ``MOST_COMPARED`` that vary nothing look like another one, and are not left out.
+        different: Number of usable and distinct ones, counted up to ``needed`` and ``MOST_COMPARED``.
+        needed: Number that must be usable.
+        repeats: Number left out of the pool because they repeat an earlier candidate of the class.
+        shared: Number in the pool that show the same as a candidate of another class in it.
+        alike: Number of the first ``MOST_COMPARED`` unvaried ones that look like another one, and are not
+            left out.
     """
 
     label: str
@@ -47,7 +48,6 @@ class ClassUsability:
 
     @property
     def usable(self) -> int:
-        """The number of candidates that can be used."""
         return self.sent - sum(self.faults.values())
 
     @property
@@ -58,14 +58,14 @@ class ClassUsability:
 
 @dataclass(frozen=True)
 class UsableRule:
-    """Applies a plan's rule to what the provider sent."""
+    """Applies a plan's rule to the provider's outputs."""
 
     plan: PublicPlan
     received: Callable[[str], bytes]
     _checks: dict[str, CandidateCheck] = field(default_factory=dict)
 
     def of(self, pool: Pool) -> tuple[ClassUsability, ...]:
-        """Assess the newest candidates of each class; those of earlier rounds were looked at then."""
+        """Assess the newest candidates of each class; earlier ones were assessed in their round."""
         shown = chain(*pool.candidates.values(), *pool.repeats.values())
         newest = max((each.iteration for each in shown), default=0)
         showing = Counter(
@@ -80,11 +80,11 @@ class UsableRule:
         return all(each.enough for each in self.of(pool))
 
     def identify(self, digest: str) -> str:
-        """What an output shows, by its digest: see ``evolution.Identify``."""
+        """Return the digest of an output's visible content, by the output's digest: see ``lineage.Identify``."""
         return self._check(digest).shows
 
     def _of_class(self, label: str, newest: int, pool: Pool, showing: Counter[str]) -> ClassUsability:
-        """Assess a class; ``showing``: in how many classes a candidate shows something."""
+        """Assess a class; ``showing`` counts the classes that show each content."""
         kept = [each for each in pool.candidates[label] if each.iteration == newest]
         left_out = [each for each in pool.repeats.get(label, ()) if each.iteration == newest]
         looks = [self._look(each, pool) for each in (*kept, *left_out)]
@@ -110,7 +110,10 @@ class UsableRule:
         )
 
     def _look(self, candidate: Candidate, pool: Pool) -> tuple[CandidateCheck, CandidateCheck | None]:
-        """A candidate and what it varies, if anything; with lookahead its first usable variation, and itself."""
+        """Return a candidate's check and its source's, if any.
+
+        With lookahead its first usable variation, and itself.
+        """
         own, source = self._check(candidate.digest), pool.sources.get(candidate.id)
         views = [self._check(each.digest) for each in pool.views.get(candidate.id, ())]
         if own.fault or not views:
@@ -123,7 +126,7 @@ class UsableRule:
         return self._checks[digest]
 
     def _different(self, usable: Sequence[CandidateCheck], most: int) -> int:
-        """Count those that differ from all that come before them, up to ``most``."""
+        """Count candidates that differ from all before them, up to ``most``."""
         alike = find_medium(self.plan.modality.kind).mark_alike
         kept = np.empty((most, len(usable[0].signature) if usable else 0), dtype=np.int16)
         count = 0
@@ -135,6 +138,6 @@ class UsableRule:
 
 
 def _is_changed(candidate: CandidateCheck, source: CandidateCheck | None) -> bool:
-    """True if a candidate can be used and is not what it varies."""
+    """True if a candidate can be used and differs from its source."""
     same = source is not None and np.array_equal(candidate.signature, source.signature)
     return not candidate.fault and not same

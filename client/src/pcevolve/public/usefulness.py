@@ -1,8 +1,8 @@
 """An estimate of a dataset's use when its run has ended: three post-processed metrics and a verdict.
 
-Post-processing of released numbers and public images, so it costs nothing and anybody may see it. The bounds were set
-on private sets of images whose truth is known; on sets of texts one more was needed (docs/results/verdict.md, which
-says how often the words are right on either).
+Post-processing of released numbers and public images, so it costs nothing and is public. The bounds were set
+on private sets of images with known truth; sets of texts needed one more. docs/results/verdict.md states how
+often the verdict is right.
 
 >>> Assessment(classes_apart=9.0, distance=0.4, agreement=0.9, words_agree=0.1).word("image")
 'useful'
@@ -18,22 +18,24 @@ from pcevolve.public.assessed import AssessedFigures
 from pcevolve.public.modality import MODALITIES, Kind, Modality
 
 LEAST_SHOWN: Final = 1e-4
-"""Chances below it are not told apart."""
+"""Chances below it are not distinguished."""
 
 Word = Literal["useful", "doubtful", "not useful"]
 
 
 @dataclass(frozen=True)
 class Bounds:
-    """Bounds between the words.
+    """Bounds between the verdicts.
 
     Attributes:
-        told_apart: Standard deviations of the noise from which released classes surely differ. Noise alone gets two
-            classes that far in 3 of 100 releases (a chi-squared of 16 degrees), and more classes less often.
-        near: Clip radii up to which a dataset's images are of the domain, the release's noise taken off.
-        far: Clip radii beyond which they are of another.
-        alike: Cosine from which the dataset's classes differ as the released ones do.
-        matched: Share of the words' own images, beyond chance, from which paying adds nothing to them.
+        told_apart: Standard deviations of the noise from which on released classes surely differ. Noise alone
+            separates two classes that far in 3 of 100 releases (a chi-squared of 16 degrees), and more
+            classes less often.
+        near: Clip radii up to which a dataset's images are of the domain, with the noise's contribution
+            subtracted.
+        far: Clip radii beyond which they are of another domain.
+        alike: Cosine from which on the dataset's classes differ as the released ones do.
+        matched: Share of the images made from words alone, beyond chance, from which on paying adds nothing.
     """
 
     told_apart: float = 5.0
@@ -47,19 +49,19 @@ BOUNDS: Final = Bounds()
 
 
 class Assessment(AssessedFigures):
-    """The figures, and what to think of them."""
+    """The figures, and their interpretation."""
 
     @classmethod
     def of(cls, figures: AssessedFigures) -> Self:
-        """Take figures as they were found."""
+        """Wrap computed figures."""
         return cls(**figures.model_dump())
 
     def word(self, kind: Kind) -> Word:
-        """The word for the dataset's likely use on private data, by the bounds that were chosen for its kind.
+        """Return the verdict on the dataset's likely use on private data, by the bounds for its kind.
 
-        Images far from what was released are not, whatever else is said of them. Nobody can say where noise hides
-        whether classes differ. Where words alone draw the classes, a dataset that was paid for is not better, and these
-        numbers do not say how good both are.
+        Images far from the release are not useful, whatever the other figures. If noise hides whether classes
+        differ, the verdict stays open. If words alone already draw the classes, a paid dataset is not better,
+        and the numbers do not say how good both are.
         """
         hidden = self.classes_apart is not None and self.classes_apart < BOUNDS.told_apart
         unlike = self.agreement is not None and self.agreement < BOUNDS.alike
@@ -73,14 +75,15 @@ class Assessment(AssessedFigures):
         return bound is None or self.agreement is None or self.agreement < bound
 
     def estimate(self, kind: Kind) -> str:
-        """The word as it is told: nobody has measured."""
+        """Return the verdict as an estimate, because nothing was measured."""
         return f"estimated {self.word(kind)}"
 
     @property
     def confusion(self) -> float | None:
-        """The probability that noise takes one of two such classes for the other; None where there is one class.
+        """Probability that noise makes one of two such classes look like the other; None with one class.
 
-        The chance that a released class mean lies nearer to where the other class truly is than to where its own is.
+        It is the chance that a released class mean lies nearer to the other class's true mean than to its
+        own.
         """
         return None if self.classes_apart is None else erfc(self.classes_apart / sqrt(8)) / 2
 
@@ -90,7 +93,7 @@ class Assessment(AssessedFigures):
         return self.classes_apart is not None and self.classes_apart < BOUNDS.told_apart
 
     def reason(self, kind: Kind) -> str:
-        """The numbers, in a sentence without its full stop; ``kind`` is what the dataset is made of."""
+        """State the numbers in a sentence without its full stop; ``kind`` is the dataset's kind."""
         unlike, many = MODALITIES[kind].far_unlike, MODALITIES[kind].nouns.many
         also = "" if unlike is None else f" where classes differ otherwise, by a cosine below {unlike:g}"
         alike = (
@@ -112,7 +115,7 @@ class Assessment(AssessedFigures):
         )
 
     def sentence(self, kind: Kind) -> str:
-        """Explain the word in plain words, with the figure that settles it; without its full stop."""
+        """Explain the verdict in plain words, with the figure that decides it; without a full stop."""
         far, made = f"{self.distance:.2f} clip radii from what was released", MODALITIES[kind]
         many = made.nouns.many
         if self.word(kind) == "useful":
@@ -142,7 +145,7 @@ class Assessment(AssessedFigures):
         )
 
     def advice(self, kind: Kind) -> str:
-        """Recommend a next step, in a sentence without its full stop; ``kind`` is what the dataset is made of."""
+        """Recommend a next step, in a sentence without its full stop; ``kind`` is the dataset's kind."""
         made = MODALITIES[kind]
         if self.word(kind) == "doubtful":
             if self.words_agree is not None and self.words_agree >= BOUNDS.matched:

@@ -1,14 +1,15 @@
-"""Public words: what a class may be called, and prompts that are made of names and domain.
+"""Public words: valid names of classes, and prompts made from names and domain.
 
-A label is public text in prompts and the name of a folder in the release. Others copy a release to machines of their
-own, so it has to name a folder of its own on Linux, macOS and Windows, and beside the release's own files. Pure
-functions, called by all that take labels in: before anything is spent.
+A label is public text in prompts and the name of a folder in the release. Releases are copied to other
+machines, so it must be a distinct, valid folder name on Linux, macOS and Windows, and beside the release's
+own files. These are pure functions, called by all code that accepts labels, before anything is spent.
 
-A template makes one prompt for a class; a small grammar makes several. It does what a language model does for the
-baseline LE of the PCEvolve paper (section 5.1), without one: paraphrases of the same class, from other sides and
-in other light, so that a generator draws more than one kind of it.
+A template makes one prompt for a class; a small grammar makes several. It replaces the language model of the
+baseline LE of the PCEvolve paper (section 5.1): paraphrases of the same class, from other viewpoints and in
+other light, so that a generator draws more than one kind of it.
 
-Sources: Microsoft, "Naming Files, Paths, and Namespaces"; Unicode, section 3.13 (compatibility caseless matching).
+Sources: Microsoft, "Naming Files, Paths, and Namespaces"; Unicode, section 3.13 (compatibility caseless
+matching).
 """
 
 from __future__ import annotations
@@ -20,12 +21,12 @@ from itertools import islice, product
 from typing import Final
 
 RELEASE_FILES = frozenset({"manifest.json", "readme.md", "classifier.safetensors"})
-"""Files that lie beside the class folders of a release, in lower case."""
+"""Files beside the class folders of a release, in lower case."""
 SYSTEM_FILES = frozenset(
     {".ds_store", "thumbs.db", "desktop.ini", "__macosx", "@eadir", "#recycle", "$recycle.bin", "lost+found"}
     | {"system volume information"}
 )
-"""Files that systems put into folders unasked, in lower case; the loader passes over them."""
+"""Files that operating systems create unasked, in lower case; the loader skips them."""
 MAX_CHARS = 100
 MAX_BYTES = 200  # in UTF-8; a file name may have 255, and copies get suffixes
 _FORBIDDEN = '/\\<>:"|?*'  # separators, and what Windows keeps for itself
@@ -37,7 +38,7 @@ _DEVICES = frozenset(
 TEMPLATE = "A {domain} image with {label}"
 _SAID_WITH_A_CONSONANT = ("eu", "one", "uniform", "unique", "univers", "us", "uter", "ureter", "urin")
 USUAL = 10
-"""Prompts of a class where nobody says how many."""
+"""Default number of prompts of a class."""
 
 _SENTENCES = (
     TEMPLATE,
@@ -78,13 +79,13 @@ _CONTEXTS = (
     ", as part of a long series",
 )
 MOST = len(_SENTENCES) * len(_WAYS) * len(_CONTEXTS)
-"""Prompts of a class that the grammar has."""
+"""Number of prompts of a class that the grammar has."""
 IMAGE: Final = "image"
-"""What a unit is called that is one image and has no name."""
+"""Word for an unnamed privacy unit of one image."""
 
 
 def find_label_faults(labels: Iterable[str]) -> list[str]:
-    """Return a line for each label that cannot be used, and for each that some machine takes for an earlier one."""
+    """Return a line for each invalid label, and for each that some machine confuses with an earlier one."""
     faults: list[str] = []
     first: dict[str, str] = {}
     for label in labels:
@@ -101,22 +102,22 @@ def find_label_faults(labels: Iterable[str]) -> list[str]:
 
 
 def choose_labels(words: Sequence[str]) -> tuple[str, ...]:
-    """Return public names for classes that follow from what prompts say of them, and from nothing else.
+    """Return public names for classes that follow from their words in prompts alone.
 
     Returns:
-        The words where they can be used as labels together, and ``class 1``, ``class 2`` by place where not.
+        The words if they can be used as labels together; else ``class 1``, ``class 2`` by place.
     """
     names = tuple(each if find_label_fault(each) is None else f"class {k}" for k, each in enumerate(words, 1))
     return names if not find_label_faults(names) else tuple(f"class {k}" for k in range(1, len(words) + 1))
 
 
 def find_label_fault(label: str) -> str | None:
-    """Return why a label cannot be used, whatever the others are; None if it can."""
+    """Return why a label by itself is invalid; None if it is valid."""
     return _text_fault(label) or _name_fault(label)
 
 
 def _text_fault(label: str) -> str | None:
-    """Say why a label cannot stand in a prompt or be any file's name."""
+    """Return why a label cannot be part of a prompt or any file's name."""
     if not label.isprintable():
         return "it has characters that cannot be seen"
     if not 0 < len(label) <= MAX_CHARS or len(label.encode()) > MAX_BYTES:
@@ -127,7 +128,7 @@ def _text_fault(label: str) -> str | None:
 
 
 def _name_fault(label: str) -> str | None:
-    """Say why a label cannot name a folder of the release on every machine."""
+    """Return why a label cannot name a folder of the release on every machine."""
     if taken := sorted(set(_FORBIDDEN) & set(label)):
         return f"a folder's name cannot have {' '.join(taken)} on every machine"
     if _key(label) in RELEASE_FILES:
@@ -140,14 +141,15 @@ def _name_fault(label: str) -> str | None:
 
 
 def _key(label: str) -> str:
-    """Return a name as file systems see it that ignore case or spelling."""
-    # Upper case first, as Windows compares: it also joins what folding keeps apart, such as i with and without dot.
+    """Return a name as case-insensitive, normalising file systems see it."""
+    # Upper case first, as Windows compares: this also joins names that folding keeps apart, such as i with
+    # and without dot.
     folded = unicodedata.normalize("NFKC", label).upper().casefold()
     return unicodedata.normalize("NFKC", folded)
 
 
 def fill(template: str, domain: str, label: str) -> str:
-    """A template with its ``{domain}`` and ``{label}`` replaced; words that look like them stay as they are."""
+    """Replace ``{domain}`` and ``{label}`` in a template; similar text in the words stays as it is."""
     words = {"domain": domain, "label": label}
     return re.sub(
         r"(?:\b([Aa]) )?\{(domain|label)\}",
@@ -157,7 +159,7 @@ def fill(template: str, domain: str, label: str) -> str:
 
 
 def _end_article(words: str) -> str:
-    """What "a" lacks before words, by how most people say the first: an MRI, an X-ray, an organ, a uterus."""
+    """Return the "n" of an article before words, by the usual pronunciation: an MRI, an X-ray, an organ, a uterus."""
     first = re.split(r"[\s-]", words, maxsplit=1)[0]
     if first.isupper():
         return "n" if first[0] in "AEFHILMNORSX" else ""
@@ -169,28 +171,28 @@ def _end_article(words: str) -> str:
 
 
 def nfc(text: str) -> str:
-    """Return a text in the one spelling in which texts are compared: some file systems take names apart (NFD)."""
+    """Normalise a text to NFC, in which texts are compared: some file systems decompose names (NFD)."""
     return unicodedata.normalize("NFC", text)
 
 
 def put_in_one_line(said: str) -> str:
-    """Return somebody's words in one line, with one space for whatever cannot be seen."""
+    """Put foreign text in one line, with one space for invisible characters."""
     return " ".join("".join(" " if unicodedata.category(each)[0] in "CZ" else each for each in said).split())
 
 
 def summarise_prompts(prompts: Sequence[str]) -> str:
-    """The prompts of a class in a line: the first, and how many others there are."""
+    """Summarise the prompts of a class in a line: the first, and the number of others."""
     others = len(prompts) - 1
     return prompts[0] + (f" (and {others} other prompt{'s' if others > 1 else ''})" if others else "")
 
 
 def make_prompts(domain: str, label: str, count: int = USUAL) -> tuple[str, ...]:
-    """Different prompts for a class; the first is the usual one, and neighbours differ in sentence and in way.
+    """Return distinct prompts for a class; the first is the default, and neighbours differ in sentence and style.
 
-    Context comes once sentences and ways are used up.
+    Context is added once sentences and styles are used up.
 
     Raises:
-        ValueError: The grammar has fewer.
+        ValueError: The grammar has fewer prompts.
     """
     if not 1 <= count <= MOST:
         raise ValueError(f"there are 1 to {MOST} prompts for a class, not {count}")
@@ -199,7 +201,7 @@ def make_prompts(domain: str, label: str, count: int = USUAL) -> tuple[str, ...]
 
 
 def _word(context: int, turn: int, sentence: int) -> str:
-    """One prompt of the grammar, without words for what it shows; another one for every three numbers."""
+    """Return one prompt of the grammar without its words; different for every three numbers."""
     others = len(_CONTEXTS) - 1
     behind = _CONTEXTS[1 + (context - 1 + sentence + turn) % others] if context else ""
     return _SENTENCES[sentence] + _WAYS[(sentence + turn) % len(_WAYS)] + behind
