@@ -30,7 +30,7 @@ from benchmarks.selectors.local import LocalGenerator, load_model
 from benchmarks.selectors.trial import Watch, encoder, make_plan, model, model_options
 from benchmarks.selectors.ways import JUDGES, make_dataset
 from benchmarks.selectors.yardsticks import classify_by_means, paint_random_phases
-from pcevolve.app.session.first.demo import CANDIDATES, OF_IMAGES
+from pcevolve.app.first.demo import CANDIDATES, OF_IMAGES
 from pcevolve.keeper.evaluation.heads import Training, train_linear
 from pcevolve.keeper.evaluation.judge import SEEDS, Evaluator
 from pcevolve.keeper.finished.judging import load_quick_judges

@@ -14,7 +14,7 @@ from pathlib import Path
 from PIL import Image
 
 from benchmarks.rows import parser_of
-from pcevolve.app.session.first.demo import demonstrate
+from pcevolve.app.first.demo import demonstrate
 from pcevolve.public.media.images.decoding import decode_picture
 from pcevolve.public.processes.launcher import start_children
 from pcevolve.public.transcript.layout import RunLayout

@@ -27,7 +27,7 @@ from benchmarks.peers.contenders import CONTENDERS, ENCODER, Contender, Setting,
 from benchmarks.peers.yardsticks import YARDSTICKS, Yardstick, score_means, training_set
 from benchmarks.private_sets import draw
 from benchmarks.rows import Row, accuracy, parser_of, resume, summary, table
-from pcevolve.app.session.first.local_server import serve_locally
+from pcevolve.app.first.local_server import serve_locally
 from pcevolve.keeper.evaluation.closeness import measure_closeness
 
 SETTINGS = (

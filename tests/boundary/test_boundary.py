@@ -328,8 +328,8 @@ HttpTransport.send = leaky
 """
 LEAKS = """
 import sys
-from pcevolve.app.session import apart
-apart.RUNNER = "leaky:run"
+from pcevolve.app.session import orders
+orders.RUNNER = "leaky:run"
 sys.argv[0] = "pcevolve"
 from pcevolve.app.cli.commands import app
 app()

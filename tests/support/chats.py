@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import count
 
-from pcevolve.app.session.first.prompts import ask_chat, open_chat
+from pcevolve.app.first.prompts import ask_chat, open_chat
 from support.online import Heard, LocalServer, Reply, answer_json
 from support.provider import text
 

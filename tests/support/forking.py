@@ -59,7 +59,8 @@ CLIENT = Command(
         "pcevolve.public.pages.report.page",
         "pcevolve.public.pages.wire.page",
         "pcevolve.wire.execution",
-        "pcevolve.app.session.whole",
+        "pcevolve.app.session.judge",
+        "pcevolve.app.session.staff",
         "pcevolve.keeper.keeping",
         "pcevolve.wire.running",
         # what httpx and Pillow import on their first use

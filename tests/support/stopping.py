@@ -30,10 +30,10 @@ def stop_at(wanted: str) -> None:
 
 
 def _before_each(act: Callable[[str], object]) -> None:
-    from pcevolve.app.session import whole
+    from pcevolve.app.session import judge
     from pcevolve.public.processes.pipe import Pipe
 
-    whole.measure = lambda run, summary, audience: summary  # what it is worth is not asked here
+    judge.measure_accuracy = lambda run, audience, summary: summary  # what it is worth is not asked here
     send, receive, heard = Pipe.send, Pipe.receive, [""]
 
     def send_noticed(self: Pipe, name: str, body: str = "{}") -> None:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from functools import partial
+from pkgutil import resolve_name
 from types import SimpleNamespace
 from typing import Any
 
 from pcevolve.app.cli import main
 from pcevolve.app.interface import answering, asking
-from pcevolve.app.session import apart
-from pcevolve.app.session.apart import Staff
+from pcevolve.app.session.staff import Staff, begin_without_keeper
 from pcevolve.public.durable import write_private
 from pcevolve.public.processes import launcher
 from pcevolve.public.run.checked import CheckedRun
@@ -47,8 +46,7 @@ def _follow(run: CheckedRun, audience: Audience, only_look: bool) -> dict[str, A
     from pcevolve_benchmarks.together import describe_job
 
     with run.folder.claim(run.resume):
-        false_start = None if run.folder.has_plan() else apart._find_owners(run)
-        begin = partial(apart._begin_without_keeper, run, false_start)
+        begin = begin_without_keeper(run)
         if only_look:
             preview_following(describe_job(run), audience, begin)
             return {}
@@ -59,8 +57,5 @@ def _follow(run: CheckedRun, audience: Audience, only_look: bool) -> dict[str, A
 
 
 def _measure(self: Staff, work: str, run: CheckedRun, audience: Audience, **asked: Any) -> dict[str, Any]:
-    from pcevolve.app.session import whole
-    from pcevolve.app.session.first import demo, weighing
-
-    module: Any = weighing if work == demo.JUDGE else whole
-    return module.measure(run, audience=audience, **asked)
+    found: dict[str, Any] = resolve_name(work)(run, audience, **asked)
+    return found

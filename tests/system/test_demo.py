@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from pcevolve import verify
-from pcevolve.app.session.first import demo
+from pcevolve.app.first import demo
 from pcevolve.public.run.folder import RunFolder
 from pcevolve.public.run.owner import OwnerFolder
 from pcevolve.public.sources import CELLS
@@ -35,7 +35,7 @@ prepare = entry._prepare
 
 def prepare_and_shrink(*given):
     prepare(*given)  # its processes are started, and it has no network
-    from pcevolve.app.session.first import demo
+    from pcevolve.app.first import demo
 
     usual = demo.OF_IMAGES
     options = {**usual.options, "steps": 2, "candidates": 10}
@@ -79,7 +79,7 @@ def watched(tmp_path_factory: pytest.TempPathFactory) -> Shown:
         "launcher": {"module": "attacked", "found": own, "kind": "offline"},
         "keeper": {"module": "pcevolve.public.encoders.bundled", "found": own},
         "judge": {
-            "module": "pcevolve.app.session.first.weighing",
+            "module": "pcevolve.app.first.weighing",
             "found": own,
             "kind": "keeper",
             # How well a judge learns is asserted where judges are tested.

@@ -14,7 +14,7 @@ import pytest
 from safetensors.numpy import load
 
 from pcevolve.app.cli.main import main
-from pcevolve.app.session.first import demo
+from pcevolve.app.first import demo
 from pcevolve.auditing import Audit
 from pcevolve.keeper.ledger.history import LedgerBook
 from pcevolve.public.run.folder import NO_TIME, RunFolder

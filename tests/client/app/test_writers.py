@@ -7,7 +7,7 @@ from types import ModuleType
 
 import pytest
 
-from pcevolve.app.session.first.prompts import ask_chat, open_chat
+from pcevolve.app.first.prompts import ask_chat, open_chat
 from pcevolve.public.config.files import read_prompts
 from support.online import LocalServer
 

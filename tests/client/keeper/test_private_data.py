@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pcevolve.app.session.first import local_server
+from pcevolve.app.first import local_server
 from pcevolve.errors import DataError
 from pcevolve.keeper.private_data import require_shots
 from pcevolve.public.config.config import RunConfig

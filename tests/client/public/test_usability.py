@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from pcevolve.app.session.first.demo import OF_CONTROL
+from pcevolve.app.first.demo import OF_CONTROL
 from pcevolve.auditing import audit
 from pcevolve.errors import EgressError, UnusableError
 from pcevolve.public.evolution import evolve

@@ -12,7 +12,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from pcevolve.app.session.first.local_server import serve_locally
+from pcevolve.app.first.local_server import serve_locally
 from pcevolve.errors import ClientError
 from pcevolve.keeper.evaluation.closeness import FEWEST
 from pcevolve_benchmarks.tables.cells import BY_ITERATION, Cell, CellStore, Place

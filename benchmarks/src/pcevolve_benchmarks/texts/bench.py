@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.console import Console
 
-from pcevolve.app.session.first.local_server import serve_locally
+from pcevolve.app.first.local_server import serve_locally
 from pcevolve.app.session.preflight import check_run
 from pcevolve.errors import UsageError
 from pcevolve.keeper.evaluation.judge import Evaluator, find_usable

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pcevolve.app.cli.claim import AuditedClaim
-from pcevolve.app.session.first.pricing import PlannedRun
+from pcevolve.app.first.pricing import PlannedRun
 from pcevolve.public.config.config import RunConfig
 from pcevolve.public.declared import list_options
 

@@ -19,10 +19,10 @@ import pytest
 from pcevolve.app.cli import audit, finished
 from pcevolve.app.cli import main as entry
 from pcevolve.app.cli.commands import COMMANDS
+from pcevolve.app.first import pricing  # noqa: F401
 
 # Whom a test confines as nobody may read no library of root's.
 from pcevolve.app.session import preflight  # noqa: F401
-from pcevolve.app.session.first import pricing  # noqa: F401
 from pcevolve.public.config import config  # noqa: F401
 from pcevolve.public.processes import launcher
 from pcevolve.public.processes.confinement import confine_keeper
@@ -127,7 +127,7 @@ def test_a_command_that_the_kernel_does_not_confine_is_refused_on_demand(
 PLANTED = {
     "audit {own}": ("pcevolve.auditing", "own/file"),
     "audit --html {own}": ("pcevolve.auditing", "own/file own/new"),
-    "budget plan": ("pcevolve.app.session.first.pricing", ""),
+    "budget plan": ("pcevolve.app.first.pricing", ""),
     "budget show --ledger {own}/file": ("pcevolve.keeper.ledger.ledger", "own/file own/new"),
     "budget history --ledger {own}/file": ("pcevolve.keeper.ledger.ledger", "own/file own/new"),
     "budget cap --ledger {own}/file": ("pcevolve.keeper.ledger.ledger", "own/file own/new"),
@@ -138,11 +138,11 @@ PLANTED = {
     "clinics key {own}/key": ("pcevolve.keeper.clinics.keys", "own/file own/new"),
     "clinics roster {own}/file": ("pcevolve.public.clinics.roster", "own/file"),
     "compare {own}": ("pcevolve.keeper.finished.comparison", "own/file private/image"),
-    "doctor": ("pcevolve.app.session.first.doctor", ""),
+    "doctor": ("pcevolve.app.first.doctor", ""),
     "evaluate {own} --test there": ("pcevolve.auditing.rerun", "own/file own/new private/image"),
     "export --format parquet {own}": ("pcevolve.public.publish.exports", "own/file own/new"),
     "fetch-encoder clip": ("pcevolve.app.fetching", ""),
-    "init {own}": ("pcevolve.app.session.first.init", "own/file own/new"),
+    "init {own}": ("pcevolve.app.first.init", "own/file own/new"),
     "pack --out {own}/zip {own}": ("pcevolve.auditing.packing", "own/file own/new"),
     "plan {own}": ("pcevolve.wire.console", "own/file"),
     "prompts --domain a --labels b --out {own}/new": ("pcevolve.public.run.progress", "own/new"),

@@ -41,7 +41,7 @@ def test_a_keeper_has_to_know_where_to_wait_and_for_what(command):
 def test_demonstrations_of_images_and_of_texts_stand_beside_each_other(command, monkeypatch):
     begun = []
     monkeypatch.setattr(
-        "pcevolve.app.session.first.demo.demonstrate",
+        "pcevolve.app.first.demo.demonstrate",
         lambda out, _, kind, verbose: begun.append((out, kind)) or {},
     )
     monkeypatch.setattr("pcevolve.app.cli.run.show", lambda *_: None)
@@ -57,7 +57,7 @@ def test_a_demonstration_that_is_stopped_before_its_run_begins_says_how_it_goes_
     def press(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("pcevolve.app.session.first.demo._demonstrate", press)
+    monkeypatch.setattr("pcevolve.app.first.demo._demonstrate", press)
     told = command("demo")
     assert (told.code, told.said) == (130, "stopped to go on: the same command again")
 

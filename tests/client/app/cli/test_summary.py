@@ -78,7 +78,7 @@ def test_the_command_of_a_run_loads_no_numpy_for_what_it_does_itself():
     places = (
         "cli.run",
         "cli.summary",
-        *(f"session.{each}" for each in ("apart", "containers", "preflight", "whole")),
+        *(f"session.{each}" for each in ("containers", "joining", "orders", "preflight", "staff")),
     )
     code = "\n".join(
         [*(f"import pcevolve.app.{each}" for each in places), "import sys; print('numpy' in sys.modules)"]

@@ -13,7 +13,8 @@ import pytest
 
 import pcevolve
 from pcevolve.app.cli.commands import app
-from pcevolve.app.session import apart
+from pcevolve.app.session import orders as to_processes
+from pcevolve.app.session import staff
 from pcevolve.keeper.keeper import Keeper
 from pcevolve.keeper.keeping import read_orders
 from pcevolve.public import protocol
@@ -62,10 +63,10 @@ def walked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> set[str]:
             found.add(row)
 
     def order(self: object, run: CheckedRun, audience: object, **_: object) -> None:
-        orders.update(apart.describe(run, audience, tmp_path))  # type: ignore[arg-type]
+        orders.update(to_processes.describe(run, audience, tmp_path))  # type: ignore[arg-type]
         raise Told
 
-    monkeypatch.setattr(apart.Staff, "carry_out", order)
+    monkeypatch.setattr(staff.Staff, "carry_out", order)
     monkeypatch.setattr(tempfile, "tempdir", None)
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     class_folders(tmp_path / "private", 1, ("cut", "good"), 1)

@@ -45,7 +45,7 @@ NO_RUN = "no run has begun with this ledger (pcevolve demo keeps one of its own)
 def budget_plan(*, as_json: Json = False, **options: object) -> None:
     """Print what a run would cost and how much better than luck it would choose; nothing is spent."""
     leave_files()
-    from pcevolve.app.session.first.pricing import PlannedRun, price, tabulate_plan
+    from pcevolve.app.first.pricing import PlannedRun, price, tabulate_plan
     from pcevolve.public.declared import validate
 
     planned = price(validate(PlannedRun, drop_unset(options)))

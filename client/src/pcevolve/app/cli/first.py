@@ -22,7 +22,7 @@ from pcevolve.public.words import USUAL
 from pcevolve_shared.bundled import BUNDLED, DOMAINS, draws
 
 if TYPE_CHECKING:
-    from pcevolve.app.session.first.prompts import PromptWriter
+    from pcevolve.app.first.prompts import PromptWriter
     from pcevolve.keeper.check import Checkup
     from pcevolve.public.config.config import RunConfig
     from pcevolve.public.config.owner import OwnerData
@@ -39,7 +39,7 @@ def init(
     from pcevolve.public.run.places import find_nearest
 
     leave_files(writes=[find_nearest(folder)])
-    from pcevolve.app.session.first.init import name_required, write_template
+    from pcevolve.app.first.init import name_required, write_template
 
     required = name_required()
     path = write_template(folder, force, whole)
@@ -81,7 +81,7 @@ def check(
     asked = context.with_resource(gather(options, said or (), config))
     # Private files may be links to anywhere; written is the map alone.
     leave_files(["/"], [] if write_unit_map is None else [write_unit_map.absolute().parent])
-    from pcevolve.app.session.first.pricing import releases_means
+    from pcevolve.app.first.pricing import releases_means
     from pcevolve.app.session.preflight import find_made
     from pcevolve.keeper.check import check_folder, check_texts, spell_source
     from pcevolve.public.config.config import RunConfig
@@ -151,7 +151,7 @@ def _show(folder: Path, found: Checkup, are_texts: bool) -> None:
 
 def _show_outlook(classes: int, meant: OwnerData) -> None:
     """Print which classes a run could tell apart, with these images and with more of them."""
-    from pcevolve.app.session.first.pricing import EPSILONS, compare_budgets
+    from pcevolve.app.first.pricing import EPSILONS, compare_budgets
     from pcevolve.public.screen import NARROW, print_table
 
     heads = ("images per class", *(f"epsilon {epsilon}" for epsilon in EPSILONS))
@@ -223,7 +223,7 @@ def prompts(
     names = _name_classes(labels, private)
     # With a network nothing private is left; where the prompts are written, private files may lie, too.
     leave_files([local, api_key_file], lists=[out.absolute().parent], fills=[out.absolute().parent])
-    from pcevolve.app.session.first import prompts as prompt_writing
+    from pcevolve.app.first import prompts as prompt_writing
     from pcevolve.public.config.files import spell_prompts
     from pcevolve.public.durable import write_durably
     from pcevolve.public.run.progress import error_console, show_work
@@ -275,7 +275,7 @@ def _show_prompts(made: Mapping[str, Sequence[str]], count: int, unnamed: int) -
 def _writer(
     api: str | None, model: str | None, api_key_file: Path | None, local: str | None
 ) -> PromptWriter | None:
-    from pcevolve.app.session.first import prompts as prompt_writing
+    from pcevolve.app.first import prompts as prompt_writing
     from pcevolve.public.config.files import read_key
     from pcevolve.public.encoders import require_torch
 
@@ -340,7 +340,7 @@ def doctor(
     leave_files([settings.encoder.weights, settings.provider.api_key_file, settings.provider.ca_file, "/sys"])
     from rich.console import Console
 
-    from pcevolve.app.session.first.doctor import examine
+    from pcevolve.app.first.doctor import examine
     from pcevolve.public.screen import lay_out
 
     found = [*examine(settings)]

@@ -26,7 +26,7 @@ from pcevolve.public.processes.launcher import (
 )
 
 if TYPE_CHECKING:  # pydantic takes longer to import than a refusal may
-    from pcevolve.app.session.apart import DoorAddress
+    from pcevolve.app.session.orders import DoorAddress
     from pcevolve.public.run.checked import CheckedRun
 
 MOST_USED = [each for each in run_options() if each.has_flag]
@@ -135,7 +135,7 @@ def run(
     request = _ask(context, {**options, "from_run": start}, said, config, resume, clinics=clinics)
     door = _find_door(request.settings.data.private, listen, certificate, certificate_key)
     # An HTTP client, SciPy, and for the scores torch take seconds to import: nothing above needs them.
-    from pcevolve.app.session.whole import carry_out
+    from pcevolve.app.session.staff import carry_out
     from pcevolve.public.run.progress import Audience
 
     show(carry_out(request, Audience(verbose=verbose), take_children(), dashboard, door), as_json, verbose)
@@ -156,7 +156,7 @@ def _add_owners(wanted: Mapping[str, Any], path: Path) -> dict[str, Any]:
 
 def _find_door(private: str, listen: str, certificate: Path | None, key: Path | None) -> DoorAddress | None:
     """Where owners come to a coordinator; None for a run of one owner (``UsageError`` for no address)."""
-    from pcevolve.app.session.apart import DoorAddress
+    from pcevolve.app.session.orders import DoorAddress
     from pcevolve.public.sources import find_roster
 
     if find_roster(private) is None:
@@ -234,7 +234,7 @@ def preview(
     It takes the options of ``run`` and begins that run: the first images of each class are asked for and put on a page.
     """
     request = _ask(context, {**options, "from_run": start}, said, config, may_go_on=True)
-    from pcevolve.app.session.whole import look
+    from pcevolve.app.session.staff import look
     from pcevolve.public.run.progress import Audience
 
     click.echo(look(request, Audience(verbose=verbose), take_children()))
@@ -255,7 +255,7 @@ def demo(
     from pcevolve.public.encoders import require_torch
 
     require_torch("demo, which trains networks to measure its dataset,")
-    from pcevolve.app.session.first.demo import demonstrate
+    from pcevolve.app.first.demo import demonstrate
 
     folder = out or Path("runs/demo-text" if text else "runs/demo")
     show(demonstrate(folder, take_children(), "text" if text else "image", verbose), as_json, verbose)

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
-from pcevolve.app.session.apart import give_room
+from pcevolve.app.session.staff import give_room
 from pcevolve.errors import ProtocolError, make_told
 from pcevolve.public.processes import launcher
 from pcevolve.public.processes.confinement import list_caches

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Unpack
 
+from pcevolve.app.first.pricing import PlannedRun, price, tabulate_plan
 from pcevolve.app.interface.options import PlanOptions
-from pcevolve.app.session.first.pricing import PlannedRun, price, tabulate_plan
 from pcevolve.public.declared import validate
 from pcevolve.public.figures import format_loss, in_full
 from pcevolve.public.options import AS_KEYWORDS, spell_as

@@ -15,7 +15,7 @@ from rich.console import Console
 from pcevolve.app.interface.options import RunOptions
 from pcevolve.app.interface.results import Result
 from pcevolve.app.session.preflight import check_run, read_options
-from pcevolve.app.session.whole import carry_out, look
+from pcevolve.app.session.staff import carry_out, look
 from pcevolve.errors import TranscriptError, UsageError
 from pcevolve.public.config.config import RunConfig
 from pcevolve.public.media.images.decoding import DecodedImage, decode_picture

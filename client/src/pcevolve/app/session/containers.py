@@ -12,21 +12,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from pcevolve.app.session.apart import (
-    JUDGE,
-    attend,
-    claim,
-    describe,
-    give_room,
-    link_owners,
-    list_files,
-    may_be_measured,
-    order_decoder,
-    order_judge,
-    order_runner,
-)
 from pcevolve.app.session.joining import Joining, order_front
-from pcevolve.app.session.reach import keep_files_of_client, keep_files_of_keeper
+from pcevolve.app.session.orders import ACCURACY, DECODER, attend, describe, measure, order, order_runner
+from pcevolve.app.session.reach import keep_files_of_client, keep_files_of_keeper, list_files
+from pcevolve.app.session.staff import claim, give_room, link_owners, may_be_measured
 from pcevolve.errors import ClientError, DeclinedError, ProtocolError, UsageError, make_told
 from pcevolve.public.addresses import require_key
 from pcevolve.public.dialects import find_abilities
@@ -67,14 +56,13 @@ def keep_at_door(
         ClientError: Why it ended; of what was refused, the kind.
     """
     with _keeping(run, side, socket) as room:
-        orders = {**describe(run, audience, room), "door": str(socket), "is_demanded": is_demanded}
-        side.keeper.order(KEEPER, *list_files(run, room), **orders)
+        files, told = list_files(run, room), describe(run, audience, room)
+        order(side.keeper, KEEPER, *files, **told, door=str(socket), is_demanded=is_demanded)
         audience.console.print(f"waiting for a client at {socket}")
-        figures = attend(side.keeper, None, run.folder, audience, lambda: link_owners(run))
+        figures = attend(side.keeper, None, run.folder, audience, partial(link_owners, run))
         if figures and may_be_measured(run.settings) and has_torch():
-            told = {**describe(run, audience, room), "summary": figures}
-            order_judge(side.judge, JUDGE, list_files(run, room), told)
-            attend(side.judge, None, run.folder, audience, lambda: None)
+            asked = {"measure": ACCURACY, "asked": {"summary": figures}}
+            measure(side.judge, run, audience, list_files(run, room), {**told, **asked})
 
 
 @at_door()
@@ -115,11 +103,9 @@ def _keeping(run: CheckedRun, side: KeepersSide, socket: Path) -> Iterator[Path]
     is_over = False
     with give_room() as room:
         try:
-            order_decoder(side.decoder)
+            order(side.decoder, DECODER)
             yield room
             is_over = True
-        except GoneError:
-            raise ProtocolError("a process of the run could not begin") from None
         finally:
             # It tells the client that all is over, and waits for its end: whoever ends first ends the containers.
             for each in (side.keeper, side.judge, side.decoder):
@@ -138,24 +124,23 @@ def run_at_door(side: ClientsSide, audience: Audience, *, is_demanded: bool = Fa
         welcome = receive(side.door, "welcome", Welcome)
         settings, reads = welcome.settings, list[str]()
         asks: Callable[[str], bool] = audience.person.agrees
-        order: Callable[[], None]
+        begin: Callable[[], None]
         if isinstance(settings, FrontSettings):
             folder, reads = RunFolder(settings.folder), [str(settings.ca_file)]
             # Its keeper asks the owner: what a front says of a person counts for nothing.
-            order = partial(order_front, side.runner, settings, audience, is_there=True)
+            begin = partial(order_front, side.runner, settings, audience, is_there=True)
             asks = _agree
         else:
             folder, key = RunFolder(settings.output.folder), settings.key()
             require_key(key, find_abilities(settings.provider.dialect).scheme)
-            order = partial(order_runner, side.runner, settings, key, audience, at_door=True)
+            begin = partial(order_runner, side.runner, settings, key, audience, at_door=True)
         shared = [str(folder.root.absolute().parent), side.folder, *reads]
         claimed = ClientStatement(is_contained=is_contained(shared), landlock=_find_landlock())
         require_agreed(agree(welcome, claimed), is_demanded)
         keep_files_of_client(folder.root)
         with claim(folder, welcome.resume):
             side.door.send("claim", claimed.model_dump_json())
-            order()
-            side.runner.pass_on_words()
+            begin()
             found = attend(side.runner, side.runner, folder, audience, lambda: None, asks)
             folder.forget_times()
         side.runner.end()

@@ -8,13 +8,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from pcevolve.app.session.apart import attend, claim, give_room, list_files, order_decoder
-from pcevolve.app.session.reach import keep_files_of_run
-from pcevolve.errors import ClientError, DataError, ProtocolError, StoppedError
+from pcevolve.app.session.orders import DECODER, attend, order
+from pcevolve.app.session.reach import keep_files_of_run, list_files
+from pcevolve.app.session.staff import claim, staff
+from pcevolve.errors import DataError
 from pcevolve.public.addresses import require_address
 from pcevolve.public.config.config import RunConfig
 from pcevolve.public.processes.launcher import Child, Children
-from pcevolve.public.processes.pipe import GoneError
 from pcevolve.public.run.checked import CheckedRun
 from pcevolve.public.run.folder import RunFolder
 from pcevolve.public.run.meeting import FrontSettings
@@ -90,7 +90,7 @@ class Joining:
         reads, writes = list_files(run, room)
         reads += [str(self.own[name]) for name in ("roster", "key") if Path(self.own[name]).exists()]
         common = {"quiet": audience.console.quiet, "verbose": audience.verbose}
-        keeper.order(work, reads, writes, own=self.own, room=str(room), **common, **more)
+        order(keeper, work, reads, writes, own=self.own, room=str(room), **common, **more)
 
 
 class _Yes:
@@ -112,27 +112,15 @@ def join(joining: Joining, audience: Audience, children: Children) -> dict[str, 
         ClientError: Why it ended; what was answered stays paid, and the same command goes on from there.
     """
     run, audience = joining.check(), joining.address(audience)
-    keep_files_of_run(run)
-    with claim(run.folder, resume=True), give_room() as room:
-        try:
-            order_decoder(children.decoder)
-            joining.order_owner(children.keeper, OWN, run, audience, room)
-            order_front(children.runner, joining.front(), audience, is_there=audience.person.is_there())
-            children.runner.pass_on_words()
-            summary = attend(
-                *(children.runner, children.runner, JoinedFolder(run.folder.root), audience),
-                begun=lambda: None,
-                asks=partial(_ask, children.keeper, audience.person),
-            )
-        except GoneError:
-            raise ProtocolError("a process of the run could not begin") from None
-        except ClientError as error:
-            # What is about to end by itself may still have a word for its owner.
-            children.end(kill=isinstance(error, StoppedError))
-            raise
-        except BaseException:
-            children.end(kill=True)
-            raise
+    with staff(children, partial(keep_files_of_run, run)) as at_work, claim(run.folder, resume=True):
+        order(children.decoder, DECODER)
+        joining.order_owner(children.keeper, OWN, run, audience, at_work.room)
+        order_front(children.runner, joining.front(), audience, is_there=audience.person.is_there())
+        summary = attend(
+            *(children.runner, children.runner, JoinedFolder(run.folder.root), audience),
+            begun=lambda: None,
+            asks=partial(_ask, children.keeper, audience.person),
+        )
         children.end()
         run.folder.forget_times()
     return summary
@@ -153,7 +141,8 @@ def order_front(runner: Child, settings: FrontSettings, audience: Audience, *, i
         is_there: Whether somebody can be asked about the plan.
     """
     folder, ca_file = str(settings.folder.absolute()), settings.ca_file
-    runner.order(
+    order(
+        runner,
         FRONT,
         [] if ca_file is None or not ca_file.exists() else [str(ca_file)],
         [folder],
@@ -165,3 +154,4 @@ def order_front(runner: Child, settings: FrontSettings, audience: Audience, *, i
         quiet=audience.console.quiet,
         verbose=audience.verbose,
     )
+    runner.pass_on_words()

@@ -1,6 +1,7 @@
-"""Files that the command which was typed keeps while its processes work: none that is private.
+"""Files that each process of a run may reach, and those that the command which was typed keeps meanwhile.
 
-It reads its user's files until it knows what is asked for. From Python this process is the caller's, and stays free.
+That command reads its user's files until it knows what is asked for, and then keeps none that is private. From Python
+its process is the caller's, and stays free.
 """
 
 from __future__ import annotations
@@ -8,16 +9,36 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from pcevolve.app.session.apart import list_private_paths
 from pcevolve.errors import UsageError
 from pcevolve.public.config.config import RunConfig
 from pcevolve.public.config.files import find_ledger
 from pcevolve.public.processes import confinement
+from pcevolve.public.processes.confinement import list_caches
 from pcevolve.public.processes.landlock import Files
 from pcevolve.public.processes.links import follow_links
 from pcevolve.public.run.checked import CheckedRun
 from pcevolve.public.run.owner import RUNS
 from pcevolve.public.run.places import list_ledger_folders
+from pcevolve.public.sources import FolderSource, find_roster, parse_source
+
+
+def list_files(run: CheckedRun, room: Path) -> tuple[list[str], list[str]]:
+    """What a process with private files may read, and what it may write."""
+    settings, root = run.settings, run.folder.root.absolute()
+    # A client that is another command makes the run's folder later; beside it lie other runs.
+    runs = root if root.exists() else root.parent
+    reads = [*follow_links(list_private_paths(settings)), *list_caches(), str(runs)]
+    return reads, [*map(str, list_ledger_folders(settings.privacy.ledger)), str(room)]
+
+
+def list_private_paths(settings: RunConfig) -> list[str]:
+    """All files and folders of the owner that a run reads, as far as they are there."""
+    source = parse_source(settings.data.private)
+    found = [source.path] if isinstance(source, FolderSource) else []
+    found += [each for each in [find_roster(settings.data.private)] if each is not None]
+    given = (settings.data.test, settings.data.unit_map, settings.data.secrets, settings.provider.prompts)
+    found += [Path(each).expanduser() for each in (*given, settings.encoder.weights) if each is not None]
+    return [str(each.absolute()) for each in found if each.exists()]
 
 
 def keep_files_of_run(run: CheckedRun) -> None:

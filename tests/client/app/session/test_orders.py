@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from pcevolve.app.session.apart import attend as hear
+from pcevolve.app.session.orders import attend as hear
 from pcevolve.errors import BudgetError, ClientError, ProtocolError, StoppedError
 from pcevolve.public.processes.pipe import Pipe, open_conversation
 from pcevolve.public.run.folder import RunFolder

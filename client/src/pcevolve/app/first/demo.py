@@ -25,10 +25,10 @@ from urllib.parse import urlsplit
 
 from rich.console import Console
 
-from pcevolve.app.session.apart import Staff, staff
-from pcevolve.app.session.first.local_server import serve_locally
+from pcevolve.app.first.local_server import serve_locally
 from pcevolve.app.session.preflight import check_run
 from pcevolve.app.session.reach import keep_files_of_demo
+from pcevolve.app.session.staff import Staff, staff
 from pcevolve.errors import StoppedError, UsageError
 from pcevolve.keeper.ledger.history import LedgerBook
 from pcevolve.public.config.config import RunConfig
@@ -135,7 +135,7 @@ OF_CONTROL: Final = {"method": "random", "min_usable": 0.01}
 
 Drawn at random round after round, texts become the same: three of eight controls had fewer than a quarter left.
 """
-JUDGE = "pcevolve.app.session.first.measuring:judge"
+WEIGHING = "pcevolve.app.first.weighing:measure"
 DEMONSTRATIONS: Final[dict[Kind, Demonstration]] = {each.kind: each for each in (OF_IMAGES, OF_TEXTS)}
 
 
@@ -243,7 +243,7 @@ def _demonstrate(out: Path, kind: Kind, stage: Stage, started: float) -> dict[st
         if shown.secrets:
             others["secpe"] = _with_secrets(out, address, options, shown, stage)
     asked = {"summary": summary, "others": others, "started": started}
-    found = stage.at_work.measure(JUDGE, main, Audience(stage.console), **asked)
+    found = stage.at_work.measure(WEIGHING, main, Audience(stage.console), **asked)
     stage.say("3/3", "measured on real data kept aside")
     return found
 

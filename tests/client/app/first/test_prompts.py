@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pcevolve.app.session.first.prompts import count_unnamed, open_chat
+from pcevolve.app.first.prompts import count_unnamed, open_chat
 from pcevolve.errors import ProviderReplyError
 from support.chats import chatting, prompts, speaking
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pcevolve.app.session.first import local_server
+from pcevolve.app.first import local_server
 from pcevolve.errors import ProviderUnreachableError
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from pcevolve.app.session.first.demo import find_private
+from pcevolve.app.first.demo import find_private
 from pcevolve.errors import UsageError
 from pcevolve.keeper.components import Components
 from pcevolve.keeper.evaluation.judge import LabelledSet

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pcevolve.app.session.first.pricing import compare_budgets
+from pcevolve.app.first.pricing import compare_budgets
 
 
 def test_an_outlook_is_for_several_classes_whose_means_are_released(check, folder):

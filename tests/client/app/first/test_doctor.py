@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from pcevolve.app.session.first import doctor
-from pcevolve.app.session.first.doctor import examine
+from pcevolve.app.first import doctor
+from pcevolve.app.first.doctor import examine
 from pcevolve.public.config.config import RunConfig
 from pcevolve.public.processes.confinement import confine_keeper
 from support.confined import KERNEL, confines, in_a_process

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pcevolve.app.session.first import demo, local_server
+from pcevolve.app.first import demo, local_server
 from pcevolve.errors import UsageError
 from pcevolve.public.durable import write_private
 from pcevolve.public.run.owner import OwnerFolder

@@ -1,0 +1,240 @@
+"""What each process of a run is told by whoever started it, what it says, and what is answered until it ends."""
+
+from __future__ import annotations
+
+import json
+import signal
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+from pydantic import TypeAdapter, ValidationError
+
+from pcevolve.errors import ProtocolError, make_told, printable
+from pcevolve.public.config.runner import PublicConfig
+from pcevolve.public.options import spells_keywords
+from pcevolve.public.processes.launcher import Child
+from pcevolve.public.processes.pipe import GoneError, Pipe, PipeError
+from pcevolve.public.run.checked import CheckedRun
+from pcevolve.public.run.folder import RunFolder
+from pcevolve.public.run.progress import Audience, Progress, tell_nobody
+
+KEEPER: Final = "pcevolve.keeper.keeping:keep"
+RUNNER: Final = "pcevolve.wire.running:run"
+FOLLOWER: Final = "pcevolve.wire.running:vary"
+ADDER: Final = "pcevolve.keeper.clinics.keeping:add_up"
+COORDINATOR: Final = "pcevolve.wire.clinics.coordinating:run"
+DECODER: Final = "pcevolve.public.decoder:serve"
+JUDGE: Final = "pcevolve.app.session.judge:judge"
+ACCURACY: Final = "pcevolve.app.session.judge:measure_accuracy"
+
+
+@dataclass(frozen=True)
+class DoorAddress:
+    """Where several owners come to a coordinator.
+
+    Attributes:
+        certificate: File with a certificate for TLS, and one with its key if that is another.
+    """
+
+    host: str
+    port: int
+    certificate: tuple[Path | None, Path | None] = (None, None)
+
+    def orders(self) -> dict[str, object]:
+        """What the process with the network has to know of it."""
+        files = [None if each is None else str(each.absolute()) for each in self.certificate]
+        return {"listen": [self.host, self.port], "certificate": files}
+
+
+def order(
+    child: Child,
+    work: str,
+    reads: Sequence[str] = (),
+    writes: Sequence[str] = (),
+    **told: Any,  # noqa: ANN401 - JSON
+) -> None:
+    """Order a process; ``ProtocolError`` for one that has ended."""
+    try:
+        child.order(work, reads, writes, **told)
+    except GoneError:
+        raise ProtocolError("a process of the run could not begin") from None
+
+
+def order_runner(
+    runner: Child,
+    settings: PublicConfig,
+    key: str | None,
+    audience: Audience,
+    *,
+    source: Path | None = None,
+    writes: Sequence[Path] = (),
+    only_look: bool = False,
+    at_door: bool = False,
+    door: DoorAddress | None = None,
+) -> None:
+    """Hand the process with the network all that it may know; with a release to start from, it is a run's only one."""
+    files = (settings.provider.ca_file, source, *(() if door is None else door.certificate))
+    work = RUNNER if door is None else COORDINATOR
+    order(
+        runner,
+        work if source is None else FOLLOWER,
+        [str(each) for each in files if each is not None and Path(each).exists()],
+        [str(each) for each in (settings.output.folder.absolute(), *writes)],
+        quiet=audience.console.quiet,
+        verbose=audience.verbose,
+        settings=settings.model_dump(mode="json"),
+        key=key,
+        only_look=only_look,
+        at_door=at_door,
+        is_there=audience.person.is_there(),
+        tells=audience.tell is not tell_nobody,
+        **({} if door is None else door.orders()),
+    )
+    runner.pass_on_words()
+
+
+def measure(
+    judge: Child,
+    run: CheckedRun,
+    audience: Audience,
+    files: tuple[list[str], list[str]],
+    told: Mapping[str, Any],
+) -> dict[str, Any]:
+    """Have what runs made measured by a process that may read and write these files."""
+    try:
+        judge.order(JUDGE, *files, **told)
+    except GoneError:
+        raise ProtocolError("the process that measures could not begin; the run is finished") from None
+    return attend(judge, None, run.folder, audience, lambda: None)
+
+
+def describe(run: CheckedRun, audience: Audience, room: Path) -> dict[str, Any]:
+    """All of a run but its key, for a process with private files."""
+    return {
+        "quiet": audience.console.quiet,
+        "verbose": audience.verbose,
+        "settings": run.settings.model_dump(mode="json"),
+        "room": str(room),
+        "resume": run.resume,
+        "keywords": spells_keywords(),
+    }
+
+
+@dataclass(frozen=True)
+class _Question:
+    question: str
+
+
+@dataclass(frozen=True)
+class _Begun:
+    """The run is in the ledger, and its options are kept."""
+
+
+@dataclass(frozen=True)
+class _Agreed:
+    """The owner agreed to a run that has no keeper; it is answered when its options are kept."""
+
+
+@dataclass(frozen=True)
+class _Ended:
+    summary: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class _Failed:
+    kind: str
+    lines: tuple[str, ...]
+    is_told: bool
+
+
+_Said: TypeAlias = Progress | _Question | _Begun | _Agreed | _Ended | _Failed
+_SAYS: dict[str, type[_Said]] = {
+    "progress": Progress,
+    "ask": _Question,
+    "begun": _Begun,
+    "agreed": _Agreed,
+    "done": _Ended,
+    "failed": _Failed,
+}
+"""What a process of a run says to whoever started it: a process may be in other hands, so each is checked."""
+
+
+def attend(
+    child: Child,
+    stopped: Child | None,
+    folder: RunFolder,
+    audience: Audience,
+    begun: Callable[[], None],
+    asks: Callable[[str], bool] | None = None,
+) -> dict[str, Any]:
+    """Answer a process until it says how its work ended.
+
+    Args:
+        stopped: The process to which Ctrl-C is left, if there is one.
+        begun: Called when the run is in the ledger.
+        asks: Asks the person what the process asks, if not as it words it.
+    """
+    with nullcontext() if stopped is None else _leaving_stop_to(stopped):
+        while True:
+            match _read(child.pipe, folder):
+                case Progress() as progress:
+                    audience.tell(progress)
+                case _Question(question):
+                    with child.silence:
+                        agrees = (asks or audience.person.agrees)(printable(question))
+                    child.pipe.send("answer", json.dumps(agrees))
+                case _Begun():
+                    begun()
+                case _Agreed():
+                    begun()
+                    child.pipe.send("kept")
+                case _Ended(summary):
+                    return summary
+                case _Failed(kind, lines, is_told):
+                    raise make_told(kind, *lines, is_told=is_told)
+
+
+@cache
+def _adapt(name: str) -> TypeAdapter[_Said]:
+    return TypeAdapter(_SAYS[name])
+
+
+def _read(pipe: Pipe, folder: RunFolder) -> _Said:
+    try:
+        name, body = pipe.receive()
+        said = _adapt(name).validate_json(body)
+    except GoneError:
+        fault = "ended in the middle of it"
+    except (PipeError, KeyError, ValidationError):
+        fault = "sent what is no message"
+    else:
+        return said
+    raise ProtocolError(
+        f"a process of the run {fault}; what is paid for is on record: continue with {folder.resume_command}"
+    )
+
+
+@contextmanager
+def _leaving_stop_to(stopped: Child) -> Iterator[None]:
+    """Leave Ctrl-C to the runner, which says what became of the run; a second one ends it at once."""
+    pressed = [False]
+
+    def stop(_number: int, _frame: object) -> None:
+        if pressed[0]:
+            raise KeyboardInterrupt
+        pressed[0] = True
+        stopped.process.send_signal(signal.SIGINT)
+
+    try:
+        before = signal.signal(signal.SIGINT, stop)
+    except ValueError:  # not the main thread, where no signal comes
+        yield
+        return
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
