@@ -20,7 +20,7 @@ from pcevolve.public.privacy import Budget, Event, Events
 from pcevolve.public.selectors import PrivateEmbeddings, SelectionInput
 from pcevolve.public.selectors.means import Means
 from pcevolve.public.selectors.rounds import pay_for_centre
-from pcevolve.public.selectors.usefulness import Figures, agree_by_words, agreement, classes_apart, distance
+from pcevolve.public.selectors.usefulness import Figures, agree_by_words, agreement, classes_apart, distances
 from pcevolve.public.usefulness import Assessment, Word
 
 PICKED, WORTH = 20, 0.5
@@ -110,11 +110,11 @@ def verdict(case: Case, study: Study) -> Verdict:
         project(pool[chosen], measured["centre"], measured["axes"])
         for pool, chosen in zip(scene.pools, picked, strict=True)
     ]
-    far = distance(measured, scene, events, points)
+    far = distances(measured, scene, events, points)
     assert far is not None  # every class has candidates
     words = [project(each, measured["centre"], measured["axes"]) for each in here.drawn[case.voter]]
     said = agree_by_words(measured, words, scene.ruler(measured)) if case.source in BY_WORDS else (None, 0.0)
-    found = Figures(classes_apart(measured, scene, events), far, agreement(measured, points), *said).round()
+    found = Figures(classes_apart(measured, scene, events), *far, agreement(measured, points), *said).round()
     return Verdict(case, Assessment.of(found), _share_closed(case, study, picked))
 
 

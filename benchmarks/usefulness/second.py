@@ -1,5 +1,6 @@
-"""Does a second look that did not choose know better?  ``python -m benchmarks.usefulness.second --cache DIR``.
+"""How often is the estimate right of images, and does a second look that did not choose know better?
 
+``python -m benchmarks.usefulness.second --cache DIR``.
 ``--encoder joined`` releases class means of two encoders at once. Each half picks what it alone would have picked, and
 the other half checks it: the cosine between how the picks' class means differ and how its own released means do, with
 the shrinking taken back. Public arithmetic on one release, at no cost.
@@ -8,8 +9,10 @@ Each dataset is a run of the client's own loop, judge, ledger and selector, of `
 candidates of each class, 20 chosen, no rounds; epsilon 10, delta 1e-5, replace-one), but that images stay as they come.
 HTTP alone is left out, and noise is seeded. Providers: unlabelled real images of the set; those with three times as
 many of another set among them; the bundled model, by the classes' own names; another set's images; for each class those
-of a class of another set; coloured noise. Truth: the share of the way from chance to the shots, by a head on a
-SqueezeNet and by the network from scratch of ``run --test``, neither of which voted; half of it is worth it.
+of a class of another set; coloured noise. And four that had no say in the bound of *not useful*: as many images of the
+set as of another one, or 4 of 80; photographs of textures; of birds, clothes, flowers, fruit and vegetables. Truth: the
+share of the way from chance to the shots, by a head on a SqueezeNet and by the network from scratch of ``run --test``,
+neither of which voted; half of it is worth it.
 
 Bounds are chosen without the set that they are tried on. It writes docs/results/second.json and prints tables; what is
 cut off goes on where it was.
@@ -19,7 +22,8 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Callable, Iterator, Sequence
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from functools import cache, partial
 from pathlib import Path
@@ -30,7 +34,7 @@ from PIL import Image
 
 from benchmarks.judges import CNN, Pictures, judge, load_onnx
 from benchmarks.library.judges import Remembering, RememberingEncoder
-from benchmarks.private_sets import available, say_nothing, whole
+from benchmarks.private_sets import DATA, SIDE, available, say_nothing, whole
 from benchmarks.release.data import PER_CLASS, RealSet, draw_candidates
 from benchmarks.release.seen import CANDIDATES, arguments, repeat_classes
 from benchmarks.rows import Row, resume_in_steps, table
@@ -58,7 +62,20 @@ from pcevolve_shared import images as wire
 HEAD = "squeezenet"
 JUDGES = (HEAD, CNN)
 SHOTS = (10, 50)
-SOURCES = ("real", "quarter", "bundled", "other", "swapped", "noise")
+APART = ("few", "half", "textures", "objects")
+"""Sources that had no say in the bound of *not useful*."""
+SOURCES = ("real", "quarter", "bundled", "other", "swapped", "noise", *APART)
+ASKED = 80
+"""Candidates of each class, as runs ask for them."""
+OF_SET = {"few": 4, "quarter": 20, "half": 40}
+"""Of ``ASKED`` of each class, images of the set; the others are of another one."""
+ALIEN = ("other", "swapped", "noise", "textures", "objects")
+"""Sources without an image of the domain."""
+FOLDERS = {
+    "textures": [f"dtd_textures/{name}" for name in ("banded", "braided", "bubbly", "bumpy", "crystalline")],
+    "objects": [f"public_images/{name}" for name in ("bird", "clothing", "flower", "fruit", "vegetable")],
+}
+"""A folder for each class, in turn."""
 VOTERS = (JOINED, BUNDLED)
 """That of which each half checks the other, and the default."""
 TESTED = 200
@@ -296,6 +313,9 @@ def _fill_pools(
     classes = range(len(free.labels))
     if source == "noise":
         return [_shuffle(_paint(), random) for _ in classes]
+    if source in FOLDERS:
+        folders = [_read_folder(each) for each in FOLDERS[source]]
+        return [_shuffle(folders[k % len(folders)], random) for k in classes]
     if source == "bundled":
         about = RealSet([], np.zeros(0), SETS[name].domain, whole(name).labels)
         return draw_candidates(about, CANDIDATES, folder)
@@ -309,12 +329,22 @@ def _fill_pools(
         ]
     if source == "other":
         return [_shuffle(other.items, random) for _ in classes]
-    few = [_shuffle(free.items, random)[:20] + _shuffle(other.items, random)[:60] for _ in classes]
-    return [_shuffle(each, random) for each in few]
+    own = OF_SET[source]
+    mixed = [
+        _shuffle(free.items, random)[:own] + _shuffle(other.items, random)[: ASKED - own] for _ in classes
+    ]
+    return [_shuffle(each, random) for each in mixed]
 
 
 def _shuffle(items: Pictures, random: np.random.Generator) -> Pool:
     return [each for k in random.permutation(len(items)) if (each := items[k]) is not None]
+
+
+@cache
+def _read_folder(name: str) -> Pool:
+    """Images of a folder and of those in it, small."""
+    files = sorted(path for path in Path(os.environ[DATA], name).rglob("*") if path.is_file())[:ASKED]
+    return [Image.open(path).convert("RGB").resize((SIDE, SIDE)) for path in files]
 
 
 @cache
@@ -376,6 +406,47 @@ def _may_be_useful(row: Row) -> bool:
 
 
 WANTED = 0.95
+FOUND = 0.97
+"""Of datasets without an image of the domain, how many are to be called not useful."""
+
+
+def choose_strange(rows: Sequence[Row]) -> float:
+    """The bound of *not useful* in the middle between all that is worth it and ``FOUND`` of what has nothing of it."""
+    chose = [row for row in rows if row["source"] not in APART]
+    worth = max(
+        row["nearest"] for row in chose if row["source"] not in ALIEN and row["closed"][HEAD] >= WORTH
+    )
+    alien = np.quantile([row["nearest"] for row in chose if row["source"] in ALIEN], 1 - FOUND)
+    return float(worth + alien) / 2
+
+
+def list_bounds(rows: Sequence[Row]) -> Iterator[list[str]]:
+    """Of each bound of *not useful*, and of that chosen without each set, how many are found and how many wronged."""
+    names = dict.fromkeys(row["set"] for row in rows)
+    apart = {name: choose_strange([row for row in rows if row["set"] != name]) for name in names}
+    bounds: dict[str, Callable[[Row], bool]] = {
+        f"nearest quarter, {bound}": partial(_is_beyond, "nearest", dict.fromkeys(names, bound))
+        for bound in (0.7, 0.75, 0.8, 0.85, 0.9, 1.0)
+    }
+    bounds["all images, 0.9"] = partial(_is_beyond, "distance", dict.fromkeys(names, 0.9))
+    chosen = (
+        f"nearest quarter, chosen without the set, {min(apart.values()):.2f} to {max(apart.values()):.2f}"
+    )
+    bounds[chosen] = partial(_is_beyond, "nearest", apart)
+    for called, beyond in bounds.items():
+        cells = []
+        for part in (False, True):
+            here = [row for row in rows if (row["source"] in APART) == part]
+            alien = [beyond(row) for row in here if row["source"] in ALIEN]
+            worth = [
+                beyond(row) for row in here if row["source"] not in ALIEN and row["closed"][HEAD] >= WORTH
+            ]
+            cells += [_share_of(sum(each), len(each)) for each in (alien, worth)]
+        yield [called, *cells]
+
+
+def _is_beyond(figure: str, bounds: Mapping[str, float], row: Row) -> bool:
+    return bool(row[figure] > bounds[row["set"]])
 
 
 def choose_bound(rows: Sequence[Row], rule: str, name: str) -> float:
@@ -410,6 +481,17 @@ def pages(rows: Sequence[Row]) -> Iterator[str]:
     yield table(heads, lines)
     for voter in VOTERS:
         here = [row for row in rows if row["voter"] == voter]
+        yield table(
+            [
+                f"bound of not useful, {voter}",
+                *(
+                    f"{what}{where}"
+                    for where in ("", ", apart")
+                    for what in ("nothing of the domain, found", "worth it, called so")
+                ),
+            ],
+            list_bounds(here),
+        )
         yield table(
             [f"provider, {voter}", "datasets", *(f"{word}: worth it" for word in WORDS)], list_words(here)
         )

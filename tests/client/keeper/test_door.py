@@ -64,7 +64,9 @@ class Answering:
 
     def assess(self, asked: protocol.Assess) -> protocol.Assessed:
         self._note(asked)
-        return protocol.Assessed(assessment=AssessedFigures(classes_apart=1.5, distance=0.25, agreement=None))
+        return protocol.Assessed(
+            assessment=AssessedFigures(classes_apart=1.5, distance=0.25, nearest=0.25, agreement=None)
+        )
 
     def finish(self, told: protocol.Finish) -> protocol.Done:
         self._note(told)
@@ -125,7 +127,9 @@ ASKED: dict[str, tuple[Callable[[RemoteKeeper], object], object]] = {
     ),
     "assess": (
         lambda keeper: keeper.assess(protocol.Assess()),
-        protocol.Assessed(assessment=AssessedFigures(classes_apart=1.5, distance=0.25, agreement=None)),
+        protocol.Assessed(
+            assessment=AssessedFigures(classes_apart=1.5, distance=0.25, nearest=0.25, agreement=None)
+        ),
     ),
     "finish": (lambda keeper: keeper.finish(protocol.Finish(figures={"cost": 0.5})), protocol.Done()),
 }

@@ -10,38 +10,45 @@ from pcevolve.public.usefulness import Assessment
 
 
 @pytest.mark.parametrize(
-    ("apart", "distance", "alike", "word"),
+    ("apart", "distance", "nearest", "alike", "word"),
     [
-        (9.0, 0.62, 0.80, "useful"),
-        (5.0, 0.62, 0.80, "useful"),
-        (None, 0.62, None, "useful"),
-        (9.0, 0.63, 1.0, "doubtful"),
-        (9.0, 0.5, 0.74, "doubtful"),
-        (4.99, 0.5, 1.0, "doubtful"),
-        (9.0, 0.90, 1.0, "doubtful"),
-        (9.0, 0.90, 0.0, "doubtful"),
-        pytest.param(9.0, 0.91, 1.0, "not useful", id="told apart and alike is no exception"),
-        (0.0, 0.91, -1.0, "not useful"),
-        (None, 0.91, None, "not useful"),
+        (9.0, 0.62, 0.5, 0.80, "useful"),
+        (5.0, 0.62, 0.5, 0.80, "useful"),
+        (None, 0.62, 0.5, None, "useful"),
+        (9.0, 0.63, 0.5, 1.0, "doubtful"),
+        (9.0, 0.5, 0.5, 0.74, "doubtful"),
+        (4.99, 0.5, 0.5, 1.0, "doubtful"),
+        (9.0, 0.90, 0.80, 0.0, "doubtful"),
+        pytest.param(9.0, 1.5, 0.80, 0.0, "doubtful", id="a few near ones among many far ones"),
+        pytest.param(9.0, 0.85, 0.81, 1.0, "not useful", id="told apart and alike is no exception"),
+        (0.0, 0.91, 0.81, -1.0, "not useful"),
+        (None, 0.91, 0.81, None, "not useful"),
     ],
 )
 def test_the_word_follows_from_the_bounds(
-    apart: float | None, distance: float, alike: float | None, word: str
+    apart: float | None, distance: float, nearest: float, alike: float | None, word: str
 ):
-    found = Assessment(classes_apart=apart, distance=distance, agreement=alike)
+    found = Assessment(classes_apart=apart, distance=distance, nearest=nearest, agreement=alike)
     assert found.word("image") == word
     assert f"{distance:.2f} clip radii" in found.reason("image")
+    assert f"the nearest quarter, which lies {nearest:.2f} off, from 0.8" in found.reason("image")
+    assert (f"even the nearest quarter of each class lies {nearest:.2f}" in found.sentence("image")) == (
+        word == "not useful"
+    )
     assert ("cosine" in found.reason("image")) == (alike is not None)
     assert found.advice("image")
 
 
 @pytest.mark.parametrize(("words_agree", "word"), [(0.69, "useful"), (0.70, "doubtful"), (None, "useful")])
 def test_where_the_words_draw_the_released_classes_paying_adds_nothing(words_agree, word):
-    found = Assessment(classes_apart=9, distance=0.3, agreement=0.9, words_agree=words_agree)
+    found = Assessment(classes_apart=9, distance=0.3, nearest=0.1, agreement=0.9, words_agree=words_agree)
     assert found.word("image") == word
     assert ("paying adds nothing to what the words draw" in found.sentence("image")) == (word == "doubtful")
     assert ("by words alone cost no privacy" in found.advice("image")) == (word == "doubtful")
-    assert Assessment(classes_apart=9, distance=0.91, words_agree=1.0).word("image") == "not useful"
+    assert (
+        Assessment(classes_apart=9, distance=0.91, nearest=0.81, words_agree=1.0).word("image")
+        == "not useful"
+    )
 
 
 @pytest.mark.parametrize(
@@ -56,7 +63,7 @@ def test_where_the_words_draw_the_released_classes_paying_adds_nothing(words_agr
     ],
 )
 def test_far_texts_are_of_another_domain_where_their_classes_differ_otherwise_too(distance, alike, word):
-    found = Assessment(classes_apart=9, distance=distance, agreement=alike)
+    found = Assessment(classes_apart=9, distance=distance, nearest=0.9, agreement=alike)
     assert found.word("text") == word
     assert found.estimate("text") == f"estimated {word}"
     assert "from 0.9 where classes differ otherwise, by a cosine below 0.7" in found.reason("text")
@@ -64,16 +71,17 @@ def test_far_texts_are_of_another_domain_where_their_classes_differ_otherwise_to
 
 
 def test_one_class_is_taken_for_another_where_noise_goes_half_of_the_way_between_them():
-    assert Assessment(classes_apart=5.0, distance=1).confusion == pytest.approx(stats.norm.sf(2.5))
-    assert Assessment(classes_apart=None, distance=1).confusion is None
+    assert Assessment(classes_apart=5.0, distance=1, nearest=1).confusion == pytest.approx(stats.norm.sf(2.5))
+    assert Assessment(classes_apart=None, distance=1, nearest=1).confusion is None
 
 
 def test_numbers_that_are_none_are_no_assessment():
     for values in (
-        {"classes_apart": float("nan"), "distance": 1},
-        {"classes_apart": -0.01, "distance": 1},
-        {"classes_apart": 1, "distance": -1},
-        {"classes_apart": 1, "distance": 1, "agreement": 1.01},
+        {"classes_apart": float("nan")},
+        {"classes_apart": -0.01},
+        {"distance": -1},
+        {"nearest": -0.01},
+        {"agreement": 1.01},
     ):
         with pytest.raises(ValidationError):
-            Assessment(**values)
+            Assessment(**{"classes_apart": 1, "distance": 1, "nearest": 1, **values})

@@ -63,7 +63,7 @@ def _finer(event: Event) -> None:
     event["assessment"]["distance"] += 0.001717
 
 
-PRAISE = {"classes_apart": 9.0, "distance": 0.5, "agreement": None, "words_agree": None}
+PRAISE = {"classes_apart": 9.0, "distance": 0.5, "nearest": 0.2, "agreement": None, "words_agree": None}
 WORTH = "what a dataset is worth"
 COUNTS: dict[str, tuple[Act, str]] = {
     "requests in the closing line": (
@@ -106,6 +106,7 @@ FORGERIES: list[Forgery] = [
         WORTH,
         {
             "a dataset that is called nearer than it is": (assessed(distance=0.5), USE),
+            "a dataset of which some are called nearer than they are": (assessed(nearest=0.1), USE),
             "a single class's word for several": (assessed(classes_apart=None), USE),
             "a note in an assessment": (assessed(**NOTE), DAMAGED),
         },

@@ -18,6 +18,7 @@ class AssessedFigures(BaseModel):
             root mean square over all pairs, with the noise's contribution subtracted; None with one class.
         distance: Mean distance of the dataset's images to their released class, with the noise's contribution
             subtracted, in clip radii.
+        nearest: The same for the nearest quarter of each class's images.
         agreement: Cosine between the differences of the dataset's class means and those of the released ones;
             None if fewer than two classes have images.
         words_agree: Share of the images made from words alone whose nearest released class is the one asked
@@ -28,5 +29,6 @@ class AssessedFigures(BaseModel):
 
     classes_apart: Annotated[float | None, Field(ge=0)]
     distance: Annotated[float, Field(ge=0)]
+    nearest: Annotated[float, Field(ge=0)]
     agreement: Annotated[float | None, Field(ge=-1, le=1)] = None
     words_agree: Annotated[float | None, Field(ge=-1, le=1)] = None

@@ -4,7 +4,7 @@ Post-processing of released numbers and public images, so it costs nothing and i
 on private sets of images with known truth; sets of texts needed one more. docs/results/verdict.md states how
 often the verdict is right.
 
->>> Assessment(classes_apart=9.0, distance=0.4, agreement=0.9, words_agree=0.1).word("image")
+>>> Assessment(classes_apart=9.0, distance=0.4, nearest=0.2, agreement=0.9, words_agree=0.1).word("image")
 'useful'
 """
 
@@ -33,13 +33,15 @@ class Bounds:
             classes less often.
         near: Clip radii up to which a dataset's images are of the domain, with the noise's contribution
             subtracted.
-        far: Clip radii beyond which they are of another domain.
+        strange: Clip radii beyond which the nearest quarter of each class's images shows another domain.
+        far: Clip radii beyond which texts may be of another domain; the nearest ones say little.
         alike: Cosine from which on the dataset's classes differ as the released ones do.
         matched: Share of the images made from words alone, beyond chance, from which on paying adds nothing.
     """
 
     told_apart: float = 5.0
     near: float = 0.62
+    strange: float = 0.8
     far: float = 0.9
     alike: float = 0.75
     matched: float = 0.7
@@ -59,20 +61,23 @@ class Assessment(AssessedFigures):
     def word(self, kind: Kind) -> Word:
         """Return the verdict on the dataset's likely use on private data, by the bounds for its kind.
 
-        Images far from the release are not useful, whatever the other figures. If noise hides whether classes
+        A dataset whose nearest images are far from the release is not useful, whatever the other figures. A few near
+        ones among many far ones teach a classifier enough. If noise hides whether classes
         differ, the verdict stays open. If words alone already draw the classes, a paid dataset is not better,
         and the numbers do not say how good both are.
         """
         hidden = self.classes_apart is not None and self.classes_apart < BOUNDS.told_apart
         unlike = self.agreement is not None and self.agreement < BOUNDS.alike
-        if self.distance > BOUNDS.far and self._differs_otherwise(MODALITIES[kind].far_unlike):
+        if self._is_of_another_domain(MODALITIES[kind].far_unlike):
             return "not useful"
         if self.words_agree is not None and self.words_agree >= BOUNDS.matched:
             return "doubtful"
         return "doubtful" if hidden or unlike or self.distance > BOUNDS.near else "useful"
 
-    def _differs_otherwise(self, bound: float | None) -> bool:
-        return bound is None or self.agreement is None or self.agreement < bound
+    def _is_of_another_domain(self, far_unlike: float | None) -> bool:
+        if far_unlike is None:
+            return self.nearest > BOUNDS.strange
+        return self.distance > BOUNDS.far and (self.agreement is None or self.agreement < far_unlike)
 
     def estimate(self, kind: Kind) -> str:
         """Return the verdict as an estimate, because nothing was measured."""
@@ -95,7 +100,11 @@ class Assessment(AssessedFigures):
     def reason(self, kind: Kind) -> str:
         """State the numbers in a sentence without its full stop; ``kind`` is the dataset's kind."""
         unlike, many = MODALITIES[kind].far_unlike, MODALITIES[kind].nouns.many
-        also = "" if unlike is None else f" where classes differ otherwise, by a cosine below {unlike:g}"
+        strange = (
+            f"the nearest quarter, which lies {self.nearest:.2f} off, from {BOUNDS.strange:g}"
+            if unlike is None
+            else f"from {BOUNDS.far:g} where classes differ otherwise, by a cosine below {unlike:g}"
+        )
         alike = (
             ""
             if self.agreement is None
@@ -110,7 +119,7 @@ class Assessment(AssessedFigures):
         )
         return (
             f"{self._apart}; the {many} lie {self.distance:.2f} clip radii from what was released about their class, "
-            f"its noise taken off (near: up to {BOUNDS.near:g}, another domain: from {BOUNDS.far:g}{also})"
+            f"its noise taken off (near: up to {BOUNDS.near:g}, another domain: {strange})"
             f"{alike}{words}"
         )
 
@@ -121,7 +130,12 @@ class Assessment(AssessedFigures):
         if self.word(kind) == "useful":
             return f"its {many} lie near your domain ({far}), and its classes differ as yours do"
         if self.word(kind) == "not useful":
-            return f"its {many} are of another domain ({far}; of yours: up to {BOUNDS.far:g})"
+            if made.far_unlike is not None:
+                return f"its {many} are of another domain ({far}; of yours: up to {BOUNDS.far:g})"
+            return (
+                f"its {many} are of another domain (even the nearest quarter of each class lies {self.nearest:.2f} "
+                f"clip radii from what was released; of yours: up to {BOUNDS.strange:g})"
+            )
         if self.words_agree is not None and self.words_agree >= BOUNDS.matched:
             return (
                 f"paying adds nothing to what the words {made.verb}: by what was released, "

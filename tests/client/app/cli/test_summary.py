@@ -38,6 +38,7 @@ ASSESSED = {
         "by": "bundled",
         "classes_apart": 9.0,
         "distance": 0.8,
+        "nearest": 0.5,
         "agreement": 0.9,
         "words_agree": 0.1,
     }

@@ -19,7 +19,7 @@ from pcevolve.public.selectors.usefulness import (
     agree_by_words,
     agreement,
     classes_apart,
-    distance,
+    distances,
     separability,
 )
 
@@ -123,14 +123,16 @@ def test_agreement_is_the_cosine_of_what_parts_the_dataset_s_classes_and_what_pa
     )
 
 
-def test_distance_is_the_mean_over_classes_of_their_images_distances_from_the_released_mean_in_radii():
+def test_distances_are_means_over_classes_of_all_images_and_of_the_nearest_quarter_in_radii():
     frame = Frame(np.zeros(2), np.eye(2), 2.0, np.ones(2), STEP)
     scene = SelectionInput(("a", "b"), (np.zeros((1, 2)),) * 2, 4, SHOTS, 1, 0, 7, "replace-one", frame=frame)
-    points = [np.array([[2.0, 0.0], [4.0, 0.0]]), np.array([[-1.0, 4.0], NONE])]  # 1, 3 and 4 away
+    points = [np.array([[4.0, 0.0], [2.0, 0.0]]), np.array([[-1.0, 4.0], NONE])]  # 3, 1 and 4 away
     silent = (Event("gaussian", "1e-9"),) * 2
-    assert distance(MEASURED, scene, silent, points) == pytest.approx(1.5)
-    assert distance(MEASURED, scene, silent, [points[0], np.array([NONE])]) == pytest.approx(1.0)
-    assert distance(MEASURED, scene, silent, [np.array([NONE])] * 2) is None
+    assert distances(MEASURED, scene, silent, points) == pytest.approx((1.5, 1.25))
+    assert distances(MEASURED, scene, silent, [points[0], np.array([NONE])]) == pytest.approx((1.0, 0.5))
+    assert distances(MEASURED, scene, silent, [np.array([NONE])] * 2) is None
+    five = np.array([[1.0 + each, 0.0] for each in (9, 2, 8, 1, 7)])
+    assert distances(MEASURED, scene, silent, [five, points[1]]) == pytest.approx((2.35, 1.375))
 
 
 @pytest.mark.statistical
@@ -145,9 +147,10 @@ def test_without_its_noise_a_release_is_as_far_from_images_as_the_classes_themse
         deviations = random.normal(size=(3, 16)) * kept
         measured = {"middle": np.zeros(16), "deviations": deviations}
         points = [np.eye(16)[:1]] * 3
-        found = distance(measured, scene, EVENTS, points)
+        found = distances(measured, scene, EVENTS, points)
         assert found is not None
-        far.append(found)
+        assert found[0] == found[1], "one image a class is the nearest of it"
+        far.append(found[0])
         raw.append(np.mean([np.linalg.norm(np.eye(16)[0] - each / 0.5) for each in deviations]))
     assert np.mean(far) == pytest.approx(1.0, abs=0.08)
     assert np.mean(raw) == pytest.approx(1.52, abs=0.08)
@@ -157,7 +160,7 @@ def test_images_nearer_than_the_noise_are_at_no_distance():
     _, scene = release(np.zeros((3, 16)), "replace-one", shots=5)
     scene = replace(scene, frame=replace(scene.coordinates, variances=np.ones(16)))
     measured = {"middle": np.zeros(16), "deviations": np.zeros((3, 16))}
-    assert distance(measured, scene, EVENTS, [np.zeros((1, 16))] * 3) == 0.0
+    assert distances(measured, scene, EVENTS, [np.zeros((1, 16))] * 3) == (0.0, 0.0)
 
 
 RULER = Ruler(2.0**-10, 1e-5)
@@ -187,8 +190,10 @@ def test_words_agree_as_far_as_their_images_lie_nearest_to_the_class_that_was_as
     [(0.5, True), (0.55, True), (0.57, False), (0.451, False), (0.45, True), (None, False)],
 )
 def test_words_on_record_agree_as_far_as_images_between_two_classes_leave_open(recorded, is_found):
-    figures = Figures(1.5, 0.5, 0.5, 0.5, 0.05)
-    written = AssessedFigures(classes_apart=1.5, distance=0.5, agreement=0.5, words_agree=recorded)
+    figures = Figures(1.5, 0.5, 0.25, 0.5, 0.5, 0.05)
+    written = AssessedFigures(
+        classes_apart=1.5, distance=0.5, nearest=0.25, agreement=0.5, words_agree=recorded
+    )
     assert figures.could_round_to(written) == is_found
 
 
@@ -208,15 +213,15 @@ def test_images_that_do_not_differ_by_class_are_told_apart_no_better_than_by_cha
 @pytest.mark.parametrize(
     ("found", "recorded"),
     [
-        ((1.504, 0.7512, 0.496), (1.5, 0.75, 0.5)),
-        ((246.93, 0.75, None), (246.9, 0.75, None)),
-        ((246.96, 0.75, None), (247.0, 0.75, None)),
-        ((None, 0.75, -0.7), (None, 0.75, -0.7)),
+        ((1.504, 0.7512, 0.3333, 0.496), (1.5, 0.75, 0.33, 0.5)),
+        ((246.93, 0.75, 0.5, None), (246.9, 0.75, 0.5, None)),
+        ((246.96, 0.75, 0.5, None), (247.0, 0.75, 0.5, None)),
+        ((None, 0.75, 0.5, -0.7), (None, 0.75, 0.5, -0.7)),
     ],
 )
 def test_figures_go_on_record_with_as_many_digits_as_machines_agree_on(found, recorded):
-    apart, far, alike = recorded
-    rounded = AssessedFigures(classes_apart=apart, distance=far, agreement=alike)
+    apart, far, nearest, alike = recorded
+    rounded = AssessedFigures(classes_apart=apart, distance=far, nearest=nearest, agreement=alike)
     assert Figures(*found).round() == rounded
     assert Figures(*found).could_round_to(rounded)
 
@@ -224,30 +229,33 @@ def test_figures_go_on_record_with_as_many_digits_as_machines_agree_on(found, re
 @pytest.mark.parametrize(
     ("recorded", "is_found"),
     [
-        ((1.5, 0.75, 0.5), True),
-        ((1.5, 0.76, 0.5), True),  # 0.75499 is nearly in the middle
-        ((1.51, 0.75, 0.5), False),
-        ((1.5, 0.75, 0.49), False),
-        ((1.5, 0.7500001, 0.5), False),
-        ((None, 0.75, 0.5), False),
-        ((1.5, 0.77, 0.5), False),
-        ((1.5, 0.74, 0.5), False),
-        ((1.5, 0.75, None), False),
+        ((1.5, 0.75, 0.25, 0.5), True),
+        ((1.5, 0.76, 0.25, 0.5), True),  # 0.75499 is nearly in the middle
+        ((1.5, 0.75, 0.26, 0.5), True),  # and so is 0.25499
+        ((1.51, 0.75, 0.25, 0.5), False),
+        ((1.5, 0.75, 0.25, 0.49), False),
+        ((1.5, 0.7500001, 0.25, 0.5), False),
+        ((1.5, 0.75, 0.2500001, 0.5), False),
+        ((None, 0.75, 0.25, 0.5), False),
+        ((1.5, 0.77, 0.25, 0.5), False),
+        ((1.5, 0.74, 0.25, 0.5), False),
+        ((1.5, 0.75, 0.24, 0.5), False),
+        ((1.5, 0.75, 0.25, None), False),
     ],
 )
 def test_an_assessment_on_record_is_what_was_found_but_for_a_figure_in_the_middle_of_two(recorded, is_found):
-    apart, far, alike = recorded
-    written = AssessedFigures(classes_apart=apart, distance=far, agreement=alike)
-    assert Figures(1.5, 0.75499, 0.5).could_round_to(written) == is_found
+    apart, far, nearest, alike = recorded
+    written = AssessedFigures(classes_apart=apart, distance=far, nearest=nearest, agreement=alike)
+    assert Figures(1.5, 0.75499, 0.25499, 0.5).could_round_to(written) == is_found
 
 
 def find_figures(scene: SelectionInput, measured: Measurement, events: tuple[Event, Event]) -> Figures:
     """Of the first candidates of each class, as if they were the dataset."""
     scene = scene.with_recorded_frame(measured["centre"], measured["axes"])
     points = [project(pool[:5], measured["centre"], measured["axes"]) for pool in scene.pools]
-    far = distance(measured, scene, events, points)
+    far = distances(measured, scene, events, points)
     assert far is not None
-    return Figures(classes_apart(measured, scene, events), far, agreement(measured, points))
+    return Figures(classes_apart(measured, scene, events), *far, agreement(measured, points))
 
 
 @pytest.mark.parametrize(("jitter", "shots"), [(1e-3, 3), (1e-3, 1000), (1.0, 1000)])

@@ -91,7 +91,7 @@ class Modality(Section):
         retry_hint: What else may help if a provider sends nothing usable; empty for nothing.
         other_provider: What to do if a provider does not make what was released, without its full stop.
         far_unlike: A far dataset counts as another domain only if its classes' cosine is also below this;
-            None if distance is enough. See ``usefulness``.
+            None if its nearest items decide. See ``usefulness``.
         forms: Formats in which its dataset can be exported.
         idle_fields: Fields of a plan that do not apply to it.
         independent_classifier: Name of the judge that shares nothing with an encoder, and so never voted.

@@ -31,6 +31,8 @@ UNSURE = 1e-4
 Embeddings that differ by a millionth move the first figure by 8 millionths, the others by less than one.
 """
 STEP = 10.0**-DIGITS
+NEAREST = 1 / 4
+"""Share of a class's images that are nearest to it: where a few of the domain lie among many others, these are they."""
 Dataset = Mapping[str, Sequence[Candidate | Chosen]]
 
 
@@ -39,6 +41,7 @@ class Figures(NamedTuple):
 
     classes_apart: float | None
     distance: float
+    nearest: float
     agreement: float | None
     words_agree: float | None = None
     words_unsure: float = 0.0
@@ -103,10 +106,10 @@ def find_figures(
     scene = scene.with_recorded_frame(measured["centre"], measured["axes"])
     shown = find_released_appearance(receipts)
     points = [chooser.points(dataset[label], shown, measured) for label in plan.labels]
-    far = distance(measured, scene, last.events, points)
+    far = distances(measured, scene, last.events, points)
     if far is None:
         return None
-    found = classes_apart(measured, scene, last.events), far, agreement(measured, points)
+    found = classes_apart(measured, scene, last.events), *far, agreement(measured, points)
     asked = pool(last.iteration).candidates
     first = [[each for each in asked[label] if not each.iteration] for label in plan.labels]
     words = [chooser.points(each, shown, measured) for each in first]
@@ -135,10 +138,12 @@ def classes_apart(measured: Measurement, scene: SelectionInput, events: Events) 
     return float(np.sqrt(2 * max(spread - noisy.shape[1], 0.0)))
 
 
-def distance(
+def distances(
     measured: Measurement, scene: SelectionInput, events: Events, points: Sequence[FloatArray]
-) -> float | None:
-    """Return the mean distance of a dataset's images to their class, in clip radii; None without images.
+) -> tuple[float, float] | None:
+    """Return the mean distance of a dataset's images to their class, in clip radii, and that of its nearest images.
+
+    The nearest are a quarter of each class; None without images.
 
     Noise displaces a released class by a length that is public. The displacement is independent of the
     images, so squares add up; its square is subtracted to estimate the distance to the true class mean.
@@ -147,16 +152,18 @@ def distance(
         points: For each class, float64 ``(images, k)`` in the frame of the release. Rows that are not finite
             are unusable images, and a class without any usable one does not count.
     """
-    gaps = [
-        float(np.nanmean(np.linalg.norm(rows - aim, axis=1)))
-        for rows, aim in zip(points, aims_of(measured), strict=True)
-        if np.isfinite(rows).any()
-    ]
-    if not gaps:
+    of_all = (np.linalg.norm(rows - aim, axis=1) for rows, aim in zip(points, aims_of(measured), strict=True))
+    far = [np.sort(gaps[np.isfinite(gaps)]) for gaps in of_all if np.isfinite(gaps).any()]
+    if not far:
         return None
     # Aims are stretched deviations, so their noise is stretched, too.
     noise = CentreFirst(scene.coordinates, scene, events).deviation_noise / DEVIATION_RADIUS
-    return math.sqrt(max(float(np.mean(gaps)) ** 2 - noise**2, 0.0)) / scene.coordinates.radius
+
+    def take_noise_off(gaps: Sequence[FloatArray]) -> float:
+        mean = float(np.mean([each.mean() for each in gaps]))
+        return math.sqrt(max(mean**2 - noise**2, 0.0)) / scene.coordinates.radius
+
+    return take_noise_off(far), take_noise_off([each[: math.ceil(NEAREST * len(each))] for each in far])
 
 
 def agreement(measured: Measurement, points: Sequence[FloatArray]) -> float | None:
@@ -233,7 +240,7 @@ def _list_near(name: str, value: float | None) -> list[float | None]:
     if value is None:
         return [None]
     reach = UNSURE * max(1.0, abs(value))
-    if name != "distance":
+    if name not in ("distance", "nearest"):
         return [value, value - reach, value + reach]
     # The subtracted noise is the same on all machines and a square; near 0 the root is steep and as
     # uncertain.
