@@ -122,7 +122,6 @@ def page(found: Found) -> str:
     share = 100 * found["best_case"]
     facts = {
         "best_case": share,
-        "times": PAPER.iterations * found["best_case"],
         "half_epsilon": found["epsilon_of_draw"] / 2,
         "odds": _odds(found["best_case"]),
         "published": 100 * found["published"],
@@ -130,11 +129,8 @@ def page(found: Found) -> str:
         "least_tau": 100 * min(each["chance"] for each in found["by_tau"].values()),
         "most_tau": 100 * max(each["chance"] for each in found["by_tau"].values()),
         "most_difference": 100 * found["most_difference"],
-        "any_difference": 100 * found["any_difference"],
         "two_taus": 100 * sum(found["by_tau"][tau]["most_difference"] for tau in ("1", "10")),
         "means_over_pe": _spell(found["means_over_pe"]),
-        "needed_best": lines[chances.AT_BEST]["half_at"],
-        "needed_published": lines[chances.PUBLISHED]["half_at"],
         "ratio": found["signal_means"] / found["signal_votes"],
         **_gains(found),
         **_tables(found),
