@@ -118,7 +118,6 @@ def _votes() -> dict[str, dict[str, float]]:
 
 def page(found: Found) -> str:
     """The page, of figures as ``figures`` finds them or JSON has kept them."""
-    lines = found["lines"]
     share = 100 * found["best_case"]
     facts = {
         "best_case": share,
