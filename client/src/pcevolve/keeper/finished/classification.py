@@ -1,4 +1,4 @@
-"""Classify images or texts by the class means that a run released: post-processing, by whoever has them."""
+"""Classify images or texts by a run's released class means: post-processing that any holder of the release can do."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ from pcevolve.public.transcript.reader import RunReader
 
 @dataclass(frozen=True, repr=False)
 class ClassifiedItem:
-    """A file's class; private where the file is.
+    """A file's class; private if the file is.
 
     Attributes:
         score: See ``score_nearest``.
-        digest: By which a ledger knows the image or text.
+        digest: The digest by which a ledger identifies the image or text.
     """
 
     path: Path
@@ -43,9 +43,10 @@ class ClassifiedItem:
 
 
 def score_nearest(distances: FloatArray) -> float:
-    """1 less the least of some distances over the next, 0..1: 0 halfway between two means, 1 at one; 1 with one class.
+    """Return 1 less the least distance over the second least, in 0..1: 0 halfway between two means, 1 at a mean.
 
-    It ranks items of one run. It is no probability: distances say nothing of how items of a class are spread.
+    With one class it is 1. It ranks items of one run. It is not a probability: distances do not show the
+    spread of a class.
     """
     if len(distances) == 1:
         return 1.0
@@ -58,10 +59,10 @@ class NearestMean:
     """A run's classifier.
 
     Attributes:
-        centre: float64 ``(d,)`` of the frame.
-        axes: float64 ``(d, k)`` of the frame.
-        means: float64 ``(C, k)``, the released ones.
-        appearance: What an image is given before it is embedded, if anything.
+        centre: float64 ``(d,)``, centre of the frame.
+        axes: float64 ``(d, k)``, axes of the frame.
+        means: float64 ``(C, k)``, released class means.
+        appearance: The appearance that an image is given before it is embedded; None for its own.
     """
 
     labels: tuple[str, ...]
@@ -74,11 +75,11 @@ class NearestMean:
 
     @classmethod
     def of(cls, root: Path, load: Callable[[PublicPlan], Encoder]) -> Self:
-        """The classifier in a run's release folder.
+        """Load the classifier in a run's release folder.
 
         Raises:
             UsageError: The run has no classifier.
-            ModelError: The encoder is not at hand.
+            ModelError: The encoder is missing.
         """
         layout = RunLayout(root)
         layout.require_transcript()
@@ -95,18 +96,18 @@ class NearestMean:
         return cls(plan.labels, load(plan), *frame, look, plan)
 
     def nearest(self, embeddings: FloatArray) -> NDArray[np.int64]:
-        """Class of the nearest mean, int64 ``(images,)``, of finite embeddings, float64 ``(images, d)``."""
+        """Return the class of the nearest mean, int64 ``(images,)``, for finite embeddings, float64 ``(images, d)``."""
         return np.asarray(self._distances(embeddings).argmin(axis=1), dtype=np.int64)
 
     def _distances(self, embeddings: FloatArray) -> FloatArray:
-        """To each mean, float64 ``(images, C)``."""
+        """Return the distance to each mean, float64 ``(images, C)``."""
         found: FloatArray = np.sqrt(
             squared_distances(project(embeddings, self.centre, self.axes), self.means)
         )
         return found
 
     def classes(self, items: Sequence[Item | None]) -> NDArray[np.int64]:
-        """Class of each image or text, int64 ``(items,)``; -1 of one that has no embedding."""
+        """Return the class of each image or text, int64 ``(items,)``; -1 for one without an embedding."""
         look = self.appearance
         shown = [each if look is None or each is None else look.apply_to(each) for each in items]
         embeddings = self.encoder.embed(shown)
@@ -116,7 +117,7 @@ class NearestMean:
         return found
 
     def classify(self, path: Path) -> ClassifiedItem:
-        """Class of the image or text in a file; ``DataError`` if it holds none."""
+        """Classify the image or text in a file (``DataError`` if it holds none)."""
         item, digest = self._read(path)
         embedding = self.encoder.embed([item])
         if not np.isfinite(embedding).all():
@@ -126,7 +127,7 @@ class NearestMean:
         return ClassifiedItem(path, label, score_nearest(distances), digest)
 
     def list_files(self, folder: Path) -> list[Path]:
-        """Files in a folder and below it, in order, as listings find them, and without what lies beside a dataset."""
+        """List the files in a folder and below it, in order, without a release's own files beside its dataset."""
         files = sorted(Folders().files_below(folder))
         if (folder / MANIFEST).is_file():  # a release: what it says of itself lies beside its dataset
             files = [each for each in files if each.parent != folder]
@@ -142,7 +143,7 @@ class NearestMean:
 
 
 def classify_files(nearest: NearestMean, paths: Iterable[Path]) -> Iterator[ClassifiedItem]:
-    """Classify files one after the other; a folder means all files in it."""
+    """Classify files one after the other; a folder stands for all files in it."""
     for path in paths:
         for file in nearest.list_files(path) if path.is_dir() else [path]:
             yield nearest.classify(file)

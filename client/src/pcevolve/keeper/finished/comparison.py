@@ -1,6 +1,6 @@
-"""Finished runs side by side: their figures, datasets and curves through runs that differ in one setting.
+"""Finished runs side by side: their figures, datasets and curves over runs that differ in one setting.
 
-What judges found is private: the page is for the owner alone where there is any of it, and says so.
+Judges' figures are private: a page with any of them is for the owner alone, and says so.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ from pcevolve.public.transcript.reader import RunReader
 OTHER_TESTS = "WARNING: these runs were evaluated on different test sets, so their accuracies do not compare"
 AXES = {"ε": "Accuracy over ε", "N": "Accuracy over N, images per class"}
 Settings: TypeAlias = dict[str, Any]
-"""Of a run, by the names under which they are shown."""
+"""A run's settings, by their shown names."""
 Line: TypeAlias = Mapping[float, list[float]]
-"""Accuracies of runs of equal settings, by the value of the one that differs."""
+"""Accuracies of runs with equal settings, by the value of the one that differs."""
 
 
 @dataclass(frozen=True, repr=False)
 class Point:
-    """The result of one judge for one run; private."""
+    """One judge's result for one run; private."""
 
     settings: Settings
     accuracy: float
@@ -59,8 +59,8 @@ class ComparedRunColumn:
     """A run on the page.
 
     Attributes:
-        figures: What judges found, by judge; private.
-        use: What those that did not vote say of the dataset's use; private, empty where nobody did.
+        figures: Judges' figures, by judge; private.
+        use: The verdict of judges that did not vote; private, empty without any.
         initial: Pictures of the first images of each class, by label; ``dataset`` has those of its dataset.
     """
 
@@ -74,7 +74,7 @@ class ComparedRunColumn:
 
     @property
     def yardsticks(self) -> list[tuple[str, Sequence[float]]]:
-        """Accuracies of what a dataset is compared with, and its own."""
+        """Accuracies of the dataset and of its yardsticks."""
         return list_accuracies(self.use, self.chance)
 
 
@@ -102,7 +102,7 @@ def choose_settings(plan: PublicPlan, epsilon_spent: float | None) -> Settings:
 
 
 def draw_curves(points: Sequence[Point]) -> list[Chart]:
-    """A chart for each axis over which there is a line.
+    """Draw a chart for each axis over which there is a line.
 
     Runs of equal settings are one point: their mean, from three on with its interval.
     """
@@ -111,7 +111,7 @@ def draw_curves(points: Sequence[Point]) -> list[Chart]:
 
 
 def _lines(points: Sequence[Point], axis: str) -> dict[str, Line]:
-    """Lines of at least two places, by their names."""
+    """Return lines of at least two points, by their names."""
     lines: dict[tuple[tuple[str, Any], ...], dict[float, list[float]]] = {}
     for point in points:
         others = tuple((name, value) for name, value in point.settings.items() if name != axis)
@@ -122,7 +122,7 @@ def _lines(points: Sequence[Point], axis: str) -> dict[str, Line]:
 
 
 def _names(lines: Sequence[Settings]) -> Iterator[str]:
-    """Each line's method, and what else tells it from another."""
+    """Yield each line's method, and the settings that tell it from others."""
     for own in lines:
         telling = (
             name for name in own if name != "method" and any(own[name] != each[name] for each in lines)
@@ -158,10 +158,10 @@ class ComparedRun:
     """One run.
 
     Attributes:
-        judges: What ``pcevolve evaluate`` found about the dataset as it is, else ``run --test``; private, empty where
-            neither was asked.
-        test: Digest of the held-out data that judges were asked about; private. Figures on others compare nothing.
-        measured: Word, sentence and accuracies by judges that did not vote; private, empty where there are none.
+        judges: Figures of ``pcevolve evaluate`` about the current dataset, else of ``run --test``; private,
+            empty without.
+        test: Digest of the judges' held-out data; private. Figures on different data are not comparable.
+        measured: Verdict, sentence and accuracies by judges that did not vote; private, empty without any.
     """
 
     name: str
@@ -173,7 +173,7 @@ class ComparedRun:
     measured: dict[str, Any] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
-        """For programs; private where there are judges."""
+        """Return values for programs; private if there are judges."""
         return {
             "run": self.name,
             "labels": list(self.labels),
@@ -184,12 +184,12 @@ class ComparedRun:
 
 
 def read_runs(roots: Sequence[Path]) -> list[ComparedRun]:
-    """Read several runs; ``UsageError`` for one that is none, or has not ended."""
+    """Read several runs (``UsageError`` for one that is no run, or unfinished)."""
     return [_one(root, name) for root, name in zip(roots, _name_runs(roots), strict=True)]
 
 
 def write_sheet(roots: Sequence[Path], path: Path) -> None:
-    """Draw some images of each run's dataset, a row each."""
+    """Draw some images of each run's dataset, one row per run."""
     rows = []
     for root, name in zip(roots, _name_runs(roots), strict=True):
         plan = RunReader.strict(root).require_plan()
@@ -200,7 +200,7 @@ def write_sheet(roots: Sequence[Path], path: Path) -> None:
 
 
 def write_page(found: Sequence[ComparedRun], roots: Sequence[Path], path: Path) -> None:
-    """Write the runs beside each other for people to look at; a page that is there is replaced."""
+    """Write the runs side by side for people; an existing page is replaced."""
     columns = [_column(each, root) for each, root in zip(found, roots, strict=True)]
     tests = {each.test for each in found if each.judges}
     judges = list(dict.fromkeys(judge for each in found for judge in each.judges))
@@ -241,7 +241,7 @@ def list_facts(run: ComparedRun) -> dict[str, str]:
 
 def _points(found: Sequence[ComparedRun], judge: str) -> list[Point]:
     asked = (each for each in found if judge in each.judges)
-    # Figures on different test sets are no line.
+    # Figures on different test sets do not form a line.
     return [Point({**each.settings, "test set": each.test[:8]}, each.judges[judge]["mean"]) for each in asked]
 
 
@@ -274,13 +274,13 @@ def _picture_all(kind: Kind, stored: Iterable[bytes]) -> tuple[PagePicture, ...]
 
 
 def _some(all_of_them: Sequence[Each]) -> list[Each]:
-    """A row's worth, at equal steps."""
+    """Return a row's worth, at equal steps."""
     step = max(1, len(all_of_them) // PICTURES)
     return list(all_of_them[::step][:PICTURES])
 
 
 def _name_runs(roots: Sequence[Path]) -> list[str]:
-    """Name runs by the ends of their paths, also of ``.``, and by as much of them as tells them apart."""
+    """Name runs by the ends of their paths, as far as needed to tell them apart."""
     parts = [root.absolute().parts for root in roots]
     least = next(n for n in count(1) if len({each[-n:] for each in parts}) == len({*parts}))
     return ["/".join(each[-least:]) for each in parts]
@@ -315,7 +315,7 @@ def _estimate(summary: Mapping[str, Any]) -> str:
 
 
 def _read_judges(owner: OwnerFolder, manifest: str) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
-    """Read what ``evaluate`` found of a dataset as it is, else what ``run --test`` did; as it is kept, and by judge."""
+    """Read the figures of ``evaluate`` for the current dataset, else of ``run --test``; as stored, and by judge."""
     told = json.loads(owner.judgement.read_bytes()) if owner.judgement.is_file() else {}
     if told.get("manifest") == manifest:
         rows = [*told["judges"], *([told["classifier"]] if "classifier" in told else [])]
@@ -324,7 +324,7 @@ def _read_judges(owner: OwnerFolder, manifest: str) -> tuple[dict[str, Any], dic
         return {}, {}
     else:
         told = json.loads(owner.evaluation.read_bytes())
-        # Under a name of its own: it takes fewer steps than ``evaluate``.
+        # With a name of its own, because it trains fewer steps than ``evaluate``.
         found = [(f"{row['judge']} (run --test)", row["voted"], row["final"]) for row in told["accuracy"]]
     in_order = sorted(found, key=lambda each: each[1])
     return told, {name: {"voted": voted, **accuracy} for name, voted, accuracy in in_order}

@@ -1,6 +1,6 @@
-"""Measures a finished run's dataset on the owner's data, with judges that the owner names (composition root).
+"""Measure a finished run's dataset on the owner's data, with judges that the owner names (composition root).
 
-All of it is for the owner: figures go to the owner's folder and to the screen.
+All of it is for the owner: figures go to the owner's folder and the screen.
 """
 
 from __future__ import annotations
@@ -56,21 +56,21 @@ from pcevolve.public.screen import ProgressCallback, no_progress
 from pcevolve.public.transcript.reader import RunReader
 
 CLASSIFIER = "dp-means-classifier"
-"""The name of a run's released class means among the judges."""
+"""Name of a run's released class means among the judges."""
 COMPARED = {"dataset": DATASET, "private": SHOTS, "words": FREE["initial"], RANDOM_CONTROL: FREE["random"]}
 """Names in ``Worth`` of the sets that a dataset is compared with."""
 CONTROLS = ("words", RANDOM_CONTROL)
 """Sets that cost no privacy."""
 PERMUTATIONS = 10
-"""Shuffled controls, each by a permutation of its own: one, or three that agree by luck, say 83 % and chance is 50."""
+"""Number of shuffled controls, each with its own permutation: few can agree by luck, say 83 % where chance is 50 %."""
 
 
 @dataclass(frozen=True, repr=False)
 class EvaluationRequest:
-    """The owner's question to an evaluation; without a ``control``, the one beside the run is taken.
+    """The owner's request; without a ``control``, the one beside the run is used.
 
     Attributes:
-        weights: File of weights of the encoder that selected; without it, the file that the run was given, if any.
+        weights: Weights of the encoder that selected; by default the file that the run was given, if any.
     """
 
     test: str
@@ -88,17 +88,17 @@ def evaluate(
     told: ProgressCallback = no_progress,
     load: Callable[[PublicPlan, str | None], Encoder] | None = None,
 ) -> dict[str, object]:
-    """Measure a finished run, keep the figures in the owner's folder, and return them.
+    """Measure a finished run, store the figures in the owner's folder, and return them.
 
     Args:
-        told: Is told how many classifiers were trained, and of how many.
-        load: Finds the encoder that the plan names, from a file of weights if there is one; without it, class means
-            that the run released are not scored.
+        told: Progress callback, called with the number of trained classifiers.
+        load: Loads the encoder that the plan names, from a file of weights if given; without it, released
+            class means are not scored.
 
     Raises:
         DataError: Images cannot be used, or test images are private ones.
-        ModelError: The weights of a judge, or those by which released means came about, are not at hand.
-        UsageError: The run has not ended, or is of other classes.
+        ModelError: The weights of a judge, or of the encoder of released means, are missing.
+        UsageError: The run is unfinished, or has other classes.
     """
     plan = RunReader.strict(root).require_plan()
     control = find_control(root, question.control)
@@ -135,7 +135,7 @@ def evaluate(
 def _find_classifier(
     folder: RunFolder, weights: str | None, load: Callable[[PublicPlan, str | None], Encoder]
 ) -> NearestMean | None:
-    """The class means that a run released, with the very encoder by which they came about; None where it has none."""
+    """Load a run's released class means with the encoder that made them; None if it has none."""
     if not folder.classifier.is_file():
         return None
     if weights is None and (options := OwnerFolder.of(folder.root).find_options()) is not None:
@@ -144,9 +144,9 @@ def _find_classifier(
 
 
 def _owners(given: str, plan: PublicPlan, option: str, folder: RunFolder) -> PrivateDataset:
-    """The owner's images or texts that an option names, under the run's labels; errors as ``read_owned``."""
+    """Read the owner's images or texts that an option names, under the run's labels; errors as in ``read_owned``."""
     owner = OwnerFolder.of(folder.root)
-    # Of classes that words stand for, only the owner's options say which folder is which.
+    # If words stand for classes, only the owner's options say which folder is which.
     began = owner.require_options() if plan.data.words else owner.find_options()
     data = read_owned(given, plan, option, began)
     if plan.data.words and began is not None:
@@ -160,7 +160,7 @@ def _owners(given: str, plan: PublicPlan, option: str, folder: RunFolder) -> Pri
 
 @dataclass(frozen=True, repr=False)
 class Evaluation:
-    """All that is measured."""
+    """The inputs of an evaluation."""
 
     root: Path
     labels: tuple[str, ...]
@@ -176,7 +176,7 @@ class Evaluation:
     words: Labelled | None = None
 
     def measure(self) -> dict[str, object]:
-        """Measure, keep it in the owner's folder, and return it; ``DataError`` where a class has no usable image."""
+        """Measure, store and return the figures (``DataError`` if a class has no usable image)."""
         found: dict[str, object] = {
             "run": self.root.absolute().name,
             "subject": digest_subject(self.test.digest, filter(None, (self.root, self.control))),
@@ -190,7 +190,7 @@ class Evaluation:
         return found
 
     def judge(self) -> dict[str, object]:
-        """Measure, and keep nothing but pictures of confusions; errors as ``measure``."""
+        """Measure, and store only pictures of confusions; errors as in ``measure``."""
         sets = dict(self._sets())
         copied = {} if self.private is None else self._own.find_copied_words(self.dataset, self.private)
         return {
@@ -204,7 +204,7 @@ class Evaluation:
         }
 
     def _write_page(self, found: Mapping[str, Any]) -> Path:
-        """Write the owner's page about the dataset's use, by the first judge."""
+        """Write the owner's page on the dataset's use, by the first judge."""
         row, page = found["judges"][0], OwnerFolder.of(self.root).use_page
         confusion = Confusion(row["judge"], self.labels, row["dataset"]["confusion"])
         made = self.dataset.images, self.dataset.targets.tolist()
@@ -220,7 +220,7 @@ class Evaluation:
         )
 
     def _judge_all(self, sets: Mapping[str, Labelled]) -> dict[str, object]:
-        """Each judge's row, and what those that did not vote say of the dataset's use."""
+        """Return each judge's row, and the verdict of those that did not vote."""
         rows, answers = [], {}
         redrawn: dict[str, Accuracies] = {}
         paces = [JudgePace.of(judge, self.test.images, len(self.labels)) for judge in self.judges]
@@ -237,7 +237,7 @@ class Evaluation:
         return {"judges": rows, "measured": describe_worth(worth, self.kind)}
 
     def _forecast(self, paces: Sequence[JudgePace], sets: Mapping[str, Labelled]) -> Forecast:
-        """The time of all that judges look at and are trained on, as ``_list_trainings`` lists it."""
+        """Forecast the time of all embeddings and trainings, as ``_list_trainings`` lists them."""
         sizes = {name: len(each.images) for name, each in sets.items()}
         looked, tested = sum(sizes.values()), len(self.test.images)
         if self.mix:
@@ -250,7 +250,7 @@ class Evaluation:
         return Forecast(self.told, whole + sum(redrawing.train(size, tested) for size in again))
 
     def _describe_control(self, sets: Mapping[str, Labelled]) -> str:
-        """Name the control, and its size where that is not the dataset's: more images teach more, chosen or not."""
+        """Name the control, and its size if it differs from the dataset's: more images teach more, chosen or not."""
         if self.control is None:
             return "labels shuffled"
         has, due = (len(sets[name].images) for name in (RANDOM_CONTROL, "dataset"))
@@ -261,9 +261,9 @@ class Evaluation:
     def _row(
         self, place: int, sets: Mapping[str, Labelled], pace: JudgePace, forecast: Forecast
     ) -> tuple[dict[str, object], dict[str, Right], dict[str, Accuracies]]:
-        """Ask one judge of every set; say where it was right after those that a dataset is compared with.
+        """Ask one judge about every set; return its row, and where it was right on the compared sets.
 
-        The judge that controls are drawn again for tells their accuracies, too.
+        The judge for which controls are drawn again also returns their accuracies.
         """
         judge, real = self.judges[place], self.judges[place].look(self.test.images)
         forecast.add(pace.look * len(real))
@@ -299,9 +299,10 @@ class Evaluation:
         return load_kind(self.kind)
 
     def _score_classifier(self) -> dict[str, object]:
-        """Score the class means that the run released: no image was made for it, and nothing is trained.
+        """Score the run's released class means, for which no image was made and nothing is trained.
 
-        It is the yardstick of every dataset: a classifier of images is worth making images for if it is better.
+        They are the yardstick of every dataset: images are worth making if a classifier trained on them is
+        better.
         """
         if self.classifier is None:
             return {}
@@ -311,7 +312,7 @@ class Evaluation:
         return {"classifier": {"judge": CLASSIFIER, "voted": True, "dataset": verdict.to_json()}}
 
     def _sets(self) -> Iterator[tuple[str, Labelled]]:
-        """Yield what judges look at, by name."""
+        """Yield the sets for the judges, by name."""
         yield "dataset", self.dataset
         if self.control is not None:
             yield RANDOM_CONTROL, Labelled.released(self.control, self.labels)
@@ -330,9 +331,9 @@ class Evaluation:
         pace: JudgePace,
         forecast: Forecast,
     ) -> tuple[dict[str, list[IntArray]], dict[str, list[IntArray]]]:
-        """Train a judge on every set, all at once; what its classifiers say of held-out data, by set.
+        """Train a judge on every set at once, and predict held-out data; return predictions by set.
 
-        And what those say that were trained on other draws of a control, by control.
+        The second result has the predictions after training on other draws of a control, by control.
         """
         judge, tested = self.judges[place], find_usable(real)
         trainings = self._list_trainings(judge, seen)
@@ -347,7 +348,7 @@ class Evaluation:
     def _list_trainings(
         self, judge: Evaluator, seen: Mapping[str, tuple[Features, NDArray[np.int64]]]
     ) -> dict[str, list[Training]]:
-        """Return what a classifier of each seed is trained on, by set."""
+        """Return the training data of each seed's classifier, by set."""
         sets = dict(seen)
         if self.mix:
             (mine, own), (made, targets) = sets["private"], sets["dataset"]
@@ -372,7 +373,7 @@ class Evaluation:
     def _beside(
         self, judge: Evaluator, seen: Mapping[str, Features], private: Features | None, real: Features
     ) -> dict[str, object]:
-        """Distances, for judges whose features are embeddings."""
+        """Measure distances, for judges whose features are embeddings."""
         if judge.name == MODALITIES[self.kind].independent_classifier:
             return {}
         made = seen["dataset"]
@@ -401,5 +402,5 @@ class Evaluation:
 
 
 def _embeddings(features: Features) -> NDArray[np.float64]:
-    """Those that can be used."""
+    """Return the usable embeddings."""
     return np.asarray(features[find_usable(features)], dtype=np.float64)

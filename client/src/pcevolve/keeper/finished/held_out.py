@@ -1,4 +1,4 @@
-"""Whether held-out data had a part in a run as private data: what voted is no test of what it chose."""
+"""Check that held-out data took no part in a run as private data: data that voted cannot test the choice."""
 
 from __future__ import annotations
 
@@ -17,28 +17,29 @@ from pcevolve.public.selectors import find_method
 from pcevolve.public.transcript.reader import RunReader
 
 NAMED = 10
-"""Files that are named on the screen."""
+"""Most files named on the screen."""
 
 
 def find_origin(folder: RunFolder) -> RunFolder:
-    """The run that read private data: itself, or that whose release it starts from, as far as one is at hand."""
+    """Return the run that read private data: this one, or the one whose release it starts from, if available."""
     options = OwnerFolder.of(folder.root).find_options()
     start = None if options is None else options.data.from_run
     return folder if start is None or not start.is_dir() else find_origin(RunFolder(start))
 
 
 def has_voted(plan: PublicPlan) -> bool:
-    """True if a plan's encoder had a part in the choice of the dataset, or of the release that it varies."""
+    """True if a plan's encoder took part in choosing the dataset, or the release that it varies."""
     before = () if plan.start is None else plan.start.events
     return find_method(plan.method.name).queries_data or not all(event.free for event in before)
 
 
 def find_private(folder: RunFolder, plan: PublicPlan, digests: Sequence[bytes]) -> list[int] | None:
-    """Return the places of what a run has among its private data, by the ledger's fingerprints of pixels and words.
+    """Return the indices of items that are among a run's private data, by the ledger's fingerprints.
 
     Returns:
-        None where the ledger that the run began with is not at hand, or does not know it: nobody can tell then. So it
-        is where the run is not whose release this one starts from.
+        None if that is unknown: the run's ledger is missing or does not know it, or the run whose release
+            this one starts
+        from is missing.
     """
     if not has_voted(plan):
         return []
@@ -56,15 +57,15 @@ def find_private(folder: RunFolder, plan: PublicPlan, digests: Sequence[bytes]) 
 def require_held_out(
     test: PrivateDataset, private: PrivateDataset | None, folder: RunFolder, plan: PublicPlan, where: str
 ) -> str:
-    """Refuse held-out data of which a single item is private: it voted, or is trained on, and flatters the dataset.
+    """Refuse held-out data with any private item: it voted, or is trained on, and flatters the dataset.
 
-    The owner is told on the screen alone which they are.
+    Only the owner's screen names the items.
 
     Returns:
-        What was not checked, in words; empty where all was.
+        What was not checked, in words; empty if all was.
 
     Raises:
-        DataError: An item is among the run's private data, or those that ``--private`` names.
+        DataError: An item is among the run's private data, or those of ``--private``.
     """
     voted = find_private(folder, plan, test.digests)
     own = set() if private is None else {*private.digests}

@@ -1,7 +1,7 @@
-"""Judges of a finished run: who they are, what they say, and where it is kept.
+"""Judges of a finished run: their choice, their answers, and where figures are stored.
 
-Its figures go to the owner's folder and to the owner's screen, never into what may be shared: that is a function of the
-transcript, and measured accuracy is not.
+The figures go to the owner's folder and screen, never into files that may be shared: those are functions of
+the transcript, and measured accuracy is not.
 """
 
 from __future__ import annotations
@@ -63,14 +63,14 @@ def load_judges(
     """Load judges; those that did not vote come first.
 
     Args:
-        names: The kind's independent classifier, ``cnn`` of images and ``ngrams`` of texts, or encoders as ``NAME``
-            or ``NAME=WEIGHTS``; none: that classifier and all encoders that are at hand.
+        names: The kind's independent classifier, ``cnn`` for images and ``ngrams`` for texts, or encoders as
+            ``NAME`` or ``NAME=WEIGHTS``; by default that classifier and all encoders on this machine.
         voter: The encoder by which the run selected; None if it looked at nothing.
         weights: SHA-256 of the voter's weights, hex; None for published ones.
 
     Raises:
         UsageError: There is no such encoder, or it is for another kind.
-        ModelError: Weights are not at hand.
+        ModelError: Weights are missing.
     """
     asked = list(names) or list_judges(kind)
     found = [_judge(name, voter, weights, device, kind) for name in asked]
@@ -84,12 +84,13 @@ def list_judges(kind: Kind) -> list[str]:
 
 
 def load_quick_judges(encoder: Encoder, voted: bool, device: str, kind: Kind = "image") -> list[Evaluator]:
-    """List the judges of a run that has just ended: those that did not vote first, the run's own encoder last.
+    """Load the judges of a run that has just ended: those that did not vote first, the run's own encoder last.
 
-    The network from scratch takes a quarter of its steps, so that a run's end is not the longest part of it.
+    The network trained from scratch takes a quarter of its usual steps, so that judging is not the longest
+    part of a run.
 
     Raises:
-        ModelError: Weights of another encoder that was fetched cannot be read.
+        ModelError: Weights of another fetched encoder cannot be read.
     """
     others = [name for name in list_at_hand(kind) if not _same(name, encoder.name)][:1]
     heads = [Evaluator(name, False, load_encoder(name, None, device).embed, train_linear) for name in others]
@@ -106,17 +107,17 @@ def _judge(name: str, voter: str | None, voting: str | None, device: str, kind: 
     named, _, weights = name.partition("=")
     encoder = load_encoder(resolve(named, kind)[0], weights or None, device)
     digest = named_weights(encoder.name, weights or None)
-    # Two files of weights make two encoders of one name; published weights may lie in a file, too. The digest of
-    # several encoders says nothing of one of them.
+    # Two files of weights make two encoders of one name, and published weights may lie in a file, too. The
+    # digest of a joined encoder does not identify its parts.
     unsure = None in (digest, voting) or not OF_SEVERAL.keys().isdisjoint((encoder.name, voter))
     voted = voter is not None and _same(encoder.name, voter) and (digest == voting or unsure)
-    # Figures are kept under this name, and ``auto`` is another encoder once another one was fetched.
+    # Figures are stored under the encoder's own name, because ``auto`` may mean another encoder later.
     known = name if named == encoder.name else encoder.name
     return Evaluator(known, voted, encoder.embed, train_linear)
 
 
 def _same(first: str, second: str) -> bool:
-    """True if two names share an encoder, with or without its views, and however much of a CLIP's is written out."""
+    """True if two names share an encoder, with or without its views, and however a CLIP's name is abbreviated."""
     if first.partition(":")[0] == second.partition(":")[0] == "clip":
         from pcevolve.public.encoders.loading import parse_clip_name
 
@@ -126,13 +127,13 @@ def _same(first: str, second: str) -> bool:
 
 
 def digest_subject(test: bytes, runs: Iterable[Path]) -> str:
-    """SHA-256 of what is judged: figures with another one are about something else and do not belong together."""
+    """Return the SHA-256 of the judged data: figures with different digests must not be mixed."""
     manifests = (bytes.fromhex(RunFolder(root).digest_manifest()) for root in runs)
     return hashlib.sha256(test + b"".join(manifests)).hexdigest()
 
 
 def keep_judgement(root: Path, found: Mapping[str, Any]) -> None:
-    """Write what was found, and behind it the rows of judges that were asked earlier about the same subject."""
+    """Store figures, followed by earlier judges' rows about the same data."""
     path = OwnerFolder.of(root).judgement
     before = json.loads(path.read_bytes()) if path.is_file() else {}
     asked = {row["judge"] for row in found["judges"]}
@@ -142,20 +143,20 @@ def keep_judgement(root: Path, found: Mapping[str, Any]) -> None:
 
 
 MOST_SHOTS = 200
-"""Private images of a class that a judge is trained on to compare: more teach little, and take as long as the run."""
+"""Most private images of a class to train a judge on: more teach little, and take as long as the run."""
 FREE = {"initial": "words alone", "random": "a random choice"}
-"""What costs no privacy, by its name in a summary."""
+"""Names of the sets that cost no privacy, by their names in a summary."""
 
 
 @dataclass(frozen=True, repr=False)
 class Answers:
-    """What one judge said of held-out data; private.
+    """One judge's predictions for held-out data; private.
 
     Attributes:
-        judge: Who was asked.
+        judge: The judge.
         truth: int64 ``(items,)``.
-        said: By the set that it was trained on, int64 ``(seeds, items)``.
-        redrawn: Of controls that it was trained on other draws of, its accuracies.
+        said: By training set, int64 ``(seeds, items)``.
+        redrawn: Accuracies after training on other draws of a control, by control.
     """
 
     judge: Evaluator
@@ -165,18 +166,18 @@ class Answers:
 
     @property
     def right(self) -> Mapping[str, Right]:
-        """Whether it was right, by set."""
+        """Whether each prediction was right, by set."""
         return {name: each == self.truth for name, each in self.said.items()}
 
     def as_json(self) -> dict[str, Any]:
-        """The judge, and its accuracy by set."""
+        """Return the judge's name and its accuracy by set."""
         accuracies = {
             name: Accuracy.of(each.mean(axis=1).tolist()).to_json() for name, each in self.right.items()
         }
         return {"judge": self.judge.name, "voted": self.judge.voted, **accuracies}
 
     def confuse(self, labels: Sequence[str]) -> Confusion:
-        """How often it says each class of each after training on the dataset."""
+        """Return the confusion counts after training on the dataset."""
         counts = np.zeros((len(labels), len(labels)), dtype=np.int64)
         for of_seed in self.said["final"]:
             np.add.at(counts, (self.truth, of_seed), 1)
@@ -205,7 +206,7 @@ def ask_judges(
 
 
 def score(outcome: Outcome, told: ProgressCallback = no_progress) -> dict[str, Any]:
-    """The run's summary, with each judge's accuracies where there are test data."""
+    """Return the run's summary, with each judge's accuracies if there are test data."""
     held_out = outcome.components.test
     if held_out is None:
         return outcome.summary
@@ -221,7 +222,7 @@ def score(outcome: Outcome, told: ProgressCallback = no_progress) -> dict[str, A
 def _choose_at_random(
     outcome: Outcome, labels: Sequence[str], words: LabelledSet, made: LabelledSet
 ) -> Labelled | None:
-    """The dataset of the control beside a run; else as many of the images by words, chosen at random."""
+    """Return the dataset of the control beside a run; else as many images made from words, chosen at random."""
     if (control := find_control(outcome.folder.root, None)) is not None:
         return Labelled.released(control, labels)
     if not find_method(outcome.plan.method.name).queries_data:
@@ -231,7 +232,7 @@ def _choose_at_random(
 
 
 def label_shots(private: PrivateDataset) -> LabelledSet:
-    """The private images to train on, of a class at most ``MOST_SHOTS``."""
+    """Return the private images to train on, at most ``MOST_SHOTS`` per class."""
     places = [
         int(place)
         for target in np.unique(private.targets)
@@ -241,7 +242,7 @@ def label_shots(private: PrivateDataset) -> LabelledSet:
 
 
 def weigh(answers: Sequence[Answers], plan: PublicPlan) -> dict[str, Any]:
-    """What judges that did not vote say of a dataset's use, in figures, a word and a sentence."""
+    """Return the verdict of judges that did not vote, with figures and a sentence."""
     compared = {
         "final": DATASET,
         "shots": SHOTS,
@@ -259,7 +260,7 @@ def weigh(answers: Sequence[Answers], plan: PublicPlan) -> dict[str, Any]:
 
 
 def describe_worth(found: Worth, kind: Kind) -> dict[str, Any]:
-    """A dataset's worth as it is kept and told: without full stops, for the owner alone."""
+    """Return a dataset's worth as stored and shown: without full stops, for the owner alone."""
     return {
         "word": found.word,
         "sentence": _say_worth(found, MODALITIES[kind].nouns.many),
@@ -272,7 +273,7 @@ def describe_worth(found: Worth, kind: Kind) -> dict[str, Any]:
 
 
 def _say_worth(found: Worth, many: str) -> str:
-    """The figures that settle a word, as judges that are named found them."""
+    """State the figures that decide the verdict, with the judges' names."""
     by = f"by {join([*found.judges])} on {found.items} {many} kept aside"
     if SHOTS not in found.accuracies:
         way = f"training on it gives an accuracy of {_spell(found.accuracies[DATASET], ' %')}"
@@ -312,7 +313,7 @@ def _advise(found: Worth, kind: Kind) -> str:
 
 
 def label_sets(outcome: Outcome, labels: Sequence[str], every: bool) -> list[LabelledSet]:
-    """List what a run made, to train on: its text-to-image images as they came, and its dataset."""
+    """List the training sets that a run made: its text-to-image images as they came, and its dataset."""
     evolved, look = outcome.evolved, find_released_appearance(outcome.evolved.receipts)
     every_set = [*evolved.populations[:-1], evolved.dataset]
     first, *later = every_set if every else [evolved.populations[0], evolved.dataset]
@@ -337,10 +338,10 @@ def _label(
 def keep_accuracy(
     outcome: Outcome, answers: Sequence[Answers], sets: Mapping[str, LabelledSet]
 ) -> dict[str, Any]:
-    """Keep what judges found where it belongs, write the owner's page of it, and return the summary with both.
+    """Store the judges' figures, write the owner's page, and return the summary with both.
 
     Args:
-        sets: What they were trained on, the dataset as ``final`` and the private images as ``shots`` among them.
+        sets: Their training sets, including the dataset as ``final`` and the private images as ``shots``.
     """
     held_out = outcome.components.test
     assert held_out is not None

@@ -1,4 +1,4 @@
-"""A finished run, with the private side's parts: for who measures it."""
+"""A finished run with the components of the private side, for evaluation."""
 
 from __future__ import annotations
 
@@ -14,8 +14,6 @@ from pcevolve.public.run.owner import OwnerFolder
 
 @dataclass(frozen=True)
 class Outcome:
-    """A finished run."""
-
     folder: RunFolder
     components: Components
     plan: PublicPlan
@@ -24,5 +22,5 @@ class Outcome:
 
     @property
     def owner(self) -> OwnerFolder:
-        """What of it is for its owner alone."""
+        """The owner's part of the run."""
         return OwnerFolder.of(self.folder.root, self.components.settings.privacy.ledger)

@@ -1,4 +1,4 @@
-"""What a finished run made, from its record: the loop once more, in which record and receipts answer."""
+"""Rebuild what a finished run made from its record, by running the loop with recorded answers and receipts."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from pcevolve.public.usable import UsableRule
 
 @dataclass(frozen=True)
 class _Recalled:
-    """Generator, judge and watcher of a run that is over."""
+    """Generator, judge and watcher of a finished run."""
 
     record: RunReader
 
     def answers(self, asks: Sequence[Ask]) -> Iterator[tuple[Candidate, ...]]:
-        """What the record says that calls brought."""
+        """Yield the recorded outputs of calls."""
         for call, source in asks:
             parent = None if source is None else source.candidate.id
             digests = self.record.outputs[call.slot]
@@ -29,22 +29,19 @@ class _Recalled:
                 for place, digest in enumerate(digests)
             )
 
-    def show(self, query: Query, pool: Pool) -> None:
-        """There is nothing to prepare."""
+    def show(self, query: Query, pool: Pool) -> None: ...
 
     def release(self, query: Query, pool: Pool) -> Receipt:
-        """The receipt on record."""
+        """Return the receipt on record."""
         return next(each for each in self.record.receipts if each.iteration == query.iteration)
 
-    def generated(self, call: Call) -> None:
-        """Nobody watches."""
+    def generated(self, call: Call) -> None: ...
 
-    def released(self, receipt: Receipt) -> None:
-        """Nobody watches."""
+    def released(self, receipt: Receipt) -> None: ...
 
 
 def recall(record: RunReader) -> Evolved:
-    """Return what a finished run made; nothing is checked, which is an audit's work."""
+    """Return what a finished run made, without checks, which are an audit's work."""
     plan, known = record.require_plan(), _Recalled(record)
     usability = UsableRule(plan, record.bodies.file)
     return evolve(plan, known, known, known, usability.identify, usability.is_enough)

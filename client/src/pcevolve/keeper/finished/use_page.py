@@ -1,4 +1,4 @@
-"""Makes the owner's page about a dataset's use: figures, which classes are taken for which, and examples."""
+"""Make the owner's page on a dataset's use: figures, confusions, and examples."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def make_page(
     made: LabelledSet,
     private: Sequence[Item | None],
 ) -> Path:
-    """Write the page, with images of the dataset beside the private ones that are nearest as a judge sees them."""
+    """Write the page, with images of the dataset beside the private ones nearest to them in a judge's features."""
     pairs = pair_images(kind, confusion.labels, judge, made, private) if private else {}
     return write_use_page(page, run, kind, measured, 1 / len(confusion.labels), confusion, pairs)
 
@@ -36,7 +36,7 @@ def make_page(
 def pair_images(
     kind: Kind, labels: Sequence[str], judge: Evaluator, made: LabelledSet, private: Sequence[Item | None]
 ) -> dict[str, list[Pair]]:
-    """Some images of each class of a dataset, each beside the nearest private one."""
+    """Pair some images of each class of a dataset with the nearest private one."""
     images, targets = made
     own = judge.look(private).reshape(len(private), -1)
     usable = np.flatnonzero(find_usable(own))

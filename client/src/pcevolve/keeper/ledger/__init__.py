@@ -1,8 +1,7 @@
 """The ledger: what was ever spent on whom, across runs, in one SQLite file with a key beside it.
 
-``ledger`` is the door (``Ledger``, ``Account``). ``account`` pays, ``others`` and ``overlap`` add up what others did
-to the same ``units``, ``refusals`` says why not, ``entries`` reads and writes rows, ``store`` seals them, ``holder``
-names who has locked them, ``creation`` makes the file and its key.
-
-Import from its modules, because accounting needs SciPy.
+``ledger`` is the interface (``Ledger``, ``Account``). ``account`` pays. ``others`` and ``overlap`` sum up
+other runs' events on the same ``units``. ``refusals`` words refusals, ``entries`` reads and writes rows,
+``store`` seals them, ``holder`` names the process with the lock, ``creation`` makes the file and its key.
+Import from the modules, because accounting needs SciPy.
 """

@@ -1,7 +1,7 @@
 """One run's account in the ledger: the only way to pay for a release.
 
-Two limits hold at once. One is on what the run may spend. The other is on what all runs together may spend on any one
-privacy unit; ``others`` adds that up.
+Two limits hold at once: one on what the run may spend, and one on what all runs together may spend on any one
+privacy unit, which ``others`` sums up.
 """
 
 from __future__ import annotations
@@ -31,9 +31,10 @@ class Limits:
 
     Attributes:
         run: What this run may spend.
-        lower: ε that all runs together may spend on any one privacy unit, as this run wishes it: it may be lower than
-            the ledger's cap and not higher; None for the cap itself.
-        folder: ε of the whole run on one unit of the folder that its units are drawn from; None where all are used.
+        lower: The run's own limit for ε of all runs together on any one privacy unit; at most the ledger's
+            cap. None for the cap itself.
+        folder: ε of the whole run on one unit of the folder that its units are drawn from; None if all are
+            used.
     """
 
     run: Budget
@@ -46,8 +47,8 @@ class Paid:
     """The outcome of a draw; all of it is public once it is paid for.
 
     Attributes:
-        measured: As safetensors. It is kept, because the private side never measures twice, and an auditor can
-            derive the choices from it.
+        measured: As safetensors. It is stored, because the private side never measures twice, and an auditor
+            derives the choices from it.
     """
 
     choices: tuple[Choice, ...]
@@ -56,11 +57,11 @@ class Paid:
 
 
 class Record(Protocol):
-    """The record of a run, as far as its account has to know it."""
+    """A run's record, as far as its account needs it."""
 
     @property
     def head(self) -> str:
-        """Digest that stands for all that is on record."""
+        """Digest that commits to everything on record."""
         ...
 
     def has(self, receipt: Receipt) -> bool:
@@ -74,13 +75,13 @@ class NoRecord:
     head = ""
 
     def has(self, _receipt: Receipt) -> bool:
-        """Nothing is on record."""
+        """False: nothing is on record."""
         return False
 
 
 @dataclass(frozen=True)
 class Account:
-    """One run's view of the ledger, which knows nothing of a run before ``enrol``."""
+    """One run's account; the ledger knows nothing of a run before ``enrol``."""
 
     entries: Entries
     run: Enrolment
@@ -89,10 +90,10 @@ class Account:
 
     @property
     def lifetime(self) -> Budget:
-        """What all runs together may spend on any one privacy unit; as long as nobody has set a cap, what this one may.
+        """The limit of all runs together on any one privacy unit; without a cap, this run's own limit.
 
         Raises:
-            BudgetError: The run wishes for more than that.
+            BudgetError: The run asks for more than the cap.
         """
         caps, lower = self.entries.caps(), self.limits.lower
         own = (
@@ -109,17 +110,17 @@ class Account:
 
     @property
     def is_first(self) -> bool:
-        """True if the ledger knows of no other run, on whatever data."""
+        """True if the ledger knows no other run, on any data."""
         return not self._others.list_enrolled()
 
     @property
     def enrolled(self) -> bool:
-        """True if the ledger knows this run already."""
+        """True if the ledger already knows this run."""
         return self.entries.enrolment(self.run.run_id) is not None
 
     def enrol(self) -> Self:
-        """Enter the run in the ledger, or, when it is resumed, ``require_same_terms``."""
-        # In the lock from the look on: of two processes that resume one run, the second finds it enrolled.
+        """Enter the run in the ledger or, if it is resumed, ``require_same_terms``."""
+        # The check is inside the lock: of two processes that resume one run, the second finds it enrolled.
         with self.entries.store.writing():
             if not self.enrolled:
                 self.entries.enrol(self.run)
@@ -128,13 +129,14 @@ class Account:
         return self
 
     def require_same_terms(self) -> None:
-        """Refuse to resume a run with other data than it began with, or under another promise; pass a new run.
+        """Refuse to resume a run with other data than it began with, or under another guarantee; accept a new run.
 
         Raises:
-            LedgerError: The privacy units, their classes or secrets, the relation, the kind of unit or the terms are
-                not those of the enrolment.
+            LedgerError: The privacy units, their classes or secrets, the relation, the kind of unit or the
+                terms differ from the enrolment.
         """
-        # A resumed run is answered from its receipts, which are true of the units that they were drawn from alone.
+        # A resumed run is answered from its receipts, which hold only for the units that they were drawn
+        # from.
         known = self.entries.enrolment(self.run.run_id)
         if known is None:
             return
@@ -156,10 +158,10 @@ class Account:
             )
 
     def pay(self, query: Query, events: Iterable[Event], draw: Callable[[], Paid]) -> Receipt:
-        """Draw and pay in one transaction, or return what was drawn and paid for this query before.
+        """Draw and pay in one transaction, or return the earlier receipt for this query.
 
         Args:
-            events: What the draw does to the private data.
+            events: The draw's events on the private data.
             draw: Makes the draw; called only when it can be paid for, and at most once.
 
         Raises:
@@ -169,17 +171,17 @@ class Account:
         if query.run_id != self.run.run_id:
             raise LedgerError(f"run {self.run.run_id} cannot pay for a query of run {query.run_id}")
         events = tuple(events)
-        # The look, the draw and the row are one transaction: a crash in between rolls back a draw that nobody has
-        # seen, and two processes cannot both find the query unpaid.
+        # The lookup, the draw and the row are one transaction: a crash in between rolls back a draw that
+        # nobody has seen, and two processes cannot both find the query unpaid.
         with self.entries.store.writing():
-            # Before the limits: what was paid is given again even where nothing is
-            # left, or a crash after the commit would lose it.
+            # Before the limits: a paid receipt is returned even if nothing is left, or a crash after the
+            # commit would lose it.
             known = self.receipt(query)
             if known is not None:
                 return known
             if not self.enrolled:
                 raise LedgerError(f"run {self.run.run_id} is not on record, so it cannot pay: enrol it first")
-            # Before the draw and never after it: a refusal must not depend on what was drawn.
+            # Before the draw, never after it: a refusal must not depend on the draw.
             self._afford(events)
             paid = draw()
             receipt = Receipt(
@@ -195,7 +197,7 @@ class Account:
         return receipt
 
     def receipt(self, query: Query) -> Receipt | None:
-        """The receipt of a query that was paid for before, if it was.
+        """Return the receipt of a query that was paid for before, or None.
 
         Raises:
             LedgerError: It was drawn among the candidates of another copy of this run.
@@ -211,36 +213,40 @@ class Account:
         return known.receipt
 
     def read_measured(self, iteration: int) -> bytes:
-        """Return the private side's copy of a round's paid measurement; empty if there was none."""
+        """Return the stored measurement of a round; empty if there was none."""
         return self.entries.read_measured(Query(self.run.run_id, iteration))
 
     def is_committed(self, receipt: Receipt) -> bool:
-        """True if exactly this receipt was paid for by this run."""
+        """True if this run paid for exactly this receipt."""
         query = Query(receipt.run_id, receipt.iteration)
-        # The whole receipt and not its place alone: whoever made up the choices of a paid round is refused too.
+        # The whole receipt is compared, not only its place: forged choices for a paid round are refused too.
         known = self.entries.payment(query)
         return receipt.run_id == self.run.run_id and known is not None and known.receipt == receipt
 
     def receipts(self) -> tuple[Receipt, ...]:
-        """Everything this run paid for, oldest first: the export that auditors read."""
+        """List everything that this run paid for, oldest first, for auditors."""
         return tuple(each.receipt for each in self.entries.payments(self.run.run_id))
 
     def compute_spent_before(self) -> float:
-        """ε of all other runs on the worst subject that this run concerns, at the lifetime limit's δ; may be inf.
+        """Return ε of all other runs on this run's most exposed subject, at the lifetime limit's δ; may be inf.
 
         Raises:
-            LedgerError: It cannot be said, for the reasons for which ``require`` refuses.
+            LedgerError: It is unknown, for the reasons for which ``require`` refuses.
         """
         with self.entries.store.reading():
             affected = self._others.find_affected()
             if affected.insecure:
                 return math.inf
             delta = self.lifetime.delta
-            # The worst subject: the limit is a promise to everybody, and the average would hide whoever bore most.
+            # The most exposed subject: the limit is a promise to everyone, and an average would hide the
+            # largest loss.
             return max(epsilon(each.others, delta) for each in affected.losses(()))
 
     def compute_spent_after(self, events: Iterable[Event]) -> float:
-        """ε of all runs on the worst subject once this run has done all of its ``events``; errors as before it."""
+        """Return ε of all runs on the most exposed subject after this run's ``events``.
+
+        Errors as in ``compute_spent_before``.
+        """
         with self.entries.store.reading():
             affected, own = self._others.find_affected(), tuple(events)
             if affected.insecure:
@@ -249,42 +255,43 @@ class Account:
             return max(epsilon(each.others + each.own, delta) for each in affected.losses(own))
 
     def borne_by_secrets(self) -> tuple[Event, ...] | None:
-        """Other runs' events as one of this run's secrets bears them, None after an INSECURE run."""
+        """Return other runs' events as one of this run's secrets bears them; None after an INSECURE run."""
         if self.run.terms.secrets is None:
             return ()
         with self.entries.store.reading():
             return self._others.find_events_on_secret(self.run.terms.secrets)
 
     def earlier(self) -> PriorReleases:
-        """Return the noisy runs of the ledger, on whatever data, and its cap: ``PriorRuns.earlier``."""
+        """Return the ledger's secure runs, on any data, and its cap: ``PriorRuns.earlier``."""
         with self.entries.store.reading():
             return self._others.earlier()
 
     def require(self, events: Iterable[Event]) -> None:
         """Refuse a plan that does not fit, before anything is spent; the run need not be enrolled yet.
 
-        What this run has already paid of the plan's ``events`` is not counted again.
+        Events of the plan that this run has already paid for are not counted again.
 
         Raises:
-            BudgetError: The plan costs more than the run's or the lifetime limit, or an INSECURE run used these data.
-            LedgerError: What was spent on these data was spent under another relation, or how many images a patient
-                has must be declared.
+            BudgetError: The plan costs more than the run's or the lifetime limit, or an INSECURE run used
+                these data.
+            LedgerError: Earlier spending on these data was under another relation, or the number of images of
+                a patient must be declared.
         """
         with self.entries.store.reading():
-            _ = self.lifetime  # a wish for more is refused even where nothing is spent
+            _ = self.lifetime  # a limit above the cap is refused even if nothing is spent
             self._afford(_without(events, self.entries.events(self.run.run_id)))
 
     def _afford(self, new: tuple[Event, ...]) -> None:
-        """Refuse events that do not fit what is left of this run's limit, or of that of a subject it concerns."""
-        # Looks at nothing private: a control may run where nothing is left.
+        """Refuse events that exceed this run's limit, or the limit of a subject that it concerns."""
+        # Free events look at nothing private: a control may run when nothing is left.
         if all(event.free for event in new):
             return
         own = self.entries.events(self.run.run_id)
-        # Own and new together, not new against a remainder: ε of Gaussian and Rényi accounting does not subtract.
+        # Own and new events are priced together: ε of Gaussian and Rényi accounting cannot be subtracted.
         if not within(own + new, self.limits.run):
             raise BudgetError(_refusals().spell_over_run(own, new, self.limits.run))
         affected, limit = self._others.find_affected(), self.lifetime
-        # Before any sum: seeded noise can be subtracted by whoever guesses the seed, so no ε is true.
+        # Before any sum: anyone who guesses the seed can subtract seeded noise, so no ε holds.
         if affected.insecure:
             raise BudgetError(_refusals().spell_insecure(affected))
         over = [each for each in affected.losses(own + new) if not within(each.others + each.own, limit)]
@@ -298,15 +305,15 @@ class Account:
 
 
 def _refusals() -> ModuleType:
-    """The words of refusals, which few runs need."""
+    """Import the wording of refusals, which few runs need."""
     from pcevolve.keeper.ledger import refusals
 
     return refusals
 
 
 def _without(plan: Iterable[Event], paid: Iterable[Event]) -> tuple[Event, ...]:
-    """The events of a plan that are not among the paid ones, as multisets."""
-    # As multisets, because a receipt counts equal draws together where the plan may list them apart.
+    """Return the events of a plan that are not among the paid ones, as multisets."""
+    # As multisets, because a receipt merges equal draws that the plan may list separately.
     rest = _count(plan)
     rest.subtract(_count(paid))
     return tuple(replace(event, count=count) for event, count in rest.items() if count > 0)

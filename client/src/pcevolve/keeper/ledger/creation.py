@@ -1,6 +1,6 @@
 """Create a ledger and its key together, and find them again.
 
-There is no moment at which a crash leaves a state that is mistaken for another:
+A crash at any moment leaves a state that cannot be mistaken for another:
 
 | ledger | key | key being made | meaning |
 |---|---|---|---|
@@ -29,20 +29,20 @@ SQLITE_SUFFIXES = ("-journal", "-wal", "-shm")  # SQLite's own files beside a da
 
 
 def open_store(path: Path, create: bool, waiting: Callable[[str], None]) -> Store:
-    """Open a ledger's store, making ledger and key only where there is neither; ``waiting`` as of ``Store``.
+    """Open a ledger's store; make ledger and key only if neither exists. ``waiting`` is as in ``Store``.
 
     Raises:
         LedgerError: One of the two is missing, damaged or not the other's; nothing was changed.
     """
     key = locate_key(path)
     for each in (path, key):
-        # Made anew it would replace the link, and what was spent would be forgotten.
+        # A new file would replace the dangling link, and earlier spending would be forgotten.
         if each.is_symlink() and not each.exists():
             raise LedgerError(
                 f"{each} is a link to {each.readlink()}, which is not there: mount or restore it"
             )
     try:
-        # The key is what shows that a ledger is whole: it gets its name last.
+        # The key's existence shows that a ledger is whole, so it gets its name last.
         if not key.exists():
             _complete(path, key, create)
         if not path.exists():
@@ -53,7 +53,7 @@ def open_store(path: Path, create: bool, waiting: Callable[[str], None]) -> Stor
 
 
 def _missing(path: Path, key: Path) -> str:
-    """Say that a key is there and its ledger is not, or that it is another ledger's, and what to do."""
+    """Return the message for a key without its ledger, or with another one, and what to do."""
     others = {each.name for each in path.parent.glob(f"{escape(path.stem)}.*")} - {key.name}
     others = {each for each in others if not each.endswith(SQLITE_SUFFIXES)}
     if others:
@@ -65,7 +65,7 @@ def _missing(path: Path, key: Path) -> str:
 
 
 def require_there(path: Path) -> None:
-    """Refuse to look into a ledger that does not exist; where only the key is left, opening says what is missing."""
+    """Refuse a ledger that does not exist; if only its key is left, opening reports what is missing."""
     if not path.exists() and not locate_key(path).exists():
         raise LedgerError(
             f"there is no ledger at {path}: nothing was ever spent with it; pcevolve run makes one, and --ledger or "
@@ -74,7 +74,7 @@ def require_there(path: Path) -> None:
 
 
 def locate_key(path: Path) -> Path:
-    """Return the path of a ledger's key; nothing is opened. ``LedgerError`` for a path that can be no ledger's."""
+    """Return the path of a ledger's key without opening it (``LedgerError`` for a path that cannot be a ledger's)."""
     if not path.name:
         raise LedgerError(f"'{path}' is a folder and no file: name a file in it with privacy.ledger")
     key = path.with_suffix(".key")
@@ -84,13 +84,14 @@ def locate_key(path: Path) -> Path:
 
 
 def require_volume(path: Path, volume: Path | None) -> None:
-    """Refuse a ledger that would vanish with the container that it is in, and with it the memory of what was spent.
+    """Refuse a ledger that would vanish with its container, and with it the memory of earlier spending.
 
     Args:
-        volume: Folder that a container keeps ledgers in, which must be a mount of its own; None outside containers.
+        volume: Folder in which a container keeps ledgers, which must be a mount of its own; None outside
+            containers.
 
     Raises:
-        LedgerError: The volume is no mount of its own, or the ledger does not lie on it.
+        LedgerError: The volume is not a mount of its own, or the ledger is not on it.
     """
     if volume is None:
         return
@@ -104,11 +105,12 @@ def require_volume(path: Path, volume: Path | None) -> None:
 
 
 def _complete(path: Path, key: Path, create: bool) -> None:
-    """Make the ledger and its key, or finish what a crash left half made, while no other process does."""
+    """Make the ledger and its key, or finish what a crash left half made, under a lock."""
     if not create:
         require_there(path)
     if not path.parent.exists():
-        # Closed to others: the file says which runs touched which units, and the key lets one test whose they are.
+        # Closed to other users: the file says which runs touched which units, and with the key one can test
+        # whose they are.
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         sync_folder(path.parent.parent)
     with _alone(path.parent):
@@ -123,7 +125,7 @@ def _complete(path: Path, key: Path, create: bool) -> None:
 
 
 def _make(path: Path, making: Path) -> None:
-    # SQLite would take a left journal for this new file's, and undo or add pages of another ledger.
+    # SQLite would apply a leftover journal to this new file, and undo or add pages of another ledger.
     for orphan in (path.with_name(path.name + side) for side in SQLITE_SUFFIXES):
         if orphan.exists():
             raise LedgerError(
@@ -136,8 +138,8 @@ def _make(path: Path, making: Path) -> None:
         leftover.unlink(missing_ok=True)
     draft.touch(mode=0o600)
     Store.create(draft, secret)
-    # The key under its first name has to be on disk before the ledger has
-    # its own, or a crash leaves a ledger without one.
+    # The key must be on disk under its first name before the ledger gets its own, or a crash leaves a ledger
+    # without a key.
     sync_folder(path.parent)
     draft.rename(path)
     sync_folder(path.parent)
@@ -148,7 +150,7 @@ def _alone(folder: Path) -> Iterator[None]:
     """Wait until no other process makes a ledger in this folder; a killed one no longer counts."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
-        # A lock of the kernel's, on the folder: it ends with the process, where a lock file would outlive a kill.
+        # A kernel lock on the folder ends with the process; a lock file would outlive a kill.
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield
     finally:

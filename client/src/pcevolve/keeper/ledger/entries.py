@@ -1,4 +1,4 @@
-"""A ledger's rows as values: which runs were enrolled, and what they paid for."""
+"""A ledger's rows as values: enrolled runs, and what they paid for."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CAPS = ""  # in place of a run's id, of rows about all runs; a run's id is never
 
 @dataclass(frozen=True)
 class Cap:
-    """What all runs together may spend on any one privacy unit, from a row on until another one.
+    """A limit on what all runs together may spend on any one privacy unit, from this row on until the next cap.
 
     ``time`` is in seconds since 1970 by this machine's clock, for people to read.
     """
@@ -35,11 +35,11 @@ class Cap:
 
 @dataclass(frozen=True)
 class Listed:
-    """Secrets that the owner declared, and what is promised of each.
+    """The owner's declared secrets, and the promise to each.
 
     Attributes:
-        fingerprint: Of the declaration, with the ledger's key, in hexadecimal digits.
-        most: Texts that one of them stands in, at most.
+        fingerprint: Keyed fingerprint of the declaration, hex.
+        most: Most texts that contain one of them.
         budget: η: every release of the run is η-GDP for its value.
     """
 
@@ -48,12 +48,12 @@ class Listed:
     budget: float
 
     def is_declared_in(self, run: Enrolment) -> bool:
-        """True if the same was declared secret in a run."""
+        """True if a run declared the same secrets."""
         theirs = run.terms.secrets
         return theirs is not None and theirs.fingerprint == self.fingerprint
 
     def as_event(self, count: int = 1) -> Event:
-        """Return a release under this promise as one secret bears it; nothing where nothing may be learned."""
+        """Return a release under this promise as one secret bears it; free if η is 0."""
         if self.budget == 0:
             return FREE
         return Event("gaussian", str(1 / Fraction(self.budget)), count)
@@ -61,13 +61,15 @@ class Listed:
 
 @dataclass(frozen=True)
 class Terms:
-    """A run's terms of use of the data, besides its budget; public, and fixed when it begins.
+    """A run's terms of use of the data besides its budget; public, and fixed when it begins.
 
     Attributes:
-        secure: Whether noise from the operating system's CSPRNG protects the data; if not, the run is INSECURE.
-        unit_size: Most images that one privacy unit may have, as declared; None if nobody did.
-        subsampled: Whether the run's units are drawn from a folder, of which one unit changes several of the draw.
-        forgets_insecure: Whether INSECURE runs on the same data are left out of what they bear.
+        secure: Whether noise from the operating system's CSPRNG protects the data; if not, the run is
+            INSECURE.
+        unit_size: Most images of one privacy unit, as declared; None if not declared.
+        subsampled: Whether the run's units are drawn from a folder, of which one unit changes several of the
+            draw.
+        forgets_insecure: Whether INSECURE runs on the same data are left out of the sum.
     """
 
     provider: str = ""
@@ -79,7 +81,7 @@ class Terms:
 
     @property
     def group(self) -> int:
-        """How many units of the run change where one unit changes of the folder that its data come from."""
+        """Number of the run's units that change when one unit of the source folder changes."""
         return DRAWN_UNITS if self.subsampled else 1
 
     @property
@@ -90,7 +92,7 @@ class Terms:
 
 @dataclass(frozen=True)
 class Origin:
-    """The folder and domain that a run began with, for its owner to tell runs by; nothing is decided by it."""
+    """The folder and domain that a run began with, which help its owner to recognise it; nothing depends on them."""
 
     folder: str = ""
     domain: str = ""
@@ -101,9 +103,9 @@ class Enrolment:
     """A run and the data that it is bound to.
 
     Attributes:
-        data: Keyed fingerprint, in hexadecimal digits, of all private that its choices follow from: classes, units and
-            secrets of each image. ``units`` says no more than whose image is used.
-        began: Seconds since 1970 by this machine's clock, when it was entered; 0 before.
+        data: Keyed fingerprint, hex, of all private facts that its choices follow from: classes, units and
+            secrets of each image. ``units`` covers only whose images are used.
+        began: Seconds since 1970 by this machine's clock, when it was enrolled; 0 before.
     """
 
     run_id: str
@@ -121,7 +123,7 @@ class Enrolment:
 class Access:
     """The access to private data for one paid release.
 
-    ``time`` is in seconds since 1970 by this machine's clock, for people to read: nothing is decided by it.
+    ``time`` is in seconds since 1970 by this machine's clock, for people to read; nothing depends on it.
     """
 
     number: int
@@ -132,11 +134,11 @@ class Access:
 
 @dataclass(frozen=True)
 class Payment:
-    """A paid release, and where the run stood when it was drawn.
+    """A paid release, and the state of the run's record when it was drawn.
 
     Attributes:
-        record: Digest of the last line of the run's record then, which stands for all of it: the candidates among
-            which the release chose, and everything before them.
+        record: Digest of the record's last line at that time, which commits to the candidates and everything
+            before.
     """
 
     receipt: Receipt
@@ -144,7 +146,7 @@ class Payment:
 
 
 class Entries:
-    """Reads and adds a ledger's rows; what was read once is kept, because rows never change."""
+    """Reads and adds a ledger's rows; rows that were read are cached, because rows never change."""
 
     def __init__(self, store: Store, clock: Callable[[], float] = time.time) -> None:
         self.store = store
@@ -159,18 +161,18 @@ class Entries:
             return tuple(run_id for run_id in self.store.numbers if run_id != CAPS)
 
     def caps(self) -> tuple[Cap, ...]:
-        """Every cap that was ever set, oldest first; the last one holds."""
+        """List every cap that was ever set, oldest first; the last one holds."""
         with self.store.reading():
             rows = (self.store.row(number) for number in sorted(self.store.numbers.get(CAPS, {}).values()))
             return tuple(map(_cap, rows))
 
     def add_cap(self, budget: Budget) -> None:
-        """Add a row that caps what all runs may spend together; within ``store.writing()``."""
+        """Add a cap for all runs; within ``store.writing()``."""
         content = {"time": self._clock(), "epsilon": str(budget.epsilon), "delta": budget.delta}
         self.store.append(CAPS, str(len(self.store.numbers.get(CAPS, {}))), _encode(content))
 
     def enrolment(self, run_id: str) -> Enrolment | None:
-        """The enrolment of a run, if there is one."""
+        """Return the enrolment of a run; None without one."""
         with self.store.reading():
             number = self.store.numbers.get(run_id, {}).get(ENROLMENT)
             if number is not None and run_id not in self._enrolments:
@@ -178,19 +180,19 @@ class Entries:
         return self._enrolments.get(run_id)
 
     def read_units(self, run: Enrolment) -> RunUnits:
-        """Read the units of any run, ready to be compared; runs on the same units share one ``UnitPartition``."""
+        """Read a run's units for comparison; runs on the same units share one ``UnitPartition``."""
         if run.units not in self._partitions:
             self._partitions[run.units] = UnitPartition.of(run.units)
         return RunUnits(run.run_id, run.unit, self._partitions[run.units], run.terms.unit_size)
 
     def payment(self, query: Query) -> Payment | None:
-        """Return what was paid for a query, if anything was."""
+        """Return the payment for a query; None without one."""
         with self.store.reading():
             number = self._number(query)
             return None if number is None else _payment(self.store.row(number))
 
     def read_measured(self, query: Query) -> bytes:
-        """Return the private side's copy of a paid query; nothing if it was not paid."""
+        """Return the stored measurement of a paid query; empty if it was not paid."""
         with self.store.reading():
             number = self._number(query)
             return b"" if number is None else self.store.row(number).private
@@ -201,7 +203,7 @@ class Entries:
             return tuple(_payment(self.store.row(number)) for number in self._list_paid(run_id))
 
     def accesses(self, run_id: str) -> tuple[Access, ...]:
-        """Everything a run did to private data, oldest first."""
+        """List a run's accesses to private data, oldest first."""
         with self.store.reading():
             numbers = self._list_paid(run_id)
             for number in numbers:
@@ -210,7 +212,7 @@ class Entries:
         return tuple(self._accesses[number] for number in numbers)
 
     def events(self, run_id: str) -> tuple[Event, ...]:
-        """All that a run did to private data, oldest first: the events of its accesses, one after the other."""
+        """List all events of a run's accesses, oldest first."""
         return tuple(event for access in self.accesses(run_id) for event in access.events)
 
     def enrol(self, enrolment: Enrolment) -> None:
@@ -228,7 +230,7 @@ class Entries:
             "images": enrolment.units.image_count,
             "names": len(enrolment.units.names) // SIZE,
         }
-        # Fingerprints apart from what is told of a row: the content is exported, and they never are.
+        # Fingerprints are stored apart from the row's content: the content is exported, and they never are.
         prints = enrolment.units.images + enrolment.units.sizes + enrolment.units.names
         self.store.append(enrolment.run_id, ENROLMENT, _encode(content), prints)
 
@@ -250,7 +252,7 @@ class Entries:
 
 
 def _encode(content: dict[str, Any]) -> bytes:
-    # Keys in order, because the seal is over these bytes and not over what they mean.
+    # Sorted keys, because the seal is over these bytes, not their meaning.
     return json.dumps(content, sort_keys=True).encode()
 
 
@@ -302,7 +304,7 @@ def _payment(row: Row) -> Payment:
 
 
 def _access(row: Row) -> Access:
-    # Without its choices, of which a receipt may have many thousands.
+    # Without the choices, of which a receipt may have many thousands.
     with _understanding(row):
         values = json.loads(row.content)
         events = tuple(Event(**each) for each in values["receipt"]["events"])

@@ -1,4 +1,4 @@
-"""A ledger as its owner reads and caps it: which runs there were, and what each access cost."""
+"""A ledger as its owner reads and caps it: its runs, and the cost of each access."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pcevolve.public.figures import finite_or_none
 from pcevolve.public.privacy import FREE, Budget, Event, Relation
 
 LEAST_OF_AN_ID = 4
-"""Characters of a run's id that are enough to name it, where no other run's begins so."""
+"""Fewest characters of a run's id that can name it, if no other id begins with them."""
 
 
 @dataclass(frozen=True)
@@ -23,15 +23,16 @@ class RunRow:
     """A run in the ledger.
 
     Attributes:
-        unit: What one privacy unit is, in a word; the run has so many ``units``, with so many ``images`` together.
-        named: Whether the ledger knows them by name as well as by image.
+        unit: The kind of privacy unit, in a word; the run has ``units`` of them with ``images`` images in
+            all.
+        named: Whether the ledger knows the units by name as well as by image.
         noise: ``os-csprng`` or ``INSECURE``.
-        rounds: Releases that were paid for; ``draws`` are accesses to the private data.
-        epsilon: What it spent on one unit of its folder, at its own δ; inf for an INSECURE run that looked at private
-            data.
-        epsilon_drawn: What it spent on one unit that was drawn from the folder; None where all of them are used.
-        secret_mu: μ, what it said of each secret that its owner declared; None where none was, and inf where what it
-            said is bounded at one prior alone, or by nothing.
+        rounds: Paid releases; ``draws`` counts accesses to the private data.
+        epsilon: ε spent on one unit of its folder, at its own δ; inf for an INSECURE run that looked at
+            private data.
+        epsilon_drawn: ε spent on one unit that was drawn from the folder; None if all are used.
+        secret_mu: μ for each of the owner's declared secrets; None without any, and inf if only one prior's
+            guess, or nothing, is bounded.
     """
 
     run_id: str
@@ -55,7 +56,7 @@ class RunRow:
 
 @dataclass(frozen=True)
 class HistoryRow:
-    """An access to private data; ε is what its run had spent after it, at the run's δ, and inf for an INSECURE run."""
+    """An access to private data. ε is the run's spending after it, at the run's δ; inf for an INSECURE run."""
 
     number: int
     time: float
@@ -69,26 +70,26 @@ class HistoryRow:
 
 
 class LedgerBook(Ledger):
-    """The accounts of all runs on all data, and their history."""
+    """The accounts of all runs on all data, with their history."""
 
     def caps(self) -> tuple[Cap, ...]:
         """Every cap that was ever set, oldest first."""
         return self._entries.caps()
 
     def set_cap(self, budget: Budget) -> None:
-        """Cap what all runs together may spend on any one privacy unit; it holds for runs under way, too."""
+        """Cap what all runs together may spend on any one privacy unit; it applies to runs in progress, too."""
         with self._store.writing():
             self._entries.add_cap(budget)
 
     def runs(self) -> list[RunRow]:
-        """Every run and what it has spent, oldest first."""
+        """List every run and its spending, oldest first."""
         with self._store.reading():
             return [self._row(each) for each in self._enrolments()]
 
     def history(self, run_id: str | None = None) -> list[HistoryRow]:
-        """List every access to private data, of all runs or of one, in the order in which they were paid for.
+        """List every access to private data, of all runs or one, in the order of payment.
 
-        ``run_id`` may be as much of an id's beginning as tells it from the others'.
+        ``run_id`` may be a unique beginning of an id.
 
         Raises:
             LedgerError: There is no such run.
@@ -98,12 +99,11 @@ class LedgerBook(Ledger):
         return sorted(rows, key=lambda row: row.number)
 
     def export(self) -> dict[str, Any]:
-        """All runs as plain values for an accountant elsewhere; nothing in it is private.
+        """Export all runs as plain values for an external accountant; nothing in it is private.
 
-        Each run's events are given as they were paid for, in its receipts, and added up. ε is what each accountant
-        proves for them at the run's δ, and null where it proves nothing, as for an INSECURE run.
-
-        It leaves out what the private side keeps, fingerprints, numbers of units, which runs share data, and times.
+        Each run's events are listed as they were paid for, in its receipts, and summed. ε is what each
+        accountant proves for them at the run's δ, and null if it proves none, as for an INSECURE run. The
+        private side's facts are left out: fingerprints, numbers of units, which runs share data, and times.
         """
         with self._store.reading():
             return {
@@ -166,7 +166,8 @@ class LedgerBook(Ledger):
                         iteration=access.iteration,
                         mechanism=event.mechanism,
                         parameter=event.parameter,
-                        # Even a free round is a row, so that the history shows every receipt that an auditor will see.
+                        # A free round also gets a row, so that the history shows every receipt that an
+                        # auditor will see.
                         count=event.count,
                         epsilon=measure_loss(run, done),
                     )
@@ -195,7 +196,7 @@ class LedgerBook(Ledger):
 
 
 def _secret_mu(run: Enrolment, events: Sequence[Event]) -> float | None:
-    """μ of a run's events on one of its secrets; inf where seeded noise was put on private data."""
+    """Return μ of a run's events on one of its secrets; inf for seeded noise on private data."""
     if run.terms.secrets is None:
         return None
     looked = sum(event.count for event in merge(events))

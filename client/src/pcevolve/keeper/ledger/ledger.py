@@ -1,7 +1,8 @@
 """The ledger: what was ever spent on whom, across runs and processes.
 
-It knows a privacy unit by keyed fingerprints. A charge and the outcome that it pays for are one transaction: before
-the commit nothing was released and nothing is owed; after it the outcome is on record and is never drawn again.
+It identifies a privacy unit by keyed fingerprints. A charge and the outcome that it pays for are one
+transaction: before the commit nothing was released or charged; after it the outcome is on record and is never
+drawn again.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ NO_RECORD = NoRecord()
 
 @dataclass(frozen=True)
 class PaidRun:
-    """A run that has paid for something, and the ε that it spent."""
+    """A run that has paid for something, and its ε."""
 
     run_id: str
     epsilon: float
@@ -47,10 +48,10 @@ class Ledger:
         clock: Callable[[], float] = time.time,
         waiting: Callable[[str], None] = lambda said: None,
     ) -> None:
-        """Open the ledger, making a new one only where there is none. Raises ``LedgerError``.
+        """Open the ledger, and make a new one only if there is none (``LedgerError``).
 
         Args:
-            waiting: Told, in a sentence, whenever another process holds the ledger's lock, and which one.
+            waiting: Called with a sentence whenever another process holds the ledger's lock.
         """
         self.path = path
         self._store = open_store(path, create, waiting)
@@ -68,17 +69,18 @@ class Ledger:
         record: Record = NO_RECORD,
         data: bytes = b"",
     ) -> Account:
-        """Open a run's account with its privacy units; of a new run nothing is on record until it enrols.
+        """Open a run's account with its privacy units; a new run is not on record until it enrols.
 
         Args:
-            unit: What a privacy unit is: ``"image"``, ``"patient"``.
-            terms: How the run uses the data, besides.
-            data: Digest of all private that the run's choices follow from; it is kept as a keyed fingerprint.
-            record: What the run has on record; a release is paid for with the digest of it.
+            unit: Kind of privacy unit: ``"image"``, ``"patient"``.
+            terms: How the run uses the data.
+            data: Digest of all private facts that the run's choices follow from; stored as a keyed
+                fingerprint.
+            record: The run's record; a release is paid for together with its digest.
 
         Raises:
-            LedgerError: The run was begun with other data, or under another promise.
-            DataError: A unit has more images than ``terms`` say, or the units cannot be told apart.
+            LedgerError: The run was begun with other data, or under another guarantee.
+            DataError: A unit has more images than ``terms`` allow, or units cannot be told apart.
         """
         # Keyed here, at once: no name or digest of an image goes further into the ledger than this line.
         prints = Units.of(self._store.key, units, unit)
@@ -93,20 +95,20 @@ class Ledger:
         return account
 
     def cap(self) -> Budget | None:
-        """What all runs together may spend on any one privacy unit; None as long as nobody has said."""
+        """The limit on what all runs together may spend on any one privacy unit; None if none is set."""
         caps = self._entries.caps()
         return caps[-1].budget if caps else None
 
     def fingerprint(self, digest: bytes) -> str:
-        """Return the ledger's fingerprint of a digest: hexadecimal digits that mean nothing without its key."""
+        """Return the ledger's fingerprint of a digest, hex; it is meaningless without the key."""
         return self._store.key.fingerprint(digest).hex()
 
     def knows(self, run_id: str) -> bool:
-        """True if a run is on record here, whether it has paid for anything or not."""
+        """True if a run is on record here, whether or not it has paid for anything."""
         return self._entries.enrolment(run_id) is not None
 
     def find_private(self, run_id: str, digests: Sequence[bytes]) -> list[int] | None:
-        """Return the places of digests that are of a run's private images; None for a run that it does not know."""
+        """Return the indices of digests that are of a run's private images; None for an unknown run."""
         enrolment = self._entries.enrolment(run_id)
         if enrolment is None:
             return None
@@ -115,11 +117,11 @@ class Ledger:
         return [place for place, each in enumerate(digests) if self._store.key.fingerprint(each) in own]
 
     def payments(self, run_id: str) -> tuple[Payment, ...]:
-        """Everything that a run paid for, oldest first; nothing for a run that the ledger does not know."""
+        """List everything that a run paid for, oldest first; empty for an unknown run."""
         return self._entries.payments(run_id)
 
     def find_paid(self, folder: Path) -> list[PaidRun]:
-        """Runs that began in a folder and paid for a release, oldest first."""
+        """List the runs that began in a folder and paid for a release, oldest first."""
         enrolled = [
             each for each in map(self._entries.enrolment, self._entries.run_ids()) if each is not None
         ]
@@ -131,7 +133,6 @@ class Ledger:
         ]
 
     def close(self) -> None:
-        """Close the ledger file."""
         self._store.close()
 
 
@@ -142,10 +143,10 @@ def measure_loss(
     measure: Callable[[Sequence[Event], float], float] = epsilon,
     group: int | None = None,
 ) -> float:
-    """ε of a run's events at its δ, by ``measure``, on so many of its units, as change with one unit of its folder.
+    """Return ε of a run's events at its δ, by ``measure``, on as many units as change with one unit of its folder.
 
     Returns:
-        inf where seeded noise was put on private data.
+        inf for seeded noise on private data.
     """
     if not run.terms.secure and merge(events):
         return math.inf

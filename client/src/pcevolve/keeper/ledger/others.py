@@ -1,9 +1,9 @@
-"""Events of other runs on the data that one run uses, on its secrets, and on other data.
+"""Events of other runs on one run's data, on its secrets, and on other data.
 
-A listed secret, to which one run promises something, bears losses through other runs. Neighbours are datasets in which
-at most M texts hold another value of one secret. A run whose owner declared the same secrets was η-GDP for that, each
-time it looked. To any other run these are M units that change together: each of them replaced, which under
-``add-remove`` is one unit less and one more.
+A listed secret, to which one run promises something, bears losses through other runs. Neighbours are datasets
+in which at most M texts hold another value of one secret. A run that declared the same secrets was η-GDP for
+that in each access. For any other run these are M units that change together: each is replaced, which under
+``add-remove`` is one removal and one addition.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from pcevolve.public.parts import LedgerCap, PriorReleases
 from pcevolve.public.privacy import Event
 
 NAMED = 4
-"""Runs that a refusal names."""
+"""Most runs that a refusal names."""
 
 
 @dataclass(frozen=True)
 class CumulativeLoss:
     """The events that one subject (an image, a patient) bears, each on as many units as change with it.
 
-    ``by_name`` is True where this run shares no image with the others, so that a name alone links them.
+    ``by_name`` is True if this run shares no image with the others, so that only a name links them.
     """
 
     others: tuple[Event, ...]
@@ -42,22 +42,23 @@ class CumulativeLoss:
 
 @dataclass(frozen=True)
 class PriorRuns:
-    """All runs in the ledger but one, as that one run sees them."""
+    """All other runs in the ledger, as one run sees them."""
 
     entries: Entries
     run: Enrolment
 
     def list_enrolled(self) -> list[Enrolment]:
-        """Every other run, oldest first, on any data; ``LedgerError`` for one with entries that never enrolled."""
+        """List every other run, oldest first, on any data (``LedgerError`` for rows of a run that never enrolled)."""
         ids = self.entries.run_ids()
         return [self._enrolment(run_id) for run_id in ids if run_id != self.run.run_id]
 
     def earlier(self) -> PriorReleases:
-        """Noisy runs to whatever provider, on whatever data, and the cap on all of them.
+        """Return secure runs with any provider, on any data, and the cap on all of them.
 
         Returns:
-            How many such runs there were, and the events that one unit of this run may bear of all of them together;
-            no events where public facts do not bound how many of their units change with one of this run's.
+            The number of such runs, and the events of all of them that one unit of this run may bear; no
+            events if public
+            facts do not bound how many of their units change with one of this run's.
         """
         runs = [run for run in self.list_enrolled() if run.terms.secure and self._pays(run)]
         caps = self.entries.caps()
@@ -75,10 +76,11 @@ class PriorRuns:
         return PriorReleases(releases=len(runs), events=merge(events), cap=cap)
 
     def find_affected(self) -> AffectedUnits:
-        """Find the subjects that this run concerns, and the other runs that touch them and count."""
+        """Find the subjects that this run concerns, and the counted runs that touch them."""
         enrolled = self.list_enrolled()
         counted = [run for run in enrolled if self.counts(run)]
-        # Runs that paid nothing belong here too: they may be the only ones that say whose two images are.
+        # Runs that paid nothing belong here too: they may be the only ones that link two images to one
+        # patient.
         units = {run.run_id: self.entries.read_units(run) for run in enrolled}
         promising = [units[run.run_id] for run in counted]
         reach = Overlap.of(self._units, promising, list(units.values()))
@@ -88,11 +90,11 @@ class PriorRuns:
     def find_events_on_secret(self, mine: Listed) -> tuple[Event, ...] | None:
         """Find the events of other runs on one secret of the run's owner.
 
-        Those are runs that touch the same data, whatever was declared secret in them, and runs on any data for which
-        the same was declared. Of runs on other data with other secrets nobody knows whether they concern this one.
+        These are runs that touch the same data, whatever secrets they declared, and runs on any data that
+        declared the same secrets. Whether runs on other data with other secrets concern this one is unknown.
 
         Returns:
-            None where one of them drew its noise from a seed: nothing bounds what they say together.
+            None if one of them drew its noise from a seed: nothing bounds their sum.
         """
         touching = {each.run_id for each in self.find_affected().others}
         found = [
@@ -118,19 +120,19 @@ class PriorRuns:
         return enrolment
 
     def _pays(self, run: Enrolment) -> bool:
-        """True if a run has looked at its private data, and so has promised something."""
+        """True if a run has looked at its private data, and so has made a promise."""
         return not all(event.free for event in self.entries.events(run.run_id))
 
     def counts(self, run: Enrolment) -> bool:
-        """True if a run is to be counted: an INSECURE one is not where none is asked for, or nothing is promised."""
-        # An INSECURE run has no promise to keep, so nothing has to be counted against it.
+        """True if a run counts; an INSECURE one does not if it is forgotten, or if this run promises nothing."""
+        # An INSECURE run has no promise to keep, so nothing is counted against it.
         left_out = self.run.terms.forgets_insecure or not self.run.terms.secure
         return self._pays(run) and (run.terms.secure or not left_out)
 
 
 @dataclass(frozen=True)
 class AffectedUnits:
-    """The subjects that a run concerns, what they bear, and the other runs that touch them; see ``overlap``."""
+    """The subjects that a run concerns, the events on them, and the other runs that touch them; see ``overlap``."""
 
     entries: Entries
     run: Enrolment
@@ -144,14 +146,14 @@ class AffectedUnits:
 
     @property
     def named_insecure(self) -> str:
-        """Those of the other runs, for their owner."""
+        """Name the INSECURE ones among the other runs, for their owner."""
         return name_runs(each for each in self.others if not each.terms.secure)
 
     def losses(self, events: tuple[Event, ...]) -> list[CumulativeLoss]:
-        """Return the events that subjects bear, without subjects that are no worse off than another.
+        """Return the events that subjects bear, without subjects that are dominated by another.
 
         Args:
-            events: What the run itself does, or is about to do, to its units.
+            events: The run's own events on its units, past or planned.
 
         Raises:
             LedgerError: One of the runs was under another relation, or a bound on images must be declared.
@@ -171,8 +173,8 @@ class AffectedUnits:
         return losses
 
     def _exposures(self) -> list[Exposure]:
-        """The sizes of the groups that change with each subject, in the other runs and in this one."""
-        # Refused and not converted: a factor of 2 for the one direction would hold, but nothing bounds the other.
+        """Return the sizes of the groups that change with each subject, in the other runs and this one."""
+        # Refused, not converted: a factor of 2 would hold in one direction, but nothing bounds the other.
         for run in self.others:
             if run.relation != self.run.relation:
                 raise LedgerError(
@@ -200,7 +202,7 @@ class AffectedUnits:
 
 
 def name_runs(runs: Iterable[Enrolment]) -> str:
-    """Runs as their owner knows them, oldest first: folder, id and day. For the owner's screen and nowhere else."""
+    """Name runs as their owner knows them, oldest first: folder, id and day. For the owner's screen only."""
     known = sorted(runs, key=lambda each: (each.began, each.run_id))
     told = [
         f"{each.origin.folder or 'a run'} ({each.run_id[:8]}, {datetime.fromtimestamp(each.began, UTC).date()})"
@@ -221,10 +223,10 @@ def _group(mine: Enrolment, other: Enrolment) -> int | None:
 
 
 def _on_secret(event: Event, run: Enrolment, mine: Listed) -> Event:
-    """Return an event of a run as one secret bears it."""
+    """Return a run's event as one secret bears it."""
     theirs = run.terms.secrets
     if theirs is not None and mine.is_declared_in(run):
         return theirs.as_event(event.count)
-    # To exchange a unit is one event under replace-one, and a removal and an addition under add-remove.
+    # Replacing a unit is one change under replace-one, and a removal and an addition under add-remove.
     changes = 1 if run.relation == "replace-one" else 2
     return event.on_group(changes * mine.most * run.terms.group)

@@ -75,15 +75,15 @@ class Exposure:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Overlap:
-    """The subjects that a run concerns: single images, then named ones, each kind in the order of its numbers.
+    """The subjects that a run concerns: single images, then named ones, each kind in numeric order.
 
     Attributes:
         singles: uint64 ``(single images,)``, ascending.
         names: uint64 ``(named subjects,)``, ascending.
-        owners: int64 ``(pairs,)``, index in ``names`` of a subject that has the image beside it.
-        owned: uint64 ``(pairs,)``, that image; each pair is there once.
-        most: int64 ``(named subjects,)``, most images that the subject may have as declared; 0 if nobody did.
-        kinds: What each named subject is.
+        owners: int64 ``(pairs,)``, index in ``names`` of a subject that has the image in ``owned``.
+        owned: uint64 ``(pairs,)``, the image of each pair; no pair appears twice.
+        most: int64 ``(named subjects,)``, most images of the subject, as declared; 0 if not declared.
+        kinds: The kind of each named subject.
     """
 
     singles: Numbers
@@ -99,7 +99,7 @@ class Overlap:
 
         Args:
             promising: Other runs that have promised something: they paid for a release.
-            enrolled: All other runs, which tell who else belongs to a name.
+            enrolled: All other runs, which may link further images to a name.
         """
         naming = [each for each in (*enrolled, mine) if each.partition.named]
         promises = list_partitions((*promising, mine))
@@ -110,7 +110,7 @@ class Overlap:
         names = touched[among_any(touched, [partition.names for partition in promises])]
         owners, owned = _extents(names, naming)
         return cls(
-            # Only subjects to whom a run that counts has promised something: nobody else has a limit to be over.
+            # Only subjects to whom a counted run has promised something: no others have a limit.
             singles=own[among_any(own, [partition.images for partition in promises if not partition.named])],
             names=names,
             owners=owners,
@@ -124,23 +124,23 @@ class Overlap:
         return bool(among(self.singles, partition.images).any() or among(self.owned, partition.images).any())
 
     def kind(self, subject: int) -> str:
-        """Name the kind of a subject, by its index among all: ``"image"``, or the word for its units."""
+        """Return the kind of a subject, by its index among all: ``"image"``, or the word for its units."""
         return IMAGE if subject < len(self.singles) else self.kinds[subject - len(self.singles)]
 
 
 def compute_exposures(
     reach: Overlap, runs: Sequence[RunUnits], relation: Relation, done: Mapping[str, Hashable]
 ) -> list[Exposure]:
-    """Size the groups that change with each subject, without subjects that are no worse off than another.
+    """Compute the sizes of groups that change with each subject, without dominated subjects.
 
     Args:
-        runs: All runs that touch them and are to be counted, under one neighbour relation.
-        done: By run id, what each did; runs that did the same may stand for each other in the result.
+        runs: All counted runs that touch them, under one neighbour relation.
+        done: By run id, its events; runs with equal events may swap places in the result.
 
     Raises:
-        LedgerError: How many images a subject may have must be declared, or is more than was declared.
+        LedgerError: The number of images of a subject must be declared, or exceeds the declared one.
     """
-    # Once for each partition: hundreds of runs on one folder have one, and share it.
+    # Once for each partition: hundreds of runs on one folder share one.
     of_partition = {
         id(partition): np.concatenate(
             [_of_singles(reach, partition, relation), _of_named(reach, partition, relation)]
@@ -150,8 +150,8 @@ def compute_exposures(
     columns = [of_partition[id(run.partition)] for run in runs]
     if not columns or not len(columns[0]):
         return []
-    # Runs that did the same are exchangeable, so sorted columns make most of
-    # a million rows equal, and one of each is priced.
+    # Runs with equal events are exchangeable, so sorting their columns makes most of a million rows equal,
+    # and one of each is priced.
     sizes = _exchange(np.stack(columns, axis=1), [done[run.run_id] for run in runs])
     table, first = np.unique(sizes, axis=0, return_index=True)
     return [
@@ -174,7 +174,8 @@ def bound_group(most: int, named: bool, relation: Relation) -> int:
 
 
 def _most_changed(named: bool, relation: Relation) -> int:
-    # A named unit may hold other images: it is not removed but changed, which is one removal and one addition.
+    # A named unit may hold other images: it is not removed but changed, which is one removal and one
+    # addition.
     return 2 if named and relation == "add-remove" else 1
 
 
@@ -189,7 +190,8 @@ def _of_named(reach: Overlap, partition: UnitPartition, relation: Relation) -> I
     own = (
         partition.names[unit] == reach.names[subject] if partition.named else np.zeros(len(unit), dtype=bool)
     )
-    # Not mixed is exactly one unit touched that bears the subject's name: then the run counts the subject as we do.
+    # Not mixed means that exactly one unit is touched, and it bears the subject's name: the run then counts
+    # the subject as we do.
     mixed = (count > 0) & ~((count == 1) & (np.bincount(subject, weights=own, minlength=total) == 1))
     _require_bounds(reach, count, mixed, relation)
     declared = reach.most * _most_changed(partition.named, relation)
@@ -197,7 +199,7 @@ def _of_named(reach: Overlap, partition: UnitPartition, relation: Relation) -> I
 
 
 def _find_touched(reach: Overlap, partition: UnitPartition) -> tuple[IntArray, IntArray]:
-    """Every subject with every unit that it touches."""
+    """Return every subject with every unit that it touches."""
     found_at = np.minimum(np.searchsorted(partition.images, reach.owned), len(partition.images) - 1)
     there = partition.images[found_at] == reach.owned
     units = len(partition.images)  # no more than images, so that every pair has a number of its own
@@ -223,7 +225,7 @@ def _require_bounds(reach: Overlap, count: IntArray, mixed: NDArray[np.bool_], r
 
 
 def _extents(names: Numbers, naming: Iterable[RunUnits]) -> tuple[IntArray, Numbers]:
-    """The images of named subjects, as pairs of a subject's index and an image, each once, in the order of images."""
+    """Return distinct pairs of a named subject's index and one of its images, in the order of images."""
     owners, owned = np.empty(0, np.int64), np.empty(0, np.uint64)
     for partition in list_partitions(naming):
         theirs, images = _owners(names, partition)
@@ -231,7 +233,7 @@ def _extents(names: Numbers, naming: Iterable[RunUnits]) -> tuple[IntArray, Numb
         new = ~(among(images, owned) & _agree(owners, owned, theirs, images))
         if new.any():
             owned = np.concatenate([owned, images[new]])
-            # Stable, so that the first of an image's owners stays first, which is the one that ``_agree`` looks at.
+            # Stable, so that an image's first owner stays first, which ``_agree`` compares.
             order = np.argsort(owned, kind="stable")
             owners, owned = np.concatenate([owners, theirs[new]])[order], owned[order]
     order = np.lexsort((owners, owned))
@@ -242,13 +244,13 @@ def _extents(names: Numbers, naming: Iterable[RunUnits]) -> tuple[IntArray, Numb
 
 
 def _owners(names: Numbers, partition: UnitPartition) -> tuple[IntArray, Numbers]:
-    """Indices in ``names`` of a run's units, for each image whose unit is there, and these images, ascending."""
+    """Return the index in ``names`` of each image's unit, and these images, ascending; others are left out."""
     there = among(partition.names, names)[partition.units]
     return np.searchsorted(names, partition.names)[partition.units[there]], partition.images[there]
 
 
 def _agree(owners: IntArray, owned: Numbers, theirs: IntArray, images: Numbers) -> NDArray[np.bool_]:
-    """True if the first of the known owners of each image is the one given."""
+    """True where the first known owner of an image is the given one."""
     if not len(owned):
         return np.zeros(len(images), dtype=bool)
     same: NDArray[np.bool_] = owners[np.minimum(np.searchsorted(owned, images), len(owned) - 1)] == theirs
@@ -256,10 +258,10 @@ def _agree(owners: IntArray, owned: Numbers, theirs: IntArray, images: Numbers) 
 
 
 def _most_declared(names: Numbers, mine: RunUnits, naming: Iterable[RunUnits]) -> IntArray:
-    """The most images of each named subject, by the runs that name it and by this run.
+    """Return the most images of each named subject, by the runs that name it and by this run.
 
-    A run on units of another name says how many images *its* units have, so its word is taken only where there is no
-    better.
+    A run on units of another name declares the images of *its* units, so it is used only without a better
+    declaration.
     """
     most = np.zeros(len(names), np.int64)
     for each in naming:
@@ -277,7 +279,7 @@ def _kinds(names: Numbers, naming: Iterable[RunUnits]) -> tuple[str, ...]:
 
 
 def _exchange(sizes: IntArray, done: Sequence[Hashable]) -> IntArray:
-    """Subjects × runs with the sizes in descending order among runs that did the same: far fewer rows differ."""
+    """Sort the sizes of each subject in descending order among runs with equal events: far fewer rows differ."""
     for each in set(done):
         alike = [column for column, other in enumerate(done) if other == each]
         sizes[:, alike] = -np.sort(-sizes[:, alike], axis=1)
@@ -285,7 +287,7 @@ def _exchange(sizes: IntArray, done: Sequence[Hashable]) -> IntArray:
 
 
 def _drop_dominated(table: IntArray) -> list[int]:
-    """Rows of which no other is at least as large everywhere; the rows are distinct."""
+    """Return the rows that no other row dominates (is at least as large in every column); rows are distinct."""
     kept: list[int] = []
     for row in np.argsort(-table.sum(axis=1), kind="stable").tolist():
         if not (table[kept] >= table[row]).all(axis=1).any():

@@ -25,7 +25,7 @@ DECIDES = (
 
 
 def spell_raising(lower: Fraction, limit: Budget, capped: bool) -> str:
-    """Refuse a run that wishes for more than all runs together may spend."""
+    """Word the refusal of a run that asks for more than all runs together may spend."""
     by = "the ledger's cap allows" if capped else "this run may spend, where the ledger has no cap"
     return (
         f"privacy.lifetime_epsilon {float(lower):g} is more than {by}, {float(limit.epsilon):g}: it can lower that and "
@@ -34,12 +34,12 @@ def spell_raising(lower: Fraction, limit: Budget, capped: bool) -> str:
 
 
 def spell_insecure(affected: AffectedUnits) -> str:
-    """Refuse to add to what no ε bounds."""
+    """Word the refusal to add to a sum that no ε bounds."""
     return f"{INSECURE_BEFORE}. It is about {affected.named_insecure}"
 
 
 def spell_over_run(own: tuple[Event, ...], new: tuple[Event, ...], limit: Budget) -> str:
-    """Refuse ``new`` events of a run that has done its ``own``."""
+    """Word the refusal of ``new`` events of a run that has done its ``own``."""
     asked = epsilon(new, limit.delta)
     left = max(0.0, float(limit.epsilon) - epsilon(own, limit.delta))
     if math.isinf(asked):
@@ -51,7 +51,7 @@ def spell_over_run(own: tuple[Event, ...], new: tuple[Event, ...], limit: Budget
 
 
 def spell_over_lifetime(worst: CumulativeLoss, limit: Budget, unit: str) -> str:
-    """Refuse what all runs together would spend on the most exposed subject; ``unit`` is the run's own."""
+    """Word the refusal of what all runs would spend on the most exposed subject; ``unit`` is the run's own kind."""
     kind = unit if {worst.kind, unit} <= SINGLE else worst.kind  # single texts are no images
     total, own = epsilon(worst.others + worst.own, limit.delta), epsilon(worst.own, limit.delta)
     if math.isinf(total):

@@ -1,8 +1,8 @@
-"""An append-only list of sealed rows in an SQLite file, and the key that seals them; knows nothing of budgets.
+"""An append-only list of sealed rows in an SQLite file, and the key that seals them; it knows nothing of budgets.
 
-Every row's seal covers the row and the seal before it, and the head's seal covers their number. So a row that was
-edited, removed, moved or added by anything but this code is noticed when the file is opened and whenever a row is
-read. What cannot be noticed is a whole older copy put in the file's place between two runs.
+Every row's seal covers the row and the seal before it, and the head's seal covers their number. A row that
+was edited, removed, moved or added by other code is therefore noticed when the file is opened and whenever a
+row is read. Not noticed is a whole older copy of the file, put in its place between two runs.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ SCHEMA = (
 SIZE = 32  # bytes of a key and of a fingerprint
 WAIT_SECONDS = 300.0  # another run may be computing a draw, which it does inside its transaction
 PATIENCE_SECONDS = 0.5  # after which somebody is told that it is waited
-# After a commit the removal of the journal is on disk too; with FULL a power cut could undo a paid draw that had left.
+# EXTRA also syncs the removal of the journal after a commit; with FULL a power cut could undo a paid draw
+# that had left.
 DURABLE = "PRAGMA synchronous=EXTRA"
 
 
@@ -53,17 +54,18 @@ class Store:
     def __init__(
         self, path: Path, key: LedgerKey, waiting: Callable[[str], None] = lambda said: None
     ) -> None:
-        """Open a file and check all of it; nothing is written. Raises ``LedgerError``.
+        """Open a file and check all of it without writing (``LedgerError``).
 
         Args:
-            waiting: Told, in a sentence, that another process holds the lock, and which one.
+            waiting: Called with a sentence if another process holds the lock.
         """
         self.path = path
         self._waiting = waiting
         self.numbers: defaultdict[str, dict[str, int]] = defaultdict(dict)
         self.key = key
         self._seals = [b""]  # of the verified rows by number; rows begin at 1, and 0 stands for the beginning
-        # SQLite takes an empty file for a new database, and a truncated ledger would have forgotten everything.
+        # SQLite takes an empty file for a new database, and a truncated ledger would have forgotten
+        # everything.
         if path.stat().st_size == 0:
             raise LedgerError(f"{path} is empty, which a ledger never is: restore it from a backup")
         with self._guard():
@@ -82,7 +84,7 @@ class Store:
 
     @staticmethod
     def create(path: Path, key: LedgerKey) -> None:
-        """Make a new file without rows; it is on the disk when this returns."""
+        """Make a new file without rows; it is on disk when this returns."""
         db = _connect(path)
         db.execute(DURABLE)
         try:
@@ -98,7 +100,7 @@ class Store:
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """One consistent and verified view; joins a transaction that is already open.
+        """Provide one consistent and verified view; joins an open transaction.
 
         Raises:
             LedgerError: The file changed in a way that this code did not make.
@@ -111,13 +113,13 @@ class Store:
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """All or nothing, and alone: a second process waits; ``LedgerError`` where the database refused."""
-        # IMMEDIATE: the lock is had before anything is read, so that what was checked is still true when it is written.
+        """Provide an exclusive, atomic transaction; other processes wait (``LedgerError`` if the database refuses)."""
+        # IMMEDIATE takes the lock before anything is read, so that what was checked still holds at the write.
         with self._transaction("BEGIN IMMEDIATE"):
             yield
 
     def append(self, run_id: str, name: str, content: bytes, private: bytes = b"") -> None:
-        """Add a row, at most one in a transaction; there when the transaction has ended."""
+        """Add a row, at most one in a transaction; readable when the transaction has ended."""
         number = len(self._seals)
         seal = self._seal(number, run_id, name, content, private)
         with self._guard():
@@ -126,7 +128,7 @@ class Store:
             self._db.execute("UPDATE head SET count = ?, seal = ?", (number, _head(self.key, number, seal)))
 
     def row(self, number: int) -> Row:
-        """A row that was verified when it was first seen, verified again; ``LedgerError`` if it changed since."""
+        """Return a row, verified again (``LedgerError`` if it has changed since it was first read)."""
         with self.reading(), self._guard():
             row = Row(*self._db.execute("SELECT * FROM rows WHERE number = ?", (number,)).fetchone())
             if row.seal != self._seals[number] or row.seal != self._seal(*row[:-1]):
@@ -134,7 +136,7 @@ class Store:
         return row
 
     def close(self) -> None:
-        """Close the ledger file; a transaction that is open is lost."""
+        """Close the ledger file; an open transaction is rolled back."""
         self._db.close()
 
     @contextmanager
@@ -146,7 +148,7 @@ class Store:
             yield
             with self._guard():
                 self._db.execute("COMMIT")
-        # BaseException: Ctrl-C between draw and commit has to roll back too.
+        # BaseException: Ctrl-C between draw and commit must roll back, too.
         except BaseException:
             if self._db.in_transaction:
                 with self._guard():
@@ -154,7 +156,7 @@ class Store:
             raise
 
     def _begin(self, begin: str) -> None:
-        """Begin a transaction, and say so where another process has to end first."""
+        """Begin a transaction, and report if another process has to end first."""
         try:
             self._try_to_begin(begin, PATIENCE_SECONDS)
         except sqlite3.OperationalError as error:
@@ -169,12 +171,12 @@ class Store:
             self._db.execute("ROLLBACK")
         self._db.execute(f"PRAGMA busy_timeout={seconds * 1000:.0f}")
         self._db.execute(begin)
-        # A transaction that only reads has its lock from the first look on.
+        # A read transaction takes its lock only at its first query.
         self._db.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone()
 
     @contextmanager
     def _guard(self) -> Iterator[None]:
-        """Raise what SQLite raises as a ``LedgerError`` of one line; wrong types can only come from a damaged file."""
+        """Raise SQLite's errors as a ``LedgerError`` of one line; wrong types only come from a damaged file."""
         try:
             yield
         except (sqlite3.Error, OSError, TypeError, ValueError) as error:
@@ -184,7 +186,7 @@ class Store:
             raise LedgerError(f"ledger {self.path}: {error}; nothing was released") from error
 
     def _recognise(self) -> None:
-        """Refuse what is not a ledger of this version, before anything else is read."""
+        """Refuse a file that is not a ledger of this version, before anything else is read."""
         known = self._db.execute("PRAGMA application_id").fetchone()[0]
         version = self._db.execute("PRAGMA user_version").fetchone()[0]
         if known == APPLICATION_ID and version < VERSION:
@@ -200,13 +202,14 @@ class Store:
 
     def _inspect(self) -> None:
         with self._guard():
-            # The schema as text: a trigger or view in a file from elsewhere could change what a query gives.
+            # The schema is compared as text: a trigger or view in a foreign file could change the results of
+            # a query.
             tables = {row[0] for row in self._db.execute("SELECT sql FROM sqlite_master WHERE sql NOT NULL")}
             if tables != set(SCHEMA) or self._db.execute("PRAGMA integrity_check(1)").fetchone()[0] != "ok":
                 raise LedgerError(self._describe_damage("its structure is broken"))
 
     def _catch_up(self) -> None:
-        """Verify the rows that were added since the file was last read, and that nothing else changed."""
+        """Verify the rows that were added since the last read, and that nothing else changed."""
         sql = "SELECT * FROM rows WHERE number >= ? ORDER BY number"
         for values in self._db.execute(sql, (len(self._seals),)):
             row = Row(*values)
@@ -218,7 +221,7 @@ class Store:
             self.numbers[row.run_id][row.name] = row.number
         count = len(self._seals) - 1
         heads = self._db.execute("SELECT count, seal FROM head").fetchall()
-        # The head holds their number under a seal of its own: without it the last rows could be cut off unseen.
+        # The head holds their number under its own seal: otherwise the last rows could be cut off unnoticed.
         if heads != [(count, _head(self.key, count, self._seals[-1]))]:
             raise LedgerError(self._describe_damage("its last rows are gone, or its key is another ledger's"))
 
@@ -232,18 +235,18 @@ class Store:
 
 @dataclass(frozen=True, repr=False)
 class LedgerKey:
-    """A ledger's secret: what it makes of a value cannot be made, nor traced back to the value, without it."""
+    """A ledger's secret: without it, its fingerprints can neither be computed nor traced back to their values."""
 
     secret: bytes
 
     @classmethod
     def new(cls) -> Self:
-        """A key that nobody has, from the operating system's CSPRNG."""
+        """Draw a new key from the operating system's CSPRNG."""
         return cls(secrets.token_bytes(SIZE))
 
     @classmethod
     def load(cls, path: Path) -> Self:
-        """Read a key file; ``LedgerError`` where it is missing or not whole."""
+        """Read a key file (``LedgerError`` if it is missing or incomplete)."""
         if not path.exists():
             raise LedgerError(f"{path} is missing: without it the ledger cannot recognise data; restore it")
         secret = path.read_bytes()
@@ -252,7 +255,7 @@ class LedgerKey:
         return cls(secret)
 
     def save(self, path: Path) -> None:
-        """Write the key, for the owner alone, down to the disk."""
+        """Write the key durably, readable by its owner alone."""
         write_durably(path, self.secret, 0o600)
 
     def fingerprint(self, digest: bytes) -> bytes:
@@ -260,25 +263,24 @@ class LedgerKey:
         return self._mac(b"fingerprint", (digest,))
 
     def data_fingerprint(self, digest: bytes) -> str:
-        """Return the ledger's fingerprint of all private data of a run, by their digest, in hexadecimal digits."""
+        """Return the ledger's fingerprint, hex, of the digest of a run's private data."""
         return self._mac(b"data", (digest,)).hex()
 
     def name_fingerprint(self, kind: str, name: str, namespace: str = "") -> bytes:
-        """Return the ledger's fingerprint of a unit's name: 32 bytes, the same for the same name of the same kind.
+        """Return the ledger's fingerprint of a unit's name: 32 bytes, equal for equal names of one kind.
 
-        Names in different namespaces have different fingerprints.
-
-        Blanks around the words, the case of the kind, and the ways in which Unicode spells one letter do not count.
+        Names in different namespaces have different fingerprints. Surrounding blanks, the case of the kind,
+        and equivalent Unicode spellings make no difference.
         """
         spelled = _compose(_compose(kind).casefold()), _compose(name), _compose(namespace)
         return self._mac(b"name", tuple(each.encode() for each in spelled))
 
     def seal(self, *parts: bytes) -> bytes:
-        """32 bytes that only this key makes of these parts, in this order."""
+        """Return 32 bytes that only this key derives from these parts, in this order."""
         return self._mac(b"seal", parts)
 
     def _mac(self, purpose: bytes, parts: tuple[bytes, ...]) -> bytes:
-        # Each part with its length before it: "ab", "c" and "a", "bc" must not be sealed alike.
+        # Each part is preceded by its length: "ab", "c" and "a", "bc" must have different seals.
         framed = b"".join(len(part).to_bytes(8, "big") + part for part in (purpose, *parts))
         return hmac.digest(self.secret, framed, "sha256")
 
@@ -288,10 +290,10 @@ def _head(key: LedgerKey, count: int, last: bytes) -> bytes:
 
 
 def _connect(path: Path) -> sqlite3.Connection:
-    """A connection that commits when told to."""
+    """Open a connection without implicit transactions."""
     return sqlite3.connect(path, timeout=WAIT_SECONDS, isolation_level=None)
 
 
 def _compose(text: str) -> str:
-    """One spelling of a text for all that look alike to Unicode's canonical equivalence."""
+    """Normalise a text by Unicode's canonical equivalence."""
     return unicodedata.normalize("NFC", text).strip()

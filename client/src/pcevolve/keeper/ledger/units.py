@@ -1,6 +1,6 @@
-"""Privacy units: as the owner has them, as keyed fingerprints, and as sorted arrays that are quick to compare.
+"""Privacy units: as the owner has them, as keyed fingerprints, and as sorted arrays for quick comparison.
 
-Who a fingerprint stands for is not seen behind ``Units.of``.
+After ``Units.of`` nothing shows whom a fingerprint stands for.
 """
 
 from __future__ import annotations
@@ -19,8 +19,11 @@ from pcevolve.public.modality import SINGLE
 COUNT = np.dtype("<u4")
 IntArray = NDArray[np.int64]
 Numbers = NDArray[np.uint64]
-"""First 64 bits of fingerprints, which stand for the whole: of a million images, two agree with a probability below
-3e-8, and who has not the ledger's key can do nothing about it."""
+"""First 64 bits of fingerprints, which identify the whole.
+
+Among a million images, two collide with a probability below 3e-8, and nobody without the ledger's key can
+provoke it.
+"""
 
 
 @dataclass(frozen=True, repr=False)
@@ -29,9 +32,9 @@ class PrivateUnit:
 
     Attributes:
         images: Content digests of its images, at least one.
-        name: What the owner calls it, such as a patient's number; None for a unit that is one image.
-        namespace: Whose names these are: two units of one name in two namespaces are two. Their images are the same
-            images in any.
+        name: The owner's name for it, such as a patient's number; None for a unit of one image.
+        namespace: Source of the name: equal names in two namespaces are two units. Images are the same in
+            any.
     """
 
     images: tuple[bytes, ...]
@@ -41,10 +44,10 @@ class PrivateUnit:
 
 @dataclass(frozen=True, repr=False)
 class Units:
-    """The privacy units of one run as the ledger knows them: keyed fingerprints of 32 bytes, in one canonical order.
+    """The privacy units of one run as the ledger knows them: keyed fingerprints of 32 bytes, in canonical order.
 
     Attributes:
-        sizes: How many images each unit has, as 32-bit numbers; empty where every unit is one image without a name.
+        sizes: Number of images of each unit, as 32-bit numbers; empty if every unit is one unnamed image.
         names: Fingerprints of the units' names; empty likewise.
     """
 
@@ -53,12 +56,12 @@ class Units:
     names: bytes = b""
 
     def __len__(self) -> int:
-        """Return the number of privacy units; private."""
+        """The number of privacy units; private."""
         return (len(self.names) if self.named else len(self.images)) // SIZE
 
     @property
     def named(self) -> bool:
-        """True if the units have names; a unit without a name is one image."""
+        """True if the units have names; an unnamed unit is one image."""
         return bool(self.names)
 
     @property
@@ -68,7 +71,7 @@ class Units:
 
     @property
     def largest(self) -> int:
-        """Images of the largest unit; private."""
+        """Number of images of the largest unit; private."""
         return int(np.frombuffer(self.sizes, COUNT).max()) if self.named else 1
 
     @classmethod
@@ -76,14 +79,15 @@ class Units:
         """Fingerprint the units of a run.
 
         Args:
-            units: All with names, no two the same; or, where ``kind`` is ``"image"``, single images without names.
-            kind: What a unit is, which tells a patient ``7`` from a device ``7``.
+            units: All with distinct names; or, if ``kind`` is ``"image"``, single unnamed images.
+            kind: The kind of unit, which tells a patient ``7`` from a device ``7``.
 
         Raises:
             DataError: The units are not as above, or share an image.
         """
         _check(units, kind)
-        # Sorted, as are the units below: the order of files says nothing, and equal data are recognised in any.
+        # Sorted, as are the units below: the order of files carries nothing, and equal data are recognised in
+        # any order.
         images = [sorted(map(key.fingerprint, unit.images)) for unit in units]
         names = [
             key.name_fingerprint(kind, unit.name, unit.namespace) for unit in units if unit.name is not None
@@ -100,12 +104,12 @@ class Units:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class UnitPartition:
-    """The way in which a run cuts its images into units.
+    """How a run divides its images into units.
 
     Attributes:
-        images: uint64 ``(images,)``, ascending, none twice.
+        images: uint64 ``(images,)``, ascending, distinct.
         units: int64 ``(images,)``, the unit of each, 0, 1, 2, ...
-        names: uint64 ``(units,)``, ascending; empty where units are single images without names.
+        names: uint64 ``(units,)``, ascending; empty if units are single unnamed images.
     """
 
     images: Numbers
@@ -128,7 +132,7 @@ class UnitPartition:
         return len(self.names) > 0
 
     def list_bearing(self, images: Numbers) -> Numbers:
-        """Names of the units that have one of these images, ascending; only where units have names."""
+        """Return the names of units that have one of these images, ascending; only if units have names."""
         bears = np.zeros(len(self.names), dtype=bool)
         bears[self.units[among(self.images, images)]] = True
         return self.names[bears]
@@ -141,9 +145,9 @@ def _numbers(prints: bytes) -> Numbers:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RunUnits:
-    """A run's units, as they are compared with those of other runs.
+    """A run's units, for comparison with other runs' units.
 
-    ``most`` is how many images one of them may have, as its owner declared; None if he did not.
+    ``most`` is the declared maximum of images per unit; None if not declared.
     """
 
     run_id: str
@@ -153,18 +157,18 @@ class RunUnits:
 
 
 def list_partitions(runs: Iterable[RunUnits]) -> list[UnitPartition]:
-    """The cuts of some runs; one that several runs share is there once."""
+    """List the distinct partitions of some runs."""
     return list({id(run.partition): run.partition for run in runs}.values())
 
 
 def merge_numbers(ascending: Numbers, others: Numbers) -> Numbers:
-    """Return all numbers that are in either set, ascending; neither set has one twice."""
+    """Return the union of two sets of distinct numbers, ascending."""
     new = ~among(others, ascending)
     return np.sort(np.concatenate([ascending, others[new]])) if new.any() else ascending
 
 
 def among(these: Numbers, ascending: Numbers) -> NDArray[np.bool_]:
-    """Mark the numbers that are also in the other set, which is ascending."""
+    """Mark the numbers that are also in the other, ascending set."""
     if not len(ascending):
         return np.zeros(len(these), dtype=bool)
     nearest = np.minimum(np.searchsorted(ascending, these), len(ascending) - 1)

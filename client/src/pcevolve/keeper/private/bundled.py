@@ -1,9 +1,9 @@
-"""Public data that come with a library and play the private ones: handwritten digits, blood cells, meanings of nouns.
+"""Public data that ship with a library and stand in for private ones: handwritten digits, blood cells, nouns.
 
 The digits are 1,797 scans of 8x8 pixels with 16 grey levels (UCI "Optical Recognition of Handwritten Digits",
-CC BY 4.0), light ink on dark. They come with scikit-learn, so nothing is downloaded. The cells are fifty pictures of
-each of four kinds (BCCD, MIT; ``cells/LICENCE.txt``): the bundled generator learnt its blood smears from other pictures
-of the same collection.
+CC BY 4.0), light ink on dark. They come with scikit-learn, so nothing is downloaded. The cells are fifty
+pictures of each of four kinds (BCCD, MIT; ``cells/LICENCE.txt``): the bundled generator learnt its blood
+smears from other pictures of the collection.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ def load_digits(
 
     Args:
         shots: Images per class, at least 1.
-        names: Digit to label; at least two digits, labels all different.
-        seed: Which images become the shots; public.
+        names: Digit to label; at least two digits, distinct labels.
+        seed: Decides which images become the shots; public.
 
     Returns:
         The private and the held-out dataset; 64x64 RGB, light on dark with a margin.
@@ -56,7 +56,7 @@ def load_digits(
 
 
 SHEETS = Path(__file__).with_name("cells")
-"""By ``client/training/export_cells.py``: a picture of all tiles for each kind."""
+"""Made by ``client/training/export_cells.py``: a picture of all tiles for each kind."""
 SIDE = 64
 
 
@@ -85,7 +85,7 @@ def load_pictures(
 
 
 FILE = Path(__file__).with_name("terms.jsonl")
-"""Out of WordNet 3.0, by ``client/training/export_terms.py``: the part that nothing was trained on."""
+"""From WordNet 3.0, by ``client/training/export_terms.py``: the part that nothing was trained on."""
 
 
 def load_terms(shots: int, names: Mapping[str, str], seed: int) -> tuple[PrivateDataset, PrivateDataset]:

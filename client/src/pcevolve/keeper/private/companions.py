@@ -1,4 +1,4 @@
-"""Files and folders that by their names hold what belongs to pictures: masks, labels, copies of other sizes."""
+"""Recognise files and folders by name that accompany pictures: masks, labels, copies of other sizes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import PurePosixPath
 
 MOST_FILES = 100_000
-"""Files among which companions are looked for, the first ones; that takes some seconds."""
+"""Most files among which companions are searched, which takes some seconds."""
 _PIECES = re.compile(r"\d+|[^\W\d_]+")
 _LAST_PART = re.compile(r"[\s._()\[\]-]+[^\s._()\[\]-]*[)\]]?$")
 _OF_COMPANIONS = frozenset(
@@ -88,19 +88,19 @@ _OF_COMPANIONS = frozenset(
         *("crop", "cropped", "resized", "aug", "augmented"),
     }
 )
-"""Words in names of files and folders by which something belongs to a picture and is none of its own."""
+"""Words in names of files and folders that accompany a picture."""
 _OF_PICTURES = frozenset(
     {"image", "images", "img", "imgs", "picture", "photo", "rgb", "raw", "orig", "original", "of"}
 )
 
 
 def names_companions(folder: str) -> bool:
-    """True for a folder that by its name holds what belongs to pictures elsewhere, as ``ground_truth``."""
+    """True for a folder whose name says that it accompanies pictures elsewhere, such as ``ground_truth``."""
     return bool(_split_words(folder)) and _split_words(folder) <= _OF_COMPANIONS | {"ground"}
 
 
 def names_pictures(folder: str) -> bool:
-    """True for a folder whose name says of pictures and of nothing else, as ``images``: nobody is called that."""
+    """True for a folder whose name means pictures and nothing else, such as ``images``: it names no patient."""
     return bool(_split_words(folder)) and _split_words(folder) <= _OF_PICTURES
 
 
@@ -109,7 +109,7 @@ def _split_words(name: str) -> set[str]:
 
 
 def find_companions(names: Sequence[str]) -> list[tuple[int, int]]:
-    """Find files that are named after others of the same folder, by place: the picture, and its mask or copy.
+    """Find files that are named after others of the same folder; indices of the picture, and its mask or copy.
 
     Args:
         names: Paths inside the folder, with slashes.
@@ -140,14 +140,14 @@ def _stem(name: str) -> str:
 
 
 def _shorten(stem: str) -> Iterator[str]:
-    """What a file may be named after: itself, in another format; itself without its last part, or its last two."""
+    """Yield names that a file may be named after: its own, and without its last part or parts."""
     yield stem
     while (shorter := _LAST_PART.sub("", stem)) not in ("", stem):
         yield (stem := shorter)
 
 
 def _strip(stem: str) -> str:
-    """A name without words of companions and of pictures, whatever stands between the others."""
+    """Return a name without words of companions and pictures."""
     words = _PIECES.findall(stem)
     own = [word for word in words if word not in _OF_COMPANIONS | _OF_PICTURES]
     return " ".join(own or words)

@@ -1,9 +1,7 @@
-"""The private dataset: labelled images, or texts, that stay on this machine, read from the files that a listing names.
+"""The private dataset: labelled images or texts on this machine, read from listed files.
 
-Images that do not all fit in memory are read again whenever they are looked at.
-
-A dataset is complete or it is refused: an image that cannot be used is never skipped, because the shots per class are
-part of what a run declares.
+Images that do not all fit in memory are read again at each use. A dataset is complete or refused: an unusable
+image is never skipped, because the shots per class are part of what a run declares.
 """
 
 from __future__ import annotations
@@ -33,25 +31,26 @@ from pcevolve.public.words import IMAGE
 IntArray = NDArray[np.int64]
 
 KEPT_PIXELS = 400_000_000
-"""Pixels that are kept in memory, 1.2 GB; the images of a larger dataset are read again when they are looked at."""
+"""Pixels that are kept in memory, 1.2 GB; images of a larger dataset are read again at each use."""
 
 
 @dataclass(frozen=True, repr=False, eq=False)
 class PrivateDataset:
-    """Labelled private images, in an order that the file names fix.
+    """Labelled private images, in an order fixed by the file names.
 
     Attributes:
-        labels: Class names, public by assumption: sorted, or as the owner's words for them name and order them.
+        labels: Class names, public by assumption: sorted, or in the order of the owner's words for them.
             Everything else here is private.
         items: Images in RGB, without metadata, in memory or as ``StoredImages``; or texts.
         targets: int64 ``(images,)``, indices into ``labels``.
-        digests: SHA-256 of each image's pixels, for the ledger's keyed fingerprints, and to tell the owner's sets apart
-            in what was measured on them.
-        unit_of: int64 ``(images,)``, the privacy unit of each image; one of its own for each unless given.
-        unit_name: What a unit is; public.
-        unit_names: What the owner calls each unit, by its number in ``unit_of``; empty for units that are one image.
-        names: Path of each image's file inside the folder it was read from; empty for data without files.
-        marks: Values of each text in the owner's columns of secrets; empty where there are none.
+        digests: SHA-256 of each image's pixels, for the ledger's keyed fingerprints, and to identify the
+            owner's sets in measurements.
+        unit_of: int64 ``(images,)``, the privacy unit of each image; by default each image is one.
+        unit_name: Kind of unit; public.
+        unit_names: The owner's name of each unit, by its number in ``unit_of``; empty if units are single
+            images.
+        names: Path of each image's file inside its folder; empty for data without files.
+        marks: Values of each text in the owner's columns of secrets; empty without any.
     """
 
     labels: tuple[str, ...]
@@ -73,7 +72,7 @@ class PrivateDataset:
             raise ValueError("items, units and names differ in length")
         if self.unit_names and self.unit_of.max(initial=-1) >= len(self.unit_names):
             raise ValueError("a unit has no name")
-        # Frozen means frozen: an array in a frozen value could be written to, and the ledger has its digests already.
+        # Read-only, because the ledger already has the digests of this data.
         self.targets.setflags(write=False)
         self.unit_of.setflags(write=False)
 
@@ -81,10 +80,10 @@ class PrivateDataset:
         return len(self.items)
 
     def privacy_units(self, namespace: str = "") -> tuple[PrivateUnit, ...]:
-        """Return the privacy units, by their images' digests and their names; for the ledger only.
+        """Return the privacy units with their images' digests and their names; for the ledger only.
 
         Args:
-            namespace: Whose names they are; see ``PrivateUnit``.
+            namespace: Source of the names; see ``PrivateUnit``.
         """
         digests: dict[int, list[bytes]] = {}
         for unit, digest in zip(self.unit_of.tolist(), self.digests, strict=True):
@@ -94,7 +93,7 @@ class PrivateDataset:
         return tuple(PrivateUnit(tuple(digests[unit]), names[unit], namespace) for unit in sorted(digests))
 
     def compute_digest(self) -> bytes:
-        """Digest of all in it that a selection follows from, in whatever order; for the ledger's fingerprint alone."""
+        """Digest everything that a selection follows from, in any order; for the ledger's fingerprint only."""
         names = self.unit_names or ("",) * (int(self.unit_of.max(initial=-1)) + 1)
         marks = self.marks or ((),) * len(self)
         each = zip(self.digests, self.targets.tolist(), self.unit_of.tolist(), marks, strict=True)
@@ -104,7 +103,7 @@ class PrivateDataset:
         return hashlib.sha256(json.dumps(rows).encode()).digest()
 
     def rename(self, names: Mapping[str, str]) -> PrivateDataset:
-        """Give the same images other labels, in their order; ``UsageError`` unless each label has its new name."""
+        """Give the same images other labels, in their order (``UsageError`` unless each label has a new name)."""
         if odd := sorted(set(names) ^ set(self.labels)):
             raise UsageError(f"data.words must name every class exactly once: look at {odd[0]!r}")
         places = {label: place for place, label in enumerate(names)}
@@ -116,7 +115,7 @@ class PrivateDataset:
         return np.flatnonzero(self.targets == self.labels.index(label))
 
     def count_units_in(self, label: str) -> int:
-        """Return how many privacy units have images in one class; for the owner's eyes only."""
+        """Return the number of privacy units with images in one class; for the owner only."""
         return len(np.unique(self.unit_of[self.indices_of(label)]))
 
     def subset(self, indices: Iterable[int]) -> PrivateDataset:
@@ -175,16 +174,16 @@ def load(
     """Read the images of a listing.
 
     Args:
-        unique: Refuse the same pixels twice: the unit's share in every vote would be two, and the guarantee is stated
-            for one. False for held-out data, which no vote sees.
-        keep: Pixels that may be kept in memory; if there are more, every image is read again when it is looked at.
-        window: What is black and what is white in grey files; None for what each says itself.
+        unique: Refuse equal pixels twice: the unit would count twice in every vote, and the guarantee is
+            stated for once. False for held-out data, which do not vote.
+        keep: Pixels to keep in memory; if there are more, every image is read again at each use.
+        window: Values of black and white in grey files; None for each file's own.
 
     Returns:
         The dataset; labels and files in the listing's order.
 
     Raises:
-        DataError: What is wrong, by the names of up to five files, in one line.
+        DataError: The faults of up to five files, in one line.
     """
     images, digests = _read_all(listing.files, keep, told, window)
     if unique:
@@ -213,7 +212,7 @@ def _read_all(
         if pixels <= keep:
             kept.append(found.image)
         else:
-            # Emptied and never filled again: some images in memory and some not would only look as if there were room.
+            # Emptied for good: keeping some images in memory and not others would only seem to save time.
             kept.clear()
         if number % BATCH_IMAGES == 0:
             told(number, len(files))
@@ -225,20 +224,20 @@ def _read_all(
 
 
 def _some(images: Sequence[Item], places: Sequence[int]) -> Sequence[Item]:
-    """Images at some places; those that are stored stay where they are."""
+    """Return the images at some places; stored ones stay on disk."""
     return images.subset(places) if isinstance(images, StoredImages) else tuple(images[at] for at in places)
 
 
 @dataclass(frozen=True, repr=False, eq=False)
 class StoredImages(Sequence[DecodedImage]):
-    """Images on disk, decoded one at a time; none is kept.
+    """Images on disk, decoded one at a time and never cached.
 
-    A file is the image that it was when the data were loaded, or it is refused: what the ledger charges and what is
-    embedded are the same pixels.
+    A file must still be the image that was loaded, or it is refused: the ledger's charge and the embedding
+    are for the same pixels.
 
     Attributes:
         digests: SHA-256 of each image's pixels when it was first read; see ``files.digest_pixels``.
-        window: What is black and what is white in grey files; None for what each says itself.
+        window: Values of black and white in grey files; None for each file's own.
     """
 
     files: tuple[Path, ...]
@@ -253,7 +252,7 @@ class StoredImages(Sequence[DecodedImage]):
     @overload
     def __getitem__(self, place: slice) -> StoredImages: ...
     def __getitem__(self, place: int | slice) -> DecodedImage | StoredImages:
-        """Read one image, or name some; ``DataError`` for a file that has changed since it was read, or is gone."""
+        """Read one image, or take a slice (``DataError`` for a file that has changed or is gone)."""
         if isinstance(place, slice):
             return StoredImages(self.files[place], self.digests[place], self.window)
         # Read and compared each time: a file that was exchanged in between would be charged to another unit.
@@ -272,7 +271,7 @@ class StoredImages(Sequence[DecodedImage]):
 
 
 def read_unchanged(file: Path, digest: bytes, window: Window | None) -> DecodedImage | None:
-    """Read an image again; None where its pixels are no longer what they were."""
+    """Read an image again; None if its pixels have changed."""
     try:
         image, found = read_image(file, window)
     except RejectedImageError:
@@ -281,6 +280,6 @@ def read_unchanged(file: Path, digest: bytes, window: Window | None) -> DecodedI
 
 
 def change_error(files: Sequence[Path]) -> DataError:
-    """The error about files that changed under the run."""
+    """Return the error for files that changed during the run."""
     named = list_some([shorten(file) for file in files])
     return DataError(f"private data: {named} changed or disappeared while they were read: run again")

@@ -1,4 +1,4 @@
-"""Embeds private images, a few at a time, so that no more pixels are held than those."""
+"""Embed private images in small batches, so that few pixels are in memory at once."""
 
 from __future__ import annotations
 
@@ -19,19 +19,20 @@ from pcevolve.public.selectors.choosing import Rendition
 def embed_images(
     images: Sequence[DecodedImage], encoder: Encoder, rendition: Rendition, told: ProgressCallback
 ) -> Embeddings:
-    """Embed private images in a rendition, ``(images, d)``; a row is NaN where none can be had.
+    """Embed private images in a rendition, ``(images, d)``; rows of unusable images are NaN.
 
-    In float64, or in float32 where that holds the same numbers, as it does for most encoders: half the memory.
+    The result is float64, or float32 if that holds the same numbers, as for most encoders: half the memory.
 
     Raises:
         DataError: A file is no longer the image that was loaded.
     """
-    # zeros, since rows that are still to come are cast too, and memory that nobody wrote may hold what warns then
+    # zeros, not empty: rows that are still to come are cast too, and uninitialised memory may cause warnings.
     rows: Embeddings = np.zeros((len(images), encoder.dimension), dtype=np.float32)
     for start in range(0, len(images), BATCH_IMAGES):
         batch = slice(start, start + BATCH_IMAGES)
         embedded = encoder.embed(RenditionView(images[batch], rendition))
-        # Widened once, when the first batch needs it: float32 of float64 numbers would move who is nearest.
+        # Widened once, when the first batch needs it: rounding float64 to float32 could change which
+        # candidate is nearest.
         rows = rows if are_single(embedded) else rows.astype(np.float64, copy=False)
         rows[batch] = embedded
         told(min(start + BATCH_IMAGES, len(images)), len(images))
@@ -40,7 +41,7 @@ def embed_images(
 
 @dataclass(frozen=True, repr=False, eq=False)
 class RenditionView(Sequence[DecodedImage]):
-    """Images as an encoder is shown them, made when asked for; without a ``rendition``, in their own appearance."""
+    """Images as an encoder is shown them, converted on demand; without a ``rendition``, unchanged."""
 
     images: Sequence[DecodedImage]
     rendition: Rendition

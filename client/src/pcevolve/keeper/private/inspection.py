@@ -1,4 +1,4 @@
-"""A look at a private folder before any run: read image by image, so that none is kept; nothing is sent or spent."""
+"""Inspect a private folder before any run, image by image without keeping any; nothing is sent or spent."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from pcevolve.public.media.images.likeness import Sketch
 
 MOST_COMPARED = 20_000
-"""Images of which each is compared with all others; more would take minutes."""
+"""Images up to which each is compared with all others; more would take minutes."""
 MOST_TURNED = 3000
-"""Images of which each is compared with all others turned, mirrored, cut and rotated; more would take minutes."""
+"""Images up to which each is compared with all others turned, mirrored, cropped and rotated."""
 MOST_PAIRS = 1000
 """Pairs that are kept; a folder with more has a fault that one pair shows as well."""
 
@@ -31,13 +31,13 @@ class Inspection:
     """The findings; private.
 
     Attributes:
-        sizes: Pixels of each image that could be read, width and height, as it is kept.
-        faults: Images that a run would refuse, each with what to do.
+        sizes: Pixels of each readable image, width and height, as it is kept.
+        faults: Images that a run would refuse, each with advice.
         alike: Pairs of different units that look the same, and are not twins.
-        compared: Whether such pairs were looked for.
-        turned: Whether they were looked for among turned, mirrored, cut and rotated images too.
-        seen: Between which values images lie and by what they are shown, those included that are refused for that.
-        flat: Images that show next to nothing, by their places in the listing.
+        compared: Whether such pairs were searched for.
+        turned: Whether turned, mirrored, cropped and rotated images were included.
+        seen: Levels of the images and how they are shown, including images refused for lack of contrast.
+        flat: Images that show almost nothing, by their places in the listing.
     """
 
     listing: Listing
@@ -55,7 +55,7 @@ def inspect(listing: Listing, tick: Callable[[], None], window: Window | None = 
     """Read every image of a listing once.
 
     Args:
-        window: What is black and what is white in grey files; None for what each says itself.
+        window: Values of black and white in grey files; None for each file's own.
     """
     from pcevolve.public.media.images.likeness import sketch  # SciPy takes long to load
 
@@ -81,7 +81,7 @@ def inspect(listing: Listing, tick: Callable[[], None], window: Window | None = 
             else:
                 twins.append((first[found.digest], place))
         tick()
-    # Only without another fault: a folder of unreadable images has no contrast to speak of.
+    # Only without another fault: a folder of unreadable images has no contrast to judge.
     if not faults and (fault := find_folder_fault(seen)):
         faults.append(fault)
     compared = len(sketches) <= MOST_COMPARED
@@ -93,7 +93,7 @@ def inspect(listing: Listing, tick: Callable[[], None], window: Window | None = 
 
 
 def _of_different_units(sketches: dict[int, Sketch], units: Sequence[str]) -> tuple[Pair, ...]:
-    """Pairs that look the same, where that matters: two units count as two whoever they show."""
+    """Return pairs of different units that look the same: two units count as two whoever they show."""
     from pcevolve.public.media.images.likeness import find_alike, find_turned
 
     places, found = list(sketches), dict[Pair, None]()

@@ -1,4 +1,4 @@
-"""Items of classes, each of a privacy unit, as folders and tables have them."""
+"""Items of classes, each in a privacy unit, from folders or tables."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ Value = TypeVar("Value")
 
 
 class PrivateItems(ABC):
-    """Items of classes, each of a privacy unit: how many units there are, and a draw of some.
+    """Items of classes, each in a privacy unit: counts units and draws some.
 
     Attributes:
-        targets: Class of each item, an index into the names of classes.
+        targets: Class of each item, an index into the class names.
     """
 
     targets: Sequence[int]
@@ -27,7 +27,7 @@ class PrivateItems(ABC):
     @property
     @abstractmethod
     def unit_keys(self) -> Sequence[str]:
-        """The name of each item's unit; of an item that is a unit by itself, what stays its own whatever else goes."""
+        """The name of each item's unit; for an item that is its own unit, a key that stays when others go."""
 
     @abstractmethod
     def subset(self, places: Sequence[int]) -> Self:
@@ -39,7 +39,7 @@ class PrivateItems(ABC):
         return {label: counts[target] for target, label in enumerate(self.class_names)}
 
     def count_drawable(self) -> dict[str, int]:
-        """Return the number of privacy units of each class that a draw could take, none twice, by label."""
+        """Return the number of privacy units of each class that a draw could take, each for one class, by label."""
         from pcevolve.keeper.private.subsample import count_drawable  # for those who draw
 
         counts = count_drawable(self.unit_keys, self.targets)
@@ -53,8 +53,9 @@ class PrivateItems(ABC):
             seed: Secret, below 2**63.
 
         Returns:
-            The items that were drawn, and all items of units that were not drawn; in order. Items of a drawn unit that
-            are of another class are in neither, so that nobody is measured on who is used.
+            The drawn items, and all items of units that were not drawn; in order. Items of a drawn unit in
+            another class are
+            in neither, so that no used unit is in the measurement.
 
         Raises:
             DataError: A class has fewer units.
@@ -66,5 +67,5 @@ class PrivateItems(ABC):
 
 
 def pick(values: tuple[Value, ...], places: Sequence[int]) -> tuple[Value, ...]:
-    """Pick facts about items by place; nothing where nothing is known of any."""
+    """Pick facts about items by place; empty if there are none."""
     return tuple(values[place] for place in places) if values else ()

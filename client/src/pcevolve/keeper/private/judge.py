@@ -1,8 +1,8 @@
 """The private selector: embeds, measures under the budget, and hands out receipts.
 
-All that can be worked out before the provider is greeted is, because how long it takes depends on the images' sizes.
-
-It lets a selector measure candidates with the private data, and lets the budget draw and pay.
+Everything that can be computed before the provider is first contacted is, because its duration depends on the
+images' sizes. The judge lets a selector measure candidates with the private data, and the account draw and
+pay.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ from pcevolve.public.selectors.sums import release_appearance
 
 @dataclass(frozen=True, repr=False)
 class PrivateViews:
-    """Private images through an encoder's eyes; each is embedded once in every rendition.
+    """Private images in an encoder's embeddings; each is embedded once in every rendition.
 
     Attributes:
-        caps: What secrets leave each image or text of a vote; None for all of it.
+        caps: The part of its vote that each item's secrets leave it; None for whole votes.
     """
 
     data: PrivateDataset
@@ -47,13 +47,13 @@ class PrivateViews:
     _embedded: dict[Rendition, Embeddings] = field(default_factory=dict)
 
     def prepare(self, with_appearances: bool, told: ProgressCallback = no_progress) -> None:
-        """Embed the images, and measure appearances if they are going to be released; errors as ``embeddings``."""
+        """Embed the images, and measure appearances if they will be released; errors as in ``embeddings``."""
         self.embeddings(None, told)
         if with_appearances:
             _ = self.appearances
 
     def embeddings(self, rendition: Rendition, told: ProgressCallback = no_progress) -> PrivateEmbeddings:
-        """Embeddings of the images in a rendition, with classes and units; ``DataError`` for an image without one."""
+        """Return the embeddings in a rendition, with classes and units (``DataError`` for an image without one)."""
         if rendition not in self._embedded:
             self._embedded[rendition] = self._usable(rendition, told)
         return PrivateEmbeddings(self._embedded[rendition], self.data.targets, self.data.unit_of, self.caps)
@@ -65,7 +65,8 @@ class PrivateViews:
 
     def _usable(self, rendition: Rendition, told: ProgressCallback) -> Embeddings:
         embedded = embed_images(self.data.items, self.encoder, rendition, told)
-        # Extremes instead of all: NaN survives both, and a mask of a million rows would take as much memory again.
+        # Only the extremes are checked: NaN propagates to both, and a mask of a million rows would take as
+        # much memory again.
         if not np.isfinite([embedded.min(initial=0.0), embedded.max(initial=0.0)]).all():
             raise DataError(
                 f"encoder '{self.encoder.name}' cannot embed a private image: choose another --encoder"
@@ -84,7 +85,10 @@ class PrivateJudge:
     events: Mapping[int, tuple[Event, ...]]
 
     def show(self, query: Query, pool: Pool) -> None:
-        """Do all that needs nothing private, and keep it for ``release``: embeddings, and the frame of class means."""
+        """Do all work that needs nothing private, and keep it for ``release``.
+
+        Embeddings, and the frame of class means.
+        """
         if query.iteration == 0:
             self.chooser.common_appearance(pool)
             return
@@ -93,13 +97,13 @@ class PrivateJudge:
             _ = join_scenes(scenes).coordinates
 
     def release(self, query: Query, pool: Pool) -> Receipt:
-        """Choose the prototypes of all classes and pay for them; what was paid for is answered from record.
+        """Choose the prototypes of all classes and pay for them; a paid query is answered from the ledger.
 
         Raises:
             BudgetError: Not enough is left; nothing was drawn.
             DataError: A private image has no embedding; nothing was drawn.
         """
-        # Looked up before anything is computed: a resumed run answers in the time of a look, as ``pay`` would.
+        # Looked up before anything is computed: a resumed run answers as quickly as ``pay`` would.
         known = self.account.receipt(query)
         receipt = known or self._release(query, pool, self.events[query.iteration])
         if query.iteration == 0:
@@ -110,7 +114,7 @@ class PrivateJudge:
         if query.iteration == 0:
             return self._release_appearance(query, pool, events[0])
         scenes = self.chooser.scenes(query.iteration, pool, self._renditions)
-        # A free round repeats what was measured, out of the ledger: to measure again would be another access.
+        # A free round reuses the measurement in the ledger: measuring again would be another access.
         if all(event.free for event in events):
             measured = load(self.account.read_measured(self._last_measured(query)))
             return self.account.pay(query, events, lambda: self._pay(measured, scenes, pool, b""))
@@ -118,9 +122,9 @@ class PrivateJudge:
         return self.account.pay(query, events, lambda: self._draw(private, scenes, pool, events))
 
     def _release_appearance(self, query: Query, pool: Pool, event: Event) -> Receipt:
-        """Pay for what the private images look like on the whole; the provider's images are the public guess."""
+        """Release the private images' mean appearance; the provider's images give the public guess."""
         plan, views = self.chooser.plan, self.views
-        # Worked out before the transaction: other runs wait while it is open.
+        # Computed before the transaction: other runs wait while it is open.
         prior = self.chooser.common_appearance(pool)
         expected = plan.data.shots * len(plan.labels)
 
@@ -142,7 +146,8 @@ class PrivateJudge:
         self, private: PrivateEmbeddings, scenes: tuple[SelectionInput, ...], pool: Pool, events: Events
     ) -> Paid:
         measured = self.chooser.selector.measure(private, join_scenes(scenes), events, self.noise)
-        # Bytes go into the ledger in the same transaction, or a crash could leave a receipt without what it measured.
+        # The bytes go into the ledger in the same transaction, or a crash could leave a receipt without its
+        # measurement.
         return self._pay(measured, scenes, pool, save(dict(measured)))
 
     def _pay(
@@ -152,13 +157,13 @@ class PrivateJudge:
         return Paid(choices, memory, values)
 
     def _last_measured(self, query: Query) -> int:
-        """The latest round before this one that looked at the data."""
+        """Return the latest earlier round that looked at the data."""
         earlier = range(query.iteration - 1, 0, -1)
         return next(t for t in earlier if not all(event.free for event in self.events[t]))
 
     @cached_property
     def _renditions(self) -> tuple[Rendition, ...]:
-        """The renditions in which candidates are judged; the private images are given the first."""
+        """The renditions in which candidates are judged; the private images get the first."""
         plan = self.chooser.plan
         released = 0 in plan.releases
         return choose_renditions(plan, self.account.receipt(Query(plan.run_id, 0)) if released else None)
@@ -166,17 +171,17 @@ class PrivateJudge:
 
 @dataclass(frozen=True)
 class UniformJudge:
-    """The ``random`` control: chooses without looking, at no cost, and still leaves a receipt."""
+    """The ``random`` control: chooses without private data, at no cost, and still leaves a receipt."""
 
     account: Account
     noise: Noise
     plan: PublicPlan
 
     def show(self, query: Query, pool: Pool) -> None:
-        """Do nothing: this judge does not need to see the candidates."""
+        """Do nothing: this judge does not look at candidates."""
 
     def release(self, query: Query, pool: Pool) -> Receipt:
-        """Choose any candidates of each class that came, none twice while there are others."""
+        """Choose any received candidates of each class, without repetition while there are others."""
         return self.account.pay(query, (Event("uniform"),), lambda: self._draw(query, pool.candidates))
 
     def _draw(self, query: Query, candidates: Population) -> Paid:
@@ -191,14 +196,14 @@ class UniformJudge:
         left: list[int] = []
         chosen = []
         for number in range(wanted):
-            # Without replacement while there are others: a control that repeats
-            # itself would lose to any method for that alone.
+            # Without replacement while there are others: a control that repeats itself would lose to any
+            # method for that alone.
             left = left or list(there)
             chosen.append(left.pop(self.noise.uniform(f"{key}/{number}", len(left))))
         return chosen
 
 
 def _came(candidates: Sequence[Candidate]) -> list[int]:
-    """Indices of the candidates that the API did not withhold; of all if it withheld all."""
+    """Return the indices of the candidates that the API did not withhold; of all if it withheld all."""
     came = [index for index, each in enumerate(candidates) if each.digest != WITHHELD]
     return came or list(range(len(candidates)))

@@ -1,4 +1,4 @@
-"""Folders in another layout than one folder for each class: splits, patients, a folder around all, and what to give."""
+"""Advise on folders in another layout than one folder for each class: splits, patients, an outer folder."""
 
 from __future__ import annotations
 
@@ -12,11 +12,14 @@ from pcevolve.keeper.private.listing import Folders, is_folder, list_some, short
 
 _TRAINING = frozenset({"train", "training"})
 _HELD_OUT = ("test", "testing", "val", "valid", "validation", "dev", "eval", "holdout")
-"""Names of folders of splits, see ``_split_name``; of those that are held out, the likeliest test set first."""
+"""Names of folders of splits, see ``_split_name``; among held-out ones, the likeliest test set first."""
 
 
 def find_inner_root(path: Path, folders: Sequence[Path]) -> tuple[Path, str] | None:
-    """The folder of class folders within another one, and what to give instead; None where these are the classes."""
+    """Return the folder of class folders within another one, and what to give instead.
+
+    None if these are the classes.
+    """
     named = {folder: _split_name(folder.name) for folder in folders if not names_companions(folder.name)}
     apart = list_some([folder.name for folder in folders if folder not in named])
     unread = f"; {apart} beside them, which by its name holds no pictures, is not read" if apart else ""
@@ -36,7 +39,7 @@ def find_inner_root(path: Path, folders: Sequence[Path]) -> tuple[Path, str] | N
 
 
 def _split_name(folder: str) -> str:
-    """Return the split that a folder's name holds: ``train`` of ``Train_Images-2017``."""
+    """Return the split in a folder's name: ``train`` of ``Train_Images-2017``."""
     letters = re.sub(r"[\W\d_]+", " ", folder.casefold()).strip()
     return re.sub(r"[ ]?(set|data|images?|imgs?|split)$", "", letters)
 
@@ -46,12 +49,12 @@ def _names_split(folder: str) -> bool:
 
 
 def names_nobody(folder: str) -> bool:
-    """True for a folder that no patient is called like: one of a split, of pictures, or of what belongs to pictures."""
+    """True for a folder whose name is no patient's: that of a split, of pictures, or of companions of pictures."""
     return _names_split(folder) or names_pictures(folder) or names_companions(folder)
 
 
 def describe_patients(path: Path, deep: Mapping[Path, Sequence[Path]]) -> str:
-    """Advise on class folders that hold folders of images, as those of patients."""
+    """Advise on class folders that hold folders of images, such as one for each patient."""
     inner = [entry.name for entries in deep.values() for entry in entries if is_folder(entry)]
     first = next(entry for entry in next(iter(deep.values())) if is_folder(entry))
     if all(_names_split(name) or names_companions(name) for name in inner):

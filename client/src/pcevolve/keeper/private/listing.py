@@ -1,13 +1,13 @@
-"""List a private folder by name alone: which file is an image of which class, and what is passed over.
+"""List a private folder by name alone: each image and its class, and the files that are skipped.
 
-No image is opened here. Of a file whose name does not say that it is an image, the first bytes are looked at: an
-image without a suffix is one, text beside the images (notes, a table of annotations) is passed over with a note, and
-everything else is told to be converted. A file that says that it is an image is never passed over, because the shots
-per class are part of what a run declares.
+No image is opened here. If a file's name does not show an image, its first bytes are read: an image without a
+suffix counts as one, text beside the images (notes, a table of annotations) is skipped with a note, and
+everything else has to be converted. A file that is named as an image is never skipped, because the shots per
+class are part of what a run declares.
 
-All that is wrong is found in one pass, so that no fault hides another. Where folders have another layout than one per
-class (splits, patients, a folder around all), the fault says what to give instead, and the images are listed as far as
-they can be.
+All faults are found in one pass, so that none hides another. If folders have another layout than one per
+class (splits, patients, an outer folder), the fault says what to give instead, and the images are listed as
+far as possible.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from pcevolve.public.words import SYSTEM_FILES, find_label_fault, find_label_fau
 from pcevolve_shared.reading import open_file
 
 MAX_IMAGES = 1_000_000
-"""Up to which sums of shares are exact with room to spare; see ``selectors.scene.round_down``."""
+"""Number of images up to which sums of shares are exact with room to spare; see ``selectors.scene.round_down``."""
 _NAMED = 5  # files named in one error
 
 
@@ -35,8 +35,8 @@ class UnitMap:
     """A map from each image of a folder to its privacy unit.
 
     Attributes:
-        kind: What a unit is (``patient``); public. Everything else here is private.
-        of: What the owner calls the unit of each image, by the image's path inside the folder.
+        kind: Kind of unit (``patient``); public. Everything else here is private.
+        of: The owner's name of each image's unit, by the image's path inside the folder.
     """
 
     kind: str
@@ -45,14 +45,15 @@ class UnitMap:
 
 @dataclass(frozen=True, repr=False)
 class Listing(PrivateItems):
-    """The images of a folder by name, in an order that the names fix; private but for the labels.
+    """The images of a folder by name, in an order fixed by the names; private but for the labels.
 
     Attributes:
         labels: Sorted class names; public by assumption.
         targets: Class of each file, an index into ``labels``.
-        skipped: Files that are no images and say so, in no class.
-        faults: What a run would be refused for, where the folder was only looked at; those about its layout first.
-        units: Which unit each image belongs to; None where each is one.
+        skipped: Files that are visibly not images, in no class.
+        faults: Faults for which a run would be refused, if the folder was only inspected; layout faults
+            first.
+        units: The unit of each image; None if each is one.
     """
 
     root: Path
@@ -70,12 +71,12 @@ class Listing(PrivateItems):
 
     @property
     def class_names(self) -> tuple[str, ...]:
-        """The labels, of classes without images too."""
+        """The labels, including classes without images."""
         return self.labels
 
     @property
     def unit_keys(self) -> tuple[str, ...]:
-        """The name of each image's unit; its own where each is one."""
+        """The name of each image's unit; its own if each is one."""
         return self.names if self.units is None else tuple(self.units.of[name] for name in self.names)
 
     def subset(self, places: Sequence[int]) -> Listing:
@@ -86,20 +87,20 @@ class Listing(PrivateItems):
 
 @dataclass
 class Folders:
-    """Looks into folders, each once; what cannot be read, and links that lead back, are told in ``faults``."""
+    """Lists folders, each once; unreadable ones, and links that lead back, go to ``faults``."""
 
     faults: list[str] = field(default_factory=list)
     _seen: set[tuple[int, int]] = field(default_factory=set)
 
     def visible(self, folder: Path) -> list[Path]:
-        """Return a folder's contents by name, without hidden files and those of systems (``Thumbs.db``)."""
+        """Return a folder's contents by name, without hidden and system files (``Thumbs.db``)."""
         try:
             status = folder.stat()
             entries = sorted(folder.iterdir(), key=lambda entry: entry.name)
         except OSError as error:
             self.faults.append(f"{folder} cannot be read: {error.strerror}")
             return []
-        # By device and inode: a link back to a folder above would be listed for ever.
+        # By device and inode: a link back to a parent folder would be followed for ever.
         if (status.st_dev, status.st_ino) in self._seen:
             self.faults.append(f"{folder} is the same folder as another one: remove the link")
             return []
@@ -107,7 +108,7 @@ class Folders:
         return [e for e in entries if not e.name.startswith(".") and e.name.lower() not in SYSTEM_FILES]
 
     def files_below(self, folder: Path) -> Iterator[Path]:
-        """All files of a folder and its subfolders."""
+        """Yield all files of a folder and its subfolders."""
         for entry in self.visible(folder):
             if is_folder(entry):
                 yield from self.files_below(entry)
@@ -116,18 +117,18 @@ class Folders:
 
 
 def list_folder(path: Path, label: str | None = None, strict: bool = True, nested: bool = False) -> Listing:
-    """List a private folder: all its images as one class where a label for it is given, else its class folders.
+    """List a private folder: all images as one class if a label is given, else by class folders.
 
-    Hidden files and those of systems are ignored anywhere, and so are files beside the class folders that are no images
-    (a README, a manifest).
+    Hidden and system files are ignored anywhere, and so are files beside the class folders that are not
+    images (a README, a manifest).
 
     Args:
-        label: Public name of the one class; None where subfolders are the classes, and their names the labels.
-        strict: Refuse what a run would; else it is told in ``faults``.
-        nested: Also take what lies in folders within the class folders, because a map says whose it is.
+        label: Public name of the one class; None if subfolders are the classes, and their names the labels.
+        strict: Refuse what a run would refuse; else report it in ``faults``.
+        nested: Include folders within the class folders, because a map names their units.
 
     Raises:
-        DataError: What is wrong, by the names of up to five files, in one line.
+        DataError: The faults of up to five files, in one line.
     """
     require_folder(path, OF_CLASSES if label is None else OF_IMAGES)
     found = _of_classes(path, nested) if label is None else _of_one_class(path, label)
@@ -180,7 +181,7 @@ def _of_classes(path: Path, nested: bool) -> Listing:
 
 
 def _without_classes(path: Path, loose: Sequence[Path]) -> Listing:
-    """A folder that holds no folders: its images, if it has any, are listed as one class."""
+    """List the images of a folder without subfolders as one class."""
     fault = f"{path} has no class folders: put the images into one subfolder per class"
     more = ", or have a run take them as one class by --set data.unlabelled=true" if loose else ""
     table = next((each for each in sorted(path.iterdir()) if each.suffix.lower() in _TABLES), None)
@@ -191,7 +192,7 @@ def _without_classes(path: Path, loose: Sequence[Path]) -> Listing:
 
 
 _TABLES = frozenset({".csv", ".tsv", ".json", ".jsonl", ".parquet", ".xlsx"})
-"""Ends of the names of files in which labels may stand."""
+"""Suffixes of files that may hold labels."""
 
 
 def _holds_image(entries: Sequence[Path]) -> bool:
@@ -206,19 +207,19 @@ def _loose_faults(loose: Sequence[Path]) -> list[str]:
 
 
 def refuse(faults: Sequence[str]) -> None:
-    """Raise a ``DataError`` of one line that lists the first faults and counts the others, if there are any."""
+    """Raise a ``DataError`` of one line with the first faults and the number of others, if there are any."""
     if faults:
         raise DataError(f"private data: {list_some(faults, '; ', '; and ')}")
 
 
 def list_some(names: Sequence[str], joint: str = ", ", last: str = " and ") -> str:
-    """Join the first few names, and say how many more there are."""
+    """Join the first few names, and state how many more there are."""
     more = f"{last}{len(names) - _NAMED} more" if len(names) > _NAMED else ""
     return joint.join(names[:_NAMED]) + more
 
 
 def refuse_twins(names: Sequence[str], items: Sequence[str | bytes], what: str) -> None:
-    """Refuse data of which two are the same (``DataError``), given the items themselves or their digests."""
+    """Refuse data with two equal items (``DataError``), given the items or their digests."""
     first: dict[str | bytes, int] = {}
     pairs = [(place, first.setdefault(item, place)) for place, item in enumerate(items)]
     refuse(
@@ -227,19 +228,19 @@ def refuse_twins(names: Sequence[str], items: Sequence[str | bytes], what: str) 
 
 
 def describe_single_class(path: Path, label: str) -> str:
-    """Say that data have one class only, and what to do."""
+    """Say that data have only one class, and what to do."""
     return f"{path} has only one class, {label!r}: at least two are needed, or --set data.unlabelled=true"
 
 
 def shorten(file: Path) -> str:
-    """A file as errors name it: with the folder that it lies in."""
+    """Return a file's name for errors: with its folder."""
     return f"{file.parent.name}/{file.name}"
 
 
 def _sort_out(
     root: Path, labels: tuple[str, ...], found: Sequence[tuple[Path, int]], faults: Sequence[str]
 ) -> Listing:
-    """Tell images from what is passed over, and name what is neither; ``DataError`` for too many images."""
+    """Separate images from skipped files, and name all others (``DataError`` for too many images)."""
     kinds = {file: tell_file_kind(file) for file, _ in found}
     odd = [f"{shorten(file)} {_advice(file)}" for file, kind in kinds.items() if kind is FileKind.OTHER]
     images = [(file, target) for file, target in found if kinds[file] is FileKind.IMAGE]
@@ -257,7 +258,7 @@ def _sort_out(
 
 
 def is_folder(path: Path) -> bool:
-    """True if a path is that of a folder, as far as anybody may know."""
+    """True if a path is a readable folder."""
     try:
         return path.is_dir()
     except OSError:
@@ -265,7 +266,7 @@ def is_folder(path: Path) -> bool:
 
 
 def tell_file_kind(file: Path) -> FileKind:
-    """Return the kind of a file; a folder is nothing that can be read."""
+    """Return the kind of a file; a folder is ``OTHER``."""
     if is_folder(file):
         return FileKind.OTHER
     return tell_kind(file.name, b"" if file.suffix.lower() in SUFFIXES else read_head(file))
@@ -283,7 +284,7 @@ def _advice(file: Path) -> str:
 
 
 def read_head(file: Path) -> bytes:
-    """The first bytes of a file, by which it is told; of one that cannot be opened, none of text's."""
+    """Return the first bytes of a file; for an unreadable one, bytes that are no text."""
     try:
         with open_file(file, sys.maxsize) as opened:
             return opened.read(HEAD_BYTES)
@@ -292,7 +293,7 @@ def read_head(file: Path) -> bytes:
 
 
 def _emptiness(root: Path, labels: tuple[str, ...], target: int) -> str:
-    """Describe a class that has no images."""
+    """Describe a class without images."""
     if len(labels) == 1:
         return f"{root} holds no images"
     return f"class {labels[target]!r} is empty: add images to {root / labels[target]} or remove it"

@@ -1,4 +1,4 @@
-"""What mends a run whose classes do not hold what ``--shots`` or ``data.subsample`` says; for the owner alone."""
+"""Remedies for a run whose classes do not hold what ``--shots`` or ``data.subsample`` says; for the owner alone."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from pcevolve.public.selectors.planner import plan
 
 
 def refuse_shots(settings: RunConfig, shots: Shots, unit: str, drawable: Mapping[str, int]) -> NoReturn:
-    """Refuse classes that do not hold what was said (``DataError``); what mends it the owner is told on the screen."""
+    """Refuse classes of other sizes than declared (``DataError``); the owner's screen shows remedies."""
     price = partial(price_subsample, settings, len(shots.held))
     tell_on_screen(
         f"your classes hold {describe_counts(shots)} {unit} each, and {spell_flag('shots')} says {shots.said}; give",
@@ -50,18 +50,18 @@ def tell_drawable(settings: RunConfig, counts: Mapping[str, int], unit: str) -> 
 
 
 def describe_counts(shots: Shots) -> str:
-    """The number of units in each class."""
+    """Describe the number of units in each class."""
     first = {number: label for label, number in reversed([*shots.held.items()])}
     fewest, most = shots.fewest, shots.most
     return f"{most}" if fewest == most else f"{fewest} ({first[fewest]}) to {most} ({first[most]})"
 
 
 def list_offers(shots: Shots, drawable: int, price: Callable[[int], str]) -> list[str]:
-    """Return options that would mend it, each with what it does.
+    """List options that would help, each with its effect.
 
     Args:
         drawable: Units of each class that ``data.subsample`` could draw, each counted for one class; private.
-        price: Says what a draw of so many units of each class costs.
+        price: Describes the cost of a draw of so many units of each class.
     """
     drawn = min(shots.said, drawable)
     offers = []
@@ -83,7 +83,7 @@ def list_offers(shots: Shots, drawable: int, price: Callable[[int], str]) -> lis
 
 
 def price_subsample(settings: RunConfig, classes: int, shots: int) -> str:
-    """Say what a run costs whose private data are drawn, so many units of each class."""
+    """Describe the cost of a run that draws so many units of each class."""
     own, delta = settings.method, settings.privacy.delta
     budget = Budget(
         parse_epsilon(settings.privacy.epsilon), choose_delta(own.name) if delta is None else delta
@@ -96,7 +96,7 @@ def price_subsample(settings: RunConfig, classes: int, shots: int) -> str:
 
 
 def _advise_check(settings: RunConfig) -> str:
-    """Name the command that looks at a folder or a table; nothing for data that come with a library."""
+    """Name the command that inspects a folder or a table; empty for shipped data."""
     if not Path(settings.data.private).exists():
         return ""
     spoken = settings.provider.dialect

@@ -1,7 +1,7 @@
-"""Private texts: rows of a table, or files in class folders. They stay on this machine.
+"""Private texts on this machine: rows of a table, or files in class folders.
 
-A dataset is complete or it is refused: a text that cannot be used is never skipped, because the shots per class are
-part of what a run declares.
+A dataset is complete or refused: an unusable text is never skipped, because the shots per class are part of
+what a run declares.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ class Records(PrivateItems):
     """Private texts as they were read.
 
     Attributes:
-        units: What the owner calls each one's unit; empty where each text is a unit.
-        marks: Of each, its values in the columns of secrets; empty where there are none.
-        faults: What a run would be refused for, where the texts were only looked at.
+        units: The owner's name of each text's unit; empty if each text is a unit.
+        marks: Values of each text in the columns of secrets; empty without any.
+        faults: Faults for which a run would be refused, if the texts were only inspected.
     """
 
     names: tuple[str, ...]
@@ -60,37 +60,38 @@ class Records(PrivateItems):
 
     @property
     def class_names(self) -> tuple[str, ...]:
-        """The labels that there are, sorted; public by assumption."""
+        """The existing labels, sorted; public by assumption."""
         return tuple(sorted(set(self.labels)))
 
     @property
     def unit_keys(self) -> tuple[str, ...]:
         """The name of each item's unit in a draw.
 
-        Where each text is one, that is the text: rows of a table have no name that stays when a row above them goes.
+        Without units it is the text itself: a table's rows have no name that stays when a row above them is
+        removed.
         """
         return self.units or self.texts
 
     @property
     def targets(self) -> list[int]:  # type: ignore[override]  # it is only read
-        """Class of each, an index into the sorted labels."""
+        """Class of each text, an index into the sorted labels."""
         known = {label: target for target, label in enumerate(self.class_names)}
         return [known[label] for label in self.labels]
 
     def count_units(self) -> dict[str, int]:
-        """Return the number of units of each class; without units each text is one, also one that is repeated."""
+        """Return the number of units of each class; without units each text counts, also a repeated one."""
         return super().count_units() if self.units else dict(Counter(sorted(self.labels)))
 
     def dataset(self, kind: str | None, labels: Sequence[str] = (), *, unique: bool = True) -> PrivateDataset:
-        """The texts as a dataset.
+        """Build a dataset from the texts.
 
         Args:
-            kind: What a unit is; None where each text is one.
-            unique: Refuse the same text twice: the unit's share in every vote would be two, and the guarantee is stated
-                for one. False for held-out data, which no vote sees.
+            kind: Kind of unit; None if each text is one.
+            unique: Refuse equal texts: the unit would count twice in every vote, and the guarantee is stated
+                for once. False for held-out data, which do not vote.
 
         Raises:
-            DataError: A text stands there twice.
+            DataError: A text appears twice.
         """
         known = tuple(labels) or self.class_names
         digests = tuple(map(digest_text, self.texts))
@@ -111,7 +112,7 @@ class Records(PrivateItems):
 
 
 def require_records(path: Path, option: str) -> None:
-    """Refuse a path that holds no texts, before anything of it is read.
+    """Refuse a path that holds no texts, before anything in it is read.
 
     Raises:
         DataError: It is neither a folder nor a table.
@@ -127,11 +128,11 @@ def read_records(path: Path, columns: Columns, label: str | None = None, strict:
     """Read all private texts of a table or of class folders.
 
     Args:
-        label: Public name of the one class, where labels are not to be looked at.
-        strict: Refuse what a run would; else it is told in ``faults``, and rows that cannot be used are left out.
+        label: Public name of the one class, if labels are to be ignored.
+        strict: Refuse what a run would refuse; else report it in ``faults``, and leave out unusable rows.
 
     Raises:
-        DataError: What is wrong, by up to five rows or files, in one line; nothing of a text is repeated.
+        DataError: The faults of up to five rows or files, in one line, without any of their text.
         UsageError: The library that reads the table is not installed.
     """
     if not path.is_file():
@@ -160,7 +161,7 @@ def read_records(path: Path, columns: Columns, label: str | None = None, strict:
 
 
 def _fault(text: Text | None, label: str | None, unit: str | None, columns: Columns) -> str:
-    """Say why a row cannot be used; empty if it can."""
+    """Return why a row cannot be used; empty if it can."""
     if not text:
         return f"has no text (column {columns.text!r}), or one of over {MOST_BYTES:,} bytes"
     if not label:

@@ -1,6 +1,7 @@
-"""Declared secrets: lines of the owner's list and values of columns; what texts hold which.
+"""Declared secrets: the owner's list and values of columns, and the texts that hold them.
 
-Who holds a secret is settled before anything is released; a spelling that is on no list is protected as every text is.
+Which texts hold a secret is fixed before anything is released. A spelling that is on no list is protected as
+every text is.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from pcevolve.public.media.texts import normalise
 from pcevolve_shared.reading import read_file
 
 SHORTEST = 3
-"""Characters of a secret."""
+"""Fewest characters of a secret."""
 MOST_BYTES = 2**26
 MOST = 100_000
 FORM = "a secret a line, or a secret, its prior and its bound with tabs between them"
@@ -33,7 +34,7 @@ class Secret:
     """A secret by its letters.
 
     Attributes:
-        letters: In the normal form of texts and small letters.
+        letters: In the normal form of texts, in lower case.
         budget: η; see ``dp.attacks.secret_budget``.
     """
 
@@ -43,14 +44,14 @@ class Secret:
 
 @dataclass(frozen=True, repr=False)
 class Held:
-    """A secret that texts hold; ``name`` says where the owner finds it, and nothing of it."""
+    """A secret that texts hold; ``name`` tells the owner where it is declared, and nothing of it."""
 
     name: str
     budget: float
     places: Sequence[int]
 
     def join(self, other: Held) -> Held:
-        """Return the same secret, declared twice: the stricter promise holds, for all texts that hold it."""
+        """Merge two declarations of one secret: the stricter promise holds, for all texts that hold it."""
         places = sorted({*self.places, *other.places})
         return Held(self.name, min(self.budget, other.budget), places)
 
@@ -61,7 +62,7 @@ class Sources:
 
     Attributes:
         columns: Columns of the table in which every value is a secret.
-        budget: η of each that has none of its own.
+        budget: η of each secret without one of its own.
     """
 
     listed: tuple[Secret, ...]
@@ -69,23 +70,24 @@ class Sources:
     budget: float
 
     def compute_digest(self, data: PrivateDataset) -> bytes:
-        """Digest of the secrets, whatever their budgets and order, for the ledger's keyed fingerprints alone."""
-        # Sorted, without budgets: the same list in another order is the same
-        # secrets, and adds up with it in the ledger.
+        """Digest the secrets, regardless of budgets and order; for the ledger's keyed fingerprints only."""
+        # Sorted, without budgets: the same list in another order is the same secrets, and adds up with it in
+        # the ledger.
         said = [sorted(each.letters for each in self.listed), sorted(self.columns)]
-        # Which text holds which value: with another value in a column another secret was protected there, or none.
+        # With the value of each text: with another value in a column another secret was protected there, or
+        # none.
         order = sorted(range(len(self.columns)), key=lambda at: self.columns[at])
         held = zip(data.digests, data.marks, strict=True) if self.columns else ()
         marked = sorted((digest.hex(), [own[at] for at in order]) for digest, own in held)
         return hashlib.sha256(b"secrets\n" + json.dumps([*said, marked]).encode()).digest()
 
     def compute_budgets_digest(self) -> bytes:
-        """Digest of what is promised of each listed secret, and of every value in a column."""
+        """Digest the promise to each listed secret, and to every value in a column."""
         said = sorted((each.letters, each.budget) for each in self.listed)
         return hashlib.sha256(json.dumps([said, self.budget]).encode()).digest()
 
     def find_held(self, data: PrivateDataset) -> Iterable[Held]:
-        """Every secret that texts hold, once, with all that hold it: by the list or in any column."""
+        """Return every secret that texts hold, once, with all texts that hold it, by the list or any column."""
         found: dict[str, Held] = {}
         for letters, held in self._find_by_source(data):
             known = found.get(letters)
@@ -93,7 +95,7 @@ class Sources:
         return found.values()
 
     def _find_by_source(self, data: PrivateDataset) -> Iterator[tuple[str, Held]]:
-        """Secrets by their letters, each as often as it is declared."""
+        """Yield secrets by their letters, each as often as it is declared."""
         small = [text.casefold() for text in data.items] if self.listed else []
         found = find_holders([each.letters for each in self.listed], small)
         for number, (secret, places) in enumerate(zip(self.listed, found, strict=True), 1):
@@ -111,14 +113,15 @@ class Sources:
 
 
 def read_secrets(path: Path, budget: float) -> tuple[Secret, ...]:
-    """Read secrets, one a line, in the normal form of texts and small letters; some with a prior and a bound.
+    """Read secrets, one a line, normalised and in lower case; some with a prior and a bound.
 
     Args:
-        budget: η of those that say nothing; others may only have a smaller one, because it is public as the largest.
+        budget: η of lines without their own; others may only have a smaller one, because it is public as the
+            largest.
 
     Raises:
-        DataError: The file cannot be read, or holds no secrets, too many, or one that is too short or asks for less
-            than is promised of all; none is repeated.
+        DataError: The file cannot be read; or it holds no secrets, too many, or one that is too short or asks
+            for less than the general promise. The message repeats none.
     """
     try:
         lines = read_file(path, MOST_BYTES).decode("utf-8-sig").splitlines()
@@ -129,7 +132,7 @@ def read_secrets(path: Path, budget: float) -> tuple[Secret, ...]:
         if line.strip():
             secret = _secret(line, f"data.secrets {path}: line {number}", budget)
             known = found.get(secret.letters, secret)
-            # Twice on a list: the stricter promise holds for both.
+            # If a secret is listed twice, the stricter promise holds.
             found[secret.letters] = min(known, secret, key=lambda each: each.budget)
     if not found or len(found) > MOST:
         raise DataError(f"data.secrets {path} holds {'no' if not found else f'more than {MOST:,}'} secrets")
@@ -139,20 +142,20 @@ def read_secrets(path: Path, budget: float) -> tuple[Secret, ...]:
 def cap_weights(
     sources: Sources, data: PrivateDataset, most: int, share: Callable[[float], float]
 ) -> FloatArray:
-    """Return each text's weight, in units of a whole vote: all of it, or the least share of a secret that it holds.
+    """Return each text's weight, in units of a whole vote: 1, or the least share among its secrets.
 
-    A text's share depends on the budgets of its own secrets alone. Where one of them has another value, the list names
-    that one with the same budget, so the share is the same.
+    A text's share depends on the budgets of its own secrets alone. If one of them had another value, the list
+    would name that one with the same budget, so the share would be the same.
 
     Args:
-        most: Most texts that one secret may stand in; public.
-        share: Of a secret with this η; see ``dp.attacks.secret_share``.
+        most: Most texts that may contain one secret; public.
+        share: Share for a secret with this η; see ``dp.attacks.secret_share``.
 
     Returns:
         float64 ``(texts,)``.
 
     Raises:
-        DataError: A secret stands in more texts; it is named by its place alone.
+        DataError: A secret is in more texts; the message names only where it is declared.
     """
     found = np.ones(len(data))
     for secret in sources.find_held(data):
@@ -167,14 +170,14 @@ def cap_weights(
 
 
 def find_holders(secrets: Sequence[str], texts: Sequence[str]) -> list[list[int]]:
-    """Of each secret, the places of the texts that contain it.
+    """Return, for each secret, the indices of the texts that contain it.
 
-    Every secret is looked for under three letters of it, those that the fewest others have.
+    Every secret is searched by the rarest of its three-letter sequences.
     """
     grams = Counter(gram for secret in secrets for gram in _grams(secret))
     known: Mapping[str, list[int]] = defaultdict(list)
     for number, secret in enumerate(secrets):
-        # The rarest three letters of a secret: a text that lacks them cannot hold it, and few texts have them.
+        # The rarest three letters of a secret: a text without them cannot hold it, and few texts have them.
         known[min(_grams(secret), key=lambda gram: (grams[gram], gram))].append(number)
     found: list[list[int]] = [[] for _ in secrets]
     for place, text in enumerate(texts):
@@ -190,7 +193,7 @@ def _grams(text: str) -> set[str]:
 
 
 def _secret(line: str, where: str, budget: float) -> Secret:
-    """Read one line of a list; ``DataError``, which repeats nothing of it, where it cannot be used."""
+    """Read one line of a list (``DataError``, which repeats nothing of it, if it cannot be used)."""
     letters, *numbers = line.split("\t")
     small = normalise(letters).casefold()
     if len(small) < SHORTEST:

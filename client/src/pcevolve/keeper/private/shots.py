@@ -1,4 +1,4 @@
-"""Whether the classes hold about as many privacy units as ``--shots`` says."""
+"""Check that the classes hold about as many privacy units as ``--shots`` says."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 MOST_APART = 1.5
-"""How many times as many units as ``--shots`` says, or as another class, a class may hold, and as few likewise."""
+"""Largest ratio of a class's number of units to ``--shots``, or to another class's, and of the inverse."""
 
 
 @dataclass(frozen=True, repr=False)
 class Shots:
-    """The shots of each class, and what was said of them.
+    """The number of units of each class, and the declared number.
 
     Attributes:
         held: Privacy units of each class, by label; private.
@@ -23,12 +23,10 @@ class Shots:
 
     @property
     def fewest(self) -> int:
-        """Units of the smallest class."""
         return min(self.held.values())
 
     @property
     def most(self) -> int:
-        """Units of the largest class."""
         return max(self.held.values())
 
     @property
@@ -38,5 +36,5 @@ class Shots:
 
     @property
     def fit(self) -> bool:
-        """True if every class holds about what was said, and about what the others do."""
+        """True if every class holds about the declared number, and about as many as the others."""
         return self.even and self.most <= MOST_APART * self.said and self.said <= MOST_APART * self.fewest

@@ -1,6 +1,6 @@
-"""Names that may be one: ids of one patient in two spellings, and files that are named after other files.
+"""Names that may mean the same: two spellings of one patient's id, and files that are named after others.
 
-Nothing is merged by them: whoever owns the data is told, and says by a map or a column what is one.
+Nothing is merged by them: the owner is told, and a map or a column decides.
 """
 
 from __future__ import annotations
@@ -10,15 +10,15 @@ import unicodedata
 from collections.abc import Iterable
 
 MOST_PAIRS = 1000
-"""Pairs that are kept."""
+"""Most pairs that are kept."""
 _SHORTENED = re.compile(r"-?[0-9](\.[0-9]+)?[eE]\+?[0-9]{2,}")
 _PIECES = re.compile(r"\d+|[^\W\d_]+")
 
 
 def find_respelled(ids: Iterable[str]) -> list[tuple[str, str]]:
-    """Find pairs of ids that differ in case, leading zeros, accents, blanks or punctuation alone; first come first.
+    """Find pairs of ids that differ only in case, leading zeros, accents, blanks or punctuation, in order.
 
-    Numbers that a mark holds apart are other numbers: 1-11 is not 11-1, though 111 may be either.
+    Numbers separated by a mark stay distinct: 1-11 is not 11-1, though 111 may be either.
     """
     by_pieces: dict[tuple[str, ...], str] = {}
     found: list[tuple[str, str]] = []
@@ -33,12 +33,12 @@ def find_respelled(ids: Iterable[str]) -> list[tuple[str, str]]:
 
 
 def find_shortened(ids: Iterable[str]) -> list[str]:
-    """Ids such as 1.23457E+11, of which a spreadsheet has left out digits: several patients may have become one."""
+    """Return ids such as 1.23457E+11, whose digits a spreadsheet has dropped: several patients may have become one."""
     return [name for name in dict.fromkeys(ids) if _SHORTENED.fullmatch(name)]
 
 
 def _fold(name: str) -> str:
-    """A name without case and accents, its digits as 0 to 9."""
+    """Return a name without case and accents, its digits as 0 to 9."""
     if name.isascii():
         return name.lower()
     spread = unicodedata.normalize("NFKD", name).casefold()
@@ -47,7 +47,7 @@ def _fold(name: str) -> str:
 
 
 def _read_pieces(name: str) -> tuple[str, ...]:
-    """The letters and the numbers of a name, in turn; letters with marks between them are one piece."""
+    """Return the letters and numbers of a name, in turn; letters separated by marks are one piece."""
     pieces: list[str] = []
     for piece in _PIECES.findall(_fold(name)):
         if piece[0].isdecimal():

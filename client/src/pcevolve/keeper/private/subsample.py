@@ -1,24 +1,26 @@
-"""A subsample of the private folder: exactly K privacy units of each class, drawn by a secret seed; no image is opened.
+"""Draw a subsample of the private folder: exactly K privacy units of each class, by a secret seed; opens no image.
 
-Two things are said of each unit, and both follow from the unit alone and never from what else lies in the folder:
+Two facts about each unit decide. Both follow from the unit alone and never from others in the folder:
 
-- *its class*, the one that it counts for; a unit that has images of several counts for one of them, which a public hash
-  of its name chooses. Nobody can draw again to get another one, so whether a draw is possible hangs on no seed;
+- *its class*, for which it counts. A unit with images of several classes counts for one of them, chosen by a
+  public hash of its name. No other seed changes it, so whether a draw is possible does not depend on the
+  seed;
 - *its turn*, a keyed hash of its name under the secret seed.
 
-Of each class the K units whose turns come first are drawn, each with all of its images of that class. Its images of
-other classes are left out: a class has K units and no more, and nobody is drawn twice.
+From each class the K units with the first turns are drawn, each with all its images of that class. Its images
+of other classes are left out: a class has exactly K units, and no unit is drawn twice.
 
-**Claim.** Let both of two folders have at least K units of each class. If one unit is added or removed, the draws under
-one seed are equal, or one unit of one is exchanged for another of the same class. If one unit is exchanged for another,
-with whatever name, images and classes, at most two units are exchanged.
+**Claim.** Let both of two folders have at least K units of each class. If one unit is added or removed, the
+draws under one seed are equal, or differ by one unit replaced by another of the same class. If one unit is
+replaced by another, with any name, images and classes, at most two units are replaced.
 
-Proof. Without a unit that was not drawn, the first K of its class are the same, and no other class is touched. Without
-one that was drawn, its place goes to number K + 1 of its class, and everybody else keeps class and turn. An exchange is
-one removal and one addition, in one class or in two. ∎
+Proof. Without a unit that was not drawn, the first K of its class are the same, and no other class is
+affected. Without one that was drawn, its place goes to number K + 1 of its class, and all others keep class
+and turn. A replacement is one removal and one addition, in one class or in two. ∎
 
-In changes of the draw's own relation that is ``dp.calibration.DRAWN_UNITS`` under either: one exchange is one unit less
-and one more, and two exchanges are two. It cannot be fewer, because K + 1 units that differ in their turns attain it.
+In changes of the draw's own relation this is ``dp.calibration.DRAWN_UNITS`` under either: one replacement is
+one unit less and one more, and two replacements are two. The number cannot be lower, because K + 1 units that
+differ in their turns attain it.
 """
 
 from __future__ import annotations
@@ -37,9 +39,9 @@ SEED_BYTES = 8
 def draw_places(
     units: Sequence[str], targets: Sequence[int], count: int, seed: int
 ) -> tuple[list[int], list[int]]:
-    """Return the places of the items that are drawn, and of those whose units are not, in order; see ``draw``."""
-    # Before the draw and for all classes: whether it is possible must not
-    # depend on the seed, or it could be drawn again.
+    """Return the indices of drawn items, and of items whose units are not drawn, in order; see ``draw``."""
+    # Before the draw and for all classes: whether it is possible must not depend on the seed, or it could be
+    # drawn again.
     if min(count_drawable(units, targets).values()) < count:
         raise DataError(
             "a class has fewer units than data.subsample draws: give a smaller number, or leave "
@@ -62,7 +64,7 @@ def draw_places(
 
 
 def assign_classes(units: Sequence[str], targets: Sequence[int]) -> Mapping[str, int]:
-    """The one class that each unit counts for, by what it is called; a function of its name and its own classes."""
+    """Return the one class that each unit counts for; a function of its name and its own classes."""
     found: dict[str, set[int]] = {}
     for unit, target in zip(units, targets, strict=True):
         found.setdefault(unit, set()).add(target)
@@ -70,7 +72,7 @@ def assign_classes(units: Sequence[str], targets: Sequence[int]) -> Mapping[str,
 
 
 def count_drawable(units: Sequence[str], targets: Sequence[int]) -> Mapping[int, int]:
-    """Return the number of units of each class to draw from, none twice; private."""
+    """Return the number of units of each class to draw from, each for one class; private."""
     counts = Counter(assign_classes(units, targets).values())
     return {target: counts[target] for target in sorted(set(targets))}
 
@@ -86,5 +88,5 @@ def _turn(unit: str, seed: int) -> bytes:
 
 
 def _spell(unit: str) -> bytes:
-    """A unit's name, the same however Unicode spells it."""
+    """Normalise a unit's name by Unicode's canonical equivalence."""
     return unicodedata.normalize("NFC", unit).encode("utf-8", "surrogateescape")

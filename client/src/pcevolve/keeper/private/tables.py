@@ -1,4 +1,4 @@
-"""Rows of private texts as they stand in a table or in class folders, one after the other; nothing is kept."""
+"""Read rows of private texts from a table or class folders, one after the other, without keeping any."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ from pcevolve.public.words import find_label_fault, nfc
 from pcevolve_shared.reading import BoundedLines, open_file, parse_json, read_file
 
 MOST_TEXTS = 4_000_000
-"""Half of as many as may be added up exactly, see ``selectors.scene.round_down``."""
+"""Half of the number that can be summed exactly, see ``selectors.scene.round_down``."""
 MOST_FILE_BYTES = 4 * 2**30
 MOST_ROW = 2**22
-"""Characters of a row, whatever else than its text stands in it."""
+"""Most characters of a row, in all its columns together."""
 LEAST_UNPACKED = 2**24
-"""Bytes that a Parquet file may have in memory however small it is; a larger one may have a hundred times its size."""
+"""Bytes that any Parquet file may have in memory; a larger file may have a hundred times its size."""
 ROW_BYTES = 64
-"""What a row takes in memory beside its text, at least."""
+"""Least memory of a row beside its text, in bytes."""
 BATCH_ROWS = 1024
 MOST_EXACT = 2.0**53
-"""Whole numbers of floating point from which on neighbours are one, and so would be two patients."""
+"""Beyond this, neighbouring whole numbers share one float64, and so would two patients."""
 PAGE_BUFFER = 2**16
 """Bytes of a Parquet file that are read at a time."""
 MOST_BATCH = 2**28
-"""Bytes of the texts in so many rows; of those that can be used, less than half."""
+"""Most bytes of the texts in ``BATCH_ROWS`` rows; usable texts take less than half."""
 OF_TEXTS = "of class folders of .txt files, or a .csv, .tsv, .jsonl or .parquet file"
 
 
@@ -46,10 +46,10 @@ class Columns:
     """The columns of a table that are read, by role; names of columns are public.
 
     Attributes:
-        text: Of the texts.
-        label: Of their classes.
-        unit: Of what belongs together, such as a patient; None where each text is a unit.
-        secrets: In which every value is a secret.
+        text: Column of the texts.
+        label: Column of their classes.
+        unit: Column of their units, such as a patient; None if each text is a unit.
+        secrets: Columns in which every value is a secret.
     """
 
     text: str = "text"
@@ -59,21 +59,21 @@ class Columns:
 
     @classmethod
     def from_options(cls, text: str | None, label: str | None, unit: str | None) -> Self:
-        """The columns that options name; the usual ones where they name none."""
+        """Return the columns that options name, with defaults for the rest."""
         return cls(text or cls.text, label or cls.label, unit)
 
     def wanted(self, labelled: bool) -> list[str]:
-        """All of them that a table must have."""
+        """Return all columns that a table must have."""
         label, unit = ([self.label] if labelled else []), ([self.unit] if self.unit else [])
         return [self.text, *label, *unit, *self.secrets]
 
 
 Row: TypeAlias = tuple[str, Text | None, str | None, str | None, tuple[str, ...], str]
-"""Where it stands, its text, its label and its unit, None for what is missing; its secrets by column; and a fault."""
+"""Place, text, label, unit (None if missing), secrets by column, and fault of a row."""
 
 
 def read_table(path: Path, columns: Columns, label: str | None) -> Iterator[Row]:
-    """Rows of a table, whichever kind of file it is."""
+    """Yield the rows of a table in any supported format."""
     if columns.unit and (find_label_fault(columns.unit) is not None or columns.unit.casefold() in SINGLE):
         raise DataError(
             f"data.unit_column {columns.unit!r} says what a unit is: name the column in plain words, by what its texts "
@@ -86,11 +86,11 @@ def read_table(path: Path, columns: Columns, label: str | None) -> Iterator[Row]
     try:
         for row in require_reader(path)(path, wanted):
             text, unit = row.get(columns.text), _read_cell(row.get(columns.unit or ""))
-            # Counted in bytes before anything is normalised: that may take many times the length.
+            # Measured in bytes before normalisation, which may take many times the length.
             said = normalise(text) if isinstance(text, str) and len(text.encode()) <= MOST_BYTES else None
             named = None if unit is None else normalise_unit(unit)
             held = tuple(normalise(_read_cell(row.get(each)) or "").casefold() for each in columns.secrets)
-            # Passed over in silence, what a list holds would be promised protection and have none.
+            # Refused, because a list's values would silently be promised protection and have none.
             odd = [each for each in columns.secrets if not _is_single(row.get(each))]
             fault = CELLS if None in row else f"has no single value in column {odd[0]!r}" if odd else ""
             number_of_unit = row.get(columns.unit or "")
@@ -112,7 +112,7 @@ CELLS = "has more cells than the first line: put texts with commas in quotes"
 
 
 def _reason(error: Exception) -> str:
-    """Say why a table cannot be read, without a word of its contents."""
+    """Return why a table cannot be read, without any of its contents."""
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
     if isinstance(error, UnicodeDecodeError):
@@ -125,10 +125,10 @@ def _is_single(value: object) -> bool:
 
 
 def _read_cell(value: object) -> str | None:
-    """A cell as text, without blanks around it; None for an empty one, for NaN and for what is no single value."""
+    """Return a cell as text, stripped; None for an empty cell, NaN, or a compound value."""
     if value is None or not _is_single(value) or value != value:  # NaN says for some that nothing is known
         return None
-    # 7.0 is how libraries write a whole number in a column that has gaps: the same patient, or class, as 7.
+    # Libraries write a whole number as 7.0 in a column with gaps: it is the same patient, or class, as 7.
     whole = isinstance(value, float) and value.is_integer()
     said = str(f"{value:.0f}" if whole else value)
     said.encode()  # half of a pair, which JSON can spell and nothing else: ``ValueError``, as of a text
@@ -139,7 +139,7 @@ def require_reader(path: Path) -> Callable[[Path, Sequence[str]], Iterator[Mappi
     """Return the reader of a table, by its file's name.
 
     Raises:
-        DataError: Nothing does.
+        DataError: No reader supports it.
         UsageError: Its library is not installed.
     """
     readers = {".csv": _read_separated, ".tsv": _read_separated, ".jsonl": _lines, ".parquet": _parquet}
@@ -159,7 +159,7 @@ def require_reader(path: Path) -> Callable[[Path, Sequence[str]], Iterator[Mappi
 
 @contextmanager
 def _lines_of(path: Path) -> Iterator[BoundedLines]:
-    """The lines of a text file; ``DataError`` for UTF-16, an empty one, or what only has a table's name."""
+    """Open the lines of a text file (``DataError`` for UTF-16, an empty file, or another format)."""
     with open_file(path, MOST_FILE_BYTES) as file:
         head = file.read(HEAD_BYTES)
         if head.startswith((b"\xff\xfe", b"\xfe\xff")) or head[1:6:2] == b"\0\0\0":
@@ -182,7 +182,7 @@ def _read_separated(path: Path, wanted: Sequence[str]) -> Iterator[Mapping[str |
 
 
 def _next_wide(rows: csv.DictReader[str], lines: BoundedLines) -> dict[str | Any, str | Any] | None:
-    """The next row, whose fields may be long; the csv module's limit is the whole process's, so it is put back."""
+    """Read the next row, whose fields may be long; the csv module's process-wide limit is restored."""
     before = csv.field_size_limit(4 * MOST_BYTES)
     lines.left = MOST_ROW
     try:
@@ -209,7 +209,7 @@ def _lines(path: Path, wanted: Sequence[str]) -> Iterator[Mapping[str | None, An
 
 
 def _parquet(path: Path, wanted: Sequence[str]) -> Iterator[Mapping[str | None, Any]]:
-    """Rows of a Parquet file, read page by page; other columns than the wanted ones are never loaded."""
+    """Yield the rows of a Parquet file, page by page; only the wanted columns are loaded."""
     from pyarrow import parquet, types
 
     with open_file(path, MOST_FILE_BYTES) as source:
@@ -221,14 +221,15 @@ def _parquet(path: Path, wanted: Sequence[str]) -> Iterator[Mapping[str | None, 
                 raise DataError(
                     f"{path}: column {name!r} holds lists, records or bytes; it needs one value in each row"
                 )
-        # Strings stay in their dictionaries until it is known how long all are: one long one may stand for millions.
-        # Without pre_buffer, because that loads a row group at once.
+        # Strings stay in their dictionaries until their total length is known: one long string may stand for
+        # millions.
         file = parquet.ParquetFile(source, read_dictionary=names, pre_buffer=False, buffer_size=PAGE_BUFFER)
         left = max(LEAST_UNPACKED, 100 * path.stat().st_size)
         _require_bearable(path, file.metadata, names, left)
         for batch in file.iter_batches(columns=names, batch_size=BATCH_ROWS):
             size = sum(map(_text_bytes, batch.columns)) + ROW_BYTES * batch.num_rows
-            # Of all batches together, so that many of a bearable size do not add up to an unbearable file.
+            # The limit covers all batches together, so that many moderate ones do not add up to too large a
+            # file.
             left -= size
             if left < 0 or size > MOST_BATCH:
                 raise _unbearable(path)
@@ -236,7 +237,7 @@ def _parquet(path: Path, wanted: Sequence[str]) -> Iterator[Mapping[str | None, 
 
 
 def _require_bearable(path: Path, metadata: Any, names: Sequence[str], most: int) -> None:  # noqa: ANN401
-    """Refuse by the footer more rows, or more bytes unpacked, than are read; of the wanted columns alone."""
+    """Refuse files whose footer announces too many rows or unpacked bytes, counting the wanted columns alone."""
     groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
     chunks = [group.column(number) for group in groups for number in range(group.num_columns)]
     chunks = [chunk for chunk in chunks if chunk.path_in_schema in names]
@@ -244,7 +245,7 @@ def _require_bearable(path: Path, metadata: Any, names: Sequence[str], most: int
         raise DataError(f"{path} holds more than {MOST_TEXTS:,} texts: use a smaller dataset")
     if sum(abs(chunk.total_uncompressed_size) for chunk in chunks) > most:
         raise _unbearable(path)
-    # Each such text is a piece of the one before and a rest, which unpacks to any length.
+    # In this encoding each text is a prefix of the one before and a rest, which can unpack to any length.
     if any("DELTA_BYTE_ARRAY" in chunk.encodings for chunk in chunks):
         raise DataError(
             f"{path} has the encoding DELTA_BYTE_ARRAY, which is not read: write it without, or as .jsonl"
@@ -256,7 +257,7 @@ def _unbearable(path: Path) -> DataError:
 
 
 def _is_cell(types: Any, kind: Any) -> bool:  # noqa: ANN401 - pyarrow has no types
-    """True for a column of strings, numbers, dates or nothing."""
+    """True for a column of strings, numbers, dates or nulls."""
     kind = kind.value_type if types.is_dictionary(kind) else kind
     plain = (types.is_string, types.is_large_string, types.is_string_view, types.is_integer)
     return any(
@@ -300,14 +301,14 @@ def _require_columns(path: Path, wanted: Sequence[str], there: Sequence[str]) ->
 
 
 def _other_separator(line: str) -> str:
-    """Name what seems to lie between the cells of a first line that was read as one cell; empty for nothing known."""
+    """Name the likely separator of a first line that was read as one cell; empty if unknown."""
     marks = {";": "semicolons", "\t": "tabs", "|": "bars", ",": "commas"}
     found = max(marks, key=line.count)
     return marks[found] if found in line else ""
 
 
 def read_folder(path: Path, label: str | None) -> Iterator[Row]:
-    """Files of class folders, or of all folders as one class."""
+    """Yield the files of class folders, or of all folders as one class."""
     folders = Folders()
     for file in sorted(folders.files_below(path)):
         name = file.relative_to(path).as_posix()

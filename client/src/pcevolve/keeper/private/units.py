@@ -1,4 +1,4 @@
-"""Privacy units: a CSV file says which images belong together, e.g. to one patient."""
+"""Privacy units: a CSV file groups images, for example by patient."""
 
 from __future__ import annotations
 
@@ -37,11 +37,12 @@ def group_into_units(data: PrivateDataset, units: UnitMap) -> PrivateDataset:
 def read_units(path: Path, there: Sequence[str]) -> UnitMap:
     """Read which unit each image of a folder belongs to.
 
-    A name that Unicode can spell in several ways is one name.
+    Canonically equivalent Unicode spellings are one name.
 
     Args:
-        path: CSV in UTF-8 with two columns: path of an image inside the folder, and its unit. The first line is a
-            header whose second column names what a unit is (``patient``); that name is public, the rest is not.
+        path: CSV in UTF-8 with two columns: path of an image inside the folder, and its unit. The first line
+            is a header whose second column names the kind of unit (``patient``); that name is public, the
+            rest is not.
         there: Paths of all images inside the folder.
 
     Raises:
@@ -59,7 +60,10 @@ def read_units(path: Path, there: Sequence[str]) -> UnitMap:
 
 
 def map_folders(there: Sequence[str]) -> UnitMap | None:
-    """The folder within a class folder as the patient, an image without one as its own; None where no patient is."""
+    """Map images to patients by the folder within their class folder; others are their own unit.
+
+    None without patients.
+    """
     parts = {name: name.split("/") for name in there}
     inner = {each[1] for each in parts.values() if len(each) > 2}
     if all(map(names_nobody, inner)):
@@ -70,7 +74,7 @@ def map_folders(there: Sequence[str]) -> UnitMap | None:
 
 
 def describe_link(kind: str) -> str:
-    """Say what links units of two data sets, and what keeps two sources apart."""
+    """Explain what links units of two data sets, and what keeps two sources apart."""
     return (
         f"the name of a {kind} is the link between data sets: whoever has the same name in other data counts as the "
         f"same {kind}, and what was spent on one counts for both; data.unit_namespace=WORD keeps two sources apart"
@@ -78,7 +82,7 @@ def describe_link(kind: str) -> str:
 
 
 def write_units(path: Path, there: Sequence[str]) -> None:
-    """Write a map that ``read_units`` reads: the folder within a class folder is the patient; else ``DataError``."""
+    """Write a map for ``read_units``: the folder within a class folder is the patient (else ``DataError``)."""
     found = map_folders(there)
     if found is None:
         raise DataError(f"--write-unit-map {path}: no image lies in a patient's folder within a class folder")
@@ -100,8 +104,8 @@ def write_units(path: Path, there: Sequence[str]) -> None:
 
 
 def require_unit_size(units: Sequence[str], names: Sequence[str], kind: str, most: int) -> None:
-    """Refuse data in which a unit has more images than declared, whichever of them are drawn (``DataError``: which)."""
-    # Reversed, so that the first image of a unit is the one that stays in the dictionary.
+    """Refuse data in which a unit has more images than declared, drawn or not (``DataError`` names it)."""
+    # Reversed, so that a unit's first image is the one that stays in the dictionary.
     counts, first = Counter(units), dict(zip(reversed(units), reversed(names), strict=True))
     files = sorted(first[unit] for unit, count in counts.items() if count > most)
     if files:
@@ -112,7 +116,7 @@ def require_unit_size(units: Sequence[str], names: Sequence[str], kind: str, mos
 
 
 def _rows(path: Path) -> list[list[str]]:
-    """Lines that are not empty, as two columns without blanks around them; a comment may stand before them."""
+    """Return the non-empty lines as two stripped columns; comments may precede them."""
     try:
         lines = io.StringIO(read_file(path, MAX_BYTES).decode("utf-8-sig"), newline="")
         comments = 0
@@ -144,19 +148,19 @@ def _check_header(path: Path, header: Sequence[str], names: set[str]) -> None:
 
 
 def normalise_unit(name: str) -> str:
-    """A unit's name in one spelling; a whole number is the same with and without ".0", which some programs write."""
+    """Normalise a unit's name; a whole number is the same with and without ".0", which some programs add."""
     spelled = nfc(name).strip()
     whole = _WHOLE.fullmatch(spelled)
     return whole[1] if whole else spelled
 
 
 def _is_unicode(name: str) -> bool:
-    """False for a name whose bytes the file system gave and no text has."""
+    """False for a name with bytes that are not valid text, as file systems may return."""
     return not any("\ud800" <= each <= "\udfff" for each in name)
 
 
 def _normalise(file: str) -> str:
-    """A path as the dataset writes it, whatever wrote the CSV."""
+    """Normalise a path to the dataset's spelling, whatever wrote the CSV."""
     return nfc(file).replace("\\", "/").removeprefix("./")
 
 
