@@ -192,3 +192,8 @@ def test_a_form_has_its_fields_in_their_order_and_the_image_last_if_there_is_one
         ] == names
         assert [part.get_payload() for part in parsed.get_payload()[:2]] == ["leather", "7"]
         assert (png(1) in body) == (image is not None)
+
+
+@pytest.mark.parametrize("body", [b'{"images": ["cut', b'{"a": 1}{"b": 2}'])
+def test_a_document_that_is_cut_off_or_spoilt_is_taken_for_no_stream(body: bytes):
+    assert "stream" not in quote_refusal("getimg", body)
