@@ -95,3 +95,11 @@ def test_a_key_that_travels_in_clear_over_a_network_is_warned_of(url, key, warns
 def test_a_key_of_less_than_eight_characters_may_stand_in_an_answer_by_chance(key: str, found: bool):
     answer = Incoming(200, (), f'{{"image": "{key}"}}'.encode())
     assert Address("https://api.example", key).is_revealed_by(answer) is found
+
+
+def test_a_key_travels_as_its_scheme_spells_it_and_is_shown_to_nobody():
+    for scheme, spelled in (("Bearer", "Bearer user:secret"), ("Basic", "Basic dXNlcjpzZWNyZXQ=")):
+        address = Address("https://host", "user:secret", scheme)
+        headers = dict(address.outgoing(WireRequest("GET", "/v1/models")).headers)
+        assert headers["Authorization"] == spelled
+        assert "secret" not in repr(address)

@@ -13,7 +13,13 @@ from pathlib import Path
 
 import pytest
 
-from pcevolve.errors import AllowanceError, EgressError, ProviderRefusedError, ProviderUnreachableError
+from pcevolve.errors import (
+    AllowanceError,
+    ClientError,
+    EgressError,
+    ProviderRefusedError,
+    ProviderUnreachableError,
+)
 from pcevolve.public.release import PublicEcho
 from pcevolve.public.transcript.reader import RunReader
 from pcevolve.public.transcript.records import Answered, Failed, Received, Sent
@@ -251,3 +257,11 @@ def test_who_interrupts_does_not_wait_for_answers(tmp_path):
     assert notices == []  # nothing will be asked again, so nobody is told that it will
     silence.released.set()
     silent.close()
+
+
+@pytest.mark.parametrize(("status", "is_one"), [(299, False), (302, True), (400, False)])
+def test_a_redirect_is_told_with_its_place_and_is_an_answer_of_that_kind_only(tmp_path, status, is_one):
+    elsewhere = Incoming(status, (("Location", "https://elsewhere.example/v1"),), b"{}")
+    with pytest.raises(ClientError) as told:
+        finish(tmp_path, FakeProvider(lambda request: elsewhere if request.method == "POST" else None))
+    assert ("it redirects to https://elsewhere.example/v1" in str(told.value)) is is_one
