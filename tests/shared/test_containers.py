@@ -7,6 +7,7 @@ import time
 import zlib
 
 import pytest
+from PIL import Image
 
 from pcevolve_shared import containers, images
 from pcevolve_shared.images import ImageError
@@ -39,12 +40,18 @@ def test_a_second_picture_behind_the_first_is_not_read():
     assert images.decode(save(first, "JPEG") + save(second, "JPEG")).size == first.size
 
 
-def test_a_jpeg_of_endless_scans_is_refused():
-    data = save(picture(), "JPEG", progressive=True)
-    start = data.index(b"\xff\xda")
-    scan = data[start : data.index(b"\xff", start + 2)]
+def test_a_jpeg_whose_scans_take_an_hour_is_refused_and_the_most_that_are_taken_cost_seconds():
+    # Of one grey: a scan is 33 bytes, and costs 9 ms; half a million of them fit into the largest file.
+    data = save(Image.new("RGB", (4096, 4096), "grey"), "JPEG", progressive=True, subsampling=0)
+    start = data.rindex(b"\xff\xda")
+    scan, own = data[start:-2], data.count(b"\xff\xda")
+    assert len(scan) == 33
+    began = time.process_time()
     with pytest.raises(ImageError, match="too many scans"):
-        images.decode(data[:start] + scan * 1000 + data[start:])
+        images.decode(data[:-2] + scan * ((LARGEST - len(data)) // 33) + b"\xff\xd9")
+    assert time.process_time() - began < 5
+    assert images.decode(data[:-2] + scan * (64 - own) + b"\xff\xd9").size == (4096, 4096)
+    assert time.process_time() - began < 30
 
 
 LARGEST = 16 * 2**20

@@ -2,30 +2,43 @@
 
 Bytes from a provider may take over a decoder. Beside private images that would give the provider access to
 them; here it reaches only candidates, which the provider made. The decoder returns pixels, which need no
-decoding. Pillow is the only library that it imports.
+decoding. Pillow is the only library that it imports, with the first image.
 """
 
 from __future__ import annotations
 
 import base64
+import faulthandler
 import json
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import Any
+from typing import Any, Final
 
 from pcevolve.public.processes.pipe import GoneError, Pipe
-from pcevolve_shared import images
+
+MOST_SECONDS: Final = 60.0
+"""For one image, after which this process ends.
+
+No file is known to take so long: ``pcevolve_shared.containers`` counts a file's parts before they are decoded, and of
+what it admits the costliest takes a second.
+"""
 
 
 def serve(_orders: Mapping[str, Any], _enforced: object, _up: Pipe, keeper: Pipe) -> None:
     """Decode what the keeper sends, until it sends no more."""
     with suppress(GoneError):
         while (told := keeper.receive())[0] == "decode":
+            from pcevolve_shared import images  # a run of texts has none
+
+            # A thread of C, which ends this process whatever the decoder is in the middle of.
+            faulthandler.dump_traceback_later(MOST_SECONDS, exit=True)
             try:
                 image = images.decode(base64.b64decode(json.loads(told[1])))
             except images.ImageError:
                 keeper.send("none")
                 continue
+            finally:
+                faulthandler.cancel_dump_traceback_later()
             pixels = base64.b64encode(image.tobytes()).decode("ascii")
             width, height = image.size
             keeper.send("picture", json.dumps({"width": width, "height": height, "pixels": pixels}))

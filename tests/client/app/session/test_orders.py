@@ -12,7 +12,9 @@ from typing import Any
 import pytest
 
 from pcevolve.app.session.orders import attend as hear
+from pcevolve.app.session.orders import order_decoder
 from pcevolve.errors import BudgetError, ClientError, ProtocolError, StoppedError
+from pcevolve.public.config.config import RunConfig
 from pcevolve.public.processes.pipe import Pipe, open_conversation
 from pcevolve.public.run.folder import RunFolder
 from pcevolve.public.run.progress import Audience, Progress
@@ -116,3 +118,20 @@ def test_what_is_no_message_is_one_line_that_says_how_to_go_on(tmp_path: Path, n
 def test_a_process_that_ends_without_a_word_is_told_of(tmp_path: Path):
     with pytest.raises(ProtocolError, match=r"ended in the middle of it; .* --resume"):
         attend(tmp_path)
+
+
+@pytest.mark.parametrize(("dialect", "goes_on"), [("a1111", True), ("getimg", True), ("chat", False)])
+def test_a_run_without_images_leaves_no_process_that_decodes_them(dialect: str, goes_on: bool):
+    given = {
+        "private": "x",
+        "domain": "x",
+        "shots": 1,
+        "epsilon": "1",
+        "api": "http://127.0.0.1",
+        "model": "m",
+        "out": "x",
+    }
+    told: list[str] = []
+    child: Any = SimpleNamespace(order=lambda *given: told.append("order"), end=lambda: told.append("end"))
+    order_decoder(child, RunConfig.of({**given, "dialect": dialect}))
+    assert told == ["order" if goes_on else "end"]

@@ -13,7 +13,15 @@ from pathlib import Path
 from typing import Any, Final
 
 from pcevolve.app.session.joining import Joining, order_front
-from pcevolve.app.session.orders import ACCURACY, DECODER, attend, describe, measure, order, order_runner
+from pcevolve.app.session.orders import (
+    ACCURACY,
+    attend,
+    describe,
+    measure,
+    order,
+    order_decoder,
+    order_runner,
+)
 from pcevolve.app.session.reach import keep_files_of_client, keep_files_of_keeper, list_files
 from pcevolve.app.session.staff import claim, give_room, link_owners, may_be_measured
 from pcevolve.errors import ClientError, DeclinedError, ProtocolError, UsageError, make_told
@@ -103,7 +111,7 @@ def _keeping(run: CheckedRun, side: KeepersSide, socket: Path) -> Iterator[Path]
     is_over = False
     with give_room() as room:
         try:
-            order(side.decoder, DECODER)
+            order_decoder(side.decoder, run.settings)
             yield room
             is_over = True
         finally:

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from pcevolve.app.session.orders import DECODER, attend, order
+from pcevolve.app.session.orders import attend, order, order_decoder
 from pcevolve.app.session.reach import keep_files_of_run, list_files
 from pcevolve.app.session.staff import claim, staff
 from pcevolve.errors import DataError
@@ -113,7 +113,7 @@ def join(joining: Joining, audience: Audience, children: Children) -> dict[str, 
     """
     run, audience = joining.check(), joining.address(audience)
     with staff(children, partial(keep_files_of_run, run)) as at_work, claim(run.folder, resume=True):
-        order(children.decoder, DECODER)
+        order_decoder(children.decoder, run.settings)
         joining.order_owner(children.keeper, OWN, run, audience, at_work.room)
         order_front(children.runner, joining.front(), audience, is_there=audience.person.is_there())
         summary = attend(

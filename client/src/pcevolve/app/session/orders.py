@@ -14,7 +14,10 @@ from typing import Any, Final, TypeAlias
 from pydantic import TypeAdapter, ValidationError
 
 from pcevolve.errors import ProtocolError, make_told, printable
+from pcevolve.public.config.config import RunConfig
 from pcevolve.public.config.runner import PublicConfig
+from pcevolve.public.dialects import find_abilities
+from pcevolve.public.modality import MODALITIES
 from pcevolve.public.options import spells_keywords
 from pcevolve.public.processes.launcher import Child
 from pcevolve.public.processes.pipe import GoneError, Pipe, PipeError
@@ -95,6 +98,14 @@ def order_runner(
         **({} if door is None else door.orders()),
     )
     runner.pass_on_words()
+
+
+def order_decoder(decoder: Child, settings: RunConfig) -> None:
+    """Have the images of a run decoded for its keeper, by a process without files; a run without images ends it."""
+    if MODALITIES[find_abilities(settings.provider.dialect).makes].needs_decoder:
+        order(decoder, DECODER)
+    else:
+        decoder.end()
 
 
 def measure(

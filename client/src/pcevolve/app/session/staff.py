@@ -18,13 +18,13 @@ from typing import Any
 from pcevolve.app.session.orders import (
     ACCURACY,
     ADDER,
-    DECODER,
     KEEPER,
     DoorAddress,
     attend,
     describe,
     measure,
     order,
+    order_decoder,
     order_runner,
 )
 from pcevolve.app.session.reach import keep_files_of_run, list_files
@@ -150,7 +150,7 @@ class Staff:
             return measure(self.children.judge, run, audience, self._list_files(run), told)
 
     def _order_keeper(self, work: str, run: CheckedRun, audience: Audience) -> None:
-        order(self.children.decoder, DECODER)
+        order_decoder(self.children.decoder, run.settings)
         order(self.children.keeper, work, *self._list_files(run), **describe(run, audience, self.room))
 
     def _list_files(self, run: CheckedRun) -> tuple[list[str], list[str]]:

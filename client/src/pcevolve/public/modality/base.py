@@ -88,6 +88,7 @@ class Modality(Section):
         from_tables: Whether private ones may be rows of a table.
         refuses_looks: Why it cannot be given an appearance; empty if it can.
         refuses_sheets: Why a sheet of pictures cannot show it, to follow a run's name; empty if it can.
+        needs_decoder: Whether the keeper leaves it to a process of its own to decode what a provider sent.
         retry_hint: What else may help if a provider sends nothing usable; empty for nothing.
         other_provider: What to do if a provider does not make what was released, without its full stop.
         far_unlike: A far dataset counts as another domain only if its classes' cosine is also below this;
@@ -106,6 +107,7 @@ class Modality(Section):
     from_tables: ClassVar[bool] = False
     refuses_looks: ClassVar[str] = ""
     refuses_sheets: ClassVar[str] = ""
+    needs_decoder: ClassVar[bool] = False
     retry_hint: ClassVar[str] = ""
     other_provider: ClassVar[str]
     far_unlike: ClassVar[float | None] = None

@@ -33,6 +33,7 @@ class Images(Modality, requests.ImageSettings):
         "this provider does not draw what was released about your classes: another model, or a library of public "
         "images of your domain, may; epsilon is not what is missing"
     )
+    needs_decoder: ClassVar[bool] = True
     independent_classifier: ClassVar[str] = "cnn"
 
     kind: Literal["image"] = "image"

@@ -5,6 +5,9 @@ from __future__ import annotations
 import base64
 import io
 import json
+import os
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 
@@ -100,8 +103,54 @@ def test_what_comes_back_and_is_no_image_ends_the_run(ends: tuple[Pipe, Pipe], a
 
 def test_a_decoder_that_is_gone_ends_the_run(ends: tuple[Pipe, Pipe]):
     ends[1].close()
-    with pytest.raises(ProtocolError, match="the process that decodes images ended"):
+    with pytest.raises(
+        ProtocolError, match="the process that decodes images ended, as it does after a minute"
+    ):
         elsewhere.Elsewhere(ends[0]).decode(FILES[0])
+
+
+STUCK = """
+import re, sys
+from pcevolve.public import decoder
+from pcevolve.public.processes.pipe import Pipe
+from pcevolve_shared import images
+assert decoder.MOST_SECONDS == 60
+decoder.MOST_SECONDS = 0.3
+images.decode = lambda data: re.match("(a+)+b", "a" * 60)  # years, and nothing in Python can interrupt it
+pipe = Pipe(*map(int, sys.argv[1:]))
+decoder.serve({}, None, pipe, pipe)
+"""
+
+
+@pytest.mark.system
+def test_a_decoder_that_never_comes_back_from_an_image_ends_and_with_it_the_run():
+    near, far = open_conversation()
+    words = [sys.executable, "-c", STUCK, *map(str, far)]
+    process = subprocess.Popen(words, pass_fds=far, stderr=subprocess.DEVNULL)
+    for each in far:
+        os.close(each)
+    with pytest.raises(
+        ProtocolError, match="the process that decodes images ended, as it does after a minute"
+    ):
+        elsewhere.Elsewhere(Pipe(*near)).decode(FILES[0])
+    assert process.wait(60) == 1
+
+
+def test_an_image_is_asked_for_once_while_it_is_recent_and_no_more_than_64_mib_are_kept(
+    ends: tuple[Pipe, Pipe], monkeypatch: pytest.MonkeyPatch
+):
+    assert elsewhere._MOST_KEPT == 64 * 2**20
+    monkeypatch.setattr(elsewhere, "_MOST_KEPT", 64)
+    asked = elsewhere.Elsewhere(ends[0])
+    for _ in range(4):
+        ends[1].send("picture", spell(2, 4, bytes(24)))
+    first = asked.decode(b"a")
+    assert asked.decode(b"a") is first
+    assert asked.decode(b"b") is asked.decode(b"b")
+    asked.decode(b"c")  # 25 bytes each: the first is forgotten
+    assert asked.decode(b"a") is not first
+    told = [ends[1].receive()[1] for _ in range(4)]
+    assert told == [f'"{base64.b64encode(each).decode()}"' for each in (b"a", b"b", b"c", b"a")]
 
 
 def test_a_process_that_leaves_it_to_another_decodes_nothing_itself(monkeypatch: pytest.MonkeyPatch):

@@ -6,6 +6,7 @@ import base64
 import json
 import threading
 from contextlib import suppress
+from itertools import starmap
 from typing import Annotated
 
 from PIL import Image
@@ -17,6 +18,9 @@ from pcevolve.public.processes.pipe import GoneError, Pipe, PipeError
 from pcevolve_shared.limits import MAX_PIXELS, MAX_SIDE
 
 _FAULT = "the process that decodes images {}; what is paid for is on record: --resume goes on"
+_ENDED = "ended, as it does after a minute with one image"
+_MOST_KEPT = 2**26
+"""Bytes of files and pixels: an image is looked at, and soon embedded."""
 
 
 class DecodedPixels(BaseModel):
@@ -43,16 +47,25 @@ class Elsewhere:
         """Take a pipe that nothing else uses."""
         self._pipe = pipe
         self._turn = threading.Lock()
+        self._recent: dict[bytes, DecodedImage | None] = {}
 
     def decode(self, data: bytes) -> DecodedImage | None:
         """Return an image's pixels; None if it is undecodable (``ProtocolError`` if the process has ended)."""
+        with self._turn:
+            if data not in self._recent:
+                self._recent[data] = self._ask(data)
+            found = self._recent[data]
+            while sum(starmap(_weigh, self._recent.items())) > _MOST_KEPT:
+                del self._recent[next(iter(self._recent))]
+        return found
+
+    def _ask(self, data: bytes) -> DecodedImage | None:
         try:
-            with self._turn:
-                self._pipe.send("decode", json.dumps(base64.b64encode(data).decode("ascii")))
-                name, body = self._pipe.receive()
+            self._pipe.send("decode", json.dumps(base64.b64encode(data).decode("ascii")))
+            name, body = self._pipe.receive()
             return None if name == "none" else DecodedPixels.model_validate_json(body).draw()
         except GoneError:
-            raise ProtocolError(_FAULT.format("ended")) from None
+            raise ProtocolError(_FAULT.format(_ENDED)) from None
         except (PipeError, ValueError):
             raise ProtocolError(_FAULT.format("sent what is no image")) from None
 
@@ -60,3 +73,7 @@ class Elsewhere:
         """Tell the process that nothing is left to decode."""
         with suppress(GoneError):
             self._pipe.send("end")
+
+
+def _weigh(data: bytes, image: DecodedImage | None) -> int:
+    return len(data) + (0 if image is None else 3 * image.width * image.height)
