@@ -25,8 +25,7 @@ SecretPrior = Annotated[
     Field(
         gt=0,
         lt=1,
-        description="Probability with which somebody guesses a secret before the run; "
-        f"{USUAL_PRIOR:g} if not given.",
+        description=f"Probability of guessing a secret before the run; {USUAL_PRIOR:g} if not given.",
     ),
     PUBLIC,
 ]
@@ -35,7 +34,7 @@ SecretBound = Annotated[
     Field(
         gt=0,
         lt=1,
-        description=f"Most probability with which it may be guessed after it; {USUAL_BOUND:g} if not given.",
+        description=f"Most probability of guessing it after; {USUAL_BOUND:g} if not given.",
     ),
     PUBLIC,
 ]
@@ -44,7 +43,7 @@ SecretSize = Annotated[
     Field(
         ge=1,
         le=MOST_UNITS,
-        description=f"Most texts that contain one secret; public; {USUAL_SIZE} if not given.",
+        description=f"Most texts with one secret; {USUAL_SIZE} if not given.",
     ),
     PUBLIC,
 ]
@@ -55,8 +54,7 @@ Cells = Annotated[
     Field(
         ge=1,
         le=MOST_CELLS,
-        description="Groups of first candidates of each class around which SecPE counts private texts; by "
-        "a public rule if not given.",
+        description="Groups of first candidates per class around which texts are counted.",
     ),
     PUBLIC,
 ]
@@ -86,7 +84,7 @@ class CountedVotes(MethodSettings[None]):
         Field(
             ge=0,
             le=1e6,
-            description="H of Private Evolution and Aug-PE, subtracted from noisy votes; in the first iteration.",
+            description="H, subtracted from noisy votes, in the first iteration.",
         ),
         PUBLIC,
         OF_CHOICE,
@@ -96,7 +94,7 @@ class CountedVotes(MethodSettings[None]):
         Field(
             ge=0,
             le=1e6,
-            description="H in the last iteration, reached in a straight line; the same in all if not given.",
+            description="H in the last iteration; the same in all if not given.",
         ),
         PUBLIC,
         OF_CHOICE,
@@ -106,7 +104,7 @@ class CountedVotes(MethodSettings[None]):
         Field(
             ge=1,
             le=1000,
-            description="How many nearest candidates each private image votes for, q.",
+            description="Nearest candidates that each private image votes for, q.",
         ),
         PUBLIC,
         OF_CHOICE,
@@ -125,8 +123,7 @@ class PrivateEvolution(CountedVotes):
     class_counts: Annotated[
         bool,
         Field(
-            description="Release noisy class sizes, for a tenth of the first iteration's price, and give the "
-            "dataset the same proportions."
+            description="Release noisy class sizes, for a tenth of the first iteration, and keep proportions."
         ),
         PUBLIC,
     ] = False
@@ -140,8 +137,7 @@ class VariedEvolution(MethodSettings[None]):
         Field(
             ge=1,
             le=100,
-            description="Variations in a round for each place in the dataset: L - 1 of the papers; the "
-            "method's own if not given.",
+            description="Variations in a round for each place in the dataset, L - 1.",
         ),
         PUBLIC,
     ] = None
@@ -152,10 +148,7 @@ class AugmentedEvolution(VariedEvolution, CountedVotes):
 
     selection: Annotated[
         Literal["rank", "prob"],
-        Field(
-            description="rank keeps the candidates with most votes; prob draws in proportion to votes "
-            "less the threshold, with repetition."
-        ),
+        Field(description="rank keeps the candidates with most votes; prob draws in proportion to votes."),
         PUBLIC,
         OF_CHOICE,
     ] = "rank"
@@ -166,7 +159,7 @@ class Calibrated(MethodSettings[None]):
 
     tau: Annotated[
         float,
-        Field(ge=0, le=1e6, description=f"Tau of PCEvolve's similarity calibrator; {TAU:g} if not given."),
+        Field(ge=0, le=1e6, description="Tau of the similarity calibrator."),
         PUBLIC,
         OF_CHOICE,
     ] = TAU

@@ -66,9 +66,8 @@ ChatFields = Annotated[
     AfterValidator(_clear_fields),
     Field(
         max_length=4,
-        description="How a chat API's fields differ: NAME= for one that it does not take (n=, seed=, "
-        "temperature=), NAME=OTHER for another name, or a family: reasoning (OpenAI's "
-        "o-series and GPT-5, known by name), single (no n), plain (no n, no seed), standard.",
+        description="How a chat API's fields differ: NAME= for one that it does not take, NAME=OTHER for another name, "
+        "or a family: reasoning (OpenAI's o-series, GPT-5), single (no n), plain (no n, no seed), standard.",
     ),
     Setting(public=True, needs="fields"),
 ]
@@ -122,25 +121,21 @@ class ProviderSettings(Section, Generic[Undecided]):
     at_once: Annotated[
         AtOnce | Undecided,
         Field(
-            description="Images that requests under way may ask for together; a single request may ask for more. If "
-            f"not given, twice provider.batch (at least {NEAR_AT_ONCE}) for an API on this machine or at a private "
-            f"address, else {FAR_AT_ONCE}."
+            description="Images that requests under way may ask for together. If not given, twice provider.batch (at "
+            f"least {NEAR_AT_ONCE}) for an API on this machine or at a private address, else {FAR_AT_ONCE}."
         ),
         PUBLIC,
         Settled(1),
     ] = UNDECIDED
     image_hosts: Annotated[
         tuple[ImageHost, ...],
-        Field(
-            max_length=20, description="Hosts from which images may be fetched, for an API that sends links."
-        ),
+        Field(max_length=20, description="Hosts to fetch images from, for an API that sends links."),
         PUBLIC,
     ] = ()
     operator: Annotated[
         Stated,
         Field(
-            description="Who runs the API, for card and report: 'Example Ltd, Dublin, under contract'. Public; never "
-            "sent.",
+            description="Who runs the API, for card and report; never sent.",
             exclude_if=lambda said: not said,
         ),
         PUBLIC,
@@ -148,8 +143,7 @@ class ProviderSettings(Section, Generic[Undecided]):
     retention: Annotated[
         Stated,
         Field(
-            description="What the provider keeps of what it is sent, and how long, for card and report. Public; never "
-            "sent.",
+            description="What the provider keeps, and how long, for card and report; never sent.",
             exclude_if=lambda said: not said,
         ),
         PUBLIC,
@@ -167,14 +161,14 @@ class ImageSettings(Section):
     guidance: Annotated[
         Guidance | None,
         Field(
-            description=f"Guidance scale; if not given, what API or name (turbo) recommend, else {USUAL_GUIDANCE:g}.",
+            description=f"Guidance scale; else as the API recommends, or {USUAL_GUIDANCE:g}.",
         ),
         Setting(public=True, needs="guidance"),
     ] = None
     steps: Annotated[
         Steps | None,
         Field(
-            description=f"Denoising steps; if not given, what API or name (turbo) recommend, else {USUAL_STEPS}.",
+            description=f"Denoising steps; else as the API recommends, or {USUAL_STEPS}.",
         ),
         Setting(public=True, needs="steps"),
     ] = None
@@ -183,7 +177,7 @@ class ImageSettings(Section):
         Field(
             min_length=1,
             max_length=100,
-            description="Sampler (scheduler), as the API names it; the API's default if not given.",
+            description="Sampler (scheduler), as the API names it.",
         ),
         Setting(public=True, needs="sampler"),
     ] = None
@@ -192,7 +186,7 @@ class ImageSettings(Section):
         Field(
             min_length=1,
             max_length=200,
-            description="IP-Adapter of the API: variations then see the prototype as an image prompt too.",
+            description="IP-Adapter: variations then see the prototype as an image prompt too.",
         ),
         Setting(public=True, needs="adapter"),
     ] = None
@@ -201,7 +195,7 @@ class ImageSettings(Section):
         Field(
             ge=0,
             le=1,
-            description=f"Weight of the image prompt (provider.adapter); {USUAL_ADAPTER_SCALE:g} if not given.",
+            description=f"Weight of the IP-Adapter; {USUAL_ADAPTER_SCALE:g} if not given.",
         ),
         PUBLIC,
     ] = None
@@ -212,9 +206,7 @@ class TextSettings(Section, Generic[Undecided]):
 
     tokens: Annotated[
         Tokens | Undecided,
-        Field(
-            description=f"Most tokens of one text, of an API that writes texts; {USUAL_TOKENS} if not given."
-        ),
+        Field(description=f"Most tokens of one text; {USUAL_TOKENS} if not given."),
         Setting(public=True, needs="tokens"),
         Settled(),
     ] = UNDECIDED
@@ -223,8 +215,7 @@ class TextSettings(Section, Generic[Undecided]):
         Field(
             ge=0,
             le=2,
-            description="Temperature of the language model, of an API that writes texts; "
-            f"{USUAL_TEMPERATURE:g} if not given.",
+            description=f"Temperature of the language model; {USUAL_TEMPERATURE:g} if not given.",
         ),
         Setting(public=True, needs="tokens"),
     ] = None

@@ -62,7 +62,7 @@ Words = Annotated[str, Field(max_length=MOST_WORDS, pattern=r"^[^\x00-\x1f\x7f]*
 Delta = Annotated[
     float,
     AfterValidator(_delta),
-    Field(ge=0, lt=1, description="Total delta; the method's own if not given (0 or 1e-5)."),
+    Field(ge=0, lt=1, description="Total delta; else the method's own (0 or 1e-5)."),
     PUBLIC,
 ]
 Fraction = Annotated[str, Field(pattern=r"^[0-9]{1,60}(/[1-9][0-9]{0,59})?$")]
@@ -74,7 +74,7 @@ MOST_UNITS = 10**9
 """Most private items of any kind, so that counts fit into 64 bits and floats."""
 Calibration = Annotated[
     Literal["tight", "published"],
-    Field(description="tight, or published: the paper's own looser calibration of its noise."),
+    Field(description="tight, or published: the paper's looser calibration of noise."),
     PUBLIC,
 ]
 Shots = Annotated[
@@ -82,7 +82,7 @@ Shots = Annotated[
     Field(
         ge=1,
         le=MOST_UNITS,
-        description="Nominal private units (images, or patients with --unit-map) per class, K; assumed public.",
+        description="Private units (images, or patients) per class, K; public.",
     ),
     PUBLIC,
 ]
@@ -91,10 +91,8 @@ Subsample = Annotated[
     Field(
         ge=1,
         le=MOST_UNITS,
-        description="Draw exactly this many private units (images, or patients) of each class at random; "
-        "sets --shots. --epsilon bounds the loss of each unit that is drawn. A unit of the "
-        "whole folder changes up to two of them, so its epsilon is larger; the run always "
-        "prints that one first.",
+        description="Draw exactly this many units of each class at random; sets --shots. The epsilon of a unit of the "
+        "whole folder is larger than --epsilon, and printed first.",
     ),
     PUBLIC,
 ]
@@ -105,7 +103,7 @@ Candidates = Annotated[
 ]
 Iterations = Annotated[
     int,
-    Field(ge=1, le=MOST_ITERATIONS, description="Evolution rounds, T; the method's own if not given."),
+    Field(ge=1, le=MOST_ITERATIONS, description="Evolution rounds, T."),
     PUBLIC,
 ]
 MOST_INITIAL = 10 * MOST_CANDIDATES
@@ -115,46 +113,37 @@ Initial = Annotated[
     Field(
         ge=1,
         le=MOST_INITIAL,
-        description="Text-to-image candidates per class to begin with; the method's own if not given.",
+        description="Text-to-image candidates per class to begin with.",
     ),
     PUBLIC,
 ]
 Prototypes = Annotated[
     int,
-    Field(
-        ge=1, le=MOST_CANDIDATES, description="Prototypes per class and round; the method's own if not given."
-    ),
+    Field(ge=1, le=MOST_CANDIDATES, description="Prototypes per class and round."),
     PUBLIC,
 ]
 Pool = Annotated[
     Literal["latest", "survivors", "all"],
     Field(
-        description="What may be chosen: the latest generation, that and the last choice (survivors), or "
-        "all; the method's own if not given."
+        description="What may be chosen: the latest generation, that and the last choice (survivors), or all."
     ),
     PUBLIC,
 ]
 Keep = Annotated[
     Literal["last", "selected"],
-    Field(
-        description="The dataset: the last generation, or selected from all; the method's own if not given."
-    ),
+    Field(description="The dataset: the last generation, or selected from all."),
     PUBLIC,
 ]
 Appearance = Annotated[
     Literal["as-is", "matched", "auto"],
     Field(
-        description="Tone, colour, sharpness and place of the dataset: matched to the private images', "
-        "as-is, or auto (whichever lies nearer to what is released); the method's own if not "
-        "given."
+        description="Tone, colour, sharpness and place: matched to the private images', as-is, or auto (the nearer)."
     ),
     PUBLIC,
 ]
 Lookahead = Annotated[
     int,
-    Field(
-        ge=0, le=100, description="Judge each candidate by the mean embedding of this many variations of it."
-    ),
+    Field(ge=0, le=100, description="Judge a candidate by the mean embedding of this many variations."),
     PUBLIC,
 ]
 Strength = Annotated[float, Field(ge=0, le=1)]
@@ -204,8 +193,8 @@ class DataSettings(Section):
         Field(
             ge=1,
             le=MOST_UNITS,
-            description="Most images that one patient (unit) has; public. Needed under add-remove if runs "
-            "count patients both by name and by image.",
+            description="Most images that one patient (unit) has. Needed under add-remove if runs count patients both "
+            "by name and by image.",
         ),
         PUBLIC,
     ] = None
@@ -213,9 +202,8 @@ class DataSettings(Section):
         str | None,
         BeforeValidator(_window),
         Field(
-            description="LOW,HIGH: what becomes black and what white in grey files, after slope and "
-            "intercept; -160,240 shows soft tissue in CT. Public: choose it by the modality, not "
-            "by your images."
+            description="LOW,HIGH: what becomes black and white in grey files; -160,240: soft tissue in CT. Choose "
+            "it by the modality, not by your images."
         ),
         Setting(public=True, only="image"),
     ] = None
@@ -230,8 +218,7 @@ class PrivacySettings(Section, Generic[Undecided]):
     forget_insecure: Annotated[
         bool,
         Field(
-            description="Leave out of the sum earlier runs on these data whose noise came from a seed "
-            "(INSECURE); card and report say so."
+            description="Leave earlier INSECURE runs on these data out of the sum; card and report say so."
         ),
         PUBLIC,
     ] = False
@@ -244,7 +231,7 @@ class ReleaseSettings(Section):
         str,
         Field(
             pattern=r"^[a-z0-9][a-z0-9.-]{0,59}$",
-            description="Licence of the released dataset, as Hugging Face spells it: mit, cc-by-4.0; for its card.",
+            description="Licence of the dataset, for its card: mit, cc-by-4.0.",
         ),
         PUBLIC,
     ] = UNKNOWN_LICENCE
@@ -261,9 +248,7 @@ class MethodSettings(Section, Generic[Undecided]):
 
     name: Annotated[
         str,
-        Field(
-            description="How candidates are chosen; auto takes a method by public sizes. docs/methods.md compares them."
-        ),
+        Field(description="How candidates are chosen; docs/methods.md compares them."),
         Setting(public=True, keyword="method"),
     ] = "auto"
     calibration: Calibration = "tight"
@@ -279,8 +264,7 @@ class MethodSettings(Section, Generic[Undecided]):
         Field(
             gt=0,
             le=1,
-            description="Share of each class's candidates (at least two) that must be usable and differ; with "
-            "fewer the run stops before paying.",
+            description="Share of each class's candidates that must be usable and differ before a run pays.",
         ),
         PUBLIC,
     ] = 0.25
@@ -290,7 +274,7 @@ class MethodSettings(Section, Generic[Undecided]):
         Field(
             ge=0,
             le=1000,
-            description="Enlarge the dataset by this many variations of every image; they spend no privacy budget.",
+            description="Enlarge the dataset by this many variations of every image, at no budget.",
         ),
         PUBLIC,
     ] = 0
@@ -300,34 +284,28 @@ class MethodSettings(Section, Generic[Undecided]):
     vary_by: Annotated[
         Literal["image", "prompt"],
         Field(
-            description="What a variation starts from: image (the prototype is sent back), or prompt (its prompt "
-            "under another seed, for APIs that vary no images)."
+            description="What a variation starts from: the prototype's image, or its prompt under another seed."
         ),
         PUBLIC,
     ] = "image"
     vary_with: Annotated[
         Literal["own prompt", "template"],
-        Field(
-            description="Words for varying an image: the prompt that made it, where provider.prompts has "
-            "some, or prompt_template."
-        ),
+        Field(description="Words for varying an image: the prompt that made it, or prompt_template."),
         PUBLIC,
     ] = "own prompt"
     strengths: Annotated[
         tuple[Strength, ...],
-        Field(
-            description="Image-to-image strength (variation degree) of each iteration: as many iterations as strengths."
-        ),
+        Field(description="Image-to-image strength of each iteration."),
         PUBLIC,
     ] = ()
     strength_start: Annotated[
         Strength | None,
-        Field(description="Image-to-image strength at first; the method's own if not given."),
+        Field(description="Image-to-image strength at first."),
         PUBLIC,
     ] = None
     strength_end: Annotated[
         Strength | None,
-        Field(description="Image-to-image strength in the last iteration; the method's own if not given."),
+        Field(description="Image-to-image strength in the last iteration."),
         PUBLIC,
     ] = None
 

@@ -17,7 +17,7 @@ from pcevolve.public.options import Option
 
 INTRODUCTION = """# Options of `pcevolve run`
 
-This page is generated from the options' declarations: `make docs-options` writes it.
+Generated from the options' declarations by `make docs-options`.
 
 An option is given in a configuration file (`pcevolve init` writes one), in the environment, by `--set`, or by a flag
 if it has one. The later of these wins:
@@ -34,11 +34,11 @@ PCEVOLVE_PRIVACY__DELTA=1e-6
 pcevolve run --epsilon 4 --set privacy.delta=1e-6
 ```
 
-In Python an option is a keyword, its last word: `pcevolve.evolve(epsilon=4, delta=1e-6)`. Others are `method`,
-`encoder`, `encoder_weights` and `out`. Several values have commas between: `--set method.strengths=0.8,0.6`.
+In Python an option is a keyword, its last word: `pcevolve.evolve(epsilon=4)`. Others are `method`, `encoder`,
+`encoder_weights` and `out`. Several values have commas between: `--set method.strengths=0.8,0.6`.
 
-A method's own options are refused with another method. *Public* options are part of the public plan: the provider,
-auditors and readers of the result may see them. *Resume* options may change when a run is continued.
+Without a default, method, API or data decide. A method's own options are refused with another method. *Public* options
+are part of the public plan. *Resume* options may change when a run is continued.
 """
 
 
@@ -71,7 +71,7 @@ def _row(option: Option) -> str:
 
 def _value(option: Option) -> str:
     """Return what the option takes: a kind, or the choices; and its bounds."""
-    kind = " or ".join(f"`{choice}`" for choice in option.choices) if option.choices else option.kind
+    kind = ", ".join(f"`{choice}`" for choice in option.choices) if option.choices else option.kind
     return ", ".join(part for part in (kind or "switch", option.bounds and f"`{option.bounds}`") if part)
 
 

@@ -56,17 +56,14 @@ class OwnerData(PublicData):
     private: Annotated[
         FileText,
         Field(
-            description="Folder of class folders; for texts also a .csv, .tsv, .jsonl or .parquet file; to "
-            "try it: 'cells' (blood cells), 'digits' (handwriting) or 'terms' (meanings of "
-            "nouns)."
+            description="Class folders; texts: or a .csv, .tsv, .jsonl or .parquet file. Or cells, digits, terms."
         ),
         OWN,
     ]
     test: Annotated[
         FileText | None,
         Field(
-            description="Folder of held-out real images to measure accuracy on, or 'rest' for those that "
-            "data.subsample leaves out; stays private."
+            description="Held-out real images to measure accuracy on, or 'rest': what data.subsample leaves out."
         ),
         OWN,
     ] = None
@@ -75,23 +72,20 @@ class OwnerData(PublicData):
         Field(
             ge=0,
             lt=2**63,
-            description="Seed of the subsample; secret, drawn by the operating system if not given; kept "
-            "with the run's options, beside the ledger.",
+            description="Secret seed of the subsample; random if not given.",
         ),
         OWN,
     ] = Field(default_factory=lambda: secrets.randbelow(2**63))
     unit_map: Annotated[
         public.AbsolutePath | None,
-        Field(
-            description="CSV file that groups images into privacy units, e.g. patients: columns file,patient."
-        ),
+        Field(description="CSV that groups images into privacy units: columns file,patient."),
         Setting(only="image"),
     ] = None
     unit_column: Annotated[
         str | None,
         Field(
             min_length=1,
-            description="Column of a table that groups texts into privacy units, e.g. patients; its name is public.",
+            description="Column that groups texts into privacy units; its name is public.",
         ),
         Setting(only="text"),
     ] = None
@@ -99,9 +93,7 @@ class OwnerData(PublicData):
         str | None,
         AfterValidator(_name_one_source),
         Field(
-            description="Word for the source of unit names; stays private. Names count within it: the "
-            "same name from another source is another patient. The card says that it was "
-            "used."
+            description="Private source of unit names; the same name from another source is another patient."
         ),
         OWN,
     ] = None
@@ -109,37 +101,35 @@ class OwnerData(PublicData):
         dict[str, str] | None,
         BeforeValidator(_read_words),
         Field(
-            description='What prompts say in place of class names: a table of CLASS = "words", or a TOML file '
-            "of such lines; words may be empty. Names of classes then stay private.",
+            description="What prompts say in place of class names, which then stay private: a TOML file.",
         ),
         public.PUBLIC,
     ] = None
     unlabelled: Annotated[
         bool,
-        Field(description="Treat all images of --private as one class, whatever their folders."),
+        Field(description="Treat all private images as one class."),
         OWN,
     ] = False
     text_column: Annotated[
         str | None,
-        Field(min_length=1, description="Column of a table that holds the texts; text if not given."),
+        Field(min_length=1, description="Column with the texts; text if not given."),
         Setting(only="text"),
     ] = None
     label_column: Annotated[
         str | None,
-        Field(min_length=1, description="Column of a table that holds their labels; label if not given."),
+        Field(min_length=1, description="Column with their labels; label if not given."),
         Setting(only="text"),
     ] = None
     secrets: Annotated[
         public.AbsolutePath | None,
         Field(
-            description="Text file of secrets in the private texts, one per line; stays private. Each "
-            "may be followed by its own prior and bound, separated by tabs."
+            description="Private file of secrets, one per line; a prior and a bound may follow, with tabs."
         ),
         Setting(only="text"),
     ] = None
     secret_columns: Annotated[
         tuple[str, ...],
-        Field(description="Columns of a table whose values are secrets of the texts beside them."),
+        Field(description="Columns whose values are secrets of the texts beside them."),
         Setting(only="text"),
     ] = ()
 
@@ -160,17 +150,13 @@ class OwnerPrivacy(PublicPrivacy):
 
     ledger: Annotated[
         public.AbsolutePath,
-        Field(description="Privacy ledger; one for all runs, because the budget belongs to the data."),
+        Field(description="Privacy ledger; one for all runs."),
         Setting(variable=LEDGER_VARIABLE),
     ] = Field(default_factory=find_ledger)
     lifetime_epsilon: Annotated[
         str | None,
         EXACT,
-        Field(
-            description="Most that all runs may spend together on any one of these privacy units, if "
-            "that is less than the ledger's cap (pcevolve budget cap) or, without a cap, "
-            "less than --epsilon."
-        ),
+        Field(description="Most that all runs may spend on any of these units; lowers the ledger's cap."),
         Setting(resumable=True),
     ] = None
     insecure_noise_seed: Annotated[
@@ -185,9 +171,7 @@ class OwnerEncoder(PublicEncoder):
 
     weights: Annotated[
         FileText | None,
-        Field(
-            description="File with the encoder's weights, or directory of an encoder of texts; the plan has its digest."
-        ),
+        Field(description="File with the encoder's weights, or directory of an encoder of texts."),
         Setting(public=True, keyword="encoder_weights"),
     ] = None
 
@@ -197,9 +181,6 @@ class OwnerProvider(PublicProvider):
 
     prompts: Annotated[
         FileText | None,
-        Field(
-            description="JSON file with several prompts for each class, as 'pcevolve prompts' writes it: the "
-            "first images are asked for with them, in equal shares, word for word."
-        ),
+        Field(description="JSON file with several prompts for each class, as 'pcevolve prompts' writes it."),
         public.PUBLIC,
     ] = None

@@ -44,38 +44,27 @@ class PublicProvider(requests.TextSettings[None], requests.ImageSettings, reques
     ] = None
     yes: Annotated[
         bool,
-        Field(
-            description="Do not ask before using an online API, spending an epsilon above 20, or "
-            "selecting no better than luck; without a terminal nothing is asked."
-        ),
+        Field(description="Do not ask before going on; without a terminal nothing is asked."),
         Setting(resumable=True),
     ] = False
     size: Annotated[
         requests.Pixels | None,
-        Field(description="Pixels per side; if not given the model's own, or 512 if the API does not say."),
+        Field(description="Pixels per side; else the model's own, or 512."),
         Setting(public=True, needs="size"),
     ] = None
     greeting: Annotated[
         bool,
-        Field(
-            description="Begin by asking for the list of models; off for an API that has none (GET /v1/models)."
-        ),
+        Field(description="Begin with GET /v1/models; off for an API that has none."),
         OWN,
     ] = True
     ca_file: Annotated[
         public.AbsolutePath | None,
-        Field(
-            description="PEM file with the authority that signed the API's certificate; no other is trusted "
-            "then."
-        ),
+        Field(description="PEM file of the only authority trusted for the API's certificate."),
         OWN,
     ] = None
     proxy: Annotated[
         str | None,
-        Field(
-            description="Proxy for an https API, such as http://proxy:3128; it can read the traffic only "
-            "if provider.ca_file is its own authority. HTTPS_PROXY and the like are not used."
-        ),
+        Field(description="Proxy for an https API, such as http://proxy:3128; HTTPS_PROXY is not used."),
         OWN,
     ] = None
     timeout: Annotated[
@@ -90,9 +79,6 @@ class PublicProvider(requests.TextSettings[None], requests.ImageSettings, reques
     ] = 300.0
     first_contact: Annotated[
         Seconds,
-        Field(
-            description="Seconds to keep trying to reach the API at first; while it says that it is loading, "
-            "provider.patience counts."
-        ),
+        Field(description="Seconds to keep trying to reach the API at first."),
         Setting(resumable=True),
     ] = 10.0

@@ -36,9 +36,7 @@ class PublicData(public.DataSettings):
 
     from_run: Annotated[
         public.AbsolutePath | None,
-        Field(
-            description="Folder of a finished run whose release is varied (--from); no private data are read."
-        ),
+        Field(description="Folder of a finished run whose release is varied."),
         OWN,
     ] = None
 
@@ -68,9 +66,7 @@ class PublicPrivacy(public.PrivacySettings[None]):
         Seconds | None,
         AfterValidator(_tick),
         Field(
-            description="Seconds: private work between two requests lasts a whole multiple of this, which "
-            "hides its length unless the console warns. 0: not hidden. If not given, half a "
-            "second; more for many classes, shots and candidates."
+            description="Private work lasts a multiple of these seconds; 0: not hidden. Else half a second, or more."
         ),
         Setting(resumable=True),
     ] = None
