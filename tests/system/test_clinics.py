@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -21,22 +22,33 @@ from pcevolve.keeper.ledger.history import LedgerBook
 from support import online
 from support.clinics import make_clinics, make_key, write_roster
 from support.folders import class_folders, receipts
+from support.forkserver import ForkServer, Started
 
 COMMAND = Path(sys.executable).with_name("pcevolve")
 SECONDS = 120
 LABELS = ["type A", "type B"]
 
 
+Party = subprocess.Popen[bytes] | Started
+
+
 @dataclass
 class Clinics:
-    """Three owners, each in a folder of its own, and a coordinator; every call is the installed command."""
+    """Three owners, each in a folder of its own, and a coordinator; every call is the installed command.
+
+    Attributes:
+        forks: What starts the commands instead, each a process of its own as well.
+        first: With ``forks``, what a party's next command does before it begins; see ``Job``.
+    """
 
     folder: Path
     api: str
     port: int
-    started: list[subprocess.Popen[bytes]] = field(default_factory=list)
+    started: list[Party] = field(default_factory=list)
+    forks: ForkServer | None = None
+    first: dict[str, tuple[str, str]] = field(default_factory=dict)
 
-    def coordinate(self, *more: str) -> subprocess.Popen[bytes]:
+    def coordinate(self, *more: str) -> Party:
         words = [
             "run", "--clinics", "roster.toml", "--listen", f"127.0.0.1:{self.port}", "--domain", "scratch",
             "--epsilon", "5", "--candidates", "2", "--api", self.api, "--dialect", "a1111", "--model", "v1-5",
@@ -46,13 +58,13 @@ class Clinics:
         ]  # fmt: skip
         return self._start("coordinator", words)
 
-    def go_on(self) -> subprocess.Popen[bytes]:
+    def go_on(self) -> Party:
         words = ["run", "--resume", "run", "--listen", f"127.0.0.1:{self.port}"]
         return self._start(
             "coordinator", [*words, "--set", "privacy.ledger=coordinator/ledger.sqlite", "--yes"]
         )
 
-    def join(self, place: int, *more: str) -> subprocess.Popen[bytes]:
+    def join(self, place: int, *more: str) -> Party:
         own = f"owner-{place}"
         words = [
             "join", f"http://127.0.0.1:{self.port}", "--private", f"{own}/private", "--roster", "roster.toml",
@@ -61,7 +73,7 @@ class Clinics:
         ]  # fmt: skip
         return self._start(own, words)
 
-    def join_apart(self, place: int, *more: str) -> tuple[subprocess.Popen[bytes], subprocess.Popen[bytes]]:
+    def join_apart(self, place: int, *more: str) -> tuple[Party, Party]:
         """An owner who is two commands: one keeps the data, the other has the network."""
         door = f"owner-{place}/door/keeper.sock"
         return (
@@ -69,12 +81,18 @@ class Clinics:
             self._start(f"front-{place}", ["run", "--keeper", door]),
         )
 
-    def _start(self, name: str, words: list[str]) -> subprocess.Popen[bytes]:
-        log = (self.folder / f"{name}.log").open("ab")
-        started = subprocess.Popen(
-            [COMMAND, *words], cwd=self.folder, stdout=log, stderr=log, stdin=subprocess.DEVNULL,
-            env={**os.environ, "XDG_STATE_HOME": str(self.folder / "state"), "PCEVOLVE_API_KEY": online.LOGIN},
-        )  # fmt: skip
+    def _start(self, name: str, words: list[str]) -> Party:
+        path, own = self.folder / f"{name}.log", {"XDG_STATE_HOME": str(self.folder / "state")}
+        environment = {**os.environ, **own, "PCEVOLVE_API_KEY": online.LOGIN}
+        started: Party
+        if self.forks is not None:
+            first = self.first.pop(name, ())
+            started = self.forks.start(words, environment, (path, path), self.folder, first, append=True)
+        else:
+            log = path.open("ab")
+            started = subprocess.Popen(
+                [COMMAND, *words], cwd=self.folder, stdout=log, stderr=log, stdin=subprocess.DEVNULL, env=environment
+            )  # fmt: skip
         self.started.append(started)
         return started
 
@@ -110,18 +128,19 @@ class Clinics:
                                                  if event["mechanism"] == "gaussian")  # fmt: skip
 
 
-@pytest.fixture
-def clinics(tmp_path: Path) -> Iterator[Clinics]:
+@contextmanager
+def prepare(folder: Path, forks: ForkServer | None = None) -> Iterator[Clinics]:
+    """Keys, data and a roster of three owners, an API and a free port; what was started ends with it."""
     server = online.LocalServer(online.a1111)
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     owners = make_clinics(3, shots=3)
-    write_roster(tmp_path / "roster.toml", owners, LABELS)
+    write_roster(folder / "roster.toml", owners, LABELS)
     for place in range(3):
-        class_folders(tmp_path / f"owner-{place}" / "private", place + 1)
-        make_key(place + 1).save(tmp_path / f"owner-{place}" / "own.key")
-    made = Clinics(tmp_path, server.address, port)
+        class_folders(folder / f"owner-{place}" / "private", place + 1)
+        make_key(place + 1).save(folder / f"owner-{place}" / "own.key")
+    made = Clinics(folder, server.address, port, forks=forks)
     yield made
     for each in made.started:
         if each.poll() is None:
@@ -130,7 +149,13 @@ def clinics(tmp_path: Path) -> Iterator[Clinics]:
     server.close()
 
 
-def end(*started: subprocess.Popen[bytes]) -> list[int]:
+@pytest.fixture
+def clinics(tmp_path: Path) -> Iterator[Clinics]:
+    with prepare(tmp_path) as made:
+        yield made
+
+
+def end(*started: Party) -> list[int]:
     return [each.wait(SECONDS) for each in started]
 
 

@@ -116,6 +116,10 @@ class ProtocolError(ClientError):
     """A run's keeper and runner do not understand each other; nothing was drawn."""
 
 
+class KeeperGoneError(ProtocolError):
+    """The process with the private data ended without a word; what is paid for is in the ledger."""
+
+
 class StoppedError(ClientError):
     """A person stopped the command; the run can be resumed. ``lines`` say what happened, and how to go on."""
 

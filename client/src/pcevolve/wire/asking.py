@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from pydantic import ValidationError
 
-from pcevolve.errors import ClientError, ProtocolError, make_told
+from pcevolve.errors import ClientError, KeeperGoneError, ProtocolError, make_told
 from pcevolve.public import protocol
 from pcevolve.public.evolution import Ask, UntrustedGenerator
 from pcevolve.public.lineage import Pool
@@ -35,7 +35,7 @@ class Remote:
         except GoneError:
             # It may have refused something before it ended.
             self._receive(protocol.Done)
-            raise ProtocolError(GONE) from None
+            raise KeeperGoneError(GONE) from None
 
     def _ask(self, asked: Message, kind: type[Answer]) -> Answer:
         self._send(asked)
@@ -50,7 +50,7 @@ class Remote:
                 raise ProtocolError(f"the keeper answered {name[:20]!a}, and was asked for {kind.__name__}")
             return kind.model_validate_json(body)
         except GoneError:
-            raise ProtocolError(GONE) from None
+            raise KeeperGoneError(GONE) from None
         except (PipeError, ValidationError):
             raise ProtocolError("the keeper sent what is no message of the protocol") from None
 

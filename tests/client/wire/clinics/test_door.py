@@ -103,8 +103,13 @@ def answer(owner: int, question: Question = QUESTION, fill: int = 0) -> dict[str
     return {"question": question.digest, "answer": SignedAnswer.of(owner, vector, signature)}
 
 
-def test_nobody_is_let_in_before_there_is_a_plan(coordinator):
+def test_whoever_comes_before_there_is_a_plan_is_told_to_come_again(coordinator):
+    """A coordinator that was started again knows no owner yet, whose front goes on where it was."""
     assert coordinator.say().status_code == 503
+    token = base64.b64encode(make_key(1).signing.sign(state_presence(CLINICS.digest))).decode()
+    let_in = {"Authorization": f"0 {token}"}
+    assert coordinator.client.get(BODIES + "0" * 64, headers=let_in).status_code == 503
+    assert coordinator.client.post(SYNC, content=b" " * (2**16 + 1), headers=let_in).status_code == 503
 
 
 def test_a_run_waits_for_every_owner_and_for_nobody_else(coordinator):

@@ -13,7 +13,7 @@ import pytest
 from pydantic import ValidationError
 from rich.console import Console
 
-from pcevolve.errors import DeclinedError, ProtocolError, UsageError
+from pcevolve.errors import DeclinedError, KeeperGoneError, ProtocolError, UsageError
 from pcevolve.public.clinics.answers import Question, SignedAnswer
 from pcevolve.public.clinics.messages import Agreed, Considered, Introduced, state_presence
 from pcevolve.public.clinics.sync import Denied, News
@@ -269,3 +269,17 @@ def test_a_person_who_says_yes_is_asked_before_the_plan_is_signed(copy):
     with pytest.raises(IndexError):  # no more news
         go(owner, Coordinator(bring(*LINES[:2])), copy, says=True)
     assert owner.asked == ["consider", ("agree", digest_plan(PLAN))]
+
+
+@pytest.mark.parametrize(
+    ("error", "is_told"), [(KeeperGoneError("gone"), False), (ProtocolError("no"), True)]
+)
+def test_an_owner_whose_keeper_died_has_refused_nothing_and_may_come_again(copy, monkeypatch, error, is_told):
+    def answer(_owner: Owner, _news: News) -> SignedAnswer:
+        raise error
+
+    monkeypatch.setattr(Owner, "answer", answer)
+    coordinator = Coordinator(bring(*LINES[:2]), bring(question=QUESTION))
+    with pytest.raises(type(error)):
+        go(Owner(), coordinator, copy)
+    assert coordinator.refused == [error] * is_told

@@ -170,13 +170,17 @@ class Door:
             raise DeniedError(404, "the record has no such file") from None
 
     def admits(self, place: int, token: bytes) -> bool:
-        """True if an owner of the roster has signed that it comes."""
+        """True if an owner of the roster has signed that it comes (``DeniedError`` while nobody knows the roster)."""
         with self._changed:
+            self._require_plan()
             return self._clinics.has_signed(place, state_presence(self._clinics.digest), token)
 
-    def _let_in(self, sync: Sync) -> None:
+    def _require_plan(self) -> None:
         if not self._plan:
             raise DeniedError(503, "the coordinator has no plan yet")
+
+    def _let_in(self, sync: Sync) -> None:
+        self._require_plan()
         if sync.version != self._version:
             raise DeniedError(
                 409,

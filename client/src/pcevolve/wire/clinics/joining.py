@@ -14,7 +14,14 @@ from typing import Any, Final, get_args
 import httpx
 from pydantic import ValidationError
 
-from pcevolve.errors import ClientError, DeclinedError, ProtocolError, StoppedError, UsageError
+from pcevolve.errors import (
+    ClientError,
+    DeclinedError,
+    KeeperGoneError,
+    ProtocolError,
+    StoppedError,
+    UsageError,
+)
 from pcevolve.public.clinics import messages
 from pcevolve.public.clinics.answers import SignedAnswer
 from pcevolve.public.clinics.copying import publish_copy
@@ -215,6 +222,8 @@ def take_part(
                 summary = publish_copy(folder)
                 owner.finish(summary)
                 return summary
+    except KeeperGoneError:  # an accident and no refusal: the coordinator waits until this owner comes again
+        raise
     except ClientError as error:
         front.refuse(copy, error)
         raise
