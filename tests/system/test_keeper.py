@@ -91,8 +91,9 @@ def test_where_the_api_fails_the_client_says_that_both_commands_go_on(typed: Typ
     api.before = {
         7: lambda: setattr(api.server, "speak", lambda _: online.answer_json(500, {"error": "broken"}))
     }
-    (_, owners), (ran, clients) = end(*begin(typed))
-    assert ran == 6, owners + clients
+    (kept, owners), (ran, clients) = end(*begin(typed))
+    assert (kept, ran) == (1, 6), owners + clients
+    assert owners.count("error: ") == owners.count("error: the client gave the run up, and says why: ") == 1
     assert (
         "both commands as before, the keeper's with --resume runs/run (in containers: docker compose up"
         in clients
@@ -100,6 +101,16 @@ def test_where_the_api_fails_the_client_says_that_both_commands_go_on(typed: Typ
     assert "pcevolve run --resume" not in owners + clients
     api.server.speak = honest
     assert [code for code, _ in end(*begin(typed))] == [0, 0]
+
+
+def test_a_client_that_fails_before_the_run_begins_leaves_no_keeper_that_succeeded(
+    typed: Typed, api: Api
+) -> None:
+    api.server.speak = lambda _: online.answer_json(401, {"error": "no such key"})
+    (kept, owners), (ran, clients) = end(*begin(typed))
+    assert (kept, ran) == (1, 6), owners + clients
+    assert "error: the client gave the run up, and says why: what is paid for is in the ledger" in owners
+    assert not (typed.folder / "own" / "ledger.sqlite").exists()
 
 
 def test_what_the_keeper_refuses_its_client_names_in_a_line_without_the_reason(typed: Typed) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final
 
 from pcevolve.errors import ClientError, ProtocolError
@@ -37,6 +37,9 @@ from pcevolve.public.selectors import list_paid_events
 CLIENT_GONE: Final = (
     "the client ended in the middle of the run: what is paid for is in the ledger; to go on, begin both again"
 )
+GAVE_UP: Final = (
+    "the client gave the run up, and says why: what is paid for is in the ledger; to go on, begin both again"
+)
 
 
 @dataclass
@@ -44,13 +47,13 @@ class _Watch:
     """Shows the owner what a run will cost, and tells who started the keeper how far the run came.
 
     Attributes:
-        figures: What the finished run is told in; empty of one that has not come so far.
+        figures: What the finished run is told in; None of one that has not come so far.
         is_closed: Whether the client has nothing more to ask.
     """
 
     screen: OwnerScreen
     up: Pipe
-    figures: Mapping[str, Any] = field(default_factory=dict)
+    figures: Mapping[str, Any] | None = None
     is_closed: bool = False
 
     def __call__(self, asked: protocol.Message, answer: protocol.Message | None) -> None:
@@ -114,6 +117,9 @@ def attend(
         serve(make(), across, tell, watch, kinds)
         if not watch.is_closed and not refused:
             tell(ProtocolError(CLIENT_GONE))
+        elif watch.figures is None and not refused:
+            wait_for_word(across)  # whoever ends first ends the containers, and tells with its code why
+            tell(ProtocolError(GAVE_UP))
     except ClientError as error:
         tell(error)
         refuse(across, error)
@@ -121,7 +127,7 @@ def attend(
         told = {"kind": type(refused[0]).__name__, "lines": ["see above"], "is_told": True}
         up.send("failed", json.dumps(told))
         return
-    up.send("done", json.dumps({"summary": {**watch.figures}}))
+    up.send("done", json.dumps({"summary": {**(watch.figures or {})}}))
     # Whoever started this closes its end when nothing is left to measure; the client goes first.
     wait_for_word(up)
     with suppress(GoneError):
