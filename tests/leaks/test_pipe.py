@@ -25,8 +25,8 @@ from PIL import Image
 from leaks.owner import Count, found, private_folder
 from pcevolve.app.session.preflight import check_run
 from pcevolve.errors import ClientError
-from pcevolve.keeper.door import refuse, serve
 from pcevolve.keeper.keeper import Keeper
+from pcevolve.keeper.keeping import refuse, serve
 from pcevolve.keeper.ledger.ledger import Ledger
 from pcevolve.keeper.padding import Padding
 from pcevolve.keeper.screen import OwnerScreen

@@ -62,8 +62,6 @@ PLAIN = {
     "pcevolve.keeper.declared_secrets": "from a list to what it leaves of votes: private/test_secrets.py",
     "pcevolve.public.decoder": "whom public/media/images/test_elsewhere.py asks",
     "pcevolve.keeper.at_door": "a process of a run: compose/test_docker.py, system/test_apart.py",
-    "pcevolve.keeper.beginning": "folders that a run begins in: keeper/test_continuity.py",
-    "pcevolve.keeper.keeping": "a process of a run: system/test_apart.py",
     "pcevolve.public.evolution": "whole runs: auditing/test_rerun.py, public/selectors/test_aug_pe.py",
     "pcevolve.public.transcript.irregular": "folders with what should not be there: transcript/test_layout.py",
     "pcevolve.public.transcript.stored": "files that bodies are made of: transcript/test_bodies.py",

@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from pcevolve.errors import ClientError, ProtocolError
-from pcevolve.keeper.door import refuse, serve
 from pcevolve.keeper.keeper import Keeper
-from pcevolve.keeper.keeping import decoded_elsewhere, read_orders, tell_owner
+from pcevolve.keeper.keeping import decoded_elsewhere, read_orders, refuse, serve, tell_owner
 from pcevolve.keeper.screen import OwnerScreen
 from pcevolve.public import protocol
 from pcevolve.public.config.runner import PublicConfig

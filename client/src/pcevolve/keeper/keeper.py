@@ -16,10 +16,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from pcevolve.errors import ProtocolError
-from pcevolve.keeper.beginning import begin_afresh, open_account, open_ledger
+from pcevolve.keeper.beginning import begin_afresh, note_private, open_account, open_ledger
 from pcevolve.keeper.components import Components
 from pcevolve.keeper.ledger.ledger import Account, Ledger
-from pcevolve.keeper.notes import note_private
 from pcevolve.keeper.padding import Padding, choose_tick, describe_padding, judge_padding
 from pcevolve.keeper.planning import (
     FALLBACK_SIZE,

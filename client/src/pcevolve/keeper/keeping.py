@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from typing import Any
 
-from pcevolve.errors import ClientError, printable
-from pcevolve.keeper.door import refuse, serve
+from pydantic import ValidationError
+
+from pcevolve.errors import ClientError, ProtocolError, printable
 from pcevolve.keeper.keeper import Keeper
 from pcevolve.keeper.screen import OwnerScreen
+from pcevolve.public import protocol
 from pcevolve.public.config.config import RunConfig
 from pcevolve.public.media.images.decoding import decoding_by
 from pcevolve.public.media.images.elsewhere import Elsewhere
 from pcevolve.public.options import AS_KEYWORDS, spell_as
 from pcevolve.public.parts import Confinement
 from pcevolve.public.processes.confinement import Enforcement
-from pcevolve.public.processes.pipe import Pipe
+from pcevolve.public.processes.pipe import GoneError, Pipe, PipeError
+from pcevolve.public.protocol import Message, Refused
 from pcevolve.public.run.checked import CheckedRun
 
 
@@ -59,3 +62,66 @@ def read_orders(orders: Mapping[str, Any]) -> tuple[CheckedRun, OwnerScreen]:
     tempfile.tempdir = orders["room"]
     run = CheckedRun(RunConfig.model_validate(orders["settings"]), orders["resume"])
     return run, OwnerScreen(orders["verbose"], orders["quiet"])
+
+
+def _watch_nothing(_asked: Message, _answer: Message | None) -> None:
+    """Nobody watches."""
+
+
+def serve(
+    keeper: object,
+    pipe: Pipe,
+    tell: Callable[[ClientError], None],
+    watch: Callable[[Message, Message | None], None] = _watch_nothing,
+    kinds: Mapping[str, type[Message]] = protocol.ASKED,
+) -> None:
+    """Answer a runner until it has nothing more to ask, or has ended.
+
+    Args:
+        tell: Called with the reason, for the owner's eyes only, when an answer is refused; nothing is answered
+            afterwards.
+        kinds: Messages that the runner may send, by the name of the method that answers each.
+        watch: Called with question and answer, before the answer leaves.
+    """
+    try:
+        while _answer(keeper, pipe, watch, kinds):
+            pass
+    except GoneError:
+        return
+    except ClientError as error:
+        tell(error)
+        refuse(pipe, error)
+    except OSError as error:  # a full disk, a folder that may not be written
+        failed = ClientError(str(error))
+        tell(failed)
+        refuse(pipe, failed)
+
+
+def refuse(pipe: Pipe, error: ClientError) -> None:
+    """Say that there will be no answer, and of which kind the reason is."""
+    refused = Refused(kind=type(error).__name__, code=error.exit_code)
+    try:
+        pipe.send("refused", refused.model_dump_json())
+    except GoneError:
+        return
+
+
+def _answer(
+    keeper: object,
+    pipe: Pipe,
+    watch: Callable[[Message, Message | None], None],
+    kinds: Mapping[str, type[Message]],
+) -> bool:
+    """Answer one message; False for the last."""
+    try:
+        name, body = pipe.receive()
+        asked = kinds[name].model_validate_json(body)
+    except GoneError:
+        raise
+    except (PipeError, KeyError, ValidationError):
+        raise ProtocolError("the runner sent what is no message of the protocol: nothing was drawn") from None
+    answer: Message | None = getattr(keeper, name)(asked)
+    watch(asked, answer)
+    if answer is not None:
+        pipe.send(type(answer).__name__.lower(), answer.model_dump_json())
+    return name != "close"

@@ -15,8 +15,7 @@ from pcevolve.errors import ClientError
 from pcevolve.keeper.at_door import attend, meet
 from pcevolve.keeper.clinics.coordinator import Coordinator
 from pcevolve.keeper.clinics.owner import Owner, OwnOptions
-from pcevolve.keeper.door import refuse, serve
-from pcevolve.keeper.keeping import decoded_elsewhere, read_orders, tell_owner
+from pcevolve.keeper.keeping import decoded_elsewhere, read_orders, refuse, serve, tell_owner
 from pcevolve.keeper.screen import OwnerScreen
 from pcevolve.public.clinics.messages import ASKED_OF_COORDINATOR, ASKED_OF_OWNER
 from pcevolve.public.options import AS_KEYWORDS, at_door, spell_as

@@ -7,9 +7,9 @@ from types import SimpleNamespace
 
 import pytest
 
+from pcevolve.keeper.beginning import note_private
 from pcevolve.keeper.ledger.account import Account
 from pcevolve.keeper.ledger.entries import Listed
-from pcevolve.keeper.notes import note_private
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.screen import Fact
 from pcevolve.public.selectors import find_method

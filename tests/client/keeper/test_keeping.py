@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from pcevolve.errors import BudgetError, ClientError, ProtocolError
-from pcevolve.keeper.door import serve
+from pcevolve.keeper.keeping import serve
 from pcevolve.public import protocol
 from pcevolve.public.assessed import AssessedFigures
 from pcevolve.public.processes.pipe import Pipe, open_conversation
