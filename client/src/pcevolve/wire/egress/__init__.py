@@ -1,15 +1,17 @@
-"""The only way out: the gate builds every request, puts it on record, and lets it leave when it is its turn.
+"""The only way out: the gate builds every request, records it, and lets it leave in its turn.
 
 - ``gate``: ``Gate``, the run's ``UntrustedGenerator``.
-- ``policy``: builds what leaves, from the rulebook's verdict; asks the ledger about each receipt once.
-- ``exchange``: one request at a time, on record before it leaves; ``replies``: what a call brings, stored and named.
+- ``policy``: builds requests by the rulebook's verdict; asks the ledger about each receipt once.
+- ``exchange``: records one request at a time before it leaves; ``replies``: stores and names a call's
+  outputs.
 - ``pace``: when requests leave, and how many at once.
-- ``retry``: ``RetryPolicy``: the same bytes again, while an API is busy.
+- ``retry``: ``RetryPolicy``: sends the same bytes again while an API is busy.
 - ``allowance``: ``Allowance`` and ``Meter``: requests and money.
-- ``answers``: how large an answer may be, which model may give it, and which of its links may be followed.
-- ``transport``: requests and answers, and the seam ``Transport``; ``http_transport``: ``HttpTransport``, with sockets.
-- ``address``: ``Address``: where requests go, by which way, with which key.
-- ``chat``: ``Chat``: a language model, asked with public words alone; no run knows it.
+- ``answers``: limits on an answer's size, model and links.
+- ``transport``: requests and answers, and the seam ``Transport``; ``http_transport``: ``HttpTransport``, with
+  sockets.
+- ``address``: ``Address``: where requests go, by which route, with which key.
+- ``chat``: ``Chat``: a language model that gets public words alone, outside of any run.
 
-This package imports none of its modules: ``auditing`` takes ``policy`` and does not load the gate.
+This package imports none of its modules: ``auditing`` imports ``policy`` without loading the gate.
 """

@@ -1,4 +1,4 @@
-"""The one address that requests go to, the way there and the key; what of these nothing can be sent with."""
+"""The one address that requests go to, with its route and key, and checks of them."""
 
 from __future__ import annotations
 
@@ -19,26 +19,26 @@ from pcevolve.wire.providers.dialect import WireRequest
 from pcevolve_shared.reading import read_file
 
 SHORTEST_SECRET = 8
-"""Characters; what is shorter occurs anywhere by chance."""
+"""In characters: a shorter key occurs in other text by chance."""
 _LARGEST_FILE: Final = 2**20
 _VERSION: Final = re.compile(r"v\d+[a-z]*")
 
 
 @dataclass(frozen=True)
 class Route:
-    """The way to an API: through ``proxy``, and trusting the authorities of ``ca_file`` alone, where they are given."""
+    """The route to an API: through ``proxy``, and with the authorities of ``ca_file`` alone, if given."""
 
     ca_file: Path | None = None
     proxy: str | None = None
 
     @property
     def authority(self) -> str | None:
-        """SHA-256 of the file, None where there is none; ``UsageError`` where it cannot be read."""
+        """SHA-256 of the file, None without one (``UsageError`` if it cannot be read)."""
         return None if self.ca_file is None else hashlib.sha256(read_certificates(self.ca_file)).hexdigest()
 
 
 def read_certificates(path: Path) -> bytes:
-    """Read a file of authorities; ``UsageError`` where it cannot be read."""
+    """Read a file of authorities (``UsageError`` if it cannot be read)."""
     try:
         return read_file(path, _LARGEST_FILE)
     except OSError as error:
@@ -47,7 +47,7 @@ def read_certificates(path: Path) -> bytes:
 
 @dataclass(frozen=True)
 class Address:
-    """The one place where requests go, the way there, and its key; ``greets``: a run begins with a greeting."""
+    """The one address of all requests, with route and key; ``greets``: a run begins with a greeting."""
 
     base_url: str
     key: str | None = field(default=None, repr=False)
@@ -56,19 +56,19 @@ class Address:
     route: Route = Route()
 
     def __post_init__(self) -> None:
-        """Refuse an address, a key or a proxy that nothing can be sent with (``UsageError``)."""
+        """Refuse an unusable address, key or proxy (``UsageError``)."""
         require_address(self.base_url)
         require_key(self.key, self.scheme)
         require_proxy(self.base_url, self.route.proxy)
 
     @property
     def is_nearby(self) -> bool:
-        """True if the API runs on this machine or at a private address; no name but localhost's is looked up."""
+        """True if the API runs on this machine or at a private address; no name but localhost is resolved."""
         return is_nearby(self.base_url)
 
     @property
     def warning(self) -> str:
-        """Say that the key travels in clear over a network, if it does; empty elsewhere."""
+        """Warn that the key travels unencrypted over a network; empty if it does not."""
         parts = urlsplit(self.base_url)
         if self.key is None or parts.scheme != "http" or is_loopback(parts.hostname or ""):
             return ""
@@ -78,7 +78,7 @@ class Address:
         )
 
     def outgoing(self, request: WireRequest) -> Outgoing:
-        """Dress a request in the fixed headers: no library's name, no host's, no user's."""
+        """Add the fixed headers to a request; they name no library, no host and no user."""
         url = join(self.base_url, request.path)
         headers = make_fixed_headers(url, request.accept)
         if self.key is not None:
@@ -88,24 +88,23 @@ class Address:
         return Outgoing(request.method, url, tuple(headers), request.body)
 
     def is_revealed_by(self, answer: Incoming) -> bool:
-        """True if an answer repeats the key, so that keeping it would be keeping the key."""
-        # Short keys are found by chance in any base64, and every answer would be refused.
+        """True if an answer repeats the key, so that storing it would store the key."""
+        # Short keys occur by chance in base64, and every answer would be refused.
         if self.key is None or len(self.key) < SHORTEST_SECRET:
             return False
         headers = "\n".join(value for _, value in answer.headers)
-        # Both spellings: Basic sends the key in base64, and a server may echo what it decoded.
+        # Both spellings: Basic sends the key in base64, and a server may echo the decoded form.
         forms = {self.key, self._shown}
         return any(each in headers or _is_spelled_in(answer.body, each) for each in forms)
 
     @property
     def _shown(self) -> str:
-        """The key as the scheme spells it."""
         key = self.key or ""
         return base64.b64encode(key.encode()).decode() if self.scheme == "Basic" else key
 
 
 def _is_spelled_in(body: bytes, word: str) -> bool:
-    """True if a body has a word, also as JSON may spell it: PHP escapes a slash, and .NET a plus."""
+    """True if a body contains a word, also as JSON may escape it: PHP escapes a slash, .NET a plus."""
     if word.encode() in body or b"\\" not in body:
         return word.encode() in body
     spelled = (rf"(?:{re.escape(each)}|\\{re.escape(each)}|\\u00(?i:{ord(each):02x}))" for each in word)
@@ -113,7 +112,7 @@ def _is_spelled_in(body: bytes, word: str) -> bool:
 
 
 def join(base_url: str, path: str) -> str:
-    """The address of a path below an API's; where its own path names a version, as ``/v1beta/openai``, that counts."""
+    """Join an API's address and a path; a version in the address, such as ``/v1beta/openai``, replaces the path's."""
     base, (_, first, *rest) = base_url.rstrip("/"), path.split("/")
     own = any(map(_VERSION.fullmatch, urlsplit(base).path.split("/")))
     versioned = own and _VERSION.fullmatch(first)
@@ -121,11 +120,12 @@ def join(base_url: str, path: str) -> str:
 
 
 def make_fixed_headers(url: str, accept: str) -> list[Header]:
-    """Return the headers that every request has; they name no library, no host and no user."""
+    """Return the headers of every request; they name no library, no host and no user."""
     return [
         ("Host", urlsplit(url).netloc),
         ("User-Agent", "pcevolve"),
         ("Accept", accept),
-        # No compression: its length would depend on contents, and a small answer could unpack to gigabytes.
+        # No compression: its length would depend on the content, and a small answer could unpack to
+        # gigabytes.
         ("Accept-Encoding", "identity"),
     ]

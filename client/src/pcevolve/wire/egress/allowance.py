@@ -15,16 +15,17 @@ from pcevolve.public.transcript.traffic import Attempt, Traffic
 from pcevolve.wire.providers.dialect import Dialect
 from pcevolve.wire.providers.faults import may_have_made
 
-# Prices such as 0.1 have no exact float, and a limit of ten of them must allow the tenth.
+# Prices such as 0.1 have no exact float, and a limit of ten times the price must allow the tenth request.
 _ROUNDING = 1e-9
-"""Sums of prices may miss a limit by this much."""
+"""Tolerance when sums of prices are compared with a limit."""
 
 
 @dataclass(frozen=True)
 class Allowance:
-    """The limits that the user sets; None where there is no limit.
+    """The user's limits; None for no limit.
 
-    ``cost`` is in the provider's currency, and ``price`` that of one image or text, for an API that does not say.
+    ``cost`` is in the provider's currency; ``price`` is the cost of one image or text, for an API that does
+    not state it.
     """
 
     requests: int | None = None
@@ -34,7 +35,7 @@ class Allowance:
 
 @dataclass(frozen=True)
 class CostForecast:
-    """A run's need if nothing has to be asked twice; ``cost`` is None where no price is known."""
+    """A run's requests and cost if nothing has to be repeated; ``cost`` is None without a known price."""
 
     requests: int
     images: int
@@ -43,14 +44,14 @@ class CostForecast:
 
 @dataclass
 class Meter:
-    """Counts what a run used up, over all its processes, and stops it before a limit is exceeded.
+    """Counts a run's usage over all its processes, and stops it before a limit is exceeded.
 
-    A request that left and got no answer, or that of a gateway which waited no longer, counts at its expected cost: the
-    provider may have made its images. The sum is the most that may be due, and what limits look at.
+    A request without an answer, or with a gateway's timeout, counts at its expected cost: the provider may
+    have made its images. The sum is the most that may be due, and limits apply to it.
 
     Attributes:
-        nearby: Whether the API is on the owner's own machine or network, and need not send bills.
-        images: Images, or texts, that were answered for, or may have been made for an answer that got lost.
+        nearby: Whether the API is on the owner's machine or network, and may not send bills.
+        images: Images, or texts, that were received, or may have been made for a lost answer.
     """
 
     allowance: Allowance
@@ -59,19 +60,19 @@ class Meter:
     nearby: bool = False
     images: int = field(default=0, init=False)
     _charged: float = field(default=0.0, init=False)
-    """Cost of all that was answered."""
+    """Cost of all answered requests."""
     _owed: int = field(default=0, init=False)
-    """Images of requests that are under way, or whose answer got lost."""
+    """Images of requests in flight, or whose answer was lost."""
     _lost: int = field(default=0, init=False)
-    """Those whose answer got lost."""
+    """Images whose answer was lost."""
     _dearest: float | None = field(default=None, init=False)
-    """Highest reported cost of one image so far; None while none was reported."""
+    """Highest reported cost of one image so far; None before the first report."""
     _untold: bool = field(default=False, init=False)
-    """Whether an answer did not say what it cost."""
+    """Whether an answer did not state its cost."""
     _traffic: Traffic = field(init=False)
 
     def __post_init__(self) -> None:
-        """Count what earlier processes of the run used up, as the record has it."""
+        """Count the usage of the run's earlier processes from the record."""
         self._traffic = Traffic(self.transcript.plan())
         for entry in self.transcript.entries:
             self.note(entry.record)
@@ -83,31 +84,31 @@ class Meter:
 
     @property
     def greetings(self) -> int:
-        """The number of requests so far that no call of the plan is: what the API has, and whether it is there."""
+        """Number of requests so far that are not calls of the plan: questions about the API."""
         return sum(each.call is None for each in self._traffic.attempts)
 
     @property
     def cost(self) -> float:
-        """The cost so far, as far as anybody said what an image costs."""
-        # What got lost is priced at the dearest and not the mean: the limit is the owner's money.
+        """The cost so far, as far as prices are known."""
+        # Lost answers are priced at the highest cost, not the mean: the limit protects the owner's money.
         return self._charged + (self._each or 0.0) * self._owed
 
     @property
     def is_priced(self) -> bool:
-        """True if there is a price, or every answer so far said what it cost."""
+        """True if there is a price, or every answer so far stated its cost."""
         return self.allowance.price is not None or (self.dialect.reports_cost and not self._untold)
 
     @property
     def known_cost(self) -> float | None:
-        """The cost so far; None where that would be a guess."""
+        """The cost so far; None if it would be a guess."""
         return self.cost if self.is_priced and not (self._owed and self._each is None) else None
 
     def bill(self) -> str:
-        """Say in words what was asked for so far and what that cost, at most where nobody knows what got lost."""
+        """Describe usage and cost so far; an upper bound if answers were lost."""
         return ("up to " if self._lost else "") + self.spell_price(self.images, self.known_cost)
 
     def spell_price(self, images: int, cost: float | None) -> str:
-        """A number of images or texts and what they cost, in words; ``cost`` is None where nobody knows."""
+        """Describe a number of images or texts and their cost; ``cost`` is None if unknown."""
         what = MODALITIES[self.dialect.abilities.makes].nouns.count(images)
         if cost is not None:
             return f"{what}, {spell_money(cost, self.dialect)}"
@@ -120,7 +121,7 @@ class Meter:
         self._traffic.plan = plan
 
     def require(self, slot: str) -> None:
-        """Refuse a request that would exceed a limit (``AllowanceError``: which); it has not been sent."""
+        """Refuse a request that would exceed a limit (``AllowanceError`` names it); it has not been sent."""
         allowed, due = self.allowance, self._expect_cost(slot)
         if allowed.requests is not None and self.requests >= allowed.requests:
             raise AllowanceError(
@@ -141,7 +142,7 @@ class Meter:
             )
 
     def note(self, record: Record) -> None:
-        """Count a line that was appended to the record, if it is about a request."""
+        """Count a record that was just appended, if it is about a request."""
         attempt = self._traffic.take(record, line=len(self.transcript.entries))
         if attempt is None:
             return
@@ -159,24 +160,24 @@ class Meter:
             self.images -= images
 
     def list_recorded(self, plan: PublicPlan) -> frozenset[str]:
-        """Slots of the calls whose images are on record."""
+        """List the slots of calls whose images are on record."""
         return frozenset(slot for slot in plan.calls if self.transcript.outputs(slot) is not None)
 
     def forecast(self, calls: Iterable[Call]) -> CostForecast:
-        """Forecast what is still to come of some calls, from public facts and the record."""
+        """Forecast the rest of some calls, from public facts and the record."""
         due = [call for call in calls if self.transcript.outputs(call.slot) is None]
         images = sum(call.count for call in due)
         requests = len(due) + (images if self.dialect.links_images else 0)
         return CostForecast(requests, images, None if self._each is None else self._each * images)
 
     def check(self, forecast: CostForecast, credit: float | None) -> None:
-        """Refuse requests that cannot end within the limits, before the first of them.
+        """Refuse requests that cannot finish within the limits, before the first of them.
 
         Args:
-            credit: What the account holds; None where that is not known.
+            credit: Balance of the account; None if unknown.
 
         Raises:
-            UsageError: Which limit is too low, and by how much.
+            UsageError: Names the limit that is too low, and by how much.
         """
         allowed = self.allowance
         total = self.requests + forecast.requests
@@ -202,20 +203,20 @@ class Meter:
             )
 
     def _images(self, slot: str) -> int:
-        """Return the number of images that the request of a slot asks for; 0 for a link or a question about the API."""
+        """Return the number of images that a slot's request asks for; 0 for a link or a question about the API."""
         plan = self._traffic.plan
         call = None if plan is None else plan.calls.get(slot)
         return 0 if call is None else call.count
 
     def _may_have_made(self, attempt: Attempt) -> bool:
-        """True if the provider may have made what an attempt without success asked for."""
+        """True if the provider may have made the images of an unsuccessful attempt."""
         if attempt.answer is None:
             return attempt.failure not in UNSENT
         return may_have_made(attempt.answer.status, self.transcript.bodies.get(attempt.answer.body))
 
     @property
     def _each(self) -> float | None:
-        """The expected cost of one image: its price, or else that of the dearest so far; None if unknown."""
+        """Expected cost of one image: its price, or else the highest cost so far; None if unknown."""
         return self._dearest if self.allowance.price is None else self.allowance.price
 
     def _expect_cost(self, slot: str) -> float:
@@ -223,7 +224,7 @@ class Meter:
         return (self._each or 0.0) * self._images(slot)
 
     def _cost_of(self, attempt: Attempt) -> float:
-        """Return the cost of an answer: as it says, or else by the price; an error costs nothing."""
+        """Return an answer's cost: as stated, or else by the price; an error costs nothing."""
         slot, answer = attempt.sent.slot, attempt.answer
         images = self._images(slot)
         if answer is None or not attempt.usable or not images:
@@ -246,5 +247,5 @@ class Meter:
 
 
 def spell_money(cost: float, dialect: Dialect) -> str:
-    """A sum in a provider's currency, in words."""
+    """Write a sum in a provider's currency."""
     return f"{round(cost, 4):,.10g} {dialect.currency}" if cost else "at no charge"

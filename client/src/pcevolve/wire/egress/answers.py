@@ -1,7 +1,7 @@
-"""Takes of an answer what it may bring: images of a bearable size, by the model asked for, behind links to named hosts.
+"""Check what an answer may bring: images of limited size, by the requested model, and links to named hosts.
 
-A link is text that the provider made up. It is followed once, without key, cookie or redirect, and only to a host that
-the public plan names, so that a provider cannot make the client talk to anybody else. Nothing is sent here.
+A link is text that the provider made up. It is followed once, without key, cookie or redirect, and only to a
+host that the public plan names, so that a provider cannot direct the client elsewhere. Nothing is sent here.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ LONGEST_NAME: Final = 200
 """Characters of a model's name, as in a plan."""
 _PORTS: Final = {"https": 443, "http": 80}
 _HASH: Final = re.compile(r"\s*\[([0-9a-f]{6,64})\]\s*$")
-"""How web UIs write the beginning of a checkpoint's digest behind its name."""
+"""The beginning of a checkpoint's digest after its name, as web UIs write it."""
 _FILE: Final = re.compile(r"\.(?:safetensors|ckpt|gguf|bin|pt|pth)$")
 _MOVING: Final = re.compile(r"[-@:](?:latest|preview|free|online|default)$")
-"""What a name ends with that stands for whichever version is served."""
+"""Endings of names that stand for the currently served version."""
 _VERSION: Final = re.compile(r"[-@:]v?[0-9][0-9.\-]*$")
 
 
 def follow(plan: PublicPlan, link: str) -> Outgoing:
-    """Build the request for what lies behind a link.
+    """Build the request that follows a link.
 
     Raises:
         ProviderReplyError: The link is not a plain https address.
@@ -39,9 +39,9 @@ def follow(plan: PublicPlan, link: str) -> Outgoing:
     """
     parts = _parse(link)
     host, port = parts.hostname or "", parts.port
-    # The port belongs to the name: a list that allows a host allows its usual port and no other service on it.
+    # The port belongs to the name: listing a host allows its default port, and no other service on it.
     named = host if port in {None, _PORTS[parts.scheme]} else f"{host}:{port}"
-    # Plain http only to a loopback API's own machine: elsewhere whoever is on the way could swap the images.
+    # Plain http only on a loopback API's own machine: elsewhere anyone on the route could replace the images.
     if parts.scheme == "http" and not _is_local(plan):
         raise ProviderReplyError(f"the API's images lie at {named}, but not behind https")
     if named not in plan.provider.image_hosts:
@@ -53,16 +53,16 @@ def follow(plan: PublicPlan, link: str) -> Outgoing:
 
 
 def require_max_size(image: bytes) -> bytes:
-    """Pass on what a link led to; ``ProviderReplyError`` for more than any image of the wire contract."""
+    """Return an image from a link (``ProviderReplyError`` if it is larger than the wire contract allows)."""
     if len(image) > limits.MAX_IMAGE_BYTES:
         raise ProviderReplyError(f"an image of the API has more than {limits.MAX_IMAGE_BYTES >> 20} MiB")
     return image
 
 
 def check_size(plan: PublicPlan, made: Output) -> Output:
-    """Pass on an image or text that is not much larger than what was asked for; else the reason why it is not taken.
+    """Return an image or text that is not much larger than requested; else the reason for rejecting it.
 
-    What is no image or text at all passes too: the judge gives it the lowest utility.
+    An undecodable output passes as well: the judge gives it the lowest utility.
     """
     if isinstance(made, bytes) and (fault := find_medium(plan.modality.kind).describe_oversize(made, plan)):
         return ProviderReplyError(f"the API sent {fault}")
@@ -70,19 +70,19 @@ def check_size(plan: PublicPlan, made: Output) -> Output:
 
 
 def is_same_model(asked: str, answered: str) -> bool:
-    """True if two names may be those of one model.
+    """True if two names may mean one model.
 
-    They may differ in folders and owners before the name, in the ending of a file, in a digest that one of them lacks,
-    and in a version that one of them leaves open: ``gpt-4o`` is answered by ``gpt-4o-2024-08-06``. One that is longer
-    than any name of a plan is nobody's.
+    They may differ in leading folders and owners, in a file's suffix, in a digest that one of them lacks, and
+    in a version that one of them leaves open: ``gpt-4o`` is answered by ``gpt-4o-2024-08-06``. A name longer
+    than any in a plan never matches.
     """
-    # First: the patterns take time in the square of a text's length, and this one is the provider's.
+    # First, because the patterns take quadratic time, and this text is the provider's.
     if len(answered) > LONGEST_NAME:
         return False
     one, other = asked.lower(), answered.lower()
     hashes = [found[1] for found in map(_HASH.search, (one, other)) if found]
     if len(hashes) == len((one, other)) and not hashes[0].startswith(hashes[1]):
-        # Digests of one checkpoint may be written in different lengths: the one begins as the other.
+        # Digests of one checkpoint may have different lengths: one is a prefix of the other.
         return hashes[1].startswith(hashes[0])
     one, other = _bare(one), _bare(other)
     fixed = _MOVING.sub("", one), _MOVING.sub("", other)
@@ -97,14 +97,14 @@ def _bare(name: str) -> str:
 
 
 def _parse(link: str) -> SplitResult:
-    """A link without anything that a library might read in two ways."""
+    """Parse a link, refusing anything that libraries might read in different ways."""
     try:
         parts = urlsplit(link)
         plain = parts.username is None and parts.password is None and not parts.fragment and parts.hostname
         known = parts.scheme in _PORTS and (parts.port is None or parts.port > 0)
     except ValueError:
         plain = known = False
-    # Refused rather than escaped: two libraries that escape otherwise would ask two different hosts.
+    # Refused, not escaped: two libraries that escape differently would ask two different hosts.
     printable = link.isascii() and link.isprintable() and not set(link) & set(' "<>\\^`{|}')
     if not (plain and known and printable):
         raise ProviderReplyError("the API answered with a link that is no plain https address")

@@ -1,7 +1,7 @@
-"""A language model behind an OpenAI-compatible chat API, asked with public words alone.
+"""A language model behind an OpenAI-compatible chat API, which gets public words alone.
 
-No gate stands before it, for nothing that a run knows can reach it: whoever asks has a domain and the names of classes,
-which prompts to an image API hold anyway.
+No gate is needed, because no data of a run can reach it: its caller has a domain and the names of classes,
+which prompts to an image API contain anyway.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _PATH: Final = "/chat/completions"
 
 
 class Chat:
-    """One model of one API, which is asked again while it is busy or away; only briefly until it answered once.
+    """One model of one API, with retries while it is busy or away; only briefly before its first answer.
 
     The address ends before ``/chat/completions``, as in OpenAI's own clients.
     """
@@ -33,12 +33,12 @@ class Chat:
         self._answered, self._takes_all = False, True
 
     def asked(self, question: str, seed: int) -> str:
-        """Return the model's answer to one question, which is public, as is its seed, for APIs that know one.
+        """Return the model's answer to one public question; the seed, for APIs that take one, is public too.
 
         Raises:
             ProviderUnreachableError: No usable answer came.
-            ProviderRefusedError: The API said no.
-            ProviderReplyError: The answer is none of a chat API.
+            ProviderRefusedError: The API refused.
+            ProviderReplyError: The answer is not that of a chat API.
         """
         body: dict[str, Any] = {"model": self._model, "messages": [{"role": "user", "content": question}]}
         try:
@@ -46,8 +46,8 @@ class Chat:
         except ProviderRefusedError as refusal:
             if not self._takes_all or not any(name in str(refusal) for name in ("temperature", "seed")):
                 raise
-            # Some models refuse to be sampled at a temperature or by a seed, and say so only when they are asked to.
-            self._takes_all = False  # what a model does not take it says at the first question
+            # Some models refuse a temperature or a seed, and say so only when they get one.
+            self._takes_all = False  # a model reports unsupported fields at the first question
             answer = self._answer(body)
         try:
             texts = read_texts(answer.body)
@@ -60,7 +60,7 @@ class Chat:
         return texts[0]
 
     def _answer(self, body: dict[str, Any]) -> Incoming:
-        """Return the answer to one body, which is sent again while patience lasts."""
+        """Send one body, with retries, and return the answer."""
         outgoing = self._address.outgoing(WireRequest("POST", _PATH, json.dumps(body).encode()))
         patience = self._patience if self._answered else self._patience.for_first_contact()
         answer = patience.until_answered(lambda: self._attempt(outgoing))
@@ -68,11 +68,11 @@ class Chat:
         return answer
 
     def _attempt(self, outgoing: Outgoing) -> Incoming:
-        """Return an answer that is a success.
+        """Return a successful answer.
 
         Raises:
-            Busy: It may pass.
-            ProviderRefusedError: Asking again would not help.
+            Busy: A retry may succeed.
+            ProviderRefusedError: A retry would not help.
         """
         try:
             answer = self._transport.send(outgoing)

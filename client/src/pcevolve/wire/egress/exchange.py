@@ -1,6 +1,6 @@
-"""One request at a time to the API, on record before it leaves; its outcome is recorded before it is used.
+"""Send one request at a time to the API, on record before it leaves; its outcome is recorded before it is used.
 
-It sends what it is given: what that may be is for the gate to say. Retries resend the recorded bytes.
+It sends what the gate gives it. Retries resend the recorded bytes.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ class RecordedSender:
     """Requests and answers of one run.
 
     Attributes:
-        stopping: Set once a request failed for good, so that none of the others is tried anew.
-        closed: Whether the last request was answered: nothing is sent from then on.
+        stopping: Set when a request failed for good, so that no other is retried.
+        closed: Set when the last request was answered: nothing is sent from then on.
     """
 
     transcript: Transcript
@@ -60,7 +60,7 @@ class RecordedSender:
     closed: bool = False
 
     def close(self) -> None:
-        """Close all connections, and send nothing more."""
+        """Close all connections and send nothing more."""
         if not self.closed:
             self.transport.close()
             self.closed = True
@@ -68,16 +68,16 @@ class RecordedSender:
     def obtain(
         self, slot: str, outgoing: Outgoing, patience: RetryPolicy, announced: bool = False
     ) -> Incoming:
-        """Send, and send again as long as patience lasts.
+        """Send a request, with retries.
 
         ``announced`` says whether the first attempt is on record already.
 
         Raises:
             EgressError: The last request of the plan was answered, or another one failed meanwhile.
-            ProviderError: No usable answer.
+            ProviderError: No usable answer came.
         """
-        # The gate announces the first attempt in the plan's order; only further
-        # ones are announced here, by the thread that waits.
+        # The gate announces the first attempt in the plan's order; retries are announced here, by the thread
+        # that waits.
         due = not announced
 
         def attempt() -> Incoming:
@@ -90,17 +90,17 @@ class RecordedSender:
         return patience.until_answered(attempt, f"{outgoing.method} {outgoing.url}")
 
     def announce(self, slot: str, outgoing: Outgoing) -> None:
-        """Put an attempt on record, before it leaves.
+        """Record an attempt before it leaves.
 
         Raises:
             EgressError: Nothing more is sent.
-            AllowanceError: It would exceed what the owner allows.
+            AllowanceError: It would exceed the owner's limits.
         """
         if self.closed:
             raise EgressError("the last request of the plan was answered: nothing more is sent")
         if self.stopping.is_set():
             raise EgressError("another request failed meanwhile: nothing more is sent")
-        # Limit and record under one lock: of two threads, both could pass a limit that has room for one.
+        # Limit and record under one lock: otherwise two threads could both pass a limit with room for one.
         with self.recording:
             self.meter.require(slot)
             self._keep(
@@ -115,7 +115,7 @@ class RecordedSender:
             )
 
     def _outcome(self, slot: str, outgoing: Outgoing) -> Incoming:
-        """Send what was announced; its outcome is recorded before it is used."""
+        """Send an announced request; its outcome is recorded before it is used."""
         try:
             answer = self._send(outgoing)
         except ProviderReplyError:
@@ -126,8 +126,8 @@ class RecordedSender:
             if advice := ADVICE.get(error.reason):
                 raise ProviderUnreachableError(f"{outgoing.url}: {error.reason}: {advice}") from error
             raise Busy(error.reason, None) from error
-        # Before anything is stored: an answer that repeats the key would
-        # keep it on disk and in what auditors are given.
+        # Before anything is stored: an answer that repeats the key would put it on disk and into what
+        # auditors get.
         revealed = self.address.is_revealed_by(answer)
         with self.recording:
             record = self._on_record(slot, answer, revealed)
@@ -140,7 +140,7 @@ class RecordedSender:
             self.meter.note(record)
 
     def _on_record(self, slot: str, answer: Incoming, revealed: bool) -> Answered | Failed:
-        """An answer as it is kept; one that repeats the key is not kept."""
+        """Return the record of an answer; an answer that repeats the key is not kept."""
         if revealed:
             return Failed(slot=slot, reason="the answer repeats the API key")
         return Answered(
@@ -152,19 +152,19 @@ class RecordedSender:
         )
 
     def _accept(self, outgoing: Outgoing, answer: Incoming, record: Answered | Failed) -> Incoming:
-        """Pass on what the record calls a success, which is what the audit will call one.
+        """Return an answer that the record calls a success, as the audit will.
 
         Raises:
-            Busy: It may pass.
+            Busy: A retry may succeed.
             ProviderReplyError: The answer cannot be kept.
-            ProviderRefusedError: Asking again would not help.
+            ProviderRefusedError: A retry would not help.
         """
         kept = isinstance(record, Answered)
         if is_success(answer.status) and not kept:
             raise ProviderReplyError("the API's answer repeats the API key, so it was not kept")
         if isinstance(record, Answered) and record.succeeded:
             return answer
-        # Not the body where it repeats the key: what is read out of it may stand in a message.
+        # Not the body if it repeats the key: text from it may become part of a message.
         fault = self.dialect.fault(answer.status, answer.body if kept else b"")
         reason = require_final(answer.status, fault, answer.header("Retry-After"))
         hint = _redirect(answer) or HINTS.get(fault.reason, "")
@@ -180,13 +180,12 @@ class RecordedSender:
         try:
             return self.transport.send(outgoing)
         finally:
-            # Also after a failure: the pause before the next request is
-            # counted from when the provider last heard of us.
+            # Also after a failure: the pause before the next request counts from the last contact.
             self.pace.note_answer()
 
 
 def _redirect(answer: Incoming) -> str:
-    """Say where an answer points that redirects; nothing is followed."""
+    """Return the target of a redirecting answer, for a message; redirects are not followed."""
     place = answer.header("Location")
     if answer.status not in REDIRECTS or not place:
         return ""

@@ -49,7 +49,7 @@ from pcevolve.wire.providers.dialect import Dialect
 
 
 class Gate:
-    """``UntrustedGenerator`` over HTTP that lets nothing out but what the plan and the record give."""
+    """An ``UntrustedGenerator`` over HTTP that sends only what the plan and the record justify."""
 
     def __init__(
         self,
@@ -79,7 +79,7 @@ class Gate:
         self._window = RequestWindow(1, self._abandon)
 
     def hello(self, run_id: str) -> bytes:
-        """Ask who is there, as everybody does, or the record; ``EgressError`` for a run on record with another API."""
+        """Return the answer to the greeting, recorded or new (``EgressError`` for a run on record with another API)."""
         opened = Opened(
             run_id=run_id,
             api=self._address.base_url,
@@ -94,7 +94,8 @@ class Gate:
             raise EgressError("this run is on record with another API: start a new one with another --out")
         if not self._address.greets:
             return b""
-        # From the record on resume: asked anew it would tell the provider that the run was interrupted, and when.
+        # From the record when resuming: a new request would tell the provider that the run was interrupted,
+        # and when.
         for known in self._transcript.answers(GREETING_SLOT):
             return self._transcript.bodies.get(known.body)
         return self._exchange.obtain(
@@ -102,12 +103,12 @@ class Gate:
         ).body
 
     def balance(self) -> float | None:
-        """Ask what is left on the account, where the API can be asked; None if it does not say.
+        """Return the account's balance, if the API tells it; else None.
 
-        Asked before the plan is on record and never again: a run that is continued is not new.
+        It is asked before the plan is on record and never again: a resumed run is not new.
 
         Raises:
-            EgressError: The plan is fixed: whether one asks in the middle of a run would tell something.
+            EgressError: The plan is fixed: a question in the middle of a run would reveal something.
         """
         self._require_beginning()
         question = self._policy.balance_request()
@@ -115,15 +116,16 @@ class Gate:
             return None
         try:
             answer = self._exchange.obtain(BALANCE_SLOT, question, self._patience.for_first_contact())
-            # With the little patience of a first contact: an API that is away must not hold the run up for a courtesy.
+            # With the short retry policy of a first contact: an absent API must not delay the run for an
+            # optional question.
             return self._dialect.balance(answer.body)
         except (ProviderRefusedError, ProviderReplyError, ProviderUnreachableError):  # it is only a courtesy
             return None
 
     def takes_several(self, model: str) -> bool:
-        """Ask for two texts at once, where only that tells whether a request may ask for several.
+        """Ask for two texts at once, if only that shows whether a request may ask for several.
 
-        Asked before the plan is on record, which depends on it, and once.
+        It is asked once, before the plan is on record, which depends on it.
 
         Raises:
             EgressError: The plan is fixed.
@@ -136,8 +138,8 @@ class Gate:
         if self._trial() is None:
             try:
                 self._exchange.obtain(TRIAL_SLOT, question, self._patience.before_plan())
-            # A refusal may be the answer: some APIs refuse to write two texts
-            # at once, and the record says that they did.
+            # A refusal may be the answer: some APIs refuse to write two texts at once, and the record says
+            # that they did.
             except ProviderRefusedError:
                 if self._trial() is None:
                     raise
@@ -147,7 +149,7 @@ class Gate:
         return self._dialect.takes_several(self._transcript.bodies.get(answer.body))
 
     def _trial(self) -> Answered | None:
-        """The answer on record that tells whether several may be asked for: the last, as one before it may pass."""
+        """Return the recorded answer that shows whether several texts may be asked for: the last one."""
         records = (entry.record for entry in reversed(self._transcript.entries))
         answers = (each for each in records if isinstance(each, Answered))
         return next((each for each in answers if each.slot == TRIAL_SLOT and each.tells_number), None)
@@ -164,14 +166,14 @@ class Gate:
 
         Args:
             committed: Asks the ledger whether it has committed exactly this receipt.
-            measured: What the paid measurement of a round released; goes on record with its receipt.
-            lineage: An empty one, that says by what came whether the run ends before its plan does. The loop cannot
-                say so: its provider sees when a run ends.
-            answered: What several owners answered for a release; goes on record with it.
+            measured: Returns the paid measurement of a round; it goes on record with the receipt.
+            lineage: An empty one, which decides from the answers whether the run ends early. The loop must
+                not decide, because its provider sees when a run ends.
+            answered: Returns several owners' answers for a release; they go on record with it.
 
         Raises:
-            EgressError: Another plan is on record, or a receipt that the ledger does not know, or this gate has begun:
-                who knows what was paid for cannot change.
+            EgressError: Another plan is on record, or a receipt that the ledger does not know, or this gate
+                has begun: the source of payments cannot change.
         """
         known = self._transcript.plan()
         if known not in (None, plan):
@@ -183,7 +185,7 @@ class Gate:
         self._fix(plan, committed)
 
     def _fix(self, plan: PublicPlan, committed: Callable[[Receipt], bool]) -> None:
-        """Take a plan that is on record, and make sure that every receipt on record was paid for."""
+        """Take a plan that is on record, and check that every receipt on record was paid for."""
         self._policy.fix(plan, committed)
         # At every start: a transcript with receipts of another ledger is refused before anything is sent.
         for entry in self._transcript.entries:
@@ -193,13 +195,14 @@ class Gate:
         self._losses = LossCount(plan)
         self._window = RequestWindow(plan.provider.at_once, self._abandon, self._exchange.stopping)
         if plan.provider.at_once > 1:
-            # A thread that waits to retry wakes when another fails, instead of sending after the run has ended.
+            # A thread that waits to retry wakes when another fails, instead of sending after the run has
+            # ended.
             told = self._report_unless_stopping(self._patience.report)
             self._patience = replace(self._patience, sleep=self._window.pause, report=told)
             self._replies.patience = self._patience
 
     def _report_unless_stopping(self, report: Callable[[Notice], None]) -> Callable[[Notice], None]:
-        """Report retries, but none that will not be made: of a request that was cut off because the run stops."""
+        """Report retries, except those that will not happen because the run is stopping."""
 
         def told(notice: Notice) -> None:
             if not self._exchange.stopping.is_set():
@@ -208,25 +211,27 @@ class Gate:
         return told
 
     def answers(self, asks: Sequence[tuple[Call, Source]]) -> Iterator[tuple[Candidate, ...]]:
-        """Send what calls of one round give, several at once if the plan says so, and name what comes back.
+        """Send the calls of one round, several at once if the plan says so, and name the outputs.
 
-        A call that varies an image sends that image back, as it came; its receipt, if it has one, goes on record
-        before the first request that it allows. A call that was answered before is answered from the record; nothing
-        is sent. When the last call of the plan is answered, all connections are closed: how long the client works
-        after that is nobody's to see.
+        A call that varies an image sends that image back unchanged; its receipt, if it has one, goes on
+        record before the first request that it allows. A call that was answered before is answered from the
+        record, and nothing is sent. When the plan's last call is answered, all connections are closed: how
+        long the client works after that must not show.
 
-        A call that the API does not carry out brings nothing (``losses``). It is put on record as missing once another
-        of its class and round brought something, or the round is over: what is missing when a run stops is asked for
-        again. Until then, at the end of calls that are not all of a round, it has no candidates.
+        A call that the API does not carry out brings nothing (``losses``). It is recorded as missing once
+        another call of its class and round brought something, or the round is over: what is missing when a
+        run stops is requested again. Until then, at the end of calls that are only a part of a round, it has
+        no candidates.
 
         Args:
-            asks: Calls whose turn it is, in the order of the plan, each with the candidate that rulebook and record
-                name for it and the reason that they give, if it varies one; the bytes are the gate's own.
+            asks: Calls in their turn, in the plan's order, each with the candidate that it varies and the
+                reason, as the rulebook and record name them; the gate uses its own bytes.
 
         Raises:
-            EgressError: The plan has no such call now, or no reason lets this candidate leave; nothing was sent.
-            ProviderError: No usable answer, which is not the fault of one call, or of too many of them.
-            TranscriptError: The stored bytes are no longer what the API had sent; nothing was sent.
+            EgressError: The plan has no such call now, or no reason lets this candidate leave; nothing was
+                sent.
+            ProviderError: No usable answer that is not the fault of one call; or too many calls failed.
+            TranscriptError: The stored bytes are not what the API had sent; nothing was sent.
         """
         waiting = deque(call.slot for call, _ in asks)
         try:
@@ -245,7 +250,7 @@ class Gate:
             yield self._answers.get(slot, ())
 
     def create(self, call: Call) -> tuple[Candidate, ...]:
-        """What a single call of the first population brings; as ``answers``."""
+        """Return the outputs of a single call of the first population; as in ``answers``."""
         (made,) = self.answers([(call, self._policy.find_start(call))])
         return made
 
@@ -257,7 +262,7 @@ class Gate:
         return any(record.receipt.iteration == iteration for record in released)
 
     def record_receipt(self, receipt: Receipt) -> None:
-        """Put a receipt and what was measured on record, once; ``EgressError`` if the ledger does not know it."""
+        """Record a receipt and its measurement, once (``EgressError`` if the ledger does not know it)."""
         self._policy.require_committed(receipt)
         if self._recorded.get(receipt.iteration) == receipt:
             return
@@ -267,8 +272,8 @@ class Gate:
 
     def _append(self, receipt: Receipt) -> None:
         with self._exchange.recording:
-            # The measurement is on record before the receipt that names it, so
-            # that no crash leaves a name without its bytes.
+            # The measurement is recorded before the receipt that names it, so that no crash leaves a name
+            # without its bytes.
             measured = receipt.measured and self._transcript.bodies.keep(self._measured(receipt.iteration))
             if measured != receipt.measured:
                 raise EgressError(
@@ -279,10 +284,10 @@ class Gate:
             self._transcript.append(RecordedRelease(receipt=receipt, answers=kept))
 
     def finish(self, assessed: AssessedFigures | None = None) -> None:
-        """Close the record, with what was found of the dataset's use, and all connections.
+        """Close the record, with the assessment of the dataset, and all connections.
 
         Raises:
-            EgressError: Not all of the plan was carried out, and what came is no reason to end before.
+            EgressError: Not all of the plan was carried out, and the answers give no reason to end early.
         """
         if not (self._policy.complete or self._is_over()):
             raise EgressError("the record cannot be closed: not all of the plan was carried out")
@@ -293,7 +298,7 @@ class Gate:
             self._transcript.append(Finished(sent=len(self._transcript.list_sent()), assessment=found))
 
     def _is_over(self) -> bool:
-        """True if a run goes on no more after the answers and receipts on record, as its plan's rule says."""
+        """True if the run ends after the recorded answers and receipts, by its plan's rule."""
         lineage = self._lineage
         if lineage is None:
             return False
@@ -303,7 +308,7 @@ class Gate:
         return lineage.find_end() is not None
 
     def _begin(self, ask: tuple[Call, Source]) -> Ready[tuple[Candidate, ...]] | Wait[Brought]:
-        """Answer a call out of memory or from the record, or announce what the policy builds for it."""
+        """Answer a call from memory or the record, or announce the request that the policy builds for it."""
         call, source = ask
         if call.slot in self._held:
             return Ready(())
@@ -317,14 +322,14 @@ class Gate:
         brought = Brought([b""] * call.count) if unsent else self._replies.replay(call)
         if brought is not None:
             return Ready(self._end(ask, brought))
-        # Only where something will be sent: a call from the record costs no turn.
+        # Only if something will be sent: a call from the record costs no turn.
         self._pace.wait_before_request()
-        # On record in the caller's thread, in the plan's order; another thread does nothing but wait for the answer.
+        # Recorded in the caller's thread, in the plan's order; another thread only waits for the answer.
         self._exchange.announce(call.slot, outgoing)
         return partial(self._send, call, outgoing)
 
     def _send(self, call: Call, announced: Outgoing) -> Brought:
-        """Send an announced request and return what it brings, or that the API does not carry it out."""
+        """Send an announced request and return its outputs, or that the API does not carry it out."""
         try:
             answer = self._exchange.obtain(call.slot, announced, self._patience, announced=True)
         except (ProviderRefusedError, ProviderReplyError, ProviderUnreachableError) as error:
@@ -335,11 +340,11 @@ class Gate:
         return self._replies.read(call, answer.body)
 
     def _abandon(self) -> None:
-        """End what is under way without its answer."""
+        """Cut the requests in flight."""
         self._exchange.transport.close()
 
     def _end(self, ask: tuple[Call, Source], brought: Brought) -> tuple[Candidate, ...]:
-        """Name what a call brought, and remember it; or hold it while the API may carry it out another time."""
+        """Name and keep a call's outputs; or hold it while the API may still carry it out."""
         call, _ = ask
         if brought.error is not None and brought.loss is not None:
             if not self._policy.is_borne(brought.loss):
@@ -355,7 +360,7 @@ class Gate:
         return self._answers[call.slot]
 
     def _hold(self, ask: tuple[Call, Source], error: ProviderError, loss: FinalLoss) -> None:
-        """Go on without what a call was to bring (``ProviderRefusedError``: too much is missing)."""
+        """Continue without a call's outputs (``ProviderRefusedError`` if too much is missing)."""
         call, _ = ask
         if why := self._losses.hold(call, loss):
             raise ProviderRefusedError(
@@ -366,14 +371,15 @@ class Gate:
         self._settle(call, [])
 
     def _settle(self, call: Call, outputs: list[bytes]) -> None:
-        """Put on record as missing what a later answer, or the end of the round, shows to be."""
+        """Record held calls as missing, once a later answer or the end of the round settles them."""
         for each in self._losses.list_settled(call, outputs):
             self._keep(self._held.pop(each.slot), [b""] * each.count)
 
     def _keep(self, ask: tuple[Call, Source], outputs: list[bytes]) -> None:
-        """Put what a call brought on record."""
+        """Record the outputs of a call."""
         call, source = ask
-        # Stored before it is noted: after a crash in between, the call is answered from the record again.
+        # Stored before it is registered: after a crash in between, the call is answered from the record
+        # again.
         named = self._replies.store(call, outputs, None if source is None else source.candidate.id)
         self._policy.note_answer(call, named)
         self._losses.note(call, outputs)
@@ -382,7 +388,7 @@ class Gate:
 
     def _close_after_the_last(self) -> None:
         """Close all connections once the plan's last call is answered; nothing is sent from then on."""
-        # At once: a connection that stayed open would show how long the work after the last answer takes.
+        # At once: an open connection would show how long the work after the last answer takes.
         if self._policy.complete:
             self._exchange.close()
 

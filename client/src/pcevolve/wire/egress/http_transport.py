@@ -1,4 +1,4 @@
-"""The only sockets to a run's providers: exactly the given bytes out, bounded answers in, and a deadline."""
+"""The only sockets to a run's providers: exactly the given bytes out, bounded answers in, with a deadline."""
 
 from __future__ import annotations
 
@@ -26,29 +26,32 @@ from pcevolve_shared import images, limits
 
 CONNECT_SECONDS = 10.0
 MAX_BYTES_BESIDE_IMAGES: Final = 2**20
-"""Of an answer without its images, and of any answer that is no success: two bytes of JSON may become 300 in memory."""
+"""Most bytes of an answer besides its images, and of any unsuccessful answer.
+
+Two bytes of JSON may become 300 in memory.
+"""
 _OPENED: Final = ("connect_tcp.complete", "start_tls.complete")
 _NO_TLS: Final = {"WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "UNKNOWN_PROTOCOL", "HTTP_REQUEST"}
-"""Reasons by which OpenSSL says that what came back was no TLS."""
+"""OpenSSL's reasons for an answer that is not TLS."""
 _CERTIFICATES: Final[dict[int, FailureReason]] = {
     9: "the certificate is out of date",
     10: "the certificate is out of date",
     62: "the certificate is another host's",
     64: "the certificate is another host's",
 }
-"""OpenSSL's codes for what no further authority mends: not valid yet, expired, another name, another IP address."""
+"""OpenSSL's codes for faults that no other authority fixes: not yet valid, expired, another name or IP address."""
 _TOO_LONG: Final = "the answer took too long"
 _WRITES: Final = "/chat/completions"
-"""How the path of a request ends that is answered with texts."""
+"""End of the path of requests that are answered with texts."""
 _LONG: Final = re.compile(rb'"(?:data:[^",]{1,100},)?[A-Za-z0-9+/_\\-]{64,}+(?:=(?:\\[nr]){0,2}){0,2}"')
-"""A string that may be an image: base64 in either alphabet, escaped or in lines, which may end behind its padding."""
+"""A string that may be an image: base64 in either alphabet, escaped or in lines."""
 
 
 class HttpTransport:
-    """The real one, on httpx's bare transport: it adds nothing, follows nothing and remembers nothing.
+    """The real transport, on httpx's bare transport: it adds nothing, follows nothing and remembers nothing.
 
-    Several threads may send at once: each takes connections that no other uses, so that what is cut off takes no other
-    with it.
+    Several threads may send at once: each has connections of its own, so that cutting one request affects no
+    other.
     """
 
     def __init__(self, seconds: float, route: Route | None = None) -> None:
@@ -106,7 +109,8 @@ class HttpTransport:
         return answer
 
     def _to_send(self, request: Outgoing, deadline: Deadline) -> httpx.Request:
-        # Its own time for connecting: an address that is not there should be told long before the longest answer.
+        # Connecting has its own, shorter limit: an absent address should be reported long before the longest
+        # answer.
         timeout = httpx.Timeout(self._seconds, connect=min(CONNECT_SECONDS, self._seconds))
         extensions: dict[str, Any] = {"timeout": timeout.as_dict(), "trace": deadline.trace}
         target = request.target.encode("ascii")
@@ -122,7 +126,7 @@ class HttpTransport:
 
 
 class Deadline:
-    """Cuts connections that are still busy when time is up; whatever blocks on them then ends."""
+    """Cuts connections that are still busy when time is up, which unblocks their threads."""
 
     def __init__(self) -> None:
         self._sockets: WeakSet[socket.socket] = WeakSet()
@@ -130,10 +134,10 @@ class Deadline:
 
     @contextmanager
     def within(self, seconds: float) -> Iterator[None]:
-        """Give what happens inside this long; ``passed`` says afterwards whether it was too short."""
+        """Limit the time of the block; ``passed`` says afterwards whether the limit was exceeded."""
         self.passed, self.running = False, True
-        # A timer beside httpx's timeouts, which start anew with every byte: a
-        # provider that drips would hold a run for ever.
+        # A timer in addition to httpx's timeouts, which restart with every byte: a dripping provider would
+        # hold a run for ever.
         timer = threading.Timer(seconds, self.cut)
         timer.daemon = True
         timer.start()
@@ -144,15 +148,15 @@ class Deadline:
             self.running = False
 
     def trace(self, event: str, given: dict[str, Any]) -> None:
-        """Httpx's ``trace`` extension: take note of each connection that is made."""
+        """Register each connection that is made; called by httpx as its ``trace`` extension."""
         if event.endswith(_OPENED):
             self._sockets.add(given["return_value"].get_extra_info("socket"))
-            # Made after time was up, by a retry within the library: it would wait for nobody.
+            # Made after time was up, by a retry within the library: nothing would cut it.
             if self.passed:
                 self.cut()
 
     def cut(self) -> None:
-        """End every connection now; whatever blocks on one then ends."""
+        """End every connection now, which unblocks its thread."""
         self.passed = True
         for each in list(self._sockets):
             with suppress(OSError):  # closed already
@@ -161,22 +165,22 @@ class Deadline:
 
 @dataclass(frozen=True)
 class _Connections:
-    """Connections over which one request at a time goes, and the deadline of that request."""
+    """Connections for one request at a time, and the deadline of that request."""
 
     http: httpx.HTTPTransport
     deadline: Deadline = field(default_factory=Deadline)
 
 
 def _open_connections(route: Route) -> httpx.HTTPTransport:
-    """Open connections that take nothing from the environment; ``UsageError`` for a file without authorities."""
+    """Open connections that take nothing from the environment (``UsageError`` for a file without authorities)."""
     trusted = authorities() if route.ca_file is None else _trust(route.ca_file)
-    # No retries: every attempt is on record first, and the library's own would be on none.
+    # No retries: every attempt is recorded first, and the library's own retries would not be.
     return httpx.HTTPTransport(verify=trusted, retries=0, trust_env=False, proxy=route.proxy)
 
 
 @cache
 def authorities() -> ssl.SSLContext:
-    """Whom a server's certificate must come from: httpx's own choice, whatever the environment says; read once."""
+    """Return the trusted authorities: httpx's default, independent of the environment; read once."""
     return httpx.create_ssl_context(trust_env=False)
 
 
@@ -193,24 +197,24 @@ def _trust(path: Path) -> ssl.SSLContext:
 def _receive(http: httpx.HTTPTransport, sending: httpx.Request) -> Incoming:
     answer = http.handle_request(sending)
     try:
-        # An error page has no image to be long for.
+        # An error page has no image that would justify its length.
         success = is_success(answer.status_code)
         body = join_bounded(answer.iter_raw(), max_answer_bytes(sending.url.path, success))
     finally:
         answer.close()
-    # Before anybody parses it: a megabyte of brackets becomes hundreds in memory.
+    # Before anything is parsed: a megabyte of brackets becomes hundreds of megabytes in memory.
     require_mostly_images(body)
     headers = tuple((k.decode("latin-1"), v.decode("latin-1")) for k, v in answer.headers.raw)
     return Incoming(answer.status_code, headers, body)
 
 
 def max_answer_bytes(target: str, success: bool) -> int:
-    """Bound an answer as it comes: where nothing but text is asked for, or told, no image makes it long."""
+    """Return the size limit of an answer: without images, an answer has no reason to be long."""
     return limits.MAX_RESPONSE_BYTES if success and not target.endswith(_WRITES) else MAX_BYTES_BESIDE_IMAGES
 
 
 def join_bounded(parts: Iterable[bytes], most: int) -> bytes:
-    """Join what arrives; ``ProviderReplyError`` if it is longer than ``most`` bytes, of which no more are taken."""
+    """Join parts as they arrive (``ProviderReplyError`` once they exceed ``most`` bytes)."""
     kept: list[bytes] = []
     size = 0
     for part in parts:
@@ -224,7 +228,8 @@ def join_bounded(parts: Iterable[bytes], most: int) -> bytes:
 def require_mostly_images(body: bytes) -> None:
     """Refuse an answer that holds more than ``MAX_BYTES_BESIDE_IMAGES`` beside its images (``ProviderReplyError``)."""
     if len(body) > MAX_BYTES_BESIDE_IMAGES and not _is_image(body):
-        # No more than a batch can have: an answer of a million short strings must not be searched to its end.
+        # At most as many as a batch has: an answer of a million short strings must not be searched to its
+        # end.
         held = sum(len(match[0]) for match in islice(_LONG.finditer(body), limits.MAX_BATCH))
         if len(body) - held > MAX_BYTES_BESIDE_IMAGES:
             raise ProviderReplyError(
@@ -241,7 +246,7 @@ def _is_image(body: bytes) -> bool:
 
 
 def _reason(error: httpx.HTTPError, *, by_proxy: bool) -> FailureReason:
-    """A short reason without addresses or payload; with a proxy, it is the proxy that cannot be reached."""
+    """Return a short reason without addresses or payload; with a proxy, the proxy is what cannot be reached."""
     if isinstance(error, httpx.ConnectTimeout):
         return "no connection in time"
     if isinstance(error, httpx.ProxyError):
@@ -257,7 +262,7 @@ def _reason(error: httpx.HTTPError, *, by_proxy: bool) -> FailureReason:
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:
-    """Yield an error and what it came from."""
+    """Yield an error and its causes."""
     while error is not None:
         yield error
         error = error.__cause__ or error.__context__

@@ -1,9 +1,9 @@
-"""The rule on what a run goes on without: an answer that is final for its request makes its outputs missing.
+"""The rule for missing outputs: an answer that is final for its request makes its outputs missing.
 
-Final is any status from 400 on that no further attempt changes, but for those that are about all requests (the key, the
-credit, the address, the size of a body); an answer that breaks the API's contract; and a fault of the API at each of
-the last tries. It follows from what is on record and from nothing else, so an audit applies the same rule, and a
-capture shows whether the API had answered so.
+Final is any status from 400 on that no retry changes, except those that concern all requests (the key, the
+credit, the address, the size of a body); an answer that breaks the API's contract; and a fault of the API at
+each of the last tries. The rule depends on the record alone, so an audit applies it too, and a capture shows
+whether the API had answered so.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from pcevolve.wire.providers.faults import Fault
 
 Outcome: TypeAlias = Answered | Failed
 OF_ALL_REQUESTS: Final = frozenset({*range(300, 400), 401, 402, 403, 404, 408, 413, 425, 429})
-"""Statuses of a fault that is not of one request: a redirect, the key, credit, address, too much or too fast."""
+"""Statuses that concern all requests: a redirect, the key, credit, address, too much or too fast."""
 _OF_ALL_REASONS: Final = ("key", "credit", "field")
 TRIES: Final = 3
-"""Attempts one after the other at which an API has to fail, at least, until it is believed to fail at this request."""
+"""Consecutive failures of an API before a request counts as lost."""
 UNKEPT: Final = ("the answer is too large", "the answer repeats the API key")
-"""Failures in which an answer came, and was not kept."""
+"""Failures in which an answer came but was not kept."""
 _BROKEN: Final = ("the connection broke", "the answer took too long")
 """Failures of a request that had left."""
 MOST_IN_A_ROW: Final = 8
-"""Requests one after another that bring nothing; so many mean the account, and not single outputs."""
+"""Consecutive requests without outputs that the run tolerates; more mean a fault of the account."""
 MOST_SLOW_IN_A_ROW: Final = 3
-"""The same of requests that failed at every try, each for as long as patience lasts."""
+"""The same for requests that failed at every try, each for the whole retry time."""
 
 
 @dataclass(frozen=True)
@@ -42,9 +42,9 @@ class FinalLoss:
 
     Attributes:
         sure: The API's moderation refused this request, by a code.
-        doubtful: It may be about all requests, by its words alone.
+        doubtful: By its words alone it may concern all requests.
         slow: The API failed at every try.
-        nth: How many final answers the request has had.
+        nth: Number of final answers that the request has had.
     """
 
     sure: bool = False
@@ -53,19 +53,20 @@ class FinalLoss:
     nth: int = 1
 
     def is_borne(self, proven: bool) -> bool:
-        """True if the run goes on without the output; ``proven``: a request of the plan was carried out before.
+        """True if the run continues without the output; ``proven``: a request of the plan was carried out before.
 
-        Else the run stops, and a request that is then refused a second time is believed to be at fault itself.
+        Otherwise the run stops. If the same request is refused again later, the request itself counts as the
+        cause.
         """
         return self.sure or (proven and (self.slow or not self.doubtful)) or (self.nth > 1 and not self.slow)
 
 
 def find_loss(outcomes: Sequence[Outcome], fault_of: Callable[[Answered], Fault]) -> FinalLoss | None:
-    """Tell whether the last outcome of a request is final for it, and for no other; None where it is not.
+    """Return the loss if the last outcome of a request is final for it, and for no other request; else None.
 
     Args:
-        outcomes: Of all attempts at the request, oldest first.
-        fault_of: Reads an answer that is no success.
+        outcomes: Outcomes of all attempts at the request, oldest first.
+        fault_of: Reads an unsuccessful answer.
     """
     if not outcomes:
         return None
@@ -85,7 +86,7 @@ def find_loss(outcomes: Sequence[Outcome], fault_of: Callable[[Answered], Fault]
 
 
 def _is_of_all(fault: Fault) -> bool:
-    """True if an answer is not about one request, or the next one may be another."""
+    """True if an answer does not concern one request alone, or the next attempt may differ."""
     if fault.coded and fault.reason == "content":
         return False
     coded = fault.coded and fault.reason in _OF_ALL_REASONS
@@ -98,7 +99,7 @@ def _is_final(outcome: Outcome, fault_of: Callable[[Answered], Fault]) -> bool:
 
 
 def _failed(outcome: Outcome, fault_of: Callable[[Answered], Fault]) -> bool:
-    """True if the API failed at a request that had reached it, and may do better at another time."""
+    """True if the API failed at a request that had reached it, and may succeed at another time."""
     if isinstance(outcome, Failed):
         return outcome.reason in _BROKEN
     fault = None if outcome.succeeded else fault_of(outcome)
@@ -106,7 +107,10 @@ def _failed(outcome: Outcome, fault_of: Callable[[Answered], Fault]) -> bool:
 
 
 def is_dead(outcomes: Sequence[Outcome], fault_of: Callable[[Answered], Fault]) -> bool:
-    """True if what lies behind a link cannot be had: a link is followed without a key, so any refusal is its own."""
+    """True if the target of a link is lost.
+
+    Links are followed without a key, so any refusal concerns the link alone.
+    """
     loss, last = find_loss(outcomes, fault_of), outcomes[-1] if outcomes else None
     if isinstance(last, Failed):
         return last.reason in UNKEPT or loss is not None
@@ -115,12 +119,12 @@ def is_dead(outcomes: Sequence[Outcome], fault_of: Callable[[Answered], Fault]) 
 
 @dataclass(frozen=True)
 class Brought:
-    """What came of a call.
+    """The outcome of a call.
 
     Attributes:
-        outputs: One for each that was asked for, empty where it is missing.
-        error: Why some are missing; None where none are, or the API withheld them within a success.
-        loss: The rule's word on that.
+        outputs: One for each requested output, empty if missing.
+        error: Why some are missing; None if none are, or the API withheld them within a success.
+        loss: The rule's verdict on it.
     """
 
     outputs: list[bytes]
@@ -129,23 +133,23 @@ class Brought:
 
     @property
     def is_lost(self) -> bool:
-        """True if nothing came, for a reason that may be another one day."""
+        """True if nothing came, for a reason that may change."""
         return self.error is not None and not any(self.outputs)
 
 
 _Group: TypeAlias = tuple[str, int, bool]
-"""A class, a round, and whether it is more of the last one: candidates for a release, or of the dataset."""
+"""A class, a round, and whether it enlarges the last one: candidates for a release, or of the dataset."""
 
 
 @dataclass
 class LossCount:
-    """How many outputs of a plan are missing so far, and whether enough are left to go on.
+    """Counts a plan's missing outputs, and checks that enough are left to continue.
 
-    Calls that brought nothing are held: they go on record as missing once another one of their class brought something,
-    or their round is over. A run that stops before that asks for them again when it is resumed.
+    Calls that brought nothing are held: they are recorded as missing once another call of their class brought
+    something, or their round is over. A run that stops before that requests them again when it is resumed.
 
     Attributes:
-        held: By slot, in the order in which they failed; each with the number of candidates that are lost with it.
+        held: By slot, in the order of failure; each with the number of candidates that are lost with it.
     """
 
     plan: PublicPlan
@@ -167,13 +171,13 @@ class LossCount:
             else:
                 self._left[_group(call)] += call.count
         for (label, iteration, more), count in self._left.items():
-            # Of a round from which nothing is chosen any more, one image is worth having.
+            # In a round from which nothing is chosen any more, one image is worth keeping.
             fewest = FEWEST if iteration + 1 in self.plan.releases else 1
             self._left[label, iteration, more] -= self.plan.count_needed(count, fewest)
 
     def hold(self, call: Call, loss: FinalLoss) -> str:
-        """Go on without what a call was to bring; says why that is too much, and is empty where it is not."""
-        # Several variations of one image that the API does not take are one refusal; so is one that was asked for anew.
+        """Continue without a call's outputs; return why too much is missing, or an empty string."""
+        # Several variations of one refused image count as one refusal; so does a repeated request.
         varied = (call.label, call.source or call.parent)
         if loss.nth == 1 and (varied[1] is None or varied != self._last):
             self._in_a_row, self._slow = self._in_a_row + 1, self._slow + loss.slow
@@ -188,7 +192,7 @@ class LossCount:
         return ""
 
     def _count_lost(self, call: Call, missing: int) -> int:
-        """Count the candidates that are lost with outputs of a call: with the last view of one, that one."""
+        """Count the candidates that are lost with a call's outputs: a candidate is lost with its last view."""
         if call.purpose != "look":
             return missing
         return int(call.source not in self._gone and 0 < self._views[call.source or ""] <= missing)
@@ -199,7 +203,7 @@ class LossCount:
             self._views[call.source or ""] -= missing
 
     def note(self, call: Call, outputs: Sequence[bytes]) -> None:
-        """Take note of what went on record of a call."""
+        """Register what was recorded for a call."""
         self._open[call.iteration, call.purpose] -= 1
         if call.purpose != "look":
             self._gone.update(call.output(place) for place, each in enumerate(outputs) if not each)
@@ -208,7 +212,7 @@ class LossCount:
             self._lose(call, missing, self._count_lost(call, missing))
 
     def list_settled(self, call: Call, outputs: Sequence[bytes]) -> list[Call]:
-        """Those held that are missing for good now that a call of their round brought something, or was the last."""
+        """Return the held calls that are missing for good after this call."""
         if any(outputs):
             self._in_a_row = self._slow = 0
             self._last = None
@@ -218,7 +222,7 @@ class LossCount:
         ]
 
     def forget_held(self) -> None:
-        """Forget the calls that are held, because they will be asked for again."""
+        """Forget the held calls, because they will be sent again."""
         for call, lost in self.held.values():
             self._lose(call, -call.count, -lost)
         self.held.clear()

@@ -1,6 +1,6 @@
-"""When requests leave: several of a round at once, and after an answer no sooner than the owner wants.
+"""When requests leave: several of a round at once, and after an answer no sooner than the owner's gap.
 
-What happens between two requests is public work, which the provider could do again, or it waits for the keeper of the
+Work between two requests is public, which the provider could repeat, or it waits for the keeper of the
 private data, whose answers leave at whole ticks (``keeper.padding``).
 """
 
@@ -22,7 +22,7 @@ Wait: TypeAlias = Callable[[], Brought]
 
 @dataclass
 class Pace:
-    """Keeps requests apart: ``gap`` seconds at least from an answer to the next request."""
+    """Keeps at least ``gap`` seconds between an answer and the next request."""
 
     gap: float = 0.0
     clock: Callable[[], float] = time.monotonic
@@ -41,22 +41,22 @@ class Pace:
 
 @dataclass(frozen=True)
 class Ready(Generic[Answer]):
-    """Nothing has to be waited for."""
+    """An answer without waiting."""
 
     answer: Answer
 
 
 @dataclass
 class RequestWindow:
-    """Several requests of a round under way at once, and what they bring in the order in which they were asked for.
+    """Several requests of a round in flight at once, with their answers in the order of the requests.
 
-    Whoever asks decides, one thing after the other, what may leave next and what came of it; all that happens in other
-    threads is the wait for the API.
+    The caller's thread decides what may leave next, and handles each outcome; other threads only wait for the
+    API.
 
     Attributes:
-        most: How many at most. With one, everything happens in the caller's own thread.
-        abandon: Ends what is under way without its answer.
-        stopping: Set once one of them failed, so that none of the others is tried anew.
+        most: Most requests in flight. With one, everything happens in the caller's own thread.
+        abandon: Cuts the requests in flight.
+        stopping: Set once one of them failed, so that no other is retried.
     """
 
     most: int
@@ -70,28 +70,28 @@ class RequestWindow:
         begin: Callable[[Asked], Ready[Answer] | Wait[Brought]],
         end: Callable[[Asked, Brought], Answer],
     ) -> Iterator[Answer]:
-        """Begin each in its turn, wait for several at once, end each as soon as it is there, and tell in their order.
+        """Begin each in its turn, wait for several at once, end each on arrival, and yield answers in order.
 
-        If one fails, what is under way is waited for, so that nothing that is paid for gets lost.
+        If one fails, those in flight are waited for, so that no paid answer is lost.
 
         Args:
-            may_begin: Whether it may be under way beside those that are; the oldest always may.
-            begin: Says what has to be waited for; called in the caller's thread, in order.
-            end: Makes the answer of what was waited for; called in the caller's thread, in the order of arrival.
+            may_begin: Whether a request may join those in flight; the oldest always may.
+            begin: Returns what to wait for; called in the caller's thread, in order.
+            end: Makes the answer from the outcome; called in the caller's thread, in the order of arrival.
         """
-        # No threads for one at a time: errors and Ctrl-C then need no way back to the caller.
+        # No threads for one at a time: errors and Ctrl-C then reach the caller directly.
         if self.most == 1:
             for each in asked:
                 begun = begin(each)
                 yield begun.answer if isinstance(begun, Ready) else end(each, begun())
             return
-        # The event is the gate's, for all rounds; a run that was caught and goes on must not find it set.
+        # The event belongs to the gate and serves all rounds; a run that recovered must not find it set.
         self.stopping.clear()
         left, under_way = deque(enumerate(asked)), dict[Future[Brought], int]()
         done: dict[int, Answer] = {}
 
         def begin_next() -> None:
-            # Where nothing is under way, to begin what may not is an error, which ``begin`` raises.
+            # If nothing is in flight, a request that may not begin is an error, which ``begin`` raises.
             while left and (not under_way or may_begin(left[0][1])):
                 place, each = left.popleft()
                 begun = begin(each)
@@ -106,7 +106,8 @@ class RequestWindow:
                     begin_next()
                     while place not in done:
                         came, _ = wait(under_way, return_when=FIRST_COMPLETED)
-                        # By place, so that of several that came at once the record has the plan's order, not a set's.
+                        # By place, so that the record of simultaneous answers has the plan's order, not a
+                        # set's.
                         for brought in sorted(came, key=under_way.__getitem__):
                             ended = under_way.pop(brought)
                             done[ended] = end(asked[ended], brought.result())
@@ -120,5 +121,5 @@ class RequestWindow:
                 raise
 
     def pause(self, seconds: float) -> None:
-        """Sleep, unless another one failed."""
+        """Sleep, or wake when another request failed."""
         self.stopping.wait(seconds)

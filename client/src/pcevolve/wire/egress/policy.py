@@ -1,8 +1,8 @@
-"""Builds what leaves, for the gate: the rulebook's verdict, spelled in a dialect and addressed. Sends nothing.
+"""Build the gate's requests: the rulebook's verdict, spelled in a dialect and addressed. It sends nothing.
 
-A request is not looked through for what must not be in it, and nobody hands one in. It is built from the public plan,
-from committed receipts and from what the API itself sent (docs/decisions/0018). The audit builds with the same policy
-what should have left, and compares.
+Requests are not filtered, and none is passed in. Each is built from the public plan, from committed receipts
+and from what the API itself sent (docs/decisions/0018). The audit builds what should have left with the same
+policy, and compares.
 """
 
 from __future__ import annotations
@@ -27,33 +27,33 @@ from pcevolve.wire.providers.dialect import Dialect, Output, WireRequest, find_m
 from pcevolve.wire.providers.faults import Fault
 
 Source: TypeAlias = Prototype | PublicEcho | None
-"""What a call is said to vary, and why it may; nothing for text-to-image."""
+"""The candidate that a call varies, with the reason; None for text-to-image."""
 
 
 class Policy:
-    """The rules on what may leave in one run.
+    """The rules for requests of one run.
 
-    Until ``fix`` has given it a plan, nothing may leave but what is the same for everybody: the greeting, the question
-    for the balance, and the one for two texts at once.
+    Until ``fix`` gives it a plan, only requests that are the same for everyone may leave: the greeting, the
+    question for the balance, and the one for two texts at once.
     """
 
     def __init__(self, dialect: Dialect, address: Address, bodies: Bodies) -> None:
-        """Start without a plan; ``bodies`` is what the API sent, and raises for what is not what its name says."""
+        """Start without a plan; ``bodies`` holds what the API sent, and checks it against its digest."""
         self._dialect = dialect
         self._address = address
         self._bodies = bodies
         self._proven = False
         self._state: RunState | None = None
-        # Until there is a plan no receipt is worth anything.
+        # Without a plan no receipt counts.
         self._committed: Callable[[Receipt], bool] = lambda receipt: False
         self._receipts: dict[int, Receipt] = {}
         self._known: dict[str, Candidate] = {}
 
     def fix(self, plan: PublicPlan, committed: Callable[[Receipt], bool]) -> None:
-        """Say once and for all what the run sends and who knows what was paid; ``EgressError`` for another API."""
+        """Fix the plan and the check of payments, once (``EgressError`` for another API)."""
         if (plan.provider.api, plan.provider.dialect) != (self._address.base_url, self._dialect.name):
             raise EgressError("the plan is for another API than the one that this run is on record with")
-        # A plan that says "seed" to a dialect without one would describe requests that never left.
+        # A plan with a seed for a dialect without one would describe requests that never left.
         for fault in find_misstatements(self._dialect, plan):
             raise EgressError(fault)
         self._state = RunState(plan)
@@ -71,39 +71,42 @@ class Policy:
         return self._state is not None and self._state.complete
 
     def greeting_request(self) -> Outgoing:
-        """The first request of every run."""
+        """Return the first request of every run."""
         return self._address.outgoing(self._dialect.hello())
 
     def balance_request(self) -> Outgoing | None:
-        """The question for what is left on the account; the same for everybody, where the API can be asked."""
+        """Return the question for the account's balance, the same for everyone; None if the API has none."""
         question = self._dialect.balance_request()
         return None if question is None else self._address.outgoing(question)
 
     def trial_request(self, model: str) -> Outgoing | None:
-        """The question for two at once; the same for everybody who asks this model, where the dialect has one."""
+        """Return the question for two texts at once, the same for everyone who asks this model.
+
+        None if there is none.
+        """
         question = self._dialect.trial(model)
         return None if question is None else self._address.outgoing(question)
 
     def link_request(self, link: str) -> Outgoing:
-        """The request for an image that an answer only points to.
+        """Return the request for an image behind a link.
 
         Raises:
             EgressError: There is no plan yet.
-            ProviderReplyError: The plan does not let it be followed.
+            ProviderReplyError: The plan does not allow the link.
         """
         if self._state is None:
             raise EgressError("no link is followed before the plan is fixed")
         return follow(self._state.plan, link)
 
     def read_links(self, call: Call, body: bytes) -> tuple[str, ...]:
-        """Addresses that an answer points to; ``OtherModelError`` for another model's, else ``ProviderReplyError``."""
+        """Return the links in an answer (``OtherModelError`` for another model's, else ``ProviderReplyError``)."""
         self._require_model(call, body)
         return self._dialect.links(call, body)
 
     def read_outputs(
         self, call: Call, body: bytes, linked: Sequence[Output]
     ) -> tuple[list[bytes], ProviderError | None]:
-        """Return what an answer brought, empty where something is missing, and why something is.
+        """Return an answer's outputs, empty if missing, and why some are missing.
 
         Raises:
             ProviderReplyError: The answer as a whole breaks the API's contract.
@@ -114,25 +117,25 @@ class Policy:
         return [b"" if isinstance(each, ProviderError) else each for each in made], next(iter(errors), None)
 
     def find_loss(self, outcomes: Sequence[Outcome]) -> FinalLoss | None:
-        """Tell whether what came of the attempts at a call is final for it; see ``losses.find_loss``."""
+        """Return the loss if the outcomes of a call's attempts are final for it; see ``losses.find_loss``."""
         return find_loss(outcomes, self._fault_of)
 
     def is_borne(self, loss: FinalLoss) -> bool:
-        """True if the run goes on without what is lost: an answer was of this request, and not of the API."""
+        """True if the run continues without lost outputs: an answer concerned this request, not the API."""
         return loss.is_borne(self._proven)
 
     def is_dead(self, outcomes: Sequence[Outcome]) -> bool:
-        """True if what lies behind a link cannot be had; see ``losses.is_dead``."""
+        """True if the target of a link is lost; see ``losses.is_dead``."""
         return is_dead(outcomes, self._fault_of)
 
     def _fault_of(self, answer: Answered) -> Fault:
         return self._dialect.fault(answer.status, self._bodies.get(answer.body))
 
     def varies_what_was_withheld(self, call: Call) -> bool:
-        """True if no image came where a call has one to vary: nothing is sent for it, and it brings nothing either."""
+        """True if a call varies an image that never came: nothing is sent for it, and it brings nothing."""
         state = self._require_state(call)
         verdict = state.image_of(call)
-        # A text that is empty was thought about for too long, and is varied by asking anew.
+        # An empty text was thought about for too long, and is varied by a new request.
         inline = state.plan.modality.sends_inline
         return not inline and isinstance(verdict, OneImage) and verdict.image.digest == WITHHELD
 
@@ -142,7 +145,7 @@ class Policy:
         return self._state
 
     def _require_model(self, call: Call, body: bytes) -> None:
-        """Refuse an answer that says that another model gave it than was asked for."""
+        """Refuse an answer that names another model than the requested one."""
         plan, named = self._require_state(call).plan, self._dialect.answered_by(body)
         if named and not is_same_model(plan.provider.answered_by or plan.provider.model, named):
             told = printable(named)[:LONGEST_NAME]
@@ -153,28 +156,30 @@ class Policy:
             )
 
     def request_for(self, call: Call, source: Source) -> Outgoing:
-        """Build the one request that may leave for a call, whose ``source`` has to be what the rulebook says.
+        """Build the one request that may leave for a call, whose ``source`` must be the one that the rulebook names.
 
         For an answered call, which is never sent again, it is the request that was sent.
 
         Raises:
-            EgressError: Why nothing may leave for this call, or not from this source.
-            TranscriptError: The received bytes are no longer what the API had sent.
+            EgressError: Nothing may leave for this call, or not from this source; the message gives the
+                reason.
+            TranscriptError: The stored bytes are not what the API had sent.
         """
-        # One that was answered is built again to be compared and never sent, so it need not be its turn.
+        # An answered call is only rebuilt for comparison, so it need not be its turn.
         state = self._require_state(call)
         refusal = None if state.has_answer(call) else state.turn_of(call)
         if refusal is not None:
             raise EgressError(f"request {call.slot} {refusal.why}")
-        # The reason is looked at before the bytes: without one, nothing is read from disk.
+        # The reason is checked before the bytes: without one, nothing is read from disk.
         self._require_reason(state, call, source)
-        # The plan's own call and not the caller's: equal they are, but only one of them was read from the record.
+        # The plan's own call, not the caller's: they are equal, but only one of them was read from the
+        # record.
         outgoing = self._address.outgoing(self._spell(state, state.plan.calls[call.slot], source))
         state.note_leaving(call)
         return outgoing
 
     def find_start(self, call: Call) -> PublicEcho | None:
-        """The image of the release that the plan starts from which a call varies; None where it varies none."""
+        """Return the image that a call varies, of the release that the plan starts from; None for other calls."""
         return (
             PublicEcho(self._known[call.source])
             if call.purpose == "follow" and call.source in self._known
@@ -187,10 +192,10 @@ class Policy:
         return state is not None and (state.has_answer(call) or state.turn_of(call) is None)
 
     def require_committed(self, receipt: Receipt) -> None:
-        """Refuse a receipt that nobody paid for; one that was paid for counts from here on.
+        """Refuse a receipt that was not paid for; one that was counts from here on.
 
-        The ledger is asked once for each: how long it takes to answer depends on what others spend meanwhile, and
-        shall not show between two requests of a round.
+        The ledger is asked once for each receipt: the time of its answer depends on others' spending, and
+        must not show between two requests of a round.
 
         Raises:
             EgressError: The ledger does not know it.
@@ -206,23 +211,23 @@ class Policy:
             self._state.note_receipt(receipt)
 
     def note_answer(self, call: Call, brought: Sequence[Candidate]) -> None:
-        """Take note that a call was answered, and by what."""
+        """Register that a call was answered, with its outputs."""
         self._known.update((each.id, each) for each in brought)
         self._proven |= bool(brought) and all(each.digest != WITHHELD for each in brought)
         if self._state is not None:
             self._state.note_outputs(call.slot, [each.digest for each in brought])
 
     def note_held(self, call: Call) -> None:
-        """Take note that a call brought nothing, and that those behind it may leave."""
+        """Register that a call brought nothing, so that later calls may leave."""
         self._require_state(call).note_held(call.slot)
 
     def forget_held(self) -> None:
-        """Take note that calls that brought nothing are asked for again."""
+        """Register that calls which brought nothing are sent again."""
         if self._state is not None:
             self._state.forget_held()
 
     def _require_reason(self, state: RunState, call: Call, source: Source) -> None:
-        """Refuse a source of another kind than the call's purpose has, and a receipt that nobody paid for this call."""
+        """Refuse a source of the wrong kind for the call's purpose, and a receipt that was not paid for this call."""
         if not isinstance(source, _kind_of(call)):
             raise EgressError(f"request {call.slot} must carry {CARRIES[call.purpose]}")
         if not isinstance(source, Prototype):
@@ -234,7 +239,7 @@ class Policy:
             raise EgressError(f"request {call.slot}: the receipt is for another run, iteration or class")
 
     def _spell(self, state: RunState, call: Call, source: Source) -> WireRequest:
-        """The request with the received bytes that the rulebook lets it carry, or with the prompt in their place."""
+        """Spell a request with the stored bytes that the rulebook allows, or with the prompt in their place."""
         verdict = state.image_of(call)
         if isinstance(verdict, Refusal):
             raise EgressError(f"request {call.slot} {verdict.why}")
@@ -247,7 +252,7 @@ class Policy:
         return spoken.encode(state.plan, filled, self._bodies.file(verdict.image.digest))
 
     def _fill(self, state: RunState, call: Call) -> Call:
-        """A call with the words that the rulebook gives it."""
+        """Return a call with the prompt that the rulebook gives it."""
         verdict = state.image_of(call)
         wording = verdict.wording if isinstance(verdict, ItsPrompt | OneImage) else call.wording
         return replace(call, wording=wording)
@@ -260,13 +265,13 @@ class Policy:
             names = "the receipt names another candidate"
             carries = f"it must carry {CARRIES[call.purpose]}"
             raise EgressError(f"request {call.slot}: {names if isinstance(source, Prototype) else carries}")
-        # Digest and parent too: a candidate with a known name and other bytes is none.
+        # Digest and parent are compared too: a candidate with a known name and other bytes is refused.
         if source.candidate != self._known[verdict.image.id]:
             raise EgressError(f"request {call.slot}: {verdict.image.id} is not what the API sent")
 
 
 def _kind_of(call: Call) -> type:
-    """Return the type that a call's source must have: none, one that the plan names, or one that a receipt chose."""
+    """Return the type of a call's source: none, one that the plan names, or one that a receipt chose."""
     if call.purpose == "create":
         return type(None)
     return Prototype if call.source is None else PublicEcho

@@ -1,4 +1,4 @@
-"""Answers to calls of the plan: read out of an answer or out of the record, fetched behind links, stored and named."""
+"""Outputs of the plan's calls: read from an answer or the record, fetched behind links, stored and named."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from pcevolve.wire.providers.dialect import Output
 
 @dataclass
 class Replies:
-    """Answers to the calls of one run; what a link leads to is fetched over the exchange with the API."""
+    """Outputs of the calls of one run; images behind links are fetched by the exchange."""
 
     transcript: Transcript
     policy: Policy
@@ -39,14 +39,15 @@ class Replies:
     patience: RetryPolicy
 
     def replay(self, call: Call) -> Brought | None:
-        """Return what recorded answers brought; None where the call is to be asked for, or asked for again.
+        """Return the outputs in recorded answers; None if the call has to be sent, or sent again.
 
         Raises:
-            TranscriptError: A usable one was on record, for its outputs are, and there is none now: it is not asked
-                for again, for the call was answered.
+            TranscriptError: The record has the call's outputs but no usable answer; it is not sent again,
+                because the call was answered.
         """
         recorded = self.transcript.outputs(call.slot)
-        # The newest first: an older one was asked again for what it lacks, and a dead link of it is not followed anew.
+        # The newest first: an older answer lacked something and was repeated, and its dead links are not
+        # followed again.
         for answer in reversed(self.transcript.answers(call.slot)):
             try:
                 brought = self.read(call, self.transcript.bodies.get(answer.body), recorded is not None)
@@ -59,18 +60,18 @@ class Replies:
                 return brought
         if recorded is None:
             return None
-        # Outputs without a readable answer: a damaged or edited record, and asking again would pay twice.
+        # Outputs without a readable answer mean a damaged or edited record, and asking again would pay twice.
         nothing = [b""] * call.count
         if recorded == digests_of(nothing) and self.policy.find_loss(self.transcript.outcomes(call.slot)):
             return Brought(nothing)
         raise TranscriptError(f"the answer {call.slot} whose outputs are on record is there no more")
 
     def read(self, call: Call, body: bytes, settled: bool = True) -> Brought:
-        """Read the images of an answer, wherever they are, if the model that was asked for made them.
+        """Read the images of an answer, wherever they are, if the requested model made them.
 
         Args:
-            settled: Whether a dead link makes its image missing. Links die after a while, so that one of an answer
-                that was on record before is asked for again.
+            settled: Whether a dead link makes its image missing. Links expire, so an image of an earlier
+                answer is requested again.
 
         Raises:
             OtherModelError, UnlistedHostError: All requests would be answered so.
@@ -87,8 +88,8 @@ class Replies:
         return Brought(outputs, error, loss)
 
     def store(self, call: Call, made: list[bytes], parent: str | None) -> tuple[Candidate, ...]:
-        """Store what came back, on record, and give it its names."""
-        # One lock for look and append: two threads that store the same call must not both find it new.
+        """Store a call's outputs, on record, and name them."""
+        # One lock for lookup and append: two threads that store the same call must not both find it new.
         with self.exchange.recording:
             digests = tuple(self.transcript.bodies.keep(data) for data in made)
             known = self.transcript.outputs(call.slot)
@@ -101,7 +102,7 @@ class Replies:
         return tuple(Candidate.received(call, index, parent, data) for index, data in enumerate(made))
 
     def _follow(self, call: Call, place: int, link: str, settled: bool) -> Output:
-        """Fetch what lies behind a link; the reason in its place if that cannot be had."""
+        """Fetch the target of a link; the reason in its place if that fails."""
         try:
             return self._fetch(call, place, self.policy.link_request(link))
         except UnlistedHostError:
@@ -116,12 +117,13 @@ class Replies:
             return error
 
     def _fetch(self, call: Call, place: int, link: Outgoing) -> bytes:
-        """Fetch the image behind a link, from the record if it was fetched before. Raises ``ProviderReplyError``."""
+        """Fetch the image behind a link, or read it from the record (``ProviderReplyError``)."""
         slot = link_slot(call.slot, place)
         known = self.transcript.answer_from(slot, link.url)
         if known is not None:
             return require_max_size(self.transcript.bodies.get(known.body))
-        # The number of requests is the plan's: a link that was dead then would be one more now.
+        # The number of requests is the plan's: following a link that was dead before would be an extra
+        # request.
         if self.transcript.outputs(call.slot) is not None:
             raise ProviderReplyError("the call was answered without what lies behind this link")
         self.pace.wait_before_request()
@@ -129,9 +131,9 @@ class Replies:
 
 
 class LinkDiedError(ProviderReplyError):
-    """What a recorded answer points to is there no more."""
+    """The target of a link in a recorded answer is gone."""
 
 
 def digests_of(outputs: list[bytes]) -> tuple[str, ...]:
-    """SHA-256 of each output, as a record has them."""
+    """Return the SHA-256 of each output."""
     return tuple(hashlib.sha256(each).hexdigest() for each in outputs)

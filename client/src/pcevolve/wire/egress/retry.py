@@ -1,4 +1,4 @@
-"""Bounded patience with a busy or absent API: same bytes again, with jitter, honouring Retry-After."""
+"""Retry a busy or absent API within limits: the same bytes, with jitter, honouring Retry-After."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from pcevolve.errors import ProviderUnreachableError
 from pcevolve.wire.providers.faults import Fault
 
 LONGEST_PAUSE = 60.0
-"""Most seconds between two attempts of which the API does not say when to make them."""
+"""Longest pause in seconds between two attempts, unless the API asks for a longer one."""
 LOADING_PAUSE = 10.0
-"""Most seconds between two questions to an API that is loading; it may be ready at any time."""
+"""Longest pause in seconds while an API is loading, because it may be ready at any time."""
 Result = TypeVar("Result")
 
 
 class Busy(Exception):  # noqa: N818 - a state of the API, not a fault of ours
-    """The attempt failed in a way that may pass; ``loading``: the API is there, and not ready yet."""
+    """An attempt failed in a way that may pass; ``loading``: the API is there, but not ready yet."""
 
     def __init__(self, reason: str, retry_after: str | None, loading: bool = False) -> None:
         super().__init__(reason)
@@ -31,7 +31,7 @@ class Busy(Exception):  # noqa: N818 - a state of the API, not a fault of ours
 
 
 def require_final(status: int, found: Fault, retry_after: str | None) -> str:
-    """Describe in words a failure that asking again would not help; ``Busy`` where it may pass."""
+    """Describe a failure that no retry would fix (``Busy`` if one may)."""
     reason = f"HTTP {status}" + (f" ({found.said})" if found.said else "")
     if found.passes:
         raise Busy(reason, retry_after, loading=status == HTTPStatus.SERVICE_UNAVAILABLE)
@@ -39,24 +39,22 @@ def require_final(status: int, found: Fault, retry_after: str | None) -> str:
 
 
 class Notice(Protocol):
-    """Something that whoever waits for a run is told."""
+    """A notice for the person who waits for a run."""
 
     @property
-    def message(self) -> str:
-        """One line."""
-        ...
+    def message(self) -> str: ...
 
 
 @dataclass(frozen=True)
 class LossNotice:
-    """Outputs are missing, and the run goes on."""
+    """Outputs are missing, and the run continues."""
 
     message: str
 
 
 @dataclass(frozen=True)
 class RetryNotice:
-    """Before another attempt: why there has to be one, and when it is made; times are in seconds."""
+    """A retry: its reason and its time; all times are in seconds."""
 
     reason: str
     loading: bool
@@ -66,7 +64,6 @@ class RetryNotice:
 
     @property
     def message(self) -> str:
-        """One line for whoever waits."""
         if self.loading:
             return (
                 f"the API is loading ({self.reason}): waited {self.waited:.0f} of at most {self.limit:.0f} s "
@@ -78,22 +75,21 @@ class RetryNotice:
 YEAR = 365 * 86400.0
 
 
-def _report_nothing(notice: Notice) -> None:
-    """Report nothing, where nobody asked to hear of retries."""
+def _report_nothing(notice: Notice) -> None: ...
 
 
 @dataclass(frozen=True)
 class RetryPolicy:
-    """The limits on how long to keep trying.
+    """The limits of retries.
 
     Attributes:
         seconds: Give up on a request once this much time has passed since its first attempt.
-        first: The same for the first contact, where a wrong address should be told soon.
+        first: The same for the first contact, where a wrong address should be reported soon.
         loading: Instead of ``seconds`` while the API answers that it is loading; the same if None.
-        option: What sets ``seconds``; ``provider.patience`` sets ``loading``.
-        report: Told before each further attempt, and of outputs that are missing.
-        advice: What to do when it has ended and the API is back.
-        hint: What may be the cause, beside the API; empty if nothing is known.
+        option: The option that sets ``seconds``; ``provider.patience`` sets ``loading``.
+        report: Called before each retry, and for missing outputs.
+        advice: What to do once retries have ended and the API is back.
+        hint: A possible cause besides the API; empty if none is known.
     """
 
     seconds: float = 300.0
@@ -106,21 +102,21 @@ class RetryPolicy:
     hint: str = ""
 
     def before_plan(self) -> Self:
-        """Give other advice as long as no plan is on record: there is no run yet that could be resumed."""
+        """Return a policy with other advice while no plan is on record: there is no run yet to resume."""
         return replace(self, advice="run the same command again")
 
     def for_first_contact(self) -> Self:
-        """Bound the first contact more tightly; a server that is there and loads gets as much as any request."""
+        """Return a tighter policy for the first contact; a server that is loading gets the normal time."""
         loading = max(self.seconds, self.first)
         return replace(
             self.before_plan(), seconds=self.first, loading=loading, option="provider.first_contact"
         )
 
     def until_answered(self, attempt: Callable[[], Result], asked: str = "") -> Result:
-        """Call until it succeeds, or patience ends (``ProviderUnreachableError``); ``asked`` is said in the message."""
+        """Call until it succeeds, or the limits are reached (``ProviderUnreachableError``, which quotes ``asked``)."""
         retrying = tenacity.Retrying(
             retry=tenacity.retry_if_exception_type(Busy),
-            # A pause that the API asks for is a part of the delay.
+            # A pause that the API asks for counts towards the delay.
             stop=lambda state: tenacity.stop_before_delay(self._limit(_error_of(state)))(state),
             wait=_pause,
             sleep=self.sleep,
@@ -144,7 +140,7 @@ class RetryPolicy:
             ) from reason
 
     def _limit(self, error: BaseException | None) -> float:
-        """Seconds that a failure is worth waiting for."""
+        """Return the seconds that a failure may be retried."""
         return self.loading if self.loading is not None and _loads(error) else self.seconds
 
     def _tell(self, state: tenacity.RetryCallState) -> None:
@@ -155,17 +151,17 @@ class RetryPolicy:
 
 
 def _error_of(state: tenacity.RetryCallState) -> BaseException | None:
-    """The failure of the last attempt."""
+    """Return the failure of the last attempt."""
     return state.outcome.exception() if state.outcome else None
 
 
 def _loads(error: BaseException | None) -> bool:
-    """True if an attempt was answered by an API that is not ready yet."""
+    """True if an API answered an attempt that it is not ready yet."""
     return isinstance(error, Busy) and error.loading
 
 
 def _pause(state: tenacity.RetryCallState) -> float:
-    """Exponential with full jitter, at most a minute and less while the API loads; what it asks for if that is more."""
+    """Return an exponential pause with full jitter, capped, or the API's own pause if that is longer."""
     error = _error_of(state)
     longest = LOADING_PAUSE if _loads(error) else LONGEST_PAUSE
     backoff = random.uniform(0.5, 1.0) * min(longest, 2.0 ** (state.attempt_number - 1))  # noqa: S311
@@ -173,7 +169,7 @@ def _pause(state: tenacity.RetryCallState) -> float:
 
 
 def _read_asked_seconds(error: BaseException | None) -> float:
-    """Seconds that an answer asked for; 0 if it asked for none."""
+    """Return the seconds that an answer asked for; 0 if none."""
     return _seconds(error.retry_after or "") if isinstance(error, Busy) else 0.0
 
 
@@ -188,8 +184,8 @@ def spell_duration(seconds: float) -> str:
 
 
 def _seconds(retry_after: str) -> float:
-    """Return a Retry-After header's wait in seconds, also when it gives a date (RFC 9110, 10.2.3); 0 if neither."""
-    # ``isdigit`` alone takes digits of other scripts, which ``float`` reads and no server means.
+    """Return a Retry-After header's wait in seconds, also from a date (RFC 9110, 10.2.3); 0 if invalid."""
+    # ``isdigit`` alone accepts digits of other scripts, which ``float`` reads and no server means.
     if retry_after.isascii() and retry_after.isdigit():
         return float(retry_after)
     try:

@@ -1,4 +1,4 @@
-"""Requests and answers byte by byte, and ``Transport``: the seam to the network."""
+"""Requests and answers byte by byte, and ``Transport``, the seam to the network."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ ADVICE: Final[dict[FailureReason, str]] = {
     "API has to renew it",
     "that port speaks no TLS": "it speaks http: give --api http://..., or the port where it speaks https",
 }
-"""How to mend what no further attempt changes."""
+"""Remedies for failures that no retry fixes."""
 
 
 class ConnectionTroubleError(Exception):
-    """The request or its answer got lost; sending the same bytes again may help, unless ``ADVICE`` knows better."""
+    """The request or its answer was lost; sending the same bytes again may help, unless ``ADVICE`` has a remedy."""
 
     def __init__(self, reason: FailureReason) -> None:
         super().__init__(reason)
@@ -31,7 +31,7 @@ class ConnectionTroubleError(Exception):
 
 @dataclass(frozen=True)
 class Outgoing:
-    """A request in full, header by header, as it will be on the wire."""
+    """A complete request, header by header, as it will be on the wire."""
 
     method: str
     url: str
@@ -40,7 +40,7 @@ class Outgoing:
 
     @property
     def target(self) -> str:
-        """The request line's path and query, character by character."""
+        """The request line's path and query."""
         parts = urlsplit(self.url)
         return (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
 
@@ -57,7 +57,7 @@ class Outgoing:
 
 @dataclass(frozen=True)
 class Incoming:
-    """An answer, whatever its status."""
+    """An answer with any status."""
 
     status: int
     headers: tuple[Header, ...]
@@ -69,12 +69,12 @@ class Incoming:
         return len("HTTP/1.1 200 \r\n\r\n") + _header_bytes(self.headers) + len(self.body)
 
     def header(self, name: str) -> str | None:
-        """First value of a header."""
+        """Return the first value of a header."""
         return next((value for key, value in self.headers if key.lower() == name.lower()), None)
 
 
 class Transport(Protocol):
-    """The seam to the network, and the only one: the gate hands requests over here."""
+    """The only seam to the network: the gate hands requests over here."""
 
     def send(self, request: Outgoing) -> Incoming:
         """Send exactly this and wait for the answer.
@@ -86,7 +86,7 @@ class Transport(Protocol):
         ...
 
     def close(self) -> None:
-        """Close every connection, to whatever host; nothing can be sent afterwards."""
+        """Close every connection to any host; nothing can be sent afterwards."""
         ...
 
 

@@ -1,4 +1,7 @@
-"""Remote APIs: one dialect per file, pure functions between public calls and wire bytes. No sockets, no record."""
+"""Remote APIs: one dialect per file, pure functions between public calls and wire bytes.
+
+No sockets, no record.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ __all__ = ["Dialect", "WireRequest", "dialect"]
 
 @cache
 def dialect(name: str) -> Dialect:
-    """Find a dialect by name, loaded when it is first asked for. ``UsageError``: no such dialect."""
+    """Find a dialect by name, loaded at first use (``UsageError`` if it is unknown)."""
     module, _, kind = find_abilities(name).place.partition(":")
     found: Dialect = getattr(import_module(f"{__name__}.{module}"), kind)()
     return found

@@ -21,17 +21,17 @@ TEXT_TO_IMAGE = "/sdapi/v1/txt2img"
 IMAGE_TO_IMAGE = "/sdapi/v1/img2img"
 MODELS = "/sdapi/v1/sd-models"
 USUAL_SAMPLER: Final = "Euler"
-"""What the API itself takes where it is told none; newer versions, and forks, may take another."""
+"""The API's own default; newer versions, and forks, may have another."""
 _SYNTAX: Final = re.compile(
     r"(?P<mark>[\\()\[\]])|(?P<word>\b(?:AND|BREAK)\b)|(?P<network><(?=\w+:))|(?P<comment>#|/(?=[/*])|(?<=\*)/)"
 )
-"""Emphasis and schedules; composition; extra networks; comments, which forks begin with ``//`` and ``/*`` too."""
+"""Emphasis and schedules; composition; extra networks; comments, which begin with ``//`` and ``/*`` in forks."""
 _WEIGHT: Final = re.compile(r":\s*[-+]?[\d.]+\s*$")
-"""At the end of a prompt: how much it counts."""
+"""A weight at the end of a prompt."""
 
 
 def escape(words: str) -> str:
-    """Words that this API reads as they stand: its syntax for weights, schedules, composition and comments undone."""
+    """Escape words that contain this API's syntax for weights, schedules, composition and comments."""
     return _SYNTAX.sub(_undo, words)
 
 
@@ -44,7 +44,7 @@ def _undo(found: re.Match[str]) -> str:
 
 
 def _in_syntax(plan: PublicPlan, call: Call) -> str:
-    """A call's prompt with domain and label escape; what else a user wrote may be meant as syntax."""
+    """Return a call's prompt with domain and label escaped; other parts may be meant as syntax."""
     prompt = plan.prompt_of(call)
     words = sorted(filter(None, {plan.data.domain, call.label}), key=len, reverse=True)
     whole = re.sub("|".join(map(re.escape, words)), lambda found: escape(found[0]), prompt)
@@ -90,7 +90,7 @@ class A1111Dialect(Dialect):
     )
 
     def encode(self, plan: PublicPlan, call: Call, image: bytes | None) -> WireRequest:
-        """Spell a call as JSON for ``txt2img``, or for ``img2img`` where there is an image."""
+        """Spell a call as JSON for ``txt2img``, or for ``img2img`` with an image."""
         fields: dict[str, Any] = {
             "prompt": _in_syntax(plan, call),
             "negative_prompt": escape(plan.images.negative_prompt),
@@ -111,11 +111,11 @@ class A1111Dialect(Dialect):
         return WireRequest("POST", IMAGE_TO_IMAGE, encode_json(fields | source))
 
     def decode(self, call: Call, body: bytes, linked: Sequence[Output] = ()) -> list[Output]:
-        """The base64 images of an answer."""
+        """Return the base64 images of an answer."""
         return decode_images(parse_answer(_Answer, body).images)
 
     def answered_by(self, body: bytes) -> str | None:
-        """The checkpoint that the images' generation parameters name, with the beginning of its digest."""
+        """Return the checkpoint in the images' generation parameters, with the beginning of its digest."""
         try:
             info = _Info.model_validate_json(_Told.model_validate_json(strip_mark(body)).info)
         except ValidationError:
@@ -128,7 +128,7 @@ class A1111Dialect(Dialect):
         return WireRequest("GET", MODELS)
 
     def native_size(self, model: str, body: bytes) -> ModelSize | None:
-        """Only whether it is there: the web UI does not tell a checkpoint's size."""
+        """Check only that the model exists: the web UI does not tell a checkpoint's size."""
         known = parse_answer(_Checkpoints, body).root
         if not any(model in {each.title, each.model_name} for each in known):
             raise no_model(model, (each.model_name for each in known))

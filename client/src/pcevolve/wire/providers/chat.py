@@ -1,4 +1,4 @@
-"""OpenAI's Chat Completions API, as most language models are served: texts in the place of images."""
+"""OpenAI's Chat Completions API, which most language models speak: texts in place of images."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ WITHHELD: Final = frozenset(
         *("error", "network_error", "insufficient_system_resource", "abort", "cancelled"),
     }
 )
-"""Why an answer ended that is no text: a filter, a refusal, or a fault in the middle of it."""
+"""Finish reasons of an answer without a text: a filter, a refusal, or a fault."""
 
 
 _FULL: Final = frozenset({"length", "max_tokens", "max_output_tokens"})
-"""Ends of an answer that is as long as it might be."""
+"""Finish reasons of an answer that reached its length limit."""
 CUT: Final = (
     "texts that are cut off, because they are as long as was allowed: more provider.tokens in a new run, or a "
     "prompt that asks for less, lets them end"
@@ -61,19 +61,19 @@ class _Choice(Reply):
 
     @model_validator(mode="after")
     def _of_a_chat(self) -> Self:
-        """Refuse a text that stands where another API has it: it would be taken for none."""
+        """Refuse a text in another API's field, which would count as no text."""
         if self.message is None and self.written:
             raise ValueError("there is no message, but text or delta, as of completions or a stream")
         return self
 
     @property
     def ended_by(self) -> str:
-        """Why it ended, in small letters; empty where the API does not say."""
+        """The finish reason in lower case; empty if the API gives none."""
         return (self.finish_reason or "").lower()
 
     @property
     def text(self) -> str:
-        """The text that was written; empty where it was refused, filtered, cut off by a fault, or only reasoning."""
+        """The written text; empty if it was refused, filtered, cut off by a fault, or only reasoning."""
         withheld = self.ended_by in WITHHELD
         if self.message is None or withheld or self.message.refusal:
             return ""
@@ -98,7 +98,7 @@ class _Models(Reply):
 
 
 def read_texts(body: bytes) -> list[str]:
-    """The text of each choice of an answer, empty for one without; ``ProviderReplyError`` if the contract is broken."""
+    """Return the text of each choice, empty for one without (``ProviderReplyError`` if the contract is broken)."""
     return [each.text for each in parse_answer(_Answer, body).choices]
 
 
@@ -114,7 +114,7 @@ def _request(model: str, asked: str, texts: Texts, call: Call) -> WireRequest:
 
 
 class ChatDialect(Dialect):
-    """A question for each text; a variation is the same question with the text that is varied, some words blank."""
+    """One question for each text; a variation repeats the question with the varied text, some words blank."""
 
     abilities = ABILITIES["chat"]
     one_a_request = "provider.fields=single"
@@ -130,8 +130,8 @@ class ChatDialect(Dialect):
     def encode(self, plan: PublicPlan, call: Call, image: bytes | None) -> WireRequest:
         """Spell a call.
 
-        Which words of a varied text are blank follows from the text, the call's seed and its degree. What the API sent
-        in the place of a text, and is none, is varied by asking anew.
+        The blank words of a varied text follow from the text, the call's seed and its degree. An output that
+        is not a text is varied by a new request.
         """
         prompt = plan.prompt_of(call)
         left = None if image is None else TEXTS.blank(image, call.strength or 0.0, call.seed)
@@ -139,33 +139,33 @@ class ChatDialect(Dialect):
         return _request(plan.provider.model, asked, plan.texts, call)
 
     def decode(self, call: Call, body: bytes, linked: Sequence[Output] = ()) -> list[Output]:
-        """The texts of an answer, as they came; a choice without one is an empty text."""
+        """Return the texts of an answer, unchanged; a choice without one gives an empty text."""
         return [each.encode() for each in read_texts(body)]
 
     def trial(self, model: str) -> WireRequest:
-        """Ask for two words, in as few fields as tell whether there is an ``n``."""
+        """Ask for two words, with as few fields as show whether ``n`` is supported."""
         asked = {"model": model, "messages": [{"role": "user", "content": TRIAL}], "n": 2}
         return WireRequest("POST", wire.CHAT, encode_json(asked))
 
     def takes_several(self, body: bytes) -> bool:
-        """True if two answers came; APIs without ``n`` ignore it, or refuse it."""
+        """True if two answers came; APIs without ``n`` ignore or refuse it."""
         try:
             return len(parse_answer(_Answer, body).choices) > 1
         except ProviderReplyError:
             return False
 
     def native_size(self, model: str, body: bytes) -> ModelSize | None:
-        """Return None, for texts have no size; ``UsageError`` if the API lists its models without this one."""
+        """Return None, because texts have no size (``UsageError`` if the API's list of models lacks this one)."""
         listed = [each.id for each in parse_answer(_Models, body).data]
         if listed and model not in listed:
             raise no_model(model, listed)
         return None
 
     def remarks(self, prompt: str, body: bytes) -> frozenset[str]:
-        """Tell of texts that end where the tokens that were asked for do."""
+        """Report texts that end at the token limit."""
         full = [each for each in parse_answer(_Answer, body).choices if each.ended_by in _FULL]
         return frozenset(CUT if each.text else THOUGHT for each in full)
 
     def answered_by(self, body: bytes) -> str | None:
-        """The model that the answer names."""
+        """Return the model that the answer names."""
         return model_named(body)

@@ -1,7 +1,7 @@
-"""Bodies as dialects spell and read them: equal calls are equal bytes, and nothing that an API sends is trusted.
+"""Bodies as dialects write and read them: equal calls are equal bytes, and an API's data are never trusted.
 
-A form (RFC 7578) has one spelling too. Its boundary is a hash of what it separates, so it is as public as the call
-itself; a library's random one would be bytes that leave and that nobody can predict.
+A form (RFC 7578) also has one spelling. Its boundary is a hash of its parts, so it is as public as the call
+itself; a library's random boundary would be unpredictable bytes that leave.
 """
 
 from __future__ import annotations
@@ -27,23 +27,23 @@ _SUFFIXES: Final = {"image/png": "png", "image/jpeg": "jpg", "image/webp": "webp
 
 
 class Reply(BaseModel):
-    """The fields of an answer that are read; an API may send others beside these, and an error repeats none of them."""
+    """The fields of an answer that are read; others are ignored, and errors repeat none of them."""
 
     model_config = ConfigDict(hide_input_in_errors=True, allow_inf_nan=False)
 
 
 def encode_json(fields: Mapping[str, Any]) -> bytes:
-    """Serialise in one canonical way, so that equal calls are equal bytes."""
+    """Serialise canonically, so that equal calls are equal bytes."""
     return json.dumps(fields, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
 
 
 def strength_of(call: Call) -> dict[str, float]:
-    """The field that says how different a variation shall be; none where the plan asks for no strength."""
+    """Return the strength field; empty if the plan sets no strength."""
     return {} if call.strength is None else {"strength": call.strength}
 
 
 def encode_form(fields: Mapping[str, str], image: bytes | None) -> tuple[str, bytes]:
-    """Return content type and body of a form: text parts in their order, and last the file part ``image``."""
+    """Return content type and body of a form: text parts in order, and last the file part ``image``."""
     parts = [_text(name, value) for name, value in fields.items()]
     if image is not None:
         parts.append(_file(image))
@@ -54,7 +54,7 @@ def encode_form(fields: Mapping[str, str], image: bytes | None) -> tuple[str, by
 
 
 def parse_answer(model: type[Model], body: bytes) -> Model:
-    """Validate an answer; ``ProviderReplyError``, which does not repeat its content, if it breaks the contract."""
+    """Validate an answer (``ProviderReplyError``, which does not repeat its content, if it breaks the contract)."""
     body = strip_mark(body)
     try:
         return model.model_validate_json(body)
@@ -70,7 +70,7 @@ def parse_answer(model: type[Model], body: bytes) -> Model:
 
 
 def describe_other(body: bytes) -> str:
-    """Say what an answer of another form seems to be, and what to do; empty where that cannot be told."""
+    """Describe an answer of another form, and what to do; empty if it is not recognised."""
     answer = parse(body)
     if isinstance(answer, list) or not answer:
         return ""
@@ -85,7 +85,7 @@ class _Named(Reply):
 
 
 def model_named(body: bytes) -> str | None:
-    """The model that an answer in OpenAI's form says it is from; None where it names none."""
+    """Return the model named in an OpenAI-style answer; None without one."""
     try:
         return _Named.model_validate_json(strip_mark(body)).model
     except ValidationError:
@@ -93,7 +93,7 @@ def model_named(body: bytes) -> str | None:
 
 
 def _form_of(body: bytes) -> str:
-    """Name in words what an answer is that is no JSON; empty where it has no known form."""
+    """Describe an answer that is not JSON; empty if its form is unknown."""
     start = body.lstrip()[:16].lower()
     if not start:
         return "nothing"
@@ -115,13 +115,13 @@ def _form_of(body: bytes) -> str:
 
 
 def _words_of(body: bytes) -> str:
-    """A short plain text that stands where JSON should, printable; empty for anything else."""
+    """Quote a short plain text in place of JSON, made printable; empty for anything else."""
     said = read_message(body, None)
     return f"the words '{said}'" if said else ""
 
 
 def decode_images(encoded: Iterable[str]) -> list[Output]:
-    """Decode an answer's images; base64 that is not canonical is an error in its image's place."""
+    """Decode an answer's images; invalid base64 gives an error in its image's place."""
     return [_decode_image(each) for each in encoded]
 
 
@@ -133,13 +133,13 @@ def _decode_image(encoded: str) -> Output:
 
 
 _USUAL_LETTERS: Final = str.maketrans("-_", "+/")
-"""Of base64, in place of those for addresses (RFC 4648, section 5)."""
+"""Maps the URL-safe base64 alphabet (RFC 4648, section 5) to the usual one."""
 
 
 def _plain_base64(text: str) -> str:
-    """Base64 in its usual letters, padded, without the prefix of a data URL and the ends of lines.
+    """Normalise base64: usual alphabet, padded, without a data URL's prefix and line ends.
 
-    Many APIs send it otherwise.
+    Many APIs send other forms.
     """
     inner = text.partition(";base64,")[2] if text.startswith("data:") else text
     plain = "".join(inner.split()).rstrip("=").translate(_USUAL_LETTERS)
@@ -153,7 +153,7 @@ def no_model(model: str, names: Iterable[str]) -> UsageError:
 
 
 def shift_seed(seed: int, most: int) -> int:
-    """A public seed for an API where 0 means "any": from 1 to ``most``."""
+    """Map a public seed to 1..``most``, for an API where 0 means "any"."""
     return seed % most + 1
 
 
@@ -169,5 +169,5 @@ def _file(image: bytes) -> bytes:
 
 
 def _boundary(parts: list[bytes]) -> str:
-    """A hash of all parts: none of them can hold it, for nobody can write down a text that names its own hash."""
+    """Return a hash of all parts as boundary: no part can contain it, because no text can contain its own hash."""
     return hashlib.sha256(b"\r\n".join(parts)).hexdigest()[:40]

@@ -1,4 +1,4 @@
-"""Dialects: each spells the calls of a plan for one remote API. Pure; opens no sockets."""
+"""Dialects: each spells a plan's calls for one remote API. Pure; opens no sockets."""
 
 from __future__ import annotations
 
@@ -16,13 +16,12 @@ from pcevolve.wire.providers.faults import Fault, Reason, fault
 from pcevolve_shared import wire
 
 Output: TypeAlias = bytes | ProviderError
-"""What an answer has for one image or text that was asked for: its bytes, empty where the API withheld it, or why it
-cannot be taken."""
+"""One requested image or text in an answer: its bytes, empty if the API withheld it, or why it is unusable."""
 
 
 @dataclass(frozen=True)
 class WireRequest:
-    """A request as it leaves, below the API's address, without what the transport adds (host, key)."""
+    """A request below the API's address, without what the transport adds (host, key)."""
 
     method: str
     path: str
@@ -32,15 +31,15 @@ class WireRequest:
 
 
 class Dialect(Protocol):
-    """One remote API's way of saying things; what most of them lack has a default here.
+    """One remote API's protocol; features that most APIs lack have a default here.
 
     Attributes:
-        abilities: Its name, and what it can be asked for.
-        one_a_request: The option by which an API that makes one at a time is asked for one.
-        links_images: Whether answers only point to the images.
-        reports_cost: Whether answers say what they cost.
-        reasons: What the API's error codes mean, where asking again would not help.
-        unknown: What to do where the first request finds nothing at its address.
+        abilities: Its name and capabilities.
+        one_a_request: The option that asks an API for one output per request.
+        links_images: Whether answers only link to the images.
+        reports_cost: Whether answers state their cost.
+        reasons: Meanings of the API's error codes that no retry fixes.
+        unknown: Advice if the first request finds nothing at its address.
     """
 
     abilities: ClassVar[Abilities]
@@ -55,27 +54,30 @@ class Dialect(Protocol):
 
     @property
     def name(self) -> str:
-        """What ``--dialect`` calls it."""
+        """Its name for ``--dialect``."""
         return self.abilities.name
 
     def encode(self, plan: PublicPlan, call: Call, image: bytes | None) -> WireRequest:
-        """Spell a call of the plan, with the bytes that it varies, as the API had sent them; None for text-to-image.
+        """Spell a call of the plan, with the unchanged bytes of the varied image; None for text-to-image.
 
         Returns:
-            The same bytes for the same arguments, whoever asks and whenever.
+            The same bytes for the same arguments.
         """
         ...
 
     def links(self, call: Call, body: bytes) -> tuple[str, ...]:
-        """Addresses of images, where an API answers with those; ``ProviderReplyError`` for a broken contract."""
+        """Return links to images, if an API answers with links (``ProviderReplyError`` for a broken contract)."""
         return ()
 
     def decode(self, call: Call, body: bytes, linked: Sequence[Output] = ()) -> list[Output]:
-        """Read the images out of an answer; ``linked`` is what lay at ``links``, in order. Errors as ``links``."""
+        """Read the images of an answer; ``linked`` are those behind ``links``, in order.
+
+        Errors as in ``links``.
+        """
         ...
 
     def read_outputs(self, call: Call, body: bytes, linked: Sequence[Output] = ()) -> list[Output]:
-        """As many outputs as were asked for, with the reason in place of those that an answer lacks."""
+        """Return as many outputs as requested, with the reason in place of missing ones."""
         made = self.decode(call, body, linked)[: call.count]
         advice = (
             f": it may make one a request; start a new run with --set {self.one_a_request}" if made else ""
@@ -84,19 +86,19 @@ class Dialect(Protocol):
         return made + [short] * (call.count - len(made))
 
     def answered_by(self, body: bytes) -> str | None:
-        """Name of the model that an answer says it is from; None where it names none."""
+        """Return the model that an answer names; None without one."""
         return None
 
     def remarks(self, prompt: str, body: bytes) -> frozenset[str]:
-        """Read what an answer to a prompt says of itself that what it brought does not show; each follows "answers"."""
+        """Return an answer's statements that its outputs do not show; each follows "answers"."""
         return frozenset()
 
     def hello(self) -> WireRequest:
-        """Spell a free request that tells whether address and key are right: most APIs list their models."""
+        """Build a free request that shows whether address and key are right: most APIs list their models."""
         return WireRequest("GET", wire.MODELS)
 
     def native_size(self, model: str, body: bytes) -> ModelSize | None:
-        """Size of a model from the answer to ``hello``, where the API tells it.
+        """Return a model's size from the answer to ``hello``, if the API tells it.
 
         Raises:
             UsageError: The API does not have the model.
@@ -105,7 +107,7 @@ class Dialect(Protocol):
         return None
 
     def require_adapter(self, model: str, adapter: str, body: bytes) -> None:
-        """Refuse an IP-Adapter that a model has not, by the answer to ``hello``, before anything is paid.
+        """Refuse an IP-Adapter that a model lacks, by the answer to ``hello``, before anything is paid.
 
         Raises:
             UsageError: The API does not have it.
@@ -114,61 +116,70 @@ class Dialect(Protocol):
         return
 
     def require_negative_prompts(self, model: str, body: bytes) -> None:
-        """Refuse a model that reads no negative prompts, by the answer to ``hello``, before anything is paid.
+        """Refuse a model without negative prompts, by the answer to ``hello``, before anything is paid.
 
         Raises:
-            UsageError: The model reads none.
+            UsageError: The model takes none.
             ProviderReplyError: The answer breaks the API's contract.
         """
         return
 
     def takes_strength(self, model: str, body: bytes) -> bool:
-        """Tell by the answer to ``hello`` whether a model varies by a strength; errors as ``links``."""
+        """True if a model takes a strength, by the answer to ``hello``; errors as in ``links``."""
         return "strength" in self.abilities.capabilities
 
     def advice(self, model: str, body: bytes) -> Advice | None:
-        """Read advice on a model from the answer to ``hello``, None if it has none; errors as ``links``."""
+        """Return recommended settings from the answer to ``hello``; None without any.
+
+        Errors as in ``links``.
+        """
         return None
 
     def library(self, model: str, body: bytes) -> Library | None:
-        """Read from ``hello``'s answer of which library of real images a model is, if any; errors as ``links``."""
+        """Return a model's library of real images from the answer to ``hello``; None without one.
+
+        Errors as in ``links``.
+        """
         return None
 
     def exact(self, model: str, body: bytes) -> Exact | None:
-        """Read from ``hello``'s answer what the same request gets again, if it says so; errors as ``links``."""
+        """Return the promise for repeated requests from the answer to ``hello``; None without one.
+
+        Errors as in ``links``.
+        """
         return None
 
     def trial(self, model: str) -> WireRequest | None:
-        """A question for two texts at once, where only asking tells whether that can be; None elsewhere."""
+        """Return a question for two texts at once, if only asking shows whether that works; else None."""
         return None
 
     def takes_several(self, body: bytes) -> bool:
-        """Tell from the answer to ``trial`` whether a request may ask for several texts."""
+        """True if a request may ask for several texts, by the answer to ``trial``."""
         return True
 
     def balance_request(self) -> WireRequest | None:
-        """A free request for what is left on the account, where the API tells it."""
+        """Return a free request for the account's balance; None if the API has none."""
         return None
 
     def balance(self, body: bytes) -> float | None:
-        """Read the remaining balance, None where nothing is billed; ``ProviderReplyError`` as ``links``."""
+        """Return the remaining balance; None if nothing is billed (``ProviderReplyError`` as in ``links``)."""
         return None
 
     def cost(self, body: bytes) -> float | None:
-        """Read the cost that a successful answer states, in the account's currency; None if it states none."""
+        """Return the cost that a successful answer states, in the account's currency; None if it states none."""
         return None
 
     def fault(self, status: int, body: bytes) -> Fault:
-        """Read an answer that is no success."""
+        """Read an unsuccessful answer."""
         return fault(status, body, self.reasons)
 
 
 ALWAYS_ASKED: Final = frozenset({"steps", "guidance", "size"})
-"""Of an API that can be asked for them. All else a user may leave out, and a model may take no strength."""
+"""Settings that requests always carry if the API takes them; others are optional."""
 
 
 def find_misstatements(dialect: Dialect, plan: PublicPlan) -> Iterator[str]:
-    """Yield a sentence for each option that the plan says requests ask for and they do not, or the other way round."""
+    """Yield each difference between the plan's settings and what requests carry."""
     asked, graded = dialect.abilities.capabilities, plan.modality.is_graded
     calls = plan.calls.values()
     varies_images = not plan.varies_prompts and any(each.purpose != "create" for each in calls)

@@ -1,8 +1,8 @@
-"""Read the errors of many APIs, whatever their shape, as one type. Nothing they say is trusted.
+"""Read the errors of many APIs, in any form, as one type. Nothing in them is trusted.
 
-Whether asking again may help is a rule and no list of APIs: 408, 425, 429 and every status from 500 on may pass, but
-for the few that say "never"; a code for too many requests may pass under any status, and one for the key, the credit,
-moderation or NaN output never does.
+A general rule decides whether a retry may help: 408, 425, 429 and every status from 500 on may pass, except
+the few that are permanent. A code for too many requests may pass under any status, and one for the key, the
+credit, moderation or NaN output never does.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pcevolve.public.answers import LONGEST_FAULT, is_success, parse, strip_mark
 
 _LONGEST_MESSAGE: Final = 200
 _LONGEST_PLAIN: Final = 400
-"""Bytes of a body that is taken for a message itself."""
+"""Most bytes of a body that counts as a message itself."""
 _DEEPEST: Final = 4
 _MESSAGES: Final = (
     *("message", "msg", "detail", "status_msg", "error_description", "errors", "error", "title"),
@@ -29,13 +29,16 @@ _TITLE: Final = re.compile(rb"<(?:title|Message|h1)[^>]*>\s*([^<]{1,300})", re.I
 
 
 def read_message(body: bytes, answer: Any) -> str:  # noqa: ANN401 - whatever JSON holds
-    """Read the message of an error; empty where there is none. ``answer`` is its JSON; None if it is none."""
+    """Return the message of an error; empty without one.
+
+    ``answer`` is its parsed JSON; None if it is not JSON.
+    """
     found = next(_texts(answer), "") if answer is not None else _page(body)
     return " ".join(printable(found).split())[:_LONGEST_MESSAGE]
 
 
 def layers(answer: Any, depth: int = 0) -> Iterator[dict[str, Any]]:  # noqa: ANN401 - whatever JSON holds
-    """The error itself and what wraps it, the innermost first."""
+    """Yield the error and its wrappers, the innermost first."""
     if isinstance(answer, list) and answer and depth < _DEEPEST:
         yield from layers(answer[0], depth + 1)
     if isinstance(answer, dict):
@@ -46,7 +49,7 @@ def layers(answer: Any, depth: int = 0) -> Iterator[dict[str, Any]]:  # noqa: AN
 
 
 def _texts(answer: Any) -> Iterator[str]:  # noqa: ANN401 - whatever JSON holds
-    """Messages of an error, the best first."""
+    """Yield messages of an error, the best first."""
     if isinstance(answer, str):
         yield answer
     for layer in layers(answer):
@@ -60,7 +63,7 @@ def _texts(answer: Any) -> Iterator[str]:  # noqa: ANN401 - whatever JSON holds
 
 
 def _page(body: bytes) -> str:
-    """The title of a page, or a body that is a short message itself."""
+    """Return the title of a page, or a body that is a short message itself."""
     if found := _TITLE.search(body[:LONGEST_FAULT]):
         return html.unescape(found[1].decode("utf-8", "replace")).strip()
     text = strip_mark(body)
@@ -74,13 +77,13 @@ def _page(body: bytes) -> str:
 
 Reason = Literal["key", "credit", "content", "numbers", "field", "size"]
 _Meaning = Reason | Literal["rate"]
-"""Of an error; one of too many requests is the one that passes."""
+"""Meaning of an error; only too many requests may pass."""
 PASSING: Final = frozenset({408, 425, 429})
 """Statuses below 500 of a failure that may pass."""
 FINAL: Final = frozenset({501, 505, 506, 510, 511})
-"""Statuses from 500 on that no further attempt changes: what is asked for is not to be had there at all."""
+"""Statuses from 500 on that no retry changes."""
 _GATEWAYS: Final = frozenset({408, 502, 504, *range(520, 529)})
-"""Statuses by which somebody between client and API gives up waiting, for a request that the API may go on with."""
+"""Statuses with which a gateway gives up waiting for a request that the API may continue."""
 _CODES: Final = ("code", "type", "name", "error", "status_code", "__type", "errorcode")
 _BY_STATUS: Final[Mapping[int, Reason]] = {401: "key", 402: "credit"}
 _BY_CODE: Final[Mapping[_Meaning, re.Pattern[str]]] = {
@@ -92,7 +95,7 @@ _BY_CODE: Final[Mapping[_Meaning, re.Pattern[str]]] = {
     "key": re.compile("(invalid|incorrect)(api)?key|^invalidtoken|authentication|^unauthori[sz]ed"),
     "rate": re.compile("ratelimit|toomanyrequests|throttl|overload"),
 }
-"""What an error's code means, in small letters and without the marks between its words."""
+"""Meanings of an error's code, in lower case and without separators."""
 _BY_WORDS: Final[Mapping[_Meaning, re.Pattern[str]]] = {
     "credit": re.compile(
         r"(?:insufficient|not enough|out of|no) (?:account |user )?(?:balance|credit|quota|funds)"
@@ -111,19 +114,19 @@ _BY_WORDS: Final[Mapping[_Meaning, re.Pattern[str]]] = {
         r"|\b(?:size|width|height|resolution)\b.{0,40}(?:must|least|most|multiple|divisible|valid|support)"
     ),
 }
-"""What an error's message means, which counts only where neither code nor status say."""
+"""Meanings of an error's message, used only if neither code nor status decide."""
 
 
 @dataclass(frozen=True)
 class Fault:
-    """An answer that is no success.
+    """An unsuccessful answer.
 
     Attributes:
-        said: The API's own short message, printable; empty when it has no known shape.
-        reason: Why asking again would not help, where that is known.
+        said: The API's own short message, printable; empty if its form is unknown.
+        reason: Why a retry would not help, if known.
         passes: Whether the same request may succeed later.
-        coded: Whether a code or the status says the reason, and not words alone, which may mean something else.
-        status: The HTTP status, or that which the body of a success states; 0 if it states none.
+        coded: Whether a code or the status gives the reason, and not words alone, which are ambiguous.
+        status: The HTTP status, or the one stated in the body of a success; 0 if it states none.
     """
 
     said: str
@@ -134,9 +137,9 @@ class Fault:
 
 
 def fault(status: int, body: bytes, reasons: Mapping[str, Reason]) -> Fault:
-    """Read an error answer, also one that came under the status of a success.
+    """Read an error answer, also one with a success status.
 
-    ``reasons`` says what the API's own error codes mean.
+    ``reasons`` gives the meanings of the API's own error codes.
     """
     answer = parse(body)
     said = read_message(body, answer)
@@ -152,21 +155,21 @@ def fault(status: int, body: bytes, reasons: Mapping[str, Reason]) -> Fault:
 
 
 def may_pass(status: int) -> bool:
-    """True if a failure of this status may pass; an error's own codes come before it."""
+    """True if a failure with this status may pass; an error's own codes have priority."""
     return status in PASSING or (status >= 500 and status not in FINAL)
 
 
 def may_have_made(status: int, body: bytes) -> bool:
-    """True if the API may have made, and billed, what this answer brings none of.
+    """True if the API may have made, and billed, images that this answer does not bring.
 
-    Also for 500 and 503 unless the API itself says so, in JSON: of a page nobody knows whose it is.
+    This includes 500 and 503, unless the API itself answers, in JSON: a page may come from a gateway.
     """
     stated = (_read_status(parse(body)) or status) if is_success(status) else status
     return stated in _GATEWAYS or (stated in (500, 503) and not isinstance(parse(body), dict))
 
 
 def _read_status(answer: Any) -> int:  # noqa: ANN401 - whatever JSON holds
-    """The HTTP status that the body of an error states under that of a success; 0 if it states none."""
+    """Return the HTTP status that the body of an error states under a success status; 0 if it states none."""
     codes = (int(each) for each in _codes(answer) if re.fullmatch("[45][0-9]{2}", each))
     return next(codes, 0)
 

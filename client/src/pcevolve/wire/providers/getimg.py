@@ -33,7 +33,7 @@ class _Cost(Reply):
 
 
 class _Image(Reply):
-    """One that is null was withheld."""
+    """Null if the image was withheld."""
 
     image: Annotated[str | None, Field(max_length=limits.MAX_BASE64_CHARS)]
 
@@ -44,7 +44,7 @@ class _Answer(Reply):
     @model_validator(mode="before")
     @classmethod
     def _as_batch(cls, answer: Any) -> Any:  # noqa: ANN401 - whatever JSON holds
-        """Take a lone image, which has no list, for a batch of one."""
+        """Treat a lone image without a list as a batch of one."""
         is_lone = isinstance(answer, dict) and not answer.get("images") and "image" in answer
         return {**answer, "images": [answer]} if is_lone else answer
 
@@ -102,7 +102,7 @@ class _Model(Reply):
 
 
 def _bare(value: object) -> object:
-    """The list itself, which our own server puts into an object as OpenAI does."""
+    """Return the list itself, which our own server wraps in an object as OpenAI does."""
     return value["data"] if isinstance(value, dict) and "data" in value else value
 
 
@@ -111,12 +111,12 @@ class _Models(RootModel[Annotated[list[_Model], BeforeValidator(_bare), Field(ma
 
 
 def _find_model(model: str, body: bytes) -> _Model | None:
-    """A model out of the list of them, None if it is not there; ``ProviderReplyError`` if it is no such list."""
+    """Find a model in the list of models; None if it is missing (``ProviderReplyError`` for another form)."""
     return next((each for each in parse_answer(_Models, body).root if each.id == model), None)
 
 
 class GetimgDialect(Dialect):
-    """PCEvolve's own server; and getimg's v1 API, which knows no ``n``, with ``provider.batch`` 1."""
+    """PCEvolve's own server, and getimg's v1 API with ``provider.batch`` 1, because it has no ``n``."""
 
     abilities = ABILITIES["getimg"]
     reports_cost = True
@@ -124,7 +124,7 @@ class GetimgDialect(Dialect):
     reasons: ClassVar[Mapping[str, Reason]] = {"content_rejected": "content"}
 
     def encode(self, plan: PublicPlan, call: Call, image: bytes | None) -> WireRequest:
-        """Spell a call as JSON: text-to-image, or image-to-image where there is an image."""
+        """Spell a call as JSON: text-to-image, or image-to-image with an image."""
         settings = {
             "negative_prompt": plan.images.negative_prompt,
             "steps": plan.images.steps,
@@ -151,11 +151,11 @@ class GetimgDialect(Dialect):
         return WireRequest("POST", wire.IP_ADAPTER, encode_json(fields | source | prompt))
 
     def decode(self, call: Call, body: bytes, linked: Sequence[Output] = ()) -> list[Output]:
-        """The base64 images of an answer, one or a batch; empty where one was withheld."""
+        """Return the base64 images of an answer, one or a batch; empty for a withheld one."""
         return decode_images([each.image or "" for each in parse_answer(_Answer, body).images])
 
     def native_size(self, model: str, body: bytes) -> ModelSize | None:
-        """The model's base resolution, from the list of models; see ``Dialect.native_size``."""
+        """Return the model's base resolution from the list of models; see ``Dialect.native_size``."""
         known = {each.id: each for each in parse_answer(_Models, body).root if not each.writes_text}
         if model not in known:
             raise no_model(model, known)
@@ -165,7 +165,7 @@ class GetimgDialect(Dialect):
         return ModelSize(size.width, size.height)
 
     def require_adapter(self, model: str, adapter: str, body: bytes) -> None:
-        """Look it up in the list of models; see ``Dialect.require_adapter``."""
+        """Look the adapter up in the list of models; see ``Dialect.require_adapter``."""
         listed = _find_model(model, body)
         known = listed.adapters if listed else ()
         if adapter not in known:
@@ -177,18 +177,18 @@ class GetimgDialect(Dialect):
             raise UsageError(f"the API's model has no IP-Adapter '{adapter}': {has}")
 
     def require_negative_prompts(self, model: str, body: bytes) -> None:
-        """Look it up in the list of models; see ``Dialect.require_negative_prompts``."""
+        """Look the model up in the list of models; see ``Dialect.require_negative_prompts``."""
         listed = _find_model(model, body)
         if listed is not None and not listed.negative_prompts:
             raise UsageError("the API's model reads no negative prompts: leave provider.negative_prompt out")
 
     def takes_strength(self, model: str, body: bytes) -> bool:
-        """Look it up in the list of models; see ``Dialect.takes_strength``."""
+        """Look the model up in the list of models; see ``Dialect.takes_strength``."""
         listed = _find_model(model, body)
         return listed is None or listed.strengths
 
     def advice(self, model: str, body: bytes) -> Advice | None:
-        """Read it from the list of models; see ``Dialect.advice``."""
+        """Read the advice from the list of models; see ``Dialect.advice``."""
         listed = _find_model(model, body)
         told = None if listed is None else listed.recommended
         if listed is None or told is None:
@@ -197,24 +197,21 @@ class GetimgDialect(Dialect):
         return Advice(told.steps, told.guidance, low, high, listed.domains)
 
     def library(self, model: str, body: bytes) -> Library | None:
-        """Read it from the list of models, its text cut and made readable; see ``Dialect.library``."""
+        """Read the library from the list of models, its text truncated and made readable; see ``Dialect.library``."""
         listed = _find_model(model, body)
         told = None if listed is None else listed.library
         return None if told is None else Library(**told.model_dump())
 
     def exact(self, model: str, body: bytes) -> Exact | None:
-        """Read it from the list of models; see ``Dialect.exact``."""
+        """Read the promise from the list of models; see ``Dialect.exact``."""
         listed = _find_model(model, body)
         return None if listed is None else listed.exact
 
     def balance_request(self) -> WireRequest:
-        """The question for what is left on the account."""
         return WireRequest("GET", wire.BALANCE)
 
     def balance(self, body: bytes) -> float | None:
-        """Return what is left on the account, in its currency."""
         return parse_answer(_Balance, body).balance
 
     def cost(self, body: bytes) -> float | None:
-        """Return what the answer says it cost."""
         return parse_answer(_Cost, body).cost

@@ -15,14 +15,14 @@ from pcevolve_shared import images
 
 
 class HuggingFaceDialect(Dialect):
-    """One image per request. An endpoint serves one model and one task, so its own address says all of both."""
+    """One image per request. An endpoint serves one model and one task, so its address names both."""
 
     abilities = ABILITIES["huggingface"]
     currency = "USD"
     unknown = "is --api the endpoint's own address? Where it has no /health, --set provider.greeting=false"
 
     def encode(self, plan: PublicPlan, call: Call, image: bytes | None) -> WireRequest:
-        """Spell a call; there is none that varies an image."""
+        """Spell a call; there are no variations of images."""
         parameters: dict[str, Any] = {
             "guidance_scale": plan.images.guidance,
             "num_inference_steps": plan.images.steps,
@@ -36,7 +36,7 @@ class HuggingFaceDialect(Dialect):
         return WireRequest("POST", "/", encode_json(fields), accept="image/png")
 
     def decode(self, call: Call, body: bytes, linked: Sequence[Output] = ()) -> list[Output]:
-        """The answer itself is the image."""
+        """Return the answer's body, which is the image."""
         if not images.media_type_or_bytes(body).startswith("image/"):
             raise ProviderReplyError(
                 f"the API's answer is no image: is it an endpoint for text-to-image?{describe_other(body)}"
@@ -44,5 +44,5 @@ class HuggingFaceDialect(Dialect):
         return [body]
 
     def hello(self) -> WireRequest:
-        """Ask whether the endpoint is awake, which is free; one that sleeps answers 503 until it is."""
+        """Ask whether the endpoint is awake, which is free; a sleeping one answers 503 until it is."""
         return WireRequest("GET", "/health")

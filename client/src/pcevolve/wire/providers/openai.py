@@ -1,4 +1,4 @@
-"""OpenAI's Images API: with the fields that Stable Diffusion servers add to it, and as OpenAI itself has it."""
+"""OpenAI's Images API: with the extension fields of Stable Diffusion servers, and as OpenAI itself defines it."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ REVISED: Final = (
 
 
 class _Image(Reply):
-    """One of the two is there; a request can ask for base64, and some services answer with links nevertheless."""
+    """An image as base64 or as a link; some services answer with links even if base64 was requested."""
 
     b64_json: Annotated[str | None, Field(max_length=limits.MAX_BASE64_CHARS)] = None
     url: Annotated[str | None, Field(max_length=limits.MAX_BASE64_CHARS)] = None
@@ -43,20 +43,20 @@ class _Image(Reply):
 
     @model_validator(mode="after")
     def _whole(self) -> Self:
-        """Refuse an image under a name that nobody reads; one that is null was withheld, and counts as none."""
+        """Refuse an image under an unknown name; null means that it was withheld."""
         if not self.model_fields_set & {"b64_json", "url"}:
             raise ValueError("it has neither b64_json nor url")
         return self
 
     @property
     def text(self) -> str:
-        """The image in base64, where the answer itself has it; empty where it only says where the image lies."""
+        """The image in base64, if the answer contains it; empty for a link."""
         inside = self.url if self.url is not None and self.url.startswith("data:") else ""
         return self.b64_json or inside
 
     @property
     def link(self) -> str:
-        """Where the image lies, if the answer itself has it not; empty otherwise."""
+        """The link to the image, if the answer does not contain it; else empty."""
         return "" if self.text else self.url or ""
 
 
@@ -65,12 +65,12 @@ class _Answer(Reply):
 
 
 class OpenAIDialect(Dialect):
-    """Generations and edits with the Stable Diffusion extension fields; PCEvolve's own server speaks it too."""
+    """Generations and edits with Stable Diffusion's extension fields, as PCEvolve's own server supports them."""
 
     abilities = ABILITIES["openai"]
 
     def encode(self, plan: PublicPlan, call: Call, image: bytes | None) -> WireRequest:
-        """Spell a call: a JSON generation, or an edit as a form where there is an image."""
+        """Spell a call: a JSON generation, or a form for an edit with an image."""
         fields: dict[str, Any] = {
             "model": plan.provider.model,
             "prompt": plan.prompt_of(call),
@@ -95,11 +95,11 @@ class OpenAIDialect(Dialect):
         return fields | strength_of(call)
 
     def links(self, call: Call, body: bytes) -> tuple[str, ...]:
-        """The addresses of the images that the answer itself does not have."""
+        """Return the links to images that the answer does not contain."""
         return tuple(each.link for each in parse_answer(_Answer, body).data[: call.count] if each.link)
 
     def decode(self, call: Call, body: bytes, linked: Sequence[Output] = ()) -> list[Output]:
-        """The images of an answer, in base64 or where it said that they lie; empty where one was withheld."""
+        """Return the images of an answer, from base64 or links; empty for a withheld one."""
         found = parse_answer(_Answer, body).data[: call.count]
         made = decode_images(each.text for each in found)
         pointed = [place for place, each in enumerate(found) if each.link]
@@ -109,31 +109,31 @@ class OpenAIDialect(Dialect):
         return made
 
     def answered_by(self, body: bytes) -> str | None:
-        """The model that the answer names."""
+        """Return the model that the answer names."""
         return model_named(body)
 
     def remarks(self, prompt: str, body: bytes) -> frozenset[str]:
-        """Tell of prompts that the API wrote itself, as OpenAI does for DALL-E 3."""
+        """Report prompts that the API rewrote, as OpenAI does for DALL-E 3."""
         told = (each.revised_prompt for each in parse_answer(_Answer, body).data)
         return frozenset({REVISED} if any(each and each.strip() != prompt.strip() for each in told) else ())
 
     def native_size(self, model: str, body: bytes) -> ModelSize | None:
-        """Tell the model's own size, where the server is PCEvolve's; others do not tell it."""
+        """Return the model's own size, if the server is PCEvolve's; others do not tell it."""
         return _if_ours(lambda: GetimgDialect().native_size(model, body), None)
 
     def advice(self, model: str, body: bytes) -> Advice | None:
-        """Advise on the model, where the server is PCEvolve's; others give no advice."""
+        """Return recommended settings, if the server is PCEvolve's; others give none."""
         return _if_ours(lambda: GetimgDialect().advice(model, body), None)
 
     def takes_strength(self, model: str, body: bytes) -> bool:
-        """True if PCEvolve's server tells so of the model; of others if the dialect has a strength."""
+        """True if PCEvolve's server says so of the model; for other servers if the dialect has a strength."""
         return "strength" in self.abilities.capabilities and _if_ours(
             lambda: GetimgDialect().takes_strength(model, body), True
         )
 
 
 def _if_ours(read: Callable[[], Found], otherwise: Found) -> Found:
-    """Read a list of models as PCEvolve's server writes it; another server's has another form."""
+    """Read a list of models in PCEvolve's format; other servers' lists differ."""
     try:
         return read()
     except (ProviderReplyError, UsageError):
@@ -141,11 +141,11 @@ def _if_ours(read: Callable[[], Found], otherwise: Found) -> Found:
 
 
 class PlainOpenAIDialect(OpenAIDialect):
-    """OpenAI's own service: it refuses fields that it does not know, and varies in a degree of its own."""
+    """OpenAI's own service: it refuses unknown fields, and chooses the degree of variations itself."""
 
     abilities = ABILITIES["openai-plain"]
     currency = "USD"
 
     def _more(self, plan: PublicPlan, call: Call) -> dict[str, Any]:
-        """The GPT image models always answer in base64 and refuse ``response_format``."""
+        """Return the format: the GPT image models always answer in base64 and refuse ``response_format``."""
         return {"output_format": "png"}

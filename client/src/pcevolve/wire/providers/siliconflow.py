@@ -19,7 +19,7 @@ from pcevolve_shared import images, wire
 USER_INFO = "/v1/user/info"
 _MOST = ABILITIES["siliconflow"].most
 _LARGEST_SEED = 2**32 - 1
-"""The API takes more; a plan's seeds have 32 bits."""
+"""The API accepts larger seeds, but a plan's have 32 bits."""
 
 
 class _Link(Reply):
@@ -39,7 +39,7 @@ class _UserInfo(Reply):
 
 
 class SiliconFlowDialect(Dialect):
-    """``/v1/images/generations``; it has no ``strength``: its models vary in a degree of their own."""
+    """``/v1/images/generations``; it has no ``strength``, because its models choose the degree of variation."""
 
     abilities = ABILITIES["siliconflow"]
     links_images = True
@@ -63,24 +63,22 @@ class SiliconFlowDialect(Dialect):
         return WireRequest("POST", wire.OPENAI_GENERATIONS, encode_json(fields))
 
     def links(self, call: Call, body: bytes) -> tuple[str, ...]:
-        """The address of each image."""
+        """Return the link to each image."""
         return tuple(each.url for each in parse_answer(_Answer, body).images[: call.count])
 
     def decode(self, call: Call, body: bytes, linked: Sequence[Output] = ()) -> list[Output]:
-        """The images that were found behind the links; ``ProviderReplyError`` as ``Dialect.decode``."""
+        """Return the images behind the links (``ProviderReplyError`` as in ``Dialect.decode``)."""
         if len(linked) != len(self.links(call, body)):
             raise ProviderReplyError("the images behind the API's links are missing")
         return list(linked)
 
     def balance_request(self) -> WireRequest:
-        """The question for what is left on the account."""
         return WireRequest("GET", USER_INFO)
 
     def balance(self, body: bytes) -> float | None:
-        """Return what is left on the account, in its currency."""
         return parse_answer(_UserInfo, body).data.totalBalance
 
 
 def encode_data_url(image: bytes) -> str:
-    """An image as text that names its media type."""
+    """Encode an image as a data URL with its media type."""
     return f"data:{images.media_type_or_bytes(image)};base64,{images.to_base64(image)}"

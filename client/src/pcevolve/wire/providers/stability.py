@@ -61,13 +61,14 @@ class StabilityDialect(Dialect):
         return WireRequest("POST", GENERATE, body, kind)
 
     def decode(self, call: Call, body: bytes, linked: Sequence[Output] = ()) -> list[Output]:
-        """The one base64 image of an answer; empty where moderation withheld it."""
+        """Return the base64 image of an answer; empty if moderation withheld it."""
         answer = parse_answer(_Answer, body)
         if answer.finish_reason not in ("SUCCESS", _FILTERED):
             ended = printable(answer.finish_reason)[:_LONGEST_REASON]
             raise ProviderReplyError(f"the API ended the image with {ended}: continue with --resume RUN")
         if answer.finish_reason == _FILTERED:
-            # What comes is blurred. No error, for the seed is the plan's: a run resumed would be refused for good.
+            # The image is blurred then. It is no error, because the plan fixes the seed: a resumed run would
+            # be refused for good.
             return [b""]
         return decode_images([answer.image])
 
@@ -76,15 +77,13 @@ class StabilityDialect(Dialect):
         return WireRequest("GET", BALANCE)
 
     def native_size(self, model: str, body: bytes) -> ModelSize:
-        """All models of this endpoint make one million pixels."""
+        """Return the size of this endpoint's models: about one million pixels."""
         return ModelSize(1024, 1024)
 
     def balance_request(self) -> WireRequest:
-        """The question for what is left on the account."""
         return WireRequest("GET", BALANCE)
 
     def balance(self, body: bytes) -> float:
-        """Return what is left on the account, in its currency."""
         return parse_answer(_Balance, body).credits
 
 
