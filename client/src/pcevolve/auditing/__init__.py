@@ -1,7 +1,7 @@
-"""Re-checks a finished run from its transcript, without the private data and without the ledger.
+"""Check a finished run again from its transcript, without the private data and the ledger.
 
-It makes the run's public side again. ``rerun`` runs the loop once more over the recorded answers, with a gate that
-compares; ``second_check`` takes neither's word and looks at what left by itself.
+It repeats the run's public side. ``rerun`` runs the loop over the recorded answers, with a gate that
+compares; ``second_check`` relies on neither and checks independently what left.
 """
 
 from __future__ import annotations

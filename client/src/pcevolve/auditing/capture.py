@@ -1,21 +1,23 @@
-"""Reconciles a transcript with what an independent recorder between client and API saw.
+"""Compare a transcript with what an independent recorder between client and API saw.
 
-Nothing was sent that is not recorded, and nothing recorded that was not sent. Requests are compared in order (those
-that were under way at once on record may reach a recorder in any) and in full: method, target, version, each
-header with its spelling and place, and the SHA-256 of the exact body; so are the answers. That the transcript's stored
-bodies have their SHA-256 is the audit's own check.
+Everything sent must be recorded, and everything recorded must have been sent. Requests are compared in order
+(those in flight at once may reach a recorder in any order) and in full: method, target, version, each header
+with its spelling and place, and the SHA-256 of the exact body. Answers are compared likewise. The audit
+itself checks the SHA-256 of the transcript's stored bodies.
 
-Only these differences are no faults:
+Only these differences are allowed:
 
-- An attempt that has no answer on record, because it failed or its process was killed, may be missing in the capture,
-  or have broken off there, or have got an answer there that never arrived. How many did is told: each is asked again.
-- Where no whole answer reached the recorder it tells the client so itself (HTTP 400, 413 or 502); these words are not
-  the API's, and the capture does not have them. A call is never given up by them: what ends one has to be captured.
-- The key. Both sides hide it; the recorder hides the owner's key alone and tells its scheme, so any other value in its
-  place, and the key by another scheme than the dialect's, is a fault.
-- What went to another host, past the recorder: to the run's other provider, which has one of its own, or for an image
-  that was fetched from a host that the plan has to name (``provider.image_hosts``).
-- A torn last line of the capture. What it was to tell of had not been passed on yet.
+- An attempt without a recorded answer, because it failed or its process was killed, may be missing in the
+  capture, may have broken off there, or may have got an answer there that never arrived. Their number is
+  reported: each was asked again.
+- If no whole answer reached the recorder, it tells the client so itself (HTTP 400, 413 or 502). These answers
+  are not the API's, and the capture does not have them. No call is ever given up by them: an answer that ends
+  a call must be captured.
+- The key. Both sides hide it. The recorder hides the owner's key alone and records its scheme, so any other
+  value in its place, and the key by another scheme than the dialect's, is a fault.
+- Requests to another host, past the recorder: to the run's other provider, which has a recorder of its own,
+  or for an image from a host that the plan has to name (``provider.image_hosts``).
+- A torn last line of the capture. Its message had not been passed on yet.
 """
 
 from __future__ import annotations
@@ -52,14 +54,15 @@ RECORDERS_OWN: Final = frozenset({400, 413, 502})
 
 @dataclass(frozen=True)
 class Recorded:
-    """One attempt at a request, as the transcript has it.
+    """One attempt at a request in the transcript.
 
     Attributes:
-        host: Where it went, with its port if that is not the scheme's.
-        over: Line where something had come of it; None where the record does not say.
-        answer: What came back; None when the attempt failed or was cut off.
-        settles: Whether outputs are missing because of this very answer, which then has to be the API's own.
-        given_up: Whether they are because the API failed at every try, so that no success may have come.
+        host: Its target, with a port if that is not the scheme's default.
+        over: Line that records its outcome; None without one.
+        answer: The answer; None if the attempt failed or was cut off.
+        settles: Whether outputs are missing because of this answer, which then has to be the API's own.
+        given_up: Whether outputs are missing because the API failed at every try, so that no success may have
+            come.
     """
 
     where: str
@@ -73,17 +76,17 @@ class Recorded:
 
     @property
     def is_due(self) -> bool:
-        """True if the capture has to have it."""
+        """True if the capture must contain it."""
         return self.answer is not None
 
     @property
     def may_have_failed(self) -> bool:
-        """True if no whole answer need have come: there is none on record, or the recorder may have given it."""
+        """True if no whole answer need have come: none is on record, or the recorder may have sent it."""
         return not self.settles and (self.answer is None or self.answer.status in RECORDERS_OWN)
 
     @classmethod
     def of(cls, attempt: Attempt, unmade: Mapping[str, Attempt], scheme: str) -> Recorded:
-        """Put an attempt beside what a recorder may have seen."""
+        """Prepare an attempt for comparison with a recorder's flows."""
         sent, came = attempt.sent, attempt.answer
         where = f"request {sent.slot} (line {attempt.line})"
         answer = None if came is None else FlowAnswer(came.status, came.headers, came.body.sha256)
@@ -94,14 +97,14 @@ class Recorded:
         return cls(where, host, _request(sent, scheme), attempt.line, attempt.over, answer, settles, failed)
 
     def overlaps(self, later: Recorded) -> bool:
-        """True if it was still under way when a later one was sent."""
+        """True if it was still in flight when a later one was sent."""
         return self.over is None or later.line < self.over
 
 
 def reconcile(run: RunReader, capture: Path) -> list[Finding]:
-    """Compare a run's record with an independent capture of its traffic; ``TranscriptError``: it cannot be read."""
+    """Compare a run's record with an independent capture of its traffic (``TranscriptError`` if it is unreadable)."""
     flows, torn = read_flows(capture)
-    # The last attempt at each call of which something is missing.
+    # The last attempt at each call that lacks outputs.
     unmade = {
         each.sent.slot: each
         for each in run.traffic.attempts
@@ -114,7 +117,8 @@ def reconcile(run: RunReader, capture: Path) -> list[Finding]:
     told = _Comparison()
     at_once = _most_at_once(run)
     seen = _complete(flows, attempts, at_once)
-    # In order where one request was sent after the other; only what was under way at once may have overtaken.
+    # Requests sent one after the other must be in order; only those in flight at once may have overtaken each
+    # other.
     for ours, theirs in _align(attempts, seen if at_once == 1 else _in_order(seen, attempts)):
         told.compare(ours, theirs)
     told.conclude()
@@ -137,7 +141,7 @@ def reconcile(run: RunReader, capture: Path) -> list[Finding]:
 
 
 def _request(sent: Sent, scheme: str) -> Request:
-    # As a recorder writes it: the word alone, which a header may hold, is no key.
+    # As a recorder writes it: a header that contains only this word has no key.
     shown = {HIDDEN: f"{scheme}\n{HIDDEN}"}
     headers = tuple((name, shown.get(value, value)) for name, value in sent.headers)
     parts = urlsplit(sent.url)
@@ -146,10 +150,11 @@ def _request(sent: Sent, scheme: str) -> Request:
 
 
 def _complete(flows: Sequence[Flow], attempts: Sequence[Recorded], at_once: int) -> list[Flow]:
-    """Take each request that broke off for the next attempt without an answer that begins in the same way."""
+    """Assign each broken-off request to the next attempt without an answer that begins in the same way."""
     completed, after, taken = [], 0, set()
     for flow in flows:
-        # A request that broke off has no digest, so it is matched by its head alone, and only where none answered.
+        # A broken-off request has no digest, so it is matched by its head alone, and only to attempts without
+        # an answer.
         fits = _is_whole if flow.request.sha256 is not None else _may_have_broken_off
         near = range(max(after - at_once, 0), len(attempts))
         found = next((place for place in near if place not in taken and fits(attempts[place], flow)), None)
@@ -175,7 +180,7 @@ def _most_at_once(run: RunReader) -> int:
 
 
 def _in_order(flows: Sequence[Flow], attempts: Sequence[Recorded]) -> list[Flow]:
-    """Put requests that were under way at once in the order in which they are on record."""
+    """Put requests that were in flight at once in their recorded order."""
     waiting, ordered = list(flows), []
     for place, attempt in enumerate(attempts):
         later = attempts[place + 1 :]
@@ -192,9 +197,9 @@ def _in_order(flows: Sequence[Flow], attempts: Sequence[Recorded]) -> list[Flow]
 
 
 def _is_its_turn(attempt: Recorded, later: Sequence[Recorded], waiting: Sequence[Flow]) -> bool:
-    """True if an attempt may be one that was sent: without an answer only if enough is left for those that have one."""
+    """True if an attempt may have been sent: without an answer only if enough flows are left for answered ones."""
     if attempt.is_due:
-        # Flows are left for attempts that were answered first: those must have been sent.
+        # Flows are left for answered attempts first, because those must have been sent.
         return True
     left = sum(flow.request == attempt.request for flow in waiting)
     return left > sum(each.request == attempt.request and each.is_due for each in later)
@@ -209,7 +214,7 @@ def _may_have_broken_off(attempt: Recorded, flow: Flow) -> bool:
 
 
 def _same_answer(attempt: Recorded, flow: Flow) -> bool:
-    """True if what the client took for an answer is what went back to it."""
+    """True if the answer on record is the one that went back to the client."""
     if attempt.answer is None or flow.answer is None:
         return attempt.may_have_failed or (attempt.answer is None and flow.answer is not None)
     return attempt.answer == flow.answer
@@ -218,7 +223,7 @@ def _same_answer(attempt: Recorded, flow: Flow) -> bool:
 def _align(
     attempts: Sequence[Recorded], flows: Sequence[Flow]
 ) -> Iterator[tuple[list[Recorded], list[Flow]]]:
-    """Runs of the same request on both sides, in order; what has no counterpart stands beside what is in its place."""
+    """Pair runs of equal requests on both sides, in order; unmatched ones are beside what is in their place."""
     ours = [list(group) for _, group in groupby(attempts, key=lambda each: each.request)]
     theirs = [list(group) for _, group in groupby(flows, key=lambda each: each.request)]
     matcher = SequenceMatcher(
@@ -234,11 +239,11 @@ def _align(
 
 @dataclass
 class _Comparison:
-    """A comparison so far.
+    """The state of a comparison.
 
     Attributes:
         apart: Requests without a counterpart, beside what is in their place.
-        lost: How many answers came that the record does not have.
+        lost: Number of answers that are not on record.
     """
 
     unrecorded: list[str] = field(default_factory=list)
@@ -248,7 +253,7 @@ class _Comparison:
     apart: list[tuple[Recorded | None, Flow | None]] = field(default_factory=list)
 
     def compare(self, ours: Sequence[Recorded], theirs: Sequence[Flow]) -> None:
-        """Compare the attempts at one request with what came of them, or with what came in their place."""
+        """Compare the attempts at one request with their flows, or with what came in their place."""
         due = [each for each in ours if each.is_due]
         if not ours or not theirs or ours[0].request != theirs[0].request:
             self.apart.append((due[0] if due else None, theirs[0] if theirs else None))
@@ -267,7 +272,7 @@ class _Comparison:
             self.lost += came.total() - came[None]
 
     def conclude(self) -> None:
-        """Tell what stands apart: whether it was added, left out, changed, or has another place in the order."""
+        """Report unmatched requests: added, left out, changed, or in another place in the order."""
         recorded = {ours.request for ours, _ in self.apart if ours}
         sent = {theirs.request for _, theirs in self.apart if theirs}
         for ours, theirs in self.apart:
@@ -288,7 +293,7 @@ class _Comparison:
 
 
 def _unlike(due: Sequence[Recorded], flows: Sequence[Flow]) -> Iterator[str]:
-    """Answers on record that are not, in this order, among those that came."""
+    """Yield recorded answers that are not, in this order, among those that came."""
     coming = iter(flows)
     for attempt in due:
         if not any(_same_answer(attempt, flow) for flow in coming):
@@ -301,7 +306,7 @@ def _name(flow: Flow) -> str:
 
 
 def _differences(recorded: Request, sent: Request) -> str:
-    """In what two requests differ, without a header's value."""
+    """Return how two requests differ, without the values of headers."""
     told = [
         name for name in ("method", "target", "version") if getattr(recorded, name) != getattr(sent, name)
     ]

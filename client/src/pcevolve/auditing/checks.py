@@ -1,4 +1,4 @@
-"""The claims of an audit about one run: each is checked on its own, with what is wrong if it does not hold."""
+"""The claims of an audit about one run; each is checked on its own, with its faults."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from pcevolve.wire.providers import dialect
 
 
 def check_record(run: RunReader, again: Rerun) -> list[Finding]:
-    """Return what is claimed about any record, each claim with the number of things that it is about."""
+    """Check the claims about any record, each with the number of things that it covers."""
     planless = run.plan is None and not run.finished
     failed = sum(each.failure is not None for each in run.traffic.attempts)
     exchanged = again.key.exchanged
@@ -60,7 +60,7 @@ def check_record(run: RunReader, again: Rerun) -> list[Finding]:
 
 
 def check_choices(run: RunReader, again: Rerun, load: LoadEncoder) -> list[Finding]:
-    """Check if every choice follows from what was paid for; nothing where nothing was measured."""
+    """Check that every choice follows from the paid measurements; empty if nothing was measured."""
     measured = sum(1 for each in run.receipts if each.measured)
     if not measured and run.assessment is None:
         return []
@@ -73,10 +73,10 @@ def check_choices(run: RunReader, again: Rerun, load: LoadEncoder) -> list[Findi
 
 
 def check_end(run: RunReader) -> Finding:
-    """Check if the run came to its end, which anchors that of its record; a run under way has released nothing.
+    """Check that the run was finished, which anchors the end of its record; a run in progress has released nothing.
 
-    A closed record without a release may have been cut off there, or somebody may have removed the release: then
-    nothing that was made of it may be left, and in either case the run is not called finished.
+    A closed record without a release may have been cut off there, or someone may have removed the release.
+    Then nothing derived from it may be left, and in either case the run does not count as finished.
     """
     claim, made = "the run is finished", list_derived(run)
     there = run.finished and run.layout.manifest.is_file()
@@ -90,26 +90,26 @@ def check_end(run: RunReader) -> Finding:
 
 
 def list_derived(run: RunReader) -> list[str]:
-    """List what lies in the folder and is made of a closed record; links are not followed."""
+    """List what the folder holds that is derived from a closed record; links are not followed."""
     names = (RELEASE, SUMMARY, REPORT, *EXPORTS.values())
     return [name for name in names if kind_of(run.layout.root / name) is not None]
 
 
 def check_release(released: RebuiltRelease) -> list[Finding]:
-    """Make the data that may be shared beside the transcript again from it, and compare them byte for byte."""
+    """Rebuild from the transcript the data that may be shared beside it, and compare them byte for byte."""
     claim, faults = "the release is what the record gives, byte for byte", collect(released.faults())
     made = Finding(claim, faults, len(released.files))
     try:
         return [made, *check_exports(released)]
     except (ClientError, ArithmeticError, LookupError, TypeError, ValueError):
-        # Nothing follows from such a record, which the faults of the release tell.
+        # Nothing follows from such a record; the faults of the release report it.
         return [made]
 
 
 def check_folder(run: RunReader, finished: bool) -> Finding:
-    """Check if what lies in the run's folder belongs there; what it says is not looked into.
+    """Check that everything in the run's folder belongs there, by name.
 
-    A run under way may leave what a crash cut off, so only names that a run has are looked at in its folder.
+    A run in progress may leave parts after a crash, so only the known names in its folder are checked.
     """
     faults = []
     there = sorted(run.layout.root.iterdir())
@@ -121,13 +121,13 @@ def check_folder(run: RunReader, finished: bool) -> Finding:
             faults += [f"{path.name!a} belongs to no run{hint}"] if finished else []
         elif kind != KINDS[path.name]:
             faults.append(f"{path.name} is {KIND_NAMES.get(kind or 0, 'no plain file')}")
-    # The same before and after an audit wrote its pages.
+    # The number is the same before and after an audit wrote its pages.
     count = sum(path.name not in {AUDIT, LOCK} for path in there)
     return Finding("nothing else lies in the run's folder", tuple(faults), count)
 
 
 def _said(run: RunReader, plan: PublicPlan) -> tuple[Library | None, Exact | None]:
-    """Return what the provider says of its public images and of exactness, as it answered to the greeting."""
+    """Return the provider's statements on its public images and on repeated requests, from the greeting's answer."""
     answers = (each.record for each in run.entries if isinstance(each.record, Answered))
     greetings = (each for each in answers if each.slot == GREETING_SLOT and each.succeeded)
     said = next(greetings, None)
@@ -138,7 +138,7 @@ def _said(run: RunReader, plan: PublicPlan) -> tuple[Library | None, Exact | Non
 
 
 def _answers_by_another_name(run: RunReader, plan: PublicPlan) -> bool:
-    """True if an answer to a call of the plan named its model otherwise than the plan asks for it."""
+    """True if an answer to a call of the plan named another model than the plan asks for."""
     spoken = dialect(plan.provider.dialect)
     answers = (each.record for each in run.entries if isinstance(each.record, Answered))
     named = (spoken.answered_by(run.bodies.get(each.body)) for each in answers if each.slot in plan.calls)
@@ -146,7 +146,7 @@ def _answers_by_another_name(run: RunReader, plan: PublicPlan) -> bool:
 
 
 def _terms(run: RunReader) -> Iterator[str]:
-    """Check if the plan is for this run and API, and says of the API's images what the API said."""
+    """Check that the plan is for this run and API, and repeats the API's statements about its images."""
     plan, opened = run.plan, run.opened
     if plan is None:
         if run.finished:
@@ -154,7 +154,7 @@ def _terms(run: RunReader) -> Iterator[str]:
         return
     if (opened.run_id, opened.api, opened.dialect) != (plan.run_id, plan.provider.api, plan.provider.dialect):
         yield "the plan is for another run, address or dialect than the record was opened for"
-    # That of a run that starts from a release is that run's.
+    # In a run that starts from a release this is the source run's.
     if plan.provider.answered_by and plan.start is None and not _answers_by_another_name(run, plan):
         yield "the plan has another name for the model, by which no answer named that model"
     if opened.proxied and not plan.provider.api.startswith("https:"):

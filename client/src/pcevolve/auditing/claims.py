@@ -1,7 +1,7 @@
-"""What an audit takes on the owner's word: what a record says that nothing else in it confirms.
+"""What an audit takes on the owner's word: statements in a record that nothing else in it confirms.
 
-A client that lies may put there whatever its form allows. The rest of a plan shows in requests, receipts and choices,
-or means nothing with this method and these sizes, and is then absent (``public.canonical``).
+A lying client may put there whatever the form allows. All other fields of a plan show in requests, receipts
+and choices, or do not apply to this method and these sizes, and are then absent (``public.canonical``).
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ _CLAIMED: Final = (
 
 
 def list_claims(plan: PublicPlan) -> dict[str, Any]:
-    """Values of a plan that the record alone does not prove, by name, as they stand on record."""
+    """Return the recorded values of a plan that the record alone does not prove, by name."""
     unused, written = {*list_unused(plan)}, plan.model_dump(mode="json")
     claimed: dict[str, Any] = {path: find_written(written, path) for path in _CLAIMED if path not in unused}
     if plan.clinics is not None:
-        # That they are these owners their signatures show; who may collude, and what is with several, is their word.
+        # Signatures prove the owners; who may collude, and how many hold one unit's data, is their word.
         claimed["clinics"] = written["clinics"]
     own = list_choice_parameters(type(plan.method))
     claimed |= {f"method.{name}": value for name, value in written["method"].items() if name in own}
@@ -44,7 +44,7 @@ def list_claims(plan: PublicPlan) -> dict[str, Any]:
 
 
 def list_claims_of(run: RunReader) -> dict[str, Any]:
-    """The claims of a run's plan, and of the way to the API; empty without a plan."""
+    """Return the claims of a run's plan, and of the route to the API; empty without a plan."""
     if run.plan is None:
         return {}
     opened = run.opened

@@ -1,19 +1,19 @@
-"""The gate in comparing mode: what it would send next is held against what was sent next.
+"""The gate in comparing mode: the request that it would send next is compared with the recorded one.
 
-It is handed to ``evolve`` like the gate that sends. The requests are built by the same ``Policy``, so there is one rule
-for what may leave and when; the answers come from the record. Every line of the record is taken once and in order; one
-that stands where another is due ends the comparison, and anything else that differs is noted and passed over.
+``evolve`` uses it like the gate that sends. Requests are built by the same ``Policy``, so there is one rule
+for what may leave and when; the answers come from the record. Every line of the record is taken once and in
+order. A misplaced line ends the comparison, and any other difference is noted and passed over.
 
 ::
 
-    record   = opened greeting balance trial planned (round | release)* finished
-    greeting = exchange* until one is answered with success
-    balance  = trial = exchange* until one is answered, by more than a fault that passes
-    round    = calls in the plan's order, with no more images under way at once than the plan says
-    call     = (exchange | link)+ received;  exchange = link = sent (answered | failed)
+ record   = opened greeting balance trial planned (round | release)* finished
+ greeting = exchange* until one is answered with success
+ balance  = trial = exchange* until one is answered, by more than a fault that passes
+ round    = calls in the plan's order, with no more images in flight than the plan says
+ call     = (exchange | link)+ received;  exchange = link = sent (answered | failed)
 
-What a call brought may be missing where its last answer is final for it (``egress.losses``); those behind it need not
-wait then. A run that is resumed asks for all such calls again, in the plan's order.
+Outputs of a call may be missing if its last answer is final for it (``egress.losses``); later calls need not
+wait then. A resumed run sends all such calls again, in the plan's order.
 """
 
 from __future__ import annotations
@@ -52,14 +52,14 @@ from pcevolve.wire.providers.codec import model_named
 from pcevolve.wire.providers.dialect import Dialect
 
 STAND_IN = ":"
-"""For a key, whose value is not on record; of a form that every scheme takes."""
+"""Stands in for a key, whose value is not on record; valid in every scheme."""
 LONGEST_KEY = 5000
-"""Characters."""
+"""In characters."""
 
 
 @dataclass
 class ComparingGate:
-    """A ``UntrustedGenerator`` whose answers are those on record; ``faults`` are what differs, each with its line."""
+    """An ``UntrustedGenerator`` that answers from the record; ``faults`` are the differences, each with its line."""
 
     run: RunReader
     dialect: Dialect
@@ -80,9 +80,9 @@ class ComparingGate:
         """Compare everything up to the plan.
 
         Raises:
-            OutOfPlaceError: A line stands where another is due.
+            OutOfPlaceError: A line is misplaced.
             RecordEndsError: The run did not come so far.
-            EgressError: The plan is for another API, or says what its requests do not.
+            EgressError: The plan is for another API, or differs from its requests.
         """
         self.lines.take(Opened, "the opening line")
         greets = self.run.opened.greets
@@ -92,13 +92,15 @@ class ComparingGate:
         self._compare_questions()
         self.lines.take(Planned, "the plan")
         if self.plan is not None:
-            # An audit has no ledger to ask: receipts on record are checked against what was measured and paid instead.
+            # An audit has no ledger to ask: recorded receipts are checked against measurements and payments
+            # instead.
             self.policy.fix(self.plan, lambda receipt: True)
 
     def _compare_questions(self) -> None:
-        """Compare what may stand before the plan: a question for the balance, then one for two texts at once."""
+        """Compare the optional questions before the plan: for the balance, then for two texts at once."""
         for slot in (BALANCE_SLOT, TRIAL_SLOT):
-            # How often it is asked could say something: again only where the next answer may be another.
+            # The number of repetitions could carry a message: a question is repeated only if the next answer
+            # may differ.
             due = True
             while due and isinstance(sent := self.lines.next(), Sent) and sent.slot == slot:
                 question = self.policy.balance_request() if slot == BALANCE_SLOT else self._trial(sent)
@@ -112,15 +114,15 @@ class ComparingGate:
         return self.policy.trial_request(model or "")
 
     def _may_pass(self, answer: Answered) -> bool:
-        """True if the next answer may be another, as this one is of a fault that passes."""
+        """True if the next answer may differ, because this one reports a temporary fault."""
         body = self.run.bodies.get(answer.body)
         return not answer.succeeded and self.dialect.fault(answer.status, body).passes
 
     def answers(self, asks: Sequence[Ask]) -> Iterator[tuple[Candidate, ...]]:
-        """Yield the candidates that each call of a round brought, as the record has them.
+        """Yield the recorded candidates of each call of a round.
 
         Raises:
-            OutOfPlaceError: A line stands where another is due.
+            OutOfPlaceError: A line is misplaced.
             RecordEndsError: The record ends before the round does.
         """
         begun, done = 0, dict[str, tuple[Candidate, ...]]()
@@ -138,10 +140,10 @@ class ComparingGate:
             yield done.pop(call.slot)
 
     def take_receipt(self, iteration: int) -> Receipt:
-        """The receipt of a release, which comes before the requests that it allows.
+        """Take the receipt of a release, which precedes the requests that it allows.
 
         Raises:
-            OutOfPlaceError: Something else stands there.
+            OutOfPlaceError: Another line is in its place.
         """
         due = f"the receipt for iteration {iteration}"
         receipt = self.lines.take(RecordedRelease, due).receipt
@@ -151,10 +153,10 @@ class ComparingGate:
         return receipt
 
     def finish(self) -> None:
-        """Compare the closing line, behind which there is nothing.
+        """Compare the closing line, after which there is nothing.
 
         Raises:
-            OutOfPlaceError: There is something else.
+            OutOfPlaceError: There is another line.
         """
         finished, sent = self.lines.take(Finished, "the closing line"), self.lines.count_sent()
         if finished.sent != sent:
@@ -165,7 +167,7 @@ class ComparingGate:
             raise self.lines.misplaced("nothing, for the record is closed")
 
     def _begin(self, call: Call, source: Source, record: Sent | Received) -> None:
-        """Begin a call, if it is its turn: by a request, or without one where what it varies was withheld."""
+        """Begin a call, if it is its turn: by a request, or without one if its source was withheld."""
         try:
             expected = self.policy.request_for(call, source)
         except EgressError as error:
@@ -180,7 +182,7 @@ class ComparingGate:
             self._send(known, record)
 
     def _pass_over(self, call: Call) -> None:
-        """Take it that those before a call which brought nothing were gone on without, if it is not its turn else."""
+        """If it is otherwise not this call's turn, accept that earlier calls which brought nothing were passed over."""
         for known in self._under_way.values():
             if self.policy.may_begin(call):
                 return
@@ -189,7 +191,7 @@ class ComparingGate:
                 self.policy.note_held(known.call)
 
     def _go_on(self, record: Record, done: dict[str, tuple[Candidate, ...]]) -> bool:
-        """Take a line of a call that is under way; False where it is none, or not the call's next."""
+        """Take a line of a call in flight; False if it belongs to none, or is not the call's next."""
         if not isinstance(record, Sent | Answered | Failed | Received):
             return False
         known = self._under_way.get(planned_slot(record.slot))
@@ -209,7 +211,7 @@ class ComparingGate:
         return True
 
     def _send(self, known: UnderWay, sent: Sent) -> bool:
-        """Compare an attempt at a call, or at what lies behind a link of its answer."""
+        """Compare an attempt at a call, or at a link of its answer."""
         if known.waiting is not None or known.unsent:
             return False
         if sent.slot == known.call.slot and not self._may_ask_again(known):
@@ -225,7 +227,10 @@ class ComparingGate:
         return True
 
     def _may_ask_again(self, known: UnderWay) -> bool:
-        """True if a call may be tried once more. Where others went on without it, all of those are, in their turn."""
+        """True if a call may be tried again.
+
+        If later calls went on without it, all such calls are repeated in turn.
+        """
         brought = (known.brought(*answer) for answer in known.answers)
         if known.fetching or any(each is not None and each.error is None for each in brought):
             return False
@@ -255,7 +260,7 @@ class ComparingGate:
         return True
 
     def _end(self, known: UnderWay, received: Received, brought: list[list[bytes]]) -> tuple[Candidate, ...]:
-        """Name what a call brought."""
+        """Name the outputs of a call."""
         self.lines.place += 1
         del self._under_way[known.call.slot]
         several = [
@@ -271,12 +276,12 @@ class ComparingGate:
             where = f"answer {received.slot} (line {self.lines.place})"
             self.faults.append(f"{where}: brought other outputs than are on record")
         self.policy.note_answer(known.call, made)
-        # What a refusal left is an answer too: it does not let the key be exchanged ever after.
+        # A refusal is an answer, too: it does not allow changes of the key ever after.
         self.key.failed.discard(received.slot)
         return made
 
     def _exchange(self, slot: str, expected: Outgoing, due: str) -> Answered | Failed:
-        """Compare one attempt at a request that is no call of the plan, and return what came of it."""
+        """Compare one attempt at a request that is not a call of the plan, and return its outcome."""
         sent = self.lines.take(Sent, due)
         if sent.slot != slot:
             raise self.lines.misplaced(due, last=True)
@@ -299,7 +304,7 @@ class ComparingGate:
             )
 
     def _compare(self, sent: Sent, expected: Outgoing) -> None:
-        """Hold a request against the one that the gate would send, whose key is a stand-in."""
+        """Compare a request with the one that the gate would send, whose key is a stand-in."""
         has_key = ("Authorization", HIDDEN) in sent.headers
         if not has_key:
             expected = replace(
@@ -314,7 +319,7 @@ class ComparingGate:
         )
 
     def _compare_link(self, sent: Sent) -> None:
-        """Hold a request for an image that lies elsewhere against the one that follows the provider's link."""
+        """Compare a request for an image elsewhere with the one that follows the provider's link."""
         try:
             expected = self.policy.link_request(sent.url)
         except ProviderReplyError as error:
@@ -345,5 +350,5 @@ class ComparingGate:
 
 
 def _misstates_length(longer: int, most: int) -> str | None:
-    """Check if a request is not as long as it says, but for what stands in place of a key."""
+    """Return the fault of a request's recorded length, allowing for the stand-in key."""
     return None if 0 <= longer < most else "its recorded length is wrong"

@@ -1,6 +1,6 @@
-"""Reads what the independent recorder wrote (``docker/auditor/record.py``, which describes the format).
+"""Read the independent recorder's capture (``docker/auditor/record.py`` describes the format).
 
-Knows nothing of mitmproxy and shares no code with the recorder: the format is all they have in common.
+It does not depend on mitmproxy and shares no code with the recorder: the format is all they have in common.
 """
 
 from __future__ import annotations
@@ -23,15 +23,18 @@ from pcevolve_shared.reading import open_file
 FORMAT = "pcevolve-capture/2"
 MOST_BYTES = 2**40
 MOST_LINE = 2**29
-"""Bytes: of a capture, and of a line of it, which holds a whole body. A longer line is read as several, and damaged."""
+"""Most bytes of a capture, and of a line, which holds a whole body.
+
+A longer line is split, and so counts as damaged.
+"""
 
 
 class Request(NamedTuple):
-    """A request in full, headers in the order and spelling of the wire, with the key hidden.
+    """A complete request, headers in the order and spelling of the wire, with the key hidden.
 
     Attributes:
-        version: Of HTTP, as in the request line.
-        sha256: Of the exact body; None when it broke off.
+        version: HTTP version, as in the request line.
+        sha256: SHA-256 of the exact body; None if it broke off.
     """
 
     method: str
@@ -42,7 +45,7 @@ class Request(NamedTuple):
 
 
 class FlowAnswer(NamedTuple):
-    """An answer in full, headers in the order and spelling of the wire, with the SHA-256 of its exact body."""
+    """A complete answer, headers in the order and spelling of the wire, with the SHA-256 of its exact body."""
 
     status: int
     headers: tuple[Header, ...]
@@ -51,7 +54,7 @@ class FlowAnswer(NamedTuple):
 
 @dataclass(frozen=True)
 class Flow:
-    """One request as it came to the recorder; without an ``answer`` where no whole one came from the API."""
+    """One request at the recorder; without an ``answer`` if no whole one came from the API."""
 
     line: int
     request: Request
@@ -67,7 +70,7 @@ class _Body(_Model):
     base64: str
 
     def digest(self) -> str:
-        """SHA-256 of the bytes that are written down, whatever the line says it is."""
+        """SHA-256 of the captured bytes, whatever digest the line states."""
         return hashlib.sha256(base64.b64decode(self.base64, validate=True)).hexdigest()
 
 
@@ -86,7 +89,7 @@ class _Head(_Model):
     body: _Body | None
 
     def request(self) -> Request:
-        """The request alone, as it is compared with the record."""
+        """The request alone, for comparison with the record."""
         digest = self.body.sha256 if self.body else None
         return Request(self.method, self.target, self.version, self.headers, digest)
 
@@ -123,15 +126,17 @@ def read_flows(path: Path) -> tuple[list[Flow], bool]:
     """Read a capture.
 
     Returns:
-        All flows in the order in which their requests began, and whether the last line is torn (and left out).
+        All flows in the order in which their requests began, and whether the last line is torn (and left
+        out).
 
     Raises:
-        TranscriptError: It is no capture, or it is damaged.
+        TranscriptError: It is not a capture, or it is damaged.
     """
     flows: dict[tuple[int, int], Flow] = {}
     session, torn = 0, False
     for number, raw in _lines(path):
-        # A torn line is left out: the recorder writes before it passes on, so what it told of was not passed on.
+        # A torn line is left out: the recorder writes before it passes a message on, so this message was not
+        # passed on.
         torn = not raw.endswith(b"\n")
         if torn:
             break
@@ -142,7 +147,7 @@ def read_flows(path: Path) -> tuple[list[Flow], bool]:
                 raise TranscriptError(
                     f"capture line {number} was written {other}: audit it with that version"
                 )
-            # Each start of the recorder counts its flows from the beginning.
+            # Each start of the recorder numbers its flows from the beginning.
             session += 1
         elif session == 0:
             break
@@ -165,7 +170,7 @@ def _parse(number: int, raw: bytes) -> _Line:
     try:
         line = _ADAPTER.validate_json(raw)
         body = line.body if isinstance(line, _Requested | _Answered) else None
-        # Computed from the bytes: the digest on the line is the recorder's word, and this file may be forged.
+        # Computed from the bytes: the digest in the line is the recorder's word, and this file may be forged.
         whole = body is None or body.digest() == body.sha256
     except (ValidationError, ValueError) as error:
         raise TranscriptError(f"capture line {number} is damaged") from error
@@ -180,7 +185,7 @@ def _note(
     number: int,
     line: _Requested | _Answered | _Failed,
 ) -> None:
-    """Add what a line tells to its flow."""
+    """Add a line to its flow."""
     known = flows.get(key)
     begins = isinstance(line, _Requested) or (isinstance(line, _Failed) and line.request is not None)
     if begins != (known is None) or (known is not None and known.answer is not None):

@@ -1,6 +1,6 @@
-"""The lines of a record as an audit takes them: each once, in order; what a forger makes of them; one key for all.
+"""The lines of a record for an audit: each taken once, in order, with their bodies and files; and the key's length.
 
-And what they refer to: bodies and stored files, each of which has to be what its line says.
+Whatever a forger writes into a record becomes a fault, never a crash.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ UNREADABLE: Final = (
     TypeError,
     ValueError,
 )
-"""Whatever is raised by reading a record into which a forger wrote something."""
+"""All errors that reading a forged record may raise."""
 _HALF: Final = re.compile(r"\.[0-9a-f]{64}\.partial")
-"""The name of a stored file until it is whole."""
+"""The temporary name of a stored file until it is whole."""
 R = TypeVar("R", Opened, Planned, RecordedRelease, Sent, Received, Finished)
 
 
 def describe(error: Exception) -> str:
-    """Say in words what stopped a check: one of ``UNREADABLE``, or a line that is out of place."""
+    """Describe what stopped a check: one of ``UNREADABLE``, or a misplaced line."""
     if isinstance(error, ClientError | OutOfPlaceError):
         return str(error)
     if isinstance(error, OSError):
@@ -56,22 +56,22 @@ def describe(error: Exception) -> str:
 
 
 class OutOfPlaceError(Exception):
-    """A line stands where another is due; the message says which."""
+    """A line is in the place of another; the message names it."""
 
 
 class RecordEndsError(Exception):
-    """The record ends before the run does, which is no fault, or makes sense no further for a fault that was noted."""
+    """The record ends before the run does, which is no fault, or a noted fault makes the rest meaningless."""
 
 
 @dataclass
 class Lines:
-    """The lines of a record, each of which is taken once, in order; ``place`` is that of the next one."""
+    """The lines of a record, each taken once, in order; ``place`` is the index of the next one."""
 
     entries: Sequence[Entry]
     place: int = 0
 
     def next(self) -> Record:
-        """The next line, which is not taken yet; ``RecordEndsError`` where there is none."""
+        """Return the next line without taking it (``RecordEndsError`` if there is none)."""
         if self.place == len(self.entries):
             raise RecordEndsError
         return self.entries[self.place].record
@@ -80,7 +80,7 @@ class Lines:
         """Take the next line, which has to be of this kind.
 
         Raises:
-            OutOfPlaceError: It is of another.
+            OutOfPlaceError: It is of another kind.
             RecordEndsError: There is none.
         """
         record = self.next()
@@ -90,7 +90,7 @@ class Lines:
         return record
 
     def misplaced(self, due: str, *, last: bool = False) -> OutOfPlaceError:
-        """The next line, or the last that was taken, stands where something else is due."""
+        """Return the error for the next line, or the last taken one, in the place of another."""
         entry = self.entries[self.place - last]
         slot = getattr(entry.record, "slot", None)
         named = f" {slot}" if slot else ""
@@ -105,12 +105,14 @@ class Lines:
 
 @dataclass
 class KeyLength:
-    """The length that all requests' keys share: a key is not on record, but changes of its length could say something.
+    """The length of the key, common to all requests.
+
+    The key is not on record, but changes of its length could carry bits.
 
     Attributes:
-        length: How much longer than ``STAND_IN`` the last key was; None where none was sent, -1 before any request.
-        exchanged: How often it changed.
-        failed: Slots whose last attempt brought no success. Only then may a key be exchanged, and at first.
+        length: How much longer than ``STAND_IN`` the last key was; None for no key, -1 before any request.
+        exchanged: Number of changes.
+        failed: Slots whose last attempt failed. The key may change only then, and at first.
     """
 
     length: int | None = -1
@@ -118,16 +120,16 @@ class KeyLength:
     failed: set[str] = field(default_factory=lambda: {GREETING_SLOT})
 
     def note(self, outcome: Answered | Failed, planned: Iterable[str]) -> None:
-        """Take note of whether an attempt succeeded; what is not of the plan counts until anything does."""
+        """Register whether an attempt succeeded; requests outside of the plan count until anything succeeds."""
         slot = planned_slot(outcome.slot)
         if isinstance(outcome, Answered) and outcome.succeeded:
-            # A success settles that the key is right; until then the owner may try another.
+            # A success shows that the key is right; until then the owner may try another.
             self.failed = {each for each in self.failed if each in planned and each != slot}
         else:
             self.failed.add(slot)
 
     def fault(self, length: int | None) -> str | None:
-        """Say what is wrong with the key of the next request, if anything is."""
+        """Return the fault of the next request's key; None without one."""
         before, self.length = self.length, length
         self.exchanged += before not in (length, -1)
         same = length == before or bool(self.failed)
@@ -135,7 +137,7 @@ class KeyLength:
 
 
 def collect(found: Iterable[str]) -> tuple[str, ...]:
-    """All faults of a check, and what stopped it if something did."""
+    """Collect all faults of a check, and the error that stopped it, if any."""
     faults: list[str] = []
     try:
         faults.extend(found)
@@ -145,14 +147,14 @@ def collect(found: Iterable[str]) -> tuple[str, ...]:
 
 
 def find_body_faults(run: RunReader) -> Iterator[str]:
-    """Bodies that are missing, changed, or written down in another way, and stored files that no line names."""
+    """Yield bodies that are missing, changed, or not stored canonically, and stored files that no line names."""
     for entry in run.entries:
         if isinstance(entry.record, Sent | Answered):
             kind = "request" if isinstance(entry.record, Sent) else "answer"
             where = f"{kind} {entry.record.slot} (line {entry.seq + 1})"
             try:
-                # Cut anew: a body that is written down in another way could hide
-                # an image from those who count placeholders.
+                # Cut again: a body stored in another way could hide an image from code that counts
+                # placeholders.
                 if cut(run.bodies.get(entry.record.body)).text != entry.record.body.text:
                     yield f"{where}: its body is written down in another way than this version's"
             except ClientError as error:
@@ -163,7 +165,7 @@ def find_body_faults(run: RunReader) -> Iterator[str]:
 
 
 def _leftovers(run: RunReader) -> set[str]:
-    """Return what a run that was cut off may have stored and not yet put on record; its end removes it."""
+    """Return files that an interrupted run may have stored but not recorded yet; its end removes them."""
     if run.finished or not run.layout.bodies.is_dir():
         return set()
     stored = {f"{BODIES}/{path.name}" for path in run.layout.bodies.iterdir()} - run.files
@@ -174,7 +176,7 @@ def _leftovers(run: RunReader) -> set[str]:
 
 
 def _check_stored(run: RunReader) -> Iterator[str]:
-    """Stored files that are not what their names say, apart from those that bodies are made of, which were read."""
+    """Yield stored files that do not match their names, except parts of bodies, which were read before."""
     bodies = (each.record.body for each in run.entries if isinstance(each.record, Sent | Answered))
     read = {f"{BODIES}/{name}" for body in bodies for name in body.files}
     for path in sorted(run.files - read - {LOG}):
@@ -184,7 +186,7 @@ def _check_stored(run: RunReader) -> Iterator[str]:
 
 
 def _find_stored_fault(run: RunReader, path: str) -> str:
-    """Say what is wrong with a stored file; empty if it is what its name says."""
+    """Return the fault of a stored file; empty if it matches its name."""
     try:
         run.bodies.file(path.removeprefix(f"{BODIES}/"))
     except ClientError as error:

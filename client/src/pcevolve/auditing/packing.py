@@ -1,7 +1,8 @@
-"""Packs what of a run may be shared into one zip, which is the same whenever and wherever it is made.
+"""Pack the shareable parts of a run into one zip, which is the same whenever and wherever it is made.
 
-Of the release what the record gives, of the record what its lines name, and pages rendered of both here: nothing is
-taken because it lies in the folder. Nothing is compressed, for what compression makes of bytes hangs on versions.
+It contains the release and record that the lines imply, and pages rendered here from both: nothing is
+included because it lies in the folder. Nothing is compressed, because the compressed bytes depend on
+versions.
 """
 
 from __future__ import annotations
@@ -20,14 +21,14 @@ from pcevolve.public.publish.release import make_classifier
 from pcevolve.public.transcript.layout import BODIES, CARD, CLASSIFIER, LOG, MANIFEST, RELEASE, TRANSCRIPT
 
 EPOCH = (1980, 1, 1, 0, 0, 0)
-"""The earliest time that a zip can state; the files have none of their own."""
+"""The earliest time that a zip can store; the files have no times of their own."""
 
 
 def pack(audited: Audit, path: Path) -> Path:
-    """Write a run that was audited as a zip with one folder, which audits as the run does once it is unzipped.
+    """Write an audited run as a zip with one folder, which passes the same audit once it is unzipped.
 
     Raises:
-        UsageError: The run is unfinished, or something is there already.
+        UsageError: The run is unfinished, or the target exists.
         TranscriptError: A claim of the audit is broken.
     """
     if path.exists() or path.is_symlink():
@@ -60,7 +61,7 @@ def pack(audited: Audit, path: Path) -> Path:
 
 
 def _list_files(audited: Audit, released: RebuiltRelease) -> dict[str, Callable[[], bytes]]:
-    """What gives the content of all that is packed, by its path below the run's folder."""
+    """Return functions that produce the packed files, by path below the run's folder."""
     run = audited.run
     made = {
         **audited.render_views(),

@@ -1,6 +1,6 @@
-"""Makes a release again from the record, and its other forms from the release, and compares the bytes of both.
+"""Rebuild a release from the record, and its exports from the release, and compare the bytes of both.
 
-Cards are pages: they are made again as well, and one that differs is named as not verified.
+Cards are pages: they are rebuilt as well, and one that differs is listed as not verified.
 """
 
 from __future__ import annotations
@@ -36,17 +36,17 @@ from pcevolve.public.transcript.stored import MOST_BYTES
 from pcevolve_shared.reading import parse_json, read_file
 
 FOOTER = 100_000
-"""Bytes at the end of a Parquet file in which its writer is looked for."""
+"""Bytes at the end of a Parquet file in which its writer is searched for."""
 _WRITER = re.compile(rb"parquet-cpp-arrow version ([0-9.]{1,20})")
 
 
 @dataclass
 class RebuiltRelease:
-    """A release as the record gives it, compared with what lies there.
+    """A release rebuilt from the record, compared with the existing one.
 
     Attributes:
         dataset: The candidates that have to be in it, by class.
-        files: Its images; all of them once ``faults`` was asked for, like ``unreadable``.
+        files: Its images; complete after ``faults``, like ``unreadable``.
     """
 
     run: RunReader
@@ -56,8 +56,8 @@ class RebuiltRelease:
     unreadable: list[str] = field(default_factory=list)
 
     def faults(self) -> Iterator[str]:
-        """Everything in the release that the record does not give."""
-        # The images first: the manifest to compare with lists them.
+        """Yield everything in the release that does not follow from the record."""
+        # The images first, because the rebuilt manifest lists them.
         yield from self._find_other_images()
         yield from self._find_difference(MANIFEST, self.manifest().encode())
         due = {each.path for each in self.files} | {MANIFEST, CARD}
@@ -68,7 +68,7 @@ class RebuiltRelease:
         yield from find_file_faults(self.run.layout.root, RELEASE, due, "is not part of the dataset")
 
     def manifest(self) -> Manifest:
-        """The manifest that the record and the images give; all of it once ``faults`` was asked for."""
+        """Return the manifest that follows from record and images; complete after ``faults``."""
         return self.release.manifest(self.files, self.unreadable)
 
     @cached_property
@@ -77,12 +77,12 @@ class RebuiltRelease:
         return DatasetRelease.of(self.run, self.dataset)
 
     def render_card(self) -> bytes:
-        """The release's card; of all images once ``faults`` was asked for."""
+        """Return the release's card; complete after ``faults``."""
         return write_card(self.release, self.files).encode()
 
     @property
     def cards(self) -> dict[str, Form | None]:
-        """Paths of the cards that are there, and the form that each lies beside; None for the release."""
+        """Paths of the existing cards, each with the format that it lies beside; None for the release."""
         forms: dict[str, Form | None] = {RELEASE: None, **{folder: form for form, folder in EXPORTS.items()}}
         paths = {f"{folder}/{CARD}": form for folder, form in forms.items()}
         return {
@@ -91,14 +91,14 @@ class RebuiltRelease:
 
     @cached_property
     def other_cards(self) -> list[str]:
-        """Paths of the cards that are not what this version renders."""
+        """Paths of the cards that differ from this version's rendering."""
         made = {
             path: write_card(self.release, self.files, form).encode() for path, form in self.cards.items()
         }
         return [path for path, card in made.items() if not holds_bytes(self.run.layout.root / path, card)]
 
     def _find_other_images(self) -> Iterator[str]:
-        """Images of the dataset that are not what the provider sent, cleaned and in the released appearance."""
+        """Yield images of the dataset that are not the provider's, cleaned and in the released appearance."""
         wanted, medium = find_released_appearance(self.run.receipts), find_medium(self.plan.modality.kind)
         for path, candidate in name_files(self.plan, self.dataset).items():
             try:
@@ -110,7 +110,7 @@ class RebuiltRelease:
             yield from self._find_difference(path, expected)
 
     def _find_difference(self, name: str, expected: bytes) -> Iterator[str]:
-        """Check if a file of the release, if it is there, is the expected one to the last byte."""
+        """Compare a file of the release, if it exists, with the expected bytes."""
         try:
             found = read_file(self.run.layout.release / name, MOST_BYTES)
         except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
@@ -121,7 +121,7 @@ class RebuiltRelease:
 
 
 def holds_bytes(path: Path, expected: bytes) -> bool:
-    """True if a file holds just these bytes; no more of it is read."""
+    """True if a file holds exactly these bytes; no more of it is read."""
     try:
         return path.stat().st_size == len(expected) and read_file(path, len(expected)) == expected
     except OSError:
@@ -129,13 +129,13 @@ def holds_bytes(path: Path, expected: bytes) -> bool:
 
 
 def check_exports(released: RebuiltRelease) -> list[Finding]:
-    """Make a finding for each form that lies beside the release, whose images have been compared."""
+    """Return a finding for each export beside the release, whose images were compared before."""
     root = released.run.layout.root
     return [_finding(released, form) for form, name in EXPORTS.items() if (root / name).is_dir()]
 
 
 def export_claim(form: Form) -> str:
-    """Return the claim about a form that lies beside the release."""
+    """Return the claim about an export beside the release."""
     return f"so is the dataset as {form}"
 
 
@@ -156,9 +156,9 @@ def _finding(released: RebuiltRelease, form: Form) -> Finding:
 
 
 def _faults(released: RebuiltRelease, form: Form, *, images: bool) -> Iterator[str]:
-    """Files that are not what the release gives, are missing, or are no part of the form.
+    """Yield files of an export that differ from the release, are missing, or do not belong to it.
 
-    ``images`` says whether the files with images can be made again.
+    ``images`` says whether the files with images can be rebuilt.
     """
     layout, files = released.run.layout, released.files
     due = {*name_shards(form, len(files)), CARD}
@@ -171,20 +171,21 @@ def _faults(released: RebuiltRelease, form: Form, *, images: bool) -> Iterator[s
 
 
 def _why_unchecked(folder: Path, form: Form) -> str:
-    """Say why the bytes of a form cannot be made again here; empty if they can."""
+    """Return why the bytes of an export cannot be rebuilt here; empty if they can."""
     if form != "parquet":
         return ""
     try:
         here = version("pyarrow")
     except PackageNotFoundError:
         return "pyarrow is not installed, which wrote it"
-    # Another writer may lay out the same rows in other bytes, so that is not checked and said so, which is no pass.
+    # Another writer may lay out the same rows in other bytes. They are then reported as unchecked, not
+    # passed.
     writers = {_writer(path) for path in folder.glob("data/*.parquet")} - {here}
     return f"it was written by pyarrow {min(writers)}, and here is {here}" if writers else ""
 
 
 def _writer(path: Path) -> str:
-    """The version that a Parquet file says it was written by, at its very end; nothing in it is parsed."""
+    """Return the writer's version at the very end of a Parquet file, without parsing the file."""
     with path.open("rb") as file:
         file.seek(max(0, path.stat().st_size - FOOTER))
         found = _WRITER.findall(file.read())
@@ -192,7 +193,7 @@ def _writer(path: Path) -> str:
 
 
 def _name_differing(found: bytes, expected: bytes) -> str:
-    """Name the fields of a manifest that differ, if some do."""
+    """Name the fields in which two manifests differ, if any."""
     try:
         ours, theirs = _flat(parse_json(expected)), _flat(parse_json(found))
     except (ValueError, AttributeError):
@@ -202,7 +203,7 @@ def _name_differing(found: bytes, expected: bytes) -> str:
 
 
 def _flat(content: dict[str, Any]) -> dict[str, Any]:
-    """Fields by name, those of a part as ``part.field``."""
+    """Flatten nested fields to ``part.field``."""
     flat: dict[str, Any] = {}
     for name, value in content.items():
         flat |= (

@@ -1,9 +1,10 @@
-"""A run once more: ``evolve`` over the recorded answers, with a gate that compares and a judge that reads receipts.
+"""Run a record again: ``evolve`` over the recorded answers, with a gate that compares and a judge that reads receipts.
 
-What it verifies is the order of the record, every request byte for byte, what each answer brought, and that the plan's
-releases were paid for as planned, once, and chose among what had come. It takes no receipt's word for its choices: they
-are derived again, from what was measured and from the provider's images. A choice that does not follow from the
-measurement could say anything about the private images. The encoder has to be at hand: it and its weights are public.
+It verifies the order of the record, every request byte for byte, each answer's outputs, and that releases
+were paid for as planned, once, and chose among the candidates that had come. Choices in receipts are not
+trusted: they are derived again from the measurement and the provider's images. A choice that does not follow
+from the measurement could reveal anything about the private images. The encoder has to be available: it and
+its weights are public.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ from pcevolve.wire.providers import dialect
 
 
 def find_receipt_faults(receipt: Receipt, plan: PublicPlan) -> Iterator[str]:
-    """Yield a receipt's own faults: it pays for what is planned, and says no more than a receipt may."""
+    """Yield a receipt's own faults: it must pay for what is planned, and state no more than a receipt may."""
     if (receipt.run_id, receipt.relation) != (plan.run_id, plan.privacy.relation):
         yield "for another run or relation"
     if receipt.events != selectors.find_method(plan.method.name).plan_events(plan).get(receipt.iteration):
@@ -57,14 +58,14 @@ def find_receipt_faults(receipt: Receipt, plan: PublicPlan) -> Iterator[str]:
 
 
 def names_as_planned(receipt: Receipt, plan: PublicPlan) -> bool:
-    """True if a receipt names as many of each class as the plan wants, class by class."""
+    """True if a receipt names the planned number of each class, class by class."""
     wanted = plan.wanted(receipt.iteration)
     due = [(label, wanted) for label in plan.labels if wanted]
     return [(each.label, len(each.chosen)) for each in receipt.choices] == due
 
 
 def _may_say(plan: PublicPlan, receipt: Receipt) -> bool:
-    """True if the numbers of a receipt for prototypes are of those that the plan leaves open, in their number."""
+    """True if the values of a receipt for prototypes are those that the plan leaves open, in number."""
     if plan.class_counts and receipt.iteration == 1:
         return len(receipt.values) == len(plan.labels) and all(map(math.isfinite, receipt.values))
     settled = (AS_IS, MATCHED) if plan.method.appearance == "auto" else ((),)
@@ -76,11 +77,11 @@ class Rerun:
     """The outcome of running a record again.
 
     Attributes:
-        pools: What each release chose from, by its iteration, as far as the record goes.
-        evolved: What came out; None where the record ends, or breaks, before the run does.
-        requests: What is wrong with the order of lines, or with a request, each with its line.
-        unusable: Releases, or a dataset, of candidates among which the plan's rule leaves nothing to choose.
-        key: Of the provider, as its requests showed it.
+        pools: The pool of each release, by its iteration, as far as the record goes.
+        evolved: The run's outcome; None if the record ends, or breaks, before the run does.
+        requests: Faults of the order of lines, or of a request, each with its line.
+        unusable: Releases, or a dataset, from candidates that leave nothing to choose by the plan's rule.
+        key: The length of the provider's key in the requests.
     """
 
     run: RunReader
@@ -93,7 +94,7 @@ class Rerun:
 
     @classmethod
     def of(cls, run: RunReader) -> Rerun:
-        """Run a whole record again; what is wrong with it is noted, never raised."""
+        """Run a whole record again; faults are noted, never raised."""
         again = cls(run)
         try:
             again._carry_out()
@@ -135,7 +136,7 @@ class Rerun:
 
 @dataclass(frozen=True)
 class _RecordedReceipts:
-    """A judge whose receipts are those on record."""
+    """A judge that returns the recorded receipts."""
 
     gate: ComparingGate
     plan: PublicPlan
@@ -143,22 +144,22 @@ class _RecordedReceipts:
     told: Rerun
 
     def show(self, query: Query, pool: Pool) -> None:
-        """Keep what the release chooses from."""
+        """Keep the pool that the release chooses from."""
         self.told.pools[query.iteration] = pool
 
     def release(self, query: Query, pool: Pool) -> Receipt:
-        """The receipt on record.
+        """Return the recorded receipt.
 
         Raises:
-            OutOfPlaceError: There is another line.
-            RecordEndsError: It names what it could not choose, and nothing follows from that.
+            OutOfPlaceError: Another line is in its place.
+            RecordEndsError: It names a candidate that it could not choose, so nothing follows from it.
         """
         receipt = self.gate.take_receipt(query.iteration)
         where = f"receipt for iteration {query.iteration}"
         unknown = list(_unknown(receipt, pool))
         faults = [*find_receipt_faults(receipt, self.plan), *unknown]
         self.told.receipts.extend(f"{where}: {each}" for each in faults)
-        # Of all rounds a last release selects whatever the newest brought.
+        # A last release over all rounds selects, whatever the newest round brought.
         ends = query.iteration > self.plan.method.iterations > 0 and self.plan.method.pool == "all"
         if not ends and (fault := self.usability.fault(pool)):
             self.told.unusable.append(f"{where}: {fault}")
@@ -168,7 +169,7 @@ class _RecordedReceipts:
 
 
 def _unknown(receipt: Receipt, pool: Pool) -> Iterator[str]:
-    """Classes for which a receipt names what it did not choose from."""
+    """Yield classes for which a receipt names a candidate outside of its pool."""
     for each in receipt.choices:
         known = {(one.id, one.digest) for one in pool.candidates.get(each.label, ())}
         if not known.issuperset((one.id, one.digest) for one in each.chosen):
@@ -176,19 +177,19 @@ def _unknown(receipt: Receipt, pool: Pool) -> Iterator[str]:
 
 
 LoadEncoder = Callable[[PublicPlan], Encoder]
-"""Finds the encoder that a plan names; raises a ClientError where it cannot be had."""
+"""Finds the encoder that a plan names; raises a ClientError if it is unavailable."""
 
 
 def find_encoder(plan: PublicPlan, weights: str | None = None) -> Encoder:
-    """Find the encoder that a plan names, with the very weights and public frame that judged the run.
+    """Find the encoder that a plan names, with the weights and public frame that judged the run.
 
-    ``weights`` is a file of them, where the owner gave one.
+    ``weights`` is the owner's file of weights, if any.
 
     Raises:
-        ModelError: Weights or frame are not at hand, or not those of the run; the text says which they are.
+        ModelError: Weights or frame are missing, or not those of the run; the message names them.
     """
     encoder = _with_weights(plan, weights)
-    # The frame too: the same weights in another frame would choose otherwise.
+    # The frame is checked too: the same weights in another frame would choose otherwise.
     find_frame(plan, encoder)
     return encoder
 
@@ -206,7 +207,7 @@ def _with_weights(plan: PublicPlan, weights: str | None) -> Encoder:
 
 
 def _of_other_versions(plan: PublicPlan) -> str:
-    """Add advice on a bundled encoder, whose weights may be those of another version of the client."""
+    """Return advice on a bundled encoder, whose weights may be those of another version of the client."""
     ours = shipped_digest(plan.encoder.name)
     return (
         "" if ours is None else f", or audit with the version of pcevolve that has them (this one has {ours})"
@@ -222,7 +223,7 @@ class Selections:
     load: LoadEncoder
 
     def why_unchecked(self) -> str:
-        """Say why choices cannot be checked: the encoder that made them is not at hand; empty if it is."""
+        """Why choices cannot be checked: the encoder that made them is unavailable; empty if it is available."""
         try:
             _ = self._chooser
         except ModelError as error:
@@ -232,20 +233,20 @@ class Selections:
         return ""
 
     def faults(self) -> Iterator[str]:
-        """Receipts whose choices do not follow from what was measured; ``ModelError`` without the encoder's weights."""
+        """Yield receipts whose choices do not follow from the measurement (``ModelError`` without weights)."""
         chooser, broken = self._chooser, False
         if chooser is not None:
             asked = [each for each in self.run.receipts if each.iteration]
             for fault in self._derive(chooser.plan, chooser, asked):
                 broken = True
                 yield fault
-        # Of what is no measurement nothing follows, and a run under way has no closing line that could say anything.
+        # Nothing follows from an invalid measurement, and a run in progress has no closing line to check.
         if not broken and self.run.finished:
             yield from self._check_assessment(chooser)
 
     @cached_property
     def _chooser(self) -> Chooser | None:
-        """Chooses as the run did, with its encoder; None where no selector looked at embeddings."""
+        """The chooser with the run's encoder; None if no selector looked at embeddings."""
         plan = self.run.plan
         if plan is None or not selectors.find_method(plan.method.name).queries_data:
             return None
@@ -253,7 +254,7 @@ class Selections:
         return Chooser(plan, self.load(plan), self.run.bodies.file, selector)
 
     def _derive(self, plan: PublicPlan, chooser: Chooser, receipts: list[Receipt]) -> Iterator[str]:
-        """Go through the receipts in order: a free choice follows from the last measurement before it."""
+        """Derive the receipts' choices in order: a free choice follows from the last measurement before it."""
         looks = choose_renditions(
             plan, next((each for each in self.run.receipts if not each.iteration), None)
         )
@@ -274,7 +275,7 @@ class Selections:
                 yield f"{where}: its choices do not follow from what was measured"
 
     def _check_assessment(self, chooser: Chooser | None) -> Iterator[str]:
-        """Check if what the closing line says of the dataset's use follows from what was released."""
+        """Check that the assessment in the closing line follows from the releases."""
         found = None if chooser is None else self._find_figures(chooser)
         said = self.run.assessment
         follows = said is None if found is None else said is not None and found.could_round_to(said)
@@ -290,11 +291,12 @@ class Selections:
         return find_figures(chooser, self.run.receipts, again.pools.__getitem__, evolved.dataset, stored)
 
     def _decode(self, digest: str) -> Measurement | None:
-        """A measurement in its one spelling; None for anything else."""
+        """Decode a measurement in its canonical encoding; None for anything else."""
         data = self.run.bodies.file(digest)
         try:
             found = parsed(data)
         except (SafetensorError, ValueError, KeyError):
             return None
-        # Saved again and compared: a file with a comment or another order of arrays says more than its numbers.
+        # Saved again and compared: a file with a comment or another order of arrays carries more than its
+        # numbers.
         return found if save(dict(found)) == data else None

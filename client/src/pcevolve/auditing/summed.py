@@ -1,4 +1,4 @@
-"""The claim of an audit about a run of several owners: each release is the sum of what they signed."""
+"""An audit's claim about a run of several owners: each release is the sum of their signed answers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CLAIM = "every release is the sum of one answer of each owner, signed for this p
 
 
 def check_sums(run: RunReader, again: Rerun, load: LoadEncoder) -> list[Finding]:
-    """Check every release against its owners' signed answers; nothing for a run of one owner."""
+    """Check every release against its owners' signed answers; empty for a run of one owner."""
     plan = run.plan
     if plan is None:
         return []

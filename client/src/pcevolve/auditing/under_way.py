@@ -1,4 +1,4 @@
-"""A call of the record that is under way: what came of it, and what it may have brought by that."""
+"""A recorded call in flight: its outcomes so far, and the outputs that they may have brought."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ Links: TypeAlias = tuple[Link | ProviderError, ...]
 
 @dataclass
 class UnderWay:
-    """A call that was tried, and what it brought is not on record yet.
+    """A call that was tried and whose outputs are not on record yet.
 
     Attributes:
         expected: The request, with a stand-in for the key.
-        parent: Id of what it varies, if it varies anything.
-        waiting: Slot of the attempt that nothing came of so far; None if there is none. ``asked`` is its address.
-        outcomes: What came of the attempts at each slot, its own and those of its links.
-        since: How many of its own came before all that was missing was asked for again.
-        answers: Its successes, each with slot and address of every image that it only points to, or the reason why it
+        parent: Id of its source, if it varies anything.
+        waiting: Slot of the attempt without an outcome; None if there is none. ``asked`` is its address.
+        outcomes: Outcomes of the attempts at each slot, its own and those of its links.
+        since: Number of its own outcomes before all missing calls were sent again.
+        answers: Its successes, each with slot and address of every linked image, or the reason why the link
             cannot be followed; None for one that ends the run.
-        found: What lay at such an address, or that it cannot be had.
-        held: Whether those behind it went on without it.
-        unsent: Whether what it varies had not come, so that nothing is sent for it.
+        found: The image behind each link, or that it is lost.
+        held: Whether later calls went on without it.
+        unsent: Whether its source had not come, so that nothing is sent for it.
     """
 
     policy: Policy
@@ -50,7 +50,7 @@ class UnderWay:
 
     @property
     def due(self) -> str:
-        """The next step that is due."""
+        """The next step that is due, in words."""
         if self.waiting is not None:
             return f"what came of request {self.waiting}"
         if self.unsent:
@@ -62,18 +62,18 @@ class UnderWay:
 
     @property
     def own(self) -> list[Outcome]:
-        """What came of the attempts at the call itself."""
+        """Outcomes of the attempts at the call itself."""
         return self.outcomes.setdefault(self.call.slot, [])
 
     @property
     def fetching(self) -> bool:
-        """True if images that the last answer points to are due, in whose place the call is not asked again."""
+        """True if images behind the last answer's links are due; the call itself is not repeated meanwhile."""
         links = [each for _, at in self.answers[-1:] for each in _followed(at)]
         left = any(each not in self.found for each in links)
         return left and all(isinstance(self.found.get(each, b""), bytes) for each in links)
 
     def points_to(self, slot: str, url: str) -> bool:
-        """True if an answer had pointed there, and what it names before was found: their order and number are its."""
+        """True if an answer contains this link, and its earlier links were fetched: their order is the answer's."""
         for _, at in self.answers:
             links = _followed(at)
             untried = [each for each in links if each not in self.found]
@@ -94,7 +94,7 @@ class UnderWay:
         return brought is not None and brought.is_lost
 
     def brought(self, body: bytes, links: Links | None) -> Brought | None:
-        """What an answer brought; None where that is not known yet, or ends the run."""
+        """Return an answer's outputs; None if they are not known yet, or end the run."""
         linked = [each if isinstance(each, ProviderError) else self.found.get(each) for each in links or ()]
         if links is None or any(each is None for each in linked):
             return None
@@ -106,7 +106,7 @@ class UnderWay:
             return Brought([b""] * self.call.count, error)
 
     def list_brought(self) -> list[list[bytes]]:
-        """All that a call may have brought by what came of it: a whole answer, else what is there of one."""
+        """Return all outputs that a call may have brought: those of a whole answer, else of partial ones."""
         if self.unsent:
             return [[b""] * self.call.count]
         found = [each for each in (self.brought(*answer) for answer in self.answers) if each]
@@ -120,7 +120,7 @@ class UnderWay:
         return [*parts, *([[b""] * self.call.count] if self.is_lost() else [])]
 
     def read(self, answer: Answered, body: bytes) -> None:
-        """Take in what the API sent."""
+        """Register what the API sent."""
         if answer.slot != self.call.slot:
             try:
                 self.found[answer.slot, self.asked] = require_max_size(body)

@@ -1,7 +1,7 @@
-"""The audit of one run: what became of each claim, the verdict, and pages of what was verified.
+"""The audit of one run: each claim's finding, the verdict, and pages of what was verified.
 
-The record is read once, and everything is asked of that. What it verified an audit renders itself, so that nobody has
-to believe the pages that lie in the run's folder.
+The record is read once. An audit renders its own pages from what it verified, so that nobody has to trust the
+pages in the run's folder.
 """
 
 from __future__ import annotations
@@ -52,16 +52,16 @@ from pcevolve.public.transcript.reader import FinishedRun, RunReader
 
 
 def audit(root: Path, load: LoadEncoder = find_encoder) -> list[Finding]:
-    """Check the run in a folder; every fault is told, none stops the rest unless nothing can be read."""
+    """Check the run in a folder; every fault is reported, and none stops the rest unless nothing can be read."""
     return Audit.of_record(RunReader.lenient(root), load).findings
 
 
 @dataclass(repr=False)
 class Audit:
-    """An audit's findings about a run, of which the library gives its user ``AuditResult``.
+    """An audit's findings about a run; the library returns them as ``AuditResult``.
 
     Attributes:
-        released: The release as the record gives it; None where the run is unfinished or cannot be read.
+        released: The release rebuilt from the record; None if the run is unfinished or unreadable.
     """
 
     run: RunReader
@@ -76,14 +76,14 @@ class Audit:
         capture: Path | None = None,
         sources: Sequence[Path] = (),
     ) -> Audit:
-        """Check a run, and compare it with an independent capture of its traffic if there is one.
+        """Check a run, and compare it with an independent capture of its traffic, if given.
 
         Args:
             sources: Runs whose releases it may start from, and those that they start from.
 
         Raises:
             UsageError: The path is not a run's folder, or another version made the run.
-            TranscriptError: The capture cannot be read, or is damaged.
+            TranscriptError: The capture is unreadable or damaged.
         """
         RunLayout(root).require_transcript()
         audited = cls.of_record(RunReader.lenient(root), load)
@@ -94,7 +94,7 @@ class Audit:
 
     @classmethod
     def of_record(cls, run: RunReader, load: LoadEncoder) -> Audit:
-        """Check a run whose record has been read, as far as it can be."""
+        """Check a run whose record was read, as far as possible."""
         audited = cls(run)
         # Before anything is opened: a pipe in a shared folder would block the auditor for ever.
         odd = [
@@ -119,7 +119,7 @@ class Audit:
         self.findings += check_sums(run, again, load)
         plan = run.plan if run.finished and list_derived(run) else None
         evolved = again.evolved
-        # Nothing follows from a record that breaks off; what is wrong with it was told.
+        # Nothing follows from a record that breaks off; its fault is reported already.
         if plan is not None and evolved is not None:
             self.released = RebuiltRelease(run, plan, evolved.dataset)
             self.findings += check_release(self.released)
@@ -131,12 +131,12 @@ class Audit:
 
     @property
     def marks(self) -> list[str]:
-        """The plan's warnings about the run's privacy; none if no plan can be read, which is a finding itself."""
+        """The plan's warnings about the run's privacy; empty without a readable plan, which is a finding itself."""
         return [] if self._plan is None else list_marks(self._plan)
 
     @property
     def faults(self) -> list[str]:
-        """All evidence against the claims, what was not checked, and what has not happened yet."""
+        """All evidence against the claims, with everything unchecked or pending."""
         return [
             f"{each.claim}: {fault}"
             for each in self.findings
@@ -145,46 +145,46 @@ class Audit:
 
     @property
     def secure(self) -> bool:
-        """True if the noise came from where noise comes from, as far as a plan can be read that says otherwise."""
+        """True if the noise came from the operating system, unless a readable plan says otherwise."""
         return self._plan is None or self._plan.secure
 
     @property
     def holds(self) -> bool:
-        """True if every claim holds, and the noise protects somebody."""
+        """True if every claim holds, and the noise gives privacy."""
         return self.secure and all(each.holds for each in self.findings)
 
     def __bool__(self) -> bool:
-        """Return True if it holds."""
+        """True if it holds."""
         return self.holds
 
     @property
     def unfinished(self) -> bool:
-        """True if nothing is broken, and the run has not come to its end."""
+        """True if nothing is broken, and the run is unfinished."""
         return not self.broken and any(each.pending for each in self.findings)
 
     @property
     def broken(self) -> bool:
-        """True if a claim was looked at and does not hold."""
+        """True if a claim was checked and does not hold."""
         return any(each.faults for each in self.findings)
 
     @cached_property
     def summary(self) -> dict[str, Any] | None:
-        """The figures of the run; None unless all that they follow from was verified."""
-        # Anything broken makes the figures somebody's claim, so none is printed.
+        """The figures of the run; None unless everything that they follow from was verified."""
+        # After any broken claim the figures are unproven, so none are printed.
         if self.released is None or self.broken:
             return None
         return summarise(self.released.run, self.released.plan, len(self.released.files))
 
     @property
     def claims(self) -> dict[str, Any]:
-        """What the record says on the owner's word alone, by the names of the plan's fields; see ``claims``."""
+        """The statements in the record that rest on the owner's word alone, by field; see ``auditing.claims``."""
         return list_claims_of(self.run) if self.run.whole else {}
 
     @property
     def unverified(self) -> list[str]:
-        """Every file and folder of the run that was not verified, a folder with a slash at its end.
+        """Every file and folder of the run that was not verified; folders end with a slash.
 
-        A card, report or summary is verified where it is what this version renders of the record.
+        A card, report or summary is verified if it equals this version's rendering of the record.
         """
         root = self.run.layout.root
         verified = self._list_verified()
@@ -192,11 +192,11 @@ class Audit:
         names = [f"{path.name}/" if kind_of(path) == stat.S_IFDIR else path.name for path in there]
         if self.released is None:
             return names
-        # No card follows from a record or a release that is not what it says.
+        # No card follows from a broken record or release.
         return [*names, *(self.released.cards if self.broken else self.released.other_cards)]
 
     def _list_verified(self) -> set[str]:
-        """The folders that were compared with the record, file by file; what is wrong with them the findings tell."""
+        """Return the folders that were compared with the record, file by file; findings report their faults."""
         if not self.run.whole:
             return set()
         if self.released is None:
@@ -211,10 +211,10 @@ class Audit:
         )
 
     def write_pages(self) -> Path:
-        """Write what this audit renders itself into the run's ``audit/``, in the place of an earlier one's pages.
+        """Write this audit's own pages into the run's ``audit/``, replacing an earlier audit's.
 
-        That is the page about all that left, with the verdict; and, where nothing is broken and the run is finished,
-        card, report and summary.
+        These are the page about all that left, with the verdict; and for a finished run without broken claims
+        its card, report and summary.
         """
         folder = self.run.layout.audit
         # In one move, so that pages of two audits never lie side by side.
@@ -224,14 +224,13 @@ class Audit:
         return folder / WIRE_PAGE
 
     def _pages(self) -> dict[str, bytes]:
-        """Content by name."""
         pages = {WIRE_PAGE: render_viewer(self.run, self.findings), **self.render_views(WIRE_PAGE)}
         if self.released is not None and self.summary is not None:
             pages[CARD] = self.released.render_card()
         return pages
 
     def render_views(self, wire_page: str = "") -> dict[str, bytes]:
-        """Report and summary of a run of which nothing is broken, else nothing; ``wire_page`` is linked, if any."""
+        """Render report and summary of a run without broken claims, else nothing; ``wire_page`` is linked, if given."""
         if self.released is None or self.summary is None:
             return {}
         run, plan = self.released.run, self.released.plan
@@ -240,14 +239,14 @@ class Audit:
 
 
 def _reconcile(run: RunReader, capture: Path) -> list[Finding]:
-    """Compare a capture with a record; if it is not whole, the audit's own findings say what is wrong."""
+    """Compare a capture with a record; for a broken record the audit's own findings suffice."""
     if not run.whole:
         return [Finding("the capture agrees with the record", ("there is no record to compare with",), 0)]
     return reconcile(run, capture)
 
 
 def _check_start(run: RunReader, load: LoadEncoder, sources: Sequence[Path]) -> list[Finding]:
-    """Check if what a run starts from is a release whose own audit holds; nothing of a run that starts from none."""
+    """Check that a run starts from a release whose own audit holds; empty for other runs."""
     plan = run.plan if run.whole else None
     if plan is None or plan.start is None:
         return []

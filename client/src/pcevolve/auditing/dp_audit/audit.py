@@ -1,7 +1,8 @@
-"""Run a method's real selector on two neighbouring datasets, many times, and bound its ε from what comes out.
+"""Run a method's real selector on two neighbouring datasets many times, and bound its ε from the releases.
 
-The audit sees all that a run's mechanisms release, which is more than the provider sees: prototypes are computed from
-it. It can refute a claim, never prove one: the datasets are bad ones, not the worst, and the event is learnt.
+The audit sees everything that a run's mechanisms release, more than the provider sees: prototypes are
+computed from it. It can refute a claim, never prove one: the datasets are bad ones, not the worst, and the
+event is learnt.
 """
 
 from __future__ import annotations
@@ -37,9 +38,9 @@ from pcevolve.public.selectors.sums import release_appearance
 
 Tick = Callable[[], None]
 NoiseOf = Callable[[int], Noise]
-"""The noise of a simulated run, by the run's number: seeded noise repeats itself, so each needs a seed of its own."""
+"""The noise of a simulated run, by the run's number: seeded noise repeats itself, so each run needs its own seed."""
 Unit = tuple[int, Point, int]
-"""A privacy unit: the class and point of its images, and how many it has."""
+"""A privacy unit: class and point of its images, and their number."""
 
 LABELS = ("first", "second")
 SHOTS = 2
@@ -47,12 +48,12 @@ SHOTS = 2
 
 @dataclass(frozen=True)
 class Neighbours:
-    """Two datasets that differ in one privacy unit, and the candidates that they judge.
+    """Two datasets that differ in one privacy unit, and their common candidates.
 
     Attributes:
         pools: For each class, the points of its candidates.
         first: The unit that only the first dataset has.
-        second: The unit that the second has instead; None under ``add-remove``.
+        second: The unit that the second dataset has instead; None under ``add-remove``.
     """
 
     pools: tuple[tuple[Point, ...], ...]
@@ -63,7 +64,7 @@ class Neighbours:
 
     @classmethod
     def worst_for(cls, method: Method, relation: Relation, images: int) -> Neighbours:
-        """The pair that a method names.
+        """Build the pair of a method's worst case.
 
         Raises:
             UsageError: The method never looks at private data, or names no worst case.
@@ -86,19 +87,22 @@ class Neighbours:
 
     @property
     def datasets(self) -> tuple[PrivateEmbeddings, PrivateEmbeddings]:
-        """Embeddings of the first dataset and of the second."""
+        """Return the embeddings of the first and the second dataset."""
         other = (self.second,) if self.second else ()
         return _embeddings_of((*self.common, self.first)), _embeddings_of((*self.common, *other))
 
     @property
     def appearances(self) -> tuple[FloatArray, FloatArray]:
-        """Appearances of the images of both, float64 ``(images, 6)``: the unit goes from one extreme to the other."""
+        """Return the appearances of both datasets' images, float64 ``(images, 6)``.
+
+        The unit goes between the extremes.
+        """
         rest = [np.full((images, NUMBERS), MIDDLE) for _, _, images in self.common]
         other = [np.zeros((self.second[2], NUMBERS))] if self.second else []
         return np.vstack([*rest, np.ones((self.first[2], NUMBERS))]), np.vstack([*rest, *other])
 
     def scope(self, rounds: int) -> Scope:
-        """Public sizes, which decide the price of a round."""
+        """Return the public sizes, which decide the price of a round."""
         return Scope(
             relation=self.relation,
             iterations=rounds,
@@ -108,7 +112,7 @@ class Neighbours:
         )
 
     def scene(self, iteration: int, rounds: int, wanted: int) -> SelectionInput:
-        """The question of one round; the same candidates are judged in all rounds."""
+        """Return the selector's input for one round; the candidates are the same in all rounds."""
         return SelectionInput(
             labels=LABELS,
             pools=tuple(np.array(pool) for pool in self.pools),
@@ -135,7 +139,7 @@ class Simulation:
     """Many runs of one method on the same data.
 
     Attributes:
-        accesses: Events of each access by iteration, as the method's calibration makes them; 0 is the appearance.
+        accesses: Events of each access by iteration, from the method's calibration; 0 is the appearance.
         wanted: Prototypes per class and round.
     """
 
@@ -148,7 +152,7 @@ class Simulation:
     def outcomes(
         self, private: PrivateEmbeddings, appearances: FloatArray, numbers: range, tick: Tick
     ) -> Outcomes:
-        """Return what the numbered runs release about private embeddings and the appearances of their images."""
+        """Return the releases of the numbered runs on private embeddings and appearances."""
         runs = []
         for number in numbers:
             noise = self.noise_of(number)
@@ -176,14 +180,14 @@ class Simulation:
 
 
 def audit_method(claim: Claim, seed: int | None, tick: Tick) -> ClaimVerdict:
-    """Audit the selector that the claim's method really uses.
+    """Audit the selector that the claim's method uses.
 
     Args:
         seed: Makes the audit repeatable, with seeded noise in place of a real run's.
         tick: Called after each of the ``2 * claim.runs`` simulated runs.
 
     Raises:
-        UsageError: No such method, or as ``audit_selector``.
+        UsageError: There is no such method, or as in ``audit_selector``.
     """
     method = find_method(claim.method)
     return audit_selector(claim, method, None, noises(seed), tick)
@@ -192,10 +196,10 @@ def audit_method(claim: Claim, seed: int | None, tick: Tick) -> ClaimVerdict:
 def audit_selector(
     claim: Claim, method: Method, selector: Selector | None, noise_of: NoiseOf, tick: Tick
 ) -> ClaimVerdict:
-    """Audit a method's own selector, or any, also a broken one, against the claim of the method.
+    """Audit a method's own selector, or a given one, also a broken one, against the method's claim.
 
     Args:
-        method: Makes the claim, and says which events a run pays for.
+        method: Makes the claim, and gives the events that a run pays for.
         selector: Audited in place of the method's own, if any.
 
     Raises:
@@ -216,7 +220,7 @@ def audit_selector(
 
 
 def inference(claim: Claim, accesses: Iterable[tuple[Event, ...]]) -> Inference:
-    """Return the test that counts are held against: the guarantee that the method's events really give."""
+    """Return the test for the counts, by the guarantee that the method's events give."""
     paid = [event for events in accesses for event in events if not event.free]
     kind = GaussianMechanism if all(event.mechanism == "gaussian" for event in paid) else AnyMechanism
     return kind(claim.budget.delta, claim.confidence)
@@ -244,7 +248,7 @@ def bound_epsilon(
 
 
 def noises(seed: int | None) -> NoiseOf:
-    """Secure noise for every run, or seeded noise that differs from run to run."""
+    """Return secure noise for every run, or seeded noise that differs from run to run."""
     if seed is None:
         secure = SecureNoise()
         return lambda number: secure

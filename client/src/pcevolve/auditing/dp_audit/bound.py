@@ -1,9 +1,9 @@
-"""Learn an event that tells two datasets apart from one half of the releases; bound ε by its counts in the other half.
+"""Learn an event that tells two datasets apart from half of the releases; bound ε by its counts in the other half.
 
-What frequencies show about a mechanism holds whatever it claims.
+The bound on a mechanism holds whatever it claims.
 
-Source: Jagielski, Ullman & Oprea 2020 ("Auditing Differentially Private Machine Learning"), section 4, with the
-intervals of Clopper & Pearson 1934; for Gaussian noise Nasr et al. 2023 ("Tight Auditing"), section 4.
+Source: Jagielski, Ullman & Oprea 2020 ("Auditing Differentially Private Machine Learning"), section 4, with
+the intervals of Clopper & Pearson 1934; for Gaussian noise Nasr et al. 2023 ("Tight Auditing"), section 4.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ THRESHOLDS = 400
 
 @dataclass(frozen=True)
 class AnyMechanism:
-    """``ln((p - δ) / q)``, because (ε, δ)-DP says ``p ≤ exp(ε) q + δ``. Takes nothing for granted.
+    """``ln((p - δ) / q)``, because (ε, δ)-DP implies ``p ≤ exp(ε) q + δ``. It assumes nothing else.
 
-    ``likely`` and ``rare`` count an event, which must have been fixed before these runs were made, in ``runs`` releases
-    each, of the dataset on which it is likelier and of its neighbour. A bound is wrong with probability at most
-    1 - confidence.
+    ``likely`` and ``rare`` count an event, which must have been fixed before these runs were made, in
+    ``runs`` releases each, of the dataset on which it is likelier and of its neighbour. A bound is wrong with
+    probability at most 1 - confidence.
 
     Attributes:
-        name: The assumption that the bound rests on, in a word or two.
+        name: The bound's assumption, in a word or two.
     """
 
     delta: float
@@ -42,22 +42,22 @@ class AnyMechanism:
     name = "any mechanism"
 
     def strengths(self, likely: IntArray, rare: IntArray, runs: int) -> FloatArray:
-        """The bound on ε that each event shows, float64 ``(events,)``; at least 0."""
+        """Return the bound on ε by each event, float64 ``(events,)``; at least 0."""
         low, high = _limits(likely, rare, runs, self.confidence)
         ratio = np.maximum(low - self.delta, 0.0) / high
         return np.log(np.maximum(ratio, 1.0))
 
     def epsilon(self, likely: int, rare: int, runs: int) -> float:
-        """The largest ε that the counts of one event rule out, for any mechanism."""
+        """Return the largest ε that the counts of one event rule out, for any mechanism."""
         return float(self.strengths(np.array([likely]), np.array([rare]), runs)[0])
 
 
 @dataclass(frozen=True)
 class GaussianMechanism:
-    """``μ ≥ Φ⁻¹(p) - Φ⁻¹(q)``, because μ-GDP says so of every event; ε is what this μ costs at δ.
+    """``μ ≥ Φ⁻¹(p) - Φ⁻¹(q)``, which μ-GDP implies for every event; ε is the cost of this μ at δ.
 
-    For methods that claim μ-GDP, as all compositions of Gaussian noise do. It refutes that claim, which is stronger
-    than (ε, δ)-DP at one δ, with far fewer runs: nobody need wait for an event as rare as δ.
+    For methods that claim μ-GDP, as all compositions of Gaussian noise do. It refutes that claim, which is
+    stronger than (ε, δ)-DP at one δ, with far fewer runs: no event as rare as δ has to occur.
     """
 
     delta: float
@@ -65,45 +65,45 @@ class GaussianMechanism:
     name = "Gaussian mechanism"
 
     def strengths(self, likely: IntArray, rare: IntArray, runs: int) -> FloatArray:
-        """The bound on μ that each event shows, float64 ``(events,)``; at least 0."""
+        """Return the bound on μ by each event, float64 ``(events,)``; at least 0."""
         low, high = _limits(likely, rare, runs, self.confidence)
         return np.asarray(np.maximum(special.ndtri(low) - special.ndtri(high), 0.0), dtype=np.float64)
 
     def epsilon(self, likely: int, rare: int, runs: int) -> float:
-        """The largest ε at δ that the counts of one event rule out, for a mechanism that claims μ-GDP."""
+        """Return the largest ε at δ that the counts of one event rule out, for a mechanism that claims μ-GDP."""
         mu = float(self.strengths(np.array([likely]), np.array([rare]), runs)[0])
         return GDP.epsilon([Event("gaussian", str(1 / Fraction(mu)))], self.delta) if mu > 0 else 0.0
 
 
 Inference: TypeAlias = AnyMechanism | GaussianMechanism
-"""From counts of an event to a bound on ε."""
+"""Turns counts of an event into a bound on ε."""
 
 
 def at_least(hits: IntArray, runs: int, alpha: float) -> FloatArray:
-    """Lower confidence limit of a probability; wrong with probability at most ``alpha``."""
+    """Return the lower confidence limit of a probability, wrong with probability at most ``alpha``."""
     limits = stats.beta.ppf(alpha, hits, runs - hits + 1)
     return np.asarray(np.where(hits > 0, limits, 0.0), dtype=np.float64)
 
 
 def at_most(hits: IntArray, runs: int, alpha: float) -> FloatArray:
-    """Upper confidence limit of a probability; wrong with probability at most ``alpha``."""
+    """Return the upper confidence limit of a probability, wrong with probability at most ``alpha``."""
     limits = stats.beta.ppf(1 - alpha, hits + 1, runs - hits)
     return np.asarray(np.where(hits < runs, limits, 1.0), dtype=np.float64)
 
 
 def _limits(likely: IntArray, rare: IntArray, runs: int, confidence: float) -> tuple[FloatArray, FloatArray]:
-    # Union bound: each limit may be wrong with half of what confidence leaves over, so both hold together with it.
+    # Union bound: each limit may be wrong with half of 1 - confidence, so both hold together with confidence.
     alpha = (1 - confidence) / 2
     return at_least(likely, runs, alpha), at_most(rare, runs, alpha)
 
 
 @dataclass(frozen=True)
 class Outcomes:
-    """What the simulated runs released, one row per run.
+    """The releases of the simulated runs, one row per run.
 
     Attributes:
-        chosen: int64 ``(runs, draws)``: indices that were drawn.
-        noisy: float64 ``(runs, numbers)``: numbers that were released with noise.
+        chosen: int64 ``(runs, draws)``, drawn indices.
+        noisy: float64 ``(runs, numbers)``, numbers released with noise.
     """
 
     chosen: IntArray
@@ -111,7 +111,7 @@ class Outcomes:
 
     @classmethod
     def of(cls, runs: Sequence[Sequence[Mapping[str, NDArray[np.generic]]]]) -> Outcomes:
-        """From the measurements of every round of every run."""
+        """Collect the measurements of every round of every run."""
         arrays = [[each[name].ravel() for each in rounds for name in sorted(each)] for rounds in runs]
         return cls(
             np.array(
@@ -124,7 +124,7 @@ class Outcomes:
         )
 
     def halves(self) -> tuple[Outcomes, Outcomes]:
-        """The first half of the runs and the second."""
+        """Return the first and the second half of the runs."""
         half = len(self.chosen) // 2
         return (
             Outcomes(self.chosen[:half], self.noisy[:half]),
@@ -137,13 +137,13 @@ class Outcomes:
 
 @dataclass(frozen=True)
 class Score:
-    """An estimated log-likelihood ratio of the second dataset to the first, summed over all that was released.
+    """An estimated log-likelihood ratio of the second dataset to the first, summed over everything released.
 
     Rounds with fixed candidates are independent given the dataset, so their log-likelihood ratios add up.
 
     Attributes:
         evidence: For every draw, the log-ratio of each index.
-        weights: float64 ``(numbers,)``: Fisher's direction, mean difference over variance.
+        weights: float64 ``(numbers,)``, Fisher's direction: mean difference over variance.
     """
 
     evidence: tuple[Mapping[int, float], ...]
@@ -151,13 +151,13 @@ class Score:
 
     @classmethod
     def learn(cls, first: Outcomes, second: Outcomes) -> Score:
-        """From releases of the two datasets."""
+        """Estimate the score from releases of the two datasets."""
         draws = range(first.chosen.shape[1])
         evidence = tuple(_log_ratios(first.chosen[:, draw], second.chosen[:, draw]) for draw in draws)
         return cls(evidence, _direction(first.noisy, second.noisy))
 
     def __call__(self, outcomes: Outcomes) -> FloatArray:
-        """float64 ``(runs,)``; an index never seen before says nothing."""
+        """Return float64 ``(runs,)``; an unseen index adds 0."""
         total = outcomes.noisy @ self.weights
         for draw, ratios in enumerate(self.evidence):
             total = total + np.array([ratios.get(int(index), 0.0) for index in outcomes.chosen[:, draw]])
@@ -183,7 +183,7 @@ class Distinguisher:
 
 
 def find_most_telling(first: Outcomes, second: Outcomes, inference: Inference) -> Distinguisher:
-    """The event that shows most on these releases, of both directions and many thresholds.
+    """Return the event that shows most on these releases, over both directions and many thresholds.
 
     Nothing is claimed from the releases that it was chosen on, so trying many costs no confidence.
     """
@@ -205,7 +205,7 @@ def _join(arrays: list[NDArray[np.generic]]) -> NDArray[np.generic]:
 
 def _log_ratios(first: IntArray, second: IntArray) -> dict[int, float]:
     indices = np.unique(np.concatenate([first, second]))
-    # Half a count more for each, so that an index seen on one side alone is strong evidence and not infinite.
+    # Half a count more for each, so that an index seen on one side alone is strong evidence but not infinite.
     before, after = ((column[:, None] == indices).sum(axis=0) + 0.5 for column in (first, second))
     return dict(zip(indices.tolist(), np.log(after / before).tolist(), strict=True))
 
@@ -213,5 +213,5 @@ def _log_ratios(first: IntArray, second: IntArray) -> dict[int, float]:
 def _direction(first: FloatArray, second: FloatArray) -> FloatArray:
     difference = second.mean(axis=0) - first.mean(axis=0)
     spread = (first.var(axis=0) + second.var(axis=0)) / 2
-    # A number without noise has no spread: if it differs it decides alone, if it does not it says nothing.
+    # A number without noise has no spread: if it differs it decides alone, otherwise it adds 0.
     return np.where(difference == 0, 0.0, difference / (spread + 1e-12 * difference**2 + 1e-300))

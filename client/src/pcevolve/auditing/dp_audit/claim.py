@@ -19,7 +19,7 @@ class Claim:
     Attributes:
         images: Images in the privacy unit that changes.
         rounds: Rounds of the run, at least 1; their releases are combined.
-        runs: Simulated runs on each dataset; one half chooses an event, the other half bounds.
+        runs: Simulated runs on each dataset; one half chooses an event, the other half bounds ε.
         confidence: Probability that the bound is right, in [0.95, 1).
     """
 
@@ -32,7 +32,7 @@ class Claim:
     confidence: float
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be tested, such as too few runs or a confidence that convinces nobody (``UsageError``)."""
+        """Refuse claims that cannot be tested, such as with too few runs or too low a confidence (``UsageError``)."""
         if self.rounds < 1 or self.images < 1:
             raise UsageError(f"an audit needs a round and an image, not {self.rounds} and {self.images}")
         if self.runs < FEWEST_RUNS:
@@ -48,9 +48,9 @@ class ClaimVerdict:
     Attributes:
         epsilon_lower_bound: The method's true ε is at least this, with the claim's confidence.
         epsilon_ceiling: The most that this many runs could have shown of any method.
-        inference: What the bound takes for granted.
-        likelier: On which dataset it happens more often.
-        counts: Times that it happened on the first dataset and on the second, in ``tested`` runs of each.
+        inference: The bound's assumption.
+        likelier: The dataset on which the event is likelier.
+        counts: Occurrences on the first and the second dataset, in ``tested`` runs of each.
     """
 
     claim: Claim
@@ -70,8 +70,8 @@ class ClaimVerdict:
 
     @property
     def sentence(self) -> str:
-        """The verdict for a person, in one line."""
-        # Down, to thousandths: it is a lower bound, and what is shown of it has to hold too.
+        """Return the verdict in one line."""
+        # Rounded down to thousandths: it is a lower bound, and the shown number must hold, too.
         least = math.floor(self.epsilon_lower_bound * 1000) / 1000
         shown = f"epsilon is at least {least:g} with confidence {self.claim.confidence}"
         claimed = f"{float(self.claim.budget.epsilon):.12g} is claimed"
@@ -80,7 +80,7 @@ class ClaimVerdict:
         return f"method '{self.claim.method}' is REFUTED: {shown}, {claimed}"
 
     def as_dict(self) -> dict[str, Any]:
-        """The claim and the verdict as values for JSON."""
+        """Return claim and verdict as values for JSON."""
         claim, verdict = self.claim, asdict(self)
         del verdict["claim"]
         return {
