@@ -58,6 +58,8 @@ def default(text: str) -> str:
 
 KEEPERS = {"keeper": "client", "online-keeper": "online"}
 """Each keeper's client."""
+OWNERS = {f"{name}-keeper": name for name in ("north", "east", "south")}
+"""The same of each owner among several."""
 
 
 @pytest.mark.parametrize("service", KEEPERS)
@@ -70,16 +72,17 @@ def test_a_keeper_has_the_private_data_and_the_ledger_and_only_reads_data_and_ru
     }
 
 
-@pytest.mark.parametrize("service", KEEPERS)
+@pytest.mark.parametrize("service", [*KEEPERS, *OWNERS])
 def test_a_keeper_has_no_network(service: str):
     its = SERVICES[service]
     assert its["network_mode"] == "none"
     assert not {"networks", "dns", "ports", "environment"} & set(its)
 
 
-@pytest.mark.parametrize("service", sorted(set(SERVICES) - set(KEEPERS)))
+@pytest.mark.parametrize("service", sorted(set(SERVICES) - set(KEEPERS) - set(OWNERS)))
 def test_nobody_else_has_the_private_data_or_the_ledger(service: str):
-    for word in ("PRIVATE", "/private", "ledger", "/state"):
+    # What a coordinator remembers of its run is beside where a ledger would be: it has nobody's data to charge for.
+    for word in ("PRIVATE", "/private", "ledger", *([] if service == "coordinator" else ["/state"])):
         assert word not in str(SERVICES[service])
 
 
@@ -89,8 +92,61 @@ def test_keeper_and_client_share_runs_and_one_socket_file_and_nothing_else(keepe
     assert "--socket=/door/keeper.sock" in SERVICES[keeper]["command"]
     assert SERVICES[client]["command"] == ["run", "--keeper=/door/keeper.sock"]
     assert SERVICES[client]["user"] == SERVICES[keeper]["user"]
-    others = set(SERVICES) - set(KEEPERS) - set(KEEPERS.values())
+    others = set(SERVICES) - {*KEEPERS, *KEEPERS.values(), *OWNERS, *OWNERS.values()}
     assert [name for name in others if "door" in str(SERVICES[name].get("volumes"))] == []
+
+
+@pytest.mark.parametrize(("keeper", "name"), OWNERS.items())
+def test_an_owners_keeper_and_front_share_a_copy_of_the_record_and_a_socket_file(keeper: str, name: str):
+    copy = f"${{PCEVOLVE_RUNS:-./runs}}/clinics/{name}"
+    assert mounts(keeper) == {
+        "/private": f"{name}:ro",
+        "/roster": "roster:ro",
+        "/runs": f"{copy}:ro",
+        "/state": f"{name}-ledger",
+        "/door": f"{name}-door",
+    }
+    assert mounts(name) == {"/runs": copy, "/door": f"{name}-door:ro"}
+    assert "--socket=/door/keeper.sock" in SERVICES[keeper]["command"]
+    assert SERVICES[name]["command"] == ["run", "--keeper=/door/keeper.sock"]
+    assert SERVICES[name]["environment"] == {}
+    assert list(SERVICES[name]["depends_on"]) == ["owners", keeper]
+
+
+def test_whoever_makes_the_owners_is_the_only_one_with_the_files_of_two_and_has_no_network():
+    sources = {
+        service: {source.removesuffix(":ro") for source in mounts(service).values()}
+        for service in SERVICES
+        if SERVICES[service].get("volumes")
+    }
+    having = {service: found & {*OWNERS.values()} for service, found in sources.items()}
+    assert {service: names for service, names in having.items() if names} == {
+        "owners": {"north", "east", "south"}, **{keeper: {name} for keeper, name in OWNERS.items()},
+    }  # fmt: skip
+    assert SERVICES["owners"]["network_mode"] == "none"
+
+
+def test_fronts_meet_the_coordinator_on_an_internal_network_and_the_server_is_on_another():
+    found = Topology.of(TEXT, {"COMPOSE_PROFILES": "clinics"})
+    reached = {name: set(its.names) for name, its in found.services.items() if its.names}
+    assert reached == {
+        "api": {"wire"},
+        "client": {"wire"},
+        **{name: {"clinics"} for name in OWNERS.values()},
+        "coordinator": {"clinics", "wire"},
+    }
+    assert found.internal == {"clinics": True, "wire": True}
+    coordinator = found.services["coordinator"]
+    assert [network for network, names in coordinator.names.items() if "door" in names] == ["clinics"]
+    assert "--listen=door:8440" in coordinator.command
+    assert all("http://door:8440" in found.services[keeper].command for keeper in OWNERS)
+    assert coordinator.sysctls == {"net.ipv4.ip_forward": "0"}
+
+
+def test_an_owner_whom_nobody_can_ask_agrees_to_no_more_than_the_coordinator_was_told():
+    epsilon = "${PCEVOLVE_CLINICS_EPSILON:-1}"
+    assert f"--epsilon={epsilon}" in SERVICES["coordinator"]["command"]
+    assert all(f"--max-epsilon={epsilon}" in SERVICES[keeper]["command"] for keeper in OWNERS)
 
 
 def test_the_helper_sees_the_folder_of_runs_and_nothing_else():
@@ -158,7 +214,7 @@ def test_the_auditor_is_told_the_key_that_it_has_to_hide():
     assert key == SERVICES["client"]["environment"]["PCEVOLVE_API_KEY"]
 
 
-@pytest.mark.parametrize("service", ["folders", "captures"])
+@pytest.mark.parametrize("service", ["folders", "captures", "owners"])
 def test_helper_has_no_network(service: str):
     assert SERVICES[service]["network_mode"] == "none"
     assert "networks" not in SERVICES[service]
@@ -169,7 +225,7 @@ def test_no_port_leads_in(service: str):
     assert not {"ports", "expose"} & set(SERVICES[service])
 
 
-@pytest.mark.parametrize("service", ["api", "auditor", "client"])
+@pytest.mark.parametrize("service", ["api", "auditor", "client", "coordinator", *OWNERS.values()])
 def test_names_are_not_looked_up_outside(service: str):
     # Some engines forward lookups even from internal networks (CVE-2024-29018); 192.0.2.0/24 is nowhere (RFC 5737).
     assert SERVICES[service]["dns"] == ["192.0.2.1"]
@@ -194,6 +250,7 @@ def test_all_but_the_helpers_are_ordinary_users_without_capabilities():
     assert {name: each["cap_add"] for name, each in SERVICES.items() if "cap_add" in each} == {
         "captures": ["CHOWN"],
         "folders": ["CHOWN"],
+        "owners": ["CHOWN"],
     }
 
 
