@@ -212,6 +212,85 @@ def test_an_owner_reads_the_record_line_by_line_and_its_files(open_door):
         assert open_door.client.get(BODIES + digest, headers=wrong).status_code == 403
 
 
+class Flood:
+    """Strangers who connect as fast as they can, hold what they get, and send a byte now and then."""
+
+    def __init__(self, port: int, threads: int = 4) -> None:
+        self._port, self._over, self.made = port, threading.Event(), 0
+        self._threads = [threading.Thread(target=self._pour, daemon=True) for _ in range(threads)]
+        for each in self._threads:
+            each.start()
+
+    def end(self) -> None:
+        self._over.set()
+        for each in self._threads:
+            each.join(10)
+
+    def _pour(self) -> None:
+        held: list[socket.socket] = []
+        while not self._over.is_set():
+            try:
+                if len(held) < 90:
+                    held.append(socket.create_connection(("127.0.0.1", self._port), timeout=5))
+                    self.made += 1
+                held.append(held.pop(0))
+                held[-1].send(b"P")
+            except OSError:  # sent away: it comes again
+                if held:
+                    held.pop().close()
+        for each in held:
+            each.close()
+
+
+def test_in_a_flood_of_strangers_an_owner_is_let_in_and_answers(open_door):
+    port = open_door.server.socket.getsockname()[1]
+    token = base64.b64encode(make_key(1).signing.sign(state_presence(CLINICS.digest))).decode()
+    flood, let_in = Flood(port), {"Authorization": f"0 {token}"}
+    try:
+        end = time.monotonic() + 60
+        while flood.made < 340:
+            assert time.monotonic() < end
+            time.sleep(0.01)
+        asking, known, tries = ask(open_door), read_all(open_door), 0
+        open_door.client = httpx.Client(base_url=open_door.client.base_url, headers=let_in, timeout=10)
+        while True:  # as an owner's front does, who is not let in at once
+            tries += 1
+            assert tries < 50, "nobody else gets in"
+            try:
+                heard = open_door.say(0, **known, **answer(0))
+                break
+            except httpx.HTTPError:
+                time.sleep(0.1)
+        assert heard.status_code == 200
+        open_door.client.headers["Authorization"] = (
+            f"1 {base64.b64encode(make_key(2).signing.sign(state_presence(CLINICS.digest))).decode()}"
+        )
+        assert open_door.say(1, **known, **answer(1)).status_code == 200  # the same connection stays
+        asking.join(5)
+        assert not asking.is_alive()
+        assert len(open_door.server.guests) <= 64 + 1
+    finally:
+        flood.end()
+
+
+def test_a_stranger_who_sends_a_byte_at_a_time_is_gone_when_its_time_is_over(open_door, monkeypatch):
+    monkeypatch.setattr("pcevolve.wire.clinics.guests.STRANGER_SECONDS", 0.5)
+    with socket.create_connection(("127.0.0.1", open_door.server.socket.getsockname()[1])) as slow:
+        slow.settimeout(0.05)
+        end = time.monotonic() + 20
+        while time.monotonic() < end:
+            try:
+                slow.send(b"P")
+                if slow.recv(1) == b"":
+                    break
+            except TimeoutError:
+                continue
+            except OSError:
+                break
+        else:
+            pytest.fail("it is still there")
+
+
 def ask(coordinator: Coordinator) -> threading.Thread:
     return coordinator.go(lambda: coordinator.door.gather(QUESTION, ()))
 

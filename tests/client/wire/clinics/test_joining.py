@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import io
+import time
 from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
@@ -81,7 +82,16 @@ class Served(NamedTuple):
 
 
 @pytest.fixture
-def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Served]:
+def told() -> list[str]:
+    """What the coordinator's screen says."""
+    return []
+
+
+@pytest.fixture
+def served(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, told: list[str], request: pytest.FixtureRequest
+) -> Iterator[Served]:
+    """A door; a test may say from which day on its certificate is good."""
     monkeypatch.setattr(module, "WAIT_SECONDS", 0.3)
     folder = RunFolder(tmp_path / "run")
     folder.root.mkdir()
@@ -89,9 +99,11 @@ def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Served]:
     record.append(Opened(run_id=PLAN.run_id, api=PLAN.provider.api, dialect=PLAN.provider.dialect))
     record.append(Planned(plan=PLAN))
     record.close()
-    door = Door(folder, version("pcevolve"), lambda _: None)
+    door = Door(folder, version("pcevolve"), told.append)
     door._plan, door._clinics, door._lines = digest_plan(PLAN), CLINICS, RecordLines(folder)
-    certificate = self_signed(tmp_path, "localhost")
+    certificate = self_signed(
+        tmp_path, "localhost", address="127.0.0.9", begins=getattr(request, "param", -1)
+    )
     server = serve(listen("127.0.0.1", 0), door, certificate, tmp_path / "key.pem")
     yield Served(f"https://localhost:{server.socket.getsockname()[1]}", certificate, door)
     server.shutdown()
@@ -114,9 +126,62 @@ def test_an_owner_who_trusts_the_certificate_reads_the_record(served, copy):
     assert copy.has_plan
 
 
-def test_a_certificate_that_nobody_vouches_for_is_refused_with_what_to_give(served, copy):
-    with pytest.raises(UsageError, match="--ca-file FILE"):
-        make_front(served[0], None).sync(copy)
+def refuse(front: Front, copy: Copy, said: str) -> None:
+    with pytest.raises(UsageError, match=said) as refused:
+        front.sync(copy)
+    assert "\n" not in str(refused.value)
+
+
+def wait_for(told: list[str], said: str) -> None:
+    """Wait until the coordinator's screen says something, and nothing else."""
+    end = time.monotonic() + 10
+    while not told and time.monotonic() < end:
+        time.sleep(0.01)
+    assert [said in each for each in told] == [True]
+
+
+def test_a_certificate_that_nobody_vouches_for_is_refused_with_what_to_give(served, copy, tmp_path, told):
+    (tmp_path / "other").mkdir()
+    for authorities in (None, self_signed(tmp_path / "other", "localhost")):
+        refuse(make_front(served.url, authorities), copy, "not trusted: give --ca-file FILE")
+    wait_for(told, "somebody could not join: that machine does not trust the certificate")
+
+
+def test_a_certificate_of_another_host_is_refused_on_both_screens(served, copy, told):
+    other = served.url.replace("localhost", "127.0.0.1")
+    refuse(make_front(other, served.certificate), copy, "another host's: give the host name for which it was")
+    wait_for(told, "somebody could not join: the certificate is for another host name")
+
+
+@pytest.mark.parametrize(
+    ("served", "said"),
+    [
+        (-400, "the certificate is out of date by that machine's clock"),
+        (400, "or not valid yet by that machine's clock"),
+    ],
+    indirect=["served"],
+)
+def test_where_a_clock_is_a_year_off_both_screens_say_so(served, copy, told, said):
+    refuse(
+        make_front(served.url, served.certificate), copy, "so this machine's clock says: correct the clock"
+    )
+    wait_for(told, f"somebody could not join: {'the certificate is for' if 'yet' in said else said}")
+    assert said in told[0]
+
+
+def test_who_comes_with_the_wrong_scheme_is_told_which_is_right(served, copy, clinics_api, told, monkeypatch):
+    monkeypatch.setattr(joining.time, "sleep", lambda _: (_ for _ in ()).throw(KeyboardInterrupt))
+    said = io.StringIO()
+    audience = Audience(Console(file=said, width=200))
+    with pytest.raises(KeyboardInterrupt):
+        Front(served.url.replace("https", "http"), None, Owner(), audience).sync(copy)  # type: ignore[arg-type]
+    assert "is reached by https://" in said.getvalue()
+    refuse(
+        make_front(clinics_api.replace("http", "https"), None),
+        copy,
+        "speaks no TLS: give its address with http:",
+    )
+    wait_for(told, "somebody could not join: with --certificate the address begins with https://")
 
 
 def test_authorities_that_cannot_be_read_are_told(served, tmp_path):

@@ -52,7 +52,7 @@ def listen(host: str, port: int, seconds: float = 10.0) -> int:
             listener = socket.socket(family, kind, protocol)
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             listener.bind(address)
-            listener.listen(64)
+            listener.listen(512)  # strangers, too: who waits here is let in within moments
         except OSError as error:
             if listener is not None:
                 listener.close()

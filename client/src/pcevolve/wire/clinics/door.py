@@ -30,13 +30,13 @@ from pcevolve.public.protocol import digest_plan
 from pcevolve.public.run.folder import RunFolder
 from pcevolve.public.transcript.chain import GENESIS
 from pcevolve.public.transcript.stored import StoredFiles
+from pcevolve.wire.clinics.guests import TLS_FAULTS, Guests
 
 MOST_LINES_BYTES: Final = 2**24
 """Of the record in one piece of news."""
-MOST_VISITORS: Final = 256
-"""Connections at once."""
 MOST_STRANGERS_BYTES: Final = 2**16
 """Of a message that is read before its sender is known; what is longer is an owner's answer."""
+_NO_OWNER: Final = "only an owner of the roster is let in"
 _PATIENCE_SECONDS: Final = 60.0
 _SILENCE_SECONDS: Final = 60.0
 """After which an owner is missed."""
@@ -104,6 +104,7 @@ class Door:
         self._answers: dict[int, SignedAnswer] = {}
         self._figures: dict[str, Any] | None = None
         self._informed: set[int] = set()
+        self._faults: set[str] = set()
 
     def wait(self, plan: PublicPlan) -> None:
         """Show a plan that is on record, and wait until every owner has agreed to it.
@@ -168,6 +169,15 @@ class Door:
             return StoredFiles(self._folder.bodies).file(digest)
         except TranscriptError:
             raise DeniedError(404, "the record has no such file") from None
+
+    def note_fault(self, reason: str | None) -> None:
+        """Say, once, why somebody who came could not begin to speak; nobody knows who it was."""
+        fault = TLS_FAULTS.get(reason or "")
+        with self._changed:
+            if fault is None or fault in self._faults:
+                return
+            self._faults.add(fault)
+        self._tell(f"somebody could not join: {fault}")
 
     def admits(self, place: int, token: bytes) -> bool:
         """True if an owner of the roster has signed that it comes (``DeniedError`` while nobody knows the roster)."""
@@ -258,13 +268,12 @@ class Door:
 
 
 class _Listening(ThreadingHTTPServer):
-    """Serves a door at a port that is open already; few visitors at once, each for a while."""
+    """Serves a door at a port that is open already."""
 
     daemon_threads = True
 
     def __init__(self, listener: int, door: Door, tls: ssl.SSLContext | None) -> None:
-        self.door, self._tls = door, tls
-        self._room = threading.Semaphore(MOST_VISITORS)
+        self.door, self.guests, self._tls = door, Guests(), tls
         super().__init__(("", 0), _Visit, bind_and_activate=False)
         self.socket.close()
         self.socket = socket.socket(fileno=listener)
@@ -276,9 +285,26 @@ class _Listening(ThreadingHTTPServer):
             connection = self._tls.wrap_socket(connection, server_side=True, do_handshake_on_connect=False)
         return connection, address
 
-    def process_request_thread(self, request: Any, client_address: Any) -> None:  # noqa: ANN401 - as it is declared
-        with self._room:
-            super().process_request_thread(request, client_address)
+    def process_request(self, request: Any, client_address: Any) -> None:  # noqa: ANN401 - as it is declared
+        self.guests.arrive(request, client_address[0])
+        super().process_request(request, client_address)
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:  # noqa: ANN401
+        if isinstance(request, ssl.SSLSocket):
+            try:
+                request.do_handshake()
+            except OSError as error:
+                self.door.note_fault(getattr(error, "reason", None))
+                self.shutdown_request(request)
+                return
+        super().process_request_thread(request, client_address)
+
+    def shutdown_request(self, request: Any) -> None:  # noqa: ANN401
+        self.guests.leave(request)
+        super().shutdown_request(request)
+
+    def service_actions(self) -> None:
+        self.guests.dismiss_late()
 
     def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ANN401
         """Say nothing of who hangs up."""
@@ -324,30 +350,31 @@ class _Visit(BaseHTTPRequestHandler):
             raise DeniedError(404, "nothing is here")
         if not (length.isascii() and length.isdigit()) or int(length) > MOST_BYTES:
             raise DeniedError(413, "a message of no length, or too long")
-        if int(length) > MOST_STRANGERS_BYTES:
-            self._require_owner()
+        if not self._is_owner() and int(length) > MOST_STRANGERS_BYTES:
+            raise DeniedError(403, _NO_OWNER)
         try:
             sync = Sync.model_validate_json(self.rfile.read(int(length)))
         except ValidationError:
             raise DeniedError(422, "this is no message of this version of pcevolve") from None
         return _encode(self.server.door.hear(sync))
 
-    def _require_owner(self) -> None:
+    def _is_owner(self) -> bool:
+        """True if an owner's signature is in the head; then it is no stranger from here on."""
         place, _, token = self.headers.get("Authorization", "").partition(" ")
         try:
             signed = base64.b64decode(token, validate=True)
         except ValueError:
             signed = b""
-        if not (
-            place.isascii()
-            and place.isdigit()
-            and len(place) < 4
-            and self.server.door.admits(int(place), signed)
-        ):
-            raise DeniedError(403, "only an owner of the roster is let in")
+        if not (place.isascii() and place.isdigit() and len(place) < 4):
+            return False
+        is_owner = self.server.door.admits(int(place), signed)
+        if is_owner:
+            self.server.guests.recognise(self.connection, int(place))
+        return is_owner
 
     def _give(self) -> bytes:
-        self._require_owner()
+        if not self._is_owner():
+            raise DeniedError(403, _NO_OWNER)
         digest = self.path.removeprefix(BODIES)
         if not (self.path.startswith(BODIES) and _DIGEST.fullmatch(digest)):
             raise DeniedError(404, "nothing is here")

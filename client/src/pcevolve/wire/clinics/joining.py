@@ -34,11 +34,21 @@ from pcevolve.public.run.progress import Audience
 from pcevolve.public.transcript.stored import MOST_BYTES as MOST_BODY_BYTES
 from pcevolve.wire.asking import Remote
 from pcevolve.wire.clinics.copying import Copy
+from pcevolve.wire.egress.http_transport import find_tls_fault
 from pcevolve.wire.running import report
 
 AGAIN_SECONDS: Final = 2.0
 """Before a coordinator that cannot be reached is tried again."""
 _TOO_EARLY: Final = 503
+_SILENT: Final = "cannot be reached"
+_HANGS_UP: Final = "hangs up (one that has a certificate is reached by https://)"
+_MENDS: Final[dict[str, str]] = {
+    "the certificate is out of date": "so this machine's clock says: correct the clock, or have it renewed",
+    "the certificate is another host's": "give the host name for which it was made",
+    "the certificate is not trusted": "give --ca-file FILE with the authority that signed it",
+    "that port speaks no TLS": "give its address with http://, or have the coordinator begin with --certificate",
+}
+"""What helps where the coordinator is not who it should be."""
 
 
 class RemoteOwner(Remote):
@@ -148,15 +158,11 @@ class Front:
                 with self._client.stream(method, path, headers=headers, content=body) as answer:
                     data = _read(answer, most)
                     status = answer.status_code
-            except httpx.ConnectError as error:
-                if isinstance(_find_cause(error), ssl.SSLCertVerificationError):
-                    raise UsageError(
-                        f"{self._url}: its certificate is not trusted, or has expired by this machine's "
-                        "clock: give --ca-file FILE with the authority that signed it"
-                    ) from None
-                self._miss()
-            except httpx.HTTPError:
-                self._miss()
+            except httpx.HTTPError as error:
+                if fault := find_tls_fault(error):
+                    raise UsageError(f"{self._url}: {fault}: {_MENDS[fault]}; nothing was read") from None
+                breaks = isinstance(error, (httpx.ReadError, httpx.RemoteProtocolError))
+                self._miss(_HANGS_UP if breaks and self._url.startswith("http://") else _SILENT)
             else:
                 if status == httpx.codes.OK:
                     self._is_missed = False
@@ -166,7 +172,7 @@ class Front:
                     continue
                 raise UsageError(f"{self._url} refuses this owner: {_find_why(data, status)}")
 
-    def _miss(self, how: str = "cannot be reached") -> None:
+    def _miss(self, how: str) -> None:
         if not self._is_missed:
             self._tell(f"the coordinator at {self._url} {how}: trying again until it can (Ctrl-C ends)")
         self._is_missed = True
@@ -183,12 +189,6 @@ def _read(answer: httpx.Response, most: int) -> bytes:
         if len(data) > most:
             raise ProtocolError("the coordinator sent more than any record has")
     return data
-
-
-def _find_cause(error: BaseException) -> BaseException:
-    while (cause := error.__cause__ or error.__context__) is not None:
-        error = cause
-    return error
 
 
 def _find_why(data: bytes, status: int) -> str:

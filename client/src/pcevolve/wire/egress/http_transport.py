@@ -251,14 +251,21 @@ def _reason(error: httpx.HTTPError, *, by_proxy: bool) -> FailureReason:
         return "no connection in time"
     if isinstance(error, httpx.ProxyError):
         return "the proxy refused"
+    if fault := find_tls_fault(error):
+        return fault
+    if isinstance(error, httpx.ConnectError):
+        return "the proxy is not there" if by_proxy else "connection refused or no such host"
+    return _TOO_LONG if isinstance(error, httpx.TimeoutException) else "the connection broke"
+
+
+def find_tls_fault(error: httpx.HTTPError) -> FailureReason | None:
+    """What is wrong with the other side's certificate, or that it has none; None where something else is."""
     for cause in _causes(error):
         if isinstance(cause, ssl.SSLCertVerificationError):
             return _CERTIFICATES.get(cause.verify_code, "the certificate is not trusted")
         if isinstance(cause, ssl.SSLError) and cause.reason in _NO_TLS:
             return "that port speaks no TLS"
-    if isinstance(error, httpx.ConnectError):
-        return "the proxy is not there" if by_proxy else "connection refused or no such host"
-    return _TOO_LONG if isinstance(error, httpx.TimeoutException) else "the connection broke"
+    return None
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:

@@ -1,0 +1,113 @@
+"""Connections at a coordinator's door: anybody may come, and nobody keeps the owners out.
+
+Who has not shown an owner's signature yet is a stranger. Of these there are few at once, fewer from one address, and
+each has seconds for its first message, however slowly it sends. One too many takes the place of the oldest: an owner
+who comes in a flood needs its place for as long as one message takes.
+"""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from ipaddress import ip_address
+from typing import Final
+
+MOST_STRANGERS: Final = 192
+MOST_OF_ADDRESS: Final = 64
+"""Strangers from one IPv4 address, or one network of IPv6 (/64), which is one machine's."""
+MOST_OF_OWNER: Final = 4
+STRANGER_SECONDS: Final = 10.0
+"""From the connection to the end of the first message that an owner has signed for."""
+
+TLS_FAULTS: Final = {
+    "SSLV3_ALERT_CERTIFICATE_EXPIRED": "the certificate is out of date by that machine's clock: correct the clock, or "
+    "renew the certificate",
+    "SSLV3_ALERT_BAD_CERTIFICATE": "the certificate is for another host name than was asked for, or not valid yet by "
+    "that machine's clock",
+    "TLSV1_ALERT_UNKNOWN_CA": "that machine does not trust the certificate: join with --ca-file",
+    "HTTP_REQUEST": "with --certificate the address begins with https://",
+}
+"""What whoever comes says of the certificate, or does without one, by OpenSSL's names."""
+
+
+@dataclass
+class _Guest:
+    address: str
+    since: float
+    owner: int | None = None
+
+
+def end_connection(connection: socket.socket) -> None:
+    """End a connection that another thread waits for: it finds that nothing more comes."""
+    with suppress(OSError):
+        # Of a socket with TLS, too: its own method would take the session away from under that thread.
+        socket.socket.shutdown(connection, socket.SHUT_RDWR)
+
+
+def name_address(host: str) -> str:
+    """The address of a machine, or the network of one that has many."""
+    found = ip_address(host.partition("%")[0])
+    if found.version == 4:
+        return str(found)
+    return str(found.ipv4_mapped or found.exploded[:19])
+
+
+class Guests:
+    """Who is connected, in the order in which they came; safe for several threads."""
+
+    def __init__(
+        self,
+        end: Callable[[socket.socket], None] = end_connection,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Let in nobody yet; ``end`` ends a connection whose thread then lets it go."""
+        self._end, self._clock = end, clock
+        self._lock = threading.Lock()
+        self._here: dict[socket.socket, _Guest] = {}
+
+    def __len__(self) -> int:
+        """Connections."""
+        return len(self._here)
+
+    def arrive(self, connection: socket.socket, host: str) -> None:
+        """Let a stranger in, in the place of another where there are too many."""
+        address = name_address(host)
+        with self._lock:
+            counts = Counter(guest.address for guest in self._here.values() if guest.owner is None)
+            crowded = {address} if counts[address] >= MOST_OF_ADDRESS else set[str]()
+            if not crowded and counts.total() >= MOST_STRANGERS:
+                most = max(counts.values())
+                crowded = {each for each, count in counts.items() if count == most}
+            self._drop(self._list(lambda guest: guest.owner is None and guest.address in crowded)[:1])
+            self._here[connection] = _Guest(address, self._clock())
+
+    def recognise(self, connection: socket.socket, owner: int) -> None:
+        """Note that an owner is at the other end, who stays as long as it likes."""
+        with self._lock:
+            if connection in self._here:
+                self._here[connection].owner = owner
+                self._drop(self._list(lambda guest: guest.owner == owner)[:-MOST_OF_OWNER])
+
+    def dismiss_late(self) -> None:
+        """End the connections of strangers whose time is over."""
+        with self._lock:
+            first = self._clock() - STRANGER_SECONDS
+            self._drop(self._list(lambda guest: guest.owner is None and guest.since < first))
+
+    def leave(self, connection: socket.socket) -> None:
+        """Forget a connection that is over."""
+        with self._lock:
+            self._here.pop(connection, None)
+
+    def _list(self, is_meant: Callable[[_Guest], bool]) -> list[socket.socket]:
+        return [connection for connection, guest in self._here.items() if is_meant(guest)]
+
+    def _drop(self, connections: Sequence[socket.socket]) -> None:
+        for each in connections:
+            del self._here[each]
+            self._end(each)
