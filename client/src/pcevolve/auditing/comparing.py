@@ -6,11 +6,11 @@ order. A misplaced line ends the comparison, and any other difference is noted a
 
 ::
 
- record   = opened greeting balance trial planned (round | release)* finished
- greeting = exchange* until one is answered with success
- balance  = trial = exchange* until one is answered, by more than a fault that passes
- round    = calls in the plan's order, with no more images in flight than the plan says
- call     = (exchange | link)+ received;  exchange = link = sent (answered | failed)
+    record   = opened greeting balance trial planned (round | release)* finished
+    greeting = exchange* until one is answered with success
+    balance  = trial = exchange* until one is answered, by more than a fault that passes
+    round    = calls in the plan's order, with no more images in flight than the plan says
+    call     = (exchange | link)+ received;  exchange = link = sent (answered | failed)
 
 Outputs of a call may be missing if its last answer is final for it (``egress.losses``); later calls need not
 wait then. A resumed run sends all such calls again, in the plan's order.

@@ -1,4 +1,4 @@
-"""How a run begins with its ledger: opened, compared with the run's folder, its account, and what that tells its owner.
+"""Begin a run with its ledger: open it, compare it with the run's folder, open the account, and inform the owner.
 
 A run that has begun is compared by ``continuity``.
 """
@@ -31,17 +31,17 @@ from pcevolve.public.selectors import list_paid_events
 
 
 def open_ledger(path: Path, begun: bool, waiting: Callable[[str], None], draft: Path) -> Ledger:
-    """The ledger that a run is paid from; where there is none, an empty draft, so that a refusal leaves none behind.
+    """Open the ledger that pays for a run; if there is none, use a draft, so that a refusal leaves none behind.
 
     Args:
         begun: Whether the run has begun, and with it its ledger.
-        waiting: Told whenever another process holds the ledger's lock.
-        draft: Folder for the draft, which goes with it.
+        waiting: Called whenever another process holds the ledger's lock.
+        draft: Folder for the draft, which is removed with it.
 
     Raises:
-        LedgerError: It is gone, cannot be made, or would not outlive a container.
+        LedgerError: It is missing, cannot be made, or would not outlive its container.
     """
-    # A volume that is none is found out before a ledger is made in it.
+    # The volume is checked before a ledger is made in it.
     require_volume(path, find_ledger_volume())
     if begun:
         require_ledger(path)
@@ -53,14 +53,14 @@ def open_ledger(path: Path, begun: bool, waiting: Callable[[str], None], draft: 
 
 
 def begin_afresh(folder: RunFolder, ledger: Ledger, path: Path) -> None:
-    """Clear away what a false start left with its owner.
+    """Remove the owner's files of a run that never fixed its plan.
 
     Args:
-        path: Where the ledger lies, or will.
+        path: Path of the ledger, existing or not.
 
     Raises:
-        LedgerError: A run in this folder has paid, and its record is gone.
-        TranscriptError: A release is there, and no record of it.
+        LedgerError: A run in this folder has paid, and its record is missing.
+        TranscriptError: There is a release without its record.
     """
     _refuse_lost_record(folder, ledger)
     folder.refuse_strange_release()
@@ -69,7 +69,7 @@ def begin_afresh(folder: RunFolder, ledger: Ledger, path: Path) -> None:
 
 
 def open_account(components: Components, plan: PublicPlan, ledger: Ledger, record: Record) -> Account:
-    """The run's view of the ledger; nothing is on record of it yet."""
+    """Open the run's account; nothing is on record yet."""
     terms = Terms(
         plan.provider.api,
         plan.secure,
@@ -99,7 +99,7 @@ def open_account(components: Components, plan: PublicPlan, ledger: Ledger, recor
 
 
 def _limit(components: Components, plan: PublicPlan) -> Limits:
-    """The run's limits, and what all of it costs a unit of the folder where its units are drawn from one."""
+    """Return the run's limits, and its ε for a unit of the folder if its units are drawn from one."""
     events = [event for each in components.method.plan_events(plan).values() for event in each]
     whole = PrivacyLoss.of(plan, events).epsilon
     drawn = plan.data.subsample is not None and isfinite(whole)
@@ -120,7 +120,7 @@ def _refuse_lost_record(folder: RunFolder, ledger: Ledger) -> None:
         return
     found = find_run_id(folder.root) if folder.log.exists() else ""
     for row in ledger.find_paid(folder.root):
-        # Of a run with another id it is the false start, in a folder that was emptied for it.
+        # A run with another id is the false start, in a folder that was emptied for it.
         if found in ("", row.run_id):
             raise LedgerError(
                 f"{folder.root} has lost the record of run {row.run_id[:8]}, which spent epsilon "
@@ -132,8 +132,8 @@ def _refuse_lost_record(folder: RunFolder, ledger: Ledger) -> None:
 def note_private(components: Components, plan: PublicPlan, account: Account) -> Iterator[Fact]:
     """Yield facts from the ledger and the private data, for the owner alone.
 
-    They are worked out before the API is greeted, which could otherwise tell from the time it takes: which ledger keeps
-    count, what it knows of these data and of this provider, and what does not look as the options say.
+    They are computed before the API is first contacted, which could otherwise learn from the time: the
+    ledger's state, what it knows about these data and this provider, and what differs from the options.
     """
     paid = list_paid_events(plan)
     new = (
@@ -160,7 +160,7 @@ def note_private(components: Components, plan: PublicPlan, account: Account) -> 
 
 
 def _note_shots(components: Components, plan: PublicPlan) -> Iterator[Fact]:
-    """Yield a note for the owner's screen alone where classes do not hold what the plan says they do."""
+    """Yield a note for the owner's screen if classes do not hold what the plan says."""
     counts = sorted(components.data.count_units_in(label) for label in plan.labels)
     if not components.method.queries_data or plan.class_counts or counts[0] == counts[-1] == plan.data.shots:
         return
@@ -174,7 +174,7 @@ def _note_shots(components: Components, plan: PublicPlan) -> Iterator[Fact]:
 
 
 def _over_runs(account: Account) -> str:
-    """Say how often listed secrets can be guessed after this release and all others on the same data."""
+    """State how likely listed secrets are guessed after this release and all others on the same data."""
     listed, borne = account.run.terms.secrets, account.borne_by_secrets()
     if listed is None or borne == ():
         return ""
@@ -187,7 +187,7 @@ def _over_runs(account: Account) -> str:
 
 
 def _before(account: Account) -> str:
-    """Say what other runs spent on the worst-off unit, as far as this run's δ can state it."""
+    """State what other runs spent on the most exposed unit, as far as this run's δ allows."""
     spent = account.compute_spent_before()
     return (
         f"epsilon {format_loss(spent)}, for the most exposed unit"

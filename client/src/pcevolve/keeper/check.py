@@ -1,4 +1,4 @@
-"""A private folder or table looked at before any run: what would be refused, and what mends it; nothing is sent."""
+"""Inspect a private folder or table before any run: list its faults and their remedies; nothing is sent."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from pcevolve.public.screen import ProgressCallback
 from pcevolve.public.sources import BUNDLED
 
 LABEL = "images"
-"""Stands for the one class where the folder has none."""
+"""Name of the one class if the folder has none."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -57,11 +57,11 @@ class Checkup:
 
     @property
     def fit(self) -> bool:
-        """True if a run would take the folder as it is."""
+        """True if a run would accept the folder as it is."""
         return not self.faults
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values for JSON."""
+        """Return plain values for JSON."""
         return {
             "fit": self.fit,
             "found": dict(self.rows),
@@ -73,10 +73,10 @@ class Checkup:
 def check_folder(
     folder: Path, settings: RunConfig, told: ProgressCallback, write_unit_map: Path | None = None
 ) -> Checkup:
-    """Look at a private folder of images; each is read once, and none is kept.
+    """Inspect a private folder of images; each is read once, and none is kept.
 
     Args:
-        write_unit_map: File to write, of the folders within class folders; what ``--unit-map`` reads.
+        write_unit_map: File for a unit map from the folders within class folders, for ``--unit-map``.
     """
     meant = settings.data
     try:
@@ -105,7 +105,7 @@ def check_folder(
     done = count(1)
     found = inspect(listing, lambda: told(next(done), len(listing.files)), window)
     before = [*listing.faults, *unit_faults, *found.faults, *_twin_faults(found)]
-    # What to say as --shots is known once nothing has to be moved, mended or left out.
+    # The right --shots is known only when nothing has to be moved, fixed or left out.
     own = [] if before else find_shot_faults(listing.count_units(), listing.count_drawable(), settings)
     faults = [
         *find_foreign_options(settings, "image"),
@@ -123,7 +123,7 @@ def check_folder(
 
 
 def _with_units(listing: Listing, meant: OwnerData) -> Listing:
-    """The listing with units by the map (``DataError`` if it cannot be used), or by its folders where there is none."""
+    """Return the listing with units by the map (``DataError`` if it is unusable), or by its folders without one."""
     if meant.unit_map:
         return replace(listing, units=read_units(meant.unit_map, listing.names))
     return listing if meant.unlabelled else replace(listing, units=map_folders(listing.names))
@@ -153,7 +153,7 @@ def _count_units(counts: Mapping[str, int], unit: str) -> tuple[str, str]:
 
 
 def _fits(meant: OwnerData, before: Sequence[str], own: Sequence[str]) -> tuple[str, str]:
-    """The row that says whether there are as many units as was said, where that is known."""
+    """Return the row that says whether the number of units fits, if it is known."""
     return (
         f"fits {spell_units(meant)}",
         "not known until the rest is mended" if before else "NO" if own else "yes",
@@ -172,7 +172,7 @@ def _images(listing: Listing) -> str:
 
 
 def _kind(file: Path) -> str:
-    """The format of an image by its content, whatever it is called."""
+    """Return the format of an image by its content, regardless of its name."""
     return tell_format(read_head(file)) or "damaged"
 
 
@@ -188,7 +188,7 @@ def _sizes(found: Inspection) -> str:
 
 
 def _values(found: Inspection) -> str:
-    """Between which values images lie, by what they are shown by; each in its own units."""
+    """Describe the range of values of images, by how they are shown; each in its own units."""
     by: dict[str, list[Seen]] = {}
     for each in found.seen:
         by.setdefault(each.how, []).append(each)
@@ -214,17 +214,17 @@ def _twin_faults(found: Inspection) -> Iterator[str]:
 
 
 def spell_source(folder: Path) -> str:
-    """Return a folder as ``--private`` takes it, also where it is called as data that come with the client."""
+    """Return a folder as ``--private`` takes it, also if it is named like shipped data."""
     return f"./{folder}" if str(folder) in BUNDLED else str(folder)
 
 
 def spell_units(meant: OwnerData) -> str:
-    """Return the numbers of units as the user typed them."""
+    """Return the number of units as the user typed it."""
     return f"--shots {meant.shots}" if meant.subsample is None else f"--set data.subsample={meant.subsample}"
 
 
 def _find_class_faults(classes: int) -> list[str]:
-    """Say that there are more classes than a plan may have."""
+    """Return a fault if there are more classes than a plan may have."""
     if classes <= public.MOST_CLASSES:
         return []
     return [f"there are {classes:,} classes, and a run takes at most {public.MOST_CLASSES:,}: leave some out"]
@@ -233,7 +233,7 @@ def _find_class_faults(classes: int) -> list[str]:
 def find_shot_faults(
     counts: Mapping[str, int], drawable: Mapping[str, int], settings: RunConfig
 ) -> list[str]:
-    """Say what a run would refuse of the private numbers of units, by label, and of those that could be drawn."""
+    """Return what a run would refuse about the private numbers of units, by label, and of drawable ones."""
     meant = settings.data
     there = {label: held for label, held in counts.items() if held}
     if not there:
@@ -254,7 +254,7 @@ def find_shot_faults(
 
 
 def _warnings(found: Inspection, units_known: bool) -> Iterator[str]:
-    """Advise on a window; warn of images that show nothing, and of what may be of one unit and counts as several."""
+    """Advise on a window; warn of empty images, and of images that may be of one unit but count as several."""
     if any(each.how == REFUSED for each in found.seen):
         yield (
             "data.window becomes part of the public plan: choose LOW,HIGH by what the modality shows, such as -160,240 "
@@ -285,7 +285,7 @@ def _warnings(found: Inspection, units_known: bool) -> Iterator[str]:
 
 
 def check_texts(path: Path, settings: RunConfig) -> Checkup:
-    """Look at a table or a folder of private texts."""
+    """Inspect a table or a folder of private texts."""
     meant = settings.data
     columns = Columns.from_options(meant.text_column, meant.label_column, meant.unit_column)
     try:

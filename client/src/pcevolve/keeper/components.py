@@ -1,4 +1,4 @@
-"""The parts of a run's private side: method, mechanisms, private data, encoder."""
+"""The parts of a run's private side: method, noise, private data, encoder."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, repr=False)
 class Components:
-    """The parts of a run; to make them, nothing was asked of anybody and nothing spent.
+    """The parts of a run; building them asks nothing of anyone and spends nothing.
 
     Attributes:
-        encoder_reason: Why ``auto`` chose the encoder; empty when the user did.
-        appearance: Whether the dataset is given the private images' appearance, unless the user says.
-        test_is_public: Whether figures about them may be shown.
-        notes: What the owner alone is told of the private data, each with a title.
+        encoder_reason: Why ``auto`` chose the encoder; empty if the user did.
+        appearance: Whether the dataset is given the private images' appearance, by default.
+        test_is_public: Whether figures on the test data may be published.
+        notes: Notes on the private data for the owner alone, each with a title.
     """
 
     settings: RunConfig
@@ -65,11 +65,11 @@ class Components:
 
     @classmethod
     def of(cls, run: CheckedRun, told: ProgressCallback = no_progress) -> Components:
-        """Load the private data, and choose what their public sizes call for.
+        """Load the private data, and make the choices that depend on public sizes.
 
         Raises:
             DataError: The private or the test data cannot be used.
-            UsageError: The API's dialect lacks what the run needs, or the options do not go together.
+            UsageError: The API's dialect lacks a capability, or the options do not fit together.
         """
         settings, limits = run.settings, Limits(run.budget, run.lifetime)
         spoken = find_abilities(settings.provider.dialect)
@@ -118,18 +118,18 @@ class Components:
 
     @cached_property
     def encoder(self) -> Encoder:
-        """The encoder, loaded when first asked for; ``ModelError`` where its weights cannot be had."""
+        """The encoder, loaded at first use (``ModelError`` if its weights are unavailable)."""
         return load_encoder(
             self.settings.encoder.name, self.settings.encoder.weights, self.settings.encoder.device
         )
 
     @cached_property
     def views(self) -> PrivateViews:
-        """The private images as selectors see them."""
+        """The private images in the encoder's embeddings."""
         return PrivateViews(self.data, self.encoder)
 
     def prepare(self, plan: PublicPlan, told: ProgressCallback = no_progress) -> None:
-        """Do all that a plan will need of encoder and private images and that does not wait for the API's answers.
+        """Do all work on encoder and private images that does not need the API's answers.
 
         Raises:
             DataError: A private image has no embedding.
@@ -141,13 +141,13 @@ class Components:
             views.prepare(with_appearances=0 in plan.releases, told=told)
 
     def chooser(self, plan: PublicPlan, stored: Callable[[str], bytes]) -> Chooser | None:
-        """The public half of every selection, on bytes by digest; None for methods that compare nothing."""
+        """Return the public half of every selection, on bytes by digest; None for methods that compare nothing."""
         if not self.method.queries_data:
             return None
         return Chooser(plan, self.encoder, stored, self.method.make_selector())
 
     def judge(self, plan: PublicPlan, account: Account, chooser: Chooser | None) -> Judge:
-        """The side that looks at private images and chooses by them, or the control's, which draws."""
+        """Return the judge that chooses by the private images, or the control's, which draws."""
         if chooser is None:
             return UniformJudge(account, self.noise, plan)
         listed = self._list_secrets(plan)
@@ -160,14 +160,14 @@ class Components:
         )
 
     def _list_secrets(self, plan: PublicPlan) -> dict[str, Any]:
-        """Return what the secrets on the owner's list leave each private text, as fields of the views."""
+        """Return the caps by secrets on each private text's vote, as fields of the views."""
         if plan.secrecy is None:
             return {}
         from pcevolve.keeper.declared_secrets import (
             compute_caps,  # which runs without such a list do without
         )
 
-        # Kept, because a list is read in ``prepare``, before the greeting, and asked for again after it.
+        # Cached, because a list is read in ``prepare``, before the first contact, and needed again after it.
         if not self._capped:
             event = first_selection(self.method.plan_events(plan))[-1]
             sources = self.read_secrets(plan.secrecy)
@@ -175,7 +175,7 @@ class Components:
         return {"caps": self._capped[0]}
 
     def read_secrets(self, promise: Secrecy) -> Sources:
-        """Return what is declared secret, as it was first read: votes are capped by the list that the ledger knows."""
+        """Return the declared secrets, as they were first read: votes are capped by the list that the ledger knows."""
         from pcevolve.keeper.declared_secrets import read_declared
 
         if not self._declared:
@@ -184,7 +184,7 @@ class Components:
 
 
 def _read(settings: RunConfig, told: ProgressCallback) -> RunData:
-    """The private data, or in a coordinator's run a stand-in without any."""
+    """Read the private data, or for a coordinator's run an empty stand-in."""
     if (roster := find_roster(settings.data.private)) is not None:
         from pcevolve.keeper.clinics.coordinator import stand_in  # which a run of one owner does without
 
@@ -193,7 +193,7 @@ def _read(settings: RunConfig, told: ProgressCallback) -> RunData:
 
 
 def _read_declared(settings: RunConfig) -> list[Sources]:
-    """Return what is declared secret, as one entry, or none: a list that cannot be used is refused before all else."""
+    """Read the declared secrets, as one entry or none; an unusable list is refused before all else."""
     if not settings.data.secrets and not settings.data.secret_columns:
         return []
     from pcevolve.keeper.declared_secrets import find_secrets, make_promise, read_declared
@@ -215,11 +215,11 @@ def _measure_scope(settings: RunConfig, data: PrivateDataset, iterations: int) -
 
 
 def _list_required(settings: RunConfig) -> set[str]:
-    """Capabilities without which the user's own wishes would be passed over in silence."""
+    """Return the capabilities without which the user's options would be ignored silently."""
     wished = (each for each in list_options(RunConfig) if each.of(settings) not in (None, ""))
     return {each.setting.needs for each in wished if each.setting.needs}
 
 
 def _noise(seed: int | None) -> Noise:
-    """The operating system's randomness, unless a seed makes the run INSECURE."""
+    """Return the operating system's randomness, unless a seed makes the run INSECURE."""
     return SecureNoise() if seed is None else SeededNoise(seed)

@@ -1,7 +1,7 @@
-"""Whether the folder of a run and its ledger tell the same story; asked before a run goes on sends anything.
+"""Check that a run's folder and its ledger agree, before a resumed run sends anything.
 
-They do not where one of them came from a backup, where one of two copies of a folder went on, or where a file was lost.
-A run that was killed between a charge and its record is no such case: the ledger has one release more, which was drawn
+They disagree if one of them came from a backup, if one of two copies of a folder went on, or if a file was
+lost. A run that was killed between a charge and its record agrees: its ledger has one more release, drawn
 from exactly what is on record.
 """
 
@@ -21,7 +21,7 @@ from pcevolve.public.transcript.records import RecordedRelease
 
 
 def require_agreement(folder: RunFolder, ledger: Ledger) -> RunReader:
-    """The record of a run that has begun; ``LedgerError`` where ledger and folder tell different stories."""
+    """Return the record of a run that has begun (``LedgerError`` if ledger and folder disagree)."""
     run = RunReader.strict(folder.root)
     if (fault := find_disagreement(run, ledger)) is not None:
         raise LedgerError(fault)
@@ -29,7 +29,7 @@ def require_agreement(folder: RunFolder, ledger: Ledger) -> RunReader:
 
 
 def find_disagreement(run: RunReader, ledger: Ledger) -> str | None:
-    """Say which of folder and ledger is older, what to restore, and what remains possible; None where they agree."""
+    """Say whether folder or ledger is older, what to restore, and what remains possible; None if they agree."""
     if not ledger.knows(run.opened.run_id):
         return (
             f"the ledger {ledger.path} does not know the run in {run.layout.root}, which has begun: restore the one "
@@ -66,7 +66,7 @@ def find_disagreement(run: RunReader, ledger: Ledger) -> str | None:
 
 
 def find_fault(run: RunReader, ledger: Ledger) -> str | None:
-    """Say why a run cannot go on, or is not finished although it looks so; without a look into every stored file."""
+    """Return why a run cannot go on, or is unfinished although it looks finished; not every stored file is read."""
     missing = sorted(name for name in run.files if not (run.layout.transcript / name).is_file())
     lost = f"{TRANSCRIPT}/{missing[0]} is missing: restore it" if missing else None
     return find_disagreement(run, ledger) or find_release_fault(run) or lost
@@ -77,7 +77,7 @@ def _count(releases: Sequence[Payment]) -> str:
 
 
 def _list_recorded(run: RunReader) -> Iterator[Payment]:
-    """The releases on record, each with what the record was when it was drawn."""
+    """Yield the releases on record, each with the record's digest when it was drawn."""
     for before, each in pairwise(run.entries):
         if isinstance(each.record, RecordedRelease):
             yield Payment(each.record.receipt, before.digest)

@@ -1,4 +1,4 @@
-"""What of private texts is declared secret, and what that leaves of each text's vote."""
+"""Declared secrets of private texts, and the part of a vote that they leave each text."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from pcevolve.public.privacy import Event, Relation
 
 
 def find_secrets(settings: RunConfig) -> SecretEvolution | None:
-    """Return what a run's method promises of secrets; None where nothing is declared secret."""
+    """Return the method's settings about secrets; None if no secrets are declared."""
     own, data = settings.method, settings.data
     return own if isinstance(own, SecretEvolution) and (data.secrets or data.secret_columns) else None
 
 
 def make_promise(prior: float | None, bound: float | None, most: int | None) -> Secrecy:
-    """Return the promise about secrets, the default where nobody says; ``UsageError`` for impossible numbers."""
+    """Return the promise to secrets, with defaults (``UsageError`` for impossible numbers)."""
     values: dict[str, Any] = {
         "prior": prior or USUAL_PRIOR,
         "bound": bound or USUAL_BOUND,
@@ -33,11 +33,11 @@ def make_promise(prior: float | None, bound: float | None, most: int | None) -> 
 
 
 def read_declared(settings: RunConfig, promise: Secrecy) -> Sources:
-    """Return what is declared secret.
+    """Read the declared secrets.
 
     Raises:
-        DataError: The list cannot be used.
-        UsageError: A column is named twice, or not at all.
+        DataError: The list is unusable.
+        UsageError: A column is named twice, or is missing.
     """
     budget = secret_budget(promise.prior, promise.bound)
     columns = settings.data.secret_columns
@@ -48,7 +48,7 @@ def read_declared(settings: RunConfig, promise: Secrecy) -> Sources:
 
 
 def compute_least_share(promise: Secrecy, event: Event, relation: Relation) -> float:
-    """Return what is left of the vote of a text with a secret that has no budget of its own, in [0, 1]; public."""
+    """Return the part of a vote that is left to a text with a secret at the default budget, in [0, 1]; public."""
     budget = secret_budget(promise.prior, promise.bound)
     return secret_share(budget, promise.most, float(event.value), relation)
 
@@ -56,7 +56,10 @@ def compute_least_share(promise: Secrecy, event: Event, relation: Relation) -> f
 def compute_caps(
     sources: Sources, data: PrivateDataset, promise: Secrecy, event: Event, relation: Relation
 ) -> FloatArray:
-    """Return what secrets leave each private text of a vote, float64 ``(texts,)``; errors as ``cap_weights``."""
+    """Return the part of a vote that secrets leave each private text, float64 ``(texts,)``.
+
+    Errors as in ``cap_weights``.
+    """
     multiplier = float(event.value)
     return cap_weights(
         sources, data, promise.most, lambda budget: secret_share(budget, promise.most, multiplier, relation)

@@ -1,6 +1,6 @@
 """Private images: how they are read, and how a run is judged by them; see ``kind.PrivateKind``.
 
-What judges and measures needs torch, which takes seconds to load, so those functions import it themselves.
+Judges and measurements need torch, which takes seconds to load, so their functions import it themselves.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 def read_used(settings: RunConfig, path: Path, told: ProgressCallback = no_progress) -> RunData:
-    """Read the images that a run is asked to use."""
+    """Read the images for a run."""
     listing = _list(settings, path)
     counted = "images" if listing.units is None else f"units ({listing.units.kind})"
     if settings.data.unit_size and listing.units is not None:
@@ -48,7 +48,7 @@ def read_used(settings: RunConfig, path: Path, told: ProgressCallback = no_progr
         require_unit_size(listing.unit_keys, listing.names, listing.units.kind, settings.data.unit_size)
     used, left = draw_units(settings, listing, counted)
     window = window_ends(settings.data.window)
-    # Before units are counted: what cannot be read, or is there twice, has to go, and then there are fewer.
+    # Before units are counted: unreadable images and duplicates have to go, and then there are fewer.
     data = load(used, told=told, window=window)
     if used.units is not None:
         from pcevolve.keeper.private.units import group_into_units
@@ -59,7 +59,7 @@ def read_used(settings: RunConfig, path: Path, told: ProgressCallback = no_progr
 
 
 def _note(listing: Listing) -> Iterator[tuple[str, str]]:
-    """Yield what the owner may not expect of the names of files and units."""
+    """Yield notes on unexpected names of files and units."""
     if listing.skipped:
         yield "passed over", f"no images, {count_and_name([shorten(file) for file in listing.skipped])}"
     if listing.units is not None:
@@ -68,21 +68,22 @@ def _note(listing: Listing) -> Iterator[tuple[str, str]]:
 
 
 def read_others(path: Path, plan: PublicPlan, began: RunConfig | None) -> PrivateDataset:
-    """The owner's images that an option of ``evaluate`` names; see ``PrivateKind``."""
-    # Where a map said whose each image of the run is, the owner's may lie in folders of units too.
+    """Read the owner's images that an option of ``evaluate`` names; see ``PrivateKind``."""
+    # If a map named the unit of each of the run's images, the owner's images may lie in folders of units,
+    # too.
     listing = list_folder(path, nested=plan.unit not in SINGLE)
     return load(listing, unique=False, window=window_ends(plan.data.window))
 
 
 def count_drawable(folder: Path, unit_map: Path | None) -> int:
-    """Units of each class that can be drawn of a folder of class folders, all classes alike; 0 for none."""
+    """Return the number of units of each class that can be drawn, equal for all classes; 0 for none."""
     return min(_map_units(list_folder(folder, None), unit_map).count_drawable().values())
 
 
 def _list(settings: RunConfig, path: Path) -> Listing:
-    """The images by name, with their units where several images are one."""
+    """List the images by name, with their units if several images are one."""
     label = settings.data.domain if settings.data.unlabelled else None
-    # A map says of every image in a folder of its own whose it is.
+    # With a map, images may lie in folders of their own: the map names their units.
     listing = list_folder(path, label, nested=settings.data.unit_map is not None)
     return _map_units(listing, settings.data.unit_map)
 
@@ -96,7 +97,7 @@ def _map_units(listing: Listing, unit_map: Path | None) -> Listing:
 
 
 def _test(settings: RunConfig, data: PrivateDataset, rest: Listing | None) -> PrivateDataset | None:
-    """Held-out images of the same classes."""
+    """Read held-out images of the same classes."""
     if (test := find_test(settings, data)) is None:
         return None
     if test == REST and rest is not None:
@@ -116,7 +117,7 @@ def passes_over(path: Path) -> bool:
 
 
 def make_independent(quick: bool = False) -> Evaluator:
-    """A small network on the pixels, trained from scratch; with ``quick`` it takes a quarter of its steps."""
+    """Return a small network on pixels, trained from scratch; ``quick`` takes a quarter of its steps."""
     from pcevolve.keeper.evaluation.heads import QUICK_STEPS, train_cnn
     from pcevolve.keeper.evaluation.judge import Evaluator
 
@@ -132,5 +133,5 @@ def _pixels(images: Iterable[Item | None]) -> Features:
 
 
 def find_copied_words(dataset: Labelled, private: Labelled) -> dict[str, object]:
-    """Nothing: images have no words; see ``PrivateKind``."""
+    """Return nothing: images have no words; see ``PrivateKind``."""
     return {}

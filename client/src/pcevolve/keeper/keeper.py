@@ -1,8 +1,9 @@
 """The keeper of a run's private data: answers the runner's messages, and decides all that depends on these data.
 
-It reads the data, makes the public plan from the owner's options, chooses under differential privacy, pays, and keeps
-what is for the owner alone. The runner, who has the network, tells it which run this is, what the API says of itself,
-and what came by digest; bytes are read from the record. See ``public.protocol`` for the messages.
+It reads the data, makes the public plan from the owner's options, chooses under differential privacy, pays,
+and keeps what is for the owner alone. The runner, which has the network, tells it the run's id, the API's
+statements, and outputs by digest; their bytes are read from the record. See ``public.protocol`` for the
+messages.
 """
 
 from __future__ import annotations
@@ -47,12 +48,12 @@ from pcevolve.public.transcript.stored import StoredFiles
 from pcevolve.public.usable import UsableRule
 
 LEAST_SEPARABLE = 0.1
-"""Share of a prompt's images that are told apart, beyond chance: below it words alone were worth it in 2 of 100."""
+"""Share of a prompt's images that are told apart, beyond chance; below it words alone sufficed in 2 of 100 cases."""
 
 
 @dataclass(repr=False)
 class KnownRecord:
-    """What an account has to know of the record: the runner says how far it has come."""
+    """The facts about the record that an account needs: the runner tells how far it has come."""
 
     receipts: set[Receipt] = field(default_factory=set)
     head: str = GENESIS
@@ -64,7 +65,7 @@ class KnownRecord:
 
 @dataclass(frozen=True, repr=False)
 class Selection:
-    """A selection that is under way, once the plan is agreed on."""
+    """The selection of a run whose plan is agreed on."""
 
     lineage: Lineage
     chooser: Chooser | None
@@ -73,17 +74,17 @@ class Selection:
 
 
 class Keeper:
-    """One run's private side; a method for each message."""
+    """One run's private side, with one method per message."""
 
     def __init__(self, run: CheckedRun, screen: OwnerScreen, confinement: Confinement | None = None) -> None:
-        """Read the private data, and choose what their public sizes call for.
+        """Read the private data, and make the choices that depend on public sizes.
 
         Args:
-            confinement: What keeps this process from the network; None for nothing but its own code.
+            confinement: What keeps this process from the network; None if only its own code does.
 
         Raises:
             DataError: The private or the test data cannot be used.
-            UsageError: The API's dialect lacks what the run needs, or the options do not go together.
+            UsageError: The API's dialect lacks a capability, or the options do not fit together.
         """
         self._began = time.monotonic()
         self._folder, self._screen, self._confinement = run.folder, screen, confinement
@@ -104,15 +105,15 @@ class Keeper:
         self._selection: Selection | None = None
 
     def prepare(self, asked: protocol.Prepare) -> protocol.Prepared:
-        """Make sure that all of the plan can be paid for, and embed the private images, before the API is greeted.
+        """Check that the whole plan can be paid for, and embed the private images, before the API is contacted.
 
-        The size of the API's images, which only the API knows, has no part in any of this. The owner alone is told
-        what ledger and data say. The answer leaves at a whole tick since this keeper began to read.
+        Nothing here depends on the size of the API's images, which only the API knows. The owner alone learns
+        the ledger's and data's facts. The answer leaves at a whole tick since this keeper began to read.
 
         Raises:
             BudgetError: Not enough is left.
             DataError: A private image has no embedding.
-            LedgerError: Folder and ledger tell different stories, or the run cannot be paid from this ledger.
+            LedgerError: Folder and ledger disagree, or this ledger cannot pay for the run.
             ModelError: The encoder cannot be loaded.
         """
         if self._account is not None:
@@ -123,15 +124,17 @@ class Keeper:
     def _prepare(self, asked: protocol.Prepare) -> protocol.Prepared:
         components, screen = self.components, self._screen
         self._run_id = asked.run_id
-        # Priced with a size that stands in: the true one is known after the greeting, and has no part in any price.
+        # Priced with a placeholder size: the true one is known after the first contact, and no price depends
+        # on it.
         plan = resolve_plan(components, asked.run_id, FALLBACK_SIZE)
         self._account = account = open_account(components, plan, self._open_ledger(), self._record)
-        # All of the plan, before the provider hears of it: a refusal later would tell that these data were used before.
+        # The whole plan, before the provider hears of it: a later refusal would reveal that these data were
+        # used before.
         self._require_budget(account, plan)
         many = MODALITIES[components.dialect.makes].nouns.many
         with screen.show_work(f"embedding private {many}") as told:
             components.prepare(plan, told)
-        # What the provider had seen when the run began; a run that goes on does not count it anew.
+        # The provider's earlier releases when the run began; a resumed run does not count them anew.
         if components.method.queries_data:
             self._earlier = account.earlier() if self._begun is None else self._begun.earlier
         plan = plan.model_copy(update={"earlier": self._earlier})
@@ -142,7 +145,7 @@ class Keeper:
         return protocol.Prepared(method_reason=components.reason, encoder_reason=components.encoder_reason)
 
     def settle(self, said: protocol.Settle) -> protocol.Settled:
-        """Make the public plan from the owner's options and what the API says of itself.
+        """Make the public plan from the owner's options and the API's statements.
 
         Raises:
             UsageError: An option is out of bounds.
@@ -161,7 +164,7 @@ class Keeper:
         return protocol.Settled(plan=plan)
 
     def begin(self, asked: protocol.Begin) -> protocol.Begun:
-        """Enter the run in the ledger, in whole ticks: that takes as long as the ledger is large."""
+        """Enter the run in the ledger, in whole ticks: the time depends on the ledger's size."""
         plan, account = self._plan, self._account
         if plan is None or account is None or protocol.digest_plan(plan) != asked.plan:
             raise ProtocolError("a run begins with the plan that was settled last")
@@ -169,9 +172,10 @@ class Keeper:
             if self._has_draft:  # no run was entered in a ledger here before
                 account = open_account(self.components, plan, self._make_ledger(), self._record)
                 self._account = account
-            # Another run may have begun, or a cap been set, while the owner was asked: still before any candidate.
+            # Another run may have begun, or a cap been set, while the owner was asked: still before any
+            # candidate.
             self._require_budget(account, plan)
-            # Only now: until the owner agreed, there is no run to go on with.
+            # Only now: until the owner agreed, there is no run to resume.
             self._owner().keep_options(self.components.settings)
             account.enrol()
             receipts = account.receipts()
@@ -186,7 +190,7 @@ class Keeper:
         return protocol.Begun(receipts=receipts)
 
     def compare(self, asked: protocol.Compare) -> protocol.Compared:
-        """Warn the owner if the words draw much the same for different classes."""
+        """Warn the owner if the prompts draw much the same for different classes."""
         chooser = self._require_selection().chooser
         if chooser is not None:
             found = separability([chooser.embed([Chosen("", each) for each in own]) for own in asked.classes])
@@ -198,7 +202,7 @@ class Keeper:
         return protocol.Compared()
 
     def made(self, told: protocol.Made) -> None:
-        """Take in what a call brought, and embed it if a release will compare it."""
+        """Register a call's outputs, and embed them if a release will compare them."""
         selection = self._require_selection()
         lineage = selection.lineage
         if not lineage.answers:  # the plan is on record by now
@@ -208,19 +212,19 @@ class Keeper:
             raise ProtocolError(f"no call {told.slot[:40]!a} of the plan is to be answered")
         made = self._name(lineage, call, told.digests)
         lineage.note(call, made)
-        # A release that was paid for is answered from the ledger: nothing is compared for it.
+        # A paid release is answered from the ledger: nothing is compared for it.
         if selection.chooser is not None and call.iteration + 1 not in selection.paid:
             selection.chooser.receive(call, made)
 
     def show(self, asked: protocol.Show) -> protocol.Shown:
-        """Do the public part of the work for a release; see ``evolution.Judge``."""
+        """Do the public part of the work for a release; see ``lineage.Judge``."""
         selection = self._require_selection()
         query, pool = self._query(asked.iteration), selection.lineage.pool(asked.iteration)
         selection.judge.show(query, pool)
         return protocol.Shown()
 
     def release(self, asked: protocol.Release) -> protocol.Released:
-        """Choose the prototypes of a round and pay for them, in whole ticks; errors as ``evolution.Judge.release``."""
+        """Choose the prototypes of a round and pay for them, in whole ticks; errors as in ``lineage.Judge.release``."""
         selection, account = self._require_selection(), self._account
         assert account is not None
         query, pool = self._query(asked.iteration), selection.lineage.pool(asked.iteration)
@@ -234,7 +238,7 @@ class Keeper:
         return protocol.Released(receipt=receipt, measurement=base64.b64encode(measured))
 
     def assess(self, _asked: protocol.Assess) -> protocol.Assessed:
-        """Assess the dataset's use, from what was paid for anyway; nothing where that says nothing."""
+        """Assess the dataset's use from paid measurements; nothing if they do not tell."""
         selection = self._require_selection()
         lineage, chooser = selection.lineage, selection.chooser
         waits = lineage.find_end() is None and lineage.list_missing(None)
@@ -248,17 +252,17 @@ class Keeper:
         )
 
     def finish(self, told: protocol.Finish) -> protocol.Done:
-        """Keep what the owner is told in the end, where nobody else reads it."""
+        """Store the run's figures for the owner alone."""
         write_private(self._owner().result, told.figures)
         return protocol.Done()
 
     def close(self, _asked: protocol.Close = protocol.Close()) -> None:  # noqa: B008 - frozen
-        """Say whether private work fitted into its ticks, and close the ledger."""
+        """Report whether private work fitted into its ticks, and close the ledger."""
         padding = self._padding
         if self._selection is not None and self._selection.lineage.answers:
             kept = judge_padding(padding.longest, padding.tick)
             if self._screen.verbose or kept.startswith("WARNING"):
-                # A section that was too long is told of in any case: its provider could see it.
+                # A section that was too long is reported in any case: its provider could see it.
                 self._screen.print(kept)
         self._open.close()
 
@@ -275,7 +279,7 @@ class Keeper:
         return self.components.settings.privacy.ledger
 
     def _open_ledger(self) -> Ledger:
-        """The ledger, which tells the same story as the record of a run that has begun."""
+        """Open the ledger, and check that it agrees with the record of a run that has begun."""
         folder, begun = self._folder, self._folder.has_plan()
         path, room = self._path, Path(self._open.enter_context(TemporaryDirectory()))
         ledger = open_ledger(path, begun, self._screen.print, room)
@@ -288,12 +292,12 @@ class Keeper:
         return ledger
 
     def _make_ledger(self) -> Ledger:
-        """The ledger in place of its draft."""
+        """Make the ledger in place of its draft."""
         self._has_draft = False
         return self._open.enter_context(closing(Ledger(self._path, waiting=self._screen.print)))
 
     def _go_on(self, ledger: Ledger) -> None:
-        """Know the plan and the receipts of a run that has begun."""
+        """Load the plan and the receipts of a run that has begun."""
         from pcevolve.keeper.continuity import require_agreement  # with all that reads a record
 
         run = require_agreement(self._folder, ledger)
@@ -302,7 +306,7 @@ class Keeper:
         self._record.head = run.head
 
     def _name(self, lineage: Lineage, call: Call, digests: Sequence[str]) -> tuple[Candidate, ...]:
-        """Candidates by the names that the runner gives them."""
+        """Name the candidates as the runner does."""
         if len(digests) != call.count:
             raise ProtocolError(f"call {call.slot} brings {call.count} outputs")
         source = lineage.source(call)
@@ -318,7 +322,7 @@ class Keeper:
         return self._selection
 
     def _query(self, iteration: int) -> Query:
-        """The next release of the plan, whose candidates are all there."""
+        """Return the next release of the plan, all of whose candidates are there."""
         lineage = self._require_selection().lineage
         if iteration != lineage.find_next():
             raise ProtocolError(f"release {iteration} is not the next one of the plan")

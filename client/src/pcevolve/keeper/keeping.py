@@ -26,7 +26,7 @@ from pcevolve.public.run.checked import CheckedRun
 
 
 def keep(orders: Mapping[str, Any], enforced: Enforcement, _up: Pipe, asks: Pipe, across: Pipe) -> None:
-    """Be the keeper of a run, who asks another process what images show."""
+    """Be the keeper of a run, with images decoded by another process."""
     run, screen = read_orders(orders)
     if not enforced.is_whole:
         screen.print(f"NOTE: private files and the network are two processes: {enforced}")
@@ -43,7 +43,7 @@ def keep(orders: Mapping[str, Any], enforced: Enforcement, _up: Pipe, asks: Pipe
 
 @contextmanager
 def decoded_elsewhere(asks: Pipe) -> Iterator[None]:
-    """Have strangers' images decoded by the process behind a pipe, which is told when that is over."""
+    """Have foreign images decoded by the process behind a pipe, which is told when that is over."""
     elsewhere = Elsewhere(asks)
     try:
         with decoding_by(elsewhere.decode):
@@ -53,19 +53,18 @@ def decoded_elsewhere(asks: Pipe) -> Iterator[None]:
 
 
 def tell_owner(error: ClientError) -> None:
-    """Tell the owner why something is refused, on the owner's own screen."""
+    """Tell the owner the reason for a refusal, on the owner's own screen."""
     print(f"error: {printable(str(error))}", file=sys.stderr)
 
 
 def read_orders(orders: Mapping[str, Any]) -> tuple[CheckedRun, OwnerScreen]:
-    """The run that a process with private files is told of, and its owner."""
+    """Read the run and its owner's screen from the orders of a process with private files."""
     tempfile.tempdir = orders["room"]
     run = CheckedRun(RunConfig.model_validate(orders["settings"]), orders["resume"])
     return run, OwnerScreen(orders["verbose"], orders["quiet"])
 
 
-def _watch_nothing(_asked: Message, _answer: Message | None) -> None:
-    """Nobody watches."""
+def _watch_nothing(_asked: Message, _answer: Message | None) -> None: ...
 
 
 def serve(
@@ -75,10 +74,10 @@ def serve(
     watch: Callable[[Message, Message | None], None] = _watch_nothing,
     kinds: Mapping[str, type[Message]] = protocol.ASKED,
 ) -> None:
-    """Answer a runner until it has nothing more to ask, or has ended.
+    """Answer a runner until it has no more requests, or has ended.
 
     Args:
-        tell: Called with the reason, for the owner's eyes only, when an answer is refused; nothing is answered
+        tell: Called with the reason, for the owner alone, when an answer is refused; nothing is answered
             afterwards.
         kinds: Messages that the runner may send, by the name of the method that answers each.
         watch: Called with question and answer, before the answer leaves.
@@ -98,7 +97,7 @@ def serve(
 
 
 def refuse(pipe: Pipe, error: ClientError) -> None:
-    """Say that there will be no answer, and of which kind the reason is."""
+    """Send a refusal with the kind of its reason."""
     refused = Refused(kind=type(error).__name__, code=error.exit_code)
     try:
         pipe.send("refused", refused.model_dump_json())

@@ -1,7 +1,8 @@
-"""What a keeper does with one kind of private data: ``load_kind`` returns the module that does it.
+"""Find the module for one kind of private data: ``load_kind``.
 
-It is called by the kind's noun: ``images``, ``texts``. Each is loaded when it is first asked for, because it needs
-libraries that take seconds. All else that sets kinds apart is public, and in the class of the kind (``modality``).
+The module has the kind's plural noun: ``images``, ``texts``. It is loaded at first use, because it needs
+libraries that take seconds to import. All other differences between kinds are public, and in the class of the
+kind (``modality``).
 """
 
 from __future__ import annotations
@@ -34,16 +35,16 @@ if TYPE_CHECKING:
 
 
 def load_kind(kind: Kind) -> PrivateKind:
-    """Return what reads and judges private data of a kind."""
+    """Return the module that reads and judges private data of a kind."""
     return cast("PrivateKind", import_module(f"pcevolve.keeper.{MODALITIES[kind].nouns.many}"))
 
 
 def read_run(settings: RunConfig, told: ProgressCallback = no_progress) -> RunData:
-    """Read what a run is asked to use.
+    """Read the data for a run.
 
     Raises:
-        DataError: It cannot be used, or the classes do not hold about --shots units each.
-        UsageError: The options do not go together.
+        DataError: They are unusable, or the classes do not hold about --shots units each.
+        UsageError: The options do not fit together.
     """
     kind, source = find_abilities(settings.provider.dialect).makes, parse_source(settings.data.private)
     require_kind(source, kind, "--private")
@@ -53,15 +54,14 @@ def read_run(settings: RunConfig, told: ProgressCallback = no_progress) -> RunDa
 
 
 def read_owned(given: str, plan: PublicPlan, option: str, began: RunConfig | None) -> PrivateDataset:
-    """Read what a finished run is measured on or compared with, under whatever labels it has.
+    """Read data that a finished run is measured on or compared with, under their own labels.
 
     Args:
-        option: ``--private`` or ``--test``; of data that come with a library, it says whether the shots are meant or
-            the others.
+        option: ``--private`` or ``--test``; for shipped data it chooses between the shots and the rest.
 
     Raises:
-        DataError: It cannot be used.
-        UsageError: It is of another kind.
+        DataError: They are unusable.
+        UsageError: They are of another kind.
     """
     source = parse_source(given)
     require_kind(source, plan.modality.kind, option)
@@ -82,26 +82,26 @@ def _load_bundled(
 
 
 class PrivateKind(Protocol):
-    """A module that reads private data of one kind and judges what a run made by them."""
+    """A module that reads private data of one kind and judges a run's products by them."""
 
     def read_used(self, settings: RunConfig, path: Path, told: ProgressCallback) -> RunData:
-        """Read the owner's files that a run is asked to use; errors as ``read_run``."""
+        """Read the owner's files for a run; errors as in ``read_run``."""
         ...
 
     def read_others(self, path: Path, plan: PublicPlan, began: RunConfig | None) -> PrivateDataset:
-        """Read files that a finished run is measured on or compared with; ``DataError`` if they cannot be used."""
+        """Read files that a finished run is measured on or compared with (``DataError`` if they are unusable)."""
         ...
 
     def passes_over(self, path: Path) -> bool:
-        """True for a file beside data of this kind that nobody means to be one of them."""
+        """True for a file beside data of this kind that is visibly not one of them."""
         ...
 
     def make_independent(self, quick: bool = False) -> Evaluator:
-        """The judge that is no encoder and never voted; ``quick`` where somebody waits for it."""
+        """Return the judge that is no encoder and never voted; ``quick`` if someone waits for it."""
         ...
 
     def find_copied_words(self, dataset: Labelled, private: Labelled) -> dict[str, object]:
-        """Words of private data that a dataset repeats; nothing where there are no words."""
+        """Find words of private data that a dataset repeats; empty for kinds without words."""
         ...
 
 

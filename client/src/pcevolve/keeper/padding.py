@@ -1,6 +1,7 @@
 """The clock of the private side: an answer that depends on private data leaves at a whole tick.
 
-A section longer than its tick is seen to be, and the owner is told; a tick that grew with the work would tell more.
+A section longer than its tick is visible, and the owner is told. A tick that grew with the work would reveal
+more.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 LEAST_TICK = 0.5
-"""Seconds: a dozen times what measurement, draw and payment of a small run take on a quiet machine."""
+"""In seconds: a dozen times the measurement, draw and payment of a small run on a quiet machine."""
 SLOW_DAY = 1.5
 """The factor by which private work may take longer than in this run; a tick covers that."""
 SECONDS_PER_PAIR = 1e-7
@@ -20,12 +21,12 @@ SECONDS_PER_PAIR = 1e-7
 
 
 def choose_tick(asked: float | None, pairs: int) -> float:
-    """Return the tick that was asked for, or one that covers private work of a public size.
+    """Return the requested tick, or one that covers private work of a public size.
 
-    No clock has a part in it: a tick that followed the work would tell how long that takes.
+    It depends on no clock: a tick that followed the work would reveal how long that takes.
 
     Args:
-        asked: Seconds; 0: nothing is hidden; None: nobody said.
+        asked: Seconds; 0: nothing is hidden; None: not given.
         pairs: Nominal private images times candidates that they are compared with in the largest round.
     """
     needed = LEAST_TICK * max(1, math.ceil(pairs * SECONDS_PER_PAIR / LEAST_TICK))
@@ -34,11 +35,11 @@ def choose_tick(asked: float | None, pairs: int) -> float:
 
 @dataclass
 class Padding:
-    """Private work takes a whole number of ticks from its own beginning.
+    """Makes private work take a whole number of ticks from its beginning.
 
     Attributes:
         tick: Seconds. 0: work takes as long as it takes.
-        longest: Seconds that the longest section worked. Private: for the owner's screen alone.
+        longest: Seconds of the longest section. Private: for the owner's screen alone.
     """
 
     tick: float = 0.0
@@ -48,17 +49,17 @@ class Padding:
 
     @contextmanager
     def section(self, began: float | None = None) -> Iterator[None]:
-        """Let what happens inside take a whole number of ticks, at least one; also if it fails.
+        """Make the block take a whole number of ticks, at least one; also if it fails.
 
         Args:
-            began: When it began, if that was earlier: work before the first request, for which no tick is too short.
+            began: Its beginning, if earlier: work before the first request, for which no tick is too short.
         """
         since = self.clock() if began is None else began
         try:
             yield
-        # Not ``finally``: for Ctrl-C nobody waits, and it comes when the owner wants it, whatever the data are.
+        # Not ``finally``: Ctrl-C is not delayed, because its time depends on the owner, not on the data.
         except Exception:
-            # A run that ends here is seen to end, and when is a tick too.
+            # A run that ends here is seen to end, so that time is a whole tick, too.
             self._pad(since, counts=began is None)
             raise
         self._pad(since, counts=began is None)
@@ -75,7 +76,7 @@ class Padding:
 
 
 def describe_padding(tick: float) -> str:
-    """Tell the owner before a run how the length of private work is hidden."""
+    """Describe before a run how the length of private work is hidden."""
     if not tick:
         return (
             "not hidden: privacy.pad_selection=0 lets the provider time all private work between two requests"
@@ -84,7 +85,7 @@ def describe_padding(tick: float) -> str:
 
 
 def judge_padding(longest: float, tick: float) -> str:
-    """Say if all private sections of a run fitted into one tick: private, so for the owner's screen alone.
+    """Say whether all private sections of a run fitted into one tick: private, so for the owner's screen alone.
 
     Returns:
         One line; it begins with WARNING if the provider saw more than one tick.

@@ -1,4 +1,4 @@
-"""The data that a run reads: whether there is as much of it as was said, and what of it is declared secret."""
+"""The data that a run reads: checks of their number, and which of them are used."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from pcevolve.public.selectors import AUTO, find_method
 from pcevolve.public.words import choose_labels
 
 SPLIT_SEED = 0
-"""The seed that splits a library's public data into those that play the private ones and the rest; public."""
+"""Public seed that splits a library's public data into stand-ins for the private ones and the rest."""
 
 
 NOTHING_LEFT = "--test rest: a class has no {kind} that was not drawn: draw fewer, or leave --test out"
-"""The refusal where every unit of a class is drawn; it names no class, for that would tell the class's private size."""
+"""The refusal if every unit of a class is drawn; it names no class, which would reveal that class's private size."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -39,7 +39,7 @@ Held = TypeVar("Held", bound=PrivateItems)
 
 
 def draw_units(settings: RunConfig, held: Held, counted: str) -> tuple[Held, Held | None]:
-    """What a run uses of the owner's data, and where it draws from them what is left; ``DataError`` for too few."""
+    """Return the units that a run uses, and the rest if they are drawn (``DataError`` for too few)."""
     if settings.data.subsample is None:
         return held, None
     from pcevolve.keeper.private.offers import tell_drawable
@@ -49,7 +49,7 @@ def draw_units(settings: RunConfig, held: Held, counted: str) -> tuple[Held, Hel
 
 
 def find_test(settings: RunConfig, data: PrivateDataset) -> str | None:
-    """What a run is measured on, if anything; ``UsageError`` where nothing can be measured."""
+    """Return what a run is measured on, or None (``UsageError`` if nothing can be measured)."""
     if settings.data.test is not None and len(data.labels) == 1:
         raise UsageError(
             "--test measures a classifier, which makes no sense with a single class: leave it out"
@@ -58,7 +58,7 @@ def find_test(settings: RunConfig, data: PrivateDataset) -> str | None:
 
 
 def note_ids(ids: Iterable[str], kind: str) -> Iterator[str]:
-    """Say which names of units may be of one, as somebody spelled them in two ways; nothing is merged."""
+    """Yield names of units that may be one unit in two spellings; nothing is merged."""
     from pcevolve.keeper.private.spelling import find_respelled, find_shortened  # where units have names
 
     known = list(dict.fromkeys(ids))
@@ -77,7 +77,7 @@ def note_ids(ids: Iterable[str], kind: str) -> Iterator[str]:
 
 
 def note_companions(listing: Listing) -> Iterator[str]:
-    """Say which images are named after others of another unit, as masks and copies are."""
+    """Yield images that are named after another unit's, as masks and copies are."""
     keys, names = listing.unit_keys, listing.names
     pairs = [(one, other) for one, other in find_companions(names) if keys[one] != keys[other]]
     if pairs:
@@ -90,7 +90,7 @@ def note_companions(listing: Listing) -> Iterator[str]:
 
 
 NAMED = 3
-"""Files, names or pairs that one line names."""
+"""Files, names or pairs in one line."""
 
 
 def count_and_name(names: Sequence[str]) -> str:
@@ -102,7 +102,7 @@ def count_and_name(names: Sequence[str]) -> str:
 
 
 def name_classes(data: PrivateDataset, words: Mapping[str, str] | None) -> PrivateDataset:
-    """Call classes by what prompts say of them, in that order, if anything is; ``UsageError`` for other classes."""
+    """Rename classes by their words in prompts, if given (``UsageError`` for other classes)."""
     return (
         data
         if words is None
@@ -111,9 +111,9 @@ def name_classes(data: PrivateDataset, words: Mapping[str, str] | None) -> Priva
 
 
 def leave_out_private(test: PrivateDataset, private: PrivateDataset, where: str) -> PrivateDataset:
-    """Held-out data without those that are among the private ones, too: they voted, and flatter what they chose.
+    """Leave out held-out data that are also private: they voted, and would flatter the choice.
 
-    The owner is told on the screen alone. A refusal would hang on which were drawn, and another draw would answer it.
+    Only the owner's screen names them. A refusal would depend on the draw, and another draw would answer it.
 
     Raises:
         DataError: Nothing of a class is left.
@@ -132,13 +132,13 @@ def leave_out_private(test: PrivateDataset, private: PrivateDataset, where: str)
 
 
 def trusts_shots(settings: RunConfig) -> bool:
-    """True if a run divides by ``--shots``: it looks at private data, unlike a control, and releases no numbers."""
+    """True if a run divides by ``--shots``: it looks at private data, unlike a control, and releases no counts."""
     method = settings.method.name
     return not settings.get("class_counts") and (method == AUTO or find_method(method).selector is not None)
 
 
 def tell_on_screen(*lines: str) -> None:
-    """Tell the owner at a terminal what is private; elsewhere it might end up in a log, and ``check`` tells it."""
+    """Tell the owner private facts at a terminal; elsewhere they might end up in a log, and ``check`` shows them."""
     screen = OwnerScreen()
     if screen.is_terminal:
         screen.print(*lines)
@@ -147,13 +147,13 @@ def tell_on_screen(*lines: str) -> None:
 def require_shots(
     settings: RunConfig, counts: Mapping[str, int], unit: str, drawable: Callable[[], Mapping[str, int]]
 ) -> None:
-    """Refuse classes that do not hold about what ``--shots`` says, unless their numbers are released.
+    """Refuse classes that do not hold about ``--shots`` units, unless their counts are released.
 
-    The owner is told the counts on the screen alone. Controls, which look at nothing, may have any.
+    Only the owner's screen shows the counts. Controls, which look at nothing, may have any.
 
     Args:
-        counts: What they do hold, by label; private.
-        drawable: Says how many of them a draw could take, by label; private.
+        counts: The real numbers, by label; private.
+        drawable: Returns how many units a draw could take, by label; private.
 
     Raises:
         DataError: They do not; nothing was spent and nothing was sent.

@@ -1,7 +1,7 @@
-"""The owner's screen, on stderr: what a process that holds private data says, by the standard library alone.
+"""The owner's screen, on stderr, for processes with private data; it uses the standard library alone.
 
-At a terminal, which is the owner's, private work tells how much is done and how long the rest takes; in a log, which is
-kept, a share alone, because numbers and times follow from how many private images there are.
+At a terminal, which is the owner's, private work shows how much is done and how long the rest takes. A log is
+kept, so it gets a share alone: numbers and times follow from how many private images there are.
 """
 
 from __future__ import annotations
@@ -25,32 +25,31 @@ from pcevolve.public.screen import (
 )
 
 NARROWEST = 20
-"""Columns that text has beside its title, however narrow the terminal is."""
+"""Fewest columns of text beside its title, however narrow the terminal is."""
 _ERASE = "\r\x1b[K"
 _SHOWN_EVERY = 0.1  # seconds
 
 
 @dataclass(frozen=True)
 class OwnerScreen:
-    """Where the owner is told; ``verbose``: of every fact; ``quiet``: of nothing."""
+    """The owner's screen; ``verbose`` shows every fact, ``quiet`` nothing."""
 
     verbose: bool = False
     quiet: bool = False
 
     @property
     def is_terminal(self) -> bool:
-        """True if somebody looks on, and nothing keeps what is said; ``TTY_COMPATIBLE`` says otherwise, 0 or 1."""
+        """True if a person looks on, and the output is not kept; ``TTY_COMPATIBLE`` overrides it with 0 or 1."""
         said = os.environ.get("TTY_COMPATIBLE")  # as the runner's console reads it
         return not self.quiet and (said == "1" if said in ("0", "1") else sys.stderr.isatty())
 
     def print(self, *lines: str) -> None:
-        """Say something."""
         for line in lines if not self.quiet else ():
-            # File names are others' text, and must not command the terminal.
+            # File names are foreign text, and must not command the terminal.
             print(*map(blank_out, line.split("\n")), sep="\n", file=sys.stderr, flush=True)
 
     def print_facts(self, facts: Iterable[Fact]) -> None:
-        """Say facts, each under its title; what is long stands beneath itself."""
+        """Print facts, each with its title; long ones are wrapped."""
         lines = choose_lines(facts, self.verbose)
         across = max([TITLE_WIDTH, *(len(title) for title, _ in lines)])
         for title, text in lines:
@@ -59,7 +58,7 @@ class OwnerScreen:
 
     @contextmanager
     def show_work(self, title: str) -> Iterator[ProgressCallback]:
-        """Tell about one piece of long work; what ends before anybody would ask leaves no trace."""
+        """Show progress of one long task; a task that ends quickly leaves no trace."""
         began = said = time.monotonic()
 
         def told(done: int, total: int) -> None:
@@ -81,7 +80,7 @@ class OwnerScreen:
 
 
 def _fold(text: str, columns: int) -> list[str]:
-    """A text in lines that are no longer than the screen; at least one."""
+    """Wrap a text to the screen's width; at least one line."""
     width = max(columns, NARROWEST)
     return [
         part

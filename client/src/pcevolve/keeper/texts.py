@@ -1,6 +1,6 @@
 """Private texts: how they are read, and how a run is judged by them; see ``kind.PrivateKind``.
 
-What judges and measures needs torch, which takes seconds to load, so those functions import it themselves.
+Judges and measurements need torch, which takes seconds to load, so their functions import it themselves.
 """
 
 from __future__ import annotations
@@ -35,14 +35,15 @@ if TYPE_CHECKING:
 
 
 def read_used(settings: RunConfig, path: Path, told: ProgressCallback = no_progress) -> RunData:
-    """Read the texts that a run is asked to use, and those that it is measured on, if there are any."""
+    """Read the texts for a run, and its held-out texts, if any."""
     columns = replace(_columns(settings), secrets=settings.data.secret_columns)
     found = read_records(path, columns, settings.data.domain if settings.data.unlabelled else None)
     counted = "texts" if columns.unit is None else f"units ({columns.unit})"
     if settings.data.unit_size and columns.unit is not None:
         require_unit_size(found.units, found.names, columns.unit, settings.data.unit_size)
     if settings.data.subsample is not None:
-        # Of all texts and before the draw: a refusal that hung on the seed would be answered by another one.
+        # Among all texts and before the draw: a refusal that depended on the seed would be answered by
+        # another one.
         refuse_twins(found.names, found.texts, "text")
     found, rest = draw_units(settings, found, counted)
     data = found.dataset(columns.unit)
@@ -53,7 +54,7 @@ def read_used(settings: RunConfig, path: Path, told: ProgressCallback = no_progr
 
 
 def read_others(path: Path, plan: PublicPlan, began: RunConfig | None) -> PrivateDataset:
-    """The owner's texts that an option of ``evaluate`` names; see ``PrivateKind``."""
+    """Read the owner's texts that an option of ``evaluate`` names; see ``PrivateKind``."""
     columns = Columns() if began is None else _columns(began)
     return read_records(path, columns).dataset(None, unique=False)
 
@@ -85,7 +86,7 @@ def passes_over(path: Path) -> bool:
 
 
 def make_independent(quick: bool = False) -> Evaluator:
-    """Hashed words and pairs of words, with a head whose steps are few and the same for any number of texts."""
+    """Return a judge on hashed words and word pairs; its training takes equally many steps for any number of texts."""
     from pcevolve.keeper.evaluation.heads import train_linear
     from pcevolve.keeper.evaluation.judge import Evaluator
     from pcevolve.keeper.evaluation.texts import hash_ngrams
@@ -94,7 +95,7 @@ def make_independent(quick: bool = False) -> Evaluator:
 
 
 def find_copied_words(dataset: Labelled, private: Labelled) -> dict[str, object]:
-    """The longest run of words that a text of the dataset shares with a private one; see ``PrivateKind``."""
+    """Find the longest run of words that a text of the dataset shares with a private one; see ``PrivateKind``."""
     from pcevolve.keeper.evaluation.texts import find_longest_copied_span
 
     words, place = find_longest_copied_span(dataset.images, private.images)

@@ -1,9 +1,8 @@
-"""Measure how close a synthetic set lies to real data in an encoder's space; every number here is private.
+"""Measure how close a synthetic set is to real data in an encoder's space; every number here is private.
 
-Distances are taken some rows at a time: no matrix of all pairs is ever there.
-
-All of it is biased for few images (a Fréchet distance over 10 shots says little), so figures are
-comparable only between sets of equal size on the same encoder.
+Distances are computed in blocks of rows, never as a matrix of all pairs. All figures are biased for few
+images (a Fréchet distance over 10 shots says little), so they are comparable only between sets of equal size
+on the same encoder.
 """
 
 from __future__ import annotations
@@ -17,11 +16,11 @@ from scipy.spatial.distance import cdist
 
 FloatArray = NDArray[np.float64]
 PAIRS = 2**23
-"""Most pairs that are looked at together: 64 MiB of them."""
+"""Most pairs in one block: 64 MiB."""
 
 
 def distances(rows: FloatArray, others: FloatArray) -> Iterator[tuple[slice, FloatArray]]:
-    """Distances of some rows to all others, float64 ``(rows of the block, others)``, block after block.
+    """Yield distances of rows to all others, float64 ``(rows of the block, others)``, block after block.
 
     Args:
         rows: float64 ``(rows, dimension)``.
@@ -34,12 +33,12 @@ def distances(rows: FloatArray, others: FloatArray) -> Iterator[tuple[slice, Flo
 
 
 def nearest(rows: FloatArray, others: FloatArray) -> FloatArray:
-    """Distance of each row to the nearest of others, float64 ``(rows,)``."""
+    """Return the distance of each row to the nearest of the others, float64 ``(rows,)``."""
     return np.concatenate([gaps.min(axis=1) for _, gaps in distances(rows, others)])
 
 
 def radii(rows: FloatArray, rank: int) -> FloatArray:
-    """Distance of each row to its neighbour of a rank among the rows, float64 ``(rows,)``; rank 0 is the row itself."""
+    """Return the distance of each row to its ``rank``-th neighbour among the rows, float64 ``(rows,)``; 0 is itself."""
     found = np.empty(len(rows))
     for block, gaps in distances(rows, rows):
         found[block] = np.partition(gaps, rank, axis=1)[:, rank]  # copied: a view would keep the whole block
@@ -47,7 +46,7 @@ def radii(rows: FloatArray, rank: int) -> FloatArray:
 
 
 def inside(points: FloatArray, centres: FloatArray, reach: FloatArray) -> NDArray[np.bool_]:
-    """Mark the points that lie within the reach of some centre, bool ``(points,)``.
+    """Mark the points within the reach of some centre, bool ``(points,)``.
 
     Args:
         points: float64 ``(points, dimension)``.
@@ -59,11 +58,11 @@ def inside(points: FloatArray, centres: FloatArray, reach: FloatArray) -> NDArra
 
 _NEIGHBOURS = 3
 FEWEST = _NEIGHBOURS + 2
-"""Usable images of which a distance can be told."""
+"""Fewest usable images for a distance."""
 
 
 def _frechet(one: NDArray[np.float64], other: NDArray[np.float64]) -> float:
-    """With S = RᵀR for both covariances, tr (S₁S₂)^½ is the sum of the singular values of R₁R₂ᵀ."""
+    """Return the squared Fréchet distance; with S = RᵀR, tr (S₁S₂)^½ is the sum of singular values of R₁R₂ᵀ."""
     shift = one.mean(axis=0) - other.mean(axis=0)
     first, second = _root(one), _root(other)
     overlap = np.linalg.svd(first @ second.T, compute_uv=False).sum()
@@ -82,10 +81,10 @@ FEW = 1000
 
 @dataclass(frozen=True, repr=False)
 class Closeness:
-    """A synthetic set beside a real one, through one encoder; private.
+    """A synthetic set compared with a real one, through one encoder; private.
 
     Attributes:
-        frechet: Squared Fréchet distance of two Gaussians (FID on the encoder at hand), >= 0.
+        frechet: Squared Fréchet distance of two Gaussians (FID on this encoder), >= 0.
         precision: Share of synthetic images inside the real set's support, 0..1.
         recall: Share of real images inside the synthetic set's support, 0..1.
         few: Whether either set is too small for the figures to say much by themselves.
@@ -97,16 +96,16 @@ class Closeness:
     few: bool
 
     def to_json(self) -> dict[str, object]:
-        """For a private file or the owner's screen."""
+        """Return values for a private file or the owner's screen."""
         return asdict(self)
 
 
 def measure_closeness(one: FloatArray, other: FloatArray) -> Closeness:
-    """Compare embeddings of synthetic images with those of real ones, float64 ``(images, dimension)`` of finite rows.
+    """Compare embeddings of synthetic images with those of real ones, float64 ``(images, dimension)``, finite.
 
     Args:
-        one: Of the synthetic images, at least ``FEWEST``.
-        other: Of the real ones, as many or more.
+        one: The synthetic images', at least ``FEWEST``.
+        other: The real ones', as many or more.
 
     Source: Heusel et al. 2017 (Fréchet), Kynkäänniemi et al. 2019 with 3 neighbours (precision, recall).
     """
@@ -119,7 +118,7 @@ def measure_closeness(one: FloatArray, other: FloatArray) -> Closeness:
 
 
 COPY_SHARE = 0.1
-"""A synthetic image is called a copy if it lies within this share of how far a test image typically lies."""
+"""A synthetic image counts as a copy within this share of a test image's typical distance."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -127,9 +126,11 @@ class Memorisation:
     """Distances of synthetic images to private and to test images; private.
 
     Attributes:
-        closer: Share of the synthetic images whose nearest private image is nearer than their nearest test image, of
-            equally many of both; without memorisation about one half, and with ten shots chance alone moves it far.
-        ratio: Median over synthetic images of distance to the nearest private over the nearest test image.
+        closer: Share of the synthetic images that are nearer to their nearest private image than to their
+            nearest test image, of equally many of both. Without memorisation it is about one half; with ten
+            shots chance moves it far.
+        ratio: Median over synthetic images of the distance to the nearest private over that to the nearest
+            test image.
     """
 
     closer: float
@@ -138,10 +139,11 @@ class Memorisation:
 
 
 def measure_memorisation(synthetic: FloatArray, private: FloatArray, test: FloatArray) -> Memorisation:
-    """Compare distances of embeddings, float64 ``(images, dimension)`` of finite rows.
+    """Compare distances of embeddings, float64 ``(images, dimension)``, finite.
 
     Args:
-        test: Others of the same kind; as many as there are private ones are drawn, and the reverse.
+        test: Other images of the same kind; the larger of the two sets is subsampled to the smaller one's
+            size.
     """
     random, count = np.random.default_rng(0), min(len(private), len(test))
     mine, others = (rows[random.permutation(len(rows))[:count]] for rows in (private, test))

@@ -1,4 +1,4 @@
-"""How far judging is, in time: a little of each judge's work is done first, and says how long all of it takes."""
+"""Forecast the time of judging: a little of each judge's work is measured first."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from pcevolve.public.media import Item
 from pcevolve.public.screen import ProgressCallback
 
 FEW = 16
-"""Items that are looked at, and steps that are trained, to see how long one takes."""
+"""Items that are embedded, and steps that are trained, for the measurement."""
 FORWARD = 1 / 3
-"""Of a step's time what it takes to classify as many items; the rest is learning from them."""
+"""Time of classifying relative to a training step on as many items."""
 
 
 @dataclass(frozen=True)
 class JudgePace:
-    """Seconds of one judge.
+    """Times of one judge, in seconds.
 
     Attributes:
-        look: For an item, all threads at it.
-        row: For an item in a step of training, one thread at it.
+        look: Per embedded item, with all threads.
+        row: Per item in a training step, with one thread.
     """
 
     look: float
@@ -35,7 +35,7 @@ class JudgePace:
 
     @classmethod
     def of(cls, judge: Evaluator, items: Sequence[Item | None], classes: int) -> JudgePace:
-        """Measure it on some items; what is only loaded once does not count."""
+        """Measure it on some items; one-time loading does not count."""
         few = items[:FEW]
         judge.look(few[:1])
         began = perf_counter()
@@ -52,15 +52,15 @@ class JudgePace:
         return cls(look, (perf_counter() - began) / FEW / BATCH)
 
     def train(self, items: int, tested: int) -> float:
-        """Seconds for one classifier on so many items and its word on those it is tested on, all threads at several."""
+        """Return the seconds of one classifier's training and test, with all threads on several classifiers."""
         return self.row * (heads.STEPS * min(items, BATCH) + FORWARD * tested) / thread_count()
 
 
 @dataclass
 class Forecast:
-    """Work that is done, of all that there is, in seconds; ``told`` hears of it in milliseconds.
+    """The work done, of all work, in seconds; ``told`` gets it in milliseconds.
 
-    It hears of each hundredth of all: of smaller pieces nobody can say how long the rest takes.
+    It is called for each hundredth of the whole: smaller pieces give no reliable estimate of the rest.
     """
 
     told: ProgressCallback
@@ -69,7 +69,7 @@ class Forecast:
     last: float = field(default=0.0)
 
     def add(self, seconds: float) -> None:
-        """Count work that is done."""
+        """Count finished work."""
         self.done = min(self.done + seconds, self.whole)
         if self.done - self.last >= self.whole / 100 or self.done == self.whole:
             self.last = self.done

@@ -1,6 +1,6 @@
-"""A linear head on frozen features, and a small network from scratch: what the judges of a dataset train.
+"""A linear head on frozen features, and a small network trained from scratch, for the judges of a dataset.
 
-Source of randomness: an explicit seed per network, by a generator of its own; torch's global one is left alone.
+Each network draws its randomness from an explicit seed and its own generator; torch's global one is not used.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _CNN_WIDTHS = (3, 16, 32, 64, 64)
 BATCH = 64
 STEPS = 400
 QUICK_STEPS = 100
-"""Of the convolutional network where somebody waits for it."""
+"""Steps of the convolutional network if someone waits for it."""
 _LINEAR_RATE = 1e-2
 _CNN_RATE = 2e-3
 _WEIGHT_DECAY = 1e-3
@@ -39,8 +39,9 @@ class Training:
     """A labelled training set; finite features ``(images, ...)``, int64 targets, class count.
 
     Attributes:
-        stopping: Set once nobody wants what is trained on it: every training on it then ends by ``CancelledError``.
-        most: Steps after which training ends early, for whoever asks how long a step takes; None for all.
+        stopping: Set when its results are no longer wanted: every training on it then ends by
+            ``CancelledError``.
+        most: Steps after which training ends early, to measure a step's time; None for all.
     """
 
     features: NDArray[np.floating]
@@ -85,7 +86,7 @@ def train_linear(training: Training, seed: int) -> Predict:
 
 
 def make_linear(training: Training, generator: torch.Generator, *, bias: bool = True) -> nn.Linear:
-    """Draw the weights that torch's own layer begins with, but from a given generator, and no bias yet."""
+    """Return a linear layer with torch's default initialisation from a given generator, and a zero bias."""
     width = training.features.shape[1]
     layer = nn.Linear(width, training.classes, bias=bias, device="meta").to_empty(device="cpu")
     nn.init.uniform_(layer.weight, -(width**-0.5), width**-0.5, generator=generator)
@@ -95,11 +96,11 @@ def make_linear(training: Training, generator: torch.Generator, *, bias: bool = 
 
 
 def train_cnn(training: Training, seed: int, steps: int = STEPS) -> Predict:
-    """Train a small convolutional network from scratch; normalises by groups, never by batch.
+    """Train a small convolutional network from scratch; it normalises by groups, never by batch.
 
     Args:
         training: Features are pixels, ``(images, 3, side, side)`` in 0..1.
-        steps: Batches that it learns from, which bounds the time whatever the set's size.
+        steps: Number of training batches, which bounds the time for any set size.
 
     Returns:
         A function from pixels to int64 ``(n,)``.
@@ -140,7 +141,7 @@ def descend(
     training: Training,
     batches: Iterator[Tensor],
 ) -> None:
-    """Take a step of the optimiser by the mean cross-entropy of each batch of indices."""
+    """Take an optimiser step on the mean cross-entropy of each batch of indices."""
     targets = torch.from_numpy(training.targets)
     network.train()
     for batch in batches:

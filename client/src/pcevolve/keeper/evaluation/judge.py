@@ -1,7 +1,7 @@
-"""Judges: classifiers that are trained on a dataset, and what they say of held-out real data; every number is private.
+"""Judges: classifiers trained on a dataset, and their predictions for held-out real data; every number is private.
 
-Source: Ravuri & Vinyals 2019, "Classification Accuracy Score for Conditional Generative Models";
-PCEvolve, section 5 (a new head on a frozen encoder). The result is private.
+Source: Ravuri & Vinyals 2019, "Classification Accuracy Score for Conditional Generative Models"; PCEvolve,
+section 5 (a new head on a frozen encoder).
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from pcevolve.public.encoders.singly import lone_workers, thread_count
 from pcevolve.public.media import Item
 
 Features: TypeAlias = NDArray[np.floating]
-"""What a judge sees, ``(items, ...)``: a row for each image or text."""
+"""A judge's features, ``(items, ...)``: a row for each image or text."""
 LabelledSet: TypeAlias = tuple[Sequence[Item | None], Sequence[int]]
-"""Images or texts, and for each its class: an index into the labels."""
+"""Images or texts, and the class of each, an index into the labels."""
 IntArray: TypeAlias = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class Evaluator:
-    """Sees images as features, and trains a classifier on them.
+    """Extracts features of images, and trains a classifier on them.
 
     Attributes:
-        name: An encoder's, or of one that needs none: ``cnn``, ``ngrams``.
-        voted: Whether it saw the candidates when the run selected, which flatters what was selected.
-        look: From images to features, a row each; NaN where there is none.
+        name: An encoder's name, or ``cnn`` or ``ngrams``, which need none.
+        voted: Whether it selected the candidates, which flatters the selection.
+        look: From images to features, a row each; NaN for unusable ones.
         train: From features and a seed to a classifier.
     """
 
@@ -44,7 +44,7 @@ class Evaluator:
     train: Callable[[Training, int], Predict]
 
     def prepare(self, features: Features, targets: NDArray[np.int64], labels: Sequence[str]) -> Training:
-        """Return what to train on of a set: all that has features; ``DataError`` where a class has nothing."""
+        """Return the usable training data of a set (``DataError`` if a class has none)."""
         usable = find_usable(features)
         training = Training(features[usable], targets[usable], len(labels))
         if missing := set(range(len(labels))) - set(training.targets.tolist()):
@@ -54,11 +54,11 @@ class Evaluator:
     def predictions(
         self, sets: Sequence[Sequence[Training]], features: Features, told: Callable[[], None] = lambda: None
     ) -> list[list[NDArray[np.int64]]]:
-        """Train classifiers on sets, several at once; what each says of other features, by set.
+        """Train classifiers on sets, several at once; return their predictions for other features, by set.
 
         Args:
-            sets: For each seed, 0, 1, 2, ..., what a classifier is trained on.
-            told: Is told when a classifier is done.
+            sets: For each set, the training data of the classifiers with seeds 0, 1, 2, ...
+            told: Called when a classifier is done.
         """
 
         def ask(on: Training, seed: int) -> NDArray[np.int64]:
@@ -82,18 +82,18 @@ class Evaluator:
 
 
 def find_usable(features: Features) -> NDArray[np.bool_]:
-    """Which rows of features are finite, bool ``(items,)``."""
+    """Mark the finite rows of features, bool ``(items,)``."""
     return np.asarray(np.isfinite(features.reshape(len(features), -1)).all(axis=1))
 
 
 SEEDS = 3
-"""Classifiers that are trained on each set; of fewer a standard error says nothing."""
+"""Classifiers that are trained on each set; fewer give no useful standard error."""
 DRAWS = 5
-"""Times that a control is drawn again."""
+"""Number of times that a control is drawn again."""
 
 
 def redraw(training: Training, seed: int) -> Training:
-    """Draw a training set again, as many of each class with replacement: what one set tells of others like it."""
+    """Resample a training set, as many of each class with replacement, to estimate the spread over such sets."""
     random = np.random.default_rng(seed)
     places = [np.flatnonzero(training.targets == target) for target in range(training.classes)]
     kept = np.concatenate([random.choice(each, len(each)) for each in places])
@@ -101,16 +101,16 @@ def redraw(training: Training, seed: int) -> Training:
 
 
 def redraw_all(trainings: Mapping[str, Training], names: Iterable[str]) -> dict[str, list[Training]]:
-    """Draw those of some training sets again that are there, ``DRAWS`` times each."""
+    """Resample those of some training sets that exist, ``DRAWS`` times each."""
     return {
         name: [redraw(trainings[name], seed) for seed in range(DRAWS)] for name in names if name in trainings
     }
 
 
 def find_redrawing(judges: Sequence[Evaluator]) -> Evaluator:
-    """The judge that says how far a control differs from draw to draw: a head, which is trained in no time.
+    """Return the judge that measures a control's spread between draws: a linear head, which trains quickly.
 
-    It may have voted: nobody chose a control.
+    It may have voted, because no control was selected.
     """
     return next((each for each in judges if each.train is train_linear), judges[0])
 
@@ -120,9 +120,10 @@ class Accuracy:
     """Top-1 accuracy in 0..1 over several seeds of the head; private.
 
     Attributes:
-        mean: Over ``seeds``.
-        sem: Standard error of that mean: the head's initialisation and batch order alone, not the
-            spread between runs of the evolution or draws of the shots. Where labels are shuffled, also the shuffling.
+        mean: Mean over ``seeds``.
+        sem: Standard error of that mean: the head's initialisation and batch order alone, not the spread
+            between runs of the evolution or draws of the shots. For shuffled labels, it includes the
+            shuffling.
         seeds: One accuracy per seed.
     """
 
@@ -145,10 +146,10 @@ class Accuracy:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class AccuracyTest:
-    """Held-out real data as one judge sees them, looked at once and used for several synthetic sets.
+    """Held-out real data with one judge's features, computed once and used for several synthetic sets.
 
     Attributes:
-        features: What the judge sees of the held-out images, ``(images, ...)``.
+        features: The judge's features of the held-out images, ``(images, ...)``.
         targets: int64 ``(images,)``.
     """
 
@@ -159,19 +160,19 @@ class AccuracyTest:
 
     @classmethod
     def on(cls, held_out: PrivateDataset, judge: Evaluator) -> AccuracyTest:
-        """Prepare the test: let a judge look at held-out images."""
+        """Prepare the test: compute a judge's features of held-out images."""
         return cls(held_out.labels, judge.look(held_out.items), held_out.targets, judge)
 
     def prepare(self, one: LabelledSet) -> Training:
-        """Let the judge look at what is usable of a labelled set; ``DataError`` where a class has nothing."""
+        """Compute the judge's features of a labelled set (``DataError`` if a class has no usable item)."""
         images, targets = one
         return self.judge.prepare(self.judge.look(images), np.asarray(targets, dtype=np.int64), self.labels)
 
     def predict(self, trainings: Sequence[Sequence[Training]]) -> list[IntArray]:
-        """Train a new head for each seed, 0, 1, 2, ..., on what is given for it, and ask it about the held-out data.
+        """Train a new head for each seed, 0, 1, 2, ..., on its training data, and predict the held-out data.
 
         Returns:
-            For each sequence what its heads say, int64 ``(seeds, images)``; private.
+            For each sequence its heads' predictions, int64 ``(seeds, images)``; private.
         """
         return [np.stack(each) for each in self.judge.predictions(trainings, self.features)]
 
@@ -182,7 +183,7 @@ class EvaluatorAccuracy:
 
     Attributes:
         per_class: Accuracy on each class, mean over the seeds, by label.
-        confusion: Counts ``[true][said]``, all seeds together.
+        confusion: Counts ``[true][predicted]``, summed over seeds.
     """
 
     accuracy: Accuracy
@@ -198,7 +199,7 @@ class EvaluatorAccuracy:
             said: int64 ``(images,)`` for each of three seeds or more.
             labels: Names of the classes; one without test images has no accuracy of its own.
         """
-        # Loads pandas and pyarrow, which a run that only scores does without.
+        # scikit-learn's metrics load pandas and pyarrow, which a run that only scores does without.
         from sklearn.metrics import confusion_matrix, f1_score
 
         classes = range(len(labels))
@@ -214,7 +215,7 @@ class EvaluatorAccuracy:
         return cls(accuracy, float(np.mean(f1)), own, tuple(tuple(map(int, row)) for row in counts))
 
     def to_json(self) -> dict[str, object]:
-        """For a private file or the owner's screen."""
+        """Return values for a private file or the owner's screen."""
         return {
             "accuracy": self.accuracy.to_json(),
             "macro_f1": self.macro_f1,

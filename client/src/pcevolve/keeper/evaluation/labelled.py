@@ -17,9 +17,9 @@ from pcevolve.public.transcript.layout import RunLayout
 from pcevolve.public.transcript.reader import RunReader
 
 RANDOM_CONTROL = "random"
-"""What the dataset of a control run is called where it is measured."""
+"""Name of a control run's dataset in measurements."""
 SHUFFLED = "shuffled"
-"""What a run's own dataset is called when its labels were shuffled: it stands in where there is no control."""
+"""Name of a run's own dataset with shuffled labels, which stands in for a missing control."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -28,8 +28,8 @@ class Labelled:
 
     Attributes:
         targets: int64 ``(images,)``, places of the labels.
-        names: What each image is called, for the owner.
-        digest: SHA-256 of the owner's own, by which two sets of them are told apart; empty for what a run released.
+        names: The owner's name of each image.
+        digest: SHA-256 that identifies the owner's set; empty for released ones.
     """
 
     images: Sequence[Item | None]
@@ -39,10 +39,10 @@ class Labelled:
 
     @classmethod
     def released(cls, root: Path, labels: Sequence[str]) -> Labelled:
-        """The dataset of a finished run.
+        """Load the dataset of a finished run.
 
         Raises:
-            UsageError: The run has not ended.
+            UsageError: The run is unfinished.
             DataError: A class has no image.
         """
         folder = RunLayout(root)
@@ -59,7 +59,7 @@ class Labelled:
 
     @classmethod
     def drawn_by_words(cls, root: Path) -> Labelled | None:
-        """What the provider made of words alone for a finished run; None where a class has nothing that is usable."""
+        """Load a finished run's images that were made from words alone; None if a class has no usable one."""
         run = RunReader.strict(root)
         plan = run.require_plan()
         decode = find_medium(plan.modality.kind).decode
@@ -75,13 +75,13 @@ class Labelled:
 
     @classmethod
     def of(cls, data: PrivateDataset) -> Labelled:
-        """Private or held-out images."""
+        """Wrap private or held-out images."""
         digest = hashlib.sha256(b"".join(data.digests) + data.targets.tobytes()).digest()
         return cls(data.items, data.targets, digest=digest)
 
     def choose_at_random(self, like: Labelled) -> Labelled | None:
-        """As many of each class as another set has; None where there are no more to choose from."""
-        random = np.random.default_rng(0)  # nobody is protected by it: the same choice each time
+        """Choose at random as many of each class as another set has; None if there are no more to choose from."""
+        random = np.random.default_rng(0)  # it protects nothing: the choice is the same each time
         due, kept = np.bincount(like.targets), []
         for target, count in enumerate(due):
             places = np.flatnonzero(self.targets == target)
@@ -92,13 +92,13 @@ class Labelled:
         return Labelled([self.images[place] for place in chosen], self.targets[chosen])
 
     def first(self, most: int) -> list[Item | None]:
-        """The first few images of each class, class after class; for people to look at."""
+        """Return the first few images of each class, class after class, for people to look at."""
         places = (np.flatnonzero(self.targets == target)[:most] for target in np.unique(self.targets))
         return [self.images[place] for each in places for place in each]
 
 
 def find_control(root: Path, given: Path | None) -> Path | None:
-    """The control beside a run: the one given, else ``RUN-random`` if there is one; ``UsageError`` if unfit."""
+    """Return the control beside a run: the given one, else ``RUN-random`` if it exists (``UsageError`` if unfit)."""
     beside = root.absolute()  # ``.`` has no name
     found = given or beside.with_name(f"{beside.name}-random")
     if given is None and not RunLayout(found).release.is_dir():

@@ -1,4 +1,4 @@
-"""Texts as a judge that never voted sees them, and what was copied word by word; private."""
+"""Features of texts for a judge that never voted, and word-by-word copies; private."""
 
 from __future__ import annotations
 
@@ -11,11 +11,10 @@ from pcevolve.public.media.texts import Text
 
 
 def find_longest_copied_span(made: Sequence[Text | None], private: Sequence[Text | None]) -> tuple[int, int]:
-    """The longest run of words that stands in one of either set, letters' case aside.
+    """Find the longest run of words that occurs in a text of both sets, ignoring case.
 
     Returns:
-        How many words it has, and the place of the first synthetic text that holds one so long; 0, 0 if no word is
-        common.
+        Its number of words, and the index of the first synthetic text with it; 0, 0 if no word is common.
     """
     own = [(each or "").casefold().split() for each in private]
     best, place = 0, 0
@@ -38,7 +37,7 @@ FEATURES = 2**12
 
 
 def hash_ngrams(texts: Sequence[Text | None]) -> NDArray[np.float32]:
-    """Words and pairs of words, hashed with signs (Weinberger et al. 2009): float32 of length 1, NaN without any."""
+    """Hash words and word pairs with signs (Weinberger et al. 2009): float32 of length 1, NaN without words."""
     from sklearn.feature_extraction.text import HashingVectorizer  # takes seconds to import
 
     hashing = HashingVectorizer(n_features=FEATURES, ngram_range=(1, 2), dtype=np.float32)

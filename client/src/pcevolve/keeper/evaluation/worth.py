@@ -1,8 +1,10 @@
-"""How much of what private images teach a dataset teaches, by judges that did not vote, with 95 % intervals; private.
+"""How much of the private images' teaching value a dataset has, by judges that did not vote, with 95 % intervals.
 
-A test item is one draw of many, and so is a seed of a head. Both are drawn again and again (bootstrap), for all sets at
-once, because sets are compared on the same items. So is a control, whose images are one draw of many that cost as
-little. Other draws of the private images, or of the noise, are not in it.
+Private.
+
+A test item is one draw of many, and so is a seed of a head. Both are resampled (bootstrap), for all sets at
+once, because sets are compared on the same items. A control, whose images are one cheap draw of many, is
+resampled too. Other draws of the private images, or of the noise, are not included.
 """
 
 from __future__ import annotations
@@ -17,11 +19,11 @@ from numpy.typing import NDArray
 Right: TypeAlias = NDArray[np.bool_]
 """Whether a judge was right, bool ``(seeds, items)``."""
 Accuracies: TypeAlias = NDArray[np.float64]
-"""One for each draw of a control."""
+"""One accuracy for each draw of a control."""
 WORTHY: Final = 0.5
-"""Share of the way from chance to the private images from which a dataset is worth having."""
+"""Share of the way from chance to the private images from which on a dataset is worth having."""
 LEAST_ITEMS: Final = 30
-"""Test items; of fewer, resampling tells too little of how far figures may be off."""
+"""Fewest test items: with fewer, resampling underestimates the error."""
 RESAMPLES: Final = 2000
 DATASET, SHOTS = "dataset", "private images"
 
@@ -35,21 +37,21 @@ class Interval(NamedTuple):
 
     @classmethod
     def of(cls, mean: float, drawn: NDArray[np.float64]) -> Interval:
-        """Summarise what resampling drew."""
+        """Summarise resampled figures."""
         return cls(mean, *(float(each) for each in np.quantile(drawn, (0.025, 0.975))))
 
 
 @dataclass(frozen=True, repr=False)
 class Worth:
-    """What judges that did not vote found of a dataset; private.
+    """The findings about a dataset by judges that did not vote; private.
 
     Attributes:
         judges: Their names.
-        items: Held-out items that they were asked about.
-        share: Of the way from chance to the private images, what the dataset goes; None where these teach too little,
-            or were not given.
-        ahead: How much more accurate than what costs no privacy, by its name.
-        accuracies: Of each set, the mean of the judges.
+        items: Number of held-out items.
+        share: The dataset's share of the way from chance to the private images; None if these teach too
+            little, or were not given.
+        ahead: How much more accurate it is than sets that cost no privacy, by name.
+        accuracies: The judges' mean accuracy, by training set.
     """
 
     judges: tuple[str, ...]
@@ -62,13 +64,14 @@ class Worth:
     def of(
         cls, answers: Mapping[str, Mapping[str, Right]], classes: int, redrawn: Mapping[str, Accuracies]
     ) -> Worth:
-        """Compare sets of images by what was trained on them.
+        """Compare sets of images by the classifiers trained on them.
 
         Args:
-            answers: Of each judge, by set: ``DATASET``, and ``SHOTS`` and whatever else it is compared with.
-            redrawn: Of each control, by its name, accuracies after training on other draws of it.
+            answers: For each judge, by set: ``DATASET``, and ``SHOTS`` and other sets that it is compared
+                with.
+            redrawn: For each control, by name, accuracies after training on other draws of it.
         """
-        # Seeded, and nobody is protected by it: the same figures each time they are asked for.
+        # Seeded, because it protects nothing: the figures are the same each time.
         random = np.random.default_rng(2026)
         first = next(iter(answers.values()))
         items = first[DATASET].shape[1]
@@ -95,9 +98,11 @@ class Worth:
 
     @property
     def word(self) -> Literal["useful", "doubtful", "not useful", "unknown"]:
-        """*Useful*: half of the way and more, and ahead of what costs nothing; *doubtful* where intervals hold both.
+        """The verdict: *useful* from half of the way on, and ahead of what costs nothing.
 
-        *Unknown* without private images, unless what costs nothing is as good.
+        *doubtful* if intervals hold both.
+
+        *Unknown* without private images, unless a set that costs nothing is as good.
         """
         if SHOTS not in self.accuracies:
             return "unknown" if self.items < LEAST_ITEMS or self.matched is None else "not useful"
@@ -109,26 +114,26 @@ class Worth:
 
     @property
     def matched(self) -> str | None:
-        """The name of what costs no privacy and is surely as good; None if nothing is."""
+        """Name of a set that costs no privacy and is surely as good; None if there is none."""
         return next((name for name, each in self.ahead.items() if each.high <= 0), None)
 
     @property
     def unsure(self) -> str | None:
-        """The name of what costs no privacy and may be as good; None if nothing may."""
+        """Name of a set that costs no privacy and may be as good; None if there is none."""
         return next((name for name, each in self.ahead.items() if each.low <= 0), None)
 
 
 def _resample(right: Right, weights: NDArray[np.float64], random: np.random.Generator) -> NDArray[np.float64]:
-    """Accuracies over items drawn again, each the mean of as many seeds drawn again, float64 ``(resamples,)``."""
+    """Return accuracies over resampled items and seeds, float64 ``(resamples,)``."""
     by_seed = weights @ right.T.astype(np.float64)
     seeds = random.integers(len(right), size=(len(weights), len(right)))
     return np.asarray(np.take_along_axis(by_seed, seeds, axis=1).mean(axis=1))
 
 
 def _draw_control(accuracies: Accuracies, random: np.random.Generator) -> NDArray[np.float64]:
-    """How far one draw of a control takes its accuracy from that of all, float64 ``(resamples,)``.
+    """Return the deviation of one draw of a control from the mean accuracy, float64 ``(resamples,)``.
 
-    A few draws tell their spread roughly, which Student's t makes up for.
+    A few draws estimate the spread roughly, for which Student's t compensates.
     """
     return np.asarray(
         accuracies.std(ddof=1) * random.standard_t(len(accuracies) - 1, RESAMPLES), dtype=np.float64
