@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import tomllib
 
 from click.testing import CliRunner, Result
@@ -38,4 +39,16 @@ def test_a_roster_is_shown_with_the_digest_that_owners_compare(tmp_path):
     assert facts["colluding"] == 1
     shown = run_cli("clinics", "roster", str(roster)).stdout
     assert facts["digest"] in shown
-    assert "everybody but one owner" in shown
+    assert "together with 1 of the owners" in shown
+
+
+def test_somebody_who_is_in_a_roster_twice_is_two_owners_of_another_digest(tmp_path):
+    """Nobody can tell that two keys are one person's; whoever compares names and digests can."""
+    honest = write_roster(tmp_path / "roster.toml", make_clinics(3), ["red", "blue"])
+    twice = write_roster(tmp_path / "twice.toml", make_clinics(4), ["red", "blue"])
+    shown = run_cli("clinics", "roster", str(twice)).stdout
+    names = re.findall(r"Clinic \d", shown)
+    assert names == ["Clinic 1", "Clinic 2", "Clinic 3", "Clinic 4"]
+    assert make_clinics(4).owners[3].key[-12:] in shown
+    assert "who is in it twice counts as two" in shown
+    assert shown.splitlines()[-1] != run_cli("clinics", "roster", str(honest)).stdout.splitlines()[-1]

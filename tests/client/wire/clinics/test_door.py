@@ -69,7 +69,7 @@ class Coordinator:
 
     def say(self, owner: int = 0, key: int | None = None, **said: object) -> httpx.Response:
         signer = make_key(owner + 1 if key is None else key).signing
-        token = signer.sign(state_presence(CLINICS.digest))
+        token = signer.sign(state_presence(str(said.get("roster", CLINICS.digest))))
         word = {"version": "1.0", "roster": CLINICS.digest, "owner": owner, "token": base64.b64encode(token),
                 "head": GENESIS, **said}  # fmt: skip
         return self.client.post(SYNC, content=Sync.model_validate(word).model_dump_json())
@@ -124,24 +124,41 @@ def test_a_run_waits_for_every_owner_and_for_nobody_else(coordinator):
 
 
 @pytest.mark.parametrize(
-    ("said", "status", "why"),
+    ("said", "status", "why", "told"),
     [
-        ({"key": 3}, 403, "not that of this owner"),
-        ({"owner": 1, "key": 1}, 403, "not that of this owner"),
-        ({"owner": 5, "key": 6}, 403, "not that of this owner"),
-        ({"roster": "0" * 64}, 403, "another roster"),
-        ({"version": "0.9"}, 409, "version 1.0 of pcevolve, and this owner 0.9"),
-        ({"lines": 7}, 409, "copy of another record"),
-        ({"lines": 1, "head": "0" * 64}, 409, "copy of another record"),
+        ({"key": 3}, 403, "not that of this owner", ""),
+        ({"roster": "0" * 64, "key": 3}, 403, "another roster", ""),
+        ({"owner": 5, "key": 6}, 403, "not that of this owner", ""),
+        ({"owner": 1, "key": 1}, 403, "not that of this owner", "Clinic 1"),
+        ({"owner": 5, "key": 2, "roster": "0" * 64}, 403, "another roster", "Clinic 2"),
+        ({"version": "0.9"}, 409, "version 1.0 of pcevolve, and this owner 0.9", "Clinic 1"),
+        ({"lines": 7}, 409, "copy of another record", "Clinic 1"),
+        ({"lines": 1, "head": "0" * 64}, 409, "copy of another record", "Clinic 1"),
     ],
 )
-def test_whoever_is_not_let_in_is_told_why_in_a_sentence(open_door, said, status, why):
-    answered = open_door.say(**said)
-    assert answered.status_code == status
-    assert why in answered.json()["why"]
+def test_whoever_is_not_let_in_is_told_why_and_of_an_owner_the_coordinator_once(
+    open_door, said, status, why, told
+):
+    before = len(open_door.told)
+    for _ in range(2):
+        answered = open_door.say(**said)
+        assert answered.status_code == status
+        assert why in answered.json()["why"]
+    heard = open_door.told[before:]
+    assert len(heard) == bool(told)
+    for each in heard:
+        assert each.startswith(f"{told} is not let in: ")
+        assert why in each
+        assert each.isprintable()
 
 
-@pytest.mark.parametrize("body", [b"", b"{}", b"nonsense", b"[" * 10_000])
+SEVERAL_LINES = b'{"version": "0.9\\nall is well", "roster": "%s", "owner": 0, "token": "", "head": "%s"}' % (
+    b"0" * 64,
+    b"0" * 64,
+)
+
+
+@pytest.mark.parametrize("body", [b"", b"{}", b"nonsense", b"[" * 10_000, SEVERAL_LINES])
 def test_what_is_no_message_is_refused(open_door, body):
     assert open_door.client.post(SYNC, content=body).status_code == 422
     assert open_door.client.post("/v1/other", content=body).status_code == 404

@@ -76,8 +76,11 @@ def clinics_roster(
     rows = [(each.name, str(each.shots), each.key[-12:]) for each in owners.owners]
     print_table(f"Roster {file}", ("owner", "units of each class", "key ends in"), rows, NARROW)
     click.echo(f"classes: {', '.join(roster.labels.values())}")
-    many = "one owner" if owners.colluding == 1 else f"{owners.colluding} owners"
-    click.echo(f"protects against everybody but {many}; a unit is with at most {owners.holders}")
+    many = f"{owners.colluding} of the owners" if owners.colluding else "no owner"
+    click.echo(
+        f"protects against server and coordinator together with {many}: who is in it twice counts as two"
+    )
+    click.echo(f"a unit is with at most {owners.holders}")
     click.echo(f"digest: {roster.digest}")
 
 

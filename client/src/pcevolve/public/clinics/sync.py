@@ -51,7 +51,7 @@ class Sync(_Message):
         refusal: Why it takes part no more.
     """
 
-    version: Annotated[str, Field(max_length=40)]
+    version: Annotated[Line, Field(max_length=40)]
     roster: Digest
     owner: Annotated[int, Field(ge=0, lt=MOST_OWNERS)]
     token: Annotated[Base64Bytes, Field(max_length=64)]

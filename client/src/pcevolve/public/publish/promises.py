@@ -100,11 +100,11 @@ def _say_against_whom(plan: PublicPlan, events: Sequence[Event]) -> str:
         if isfinite(alone)
         else "no epsilon bounds the loss"
     )
+    many = owners.colluding or "none"
     return (
         f"; released is the sum of {len(owners.owners)} owners' answers, with the noise of all: this holds for one "
-        f"unit in the data of at most {owners.holders} of them, against everybody but {owners.colluding} of the other "
-        f"owners, who may collude with provider and coordinator; against all other owners together {left}, by the "
-        "noise of one share alone"
+        f"unit in the data of at most {owners.holders} of them, against provider, coordinator and {many} of the other "
+        f"owners together; against all other owners together {left}, by the noise of one share alone"
     )
 
 

@@ -20,7 +20,7 @@ from typing import Any, Final
 
 from pydantic import BaseModel, ValidationError
 
-from pcevolve.errors import TranscriptError, UsageError
+from pcevolve.errors import TranscriptError, UsageError, printable
 from pcevolve.public.clinics.answers import Exchange, Question, SignedAnswer
 from pcevolve.public.clinics.messages import state_agreement, state_presence
 from pcevolve.public.clinics.owners import Clinics
@@ -100,6 +100,7 @@ class Door:
         self._present: dict[int, float] = {}
         self._agreed: set[int] = set()
         self._refused: dict[int, str] = {}
+        self._denied: set[tuple[int, int]] = set()
         self._asked: tuple[Question, tuple[Exchange, ...]] | None = None
         self._answers: dict[int, SignedAnswer] = {}
         self._figures: dict[str, Any] | None = None
@@ -155,13 +156,17 @@ class Door:
             DeniedError: It is not an owner of the roster, or what it says is not true.
         """
         with self._changed:
-            self._let_in(sync)
-            self._take(sync)
-            self._changed.notify_all()
-            end = time.monotonic() + WAIT_SECONDS
-            while not self._has_news(sync) and (left := end - time.monotonic()) > 0:
-                self._changed.wait(min(left, 0.2))  # the record grows without a word
-            return self._make_news(sync)
+            try:
+                self._let_in(sync)
+                self._take(sync)
+                self._changed.notify_all()
+                end = time.monotonic() + WAIT_SECONDS
+                while not self._has_news(sync) and (left := end - time.monotonic()) > 0:
+                    self._changed.wait(min(left, 0.2))  # the record grows without a word
+                return self._make_news(sync)
+            except DeniedError as error:
+                self._tell_denied(sync, error)
+                raise
 
     def find_body(self, digest: str) -> bytes:
         """A stored file of the record, by its digest (``DeniedError`` for none)."""
@@ -202,8 +207,19 @@ class Door:
                 "the coordinator has another roster than this owner: compare the digests that pcevolve clinics "
                 "roster prints",
             )
-        if not self._clinics.has_signed(sync.owner, state_presence(sync.roster), sync.token):
+        if not self._has_come(sync.owner, sync):
             raise DeniedError(403, "the key is not that of this owner in the coordinator's roster")
+
+    def _tell_denied(self, sync: Sync, error: DeniedError) -> None:
+        """Say why an owner is not let in, but no owner can fill the screen; who signed nothing may be anybody."""
+        for place in range(len(self._clinics.owners)):
+            told = place, error.status
+            if told not in self._denied and self._has_come(place, sync):
+                self._denied.add(told)
+                self._tell(f"{self._name([place])} is not let in: {printable(error.why)}")
+
+    def _has_come(self, place: int, sync: Sync) -> bool:
+        return self._clinics.has_signed(place, state_presence(sync.roster), sync.token)
 
     def _take(self, sync: Sync) -> None:
         """Note what an owner says, once it is let in."""
