@@ -1,4 +1,4 @@
 """The wire contract between client and API server: messages, paths and limits, and images decoded within them.
 
-Imports neither side, and no framework of either; both sides import its modules.
+Imports nothing of either side and none of their frameworks; both sides import its modules.
 """

@@ -1,11 +1,11 @@
-"""The bundled generator's words: domains that it draws, as the API server lists them and the client knows them."""
+"""The bundled generator's domains, as the API server lists them and the client knows them."""
 
 from __future__ import annotations
 
 from typing import Final
 
 BUNDLED: Final = "bundled"
-"""The name of the model."""
+"""The model's id."""
 DOMAINS: Final = (
     "blood smear",
     "blood cell",
@@ -16,10 +16,10 @@ DOMAINS: Final = (
     "handwritten mark",
     "surface",
 )
-"""Of other words it makes one of these, whatever they say: ``histology`` drew digits."""
+"""The only domains that the model draws: for another word it draws one of these, such as digits for ``histology``."""
 
 
 def draws(domain: str, domains: tuple[str, ...] = DOMAINS) -> bool:
-    """True if a model that draws these domains draws one that is called so: they share a word."""
+    """True if a name shares a word with one of the domains."""
     known = {word for each in domains for word in each.lower().replace("-", " ").split()}
     return bool(known & {*domain.lower().replace("-", " ").split()})

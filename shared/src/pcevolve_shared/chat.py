@@ -1,4 +1,4 @@
-"""The JSON of a chat with a language model, as OpenAI's Chat Completions API has it; no I/O."""
+"""The JSON of a chat with a language model, as in OpenAI's Chat Completions API; no I/O."""
 
 from typing import Annotated, Literal
 
@@ -29,7 +29,7 @@ def _find_said(messages: tuple[ChatMessage, ...]) -> tuple[ChatMessage, ...]:
 
 
 class StreamOptions(WireModel):
-    """Additional contents of a stream."""
+    """Options of a streamed answer."""
 
     include_usage: bool | None = None
 
@@ -40,7 +40,7 @@ class ChatRequest(WireModel):
     model: Annotated[wire.Name | None, Field(description="Absent: the first that writes text.")] = None
     messages: Annotated[
         tuple[ChatMessage, ...],
-        # Of 64 KiB of wrong messages, tens of thousands of complaints would be written.
+        # Fail fast: 64 KiB of wrong messages would give tens of thousands of errors.
         Field(min_length=1, max_length=limits.MAX_MESSAGES, strict=False, fail_fast=True),
         AfterValidator(_find_said),
     ]
@@ -70,17 +70,17 @@ class ChatRequest(WireModel):
 
     @property
     def new_tokens(self) -> int:
-        """Most tokens of a completion."""
+        """Return the most tokens of a completion."""
         return self.max_completion_tokens or self.max_tokens or 256
 
     @property
     def stops(self) -> tuple[str, ...]:
-        """Strings that end a completion and are no part of it."""
+        """Return the strings that end a completion, and are not part of it."""
         return (self.stop,) if isinstance(self.stop, str) else self.stop or ()
 
 
 class ChatReply(WireModel):
-    """The model's reply; as long as its tokens are."""
+    """The model's reply; its length is bounded by its tokens."""
 
     role: Literal["assistant"] = "assistant"
     content: str
@@ -95,7 +95,7 @@ class ChatChoice(WireModel):
 
 
 class Usage(WireModel):
-    """Tokens; those of the prompt count once."""
+    """Numbers of tokens; the prompt's count once for all completions."""
 
     prompt_tokens: _Count
     completion_tokens: _Count
@@ -103,7 +103,7 @@ class Usage(WireModel):
 
 
 class ChatResponse(WireModel):
-    """The answer, with its completions in the order of their seeds."""
+    """The answer; its completions are in the order of their seeds."""
 
     id: wire.Name
     object: Literal["chat.completion"] = "chat.completion"
@@ -114,14 +114,14 @@ class ChatResponse(WireModel):
 
 
 class Delta(WireModel):
-    """A chunk's addition to a completion."""
+    """The text that a chunk adds to a completion."""
 
     role: Literal["assistant"] | None = None
     content: str | None = None
 
 
 class ChunkChoice(WireModel):
-    """A completion, as far as a chunk goes."""
+    """The part of a completion that is in a chunk."""
 
     index: _Count
     delta: Delta
@@ -129,7 +129,7 @@ class ChunkChoice(WireModel):
 
 
 class ChatChunk(WireModel):
-    """A part of a stream; one without choices has the usage."""
+    """A part of a streamed answer; a chunk without choices has the usage."""
 
     id: wire.Name
     object: Literal["chat.completion.chunk"] = "chat.completion.chunk"
@@ -140,7 +140,7 @@ class ChatChunk(WireModel):
 
     @classmethod
     def of(cls, whole: ChatResponse, with_usage: bool) -> tuple["ChatChunk", ...]:
-        """A whole answer as a stream has it: each completion, its end, and the usage if that was asked for."""
+        """Return a whole answer as a stream: each completion, its end, and the usage if it was asked for."""
 
         def chunk(choices: tuple[ChunkChoice, ...], usage: Usage | None = None) -> ChatChunk:
             return cls(id=whole.id, created=whole.created, model=whole.model, choices=choices, usage=usage)

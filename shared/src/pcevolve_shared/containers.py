@@ -1,8 +1,8 @@
-"""Read what the outside of a PNG, JPEG or WebP file declares, without decoding a pixel.
+"""Read what the container of a PNG, JPEG or WebP file declares, without decoding a pixel.
 
-Size and animation have to be known *before* a decoder allocates memory, and a decoder's metadata parsers
-are attack surface that this project has no use for. So the containers are walked here, by the letter of
-their specifications, and only what pixels need is handed on.
+Size and animation have to be known *before* a decoder allocates memory. Parsers of metadata are attack
+surface that this project does not need. So this module reads the containers by their specifications, and
+passes on only the bytes that pixels need.
 
 Sources: PNG (ISO/IEC 15948) section 5; JPEG (ITU-T T.81) annex B; WebP (RFC 9649) section 2.
 """
@@ -20,24 +20,26 @@ Piece = TypeVar("Piece")
 _PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"
 _PNG_PIXELS = {b"IHDR", b"PLTE", b"tRNS", b"IDAT", b"IEND"}
 _JPEG_START_OF_FRAME = set(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
-# TEM, restarts and the start stand alone; restarts belong into scans, and the rest has no place after the start.
+# Markers without a length: TEM, restarts and start. Restarts are allowed in scans only, the others nowhere
+# after the start.
 _JPEG_NO_LENGTH = {0x01, *range(0xD0, 0xD9)}
 _JPEG_NO_FILLING = re.compile(rb"[^\xff]")
-# Stuffed zeros, filling and restarts belong to a scan.
+# Stuffed zeros, fill bytes and restarts belong to a scan.
 _JPEG_SCAN_END = re.compile(rb"\xff(?=[^\x00\xff\xd0-\xd7])")
 # APP0 (JFIF) and APP14 (Adobe) say how to read the colours; the other APPn and comments are metadata.
 _JPEG_METADATA = {*range(0xE1, 0xEE), 0xEF, 0xFE}
-# Every scan of a progressive image costs a pass over all its pixels and may be ten bytes long.
+# Every scan of a progressive image costs a pass over all its pixels, and can be as short as ten bytes.
 _JPEG_MOST_SCANS = 64
-# Each costs a step here and another in the decoder, and may be four bytes long: of 16 MiB there would be millions.
+# Each segment costs a step here and in the decoder, and can be as short as four bytes: 16 MiB could hold
+# millions.
 _MOST_SEGMENTS = 4096
-# Encoders cut pixels into as little as 256 bytes.
+# Encoders split the pixels into chunks of as little as 256 bytes.
 _MOST_PNG_CHUNKS = 2**16
 _WEBP_ANIMATED = 0x02
 
 
 class ImageError(ValueError):
-    """The bytes are not an image that the wire admits; the message holds nothing of the image."""
+    """Raised for bytes that are not an image that the wire admits; the message holds nothing of the image."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +53,7 @@ class Header:
 
 
 def media_type(data: bytes) -> MediaType:
-    """Return the media type by magic bytes.
+    """Return the media type that the first bytes show.
 
     Raises:
         ImageError: Neither PNG, JPEG nor WebP.
@@ -66,7 +68,7 @@ def media_type(data: bytes) -> MediaType:
 
 
 def read(data: bytes) -> Header:
-    """Walk the container of ``data``.
+    """Read the container of ``data``.
 
     Raises:
         ImageError: Unknown format, damaged, truncated or animated.
@@ -118,7 +120,7 @@ def _read_jpeg(data: bytes) -> Header:
     for marker, start, end in _at_most(_MOST_SEGMENTS, _jpeg_segments(data)):
         if marker in _JPEG_START_OF_FRAME:
             height, width = struct.unpack_from(">HH", data, start + 5)
-            # A second frame header could declare another size to the decoder than to us.
+            # A second frame header could declare another size to the decoder than to this check.
             if size is not None:
                 raise ImageError("the image is damaged")
             size = width, height
@@ -171,7 +173,8 @@ def _read_webp(data: bytes) -> Header:
             raise ImageError("the image is animated")
         if name in _WEBP_SIZES:
             sizes.append(_WEBP_SIZES[name](body))
-    # The canvas and the frame inside it both declare a size: the decoder must not be given the choice.
+    # The canvas and the frame inside it both declare a size: they must agree, so that the decoder has no
+    # choice.
     if not sizes or len(set(sizes)) != 1:
         raise ImageError("the image is damaged")
     return Header("image/webp", *sizes[0], data[:end])

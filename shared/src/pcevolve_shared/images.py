@@ -1,7 +1,7 @@
 """The bounded image codec of the wire: bytes to clean RGB pixels and back; no files, no pickle.
 
-Whoever sends an image is not trusted. Every bound is checked on the container before a pixel is decoded,
-metadata never reaches a decoder, and whatever goes wrong inside one surfaces as :class:`ImageError`.
+The sender of an image is not trusted. Every bound is checked on the container before a pixel is decoded,
+metadata never reaches a decoder, and every error of a decoder is raised as :class:`ImageError`.
 """
 
 import base64
@@ -31,13 +31,13 @@ __all__ = [
     "to_base64",
 ]
 
-# Plugins are named, not guessed: PIL's own sniffing would let other formats in (a multi-picture JPEG).
+# The plugins are fixed: PIL's own detection would accept other formats, such as a multi-picture JPEG.
 _PLUGINS: Final[dict[MediaType, Callable[[io.BytesIO], ImageFile.ImageFile]]] = {
     "image/png": PngImagePlugin.PngImageFile,
     "image/jpeg": JpegImagePlugin.JpegImageFile,
     "image/webp": WebPImagePlugin.WebPImageFile,
 }
-# What PIL's parsers raise on hostile bytes, besides the OSError that they document.
+# PIL's parsers raise these on hostile bytes, besides the documented OSError.
 _DECODER_ERRORS: Final = (
     OSError, SyntaxError, ValueError, TypeError, KeyError, IndexError, AttributeError, EOFError,
     ArithmeticError, MemoryError, struct.error, zlib.error,
@@ -48,7 +48,7 @@ _JPEG_QUALITY: Final = 95
 
 @dataclass(frozen=True)
 class ImageLimits:
-    """The most that an image may weigh."""
+    """The limits of an image's size."""
 
     max_bytes: int = limits.MAX_IMAGE_BYTES
     max_pixels: int = limits.MAX_PIXELS
@@ -59,7 +59,7 @@ WIRE_LIMITS: Final = ImageLimits()
 
 
 def media_type_or_bytes(data: bytes) -> str:
-    """The media type of an image, or that of bytes of any kind: whoever made them knows best what they are."""
+    """Return the media type of an image, or the general type of bytes for anything else."""
     try:
         return media_type(data)
     except ImageError:
@@ -116,7 +116,7 @@ def _to_rgb(image: Image.Image) -> Image.Image:
 
 
 def _clean(image: Image.Image) -> Image.Image:
-    """Return the pixels alone: conversion keeps the ``info`` that a later save would write out."""
+    """Return a copy of the pixels alone: a conversion keeps ``info``, which a later save would write."""
     clean = Image.new("RGB", image.size)
     clean.paste(image)
     return clean
@@ -125,11 +125,11 @@ def _clean(image: Image.Image) -> Image.Image:
 def encode(
     image: Image.Image, output_format: Literal["png", "jpeg", "webp"] = "png", effort: int = 6
 ) -> bytes:
-    """Return the same bytes for the same pixels: no metadata, no timestamps.
+    """Return an image file; the same pixels give the same bytes, without metadata and timestamps.
 
     Args:
         image: Any image; it becomes RGB.
-        output_format: Of the file.
+        output_format: The file's format.
         effort: How hard a PNG is compressed, 1 to 9.
     """
     buffer = io.BytesIO()
@@ -149,10 +149,10 @@ def to_base64(data: bytes) -> str:
 
 
 def from_base64(text: str, max_bytes: int = limits.MAX_IMAGE_BYTES) -> bytes:
-    """Return the bytes that :func:`to_base64` made ``text`` from; there is one spelling for each.
+    """Return the bytes that :func:`to_base64` encodes as ``text``.
 
     Raises:
-        ImageError: Longer than ``max_bytes`` or not canonical base64; nothing longer was decoded.
+        ImageError: Longer than ``max_bytes``, which is found before decoding, or not canonical base64.
     """
     if len(text) > 4 * -(-max_bytes // 3):
         raise ImageError(f"the image has more than {max_bytes} bytes")
@@ -160,7 +160,7 @@ def from_base64(text: str, max_bytes: int = limits.MAX_IMAGE_BYTES) -> bytes:
         data = base64.b64decode(text.encode("ascii"), validate=True)
     except (binascii.Error, UnicodeEncodeError) as error:
         raise ImageError("not base64") from error
-    # Unused trailing bits would be a channel that decoding cannot see.
+    # Only the canonical spelling is accepted: unused trailing bits could carry hidden data.
     if to_base64(data) != text:
         raise ImageError("not canonical base64")
     if len(data) > max_bytes:

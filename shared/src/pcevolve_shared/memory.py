@@ -1,4 +1,4 @@
-"""Memory of a process: whether what was computed with is kept for what is computed next."""
+"""The memory allocator of a process that runs networks."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from functools import cache
 
 _MMAP_THRESHOLD, _TRIM_THRESHOLD = -3, -1  # of mallopt, as malloc.h has them
 _KEPT_BLOCK, _KEPT_FREE = 32 * 2**20, 2**30
-"""Bytes: the largest that glibc takes for the first, and of free memory that one run leaves to the next."""
+"""In bytes: the largest block that stays in the heap, and the free memory that one run leaves to the next."""
 
 
 @cache
 def keep_memory() -> None:
-    """Keep the memory of one run of a network for the next, in this process from now on.
+    """Let this process keep freed memory for the next run of a network.
 
-    glibc would give it back after each layer and take it again, and the system clears every page: a tenth of the time
-    of a small network on a thread of its own. ``malloc_trim`` gives it back all the same.
+    By default glibc returns it to the system after each layer and takes it again, and the system clears every
+    page. This costs a tenth of the time of a small network on one thread. ``malloc_trim`` still returns it.
     """
     set_option = getattr(ctypes.CDLL(None), "mallopt", None)  # glibc alone has it
     if set_option is not None:

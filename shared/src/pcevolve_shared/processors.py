@@ -4,5 +4,5 @@ import os
 
 
 def count_cores() -> int:
-    """Those that this process may use; macOS binds none to fewer than there are."""
+    """Return how many processors this process may use; macOS cannot restrict them."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

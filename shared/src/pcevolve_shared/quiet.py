@@ -1,4 +1,4 @@
-"""Asks libraries not to tell their makers who uses them: in both commands, and in what runs on a cluster's machines."""
+"""Ask libraries not to report their use to their makers."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ VARIABLES = (
     "HF_HUB_DISABLE_TELEMETRY",  # Hugging Face's hub, transformers and diffusers
     "ORT_DISABLE_TELEMETRY",  # onnxruntime, which diffusers loads wherever it is installed
 )
-"""Environment variables that are "1" where nothing is to be told."""
+"""Environment variables that forbid such reports when set to "1"."""
 
 
 def keep_quiet() -> None:
-    """Set them in this process and all that it starts; what somebody has set otherwise stays."""
+    """Set the variables for this process and its children; values that are already set stay."""
     for variable in VARIABLES:
         os.environ.setdefault(variable, "1")

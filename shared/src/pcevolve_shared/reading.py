@@ -1,7 +1,7 @@
-"""Files and JSON of anybody's, read within bounds: no pipe blocks, no file grows past its limit, no nesting crashes.
+"""Read files and JSON from anybody within bounds: pipes do not block, and size and nesting are limited.
 
-What goes wrong with a file is an ``OSError`` whose ``strerror`` can be read after the file's name, and what goes wrong
-with JSON is a ``ValueError``: whoever reads files has handlers for both.
+Errors of files are ``OSError``, whose ``strerror`` reads well after the file's name; errors of JSON are
+``ValueError``. Callers that read files already handle both.
 """
 
 import errno
@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any, BinaryIO, Final, TextIO
 
 LFS_POINTER: Final = b"version https://git-lfs.github.com/spec/"
-"""How a file begins that Git left in another's place."""
+"""Start of a file that Git left in place of a large one."""
 FETCH_LFS: Final = "is a pointer of Git LFS and not the file itself: fetch it with git lfs pull"
-"""What to say after such a file's name."""
+"""Error text, to follow the file's name."""
 
 
 def open_file(path: Path, most: int) -> BinaryIO:
@@ -23,7 +23,7 @@ def open_file(path: Path, most: int) -> BinaryIO:
 
     Args:
         path: The file; a link is followed.
-        most: Bytes that it may have now; whoever reads on bounds what it may become.
+        most: Bytes that it may have now; the reader must bound a file that grows.
 
     Raises:
         OSError: It is a pipe, a device or a folder, is larger, or cannot be opened.
@@ -52,7 +52,8 @@ def read_file(path: Path, most: int) -> bytes:
     """
     data = b""
     with open_file(path, most) as file:
-        # Python reserves as much as it is asked for: no more than there is, and a byte to see whether more was added.
+        # Python allocates as much as it is asked to read: ask for the file's size, and one byte more to see
+        # whether it grew.
         while part := file.read(max(min(most, os.fstat(file.fileno()).st_size) - len(data), 0) + 1):
             data = data + part if data else part
             if len(data) > most:
@@ -61,10 +62,10 @@ def read_file(path: Path, most: int) -> bytes:
 
 
 class BoundedLines:
-    """Lines of a text file, of which a record may take only so many characters, however many lines it has.
+    """The lines of a text file; limits the characters of a record, however many lines it has.
 
     Attributes:
-        left: Characters that the record may still take; whoever reads records sets it anew before each.
+        left: Characters that the record may still have; the caller resets it before each record.
     """
 
     def __init__(self, file: TextIO, most: int) -> None:
@@ -89,10 +90,10 @@ class BoundedLines:
 
 
 def parse_json(text: str | bytes, **hooks: Any) -> Any:  # noqa: ANN401 - any JSON, and the hooks of ``json.loads``
-    """Return the value of a JSON text, and nothing but ``ValueError`` for what is none.
+    """Return the value of a JSON text; raise only ``ValueError``.
 
     Args:
-        text: Its reader bounds its length: a value may take thirty times its room.
+        text: The text; the caller bounds its length, as a value may take thirty times its memory.
         hooks: See ``json.loads``.
 
     Raises:

@@ -1,8 +1,8 @@
 """The JSON that crosses the trust boundary, in the style of getimg's v1 API; no I/O.
 
-Each side validates what it receives with these models: a hostile client and a hostile server are both
-in scope. Hence: frozen, no unknown fields, no coercion between types, no NaN or infinity, and a bound on
-every length. Parse with ``model_validate_json``; strict mode reads a JSON list as a tuple only there.
+Each side validates what it receives with these models, because a client or a server may be hostile. So they
+are frozen, with no unknown fields, no coercion between types, no NaN or infinity, and a bound on every
+length. Parse with ``model_validate_json``: strict mode reads a JSON list as a tuple only there.
 """
 
 from typing import Annotated, Literal
@@ -32,12 +32,12 @@ ErrorType = Literal["invalid_request_error", "authentication_error", "rate_limit
 
 
 def _whole(value: object) -> object:
-    """JSON has one kind of number: 28.0 is an integer there."""
+    """Turn 28.0 into 28: JSON has one kind of number."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 WHOLE = BeforeValidator(_whole)
-"""Comes after the bounds of an integer, so that its schema keeps them."""
+"""Put it after the bounds of an integer, so that the schema keeps them."""
 Name = Annotated[str, Field(min_length=1, max_length=limits.MAX_NAME_CHARS)]
 Prompt = Annotated[str, Field(max_length=limits.MAX_PROMPT_CHARS)]
 Seed = Annotated[int, Field(ge=0, le=limits.MAX_SEED), WHOLE]
@@ -49,7 +49,7 @@ Cost = Annotated[float, Field(ge=0)]
 
 
 class WireModel(BaseModel):
-    """The base of every message: immutable, strict, closed, finite."""
+    """The base of every message: immutable and strict, without unknown fields, NaN and infinity."""
 
     # ``model`` and ``model_*`` are the API's own words; hide_input_in_errors keeps images out of logs.
     model_config = ConfigDict(
@@ -63,7 +63,7 @@ class WireModel(BaseModel):
 
 
 class GenerationRequest(WireModel):
-    """The fields that every generating endpoint takes."""
+    """The fields of every endpoint that generates images."""
 
     model: Annotated[Name | None, Field(description="Absent: the one that the server has.")] = None
     prompt: Prompt
@@ -164,7 +164,7 @@ class LibraryInfo(WireModel):
 
 
 def _absent(value: object) -> bool:
-    """True if a field that older servers do not have is left out."""
+    """True if an optional field is None, and so left out as older servers do."""
     return value is None
 
 
@@ -173,7 +173,7 @@ def _is_empty(value: object) -> bool:
 
 
 def _usual(value: object) -> bool:
-    """True if a field that older servers do not have says what holds of them."""
+    """True if a field has the value that older servers imply by leaving it out."""
     return value is True
 
 

@@ -1,4 +1,4 @@
-"""The owner is told what a run costs, promises and assumes, and asked where it may not be what was meant."""
+"""Tell the owner what a run costs, promises and assumes, and ask where an option may be a mistake."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from pcevolve.wire.reaching import ProviderConnection
 
 
 def detail_run(plan: PublicPlan, encoder_reason: str, advice: Advice | None) -> Iterator[Fact]:
-    """Yield what only whoever asks for every fact is told: reasons, the selection's worth, how is asked."""
+    """Yield the facts that ``--verbose`` adds: reasons for choices, and how the API is asked."""
     paid, method, kind = list_paid_events(plan), find_method(plan.method.name), plan.modality.nouns.one
     why = f" (auto: {encoder_reason})" if encoder_reason else ""
     if plan.encoder.name:
@@ -46,7 +46,7 @@ def detail_run(plan: PublicPlan, encoder_reason: str, advice: Advice | None) -> 
 
 
 def _describe_settings(plan: PublicPlan, advice: Advice | None) -> str:
-    """Steps, guidance and strengths of images, or length and blanks of texts; and what the provider recommends."""
+    """Describe the settings of images, or length and blanks of texts, and what the provider recommends."""
     degrees = (
         f"{plan.method.strengths[0]:g} to {plan.method.strengths[-1]:g}" if plan.method.strengths else ""
     )
@@ -55,12 +55,12 @@ def _describe_settings(plan: PublicPlan, advice: Advice | None) -> str:
 
 
 LARGE_EPSILON = 20.0
-"""Above it the promise is worth little: e^20 is a factor of half a thousand million."""
+"""A larger epsilon protects little: e^20 allows a factor of half a thousand million."""
 UNTOUCHED = "Cancelled. Nothing was sent or spent"
 
 
 def forecast_costs(plan: PublicPlan, meter: Meter) -> dict[str, str]:
-    """Say by title what a run has cost and will cost at the provider: its first images, and all that is to come."""
+    """Return, by title, the cost of the first images and of the whole run so far and to come."""
     look, rest = meter.forecast(plan.opening), meter.forecast(plan.calls.values())
     unknown = "" if rest.cost is not None or meter.nearby else " (provider.price says it beforehand)"
     whole = "cost of the rest" if meter.images else "cost of the whole"
@@ -81,17 +81,17 @@ def approve(
     doubts: Iterable[str] = (),
     person: Person = AT_TERMINAL,
 ) -> None:
-    """Make sure that requests and cost are within limits, and that a person wants them, and the run in spite of doubts.
+    """Make sure that requests and cost are within limits, and that a person agrees to them and to any doubts.
 
     Raises:
-        DeclinedError: Nobody wants them; nothing was spent.
-        UsageError: A limit is too low; nothing has been sent but questions about the API itself.
+        DeclinedError: The person refuses; nothing was spent.
+        UsageError: A limit is too low; only questions about the API itself have been sent.
     """
     meter, due = connection.meter, tuple(calls)
     asks = not address.is_nearby or meter.allowance.cost is not None or meter.allowance.price is not None
-    # The balance is asked for only where it could matter: every question more is one that the provider sees.
+    # The provider sees this question too: ask it only where the balance matters.
     meter.check(meter.forecast(due), connection.gate.balance() if asks else None)
-    # Only then: limits hold for whoever says yes to everything.
+    # The limits are checked first: they hold even with ``--yes``.
     if settings.provider.yes:
         return
     for doubt in doubts:
@@ -101,7 +101,7 @@ def approve(
 
 
 def _ask_for_requests(person: Person, address: Address, meter: Meter, due: Iterable[Call]) -> None:
-    """Ask at a terminal whether an API elsewhere shall be used so much."""
+    """Ask at a terminal whether to send this many requests to an API elsewhere."""
     forecast = meter.forecast(due)
     if forecast.requests and not address.is_nearby and person.is_there():
         _ask(
@@ -114,9 +114,9 @@ def _ask_for_requests(person: Person, address: Address, meter: Meter, due: Itera
 def require_liking(
     plan: PublicPlan, settings: PublicConfig, folder: RunFolder, doubt: str = "", person: Person = AT_TERMINAL
 ) -> None:
-    """Have a person who can be asked look at the first images before the budget is spent (``DeclinedError``).
+    """Show the first images to a person, if there is one, before budget is spent (``DeclinedError``).
 
-    ``doubt`` is what speaks against them.
+    ``doubt`` is a reason against them, which the question names.
     """
     if not find_method(plan.method.name).queries_data or settings.provider.yes or not person.is_there():
         return
@@ -129,7 +129,7 @@ def require_liking(
 
 
 def list_doubts(plan: PublicPlan) -> Iterator[str]:
-    """Yield reasons why a run may not be what its owner wants, from public facts; none for one that spends nothing."""
+    """Yield reasons why the owner may not want a run, from public facts; none for a run that spends nothing."""
     paid, method = list_paid_events(plan), find_method(plan.method.name)
     if not paid:
         return
@@ -148,7 +148,7 @@ def list_doubts(plan: PublicPlan) -> Iterator[str]:
 
 
 def _ask(person: Person, question: str, elsewhere: str = "", refused: str = UNTOUCHED) -> None:
-    """Ask whoever can answer.
+    """Ask a person for a yes.
 
     Raises:
         DeclinedError: The answer is no.

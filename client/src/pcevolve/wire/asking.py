@@ -1,4 +1,4 @@
-"""The runner's side of the pipe: the keeper, which is another process, asked in the words of loop and gate."""
+"""The runner's side of the pipe: sends the questions of loop and gate to the keeper, which is another process."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ GONE = "the keeper of the private data ended in the middle of the run: what is p
 
 
 class Remote:
-    """A side in another process. What it refuses is raised as an error of its kind, whose text is told above."""
+    """A side in another process; its refusals are raised as errors of the same kind."""
 
     def __init__(self, pipe: Pipe, tell_begun: Callable[[], None] = lambda: None) -> None:
         """Ask at the other end of a pipe; ``tell_begun`` is called when the run is in the ledger."""
@@ -33,7 +33,7 @@ class Remote:
         try:
             self._pipe.send(type(asked).__name__.lower(), asked.model_dump_json())
         except GoneError:
-            # It may have refused something before it ended.
+            # The other side may have sent an error before it ended.
             self._receive(protocol.Done)
             raise KeeperGoneError(GONE) from None
 
@@ -56,8 +56,6 @@ class Remote:
 
 
 class RemoteKeeper(Remote):
-    """The keeper in another process."""
-
     def prepare(self, asked: protocol.Prepare) -> protocol.Prepared:
         """See ``Prepare``."""
         return self._ask(asked, protocol.Prepared)
@@ -97,7 +95,7 @@ class RemoteKeeper(Remote):
         return self._ask(told, protocol.Done)
 
     def close(self, asked: protocol.Close) -> None:
-        """See ``Close``; a keeper that is gone has nothing more to say."""
+        """See ``Close``; ignores a keeper that has ended."""
         with _ignoring(ProtocolError):
             self._send(asked)
 
@@ -112,10 +110,10 @@ def _ignoring(kind: type[ClientError]) -> Iterator[None]:
 
 @dataclass
 class AskingJudge:
-    """A judge that asks the keeper, and remembers what was paid for, as the gate has to know.
+    """A judge that asks the keeper, and remembers the receipts for the gate.
 
     Attributes:
-        head: Digest that stands for all that is on record by now.
+        head: Returns the digest of the transcript so far.
         paid: Receipts by iteration.
     """
 
@@ -125,12 +123,12 @@ class AskingJudge:
     _measured: dict[int, bytes] = field(default_factory=dict)
 
     def begin(self, plan: PublicPlan) -> None:
-        """Have the run entered in the ledger, and learn what it was paid for so far."""
+        """Have the run entered in the ledger, and get the receipts so far."""
         begun = self.keeper.begin(protocol.Begin(plan=protocol.digest_plan(plan)))
         self.paid = {each.iteration: each for each in begun.receipts}
 
     def show(self, query: Query, pool: Pool) -> None:
-        """Let the keeper do the public part of the work, on the pool that it makes of the same answers."""
+        """Let the keeper do the public part of its work, on the same candidates."""
         self.keeper.show(protocol.Show(iteration=query.iteration))
 
     def release(self, query: Query, pool: Pool) -> Receipt:
@@ -141,26 +139,26 @@ class AskingJudge:
         return released.receipt
 
     def is_committed(self, receipt: Receipt) -> bool:
-        """True if the keeper said that exactly this was paid for."""
+        """True if the keeper sent exactly this receipt."""
         return self.paid.get(receipt.iteration) == receipt
 
     def read_measured(self, iteration: int) -> bytes:
-        """What a release measured; nothing for one that was not asked for."""
+        """Return what a release measured; empty for one that was not asked for."""
         return self._measured.get(iteration, b"")
 
     def read_answers(self, _iteration: int) -> bytes:
-        """What several owners answered; nothing of one."""
+        """Return the owners' answers; always empty, as there is one owner."""
         return b""
 
     @property
     def receipts(self) -> tuple[Receipt, ...]:
-        """All that was paid for, oldest first."""
+        """Return all receipts, oldest first."""
         return tuple(self.paid[each] for each in sorted(self.paid))
 
 
 @dataclass(frozen=True)
 class TellingGenerator:
-    """A generator of whose answers the keeper is told as they come, while the API works on the next ones."""
+    """A generator that tells the keeper of each answer at once, so that both work at the same time."""
 
     generator: UntrustedGenerator
     keeper: protocol.PrivateSide

@@ -1,4 +1,4 @@
-"""Lines for the owner of a run at a terminal: few before it and few after it; ``--verbose`` shows every fact."""
+"""Lines for the owner of a run at a terminal; ``--verbose`` shows every fact."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ from pcevolve_shared.bundled import draws
 
 PUBLIC_IMAGES = "docs/public-images.md"
 NAMED = 4
-"""Classes that are told by name."""
-"""Of what a judge says in a summary, the sets that it was asked about."""
+"""Number of classes that are listed by name."""
+"""The sets of images that a judge's figures are reported for."""
 
 
 def introduce(plan: PublicPlan, prepared: Prepared, meter: Meter, advice: Advice | None) -> Iterator[Fact]:
-    """Yield what somebody has to know before a run: what leaves, what it costs in privacy and money, what is public."""
+    """Yield what an owner has to know before a run: what leaves, its cost in privacy and money, what is public."""
     paid, method, reason = (
         list_paid_events(plan),
         find_method(plan.method.name).summary,
@@ -68,7 +68,7 @@ def introduce(plan: PublicPlan, prepared: Prepared, meter: Meter, advice: Advice
 
 
 def warn_of_domain(domain: str, domains: Sequence[str]) -> str:
-    """Say that a model does not draw a domain, what it draws, and what else there is."""
+    """Say that a model does not draw a domain, which domains it draws, and which other models there are."""
     return (
         f"this model does not draw {domain!r}: it knows {printable(', '.join(domains))}, and draws one of these for "
         f"any other words. A model that knows your domain, or public images of it, may do: {PUBLIC_IMAGES}"
@@ -81,7 +81,7 @@ def is_paid(meter: Meter) -> bool:
 
 
 def describe_plan(plan: PublicPlan, paid: Sequence[Event], greetings: int) -> Iterator[Line]:
-    """Yield what leaves, what is promised of it, and what is public."""
+    """Yield what leaves, with which promise, and what is public."""
     yield "sends", _say_sent(plan, greetings)
     yield "privacy", _price(plan, paid)
     said = (
@@ -93,10 +93,10 @@ def describe_plan(plan: PublicPlan, paid: Sequence[Event], greetings: int) -> It
 
 
 def describe_begun(root: Path) -> Iterator[Line]:
-    """Yield all that is public of a run that has begun, finished or not.
+    """Yield all public facts of a run that has begun, finished or not.
 
     Raises:
-        TranscriptError: No plan is on record.
+        TranscriptError: There is no plan on record.
     """
     record = RunReader.lenient(root)
     plan = record.require_plan()
@@ -129,7 +129,7 @@ def _say_sent(plan: PublicPlan, greetings: int) -> str:
 
 
 def _price(plan: PublicPlan, paid: Sequence[Event]) -> str:
-    """Say what a run promises, and what that means."""
+    """Say what a run promises, and what the promise means."""
     if not plan.secure:
         return NO_GUARANTEE
     if not paid:
@@ -141,7 +141,7 @@ def _price(plan: PublicPlan, paid: Sequence[Event]) -> str:
 
 
 def report_early_stop(folder: RunFolder) -> StoppedError:
-    """Return the error for a run that was stopped before it sent a prompt, or before it went on."""
+    """Return the error for a run that was stopped before it sent a prompt, or before it was resumed."""
     if folder.has_plan():
         return StoppedError("stopped: no privacy budget was spent meanwhile", _say_how_to_go_on(folder.root))
     return StoppedError(
@@ -156,14 +156,14 @@ def report_stop(root: Path, plan: PublicPlan, receipts: Sequence[Receipt]) -> St
 
 
 def say_spent(plan: PublicPlan, receipts: Sequence[Receipt]) -> str:
-    """Say what a run has spent when it stops by itself, in a sentence without its full stop."""
+    """Say what a run has spent, as a sentence without its full stop."""
     if all(event.free for receipt in receipts for event in receipt.events):
         return "no privacy budget was spent"
     return f"nothing more was spent: {_say_spent(plan, receipts)}"
 
 
 def _say_spent(plan: PublicPlan, receipts: Sequence[Receipt]) -> str:
-    """Say what was spent, or what the run protects where no ε says it."""
+    """Say what was spent, or what the run protects where ε is not defined."""
     events = [event for receipt in receipts for event in receipt.events]
     budget = float(plan.budget.epsilon)
     spent = PrivacyLoss.of(plan, events).say(budget) if plan.secure else f"INSECURE, no of epsilon {budget:g}"

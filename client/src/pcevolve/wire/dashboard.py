@@ -1,8 +1,8 @@
-"""``RUN/live.html``: a page about the run that is under way, written anew as it goes on; it reloads itself.
+"""``RUN/live.html``: a page about the running run that reloads itself.
 
-It is made from the record and from what the progress bar is told, both of which are public. A thread of its own writes
-it, at most twice a second and in at most a twentieth of the time, so that a run hardly feels it; whatever goes wrong
-with the page, the run goes on.
+It is made from the record and from the progress messages, both public. Its own thread writes it at most twice
+a second and in at most a twentieth of the time, so that it does not slow the run. Errors of the page do not
+stop the run.
 """
 
 from __future__ import annotations
@@ -26,27 +26,27 @@ from pcevolve.public.transcript.layout import RunLayout
 from pcevolve.public.transcript.reader import RunReader
 
 PAUSE_SECONDS = 0.5
-"""From one writing of the page to the next, at least."""
+"""Least time between two writings of the page."""
 PAUSE_RATIO = 20
-"""The pause is so many times as long as the last writing took: of long records with large images it takes seconds."""
+"""The pause is this many times as long as the last writing, which takes seconds for long records with large images."""
 SCREENS = {"DISPLAY", "WAYLAND_DISPLAY", "BROWSER"}
-"""Variables of which one is set where a browser can be shown."""
+"""A browser can be shown if one of these variables is set."""
 
 
 @dataclass(eq=False)
 class LivePage:
-    """The page of one run, and what it says beyond the record."""
+    """The page of one run, with its progress."""
 
     layout: RunLayout
     standing: Standing = field(default_factory=Standing)
     _over: threading.Event = field(default_factory=threading.Event)
 
     def take_in(self, progress: Progress) -> None:
-        """Take what the progress bar is told."""
+        """Take in a progress message."""
         self.standing = replace(self.standing, left=progress.left, cost=progress.bill)
 
     def follow(self) -> None:
-        """Write the page whenever the record or the standing has changed, until it is over."""
+        """Write the page whenever record or progress have changed, until ``end``."""
         written, pause = self._state, PAUSE_SECONDS
         while not self._over.wait(pause):
             if written != (state := self._state):
@@ -55,12 +55,12 @@ class LivePage:
                 pause = max(PAUSE_SECONDS, PAUSE_RATIO * (time.monotonic() - started))
 
     def end(self, how: str) -> None:
-        """Say how the run ended; ``follow`` writes nothing afterwards."""
+        """Show how the run ended; ``follow`` writes nothing afterwards."""
         self.standing = replace(self.standing, left="", over=how)
         self._over.set()
 
     def write(self) -> None:
-        """Write the page as of now; what cannot be written is no trouble for the run."""
+        """Write the page now; errors are ignored."""
         with suppress(Exception):
             content = render_live(RunReader.lenient(self.layout.root), self.standing)
             write_files_durably({self.layout.live: content}, timeless=True)
@@ -73,10 +73,10 @@ class LivePage:
 
 @contextmanager
 def keep_live_page(layout: RunLayout, audience: Audience) -> Iterator[Audience]:
-    """Keep the page of a run whose plan is on record up to date while it goes on, and say on it how the run ended.
+    """Keep a run's page up to date while the run goes on, and show on it how the run ended.
 
     Yields:
-        The audience, of which the page is one more.
+        The audience, which now includes the page.
     """
     page = LivePage(layout)
     page.write()
@@ -98,8 +98,8 @@ def keep_live_page(layout: RunLayout, audience: Audience) -> Iterator[Audience]:
 
 
 def show_page(page: Path, console: Console) -> None:
-    """Say where a page lies, and open it in the browser if there is a screen."""
+    """Print where a page is, and open it in the browser if there is a screen."""
     console.print(f"this page shows the run: {page}")
-    # Without a screen the standard library would find a browser for terminals.
+    # Without a screen the standard library would open a browser for terminals.
     if sys.platform in ("darwin", "win32") or not SCREENS.isdisjoint(os.environ):
         open_in_browser(page.absolute().as_uri())

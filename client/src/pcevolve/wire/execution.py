@@ -1,4 +1,7 @@
-"""One run from checked options to a published dataset: the runner's side, which asks the keeper of the private data."""
+"""One run on the runner's side: from checked options to a published dataset.
+
+The keeper is asked for private work.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +51,7 @@ RESUMED = (("resumed", "nothing is paid twice"),)
 
 @dataclass(frozen=True)
 class RunnerJob:
-    """All that a runner is told of a run; ``key`` opens the API."""
+    """A runner's orders; ``key`` opens the API."""
 
     settings: PublicConfig
     folder: RunFolder
@@ -56,10 +59,10 @@ class RunnerJob:
 
 
 class Owners(Protocol):
-    """The owners of a run of several, whom its runner asks."""
+    """The owners of a run of several, as the runner sees them."""
 
     def make_judge(self, keeper: protocol.PrivateSide, head: Callable[[], str]) -> AskingJudge:
-        """A judge that asks all of them."""
+        """Return a judge that asks all of them."""
         ...
 
     def wait(self, plan: PublicPlan) -> None:
@@ -70,10 +73,10 @@ class Owners(Protocol):
 def carry_out(
     job: RunnerJob, keeper: protocol.PrivateSide, audience: Audience, owners: Owners | None = None
 ) -> tuple[PublicPlan, Evolved, dict[str, Any]]:
-    """Carry out a run, or the rest of one, whose folder is claimed; its plan, what it made and its summary.
+    """Carry out a run, or the rest of one, in a claimed folder; return its plan, its result and its summary.
 
     Args:
-        owners: Of the private data, if there are several; the keeper then has none.
+        owners: The owners of the private data, if there are several; the keeper then has no data.
     """
     started = time.monotonic()
     with _open_session(job, keeper, audience, owners=owners) as (judge, session):
@@ -81,7 +84,7 @@ def carry_out(
             with keep_live_page(job.folder, audience) as watched:
                 session = replace(session, audience=watched)
                 doubt = session.show_opening()
-                # Asked on the first start only: whoever goes on has seen them.
+                # Asked on the first start only: on a resumed run the owner has seen the images.
                 if not session.begun:
                     require_liking(session.plan, job.settings, job.folder, doubt, audience.person)
                 evolved = session.run_loop()
@@ -91,21 +94,21 @@ def carry_out(
 
 
 def look(job: RunnerJob, keeper: protocol.PrivateSide, audience: Audience) -> None:
-    """Begin a run whose folder is claimed, and show the provider's first images."""
+    """Begin a run in a claimed folder, and show the provider's first images."""
     with _open_session(job, keeper, audience, only_look=True) as (_, session):
         session.show_opening()
 
 
 @dataclass(frozen=True)
 class Session:
-    """A run under way, whose plan is fixed.
+    """A running run, whose plan is fixed.
 
     Attributes:
         begun: Whether its plan was on record before.
-        title: What its progress is called.
-        say_spent: Says what it has spent so far, in a sentence without its full stop.
-        generator: The gate, of whose answers whoever judges them is told as they come.
-        keeper: Of the private data; None for a run that has none.
+        title: Title of its progress bar.
+        say_spent: Says what it has spent so far, as a sentence without its full stop.
+        generator: The gate, which also tells the judge of each answer.
+        keeper: The keeper of the private data; None without private data.
     """
 
     settings: PublicConfig
@@ -124,10 +127,10 @@ class Session:
     keeper: protocol.PrivateSide | None = None
 
     def show_opening(self) -> str:
-        """Ask for the first images, unless they are on record, and show them; nothing private has a part in it.
+        """Get the first images, unless they are on record, and show them; no private data is used.
 
         Returns:
-            What the owner should think of before going on; empty for nothing.
+            A doubt that the owner should hear; empty for none.
 
         Raises:
             ProviderError: No usable answer.
@@ -172,12 +175,12 @@ class Session:
         return evolved
 
     def finish(self, evolved: Evolved, started: float) -> dict[str, Any]:
-        """Close the record, write what the run was for, and return its summary."""
+        """Close the record, write the dataset or release, and return the run's summary."""
         folder, meter = self.folder, self.connection.meter
         self.connection.gate.finish(self._assess())
         record = RunReader.strict(folder.root)
         if not folder.finished:
-            # A crash may have come behind the release: it is whole or not there, and never written over.
+            # After a crash, a complete release may be there: it is never overwritten.
             publish(folder.release, DatasetRelease.of(record, evolved.dataset), self.transcript.bodies.file)
         write_report(record)
         result = {
@@ -197,9 +200,9 @@ class Session:
         return result
 
     def _require_usable(self, pool: Pool, *, is_dataset: bool = False) -> None:
-        """Refuse to go on where too few of the newest candidates can be used; tell the owner what is left out.
+        """Stop the run if too few of the newest candidates can be used; warn of the ones left out.
 
-        From the first release on nothing is refused: a run that has paid ends with what it has.
+        After the first release nothing stops it: a run that has paid keeps its result.
         """
 
         def spent() -> str:
@@ -211,7 +214,7 @@ class Session:
             self.audience.console.print(f"WARNING: {note}")
 
     def _say_end(self, evolved: Evolved, pool: Pool) -> str:
-        """Say why a run ends before its plan does, and with what."""
+        """Say why a run ends before its plan does, and with how many rounds done."""
         plan = self.plan
         done = count_rounds(plan, (each.iteration for each in evolved.receipts))
         rest = (
@@ -235,15 +238,16 @@ def _open_session(
     only_look: bool = False,
     owners: Owners | None = None,
 ) -> Iterator[tuple[AskingJudge, Session]]:
-    """Have the keeper make sure that the budget allows all of the plan, greet the API, and fix the plan.
+    """Have the keeper check the budget for the whole plan, greet the API, and fix the plan.
 
-    What private work can be done before the greeting is; the rest, which waits for the plan, takes whole ticks.
+    The keeper does its private work before the greeting where it can; work that needs the plan takes whole
+    ticks of time.
     """
     folder, console, settings = job.folder, audience.console, job.settings
     spoken = dialect(settings.provider.dialect)
     address = make_address(settings.provider, spoken, settings.provider.api, job.key)
     try:
-        # Random and not a count or a time: it is sent, and says nothing of other runs.
+        # The run id is sent to the provider: it is random, so that it says nothing of other runs.
         run_id = RunReader.strict(folder.root).opened.run_id if folder.has_plan() else secrets.token_hex(16)
         prepared = keeper.prepare(protocol.Prepare(run_id=run_id))
         with (
@@ -260,7 +264,7 @@ def _open_session(
                 lay_out_facts(facts, audience.verbose, heading if audience.verbose else None, resumed)
             )
             calls = plan.opening if only_look else tuple(plan.calls.values())
-            # What is on record was wanted when it was put there.
+            # Doubts are raised once, before the plan goes on record.
             doubts = () if begun else list_doubts(plan)
             approve(address, settings, calls, connection, doubts, audience.person)
             if not begun:
@@ -289,7 +293,7 @@ def _open_session(
 def _greet(
     settings: PublicConfig, spoken: Dialect, gate: Gate, run_id: str
 ) -> tuple[protocol.Settle, Advice | None]:
-    """Greet the API and refuse what its model cannot do; what it says of itself, and what it recommends."""
+    """Greet the API, and refuse a model that cannot do the run; return its description and recommendations."""
     provider, greeting = settings.provider, gate.hello(run_id)
     if not provider.greeting:
         return protocol.Settle(), None
@@ -316,7 +320,7 @@ def _settle_batch(
     plan: PublicPlan,
     console: Console,
 ) -> PublicPlan:
-    """Ask for one text a request where the API takes no number of them, which only asking for two at once tells."""
+    """Ask for one text a request if the API takes no count; only a request for two shows whether it does."""
     is_known = settings.provider.fields is not None
     if is_known or all(call.count == 1 for call in plan.calls.values()):
         return plan

@@ -1,7 +1,8 @@
-"""A run that starts from a release: more images, as variations of those that another run released.
+"""A run that starts from a release: it makes variations of the images that another run released.
 
-No private data is read, no ledger is asked and nothing is spent: the images are public, and the plan names each of them
-by its digest. That they are a release's is checked here before anything is sent, and by an audit that has that run.
+It reads no private data, asks no ledger and spends no budget. The plan names each image by its digest. That
+the images are a release's is checked here before anything is sent, and again by an audit that has the source
+run.
 """
 
 from __future__ import annotations
@@ -45,21 +46,21 @@ from pcevolve.wire.reaching import ProviderConnection, connect, make_address
 
 @dataclass(frozen=True)
 class _NobodyAsked:
-    """A judge for a run that releases nothing."""
+    """A judge for a run without releases."""
 
     def show(self, query: Query, pool: Pool) -> None:
-        """There is nothing to prepare."""
+        """Do nothing."""
 
     def release(self, query: Query, pool: Pool) -> Receipt:
-        """There is nothing to release."""
+        """Fail: such a run has no release."""
         raise AssertionError("a run that starts from a release makes none of its private data")
 
 
 def follow(job: RunnerJob, audience: Audience, begin: Callable[[], None]) -> dict[str, Any]:
-    """Carry out a run that starts from a release, or the rest of one, whose folder is claimed.
+    """Carry out a run that starts from a release, or the rest of one, in a claimed folder.
 
     Args:
-        begin: Has the owner's options kept; called when the owner has agreed and before the plan is on record.
+        begin: Has the owner's options stored; called after the owner agreed and before the plan is on record.
 
     Returns:
         Its summary.
@@ -78,7 +79,7 @@ def follow(job: RunnerJob, audience: Audience, begin: Callable[[], None]) -> dic
 
 
 def preview_following(job: RunnerJob, audience: Audience, begin: Callable[[], None]) -> None:
-    """Begin a run that starts from a release, show its first variations, and leave it there."""
+    """Begin a run that starts from a release, show its first variations, and stop."""
     with _open(job, audience, begin, only_look=True) as session:
         session.show_opening()
 
@@ -87,7 +88,7 @@ def preview_following(job: RunnerJob, audience: Audience, begin: Callable[[], No
 def _open(
     job: RunnerJob, audience: Audience, begin: Callable[[], None], only_look: bool = False
 ) -> Iterator[Session]:
-    """Greet the API, and fix the plan, or take the one on record."""
+    """Greet the API, and fix the plan, or take the recorded one."""
     settings, folder, spoken = job.settings, job.folder, dialect(job.settings.provider.dialect)
     require(spoken.abilities, VARIES)
     address = make_address(settings.provider, spoken, settings.provider.api, job.key)
@@ -131,7 +132,7 @@ def _open(
 
 
 def plan_run(source: SourceRun, settings: PublicConfig, run_id: str, library: Library | None) -> PublicPlan:
-    """The public plan: the source's, but that its release is varied; ``UsageError`` for options out of bounds."""
+    """Return the source's plan, changed to vary its release; ``UsageError`` for options out of bounds."""
     before, own = source.run.plan, settings.options()
     count, licence = settings.method.candidates, settings.output.licence
     given = settings.provider.model_fields_set
@@ -165,14 +166,14 @@ def plan_run(source: SourceRun, settings: PublicConfig, run_id: str, library: Li
 
 
 def _choose_words(before: PublicPlan, settings: PublicConfig, name: str) -> str:
-    """The owner's words about the provider: those given, else the release's, if the provider is the same."""
+    """Return the given words about the provider, else the source's if the provider is the same."""
     given: str = getattr(settings.provider, name)
     is_same = settings.provider.api == before.provider.api
     return given or (getattr(before.provider, name) if is_same else "")
 
 
 def _choose_strength(before: PublicPlan, wanted: float | None) -> float | None:
-    """Of all variations: the user's, else the source's last; None where the API is asked for none."""
+    """Return the strength of all variations: the user's, else the source's last; None if the API takes none."""
     if not before.modality.is_graded:
         if wanted is not None:
             raise UsageError(
@@ -190,7 +191,7 @@ def _library(spoken: Dialect, settings: PublicConfig, greeting: bytes) -> Librar
 
 
 def _introduce(plan: PublicPlan, settings: PublicConfig, connection: ProviderConnection) -> Iterator[Line]:
-    """Yield what somebody has to know before: what is varied, what leaves, what it costs."""
+    """Yield what an owner has to know first: what is varied, what leaves, what it costs."""
     start, nouns, meter = plan.start, plan.modality.nouns, connection.meter
     assert start is not None
     count = sum(map(len, start.images))

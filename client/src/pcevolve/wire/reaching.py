@@ -1,4 +1,4 @@
-"""How a run's API is reached, and what is told of its first answers."""
+"""How a run's API is reached, and notes on its first answers."""
 
 from __future__ import annotations
 
@@ -28,22 +28,22 @@ from pcevolve.wire.egress.retry import RetryPolicy
 from pcevolve.wire.providers.dialect import Dialect
 
 PROXIES = ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy", "HTTP_PROXY", "http_proxy")
-"""Variables by which other programs are told of a proxy."""
+"""Variables that set a proxy for other programs."""
 
 
 class ProviderConnection(NamedTuple):
-    """The gate to a run's provider, and what counts requests on their way through it."""
+    """The gate to a run's provider, and the meter that counts its requests."""
 
     gate: Gate
     meter: Meter
 
     def bill(self) -> str:
-        """Say what was asked for so far, and what that cost."""
+        """Describe requests and cost so far."""
         return self.meter.bill()
 
 
 def make_address(provider: PublicProvider, spoken: Dialect, api: str, key: str | None) -> Address:
-    """Return where requests go, and how; ``UsageError`` where nothing can be sent like that."""
+    """Return the API's address; ``UsageError`` if requests cannot be sent there."""
     return Address(
         api, key, spoken.abilities.scheme, provider.greeting, Route(provider.ca_file, provider.proxy)
     )
@@ -57,7 +57,7 @@ def connect(
     transcript: Transcript,
     console: Console,
 ) -> Iterator[ProviderConnection]:
-    """Open the gate to a run's API on the run's record; nothing is sent yet."""
+    """Open the gate to a run's API on the run's record; sends nothing."""
     provider = settings.provider
     if address.warning:
         console.print(address.warning)
@@ -73,11 +73,12 @@ def connect(
 
 
 def _make_patience(provider: PublicProvider, console: Console) -> RetryPolicy:
-    """Return how long to go on asking an API that does not answer, and what to tell the owner meanwhile."""
+    """Return how long to retry an API that does not answer, and how to tell the owner."""
     usual = RetryPolicy(
         provider.patience, provider.first_contact, lambda notice: console.print(notice.message)
     )
-    # Taking a proxy from the environment would send private runs where other programs' settings say; a hint is enough.
+    # A proxy of the environment is not used: other programs' settings must not redirect private runs. A hint
+    # is enough.
     ignored = next((name for name in PROXIES if name in os.environ), None)
     if provider.proxy is not None or ignored is None:
         return usual
@@ -85,7 +86,7 @@ def _make_patience(provider: PublicProvider, console: Console) -> RetryPolicy:
 
 
 def note_answers(plan: PublicPlan, record: RunReader, spoken: Dialect) -> Iterator[str]:
-    """Yield what the API says of its first answers that what they brought does not show."""
+    """Yield the API's remarks on its first answers that the answers themselves do not show."""
     calls = {call.slot: call for call in plan.opening if call.slot in record.outputs}
     answers = [
         entry.record

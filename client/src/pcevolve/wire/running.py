@@ -1,4 +1,4 @@
-"""The runner's process of a run: from its orders to the summary; what it may not know, it is not told."""
+"""The runner's process: from its orders to the summary. It is not told what it may not know."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from pcevolve.wire.following import follow, preview_following
 
 @dataclass(frozen=True)
 class _Owner:
-    """The owner behind the process that started this one."""
+    """The owner, behind the process that started this one."""
 
     pipe: Pipe
     there: bool
@@ -41,18 +41,18 @@ class _Owner:
         return bool(json.loads(self.pipe.receive()[1]))
 
     def tell(self, progress: Progress) -> None:
-        """Have the progress told."""
+        """Pass the progress on."""
         self.pipe.send("progress", json.dumps(asdict(progress)))
 
 
 def _announce(up: Pipe) -> None:
-    """Say that the owner agreed to a run without a keeper, and wait until its options are kept."""
+    """Report that the owner agreed to a run without a keeper, and wait until its options are stored."""
     up.send("agreed")
     up.receive()
 
 
 def run(orders: Mapping[str, Any], _enforced: Enforcement, up: Pipe, across: Pipe) -> None:
-    """Be the runner of a run: what it may not know, it was not told."""
+    """Be the runner of a run."""
     keeper = RemoteKeeper(across, partial(up.send, "begun"))
 
     def go(job: RunnerJob, audience: Audience) -> dict[str, Any]:
@@ -81,14 +81,14 @@ def vary(orders: Mapping[str, Any], _enforced: Enforcement, up: Pipe, _across: P
 
 
 def work(go: Callable[[RunnerJob, Audience], dict[str, Any]], orders: Mapping[str, Any], up: Pipe) -> None:
-    """Do a runner's work, and say how it ended."""
+    """Do a runner's work, and report how it ended."""
     settings = PublicConfig.model_validate(orders["settings"])
     job = RunnerJob(settings, RunFolder(settings.output.folder), orders["key"])
     report(lambda audience: go(job, audience), orders, up)
 
 
 def report(go: Callable[[Audience], dict[str, Any]], orders: Mapping[str, Any], up: Pipe) -> None:
-    """Do the work of a process with the network, and say how it ended."""
+    """Do the work of a process with the network, and report how it ended."""
     console = Console(quiet=True) if orders["quiet"] else error_console()
     owner = _Owner(up, orders["is_there"])
     audience = Audience(console, owner.tell if orders["tells"] else tell_nobody, orders["verbose"], owner)

@@ -1,4 +1,4 @@
-"""What is shown of a run that goes on, all of it public: a bar, and the first images or texts of each class."""
+"""What is shown while a run goes on, all of it public: a progress bar, and the first images or texts of each class."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from pcevolve.public.transcript.reader import RunReader
 from pcevolve.public.words import summarise_prompts
 
 MOST = 4
-"""Of a class in a terminal, where half a character is a pixel and a text has a line."""
+"""Number of examples of a class in a terminal, where half a character is a pixel and a text has a line."""
 
 
 def show_first(record: RunReader, plan: PublicPlan, console: Console) -> None:
-    """Show some of each class of the first that a provider made: a row of small pictures, or a few lines of text.
+    """Show some of the provider's first answers of each class: small pictures, or a few lines of text.
 
-    Pictures are shown where a terminal has the colours for them.
+    Pictures need a terminal with colours.
     """
     has_colours = console.color_system in ("256", "truecolor")
     if not has_colours and not plan.modality.refuses_sheets:
@@ -50,7 +50,7 @@ def show_first(record: RunReader, plan: PublicPlan, console: Console) -> None:
 
 
 class RunProgress:
-    """A progress bar with ETA, or in a log file a line every ten seconds; ``recorded`` calls tell nothing."""
+    """A progress bar with ETA, or in a log file a line every ten seconds; ``recorded`` calls are not counted."""
 
     def __init__(
         self,
@@ -84,12 +84,12 @@ class RunProgress:
 
     @contextmanager
     def show(self) -> Iterator[RunProgress]:
-        """Show the bar while the work goes on."""
+        """Show the bar during the with block."""
         with self._bar:
             yield self
 
     def generated(self, call: Call) -> None:
-        """Count the images of one call that the API answered."""
+        """Count the images of one answered call."""
         self._last = self._clock()
         self._done += call.count
         if call.slot not in self._recorded:
