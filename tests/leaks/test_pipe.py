@@ -38,7 +38,8 @@ from pcevolve.public.run.progress import Audience
 from pcevolve.public.transcript.bodies import Bodies
 from pcevolve.public.transcript.log import Transcript
 from pcevolve.public.transcript.records import Opened
-from pcevolve.wire.execution import RunnerJob, carry_out
+from pcevolve.wire.execution import carry_out
+from pcevolve.wire.reaching import RunnerJob
 from support import online
 from support.clock import Clock
 from support.provider import png

@@ -27,7 +27,8 @@ from pcevolve.public.plan import PublicPlan
 from pcevolve.public.run.checked import CheckedRun
 from pcevolve.public.run.progress import Audience
 from pcevolve.wire.clinics.adding import AddingJudge
-from pcevolve.wire.execution import RunnerJob, carry_out
+from pcevolve.wire.execution import carry_out
+from pcevolve.wire.reaching import RunnerJob
 from support.folders import class_folders
 from support.online import LOGIN
 

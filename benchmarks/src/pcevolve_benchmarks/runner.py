@@ -118,9 +118,7 @@ def run(options: Options, out: Path, transport: Transport | None = None) -> Benc
     settings = settings_of(options, partial)
     checked = check_run(settings)
     components = Components.of(checked)
-    address = make_address(
-        settings.provider, dialect(settings.provider.dialect), settings.provider.api, checked.key
-    )
+    address = make_address(settings.provider, checked.key)
     partial.mkdir(parents=True)
     with closing(transport or HttpTransport(settings.provider.timeout, address.route)) as way:
         session = _session(chosen, components, Direct(components, address, way), options)

@@ -15,7 +15,8 @@ from pcevolve.keeper.screen import OwnerScreen
 from pcevolve.public.run.checked import CheckedRun
 from pcevolve.public.run.progress import Audience
 from pcevolve.wire.console import report_early_stop
-from pcevolve.wire.execution import RunnerJob, carry_out, look
+from pcevolve.wire.execution import carry_out, look
+from pcevolve.wire.reaching import RunnerJob
 
 
 def execute(run: CheckedRun, audience: Audience | None = None) -> Outcome:

@@ -9,22 +9,24 @@ import pytest
 from rich.console import Console
 
 from pcevolve.public.config.config import RunConfig
+from pcevolve.public.run.folder import RunFolder
 from pcevolve.public.transcript.log import Transcript
-from pcevolve.wire.egress.address import Address
-from pcevolve.wire.providers import dialect
-from pcevolve.wire.reaching import connect
+from pcevolve.wire.reaching import RunnerJob, connect, make_address
 
 KEY = "correct-horse-battery-staple"
 
 
 @pytest.mark.parametrize(("url", "warns"), [("http://gpu.lab:8000", True), ("https://gpu.lab", False)])
 def test_a_run_that_would_send_its_key_in_clear_says_so_before_it_sends_anything(tmp_path, url, warns):
-    said, settings = (
+    said, given = (
         io.StringIO(),
-        RunConfig.of({"private": "p", "domain": "d", "model": "m", "shots": 1, "out": "o"}),
+        {"private": "p", "domain": "d", "model": "m", "shots": 1, "out": "o", "api": url},
     )
-    with closing(Transcript(tmp_path / "transcript")) as transcript:
-        way = settings, dialect("getimg"), Address(url, KEY), transcript, Console(file=said, width=200)
-        with connect(*way):
-            assert ("the key goes to gpu.lab:8000 over plain http" in said.getvalue()) == warns
+    job = RunnerJob(RunConfig.of(given).public(), RunFolder(tmp_path), KEY)
+    address, console = make_address(job.settings.provider, KEY), Console(file=said, width=200)
+    with (
+        closing(Transcript(tmp_path / "transcript")) as transcript,
+        connect(job, address, transcript, console),
+    ):
+        assert ("the key goes to gpu.lab:8000 over plain http" in said.getvalue()) == warns
     assert KEY not in said.getvalue()

@@ -1,4 +1,4 @@
-"""Tell the owner what a run costs, promises and assumes, and ask where an option may be a mistake."""
+"""Ask the owner where an option may be a mistake, and whether a run shall cost so much."""
 
 from __future__ import annotations
 
@@ -6,93 +6,44 @@ from collections.abc import Iterable, Iterator
 
 from pcevolve.errors import DeclinedError, UsageError
 from pcevolve.public.calls import Call
-from pcevolve.public.config.runner import PublicConfig
-from pcevolve.public.modality import Advice
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.publish.loss import PrivacyLoss
-from pcevolve.public.publish.promises import list_assumptions
-from pcevolve.public.run.folder import RunFolder
 from pcevolve.public.run.progress import AT_TERMINAL, Person
-from pcevolve.public.screen import Fact
 from pcevolve.public.selectors import find_method, list_paid_events
 from pcevolve.public.selectors.lifts import uniform_lift
 from pcevolve.public.selectors.method import first_selection, scope_of
 from pcevolve.public.selectors.planner import CHANCE, describe_lift
 from pcevolve.wire.egress.address import Address
 from pcevolve.wire.egress.allowance import Meter
-from pcevolve.wire.reaching import ProviderConnection
-
-
-def detail_run(plan: PublicPlan, encoder_reason: str, advice: Advice | None) -> Iterator[Fact]:
-    """Yield the facts that ``--verbose`` adds: reasons for choices, and how the API is asked."""
-    paid, method, kind = list_paid_events(plan), find_method(plan.method.name), plan.modality.nouns.one
-    why = f" (auto: {encoder_reason})" if encoder_reason else ""
-    if plan.encoder.name:
-        yield Fact("encoder", plan.encoder.name + why, "")
-    rounds = f"{plan.method.iterations} round{'' if plan.method.iterations == 1 else 's'} of variation"
-    by_prompt = f" by prompt: no {kind} is sent back" if plan.varies_prompts else ""
-    draws = sum(event.count for event in paid)
-    yield Fact("accesses", f"{draws} to the private data, {rounds}{by_prompt}", "")
-    first, luck = first_selection(method.plan_events(plan)), uniform_lift((), scope_of(plan))
-    lift = (method.lift if first else uniform_lift)(first, scope_of(plan))
-    many = plan.modality.nouns.many
-    best = (
-        f"a chosen {kind} is of the best tenth with a probability of at most about {lift:.1%} (luck: {luck:.1%}); that "
-        f"is against noise alone, and whether the provider can {plan.modality.verb} your {many} is for you to see"
-    )
-    yield Fact("selection lift", best, "")
-    yield Fact("assumed public", "; ".join(list_assumptions(plan)), "")
-    yield Fact("asked with", _describe_settings(plan, advice), "")
-
-
-def _describe_settings(plan: PublicPlan, advice: Advice | None) -> str:
-    """Describe the settings of images, or length and blanks of texts, and what the provider recommends."""
-    degrees = (
-        f"{plan.method.strengths[0]:g} to {plan.method.strengths[-1]:g}" if plan.method.strengths else ""
-    )
-    idle = "; a library draws by guidance, and steps make no difference to it" if plan.library else ""
-    return plan.modality.describe_asking(degrees, str(advice) if advice else "") + idle
-
+from pcevolve.wire.reaching import ProviderConnection, RunnerJob
 
 LARGE_EPSILON = 20.0
 """A larger epsilon protects little: e^20 allows a factor of half a thousand million."""
 UNTOUCHED = "Cancelled. Nothing was sent or spent"
 
 
-def forecast_costs(plan: PublicPlan, meter: Meter) -> dict[str, str]:
-    """Return, by title, the cost of the first images and of the whole run so far and to come."""
-    look, rest = meter.forecast(plan.opening), meter.forecast(plan.calls.values())
-    unknown = "" if rest.cost is not None or meter.nearby else " (provider.price says it beforehand)"
-    whole = "cost of the rest" if meter.images else "cost of the whole"
-    return {
-        **({"cost so far": meter.bill()} if meter.images else {}),
-        **(
-            {"cost of a look": f"{meter.spell_price(look.images, look.cost)}{unknown}"} if look.images else {}
-        ),
-        **({whole: f"{meter.spell_price(rest.images, rest.cost)}{unknown}"} if rest.images else {}),
-    }
-
-
 def approve(
-    address: Address,
-    settings: PublicConfig,
-    calls: Iterable[Call],
     connection: ProviderConnection,
+    calls: Iterable[Call],
+    is_agreed: bool,
     doubts: Iterable[str] = (),
     person: Person = AT_TERMINAL,
 ) -> None:
     """Make sure that requests and cost are within limits, and that a person agrees to them and to any doubts.
 
+    Args:
+        is_agreed: Whether the person agreed beforehand.
+
     Raises:
         DeclinedError: The person refuses; nothing was spent.
         UsageError: A limit is too low; only questions about the API itself have been sent.
     """
-    meter, due = connection.meter, tuple(calls)
+    meter, address, due = connection.meter, connection.address, tuple(calls)
     asks = not address.is_nearby or meter.allowance.cost is not None or meter.allowance.price is not None
     # The provider sees this question too: ask it only where the balance matters.
     meter.check(meter.forecast(due), connection.gate.balance() if asks else None)
     # The limits are checked first: they hold even with ``--yes``.
-    if settings.provider.yes:
+    if is_agreed:
         return
     for doubt in doubts:
         elsewhere = f"{doubt}: not started, nothing was spent; --yes says that it is meant so"
@@ -111,20 +62,18 @@ def _ask_for_requests(person: Person, address: Address, meter: Meter, due: Itera
         )
 
 
-def require_liking(
-    plan: PublicPlan, settings: PublicConfig, folder: RunFolder, doubt: str = "", person: Person = AT_TERMINAL
-) -> None:
+def require_liking(plan: PublicPlan, job: RunnerJob, doubt: str = "", person: Person = AT_TERMINAL) -> None:
     """Show the first images to a person, if there is one, before budget is spent (``DeclinedError``).
 
     ``doubt`` is a reason against them, which the question names.
     """
-    if not find_method(plan.method.name).queries_data or settings.provider.yes or not person.is_there():
+    if not find_method(plan.method.name).queries_data or job.settings.provider.yes or not person.is_there():
         return
     _ask(
         person,
         f"{doubt and f'{doubt}. '}Do these look like your domain? Go on?",
         refused="Cancelled. No privacy budget was spent. Try other words, another model or a library "
-        f"of public images with another --out, or go on after all with {folder.resume_command}",
+        f"of public images with another --out, or go on after all with {job.folder.resume_command}",
     )
 
 

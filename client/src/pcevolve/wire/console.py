@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 
-from pcevolve.errors import StoppedError, printable
+from pcevolve.errors import ProviderReplyError, StoppedError, printable
 from pcevolve.public.figures import in_full, spell_count
 from pcevolve.public.modality import Advice
 from pcevolve.public.pages.report.page import list_settings
@@ -16,6 +18,7 @@ from pcevolve.public.publish.loss import ALARMS, PrivacyLoss, count_found_member
 from pcevolve.public.publish.promises import (
     NO_GUARANTEE,
     describe_library,
+    list_assumptions,
     list_marks,
     name_confinement,
     state_confinement,
@@ -24,15 +27,17 @@ from pcevolve.public.release import Receipt
 from pcevolve.public.run.folder import RunFolder
 from pcevolve.public.screen import Fact, Line
 from pcevolve.public.selectors import find_method, list_paid_events
+from pcevolve.public.selectors.lifts import uniform_lift
+from pcevolve.public.selectors.method import first_selection, scope_of
 from pcevolve.public.transcript.reader import RunReader
-from pcevolve.wire.approval import detail_run, forecast_costs
+from pcevolve.public.transcript.records import Answered
 from pcevolve.wire.egress.allowance import Meter
+from pcevolve.wire.providers.dialect import Dialect
 from pcevolve_shared.bundled import draws
 
 PUBLIC_IMAGES = "docs/public-images.md"
 NAMED = 4
 """Number of classes that are listed by name."""
-"""The sets of images that a judge's figures are reported for."""
 
 
 def introduce(plan: PublicPlan, prepared: Prepared, meter: Meter, advice: Advice | None) -> Iterator[Fact]:
@@ -61,10 +66,55 @@ def introduce(plan: PublicPlan, prepared: Prepared, meter: Meter, advice: Advice
     costs = forecast_costs(plan, meter).items()
     said = "; ".join(f"{title.removeprefix('cost ')} {cost}" for title, cost in costs)
     yield Fact("cost", said, None if is_paid(meter) else "")
-    yield from detail_run(plan, prepared.encoder_reason, advice)
+    yield from _detail_run(plan, prepared.encoder_reason, advice)
     yield from (Fact("WARNING", mark) for mark in list_marks(plan))
     if advice is not None and advice.domains and not draws(plan.data.domain, advice.domains):
         yield Fact("WARNING", warn_of_domain(plan.data.domain, advice.domains))
+
+
+def _detail_run(plan: PublicPlan, encoder_reason: str, advice: Advice | None) -> Iterator[Fact]:
+    """Yield the facts that ``--verbose`` adds: reasons for choices, and how the API is asked."""
+    paid, method, kind = list_paid_events(plan), find_method(plan.method.name), plan.modality.nouns.one
+    why = f" (auto: {encoder_reason})" if encoder_reason else ""
+    if plan.encoder.name:
+        yield Fact("encoder", plan.encoder.name + why, "")
+    rounds = f"{plan.method.iterations} round{'' if plan.method.iterations == 1 else 's'} of variation"
+    by_prompt = f" by prompt: no {kind} is sent back" if plan.varies_prompts else ""
+    draws = sum(event.count for event in paid)
+    yield Fact("accesses", f"{draws} to the private data, {rounds}{by_prompt}", "")
+    first, luck = first_selection(method.plan_events(plan)), uniform_lift((), scope_of(plan))
+    lift = (method.lift if first else uniform_lift)(first, scope_of(plan))
+    many = plan.modality.nouns.many
+    best = (
+        f"a chosen {kind} is of the best tenth with a probability of at most about {lift:.1%} (luck: {luck:.1%}); that "
+        f"is against noise alone, and whether the provider can {plan.modality.verb} your {many} is for you to see"
+    )
+    yield Fact("selection lift", best, "")
+    yield Fact("assumed public", "; ".join(list_assumptions(plan)), "")
+    yield Fact("asked with", _describe_settings(plan, advice), "")
+
+
+def _describe_settings(plan: PublicPlan, advice: Advice | None) -> str:
+    """Describe the settings of images, or length and blanks of texts, and what the provider recommends."""
+    degrees = (
+        f"{plan.method.strengths[0]:g} to {plan.method.strengths[-1]:g}" if plan.method.strengths else ""
+    )
+    idle = "; a library draws by guidance, and steps make no difference to it" if plan.library else ""
+    return plan.modality.describe_asking(degrees, str(advice) if advice else "") + idle
+
+
+def forecast_costs(plan: PublicPlan, meter: Meter) -> dict[str, str]:
+    """Return, by title, the cost of the first images and of the whole run so far and to come."""
+    look, rest = meter.forecast(plan.opening), meter.forecast(plan.calls.values())
+    unknown = "" if rest.cost is not None or meter.nearby else " (provider.price says it beforehand)"
+    whole = "cost of the rest" if meter.images else "cost of the whole"
+    return {
+        **({"cost so far": meter.bill()} if meter.images else {}),
+        **(
+            {"cost of a look": f"{meter.spell_price(look.images, look.cost)}{unknown}"} if look.images else {}
+        ),
+        **({whole: f"{meter.spell_price(rest.images, rest.cost)}{unknown}"} if rest.images else {}),
+    }
 
 
 def warn_of_domain(domain: str, domains: Sequence[str]) -> str:
@@ -172,3 +222,25 @@ def _say_spent(plan: PublicPlan, receipts: Sequence[Receipt]) -> str:
 
 def _say_how_to_go_on(root: Path) -> str:
     return f"to go on, without paying again for what is paid: {RunFolder(root).resume_command}"
+
+
+def note_answers(plan: PublicPlan, record: RunReader, spoken: Dialect) -> Iterator[str]:
+    """Yield the API's remarks on its first answers that the answers themselves do not show."""
+    calls = {call.slot: call for call in plan.opening if call.slot in record.outputs}
+    answers = [
+        entry.record
+        for entry in record.entries
+        if isinstance(entry.record, Answered) and entry.record.slot in calls
+    ]
+    found: Counter[str] = Counter()
+    for each in answers:
+        body = record.bodies.get(each.body)
+        if not each.succeeded:
+            if (fault := spoken.fault(each.status, body)).reason == "content":
+                found[f"refusals of its moderation ({fault.said})"] += 1
+            continue
+        with suppress(ProviderReplyError):  # it was asked for again
+            found.update(spoken.remarks(plan.prompt_of(calls[each.slot]), body))
+    yield from (
+        f"{count} of the API's first {len(calls)} answers: {remark}" for remark, count in found.items()
+    )

@@ -9,17 +9,15 @@ import secrets
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from rich.console import Console
 
 from pcevolve.public import protocol
 from pcevolve.public.assessed import AssessedFigures
-from pcevolve.public.config.runner import PublicConfig
 from pcevolve.public.evolution import Evolved, UntrustedGenerator, evolve, pool_last
 from pcevolve.public.lineage import Judge, Lineage, Pool, Population, make_pool
-from pcevolve.public.modality import Advice
 from pcevolve.public.pages.live import write_preview
 from pcevolve.public.pages.report.page import write_report
 from pcevolve.public.plan import PublicPlan
@@ -28,7 +26,6 @@ from pcevolve.public.publish.exports import export_run
 from pcevolve.public.publish.promises import say_shortfall
 from pcevolve.public.publish.release import DatasetRelease
 from pcevolve.public.release import count_rounds
-from pcevolve.public.run.folder import RunFolder
 from pcevolve.public.run.progress import Audience
 from pcevolve.public.run.reopening import open_record
 from pcevolve.public.screen import lay_out, lay_out_facts
@@ -37,25 +34,13 @@ from pcevolve.public.transcript.reader import RunReader
 from pcevolve.public.usability import Usability
 from pcevolve.wire.approval import approve, list_doubts, require_liking
 from pcevolve.wire.asking import AskingJudge, TellingGenerator
-from pcevolve.wire.console import introduce, is_paid, report_early_stop, report_stop, say_spent
+from pcevolve.wire.console import introduce, is_paid, note_answers, report_early_stop, report_stop, say_spent
 from pcevolve.wire.dashboard import keep_live_page
-from pcevolve.wire.egress.gate import Gate
 from pcevolve.wire.egress.recording import RecordingJudge
-from pcevolve.wire.providers import dialect
-from pcevolve.wire.providers.dialect import Dialect
-from pcevolve.wire.reaching import ProviderConnection, connect, make_address, note_answers
+from pcevolve.wire.reaching import ProviderConnection, RunnerJob, connect, greet, make_address
 from pcevolve.wire.showing import RunProgress, show_first
 
 RESUMED = (("resumed", "nothing is paid twice"),)
-
-
-@dataclass(frozen=True)
-class RunnerJob:
-    """A runner's orders; ``key`` opens the API."""
-
-    settings: PublicConfig
-    folder: RunFolder
-    key: str | None = field(repr=False)
 
 
 class Owners(Protocol):
@@ -86,7 +71,7 @@ def carry_out(
                 doubt = session.show_opening()
                 # Asked on the first start only: on a resumed run the owner has seen the images.
                 if not session.begun:
-                    require_liking(session.plan, job.settings, job.folder, doubt, audience.person)
+                    require_liking(session.plan, job, doubt, audience.person)
                 evolved = session.run_loop()
                 return session.plan, evolved, session.finish(evolved, started)
         except KeyboardInterrupt:
@@ -111,10 +96,8 @@ class Session:
         keeper: The keeper of the private data; None without private data.
     """
 
-    settings: PublicConfig
-    folder: RunFolder
+    job: RunnerJob
     plan: PublicPlan
-    spoken: Dialect
     transcript: Transcript
     connection: ProviderConnection
     usability: Usability
@@ -143,7 +126,7 @@ class Session:
                 said.update(f"asking the provider for a few {many} of each class: {call.label}")
                 made = self.connection.gate.create(call)
                 shown = {**shown, call.label: shown[call.label] + made}
-        record = RunReader.strict(self.folder.root)
+        record = RunReader.strict(self.job.folder.root)
         pool = make_pool([shown], self.usability.identify)
         page = write_preview(record, doubt := self.usability.describe_repeats(pool))
         show_first(record, plan, console)
@@ -152,7 +135,7 @@ class Session:
         bill = f"; {self.connection.bill()}" if is_paid(self.connection.meter) else ""
         made_of = "words alone" if plan.start is None else "the release"
         console.print(lay_out([("preview", f"{page}    drawn from {made_of}; {spent}{bill}")]))
-        for note in note_answers(plan, record, self.spoken):
+        for note in note_answers(plan, record, self.job.spoken):
             console.print(f"WARNING: {note}")
         if self.keeper is not None:
             made_of_class = (tuple(each.digest for each in shown[label]) for label in plan.labels)
@@ -176,7 +159,7 @@ class Session:
 
     def finish(self, evolved: Evolved, started: float) -> dict[str, Any]:
         """Close the record, write the dataset or release, and return the run's summary."""
-        folder, meter = self.folder, self.connection.meter
+        folder, meter = self.job.folder, self.connection.meter
         self.connection.gate.finish(self._assess())
         record = RunReader.strict(folder.root)
         if not folder.finished:
@@ -194,7 +177,7 @@ class Session:
         if short := say_shortfall(self.plan, result["images_released"]):
             released = self.plan.modality.nouns.count(result["images_released"])
             self.audience.console.print(f"WARNING: {released} released; {short}")
-        export_run(folder.root, self.settings.output.formats)
+        export_run(folder.root, self.job.settings.output.formats)
         if self.keeper is not None:
             self.keeper.finish(protocol.Finish(figures=result))
         return result
@@ -243,19 +226,17 @@ def _open_session(
     The keeper does its private work before the greeting where it can; work that needs the plan takes whole
     ticks of time.
     """
-    folder, console, settings = job.folder, audience.console, job.settings
-    spoken = dialect(settings.provider.dialect)
-    address = make_address(settings.provider, spoken, settings.provider.api, job.key)
+    folder, console, address = job.folder, audience.console, make_address(job.settings.provider, job.key)
     try:
         # The run id is sent to the provider: it is random, so that it says nothing of other runs.
         run_id = RunReader.strict(folder.root).opened.run_id if folder.has_plan() else secrets.token_hex(16)
         prepared = keeper.prepare(protocol.Prepare(run_id=run_id))
         with (
             open_record(folder) as transcript,
-            connect(settings, spoken, address, transcript, console) as connection,
+            connect(job, address, transcript, console) as connection,
         ):
             begun = transcript.plan() is not None
-            said, advice = _greet(settings, spoken, connection.gate, run_id)
+            said, advice = greet(job, connection.gate, run_id)
             plan = keeper.settle(said).plan
             facts = introduce(plan, prepared, connection.meter, advice)
             heading = "Before the run goes on" if begun else "Before anything is spent"
@@ -266,9 +247,9 @@ def _open_session(
             calls = plan.opening if only_look else tuple(plan.calls.values())
             # Doubts are raised once, before the plan goes on record.
             doubts = () if begun else list_doubts(plan)
-            approve(address, settings, calls, connection, doubts, audience.person)
+            approve(connection, calls, job.settings.provider.yes, doubts, audience.person)
             if not begun:
-                plan = _settle_batch(keeper, said, settings, connection, plan, console)
+                plan = _settle_batch(keeper, said, job, connection, plan, console)
             judge = (AskingJudge if owners is None else owners.make_judge)(keeper, lambda: transcript.head)
             judge.begin(plan)
             usability = Usability(plan, transcript.bodies.file)
@@ -277,8 +258,7 @@ def _open_session(
             if owners is not None:
                 owners.wait(plan)
             session = Session(
-                *(settings, folder, plan, spoken, transcript, connection),
-                *(usability, audience, begun),
+                *(job, plan, transcript, connection, usability, audience, begun),
                 title=plan.method.name,
                 judge=judge,
                 say_spent=lambda: say_spent(plan, judge.receipts),
@@ -290,38 +270,16 @@ def _open_session(
         raise report_early_stop(folder) from None
 
 
-def _greet(
-    settings: PublicConfig, spoken: Dialect, gate: Gate, run_id: str
-) -> tuple[protocol.Settle, Advice | None]:
-    """Greet the API, and refuse a model that cannot do the run; return its description and recommendations."""
-    provider, greeting = settings.provider, gate.hello(run_id)
-    if not provider.greeting:
-        return protocol.Settle(), None
-    if provider.adapter is not None:
-        spoken.require_adapter(provider.model, provider.adapter, greeting)
-    if provider.negative_prompt:
-        spoken.require_negative_prompts(provider.model, greeting)
-    advice = spoken.advice(provider.model, greeting)
-    said = protocol.Settle(
-        size=spoken.native_size(provider.model, greeting),
-        library=spoken.library(provider.model, greeting),
-        advice=advice,
-        takes_strength=spoken.takes_strength(provider.model, greeting),
-        exact=spoken.exact(provider.model, greeting),
-    )
-    return said, advice
-
-
 def _settle_batch(
     keeper: protocol.PrivateSide,
     said: protocol.Settle,
-    settings: PublicConfig,
+    job: RunnerJob,
     connection: ProviderConnection,
     plan: PublicPlan,
     console: Console,
 ) -> PublicPlan:
     """Ask for one text a request if the API takes no count; only a request for two shows whether it does."""
-    is_known = settings.provider.fields is not None
+    is_known = job.settings.provider.fields is not None
     if is_known or all(call.count == 1 for call in plan.calls.values()):
         return plan
     if connection.gate.takes_several(plan.provider.model):

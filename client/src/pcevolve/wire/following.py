@@ -35,13 +35,11 @@ from pcevolve.public.selectors.method import VARIES
 from pcevolve.public.settings import UNKNOWN_LICENCE
 from pcevolve.public.transcript.records import Opened
 from pcevolve.public.usability import Usability
-from pcevolve.wire.approval import approve, forecast_costs
-from pcevolve.wire.console import describe_plan, is_paid
+from pcevolve.wire.approval import approve
+from pcevolve.wire.console import describe_plan, forecast_costs, is_paid
 from pcevolve.wire.dashboard import keep_live_page
-from pcevolve.wire.execution import RunnerJob, Session
-from pcevolve.wire.providers import dialect
-from pcevolve.wire.providers.dialect import Dialect
-from pcevolve.wire.reaching import ProviderConnection, connect, make_address
+from pcevolve.wire.execution import Session
+from pcevolve.wire.reaching import ProviderConnection, RunnerJob, connect, greet, make_address
 
 
 @dataclass(frozen=True)
@@ -89,13 +87,13 @@ def _open(
     job: RunnerJob, audience: Audience, begin: Callable[[], None], only_look: bool = False
 ) -> Iterator[Session]:
     """Greet the API, and fix the plan, or take the recorded one."""
-    settings, folder, spoken = job.settings, job.folder, dialect(job.settings.provider.dialect)
-    require(spoken.abilities, VARIES)
-    address = make_address(settings.provider, spoken, settings.provider.api, job.key)
+    settings, folder = job.settings, job.folder
+    require(job.spoken.abilities, VARIES)
+    address = make_address(settings.provider, job.key)
     try:
         with (
             open_record(folder) as transcript,
-            connect(settings, spoken, address, transcript, audience.console) as connection,
+            connect(job, address, transcript, audience.console) as connection,
         ):
             begun, source = transcript.plan(), None
             first = transcript.entries[0].record if transcript.entries else None
@@ -103,24 +101,22 @@ def _open(
             if begun is None:
                 source = SourceRun.at(Path(str(settings.data.from_run)))
                 plan_run(source, settings, run_id, None)  # a refusal before anybody is asked anything
-            greeting = connection.gate.hello(run_id)
+            said, _ = greet(job, connection.gate, run_id)
             plan = begun
             if plan is None and source is not None:
-                plan = plan_run(source, settings, run_id, _library(spoken, settings, greeting))
-                if settings.provider.greeting:
-                    said = spoken.exact(settings.provider.model, greeting)
-                    plan = plan.model_copy(update={"exact": said})
+                plan = plan_run(source, settings, run_id, said.library)
+                plan = plan.model_copy(update={"exact": said.exact})
             assert plan is not None
             audience.console.print(lay_out(_introduce(plan, settings, connection)))
             calls = plan.opening if only_look else plan.calls.values()
-            approve(address, settings, calls, connection, person=audience.person)
+            approve(connection, calls, settings.provider.yes, person=audience.person)
             begin()
             for data in () if source is None else (each for of_class in source.files for each in of_class):
                 transcript.bodies.keep(data)
             connection.gate.begin(plan, lambda receipt: False, lambda iteration: b"")
             usability = Usability(plan, transcript.bodies.file)
             yield Session(
-                *(settings, folder, plan, spoken, transcript, connection, usability, audience),
+                *(job, plan, transcript, connection, usability, audience),
                 *(begun is not None, "variations", _NobodyAsked(), lambda: "no privacy budget is spent"),
                 generator=connection.gate,
             )
@@ -184,10 +180,6 @@ def _choose_strength(before: PublicPlan, wanted: float | None) -> float | None:
         return wanted if wanted is not None or before.start is None else before.start.strength
     usual = selectors.find_method(before.method.name).degrees(before.modality)
     return before.method.strengths[-1] if before.method.strengths else usual.end
-
-
-def _library(spoken: Dialect, settings: PublicConfig, greeting: bytes) -> Library | None:
-    return spoken.library(settings.provider.model, greeting) if settings.provider.greeting else None
 
 
 def _introduce(plan: PublicPlan, settings: PublicConfig, connection: ProviderConnection) -> Iterator[Line]:

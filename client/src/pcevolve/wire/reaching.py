@@ -1,34 +1,47 @@
-"""How a run's API is reached, and notes on its first answers."""
+"""How a run's API is reached and greeted."""
 
 from __future__ import annotations
 
 import os
-from collections import Counter
 from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
-from dataclasses import replace
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from rich.console import Console
 
-from pcevolve.errors import ProviderReplyError
+from pcevolve.public import protocol
 from pcevolve.public.config.providers import PublicProvider
 from pcevolve.public.config.runner import PublicConfig
-from pcevolve.public.plan import PublicPlan
-from pcevolve.public.transcript.layout import RunLayout
+from pcevolve.public.dialects import find_abilities
+from pcevolve.public.modality import Advice
+from pcevolve.public.run.folder import RunFolder
 from pcevolve.public.transcript.log import Transcript
-from pcevolve.public.transcript.reader import RunReader
-from pcevolve.public.transcript.records import Answered
 from pcevolve.wire.egress.address import Address, Route
 from pcevolve.wire.egress.allowance import Allowance, Meter
 from pcevolve.wire.egress.gate import Gate
 from pcevolve.wire.egress.http_transport import HttpTransport
 from pcevolve.wire.egress.pace import Pace
 from pcevolve.wire.egress.retry import RetryPolicy
+from pcevolve.wire.providers import dialect
 from pcevolve.wire.providers.dialect import Dialect
 
 PROXIES = ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy", "HTTP_PROXY", "http_proxy")
 """Variables that set a proxy for other programs."""
+
+
+@dataclass(frozen=True)
+class RunnerJob:
+    """A runner's orders; ``key`` opens the API."""
+
+    settings: PublicConfig
+    folder: RunFolder
+    key: str | None = field(repr=False)
+
+    @property
+    def spoken(self) -> Dialect:
+        """The API's dialect."""
+        return dialect(self.settings.provider.dialect)
 
 
 class ProviderConnection(NamedTuple):
@@ -36,40 +49,55 @@ class ProviderConnection(NamedTuple):
 
     gate: Gate
     meter: Meter
+    address: Address
 
     def bill(self) -> str:
         """Describe requests and cost so far."""
         return self.meter.bill()
 
 
-def make_address(provider: PublicProvider, spoken: Dialect, api: str, key: str | None) -> Address:
+def make_address(provider: PublicProvider, key: str | None) -> Address:
     """Return the API's address; ``UsageError`` if requests cannot be sent there."""
-    return Address(
-        api, key, spoken.abilities.scheme, provider.greeting, Route(provider.ca_file, provider.proxy)
-    )
+    scheme, route = find_abilities(provider.dialect).scheme, Route(provider.ca_file, provider.proxy)
+    return Address(provider.api, key, scheme, provider.greeting, route)
 
 
 @contextmanager
 def connect(
-    settings: PublicConfig,
-    spoken: Dialect,
-    address: Address,
-    transcript: Transcript,
-    console: Console,
+    job: RunnerJob, address: Address, transcript: Transcript, console: Console
 ) -> Iterator[ProviderConnection]:
     """Open the gate to a run's API on the run's record; sends nothing."""
-    provider = settings.provider
+    provider, spoken = job.settings.provider, job.spoken
     if address.warning:
         console.print(address.warning)
-    transport = HttpTransport(provider.timeout, address.route)
-    allowance = Allowance(provider.max_requests, provider.max_cost, provider.price)
-    with closing(transport):
+    with closing(HttpTransport(provider.timeout, address.route)) as transport:
+        allowance = Allowance(provider.max_requests, provider.max_cost, provider.price)
         meter = Meter(allowance, spoken, transcript, address.is_nearby)
-        pace = Pace(settings.privacy.pace)
-        goes_on = RunLayout(settings.output.folder).resume_command
-        patience = replace(_make_patience(provider, console), advice=f"continue with {goes_on}")
-        gate = Gate(transcript, spoken, address, transport, patience, pace, meter)
-        yield ProviderConnection(gate, meter)
+        patience = replace(
+            _make_patience(provider, console), advice=f"continue with {job.folder.resume_command}"
+        )
+        gate = Gate(transcript, spoken, address, transport, patience, Pace(job.settings.privacy.pace), meter)
+        yield ProviderConnection(gate, meter, address)
+
+
+def greet(job: RunnerJob, gate: Gate, run_id: str) -> tuple[protocol.Settle, Advice | None]:
+    """Greet the API, and refuse a model that cannot do the run; return its description and recommendations."""
+    provider, spoken, greeting = job.settings.provider, job.spoken, gate.hello(run_id)
+    if not provider.greeting:
+        return protocol.Settle(), None
+    if provider.adapter is not None:
+        spoken.require_adapter(provider.model, provider.adapter, greeting)
+    if provider.negative_prompt:
+        spoken.require_negative_prompts(provider.model, greeting)
+    advice = spoken.advice(provider.model, greeting)
+    said = protocol.Settle(
+        size=spoken.native_size(provider.model, greeting),
+        library=spoken.library(provider.model, greeting),
+        advice=advice,
+        takes_strength=spoken.takes_strength(provider.model, greeting),
+        exact=spoken.exact(provider.model, greeting),
+    )
+    return said, advice
 
 
 def _make_patience(provider: PublicProvider, console: Console) -> RetryPolicy:
@@ -83,25 +111,3 @@ def _make_patience(provider: PublicProvider, console: Console) -> RetryPolicy:
     if provider.proxy is not None or ignored is None:
         return usual
     return replace(usual, hint=f"{ignored} is not used: --set provider.proxy=URL names a proxy")
-
-
-def note_answers(plan: PublicPlan, record: RunReader, spoken: Dialect) -> Iterator[str]:
-    """Yield the API's remarks on its first answers that the answers themselves do not show."""
-    calls = {call.slot: call for call in plan.opening if call.slot in record.outputs}
-    answers = [
-        entry.record
-        for entry in record.entries
-        if isinstance(entry.record, Answered) and entry.record.slot in calls
-    ]
-    found: Counter[str] = Counter()
-    for each in answers:
-        body = record.bodies.get(each.body)
-        if not each.succeeded:
-            if (fault := spoken.fault(each.status, body)).reason == "content":
-                found[f"refusals of its moderation ({fault.said})"] += 1
-            continue
-        with suppress(ProviderReplyError):  # it was asked for again
-            found.update(spoken.remarks(plan.prompt_of(calls[each.slot]), body))
-    yield from (
-        f"{count} of the API's first {len(calls)} answers: {remark}" for remark, count in found.items()
-    )

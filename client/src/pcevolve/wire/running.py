@@ -20,8 +20,9 @@ from pcevolve.public.processes.pipe import GoneError, Pipe
 from pcevolve.public.run.folder import RunFolder
 from pcevolve.public.run.progress import Audience, Progress, error_console, tell_nobody
 from pcevolve.wire.asking import RemoteKeeper
-from pcevolve.wire.execution import RunnerJob, carry_out, look
+from pcevolve.wire.execution import carry_out, look
 from pcevolve.wire.following import follow, preview_following
+from pcevolve.wire.reaching import RunnerJob
 
 
 @dataclass(frozen=True)

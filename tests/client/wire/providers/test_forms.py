@@ -15,10 +15,10 @@ import pytest
 from pcevolve.errors import ProviderRefusedError
 from pcevolve.public.transcript.reader import RunReader
 from pcevolve.public.transcript.records import Opened, Sent
+from pcevolve.wire.console import note_answers
 from pcevolve.wire.egress.address import Address
 from pcevolve.wire.egress.http_transport import HttpTransport
 from pcevolve.wire.providers import dialect
-from pcevolve.wire.reaching import note_answers
 from support.forge import faults_of
 from support.online import KEY, Heard, LocalServer, Reply, answer_json, openai
 from support.provider import png

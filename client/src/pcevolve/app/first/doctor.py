@@ -128,7 +128,7 @@ def _api(settings: RunConfig) -> Diagnosis:
         return Diagnosis(
             "API", f"{place} was not asked, as provider.greeting=false says: pcevolve preview asks it"
         )
-    address = make_address(settings.provider, spoken, place, settings.key())
+    address = make_address(settings.provider, settings.key())
     transport = HttpTransport(SECONDS, address.route)
     try:
         answer = transport.send(address.outgoing(spoken.hello()))

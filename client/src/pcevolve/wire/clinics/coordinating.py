@@ -16,7 +16,8 @@ from pcevolve.public.processes.pipe import Pipe
 from pcevolve.public.run.progress import Audience
 from pcevolve.wire.clinics.adding import AddingJudge, AddingSide, RemoteCoordinator
 from pcevolve.wire.clinics.door import Door, serve
-from pcevolve.wire.execution import RunnerJob, carry_out
+from pcevolve.wire.execution import carry_out
+from pcevolve.wire.reaching import RunnerJob
 from pcevolve.wire.running import work
 
 
