@@ -54,7 +54,7 @@ def test_a_run_tells_its_story_in_a_screen_and_its_audit_in_four_lines(words):
         "confinement not enforced here",
         "dataset r/release (4 images, 2 classes)",
         "epsilon 10 of 10 was spent",
-        "verdict not known: pcevolve releases nothing that could tell how useful the dataset is",
+        "verdict not known: pcevolve releases nothing that tells how useful the dataset is",
         "next open r/report.html",
         "pcevolve audit r",
     ):
@@ -67,7 +67,7 @@ def test_a_run_tells_its_story_in_a_screen_and_its_audit_in_four_lines(words):
     lines = print_lines(["audit", "r"])
     titles = [line.split()[0] for line in lines if not line.startswith(" ")]
     assert titles == ["sent", "privacy", "holds", "unchecked", "more"]
-    assert "yes: 10 claims were made again from the record and agree" in lines[2]
+    assert "yes: 10 claims were recomputed from the record and agree" in lines[2]
     assert "claim" in flat(print_lines(["audit", "r", "--verbose"]))
 
 

@@ -121,7 +121,7 @@ def warn_of_domain(domain: str, domains: Sequence[str]) -> str:
     """Say that a model does not draw a domain, which domains it draws, and which other models there are."""
     return (
         f"this model does not draw {domain!r}: it knows {printable(', '.join(domains))}, and draws one of these for "
-        f"any other words. A model that knows your domain, or public images of it, may do: {PUBLIC_IMAGES}"
+        f"any other words. Use a model that knows your domain, or public images of it: {PUBLIC_IMAGES}"
     )
 
 

@@ -170,7 +170,7 @@ def _lines(audited: Audit, holds: bool) -> Iterator[tuple[str, str]]:
     broken = [each.claim for each in audited.findings if each.faults]
     unfinished = [each.claim for each in audited.findings if each.pending]
     unchecked = [each.claim for each in audited.findings if each.unchecked]
-    checked = f"{len(audited.findings)} claims were made again from the record"
+    checked = f"{len(audited.findings)} claims were recomputed from the record"
     if holds:
         yield "holds", f"yes: {checked} and agree"
     elif broken:

@@ -156,7 +156,7 @@ def _show_outlook(classes: int, meant: OwnerData) -> None:
 
     heads = ("images per class", *(f"epsilon {epsilon}" for epsilon in EPSILONS))
     rows = compare_budgets(classes, meant.subsample or meant.shots)
-    title = "Classes of public sets that noise leaves to be told apart; yours may be more alike"
+    title = "Classes of public datasets that can be told apart despite the noise; yours may be more alike"
     print_table(title, heads, rows, NARROW)
 
 
@@ -267,7 +267,9 @@ def _show_prompts(made: Mapping[str, Sequence[str]], count: int, unnamed: int) -
     console = Console(stderr=True, highlight=False)
     for name, own in made.items():
         console.print(f"{name}: {own[0]}", markup=False)
-    console.print(f"{count} prompts for each of {len(made)} classes; they go out as they stand: look at them")
+    console.print(
+        f"{count} prompts for each of {len(made)} classes; they are sent as they are: read them first"
+    )
     if unnamed:
         console.print(f"WARNING: {unnamed} of them do not name their class: what is drawn need not show it")
 

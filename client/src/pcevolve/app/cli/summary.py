@@ -43,7 +43,7 @@ def summarise(summary: Mapping[str, Any]) -> Iterator[Line]:
     else:
         yield (
             "verdict",
-            f"not known: {summary['method']} releases nothing that could tell how useful the dataset is",
+            f"not known: {summary['method']} releases nothing that tells how useful the dataset is",
         )
     yield from _next(summary)
 

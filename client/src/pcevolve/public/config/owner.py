@@ -56,7 +56,8 @@ class OwnerData(PublicData):
     private: Annotated[
         FileText,
         Field(
-            description="Class folders; texts: or a .csv, .tsv, .jsonl or .parquet file. Or cells, digits, terms."
+            description="Class folders, or for texts a .csv, .tsv, .jsonl or .parquet file; 'cells', 'digits' and "
+            "'terms' are samples."
         ),
         OWN,
     ]
