@@ -1,1 +1,4 @@
-"""Generators of the diffusers library; the only package that imports it. May be imported by ``models`` alone."""
+"""Generators that use the diffusers library.
+
+No other package imports diffusers, and only ``models`` imports this one.
+"""

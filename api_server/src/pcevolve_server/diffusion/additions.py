@@ -1,11 +1,12 @@
-"""Additions to a model's weights: LoRAs, words taught by textual inversion, an IP-Adapter for image prompts.
+"""Additions to a model's weights: LoRAs, words of textual inversion, and an IP-Adapter for image prompts.
 
-Sources: Hu et al. 2021, "LoRA: Low-Rank Adaptation of Large Language Models" (arXiv 2106.09685). They are added to the
-weights once, so that afterwards the model is one like any other: as fast, and with the same bits in any company.
+Sources: Hu et al. 2021, "LoRA: Low-Rank Adaptation of Large Language Models" (arXiv 2106.09685). They are
+added to the weights once, so that the model stays as fast, and as independent of the batch, as any other.
 
-Gal et al. 2022, "An Image is Worth One Word: Personalizing Text-to-Image Generation using Textual Inversion" (arXiv
-2208.01618). Files are those of diffusers (a vector under its word), of AUTOMATIC1111's web UI (``emb_params``, or
-``string_to_param`` in a pickle), and of SDXL's trainers (``clip_l`` and ``clip_g``, one for each encoder).
+Gal et al. 2022, "An Image is Worth One Word: Personalizing Text-to-Image Generation using Textual Inversion"
+(arXiv 2208.01618). Files are those of diffusers (a vector under its word), of AUTOMATIC1111's web UI
+(``emb_params``, or ``string_to_param`` in a pickle), and of SDXL's trainers (``clip_l`` and ``clip_g``, one
+for each encoder).
 
 Ye et al. 2023, "IP-Adapter: Text Compatible Image Prompt Adapter" (arXiv 2308.06721).
 """
@@ -49,10 +50,10 @@ def add_lora(lora: Lora, pipeline: DiffusionPipeline, settings: ModelSettings) -
     """Add ``lora`` to the weights of ``pipeline``.
 
     Args:
-        pipeline: Whose denoiser, and text encoders where it says so, change.
+        pipeline: Its denoiser changes, and its text encoders if the LoRA has parts for them.
 
     Raises:
-        ModelLoadError: It is not there, or not for this model.
+        ModelLoadError: The file is missing, or is not for this model.
     """
     if not hasattr(pipeline, "load_lora_weights"):
         raise ModelLoadError(f"--lora: {type(pipeline).__name__} takes none; leave it out")
@@ -82,21 +83,21 @@ def add_lora(lora: Lora, pipeline: DiffusionPipeline, settings: ModelSettings) -
     meant = sum(
         "lora_A." in name or ".down." in name for name in weights
     )  # the first of each layer's two matrices
-    # Counted, because the library passes over layers that it does not know in silence.
+    # Layers are counted, because the library skips unknown ones without a word.
     if layers < meant / 2:
         raise ModelLoadError(f"{misfit}: the model has {layers} of the {meant} layers that it changes")
     if layers < meant:
         logger.warning("lora fits in part", extra={"lora": lora.source, "layers": layers, "of": meant})
     if lora.scale:
         pipeline.fuse_lora(changed, lora_scale=lora.scale, adapter_names=[_ADAPTER])
-    # Added to the weights for good: an adapter beside them would cost time
-    # in every step, and round otherwise in a batch.
+    # Added to the weights for good: a separate adapter would cost time in every step, and round differently
+    # in a batch.
     pipeline.unload_lora_weights()
     logger.info("lora added", extra={"lora": lora.source, "scale": lora.scale, "parts": changed})
 
 
 def _tensor_at(source: str, settings: ModelSettings) -> tuple[str, str | None]:
-    """The directory or hub id, and the file in it; None where the library may look for it."""
+    """Return the directory or hub id, and the file in it; None if the library may search for the file."""
     path = Path(source).expanduser()
     if path.is_dir():
         return str(path), None if settings.allow_pickle else _only_weights(path, _USUAL_NAME, "LoRA")
@@ -112,10 +113,11 @@ def _require_safe(file: Path, what: str, settings: ModelSettings) -> None:
 
 
 def _only_weights(folder: Path, usual: str, what: str) -> str:
-    """Return the name of the one weight file of a folder, or of the one that is called as ``usual``.
+    """Return the name of the only weight file of a folder, or of the one named ``usual``.
 
     Raises:
-        ModelLoadError: There is none, or which of several is unclear; ``what`` says what it is of.
+        ModelLoadError: There is none, or several without ``usual``; ``what`` names the kind of file in the
+            message.
     """
     names = sorted(path.name for path in folder.glob(f"*{_SAFE}"))
     if usual in names:
@@ -128,16 +130,16 @@ def _only_weights(folder: Path, usual: str, what: str) -> str:
 
 _USUAL_WORD: Final = "learned_embeds"
 _NAMELESS: Final = ("emb_params", "*")
-"""Keys that stand where another file has its word."""
+"""Keys that other files use in place of the word."""
 _ENCODERS: Final = {"clip_l": "", "clip_g": "_2"}
-"""Ends of the names of the parts that read a key of SDXL's."""
+"""Suffixes of the model parts that read SDXL's keys."""
 
 
 def add_textual_inversion(embedding: Embedding, pipeline: DiffusionPipeline, settings: ModelSettings) -> None:
-    """Teach a pipeline a word.
+    """Teach a pipeline a word of textual inversion.
 
     Raises:
-        ModelLoadError: The file is not there, or not for this model.
+        ModelLoadError: The file is missing, or is not for this model.
     """
     if not hasattr(pipeline, "load_textual_inversion"):
         raise ModelLoadError(f"--embedding: {type(pipeline).__name__} takes none; leave it out")
@@ -158,7 +160,7 @@ def add_textual_inversion(embedding: Embedding, pipeline: DiffusionPipeline, set
 
 
 def _require_fit(found: dict[str, Tensor], pipeline: DiffusionPipeline) -> None:
-    """Refuse vectors that one of a model's text encoders would not read, or that are no numbers.
+    """Refuse vectors that do not fit a model's text encoders, or are not finite.
 
     Raises:
         ValueError: They are of another family of models, or damaged.
@@ -175,10 +177,10 @@ def _require_fit(found: dict[str, Tensor], pipeline: DiffusionPipeline) -> None:
 
 
 def _write_out(_: DiffusionPipeline, prompt: str, tokenizer: Any) -> str:  # noqa: ANN401
-    """Write each word of several vectors out, in whatever case, and of words that overlap the longest.
+    """Replace each taught word by its tokens, in upper or lower case; of overlapping words the longest wins.
 
-    The tokenizer reads them so. The library's own way knows one spelling, and replaces words within what it made of
-    others, in an order that differs from process to process.
+    The tokenizer then reads each vector. The library's own method knows one spelling, and replaces words
+    within earlier replacements in an order that differs from process to process.
     """
     taught: dict[str, str] = getattr(tokenizer, "taught", {})
     words = "|".join(map(re.escape, sorted(taught, key=len, reverse=True)))
@@ -189,10 +191,10 @@ TextualInversionLoaderMixin._maybe_convert_prompt = _write_out
 
 
 def _vectors(file: Path) -> dict[str, Any]:
-    """Return the vectors of a file by the end of their encoder's name, and under ``word`` its own word if it has one.
+    """Return a file's vectors by the suffix of their encoder's name, and its word, if it has one, under ``word``.
 
     Raises:
-        ValueError: It is none of the known kinds.
+        ValueError: The file is of no known kind.
     """
     safe = file.suffix == _SAFE
     read: dict[str, Any] = (
@@ -223,14 +225,14 @@ def _inversion_file(source: str, settings: ModelSettings) -> Path:
 
 @dataclass(frozen=True)
 class Adapter:
-    """An adapter whose weights sit in the UNet that both pipelines share.
+    """An IP-Adapter, whose weights are in the UNet that both pipelines share.
 
-    Once loaded, the UNet asks for image embeddings on every run; runs without the adapter get zeros at
-    scale zero, which leaves the text's cross-attention alone.
+    After loading, the UNet needs image embeddings in every run. A run without the adapter gets zeros at scale
+    zero, which do not change the attention to the text.
 
     Attributes:
-        id: What callers write in ``adapter``.
-        scale: Weight of the image prompt where the caller names none.
+        id: Its name in the ``adapter`` field of requests.
+        scale: Weight of the image prompt if a request gives none.
     """
 
     id: str
@@ -239,7 +241,7 @@ class Adapter:
     def arguments(
         self, pipeline: DiffusionPipeline, recipe: Recipe, image: Image.Image | None
     ) -> dict[str, Any]:
-        """Set the scale for the coming run and return the image embeddings that all its images get."""
+        """Set the scale for the next run, and return the image embeddings for all its images."""
         scale = 0.0 if image is None or recipe.adapter_scale is None else recipe.adapter_scale
         pipeline.set_ip_adapter_scale(scale)
         positive, negative = self._embed(pipeline, image or Image.new("RGB", (8, 8)))
@@ -250,7 +252,7 @@ class Adapter:
         return {"ip_adapter_image_embeds": [embeddings]}
 
     def _embed(self, pipeline: DiffusionPipeline, image: Image.Image) -> tuple[torch.Tensor, torch.Tensor]:
-        """Return positive and negative embedding, ``(1, 1, ...)`` each."""
+        """Return the positive and the negative embedding, each ``(1, 1, ...)``."""
         (projection,) = pipeline.unet.encoder_hid_proj.image_projection_layers
         hidden = not isinstance(projection, ImageProjection)
         with torch.inference_mode():
@@ -259,10 +261,10 @@ class Adapter:
 
 
 def load_adapter(settings: ModelSettings, pipeline: DiffusionPipeline) -> Adapter | None:
-    """Load the IP-Adapter that ``settings`` name into a pipeline; None if they name none.
+    """Load the IP-Adapter of ``settings`` into a pipeline; None if there is none.
 
     Raises:
-        ModelLoadError: With what to do.
+        ModelLoadError: It cannot be loaded; the message says what to do.
     """
     if not settings.adapter:
         return None
@@ -287,16 +289,16 @@ def load_adapter(settings: ModelSettings, pipeline: DiffusionPipeline) -> Adapte
 
 
 def _load_image_encoder(source: str, subfolder: str, dtype: torch.dtype, settings: ModelSettings) -> Any:  # noqa: ANN401
-    """Load the image encoder beside an adapter.
+    """Load the image encoder that belongs to an adapter.
 
     Raises:
-        ValueError: It lacks weights, which the library would fill by chance.
+        ValueError: It lacks weights; the library would fill them at random.
     """
     encoder, found = CLIPVisionModelWithProjection.from_pretrained(
         source,
         subfolder=Path(subfolder, "image_encoder").as_posix(),
         dtype=dtype,
-        # Pickled weights run code when they are read.
+        # Pickled weights run code when they are loaded.
         use_safetensors=None if settings.allow_pickle else True,
         local_files_only=settings.offline,
         output_loading_info=True,

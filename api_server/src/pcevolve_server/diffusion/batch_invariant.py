@@ -1,16 +1,18 @@
-"""Batches whose size shows in no bit: a small network answers for a row alike, whatever other rows there are.
+"""Make results independent of the batch: a small network computes each row alike, whatever other rows there are.
 
-A library picks its kernels by the shape of the input, and another kernel adds in another order. PyTorch on a processor
-sends the convolution of one image to another library than that of two, a convolution of single pixels to another below
-16 images, and a product with few rows to another kernel. Here every convolution is oneDNN's, with its weights laid out
-once, a product has four rows at least, 32 in bfloat16, and a wide one there always 128.
+A library picks its kernels by the shape of the input, and another kernel adds in another order. On a
+processor, PyTorch uses one library for the convolution of one image and another for two, another convolution
+of single pixels below 16 images, and another kernel for a product with few rows. Here every convolution is
+oneDNN's, with its weights laid out once. A product has at least four rows, 32 in bfloat16, and a wide one
+there always 128.
 
-Whether sizes agree then is up to oneDNN and the processor. So it is proved before it is relied on: for each shape, size
-and number of threads once, on random values through the whole network, bit by bit. A batch is cut into pieces of sizes
-that agree. Where only the largest does, smaller batches are padded to it, and a lone image takes as long as many.
+Whether two batch sizes then agree depends on oneDNN and the processor. So it is tested before it is relied
+on: once for each shape, size and number of threads, with random values through the whole network, bit by bit.
+A batch is cut into pieces of sizes that agree. If only the largest size agrees with itself, smaller batches
+are padded to it, and one image takes as long as many.
 
-That is for small networks, which full batches make several times faster. A large one takes about as long for an image
-in any batch; and GPUs choose kernels by more than shapes.
+This is for small networks, which full batches make several times faster. A large network takes about as long
+for an image in any batch, and GPUs choose kernels by more than shapes.
 """
 
 from __future__ import annotations
@@ -29,24 +31,24 @@ from torch.nn import functional
 from pcevolve_server.diffusion.numerics import convert
 
 IMAGES: Final = 32
-"""Most images in a piece of the denoiser's."""
+"""Most images in a piece for the denoiser."""
 PADDED: Final = 16
-"""Images in a piece of its only size, where sizes do not agree or one is compiled for."""
+"""Images in a piece if there is only one size: because sizes do not agree, or because it is compiled for one."""
 _DECODED: Final = 8
-"""Most images in a piece of the decoder's: as fast as any larger one."""
+"""Most images in a piece for the decoder; larger pieces are no faster."""
 _PIECE_PIXELS: Final = 8192
-"""Of the latents of a piece; larger images fill a processor by themselves."""
+"""Most pixels of a piece's latents; larger images use a whole processor by themselves."""
 _SIZES: Final = (1, 2, 4, 8, 16, 32)
 
 Forward = Callable[..., Any]
 
 
 def make_batch_invariant(denoiser: UNet2DConditionModel, compiled: bool = False) -> BatchInvariant:
-    """Let a small UNet answer for each row alike, in batches of any size.
+    """Make a small UNet compute each row alike, in batches of any size.
 
     Args:
-        denoiser: The network, whose ``forward`` changes.
-        compiled: Whether it will be compiled, for which its kernels stay as they are.
+        denoiser: The network; its ``forward`` is replaced.
+        compiled: Whether it will be compiled; its kernels are then not changed.
     """
     if not compiled:
         _fix_kernels(denoiser)
@@ -56,7 +58,7 @@ def make_batch_invariant(denoiser: UNet2DConditionModel, compiled: bool = False)
 
 
 def make_decoder_batch_invariant(autoencoder: AutoencoderKL) -> None:
-    """Let an autoencoder decode each row alike, in batches of any size; it encodes one at a time anyway."""
+    """Make an autoencoder decode each row alike, in batches of any size; it encodes one image at a time anyway."""
     _fix_kernels(autoencoder)
     decode = autoencoder.decode
     pieces = Pieces(lambda z, **named: decode(z, return_dict=False, **named)[0], _DECODED)
@@ -69,19 +71,20 @@ def make_decoder_batch_invariant(autoencoder: AutoencoderKL) -> None:
 
 
 def fix_device(pipeline: DiffusionPipeline) -> None:
-    """Tell a pipeline once where its networks run.
+    """Set once where a pipeline's networks run.
 
-    It would ask every layer of all of them, five times in a run, which is a tenth of a lone image.
+    Otherwise the pipeline asks every layer of all of them, five times in a run, which takes a tenth of the
+    time of a single image.
     """
     kind, device = type(pipeline), pipeline._execution_device
     pipeline.__class__ = type(kind.__name__, (kind,), {"_execution_device": device})
 
 
 class BatchInvariant:
-    """A UNet's ``forward``.
+    """A UNet's ``forward``, independent of the batch.
 
     Attributes:
-        guided: Whether an image takes two rows, as it does under classifier-free guidance.
+        guided: Whether an image takes two rows, as under classifier-free guidance.
     """
 
     def __init__(self, forward: Forward) -> None:
@@ -92,11 +95,11 @@ class BatchInvariant:
 
     @property
     def padded(self) -> bool:
-        """Return whether a lone image takes as long as a full piece, as far as it was tried."""
+        """True if a single image takes as long as a full piece, as far as this was tested."""
         return self._pieces.padded
 
     def images(self, height: int, width: int) -> int:
-        """Return how many images, whose latents are of a size, run together at most."""
+        """Return the most images of one size of latents that run together."""
         return PADDED if self.padded else _most(IMAGES, height * width)
 
     def compile(self, height: int, width: int, channels: int, guided: bool) -> None:
@@ -114,7 +117,7 @@ class BatchInvariant:
         return_dict: bool = True,
         **named: Any,  # noqa: ANN401
     ) -> UNet2DConditionOutput | tuple[Tensor]:
-        """Predict as the UNet does; of inputs that have a row per row of the sample, rows go together."""
+        """Predict as the UNet does; every tensor with a row for each row of the sample is cut with it."""
         predicted = self._pieces.run(sample, *positional, each=2 if self.guided else 1, **named)
         return UNet2DConditionOutput(sample=predicted) if return_dict else (predicted,)
 
@@ -126,7 +129,7 @@ class BatchInvariant:
 
 
 class Pieces:
-    """Runs a network on batches cut into pieces of sizes that agree bit by bit."""
+    """Runs a network on batches, cut into pieces of sizes that agree bit by bit."""
 
     def __init__(self, forward: Callable[..., Tensor], most: int) -> None:
         self._forward, self._most = forward, most
@@ -134,48 +137,49 @@ class Pieces:
         self._agreeing: dict[tuple[object, ...], tuple[int, ...]] = {}
 
     def fix(self, shape: Sequence[int], each: int) -> None:
-        """Use pieces of one shape alone for rows of its kind.
+        """Use pieces of one shape only for rows of this kind.
 
         Args:
-            each: Rows that an image takes.
+            each: Rows of an image.
         """
         self._fixed[tuple(shape[1:]), each] = (shape[0],)
 
     @property
     def padded(self) -> bool:
-        """Return whether a lone image is padded, of a shape that was run or fixed."""
+        """True if a single image is padded, for a shape that was run or fixed."""
         known = [(key[1], sizes) for found in (self._fixed, self._agreeing) for key, sizes in found.items()]
         return any(sizes[0] != each for each, sizes in known)
 
     def run(self, sample: Tensor, *positional: Any, each: int = 1, **named: Any) -> Tensor:  # noqa: ANN401
-        """Answer for all rows.
+        """Compute the answer for all rows.
 
         Args:
             sample: Has a row for each row of the answer.
-            positional: More inputs; of tensors with as many rows, rows go together.
-            each: Rows that an image takes.
+            positional: More inputs; tensors with as many rows are cut with it.
+            each: Rows of an image.
             named: As ``positional``.
         """
         rows, given = len(sample), ((sample, *positional), named)
         kind = tuple(sample.shape[1:]), each
         sizes = self._fixed.get(kind)
         if sizes is None:
-            # With another number of threads a kernel divides its sums otherwise, so sizes are compared anew.
-            # Threads share the sums of a kernel.
+            # With another number of threads a kernel splits its sums differently, so sizes are compared
+            # again. Threads share the sums of a kernel.
             key = (*kind, sample.dtype, torch.get_num_threads())
             sizes = self._agreeing[key] = self._agreeing.get(key) or self._agree(given, rows, each)
         return torch.cat([self._piece(given, rows, *cut) for cut in _cuts(rows, sizes)])
 
     def _piece(self, given: Any, rows: int, start: int, size: int) -> Tensor:  # noqa: ANN401
-        """Answer for ``size`` rows from ``start``; the last one stands for those that there are not."""
+        """Compute ``size`` rows from ``start``; the last row is repeated where rows are missing."""
         places = torch.arange(start, start + size).clamp(max=rows - 1)
         positional, named = convert(given, _picker(places, rows))
         return self._forward(*positional, **named)[: min(size, rows - start)]
 
     def _agree(self, given: Any, rows: int, each: int) -> tuple[int, ...]:  # noqa: ANN401
-        """Return rows of pieces whose answers have the bits of the largest one's, smallest first.
+        """Return the numbers of rows whose results equal the largest piece's bit by bit, smallest first.
 
-        The last rows of the largest piece are compared, which stand at other places in smaller ones; and the first.
+        The test compares the last rows of the largest piece, which are at other positions in smaller ones,
+        and the first row.
         """
         sample = given[0][0]
         images = _most(self._most, sample.shape[-2] * sample.shape[-1])
@@ -185,7 +189,8 @@ class Pieces:
             return (most,)
         drawn = convert(given, _random_rows(most, rows))
         full = self._piece(drawn, most, 0, most)
-        # The smallest piece is also tried at the first place: where a row stands must not show either.
+        # The smallest piece is also tried at the first position: the position of a row must not matter
+        # either.
         tried = [(size, most - size) for size in sizes[:-1]] + [(least, 0)]
         apart = {
             size
@@ -193,7 +198,7 @@ class Pieces:
             if not torch.equal(self._piece(drawn, most, start, size), full[start : start + size])
         }
         agreeing = tuple(size for size in sizes if size not in apart)
-        # One size that agrees with nothing is no proof, so all batches are padded to one size instead.
+        # One size that agrees with no other proves nothing, so all batches are padded to one size.
         return agreeing if len(agreeing) > 1 or not apart else (min(most, each * PADDED),)
 
 
@@ -203,7 +208,7 @@ def _most(images: int, pixels: int) -> int:
 
 
 def _cuts(rows: int, sizes: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """Where pieces begin and of which size they are: full ones, then few that hardly need padding."""
+    """Yield the start and size of each piece: full ones, then a few that need little padding."""
     start = 0
     while start < rows:
         left = rows - start
@@ -220,7 +225,7 @@ def _picker(places: Tensor, rows: int) -> Callable[[Tensor], Tensor]:
 
 
 def _random_rows(count: int, rows: int) -> Callable[[Tensor], Tensor]:
-    """Return what puts ``count`` random rows in place of a tensor's ``rows``."""
+    """Return a function that replaces a tensor of ``rows`` rows by ``count`` random ones."""
     noise = torch.Generator().manual_seed(0)
 
     def drawn(each: Tensor) -> Tensor:
@@ -234,7 +239,7 @@ def _random_rows(count: int, rows: int) -> Callable[[Tensor], Tensor]:
 
 
 def _fix_kernels(network: nn.Module) -> None:
-    """Let convolutions and products of a network take kernels that do not depend on the number of rows."""
+    """Make convolutions and products of a network use kernels that do not depend on the number of rows."""
     for module in network.modules():
         if (
             type(module) is nn.Conv2d
@@ -247,7 +252,7 @@ def _fix_kernels(network: nn.Module) -> None:
 
 
 class _Convolution:
-    """A convolution by oneDNN in batches of any size, with its weights laid out for the first shape that it sees."""
+    """A convolution by oneDNN in batches of any size; its weights are laid out for the first shape that it gets."""
 
     def __init__(self, module: nn.Conv2d) -> None:
         self._module = module
@@ -256,11 +261,11 @@ class _Convolution:
         self._packed: tuple[torch.Size, Tensor] | None = None
 
     def __call__(self, given: Tensor) -> Tensor:
-        """Return the convolution, ``(rows, channels, height, width)``."""
+        """Return the convolution, of shape ``(rows, channels, height, width)``."""
         module, shape = self._module, given.shape[1:]
         weight, bias = module.weight.detach(), module.bias
         if self._packed is None:
-            # Laid out for a full piece: the layout must not follow the batch that happens to come first.
+            # Laid out for a full piece: the layout must not depend on the size of the first batch.
             size = [IMAGES, *shape]
             packed = torch.ops.mkldnn._reorder_convolution_weight(weight.contiguous(), *self._how, size)
             self._packed = shape, packed
@@ -276,14 +281,20 @@ class _Convolution:
 
 
 _LEAST_ROWS, _LEAST_ROWS_ROUNDED = 4, 32
-"""The second of types that round so much that another kernel's sums would show in one of a million values."""
+"""Least rows of a product.
+
+The second for types so coarse that another kernel's sums differ in one of a million values.
+"""
 _WIDE, _ROWS_OF_WIDE = 256, 128
-"""Columns beyond which kernels for matrix units (AMX) divide a row's sum by the number of rows: in so few values that
-random ones hardly prove it. Their number is always the same then."""
+"""Beyond this many columns, kernels for matrix units (AMX) split a row's sum by the number of rows.
+
+Only so few values differ that a test with random ones hardly finds them. So the number of rows is then always
+the same.
+"""
 
 
 def _multiply(module: nn.Linear, given: Tensor) -> Tensor:
-    """As the module's ``forward``, with rows of zeros where there are too few."""
+    """Multiply as the module's ``forward``, with rows of zeros added up to the least number."""
     rows, is_rounded = given.numel() // given.shape[-1], given.dtype != torch.float32
     is_wide = is_rounded and given.shape[-1] > _WIDE
     least = _ROWS_OF_WIDE if is_wide else _LEAST_ROWS_ROUNDED if is_rounded else _LEAST_ROWS

@@ -1,7 +1,8 @@
-"""Class-conditional models (DiT), and unconditional ones (DDPM), which are served as models of no class.
+"""Class-conditional models (DiT), and unconditional ones (DDPM), which are served as models without classes.
 
-diffusers has no image-to-image for them, so the loop of denoising is here: a variation begins at the posted image under
-noise of its strength (Meng et al. 2022, "SDEdit", arXiv 2108.01073), as Private Evolution's variations do.
+diffusers has no image-to-image for them, so this module has the denoising loop. A variation starts from the
+given image with noise of its strength (Meng et al. 2022, "SDEdit", arXiv 2108.01073), as in Private
+Evolution.
 """
 
 from __future__ import annotations
@@ -27,37 +28,37 @@ from pcevolve_shared import limits
 from pcevolve_shared.wire import ModelInfo, Recommended, Resolution
 
 PIPELINES = ("DiTPipeline", "DDPMPipeline", "DDIMPipeline")
-"""diffusers' classes that are served here, as ``model_index.json`` names them."""
+"""The classes of diffusers that are served here, as named in ``model_index.json``."""
 
 
 class Denoiser(Protocol):
-    """Predicts what a scheduler asks for, in the space in which noise is added."""
+    """Predicts what a scheduler needs, in the space in which noise is added."""
 
     def start(self, images: Sequence[Image.Image], generators: Sequence[torch.Generator]) -> Tensor:
-        """Bring images into that space, ``(images, channels, height, width)``."""
+        """Return images in that space, of shape ``(images, channels, height, width)``."""
 
     def predict(
         self, noisy: Tensor, timestep: Tensor, classes: Sequence[int | None], guidance: float
     ) -> Tensor:
-        """Return the network's answer to noisy images, in their shape; a class of None is any."""
+        """Return the network's answer to noisy images, in their shape; None stands for any class."""
 
     def finish(self, values: Tensor) -> Tensor:
-        """Bring values back to pixels in [-1, 1]."""
+        """Return values as pixels in [-1, 1]."""
 
 
 @dataclass(frozen=True)
 class ClassConditionalGenerator:
-    """Draws by class, if the prompt names one that the model knows, and else without regard to the prompt.
+    """Draws the class that a prompt names, if the model knows it, and otherwise ignores the prompt.
 
-    A creation without a known class has one that its seed draws, as Private Evolution has random classes of ImageNet;
-    a variation without one has none: nobody says of what class the posted image was.
+    A new image without a known class gets a class drawn by its seed, like Private Evolution's random classes
+    of ImageNet. A variation without one has no class, as the class of the given image is unknown.
 
     Attributes:
         scheduler: Never run, only copied.
         denoiser: On its device.
-        labels: Number of each class by its name, lower case; empty for models without classes.
-        classes: How many there are.
-        shape: Channels, height and width of what is denoised.
+        labels: Number of each class by its name in lower case; empty for models without classes.
+        classes: Number of classes.
+        shape: Channels, height and width of the denoised tensor.
         memory: Bytes of all weights.
         interrupter: Ends a run within a step.
     """
@@ -76,11 +77,11 @@ class ClassConditionalGenerator:
 
     @property
     def on_gpu(self) -> bool:
-        """Whether its networks are on a GPU."""
+        """True if its networks are on a GPU."""
         return self.device.type != "cpu"
 
     def create(self, tasks: Sequence[Task], is_cancelled: IsCancelled = never_cancelled) -> list[Picture]:
-        """Make one picture for each task, whose recipe they share."""
+        """Make one picture for each task; the tasks share one recipe."""
         self._require_own_size(tasks)
         scheduler = schedulers.scheduler_named(tasks[0].recipe.scheduler, self.scheduler)
         scheduler.set_timesteps(tasks[0].recipe.steps)
@@ -90,7 +91,10 @@ class ClassConditionalGenerator:
         return self._denoise(tasks, scheduler, noisy, classes, generators, is_cancelled)
 
     def vary(self, tasks: Sequence[Task], is_cancelled: IsCancelled = never_cancelled) -> list[Picture]:
-        """Make variations: strength 0 is the input, 1 a creation, in between exactly that share of the noise levels."""
+        """Make variations: strength 0 is the input, 1 a new image.
+
+        Between them, noise of exactly that share of the noise levels is added.
+        """
         self._require_own_size(tasks)
         recipe = tasks[0].recipe
         levels = schedulers.levels(self.scheduler)
@@ -117,7 +121,7 @@ class ClassConditionalGenerator:
             raise InvalidRequestError(f"this model makes images of {own.width}x{own.height} alone")
 
     def _find_class(self, prompt: str, seed: int | None = None) -> int | None:
-        """The class that a prompt names, the longest name first; else one that the seed draws."""
+        """Return the class that a prompt names, the longest name first; else one drawn by the seed."""
         told = " ".join(re.findall(r"\w+", prompt.casefold()))
         known = [label for label in self.labels if f" {label} " in f" {told} "]
         if known:
@@ -155,7 +159,7 @@ class ClassConditionalGenerator:
 
 @dataclass(frozen=True)
 class LatentDenoiser:
-    """A diffusion transformer of latents (Peebles and Xie 2023, arXiv 2212.09748), with a class that stands for any."""
+    """A diffusion transformer of latents (Peebles and Xie 2023, arXiv 2212.09748), with an extra class for any."""
 
     transformer: Any
     autoencoder: Any
@@ -198,7 +202,7 @@ class LatentDenoiser:
 
 @dataclass(frozen=True)
 class PixelDenoiser:
-    """A UNet of pixels that takes nothing besides (Ho et al. 2020, arXiv 2006.11239).
+    """A UNet of pixels without a condition (Ho et al. 2020, arXiv 2006.11239).
 
     Attributes:
         grey: Whether a pixel has one channel and not three.
@@ -226,11 +230,12 @@ class PixelDenoiser:
 
 
 def make_generator(pipeline: DiffusionPipeline, identity: str) -> ClassConditionalGenerator:
-    """Serve a pipeline of ``PIPELINES`` under a name.
+    """Return a generator for a pipeline of ``PIPELINES``, under a name.
 
     Raises:
-        ModelLoadError: Its scheduler cannot begin at an exact strength; or its images are oblong, or of odd channels.
-        AttributeError: It lacks what its class has.
+        ModelLoadError: Its scheduler cannot begin at an exact strength, or its images are not square, or of
+            another number of channels.
+        AttributeError: A part of its class is missing.
     """
     schedulers.check(pipeline.scheduler)
     network = traits.denoiser(pipeline)
@@ -247,7 +252,7 @@ def make_generator(pipeline: DiffusionPipeline, identity: str) -> ClassCondition
     }
     scheduler = pipeline.scheduler
     if isinstance(scheduler, DDPMScheduler):
-        # It solves for all of its thousand steps; in a request's few it makes noise.
+        # This solver needs the model's thousand steps; in a request's few it makes noise.
         scheduler = DDIMScheduler.from_config(scheduler.config)
     return ClassConditionalGenerator(
         info=_info(identity, type(pipeline).__name__, side * factor, guided=autoencoder is not None),
@@ -274,7 +279,7 @@ def _side(sample_size: object) -> int:
 
 
 def is_served(index: Mapping[str, Any]) -> bool:
-    """Return whether the contents of a ``model_index.json`` are those of a pipeline that is served here."""
+    """True if the contents of a ``model_index.json`` are those of a pipeline that is served here."""
     return index.get("_class_name") in PIPELINES
 
 
@@ -295,11 +300,11 @@ def _info(identity: str, kind: str, side: int, guided: bool) -> ModelInfo:
 
 
 def _seed_generators(tasks: Sequence[Task]) -> list[torch.Generator]:
-    """Noise of each task's seed alone, whatever the device and the batch."""
+    """Return a noise generator for each task; it depends on the seed alone, not on device and batch."""
     return [torch.Generator("cpu").manual_seed(task.seed) for task in tasks]
 
 
 def _to_tensor(images: Sequence[Image.Image]) -> Tensor:
-    """Images of one size as float32 ``(images, 3, height, width)`` in [-1, 1]."""
+    """Return images of one size as float32 ``(images, 3, height, width)`` in [-1, 1]."""
     arrays = np.stack([np.asarray(each.convert("RGB"), dtype=np.float32) for each in images])
     return torch.from_numpy(arrays).permute(0, 3, 1, 2) / 127.5 - 1

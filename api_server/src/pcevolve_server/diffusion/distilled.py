@@ -1,8 +1,9 @@
-"""Which models were distilled for few steps without guidance: told by names, for their files say nothing of it.
+"""Recognize by their names models that were distilled for few steps without guidance; their files do not say it.
 
-Sources: the cards of SD-Turbo, SDXL-Turbo and Stable Diffusion 3.5 Large Turbo (Stability AI), of SDXL-Lightning and
-Hyper-SD (ByteDance), of DMD2 (Yin et al. 2024, arXiv 2405.14867), of FLUX.1-Turbo-Alpha (Alimama), of Qwen-Image-
-Lightning (ModelTC), and of the latent consistency LoRAs (Luo et al. 2023, arXiv 2311.05556).
+Sources: the cards of SD-Turbo, SDXL-Turbo and Stable Diffusion 3.5 Large Turbo (Stability AI), of
+SDXL-Lightning and Hyper-SD (ByteDance), of DMD2 (Yin et al. 2024, arXiv 2405.14867), of FLUX.1-Turbo-Alpha
+(Alimama), of Qwen-Image- Lightning (ModelTC), and of the latent consistency LoRAs (Luo et al. 2023, arXiv
+2311.05556).
 """
 
 from __future__ import annotations
@@ -20,19 +21,19 @@ _FEW: Final = re.compile(r"turbo|lightning|hyper[-_ ]?(?:sd|flux)|(?<![a-z])dmd2
 _STEPS: Final = re.compile(r"(?<!\d)(\d{1,2})[-_ ]?steps?(?![a-z])")
 _MOST_STEPS: Final = 16
 _MATCHED: Final = re.compile(r"(?<![a-z])dmd2?(?![a-z])")
-"""Those that are run with the scheduler of consistency models."""
+"""Models that run with the scheduler of consistency models."""
 _CONSISTENT: Final = re.compile("lcm")
 _NAMELESS: Final = frozenset({"pytorch_lora_weights", "adapter_model", "diffusion_pytorch_model"})
-"""Files that are called as all of their kind."""
+"""File names that say nothing of the model."""
 
 
 def is_few_step(name: str) -> bool:
-    """True if a name, in small letters, is that of a model, or a LoRA, for few steps without guidance."""
+    """True if a name, in lower case, is that of a model, or a LoRA, for few steps without guidance."""
     return _FEW.search(name) is not None
 
 
 def steps_in(name: str) -> int | None:
-    """Steps that a name says the model is for, as in ``sdxl_lightning_8step``."""
+    """Return the number of steps in a name, as in ``sdxl_lightning_8step``; None without one."""
     found = _STEPS.search(name)
     return int(found[1]) if found and 1 <= int(found[1]) <= _MOST_STEPS else None
 
@@ -48,9 +49,9 @@ def is_matched(name: str) -> bool:
 
 
 def names_of(settings: ModelSettings) -> tuple[str, ...]:
-    """Names that tell what a model was distilled for, small: of its LoRAs, and its own.
+    """Return the names that can show what a model was distilled for, in lower case: its LoRAs' and its own.
 
-    They are neither those of the folders that a model lies in nor of who published it.
+    Names of folders and publishers are left out.
     """
     return (*_names_of_loras(settings), _last(settings.model).lower())
 
@@ -69,9 +70,9 @@ def _last(source: str) -> str:
 
 
 def begin_at_noise(scheduler: SchedulerMixin, settings: ModelSettings) -> SchedulerMixin:
-    """The scheduler that a model has with its LoRAs: one for few steps was distilled to begin at pure noise.
+    """Return a model's scheduler with its LoRAs: a LoRA for few steps was distilled to begin at pure noise.
 
-    Ordinary models mostly bring along a schedule that begins a little later, which in few steps shows.
+    Ordinary models mostly have a schedule that begins a little later, which is visible with few steps.
     """
     few = any(is_few_step(each) and not is_matched(each) for each in _names_of_loras(settings))
     if not few or getattr(scheduler, "betas", None) is None:

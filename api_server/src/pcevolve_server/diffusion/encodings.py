@@ -1,8 +1,8 @@
-"""Encodings of prompts and images: made once for each, always one at a time.
+"""Cache the encodings of prompts and images; each is made once, and one at a time.
 
-Whatever runs one at a time cannot depend on its companions; and what is kept has the bits that it would have if it were
-computed anew. The variations of one prototype share both encodings, in one run or several, of one request or several of
-one caller; to share them between callers would tell one, by the time that an answer takes, what another asked for.
+An encoding made alone cannot depend on other tasks, and a cached one has the same bits as a new one. The
+variations of one image share both encodings, within a run and between runs and requests of one caller. They
+are not shared between callers: the time of an answer would tell one caller what another asked for.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ _Value = TypeVar("_Value")
 
 
 class BoundedCache(Generic[_Value]):
-    """Values by their key; the one that was used least recently is dropped first. For one thread."""
+    """Values by key; the least recently used one is dropped first. For one thread."""
 
     def __init__(self, most_bytes: int, weigh: Callable[[_Value], int]) -> None:
-        """Begin with nothing.
+        """Start empty.
 
         Args:
-            most_bytes: Of all values together; a value that is larger alone is returned and not kept.
+            most_bytes: The most bytes of all values together; a larger value is returned and not kept.
         """
         self._most, self._weigh = most_bytes, weigh
         self._values: OrderedDict[Hashable, _Value] = OrderedDict()
         self._bytes = 0
 
     def get(self, key: Hashable, make: Callable[[], _Value]) -> _Value:
-        """Return the value of ``key``, made now if it is not there."""
+        """Return the value of ``key``; make it if it is not there."""
         if key in self._values:
             self._values.move_to_end(key)
             return self._values[key]
@@ -50,7 +50,7 @@ class BoundedCache(Generic[_Value]):
     def _keep(self, key: Hashable, value: _Value) -> None:
         self._values[key] = value
         self._bytes += self._weigh(value)
-        # The newest may go too, if it alone is larger; it was returned all the same.
+        # A value that alone is too large is dropped too; it was returned all the same.
         while self._bytes > self._most:
             _, dropped = self._values.popitem(last=False)
             self._bytes -= self._weigh(dropped)
@@ -59,16 +59,16 @@ class BoundedCache(Generic[_Value]):
 _NAMES = ("tokenizer", "tokenizer_2", "tokenizer_3")
 
 Reader = tuple[Callable[[str], int], int]
-"""What counts a prompt's tokens, and how many of them are read."""
+"""A function that counts a prompt's tokens, and how many of them are read."""
 
 
 def find_readers(pipeline: DiffusionPipeline) -> list[Reader]:
-    """The tokenizers of the pipeline's text encoders, each with how much its encoder reads."""
+    """Return the tokenizers of the pipeline's text encoders, each with the number of tokens that its encoder reads."""
     asked = inspect.signature(type(pipeline).__call__).parameters.get("max_sequence_length")
     found: list[Reader] = []
     for tokenizer in filter(None, (getattr(pipeline, name, None) for name in _NAMES)):
         own = tokenizer.model_max_length
-        # The argument of the pipelines is about encoders other than CLIP's.
+        # The pipeline's argument applies only to encoders other than CLIP's.
         is_clip = "CLIP" in type(tokenizer).__name__
         most = own if asked is None or is_clip else min(own, asked.default)
         found.append((partial(_count_tokens, pipeline, tokenizer), most))
@@ -78,30 +78,36 @@ def find_readers(pipeline: DiffusionPipeline) -> list[Reader]:
 def cut_tokens(read_by: Sequence[Reader], prompt: str) -> int:
     """Return how many tokens at the end of ``prompt`` no text encoder reads.
 
-    The pipeline itself cuts there, by tokens; it says so in a warning that quotes the prompt, which is
-    silenced, so the server has to count for itself.
+    The pipeline cuts the prompt there itself. Its warning quotes the prompt and is silenced, so the server
+    has to count.
     """
     return min((max(0, count(prompt) - most) for count, most in read_by), default=0)
 
 
 def _count_tokens(pipeline: DiffusionPipeline, tokenizer: Any, prompt: str) -> int:  # noqa: ANN401
-    """A word that the model was taught may stand for several."""
+    """Return the number of tokens; a taught word may stand for several."""
     if hasattr(pipeline, "maybe_convert_prompt"):
         prompt = pipeline.maybe_convert_prompt(prompt, tokenizer)
     return len(tokenizer(prompt).input_ids)
 
 
 _MOST_BYTES: Final = 64 * 2**20
-"""Of prompts, and of images: 280 prompts of Stable Diffusion 1.5, 15 of Flux; 170 images of 512 x 512 pixels."""
+"""For the prompts, and again for the images: 280 prompts of Stable Diffusion 1.5, 15 of Flux.
+
+170 images of 512 x 512 pixels.
+"""
 MOST_BYTES: Final = 2 * _MOST_BYTES
-"""Of all that is kept beside a model's weights."""
+"""Bytes of all caches beside a model's weights."""
 
 Prompt = Callable[[str, str], Mapping[str, Tensor]]
-"""From a caller and a text to its embeddings, one row each, by the names under which a pipeline takes them."""
+"""Returns the embeddings of a caller's text, one row each, by the names of a pipeline's arguments."""
 
 
 def remember_prompts(pipeline: DiffusionPipeline) -> Prompt | None:
-    """Return what embeds a pipeline's prompts and keeps the last of them; None for families that have to themselves."""
+    """Return a function that embeds a pipeline's prompts and caches them.
+
+    None for families whose pipelines must do it.
+    """
     names = family_of(type(pipeline).__name__).embeds
     if names is None:
         return None
@@ -111,7 +117,8 @@ def remember_prompts(pipeline: DiffusionPipeline) -> Prompt | None:
     )
 
     def embed(prompt: str) -> dict[str, Tensor]:
-        # What is kept would otherwise keep all that it was computed from, for gradients that nobody asks for.
+        # Without this, a cached value would keep all tensors that it was computed from, for gradients that
+        # are never used.
         with torch.inference_mode():
             returned = pipeline.encode_prompt(prompt=prompt, **arguments)
         return {name: found for name, found in zip(names, returned, strict=True) if name}
@@ -135,7 +142,7 @@ def _arguments(pipeline: DiffusionPipeline) -> dict[str, Any]:
 def stack_prompts(
     encoded: Prompt, callers: Sequence[str], positive: Sequence[str], negative: Sequence[str]
 ) -> dict[str, Tensor]:
-    """Arguments of a pipeline's call for prompts, the callers of each, and as many negative prompts, or none."""
+    """Return a pipeline call's arguments for prompts and their callers, with as many negative prompts, or none."""
     rows = [encoded(*each) for each in zip(callers, positive, strict=True)]
     found = {name: torch.cat([row[name] for row in rows]) for name in rows[0]}
     if not negative:
@@ -145,25 +152,25 @@ def stack_prompts(
 
 
 class ImageEncodings:
-    """Lets an autoencoder encode a caller's image once, as long as others do not take its place.
+    """Lets an autoencoder encode a caller's image once, while it is in the cache.
 
-    Pipelines encode one image at a time, because each has a generator of its own; what is kept is the distribution from
-    which they draw.
+    Pipelines encode one image at a time, because each image has a generator of its own. The cache holds the
+    distribution from which they draw.
     """
 
     def __init__(self, autoencoder: AutoencoderKL) -> None:
-        """Take the place of the autoencoder's ``encode``."""
+        """Replace the autoencoder's ``encode``."""
         self._autoencoder, self._encode = autoencoder, autoencoder.encode
         self._cache: BoundedCache[AutoencoderKLOutput] = BoundedCache(_MOST_BYTES, _bytes_of_distribution)
         self._callers: deque[str] = deque()
         autoencoder.encode = self._encode_once
 
     def expect(self, callers: Iterable[str]) -> None:
-        """A run begins, of images of these callers, which are encoded in this order."""
+        """Begin a run with images of these callers, which are encoded in this order."""
         self._callers = deque(callers)
 
     def _encode_once(self, x: Tensor, return_dict: bool = True) -> AutoencoderKLOutput | tuple[Any]:
-        # Of a copy: where in memory an image lies, alone or among others, must not show in any bit.
+        # Encode a copy: the position of an image in memory must not change a bit.
         def encode() -> AutoencoderKLOutput:
             return self._encode(x.clone())
 

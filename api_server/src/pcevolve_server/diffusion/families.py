@@ -1,8 +1,8 @@
-"""The families of models that diffusers draws with: all that the server knows of one and its class does not say.
+"""The families of models that diffusers draws with, and the facts that their classes do not state.
 
-A new family is a line of :data:`FAMILIES`. Sources: the model cards of Stable Diffusion 1.5 and SDXL, of SDXL-Turbo and
-SD-Turbo, of Stable Diffusion 3, of the Flux.1 models, of Qwen-Image and Qwen-Image-Edit, of Z-Image, and of the latent
-consistency models; for the bundled model its own card.
+A new family is a line of :data:`FAMILIES`. Sources: the model cards of Stable Diffusion 1.5 and SDXL, of
+SDXL-Turbo and SD-Turbo, of Stable Diffusion 3, of the Flux.1 models, of Qwen-Image and Qwen-Image-Edit, of
+Z-Image, and of the latent consistency models; for the bundled model its own card.
 """
 
 from __future__ import annotations
@@ -12,30 +12,32 @@ from typing import Final
 
 from pcevolve_shared.wire import Recommended
 
-# Distilled, with the guidance of its teacher in it.
+# Distilled, with its teacher's guidance included.
 BUNDLED: Final = Recommended(steps=4, guidance=1.0, strength_low=0.3, strength_high=0.9)
 DIFFUSION: Final = Recommended(steps=25, guidance=7.5, strength_low=0.2, strength_high=0.95)
 XL: Final = Recommended(steps=30, guidance=5.0, strength_low=0.2, strength_high=0.95)
-# Adversarially distilled without guidance: one step draws an image, so a variation needs at least one of its steps.
+# Distilled adversarially without guidance: one step draws an image, so a variation needs at least one of its
+# steps.
 TURBO: Final = Recommended(steps=4, guidance=0.0, strength_low=0.25, strength_high=0.95)
-# Distilled with the guidance as an input, which stands for what guidance did in the original.
+# Distilled with the guidance as an input, which takes the place of classifier-free guidance.
 CONSISTENCY: Final = Recommended(steps=4, guidance=8.0, strength_low=0.25, strength_high=0.95)
-# The same as a low-rank addition to an ordinary model: real guidance, and little of it.
+# The same as a LoRA on an ordinary model: real guidance, and little of it.
 CONSISTENCY_LORA: Final = Recommended(steps=4, guidance=1.5, strength_low=0.25, strength_high=0.95)
-# Stable Diffusion 3.5, which is told from 3 by its normalised queries and keys, and the smaller one by its twofold
-# attention.
+# Stable Diffusion 3.5 differs from 3 by its normalised queries and keys, and its smaller version by its
+# twofold attention.
 FLOW_LARGE: Final = Recommended(steps=28, guidance=3.5, strength_low=0.36, strength_high=0.92)
 FLOW_MEDIUM: Final = Recommended(steps=40, guidance=4.5, strength_low=0.36, strength_high=0.92)
-# Flow matching counts strength in shares of noise: these have the signal-to-noise ratio of 0.2 and 0.95 in diffusion.
+# Flow matching counts strength in shares of noise: these have the signal-to-noise ratio of 0.2 and 0.95 in
+# diffusion.
 FLOW: Final = Recommended(steps=28, guidance=7.0, strength_low=0.36, strength_high=0.92)
 GUIDED_FLOW: Final = Recommended(steps=28, guidance=3.5, strength_low=0.36, strength_high=0.92)
 QWEN: Final = Recommended(steps=50, guidance=4.0, strength_low=0.36, strength_high=0.92)
 QWEN_PLUS: Final = Recommended(steps=40, guidance=4.0, strength_low=0.36, strength_high=0.92)
-# Kontext, whose strengths nobody can ask for.
+# Kontext, whose strengths cannot be set.
 EDITED_FLOW: Final = Recommended(steps=28, guidance=2.5, strength_low=0.36, strength_high=0.92)
 SHORT_FLOW: Final = Recommended(steps=4, guidance=0.0, strength_low=0.36, strength_high=0.92)
 
-# Distilled for fewer steps with the guidance as an input, as before.
+# Distilled for fewer steps, with the guidance as an input as before.
 HELD_FLOW: Final = Recommended(steps=8, guidance=3.5, strength_low=0.36, strength_high=0.92)
 Z_TURBO: Final = Recommended(steps=8, guidance=0.0, strength_low=0.36, strength_high=0.92)
 
@@ -46,19 +48,23 @@ _FLUX: Final = ("prompt_embeds", "pooled_prompt_embeds", "")
 
 @dataclass(frozen=True)
 class Family:
-    """Of pipelines.
+    """A family of pipelines.
 
     Attributes:
-        kind: How the names of its classes begin.
-        recommended: Its settings, where nothing else tells of better ones; None: by what its networks say.
-        few_steps: Those of its members that were distilled for few steps; None: as of others.
-        encoders: Text encoders that a textual inversion has vectors for.
-        embeds: What ``encode_prompt`` returns, by the names of a call's arguments; what is none of them, empty. None
-            for families whose pipelines encode prompts themselves.
-        guidance: The argument of a call that sets guidance, which is an input of distilled models elsewhere.
-        draws: Of one that edits, the class that draws without an image on the same weights; empty for any other.
-        alone: Whether variations run one at a time: it takes several images for views of what one prompt is about.
-        own_scheduler: Whether it reads what only its own kind of scheduler returns.
+        kind: Prefix of the names of its classes.
+        recommended: Its settings, if nothing else gives better ones; None: decided by its networks.
+        few_steps: Settings of its members that were distilled for few steps; None: the same as of other
+            families.
+        encoders: Number of text encoders that a textual inversion has vectors for.
+        embeds: Names of a call's arguments for the results of ``encode_prompt``, in order; empty for a result
+            that is not passed on. None for families whose pipelines encode prompts themselves.
+        guidance: The call's argument for the guidance; in other families that argument is an input of
+            distilled models.
+        draws: For a family that edits, the class that draws without an image on the same weights; empty for
+            others.
+        alone: Whether variations run one at a time: several images would be taken as views of one prompt's
+            subject.
+        own_scheduler: Whether it needs results that only its own kind of scheduler returns.
     """
 
     kind: str
@@ -85,9 +91,9 @@ FAMILIES: Final = (
     Family("QwenImage", QWEN, guidance="true_cfg_scale"),
     Family("ZImage", few_steps=Z_TURBO),
 )
-"""The first whose kind a class's name begins with is its family."""
+"""A class belongs to the first family whose kind is a prefix of its name."""
 UNKNOWN: Final = Family("")
-"""What is supposed of any other class: that it is called as most are."""
+"""The default for any other class."""
 SERVED_EDITS: Final = "FLUX.1 Kontext, InstructPix2Pix and Qwen-Image-Edit"
 
 UNFIT: Final = {
@@ -98,11 +104,11 @@ UNFIT: Final = {
     "Onnx": "its networks are for ONNX Runtime; serve the version of it that is for PyTorch",
     "Flax": "its networks are for JAX; serve the version of it that is for PyTorch",
 }
-"""By parts of the names of diffusers' classes, why none of them is served."""
+"""Reasons why classes of diffusers are not served, by a part of their names."""
 
 
 def family_of(kind: str) -> Family:
-    """Return the family of a class of pipelines, by its name."""
+    """Return the family of a pipeline class, by the class's name."""
     # Flux2 is another family than Flux.
     rests = ((each, kind.removeprefix(each.kind)) for each in FAMILIES if kind.startswith(each.kind))
     return next((each for each, rest in rests if not rest[:1].isdigit()), UNKNOWN)

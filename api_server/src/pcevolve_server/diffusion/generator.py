@@ -1,10 +1,10 @@
 """Text-to-image and image-to-image through diffusers pipelines on one set of weights.
 
-Models that edit take the image beside the noise, so every variation begins at pure noise and no strength means
-anything. Sources of how they draw without an image: the model card of FLUX.1 Kontext; Brooks et al. 2023,
-"InstructPix2Pix" (arXiv 2211.09800), section 3.2.1: in training a part of the images were zeros; Wu et al. 2025,
-"Qwen-Image Technical Report" (arXiv 2508.02324): it is trained to draw and to edit by the same weights, so Qwen-Image's
-pipeline draws with those of Qwen-Image-Edit.
+Models that edit take the image in addition to the noise, so every variation begins at pure noise and has no
+strength. Sources of how they draw without an image: the model card of FLUX.1 Kontext; Brooks et al. 2023,
+"InstructPix2Pix" (arXiv 2211.09800), section 3.2.1: in training a part of the images were zeros; Wu et al.
+2025, "Qwen-Image Technical Report" (arXiv 2508.02324): it is trained to draw and to edit by the same weights,
+so Qwen-Image's pipeline draws with those of Qwen-Image-Edit.
 """
 
 from __future__ import annotations
@@ -42,17 +42,17 @@ from pcevolve_shared.wire import ModelInfo
 
 ENCODE, DENOISE, DECODE = "encode", "denoise", "decode"
 _SLOW_PIXELS = 768 * 768
-"""Of an image whose attention a processor computes for seconds."""
+"""Pixels of an image whose attention takes a processor seconds."""
 
 
 class Stages:
-    """Looks on while pipelines of the same networks run; changes nothing.
+    """Measures the stages of pipelines on the same networks; changes no result.
 
-    On a GPU work is queued and done later, so the clock is read when all of it is done: once a run, before decoding,
-    which has to wait for it anyway.
+    On a GPU work is queued and done later. So the clock is read when all of it is done: once a run, before
+    decoding, which has to wait for it anyway.
 
     Attributes:
-        finite: Whether the pixels of the run that began last are numbers, before they are clipped.
+        finite: Whether the pixels of the latest run were finite before they were clipped.
     """
 
     def __init__(
@@ -70,22 +70,22 @@ class Stages:
         def decode_timed(*positional: Any, **named: Any) -> Any:  # noqa: ANN401 - whatever pipelines hand over
             self._pass(DECODE)
             found = decode(*positional, **named)
-            # Pipelines clip what is infinite to black and white.
+            # Pipelines clip infinite values to black and white.
             self.finite = self.finite and bool(torch.isfinite(found[0]).all())
             return found
 
         autoencoder.decode = decode_timed
 
     def begin(self) -> None:
-        """A run begins: prompts and images are encoded until the denoiser first runs."""
+        """Begin a run: the encoding stage lasts until the denoiser first runs."""
         self._begun, self.finite = {ENCODE: time.perf_counter()}, True
 
     def seconds(self) -> dict[str, float]:
-        """Of each stage that there was, now that the run is over."""
+        """Return the seconds of each stage of the finished run."""
         ends = [*self._begun.values(), time.perf_counter()][1:]
         return {stage: end - begun for (stage, begun), end in zip(self._begun.items(), ends, strict=True)}
 
-    # The first denoising step ends encoding; every later one of the run passes here too.
+    # The first denoising step ends the encoding; later steps of the run call this too.
     def _pass(self, stage: str) -> None:
         if stage in self._begun:
             return
@@ -99,22 +99,22 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class DiffusionGenerator:
-    """Any pipeline pair of AutoPipelineForText2Image and AutoPipelineForImage2Image.
+    """A pipeline pair of AutoPipelineForText2Image and AutoPipelineForImage2Image.
 
-    Noise comes from one CPU generator per image, seeded with the task's seed: it does not depend on the
-    device or on the rest of the batch.
+    The noise of each image comes from its own CPU generator, seeded with the task's seed. So it does not
+    depend on the device or the rest of the batch.
 
     Attributes:
         text_to_image: A pipeline.
         image_to_image: A pipeline made from the same components.
         scheduler: The model's own; never run, only copied.
-        adapter: ``None`` if no IP-Adapter is loaded.
-        invariant: What makes the pipelines' denoiser independent of the batch; ``None`` if nothing does.
-        encoded: What makes embeddings of a prompt; ``None`` if the pipelines have to.
-        images: What encodes the images of variations; ``None`` if the autoencoder does so by itself.
+        adapter: The IP-Adapter; ``None`` if none is loaded.
+        invariant: Makes the pipelines' denoiser independent of the batch; ``None`` if nothing does.
+        encoded: Embeds prompts; ``None`` if the pipelines have to.
+        images: Encodes the images of variations; ``None`` if the autoencoder does so itself.
         stages: Measures the runs of both pipelines.
-        interrupter: Ends them within a step.
-        attention: Kernels that they compute attention by.
+        interrupter: Ends a run within a step.
+        attention: The kernels for attention.
     """
 
     info: ModelInfo
@@ -131,7 +131,7 @@ class DiffusionGenerator:
 
     @property
     def bit_exact_batch_size(self) -> int:
-        """A full piece of the denoiser's, where nothing but the denoiser runs on several images at once."""
+        """A full piece of the denoiser, if only the denoiser runs on several images at once; else 1."""
         if self.invariant is None:
             return 1
         factor, size = self.text_to_image.vae_scale_factor, self.info.size
@@ -139,17 +139,17 @@ class DiffusionGenerator:
 
     @property
     def fixed_cost_batches(self) -> bool:
-        """True where the denoiser sees full pieces alone."""
+        """True if the denoiser gets full pieces only."""
         return self.invariant is not None and self.invariant.padded
 
     @property
     def on_gpu(self) -> bool:
-        """Whether its networks run on a GPU, on which they may be all the time or as they are needed."""
+        """True if its networks run on a GPU, permanently or moved there when needed."""
         return bool(self.text_to_image._execution_device.type != "cpu")
 
     @property
     def memory(self) -> int:
-        """Bytes of all weights, which both pipelines share, and of as many encodings as may be kept beside them."""
+        """Bytes of all weights, which both pipelines share, and of the caches."""
         return traits.weight_of(self.text_to_image) + MOST_BYTES
 
     def create(self, tasks: Sequence[Task], is_cancelled: IsCancelled = never_cancelled) -> list[Picture]:
@@ -160,12 +160,12 @@ class DiffusionGenerator:
         return self._pictures(tasks, self._run(self.text_to_image, scheduler, tasks, arguments, is_cancelled))
 
     def vary(self, tasks: Sequence[Task], is_cancelled: IsCancelled = never_cancelled) -> list[Picture]:
-        """Make variations: strength 0 is the input, 1 is a creation that ignores it.
+        """Make variations: strength 0 is the input, 1 is a new image that ignores it.
 
-        In between, the input is noised to exactly that share of the noise levels.
+        Between them, noise of exactly that share of the noise levels is added to the input.
         """
         recipe = tasks[0].recipe
-        # A pipeline gives one image prompt to its whole batch.
+        # A pipeline uses one image prompt for its whole batch.
         if recipe.adapter_scale is not None and any(task.image is not tasks[0].image for task in tasks):
             return [picture for task in tasks for picture in self.vary([task], is_cancelled)]
         scheduler = self._scheduler(recipe)
@@ -173,7 +173,7 @@ class DiffusionGenerator:
         kept = schedulers.level_of_strength(scheduler, recipe.strength)
         if kept == 0:
             return [Picture(task.start(), cut_tokens(self._readers, task.prompt)) for task in tasks]
-        # All noise: nothing of the image is left, so it is a creation, with the same bits as one.
+        # All noise: nothing of the image is left, so it is a new image, with the same bits as one.
         if kept == levels:
             return self.create(tasks, is_cancelled)
         steps = schedulers.run_steps(kept / levels, recipe.steps)
@@ -202,7 +202,7 @@ class DiffusionGenerator:
             self.images.expect([task.caller for task in tasks])
         if self.invariant is not None:
             self.invariant.guided = traits.is_doubled(pipeline, recipe.guidance)
-        # On the processor, one for each image: noise must depend neither on the device nor on who shares the batch.
+        # On the processor, one for each image: noise must not depend on the device or on the batch.
         generators = [torch.Generator("cpu").manual_seed(task.seed) for task in tasks]
         slow = not self.on_gpu and recipe.pixels > _SLOW_PIXELS
         listening = self.interrupter.listening(is_cancelled, slow)
@@ -219,14 +219,14 @@ class DiffusionGenerator:
                 **arguments,
             )
             made = output.images.float()
-            # In half precision a large model may overflow; such an image is black, and nobody would be told.
+            # In half precision a large model may overflow; the image would be black, without an error.
             if not (self.stages.finite and torch.isfinite(made).all()):
                 raise NotFiniteError
-            # Rounded: to cut off would make every image half a level darker.
+            # Rounded: cutting off would make every image half a level darker.
             return np.asarray((made * 255).round().to(torch.uint8).permute(0, 2, 3, 1).cpu())
 
     def _prompts(self, tasks: Sequence[Task]) -> dict[str, Any]:
-        """Embeddings, or the texts for pipelines that have to make them."""
+        """Return embeddings, or the texts for pipelines that have to embed them."""
         positive = [task.prompt for task in tasks]
         negative = [task.negative_prompt for task in tasks] if self.info.negative_prompts else []
         if self.encoded is not None:
@@ -246,7 +246,7 @@ class DiffusionGenerator:
 
 
 def _ends_when(is_cancelled: IsCancelled) -> Callable[..., dict[str, Any]]:
-    """Return the callback for each step that ends a run which nobody waits for."""
+    """Return a callback for each step that ends a cancelled run."""
 
     def after_step(
         _: DiffusionPipeline, step: int, timestep: object, tensors: dict[str, Any]
@@ -259,7 +259,7 @@ def _ends_when(is_cancelled: IsCancelled) -> Callable[..., dict[str, Any]]:
 
 
 class EditGenerator(DiffusionGenerator):
-    """Pipelines that edit: without an image one creates, with one the other varies, to a degree of its own."""
+    """Pipelines that edit: one creates without an image, the other varies an image, to a degree that cannot be set."""
 
     def create(self, tasks: Sequence[Task], is_cancelled: IsCancelled = never_cancelled) -> list[Picture]:
         """Make one picture from each task's prompt, in the order of the tasks, which share one recipe."""
@@ -270,7 +270,7 @@ class EditGenerator(DiffusionGenerator):
         return self._pictures(tasks, self._run(self.text_to_image, scheduler, tasks, arguments, is_cancelled))
 
     def vary(self, tasks: Sequence[Task], is_cancelled: IsCancelled = never_cancelled) -> list[Picture]:
-        """Make variations of the tasks' images; the recipe's strength is not read."""
+        """Make variations of the tasks' images; the recipe's strength is ignored."""
         images: Any = [task.start() for task in tasks]
         if family_of(type(self.image_to_image).__name__).alone:
             if len(tasks) > 1:  # it takes several for several views of what one prompt is about
@@ -283,14 +283,14 @@ class EditGenerator(DiffusionGenerator):
         )
 
     def _arguments(self, recipe: Recipe) -> dict[str, Any]:
-        """Steps; and for Kontext the asked size, which it would else change to one of about a million pixels."""
+        """Return the steps, and for Kontext the requested size, which it would change to about a million pixels."""
         sized = {"max_area": recipe.width * recipe.height, "_auto_resize": False}
         return {"num_inference_steps": recipe.steps} | {
             name: value for name, value in sized.items() if traits.takes(self.text_to_image, name)
         }
 
     def _no_images(self, tasks: Sequence[Task]) -> torch.Tensor:
-        """Zeros in the place of encoded images, float ``(tasks, channels, height / 8, width / 8)``."""
+        """Return zeros in place of encoded images, float ``(tasks, channels, height / 8, width / 8)``."""
         recipe, pipeline = tasks[0].recipe, self.text_to_image
         factor = pipeline.vae_scale_factor
         shape = (

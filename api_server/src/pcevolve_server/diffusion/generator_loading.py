@@ -1,4 +1,4 @@
-"""From a name on the command line to a Generator; one path for the bundled, a local and a hub model."""
+"""Load a Generator by a name from the command line; one path for the bundled, a local and a hub model."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _COMPILES = "--compile is for CUDA, and for small models on a processor with --b
 
 
 def _require_options(settings: ModelSettings, device: torch.device) -> None:
-    """Refuse, before anything is loaded, what this device cannot do."""
+    """Refuse, before anything is loaded, options that this device does not support."""
     alike = settings.batching is Batching.EXACT
     if settings.compiled and not (device.type == "cuda" or (device.type == "cpu" and alike)):
         raise ModelLoadError(_COMPILES)
@@ -66,9 +66,9 @@ def _require_options(settings: ModelSettings, device: torch.device) -> None:
 
 
 def compile_for_usual(generator: DiffusionGenerator) -> None:
-    """Compile for the model's own size and recommended guidance, and draw with it once.
+    """Compile for the model's own size and recommended guidance, and draw once to do so.
 
-    What was compiled is kept in PyTorch's cache, so that it takes about a minute the first time and seconds later.
+    PyTorch caches the result: the first time takes about a minute, later ones seconds.
 
     Raises:
         ModelLoadError: There is nothing to compile for, or no compiler.
@@ -95,9 +95,9 @@ def compile_for_usual(generator: DiffusionGenerator) -> None:
 
 logger = logging.getLogger(__name__)
 
-# Above this, one image's decoding fills a GPU by itself and a whole batch's would not fit.
+# Above this, decoding one image uses a whole GPU, and a batch would not fit.
 _SLICED_DECODING_PIXELS = 256 * 256
-# More of them wait for each other longer than they compute (docs/results/speed.md).
+# More threads would wait for each other longer than they compute (docs/results/speed.md).
 _THREADS_OF_SMALL = 1
 
 
@@ -105,7 +105,7 @@ def load(settings: ModelSettings) -> Generator:
     """Load the model that ``settings`` name onto the device.
 
     Raises:
-        ModelLoadError: With the name and what to do.
+        ModelLoadError: It cannot be loaded; the message has its name and says what to do.
     """
     networks.quieten(diffusers.utils.logging)
     keep_memory()
@@ -134,12 +134,12 @@ def load(settings: ModelSettings) -> Generator:
     logger.info(
         "model loaded", extra={"model": generator.info.id, "device": str(device), "precision": computes}
     )
-    # Outermost, so that every image is checked, of whatever pipeline.
+    # Outermost, so that every image is checked, from any pipeline.
     return generator if checker is None else SafeGenerator(generator, checker, settings.safety_retries)
 
 
 def _load_class_conditional(source: Source, settings: ModelSettings, device: torch.device) -> Generator:
-    """A model of classes, or of one kind of image, which has no text encoder and few options."""
+    """Return a generator for a model of classes, or of one kind of image; it has no text encoder and few options."""
     unknown = {
         "--lora": settings.loras,
         "--embedding": settings.embeddings,
@@ -165,16 +165,16 @@ def _load_class_conditional(source: Source, settings: ModelSettings, device: tor
 
 
 def _lower(settings: ModelSettings, pipeline: DiffusionPipeline, device: torch.device) -> str:
-    """Let the denoiser compute in what suits the device, and say in what it does."""
+    """Let the denoiser compute in a precision that suits the device, and describe it."""
     denoiser = traits.denoiser(pipeline)
     if device.type == "cpu" and (wanted := networks.cpu_dtype(settings.precision)) != denoiser.dtype:
         numerics.lower(denoiser, wanted)
     if device.type == "cuda" and settings.weights is WeightFormat.WHOLE:
-        # As convolutions on tensor cores want them.
+        # Convolutions on tensor cores are faster with this layout.
         for network in (denoiser, pipeline.vae):
             network.to(memory_format=torch.channels_last)
     if is_small(denoiser):
-        # As convolutions on processors want it; only sums round otherwise.
+        # Convolutions on processors are faster with this layout; only rounding of sums differs.
         denoiser.to(memory_format=torch.channels_last)
         if not traits.recasts_autoencoder(pipeline):
             numerics.speed_up_decoder(pipeline.vae.decoder, denoiser.dtype)
@@ -182,7 +182,10 @@ def _lower(settings: ModelSettings, pipeline: DiffusionPipeline, device: torch.d
 
 
 def _detach_checker(settings: ModelSettings, pipeline: DiffusionPipeline) -> ModelChecker | None:
-    """Take the checker out of the pipeline, which would only blacken images; the policy is ours."""
+    """Take the checker out of the pipeline, which would only blacken images.
+
+    The server decides what to do with them.
+    """
     checker = getattr(pipeline, "safety_checker", None)
     extractor = getattr(pipeline, "feature_extractor", None)
     if checker is not None:
@@ -203,7 +206,7 @@ def _generator(
     solver = _solver(settings, pipeline)
     scheduler = schedulers.scheduler_named(solver, pipeline.scheduler)
     info = traits.describe(settings, pipeline, adapter.id if adapter else None, scheduler, solver)
-    # What prepares several at once rounds as it likes.
+    # Code that prepares several images at once may round differently.
     loose = settings.batching is Batching.MERGE or not traits.is_classic(pipeline)
     denoiser = traits.denoiser(pipeline)
     same = None if loose or not is_small(denoiser) else make_batch_invariant(denoiser, settings.compiled)
@@ -234,7 +237,7 @@ def _generator(
 
 
 def _solver(settings: ModelSettings, pipeline: DiffusionPipeline) -> str | None:
-    """The name of the scheduler that requests get which name none; None for that which the model brought along."""
+    """Return the scheduler for requests that name none; None for the model's own."""
     if settings.scheduler is None:
         best = traits.solver(settings, pipeline)
         return best if best in traits.scheduler_names(pipeline, pipeline.scheduler) else None
@@ -244,10 +247,10 @@ def _solver(settings: ModelSettings, pipeline: DiffusionPipeline) -> str | None:
 def _pair(
     settings: ModelSettings, pipeline: DiffusionPipeline
 ) -> tuple[DiffusionPipeline, DiffusionPipeline]:
-    """Return the pipelines that create and that vary, on the same weights, once it is clear that both can be served."""
+    """Return the pipelines that create and that vary, on the same weights, after checking that both can be served."""
     try:
         if traits.is_edit(pipeline):
-            # What draws without an image takes parts of what edits, and no more than those.
+            # The pipeline that draws without an image uses a subset of the editing pipeline's parts.
             kind = getattr(diffusers, families.family_of(type(pipeline).__name__).draws)
             needed = inspect.signature(kind.__init__).parameters
             own = {name: part for name, part in pipeline.components.items() if name in needed}

@@ -23,9 +23,9 @@ def convert(value: Any, change: Callable[[torch.Tensor], torch.Tensor]) -> Any: 
 
 
 def lower(network: nn.Module, dtype: torch.dtype) -> None:
-    """Let a network compute in another precision inside a pipeline, or a network, that does not.
+    """Let a network compute in another precision than the pipeline, or network, around it.
 
-    Only sums within it round more; guidance and scheduler compute as before.
+    Only its own sums are rounded more; guidance and scheduler compute as before.
     """
     network.to(dtype)
     network.register_forward_pre_hook(
@@ -35,15 +35,15 @@ def lower(network: nn.Module, dtype: torch.dtype) -> None:
 
 
 def _cast(value: Any, dtype: torch.dtype) -> Any:  # noqa: ANN401 - whatever a pipeline hands to a denoiser
-    # Not a timestep for each image, of which bfloat16 knows one in four above 512; denoisers embed it as it is.
+    # A timestep for each image stays as it is: above 512 bfloat16 has only every fourth integer. Denoisers
+    # embed it directly.
     return convert(value, lambda each: each.to(dtype) if each.is_floating_point() and each.ndim > 1 else each)
 
 
 def speed_up_decoder(decoder: Decoder, dtype: torch.dtype) -> None:
-    """Let a decoder on a processor compute in ``dtype`` up to its last layer, with channels side by side in memory.
+    """Let a decoder on a processor compute in ``dtype`` up to its last layer, with channels last in memory.
 
-    The last layer, which makes colours of features, computes in float32, so that they are not rounded to those of a
-    lower precision.
+    The last layer computes in float32, so that colours are not rounded to the lower precision.
     """
     decoder.to(memory_format=torch.channels_last)
     if dtype != torch.float32:
@@ -55,8 +55,8 @@ _MOST_WEIGHTS = 100_000_000
 
 
 def is_small(denoiser: nn.Module) -> bool:
-    """Return whether a denoiser is of the kind that batches make several times faster: a small UNet on a processor."""
-    # One that visits a GPU to run is on the processor meanwhile, and has a hook that brings it there.
+    """True for a denoiser that batches make several times faster: a small UNet on a processor."""
+    # A network that visits a GPU only to run is on the processor meanwhile, and has a hook that moves it.
     visits = hasattr(denoiser, "_hf_hook")
     if not isinstance(denoiser, UNet2DConditionModel) or denoiser.device.type != "cpu" or visits:
         return False

@@ -1,4 +1,7 @@
-"""Find what a model's folder or file lacks, where the libraries fill it by chance, or with nothing, and say nothing."""
+"""Find missing parts of a model's folder or file.
+
+The libraries would fill them at random, or leave them out, without a word.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,7 @@ _WORDS: Final = {
 
 
 def names_in(file: Path) -> Collection[str]:
-    """Names of the tensors in a file; none of one that is no safetensors file."""
+    """Return the names of the tensors in a file; none if it is not a safetensors file."""
     try:
         with safe_open(file, "pt") as opened:
             return set(opened.keys())
@@ -38,7 +41,7 @@ def names_in(file: Path) -> Collection[str]:
 
 
 def find_missing(folder: Path, index: Mapping[str, Any]) -> str | None:
-    """Say which part that an index names has no folder; None where all have."""
+    """Name a part of an index that has no folder; None if all have."""
     for name, kind in index.items():
         is_part = not name.startswith("_") and isinstance(kind, list | tuple) and kind[-1] is not None
         if is_part and not any((folder / name).glob("*")):
@@ -47,11 +50,11 @@ def find_missing(folder: Path, index: Mapping[str, Any]) -> str | None:
 
 
 def find_fault(folder: Path, pipeline: DiffusionPipeline, said: Iterable[str]) -> str | None:
-    """Say which part of a model that was read is not whole; None where all are.
+    """Name a part of a loaded model that is incomplete; None if all are complete.
 
     Args:
-        folder: Of the model, or of its configuration.
-        said: What ``transformers.modeling_utils`` did meanwhile, which is all that tells of its networks.
+        folder: The folder of the model, or of its configuration.
+        said: The messages of ``transformers.modeling_utils`` during loading, the only report on its networks.
     """
     for told in said:
         if lacking := _MISSING.search(told):
@@ -66,20 +69,20 @@ def find_fault(folder: Path, pipeline: DiffusionPipeline, said: Iterable[str]) -
 
 
 class _Collector(logging.Handler):
-    """Keeps what is said."""
+    """Collects log messages."""
 
     def __init__(self) -> None:
         super().__init__()
         self.said: list[str] = []
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Keep a message."""
+        """Collect a message."""
         self.said.append(_COLOURS.sub("", record.getMessage()))
 
 
 @contextmanager
 def hear(name: str) -> Iterator[list[str]]:
-    """Collect the warnings of a library's log, which nobody else is told."""
+    """Collect the warnings of a library's log, and pass them to nobody else."""
     log, kept = logging.getLogger(name), _Collector()
     before = log.level, log.propagate
     log.addHandler(kept)

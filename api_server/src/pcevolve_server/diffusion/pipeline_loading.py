@@ -1,4 +1,4 @@
-"""From a model's name to its pipeline: a folder in the layout of diffusers, a hub id, or one file with all weights."""
+"""Load a model's pipeline by name: a folder in the layout of diffusers, a hub id, or one file with all weights."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Source:
 
     Attributes:
         folder: Directory or hub id with the configuration of all parts.
-        file: The checkpoint with all weights; None where they are in the folder, too.
+        file: The checkpoint with all weights; None if they are in the folder, too.
         index: Contents of the folder's ``model_index.json``: the pipeline's class and its parts.
     """
 
@@ -54,7 +54,7 @@ def find(settings: ModelSettings) -> Source:
     """Find a model's configuration.
 
     Raises:
-        ModelLoadError: It is not there, or of a model that does not make images by itself.
+        ModelLoadError: It is missing, or the model does not make images by itself.
     """
     place = sources.locate(settings.model)
     file = Path(place) if sources.is_checkpoint(settings.model) else None
@@ -89,7 +89,7 @@ def load(source: Source, settings: ModelSettings, device: torch.device) -> Diffu
     """Read a model's weights into the computer's memory.
 
     Raises:
-        ModelLoadError: With what to do.
+        ModelLoadError: They cannot be read; the message says what to do.
     """
     dtype = _dtype(source, settings, device)
     if source.file is not None and any(map(_SCALED.search, parts.names_in(source.file))):
@@ -128,7 +128,7 @@ def _read(source: Source, settings: ModelSettings, dtype: torch.dtype) -> Diffus
         source.folder,
         dtype=dtype,
         variant=_variant(source, settings),
-        # Pickled weights run code when they are read.
+        # Pickled weights run code when they are loaded.
         use_safetensors=None if settings.allow_pickle else True,
         local_files_only=settings.offline,
         **_packed(source, settings),
@@ -136,7 +136,10 @@ def _read(source: Source, settings: ModelSettings, dtype: torch.dtype) -> Diffus
 
 
 def _packed(source: Source, settings: ModelSettings) -> dict[str, Any]:
-    """Return how the denoiser's weights are packed as they are read, by bitsandbytes (LLM.int8, arXiv 2208.07339)."""
+    """Return the settings by which bitsandbytes packs the denoiser's weights on reading.
+
+    Source: LLM.int8 (arXiv 2208.07339).
+    """
     if settings.weights is WeightFormat.WHOLE:
         return {}
     parts = [each for each in ("unet", "transformer") if each in source.index]
@@ -161,17 +164,17 @@ def _class_of(source: Source) -> Any:  # noqa: ANN401 - the library has no types
 
 
 def _dtype(source: Source, settings: ModelSettings, device: torch.device) -> torch.dtype:
-    """Return the type of the weights: on a GPU bfloat16 for transformers, which overflow in less."""
+    """Return the type of the weights: on a GPU bfloat16 for transformers, which overflow in float16."""
     if device.type != "cuda":
         return torch.float32
     return networks.gpu_dtype(settings.precision, brain="transformer" in source.index)
 
 
 def place(pipeline: DiffusionPipeline, settings: ModelSettings, device: torch.device) -> None:
-    """Bring a pipeline to its device, whole or, where its memory is short, one network at a time while it runs.
+    """Move a pipeline to its device: whole or, if memory is short, one network at a time while it runs.
 
     Raises:
-        ModelLoadError: There is no GPU to bring single networks to, or not even they fit.
+        ModelLoadError: There is no GPU for single networks, or a single network does not fit.
     """
     if settings.offload is Offload.ON and device.type != "cuda":
         raise ModelLoadError(f"--offload on is for GPUs, and the device is {device}: leave it out")
@@ -191,8 +194,8 @@ def _offloads(pipeline: DiffusionPipeline, settings: ModelSettings, device: torc
     if device.type != "cuda" or settings.offload is not Offload.AUTO:
         return settings.offload is Offload.ON
     free: int = torch.cuda.mem_get_info(device)[0]
-    # Measured and not asked for: other programs may hold memory of the same GPU. Whether a run fits beside the weights
-    # is tried before the model is ready.
+    # Free memory is measured: other programs may use the same GPU. Whether a run fits beside the weights is
+    # tried before the model is ready.
     return traits.weight_of(pipeline) > free
 
 
@@ -204,10 +207,10 @@ _USUAL_VARIANTS: Final = ("fp16", "bf16")
 
 
 def _variant(source: Source, settings: ModelSettings) -> str | None:
-    """Return the variant of the weights to read, as in ``model.fp16.safetensors``; None where there are plain ones.
+    """Return the variant of the weights to read, as in ``model.fp16.safetensors``; None for plain weights.
 
     Raises:
-        ModelLoadError: A network has pickled weights alone, and they must not be read.
+        ModelLoadError: A network has only pickled weights, and reading them is not allowed.
     """
     there: dict[str, set[str | None]] = {}
     safe: dict[str, set[str | None]] = {}
@@ -227,7 +230,7 @@ def _variant(source: Source, settings: ModelSettings) -> str | None:
 
 
 def _names(folder: str, offline: bool) -> Iterable[str]:
-    """Names of the files in the folders of a directory or a repository, as far as is known."""
+    """Return the names of the files in the folders of a directory or a repository, as far as known."""
     if not (offline or Path(folder).is_dir()):
         try:
             return list_repo_files(folder)
@@ -237,7 +240,7 @@ def _names(folder: str, offline: bool) -> Iterable[str]:
 
 
 def _on_disk(folder: str) -> Path:
-    """The hub's copy of a repository in its cache; as it is given where there is none, as for a directory."""
+    """Return a repository's folder in the hub's cache; a directory, or a repository that is not there, unchanged."""
     cached = None if Path(folder).is_dir() else try_to_load_from_cache(folder, parts.INDEX)
     return Path(cached).parent if isinstance(cached, str) else Path(folder)
 
@@ -246,7 +249,7 @@ _DENOISERS: Final = ("model.diffusion_model.", "double_blocks.", "joint_blocks."
 
 
 def _configuration(file: Path, settings: ModelSettings) -> str:
-    """Return the directory with the configuration of a checkpoint: one beside it that has its name, or the hub's.
+    """Return the directory with a checkpoint's configuration: one of its name beside it, or the hub's.
 
     Raises:
         ModelLoadError: There is none, or the file is no checkpoint of a whole model.

@@ -1,9 +1,9 @@
-"""Determines what the UNet of a model in one file predicts: noise, or velocities. The file itself has no configuration.
+"""Determine whether the UNet of a model in one file predicts noise or velocities; the file has no configuration.
 
-Velocities are those of Salimans and Ho 2022, "Progressive Distillation" (arXiv 2202.00512). Trainers that finetune
-SDXL to them leave empty tensors called ``v_pred`` and, for a schedule without a signal at its end (Lin et al. 2023,
-arXiv 2305.08891), ``ztsnr``. Of Stable Diffusion 2 there are both kinds, and no file says which it is: diffusers takes
-all for the larger one, which predicts velocities.
+Velocities are those of Salimans and Ho 2022, "Progressive Distillation" (arXiv 2202.00512). Trainers that
+finetune SDXL to them leave empty tensors called ``v_pred`` and, for a schedule without a signal at its end
+(Lin et al. 2023, arXiv 2305.08891), ``ztsnr``. Stable Diffusion 2 exists in both kinds, and no file says
+which it is: diffusers takes all for the larger one, which predicts velocities.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ logger = logging.getLogger(__name__)
 
 _NOISE, _VELOCITY = "epsilon", "v_prediction"
 _OTHER_LEVELS: Final = ("edm_vpred.", "edm_mean", "edm_std")
-"""Tensors of models on other noise levels (CosXL, Playground 2.5), whose pictures would be noise."""
+"""Tensors of models on other noise levels (CosXL, Playground 2.5), for which the pictures would be noise."""
 _SAME: Final = 0.7
-"""Correlation of what is predicted for pure noise with that noise: about 1 for noise, about 0 for velocities."""
+"""Least correlation between the prediction for pure noise and that noise: about 1 for noise, about 0 for velocities."""
 
 _SIDE_OF_VELOCITIES, _SIDE_OF_NOISE = 96, 64
-"""Latents on a side that Stable Diffusion 2 was trained with, of each kind."""
+"""Side of the latents that Stable Diffusion 2 was trained with, for each kind."""
 _SIDE: Final = 32
-"""Latents on a side, which any such UNet takes."""
+"""Side of the latents in the test; every such UNet accepts it."""
 
 
 def set_prediction_type(pipeline: DiffusionPipeline, names: Collection[str]) -> None:
-    """Let a pipeline's scheduler take what its UNet predicts, as its file or the UNet itself tells.
+    """Set a pipeline's scheduler to what its UNet predicts, by the file's tensors or a test of the UNet.
 
     Args:
-        names: Of the tensors in the file.
+        names: Names of the tensors in the file.
 
     Raises:
         ModelLoadError: It was trained on noise levels that no scheduler here has.
@@ -67,7 +67,7 @@ def set_prediction_type(pipeline: DiffusionPipeline, names: Collection[str]) -> 
 
 
 def predicts_noise(unet: UNet2DConditionModel) -> bool:
-    """True if a UNet answers pure noise with that noise, where one that predicts velocities answers with an image."""
+    """True if a UNet answers pure noise with that noise; one that predicts velocities answers with an image."""
     shape = (1, unet.config.in_channels, _SIDE, _SIDE)
     noise = torch.randn(shape, generator=torch.Generator().manual_seed(0)).to(unet.device, unet.dtype)
     across = unet.config.cross_attention_dim

@@ -1,4 +1,4 @@
-"""Safety checkers: further tries for refused images, and the checker of some Stable Diffusion releases."""
+"""Safety checkers: new tries for refused images, and the checker of some Stable Diffusion releases."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pcevolve_server.work import Generator, IsCancelled, Picture, Task, generate
 
 
 class Checker(Protocol):
-    """A safety checker: says which finished images must not be shown."""
+    """A safety checker: decides which finished images must not be shown."""
 
     def flag(self, images: Sequence[Image.Image]) -> list[bool]:
         """Return for each image whether it must not be shown."""
@@ -26,7 +26,7 @@ class Checker(Protocol):
 
 
 class SafeGenerator:
-    """A generator that never returns a flagged image and gives up after ``retries`` further tries."""
+    """A generator that never returns a flagged image, and tries at most ``retries`` times again."""
 
     def __init__(self, inner: Generator, checker: Checker, retries: int) -> None:
         self._inner, self._checker, self._retries = inner, checker, retries
@@ -34,7 +34,7 @@ class SafeGenerator:
 
     @property
     def bit_exact_batch_size(self) -> int:
-        """As of the model: the checker looks at each image for itself."""
+        """As of the model: each image is checked alone."""
         return self._inner.bit_exact_batch_size
 
     @property
@@ -43,10 +43,9 @@ class SafeGenerator:
         return self._inner.fixed_cost_batches
 
     def create(self, tasks: Sequence[Task], is_cancelled: IsCancelled = never_cancelled) -> list[Picture]:
-        """Make pictures by the verb of their recipe; one that was flagged on every try has no image."""
+        """Make pictures by the kind of their recipe; a picture that was flagged on every try has no image."""
         pictures = [Picture(None) for _ in tasks]
-        # Only flagged ones are tried again, with a seed of their own for each
-        # try: the others must not change by company.
+        # Only flagged images are tried again, with a new seed for each try: the others must not change.
         open_places = list(range(len(tasks)))
         for attempt in range(self._retries + 1):
             tries = [tasks[place].retry(attempt) if attempt else tasks[place] for place in open_places]
@@ -79,7 +78,7 @@ class ModelChecker:
         return weight(self.safety_checker)
 
     def flag(self, images: Sequence[Image.Image]) -> list[bool]:
-        """Return for each image whether the checker refuses it; one by one, so that companions do not matter."""
+        """Return for each image whether the checker refuses it; one by one, so that the batch does not matter."""
         return [self._refuses(image) for image in images]
 
     def _refuses(self, image: Image.Image) -> bool:

@@ -1,8 +1,8 @@
 """Schedulers by name, and schedules of diffusion and of flow matching that begin at an exact strength.
 
-A sample of level ``sigma`` is ``(1 - sigma) * image + sigma * noise``, and ``sigma`` is also the time that the model is
-told (Lipman et al. 2023, arXiv 2210.02747; Esser et al. 2024, arXiv 2403.03206). A schedule of n steps takes equal
-steps in ``u`` from 1 to 0 and *shifts* them towards noise, the more so for larger images:
+A sample of level ``sigma`` is ``(1 - sigma) * image + sigma * noise``, and ``sigma`` is also the time that
+the model gets (Lipman et al. 2023, arXiv 2210.02747; Esser et al. 2024, arXiv 2403.03206). A schedule of n
+steps takes equal steps in ``u`` from 1 to 0 and *shifts* them towards noise, the more so for larger images:
 ``sigma = a * u / (1 + (a - 1) * u)``.
 """
 
@@ -23,10 +23,10 @@ from pcevolve_server.errors import InvalidRequestError, ModelLoadError
 
 
 class FlowFrom(FlowMatchEulerDiscreteScheduler):  # type: ignore[misc]  # the library has no types
-    """Its own schedule, drawn together in ``u`` so that it begins at a given ``sigma``.
+    """The scheduler's own schedule, compressed in ``u`` so that it begins at a given ``sigma``.
 
-    What is drawn together is the part of a run that is left at that level: the shift spaces it as it spaces all runs.
-    A beginning of 1 is the schedule itself.
+    Compressed is the part of a run that is left at that level: the shift spaces it as it spaces all runs. A
+    beginning of 1 gives the unchanged schedule.
     """
 
     begin: float = 1.0
@@ -34,12 +34,12 @@ class FlowFrom(FlowMatchEulerDiscreteScheduler):  # type: ignore[misc]  # the li
 
     @classmethod
     def of(cls, scheduler: SchedulerMixin, begin: float) -> Self:
-        """The schedule of ``scheduler`` from the level ``begin`` on, in (0, 1]."""
+        """Return the schedule of ``scheduler`` from the level ``begin`` on, in (0, 1]."""
         made: Self = cls.from_config(scheduler.config)
         made.begin = begin
         return made
 
-    # Pipelines look at the names of the arguments.
+    # Pipelines inspect the names of the arguments.
     def set_timesteps(
         self,
         num_inference_steps: int | None = None,
@@ -48,7 +48,7 @@ class FlowFrom(FlowMatchEulerDiscreteScheduler):  # type: ignore[misc]  # the li
         mu: float | None = None,
         timesteps: Any = None,  # noqa: ANN401
     ) -> None:
-        """Set the noise levels of a run, ``num_inference_steps`` and a zero."""
+        """Set the noise levels of a run: ``num_inference_steps`` levels and a zero."""
         super().set_timesteps(num_inference_steps, device, sigmas, mu, timesteps)
         whole, shift = self.sigmas[:-1], self._shift_by(mu)
         first = _unshift(torch.tensor(self.begin), shift) / _unshift(whole[0], shift)
@@ -72,7 +72,7 @@ def _unshift(sigma: Tensor, by: float) -> Tensor:
 
 
 _MULTISTEP: Final = {"algorithm_type": "dpmsolver++", "solver_order": 2}
-# Latents are not images: clipping them to [-1, 1], which DDIM and DDPM do unless told, ruins them.
+# Latents are not images: clipping them to [-1, 1], the default of DDIM and DDPM, ruins them.
 SCHEDULERS: Final[dict[str, tuple[str, dict[str, Any]]]] = {
     "ddim": ("DDIMScheduler", {"clip_sample": False}),
     "ddpm": ("DDPMScheduler", {"clip_sample": False}),
@@ -82,14 +82,14 @@ SCHEDULERS: Final[dict[str, tuple[str, dict[str, Any]]]] = {
     "euler_a": ("EulerAncestralDiscreteScheduler", {}),
     "heun": ("HeunDiscreteScheduler", {}),
     "lcm": ("LCMScheduler", {}),
-    # It integrates with SciPy, which the server itself does without.
+    # This one needs SciPy, which the server does not require.
     **({"lms": ("LMSDiscreteScheduler", {})} if importlib.util.find_spec("scipy") else {}),
     "pndm": ("PNDMScheduler", {"skip_prk_steps": True}),
     "unipc": ("UniPCMultistepScheduler", {}),
 }
 
 
-# What a model was trained with, and what consistency models were distilled with. All else is a sampler's own choice.
+# Settings that a model was trained or distilled with. All others are a sampler's choice.
 _TRAINED: Final = {
     "beta_end",
     "beta_schedule",
@@ -110,10 +110,10 @@ _TRAINED: Final = {
 
 
 def names_for(own: SchedulerMixin) -> tuple[str, ...]:
-    """Names of the schedulers that can run a model on the noise schedule of ``own``.
+    """Return the schedulers that can run a model on the noise schedule of ``own``.
 
-    Some know no schedule without a signal at its end, and would run another one in silence; and the noise levels of
-    Karras, which go by its logarithm there, are nearly all of them noise.
+    Some do not support a schedule without a signal at its end, and would run another one without a word. The
+    noise levels of Karras depend on its logarithm there, and would be almost all noise.
     """
     if not own.config.get("rescale_betas_zero_snr"):
         return tuple(SCHEDULERS)
@@ -126,42 +126,43 @@ def names_for(own: SchedulerMixin) -> tuple[str, ...]:
 
 
 def scheduler_named(name: str | None, own: SchedulerMixin) -> SchedulerMixin:
-    """Return a fresh scheduler on the noise schedule of ``own``, the model's; ``None`` keeps its kind.
+    """Return a new scheduler on the noise schedule of ``own``, the model's; ``None`` keeps its kind.
 
-    A name is one sampler, whatever the model: noise levels as of Karras, a solver's order and the like, which the model
-    brought along for its own scheduler, are not those of the one that is named.
+    A name is the same sampler for every model: settings of the model's own scheduler, such as Karras noise
+    levels or a solver's order, do not apply to it.
 
     Args:
-        name: Of ``SCHEDULERS``; requests and settings that name another were refused.
+        name: A key of ``SCHEDULERS``; other names have been refused before.
     """
     if name is None:
         return type(own).from_config(own.config)
     kind, extra = SCHEDULERS[name]
-    # Defaults that nobody wrote down are the model's sampler's, not the model's.
+    # Defaults that are not written down belong to the model's sampler, not to the model.
     defaults = own.config.get("_use_default_values", ())
     trained = {each: own.config[each] for each in _TRAINED & own.config.keys() if each not in defaults}
     return getattr(diffusers, kind).from_config(trained | extra)
 
 
 def check(scheduler: SchedulerMixin) -> None:
-    """Refuse a model's scheduler that :func:`begin_at` knows nothing of, or whose noise has no seed.
+    """Refuse a model's scheduler that :func:`begin_at` does not support, or whose noise has no seed.
 
     Raises:
-        ModelLoadError: With its name.
+        ModelLoadError: It is such a scheduler; the message names it.
     """
     name = type(scheduler).__name__
     if not is_discrete(scheduler) and not isinstance(scheduler, FlowMatchEulerDiscreteScheduler):
         raise ModelLoadError(f"{name} cannot begin at an exact strength")
-    # By its name, for it stays in the configuration of others that were made from it.
+    # Checked by name: the setting stays in the configuration of schedulers made from it.
     if scheduler.config.get("stochastic_sampling") or name == "DPMSolverSDEScheduler":
         raise ModelLoadError(f"{name} draws noise without an image's seed")
 
 
 def begin_at_first_level(scheduler: SchedulerMixin) -> SchedulerMixin:
-    """Let a scheduler's runs begin at their first level, and an ancestral one's reach the next level in any steps.
+    """Make a scheduler's runs begin at their first level, and an ancestral one's reach each next level.
 
-    Of first levels that round to one timestep the library takes the second, and runs past the last. From a level like
-    20,000 down to one in single precision, it adds noise of a little more than that level, and takes a negative root.
+    If two first levels round to one timestep, the library takes the second, and runs past the last. From a
+    level like 20,000 down to one in single precision, it adds noise of a little more than that level, and
+    takes a negative root.
     """
     set_timesteps = scheduler.set_timesteps
 
@@ -178,50 +179,53 @@ def begin_at_first_level(scheduler: SchedulerMixin) -> SchedulerMixin:
 
 
 def _adds_too_much(sigmas: Tensor) -> bool:
-    """Return whether rounding makes an ancestral step's noise more than the level that it leads to."""
+    """True if rounding makes an ancestral step's noise larger than the level that it leads to."""
     before, after = sigmas[:-1], sigmas[1:]
     added = (after**2 * (before**2 - after**2) / before**2) ** 0.5
     return bool((added**2 > after**2).any())
 
 
 def is_discrete(scheduler: SchedulerMixin) -> bool:
-    """Return whether it has a list of noise levels, as diffusion does; flow matching has all from 0 to 1."""
+    """True if it has a list of noise levels, as in diffusion; flow matching has all levels from 0 to 1."""
     return getattr(scheduler, "betas", None) is not None and not scheduler.config.get("use_flow_sigmas")
 
 
 def levels(scheduler: SchedulerMixin) -> int:
-    """Return how finely ``strength`` is resolved: the noise levels that the model was trained on, mostly 1000."""
+    """Return the resolution of ``strength``: the number of noise levels in training, mostly 1000."""
     found: int = scheduler.config.num_train_timesteps
     return found
 
 
 def level_of_strength(scheduler: SchedulerMixin, strength: float | None) -> int:
-    """Return the noise level of :func:`levels` at which a variation begins: 0 is the image itself, all a creation.
+    """Return the noise level of :func:`levels` at which a variation begins.
+
+    0 is the image itself, the last a new image.
 
     Args:
         strength: In [0, 1]; None is 1.
     """
-    # A whole number of levels: at 10 steps the library would take strengths from 0.60 to 0.69 for one.
+    # A whole number of levels: with 10 steps the library would treat strengths from 0.60 to 0.69 as one.
     return round((1.0 if strength is None else strength) * levels(scheduler))
 
 
 def fit_steps(scheduler: SchedulerMixin, steps: int) -> SchedulerMixin:
-    """Return a scheduler that can run so many steps.
+    """Return a scheduler that can run this many steps.
 
     Raises:
-        InvalidRequestError: More than consistency models were distilled from; with how many there may be.
+        InvalidRequestError: More steps than the consistency model was distilled from; the message gives the
+            limit.
     """
     most = scheduler.config.get("original_inference_steps")
     if most is not None and steps > most:
         raise InvalidRequestError(f"steps: this model takes at most {most}")
     if steps == 1 and scheduler.config.get("shift_terminal"):
-        # The only level is pure noise: stretched until the last is another, it would be no number.
+        # With one step the only level is pure noise: stretching it until the last differs would give NaN.
         return type(scheduler).from_config(scheduler.config, shift_terminal=None)
     return scheduler
 
 
 def run_steps(share: float, steps: int) -> int:
-    """Return the model runs for ``share`` of a schedule at the stride of ``steps``, rounded up."""
+    """Return the number of model runs for ``share`` of a schedule of ``steps``, rounded up."""
     # 0.07 * 100 is 7.000000000000001: the inner rounding keeps that from becoming 8.
     return max(1, math.ceil(round(share * steps, 6)))
 
@@ -229,8 +233,8 @@ def run_steps(share: float, steps: int) -> int:
 def begin_at(scheduler: SchedulerMixin, kept: int) -> SchedulerMixin:
     """Return a scheduler of the same kind that begins at the noise level ``kept`` of :func:`levels`.
 
-    diffusers starts image-to-image at a whole number of *inference* steps, so that at 10 steps the
-    strengths 0.60 to 0.69 are one.
+    diffusers starts image-to-image at a whole number of *inference* steps, so that with 10 steps the
+    strengths 0.60 to 0.69 are the same.
     """
     if is_discrete(scheduler):
         return _truncate(scheduler, kept)
@@ -240,18 +244,19 @@ def begin_at(scheduler: SchedulerMixin, kept: int) -> SchedulerMixin:
 def _truncate(scheduler: SchedulerMixin, kept: int) -> SchedulerMixin:
     """Return a scheduler of the same kind whose first timestep is exactly ``kept - 1``.
 
-    The *training* schedule ends early: the first ``kept`` noise levels are a schedule of their own, with the same
-    meaning of every timestep to the model, and any sampler can run through it whole. "trailing" spacing makes it
-    start at the last of them.
+    The *training* schedule is cut: the first ``kept`` noise levels are a schedule of their own, in which
+    every timestep means the same to the model, and any sampler can run it. "trailing" spacing makes it start
+    at the last of them.
     """
     changes = {
         "trained_betas": scheduler.betas[:kept].tolist(),
         "num_train_timesteps": kept,
         "timestep_spacing": "trailing",
         "steps_offset": 0,
-        # Already applied to the betas that are handed over.
+        # The betas that are passed on are already rescaled.
         "rescale_betas_zero_snr": False,
-        # Consistency models were distilled on every 20th level or so; a coarser grid would round the first one down.
+        # Consistency models were distilled on about every 20th level; a coarser grid would round the first
+        # one down.
         "original_inference_steps": kept,
     }
     known = {name: value for name, value in changes.items() if name in scheduler.config}

@@ -1,9 +1,9 @@
-"""A loaded pipeline's traits: what its class can do, what it is best asked with, what callers are told of it.
+"""A loaded pipeline's traits: abilities of its class, recommended settings, and its description for callers.
 
-Sources of schedulers: Lu et al. 2022, "DPM-Solver++: Fast Solver for Guided Sampling of Diffusion Probabilistic Models"
-(arXiv 2211.01095), by which the second order takes 20 to 25 steps for what the first order of DDIM and Euler, or PNDM,
-takes 50. It does so with the noise levels of Karras et al. 2022 (arXiv 2206.00364), and not without them
-(``benchmarks/solvers/known.py``).
+Sources of schedulers: Lu et al. 2022, "DPM-Solver++: Fast Solver for Guided Sampling of Diffusion
+Probabilistic Models" (arXiv 2211.01095), by which the second order takes 20 to 25 steps for what the first
+order of DDIM and Euler, or PNDM, takes 50. It does so with the noise levels of Karras et al. 2022 (arXiv
+2206.00364), and not without them (``benchmarks/solvers/known.py``).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from pcevolve_shared.wire import ModelInfo, Pipeline, Recommended, Resolution
 _SECOND_ORDER: Final = "dpmpp_2m_karras"
 _CONSISTENT: Final = "lcm"
 _CONSISTENT_SCHEDULERS: Final = {"LCMScheduler", "TCDScheduler"}
-# They solve the same equation in more steps; others were chosen for what they do otherwise, and stay.
+# Slower solvers of the same equation; other schedulers were chosen for other properties, and stay.
 _SLOWER: Final = {
     "DDIMScheduler",
     "DDPMScheduler",
@@ -40,16 +40,16 @@ _SLOWER: Final = {
 
 
 def recommend(settings: ModelSettings, pipeline: DiffusionPipeline, scheduler: SchedulerMixin) -> Recommended:
-    """Settings for a model.
+    """Return recommended settings for a model.
 
-    Distilled models are known by their scheduler or, because files say nothing else, by their names; a wrong guess
-    costs quality and nothing more, and whoever asks may ask otherwise.
+    Distilled models are recognized by their scheduler or, because files say nothing else, by their names. A
+    wrong guess costs only quality, and a request may name other settings.
     """
     if settings.model == BUNDLED:
         return families.BUNDLED
     names = distilled.names_of(settings)
     unet, transformer = getattr(pipeline, "unet", None), getattr(pipeline, "transformer", None)
-    # Flux: dev has them, schnell has none
+    # Flux: dev has guidance embeddings, schnell has none.
     embeds = None if transformer is None else transformer.config.get("guidance_embeds")
     own = family_of(type(pipeline).__name__)
     for name in names:
@@ -73,7 +73,7 @@ def recommend(settings: ModelSettings, pipeline: DiffusionPipeline, scheduler: S
 
 
 def _takes_guidance(unet: ModelMixin | None) -> bool:
-    """True of a latent consistency model's UNet, to which guidance is an input."""
+    """True for a latent consistency model's UNet, to which guidance is an input."""
     return unet is not None and bool(unet.config.get("time_cond_proj_dim"))
 
 
@@ -84,10 +84,11 @@ def _flow(transformer: ModelMixin | None) -> Recommended:
 
 
 def solver(settings: ModelSettings, pipeline: DiffusionPipeline) -> str | None:
-    """The server's name of the scheduler that a model is best asked with; None for that which it brought along.
+    """Return the name of the recommended scheduler of a model; None for its own.
 
-    Few-step models were distilled for their own. So were, most likely, those whose schedule is "trailing", which begins
-    at pure noise; a schedule without a signal at its end has no logarithm there, by which the second order goes.
+    Few-step models were distilled for their own. So, most likely, were models with a "trailing" schedule,
+    which begins at pure noise. The second order needs a logarithm that a schedule without a signal at its end
+    does not have.
     """
     own = pipeline.scheduler
     best = recommend(settings, pipeline, own)
@@ -112,20 +113,20 @@ _VARIED_WITH = _EDITED_WITH | {"strength"}
 
 
 def is_edit(pipeline: DiffusionPipeline) -> bool:
-    """Return whether the model changes an image as a prompt says, to a degree of its own that nobody can set."""
+    """True if the model changes an image as a prompt says, to a degree that cannot be set."""
     return bool(family_of(type(pipeline).__name__).draws)
 
 
 def spell_guidance(pipeline: DiffusionPipeline, guidance: float) -> dict[str, float]:
-    """Return the argument of a call that sets guidance, which is an input of distilled models elsewhere."""
+    """Return the call's argument for guidance by name; in distilled models that name is another input."""
     return {family_of(type(pipeline).__name__).guidance: guidance}
 
 
 def check(text_to_image: DiffusionPipeline, image_to_image: DiffusionPipeline) -> None:
-    """Refuse a pair of pipelines that could not do what the API promises.
+    """Refuse a pair of pipelines that do not support what the API promises.
 
     Raises:
-        ModelLoadError: With what is missing.
+        ModelLoadError: Arguments are missing; the message names them.
     """
     varied_with = _EDITED_WITH if is_edit(image_to_image) else _VARIED_WITH
     for pipeline, needed in ((text_to_image, _CALLED_WITH), (image_to_image, varied_with)):
@@ -150,17 +151,17 @@ def check(text_to_image: DiffusionPipeline, image_to_image: DiffusionPipeline) -
 
 
 def takes(pipeline: DiffusionPipeline, argument: str) -> bool:
-    """Return whether a call of the pipeline may name ``argument``; what it would swallow unread does not count."""
+    """True if a call of the pipeline reads ``argument``; arguments that it would accept and ignore do not count."""
     return argument in inspect.signature(type(pipeline).__call__).parameters
 
 
 def sides(pipeline: DiffusionPipeline, width: int, height: int) -> dict[str, int]:
-    """Width and height, for pipelines that would else take their own; the others take the input's."""
+    """Return width and height, for pipelines that would otherwise use their own; the others use the input's."""
     return {"width": width, "height": height} if takes(pipeline, "width") else {}
 
 
 def family(pipeline: DiffusionPipeline) -> str:
-    """The name of the pipeline's class among diffusers' text-to-image models, such as ``stable-diffusion-xl``."""
+    """Return the name of the pipeline's class among diffusers' text-to-image models (``stable-diffusion-xl``)."""
     names = (
         name for name, kind in AUTO_TEXT2IMAGE_PIPELINES_MAPPING.items() if kind in type(pipeline).__mro__
     )
@@ -168,7 +169,7 @@ def family(pipeline: DiffusionPipeline) -> str:
 
 
 def is_classic(pipeline: DiffusionPipeline) -> bool:
-    """Return whether it is Stable Diffusion 1 or 2: one text encoder, and a UNet that nothing else is prepared for."""
+    """True for Stable Diffusion 1 or 2: one text encoder, and a UNet without other conditions."""
     return family(pipeline) == "stable-diffusion"
 
 
@@ -181,30 +182,30 @@ def denoiser(pipeline: DiffusionPipeline) -> ModelMixin:
 
 
 def recasts_autoencoder(pipeline: DiffusionPipeline) -> bool:
-    """Return whether the pipelines bring their autoencoder to float32 now and then: SDXL's overflows in float16."""
+    """True if the pipelines convert their autoencoder to float32 during a run: SDXL's overflows in float16."""
     return hasattr(pipeline, "upcast_vae")
 
 
 def has_negative_prompts(pipeline: DiffusionPipeline) -> bool:
-    """Return whether a negative prompt tells beside ``guidance``; models with a second scale for it do without it."""
+    """True if a negative prompt has an effect with ``guidance``; models with a second scale for it have none."""
     return takes(pipeline, "negative_prompt") and (
         spell_guidance(pipeline, 1.0).keys() == {"true_cfg_scale"} or not takes(pipeline, "true_cfg_scale")
     )
 
 
 def is_doubled(pipeline: DiffusionPipeline, guidance: float) -> bool:
-    """Return whether an image takes two rows of a batch; one where guidance is an input of the UNet."""
+    """True if an image takes two rows of a batch; False if guidance is an input of the UNet."""
     return guidance > 1 and not denoiser(pipeline).config.get("time_cond_proj_dim")
 
 
 def scheduler_names(pipeline: DiffusionPipeline, scheduler: SchedulerMixin) -> tuple[str, ...]:
-    """Schedulers that the pipeline may run with besides its own."""
+    """Return the schedulers that the pipeline may run with besides its own."""
     own_alone = family_of(type(pipeline).__name__).own_scheduler or not schedulers.is_discrete(scheduler)
     return () if own_alone else schedulers.names_for(scheduler)
 
 
 def size_multiple(pipeline: DiffusionPipeline) -> int:
-    """Return what sides must be multiples of: the autoencoder's factor, times the patches of a transformer."""
+    """Return the multiple that sides must have: the autoencoder's factor, times the patches of a transformer."""
     factor: int = pipeline.vae_scale_factor
     patches: int = denoiser(pipeline).config.get("patch_size") or 1
     packed: int = (
@@ -214,11 +215,11 @@ def size_multiple(pipeline: DiffusionPipeline) -> int:
 
 
 _MEGAPIXEL_LATENTS: Final = 128
-"""On a side, of models of which nothing says another size; they are all for about a megapixel."""
+"""Latents on a side, for models without another size; they are all for about a megapixel."""
 
 
 def base_resolution(pipeline: DiffusionPipeline) -> Resolution:
-    """The size that the model was trained for, in pixels."""
+    """Return the size that the model was trained for, in pixels."""
     usual = getattr(pipeline, "default_sample_size", _MEGAPIXEL_LATENTS)
     sample = denoiser(pipeline).config.get("sample_size") or usual
     height, width = sample if isinstance(sample, list | tuple) else (sample, sample)
@@ -233,12 +234,12 @@ def describe(
     scheduler: SchedulerMixin,
     solver: str | None = None,
 ) -> ModelInfo:
-    """Name, sizes, schedulers, adapters, and what the model is best asked with.
+    """Return name, sizes, schedulers, adapters and recommended settings of a model.
 
     Args:
         adapter: Id of its IP-Adapter; None if none is loaded.
-        scheduler: That it runs with unless a request names another.
-        solver: Its name; None if the model brought it along.
+        scheduler: The default scheduler of requests.
+        solver: The default scheduler's name; None if it is the model's own.
     """
     identity = sources.identify(settings)
     best = recommend(settings, pipeline, scheduler)
@@ -261,10 +262,9 @@ def describe(
 
 
 def weight_of(pipeline: DiffusionPipeline) -> int:
-    """Bytes of the weights of all networks in a pipeline."""
+    """Return the bytes of the weights of all networks in a pipeline."""
     return sum(map(weight, networks_of(pipeline)))
 
 
 def networks_of(pipeline: DiffusionPipeline) -> list[nn.Module]:
-    """Return all networks of a pipeline."""
     return [part for part in pipeline.components.values() if isinstance(part, nn.Module)]

@@ -1,4 +1,4 @@
-"""Engines run the queue's batches: on a thread of this process, in other processes, on a cluster."""
+"""Engines, which run the queue's batches: on a thread of this process, in other processes, on a cluster."""
 
 from __future__ import annotations
 
@@ -13,36 +13,36 @@ from pcevolve_server.work import Made, Work
 
 
 class Engine(Protocol):
-    """A model, or several alike, somewhere; used from one event loop."""
+    """One or more models, each perhaps in several copies; used from one event loop."""
 
     @property
     def descriptions(self) -> tuple[ModelDescription, ...]:
-        """Of each model, that for requests which name none first."""
+        """Descriptions of all models, the default first."""
 
     @property
     def replicas(self) -> int:
-        """Batches that may run at once."""
+        """Number of batches that may run at once."""
 
     async def run(self, tasks: Sequence[Work]) -> list[Made]:
-        """Return what became of tasks that share one recipe, in their order.
+        """Return the results of tasks that share one recipe, in their order.
 
-        Cancelling ends the run within the model's current step, and returns only then.
+        Cancelling ends the run after the model's current step, and returns only then.
         """
 
     async def close(self) -> None:
-        """Let go of the model; nothing runs any more."""
+        """Release the model; nothing runs any more."""
 
 
 @runtime_checkable
 class Losable(Protocol):
-    """An engine whose models run on what can end under it."""
+    """An engine whose models run on something that can fail, such as a cluster."""
 
     async def wait_for_failure(self) -> EngineLostError:
-        """Return when that is gone for good, whether anything runs or not."""
+        """Return when that has failed for good, whether or not anything runs."""
 
 
 Opening = Callable[[], Awaitable[Engine]]
-"""Loads the model, which may take minutes; cancelling gives up."""
+"""Loads the model, which may take minutes; cancelling stops it."""
 
 
 _Result = TypeVar("_Result")
@@ -54,18 +54,19 @@ async def finish(
     pulse: Callable[[], float | None] = lambda: None,
     stall_seconds: float = 0.0,
 ) -> _Result:
-    """Return what ``work`` returns; when cancelled, ask it to give up and wait until it has.
+    """Return the result of ``work``; when cancelled, ask it to stop and wait until it has.
 
     Args:
-        pulse: When it last gave a sign of life, by ``time.monotonic``; None before its model is at hand.
-        stall_seconds: Without one, after which nobody waits any longer; 0: for ever.
+        pulse: Returns when it last gave a sign of life, by ``time.monotonic``; None before its model is
+            loaded.
+        stall_seconds: After this long without a sign of life the wait ends; 0: never.
 
     Raises:
-        EngineLostError: It gave none for so long: a device that hangs does not come back.
+        EngineLostError: It gave no sign of life for so long: a device that hangs does not recover.
     """
     running = asyncio.ensure_future(_wait_alive(work, pulse, stall_seconds))
     try:
-        # Shielded: a cancelled caller must not leave a model running that the next batch would be given.
+        # Shielded: a cancelled caller must not leave a run on a model that the next batch would use.
         return await asyncio.shield(running)
     except asyncio.CancelledError:
         give_up()

@@ -1,4 +1,4 @@
-"""Chooses the engine that the settings ask for."""
+"""Choose the engine of the settings."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -15,10 +15,10 @@ _MOST_UNASKED = 4  # replicas: each has the weights and the libraries in memory
 
 
 def opening(settings: Settings, stopping: Callable[[], bool]) -> Opening:
-    """Return what opens the engine that ``settings`` ask for.
+    """Return a function that opens the engine of ``settings``.
 
     Raises:
-        SettingsError: Two models would be called alike.
+        SettingsError: Two models would have the same name.
         ModelLoadError: There is no such directory.
     """
     sources.check_names(settings.models)
@@ -36,17 +36,17 @@ def opening(settings: Settings, stopping: Callable[[], bool]) -> Opening:
 
 
 def share_cores(settings: Settings, replicas: int = 0) -> Settings:
-    """Say how many replicas there are, and how many threads each has, where nobody did."""
+    """Set the number of replicas, and the threads of each, where the settings leave them open."""
     cores = count_cores()
     count = settings.replicas or replicas or min(cores, _MOST_UNASKED)
-    # By the most replicas that there may be, or those that come later would share cores with the first.
+    # By the most replicas that there may be: later ones would otherwise share cores with the first.
     threads = settings.model.threads or max(1, cores // max(count, settings.max_replicas))
     first, *others = (replace(model, threads=threads) for model in settings.models)
     return replace(settings, replicas=count, model=first, others=tuple(others))
 
 
 def list_loads(settings: Settings, devices: Sequence[str]) -> list[Load]:
-    """Return what each replica loads, on the devices in turns; with none, on the one of the settings."""
+    """Return what each replica loads, on the devices in turn; without devices, on the one of the settings."""
     shared = share_cores(settings, len(devices))
     loads: list[Load] = []
     for number in range(shared.replicas):

@@ -23,18 +23,18 @@ _TRIES = 3  # of a batch whose process dies
 
 
 def opening(loads: Sequence[Load], stall_seconds: float) -> Opening:
-    """Return what opens the engine.
+    """Return a function that opens the engine.
 
     Args:
-        loads: One for each process, in which it runs, so they have to be picklable.
-        stall_seconds: As of ``finish``.
+        loads: One for each process; each runs in its process, so it has to be picklable.
+        stall_seconds: See ``finish``.
     """
 
     async def open_engine() -> ProcessEngine:
         engine = ProcessEngine(loads, stall_seconds)
         try:
             await engine.open()
-        # BaseException: a start that is cancelled leaves processes that have loaded a model.
+        # BaseException: a cancelled start must also end the processes that have loaded a model.
         except BaseException:
             await engine.close()
             raise
@@ -44,7 +44,10 @@ def opening(loads: Sequence[Load], stall_seconds: float) -> Opening:
 
 
 class ProcessEngine:
-    """Processes alike; one that dies is replaced, and its batch is run again, for that depends on its tasks alone."""
+    """Equal processes.
+
+    One that dies is replaced, and its batch runs again, as its result depends on its tasks alone.
+    """
 
     def __init__(self, loads: Sequence[Load], stall_seconds: float) -> None:
         self._loads, self.replicas, self._stall_seconds = loads, len(loads), stall_seconds
@@ -53,22 +56,21 @@ class ProcessEngine:
         self._idle: asyncio.Queue[ReplicaProcess] = asyncio.Queue()
 
     async def open(self) -> None:
-        """Start all processes and wait for their models."""
         for replica in await asyncio.gather(*map(self._open, self._loads)):
             self._idle.put_nowait(replica)
 
     @property
     def descriptions(self) -> tuple[ModelDescription, ...]:
-        """Of each model, by the replica with the least memory for it; one that still loads has not said."""
+        """Descriptions of all models, by the replica with the least memory for each; loading replicas do not count."""
         told = (each.descriptions for each in self._all if each.descriptions)
         return tuple(map(ModelDescription.of_all, zip(*told, strict=True)))
 
     async def run(self, tasks: Sequence[Work]) -> list[Made]:
-        """Return what became of tasks that share one recipe, in their order.
+        """Return the results of tasks that share one recipe, in their order.
 
         Raises:
-            GenerationError: Its process died, and those after it.
-            EngineLostError: A process that died cannot be replaced.
+            GenerationError: Its process died, and so did those that replaced it.
+            EngineLostError: A dead process could not be replaced.
         """
         replica = await self._idle.get()
         try:
@@ -77,17 +79,18 @@ class ProcessEngine:
                     work = self._in_thread(partial(replica.run, tasks))
                     return await finish(work, replica.give_up, replica.pulse, self._stall_seconds)
                 except (DiedError, EngineLostError) as error:
-                    # A fresh process for the same batch: images depend on their tasks alone, so nobody can tell.
+                    # A new process for the same batch: its images depend on its tasks alone, so the result is
+                    # the same.
                     replica = await self._replace(replica, error)
                     if (task := asyncio.current_task()) is not None and task.cancelling():
                         raise asyncio.CancelledError from None
             raise GenerationError("the model's process died at every try", code="replica_died")
         finally:
-            # The one that is there now, alive or not: without it the queue would have a replica less for ever.
+            # Put the current one back, alive or not: otherwise the queue would have one replica less for
+            # ever.
             self._idle.put_nowait(replica)
 
     async def close(self) -> None:
-        """End all processes."""
         for replica in list(self._all):
             self._end(replica)
         # Not waited for: a thread that reads from a dead child's pipe ends with the pipe.
@@ -105,7 +108,8 @@ class ProcessEngine:
 
     async def _replace(self, dead: ReplicaProcess, error: Exception) -> ReplicaProcess:
         logger.warning("a replica died; it is replaced", extra={"error": type(error).__name__})
-        # First: one that hangs holds its device's memory, and the thread that waits for its answer.
+        # Closed first: a process that hangs holds its device's memory, and the thread that waits for its
+        # answer.
         await asyncio.to_thread(dead.close)
         try:
             replica = await self._open(dead.load)

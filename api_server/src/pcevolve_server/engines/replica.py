@@ -1,6 +1,6 @@
-"""A model in a process of its own, and the two ends of the pipe to it.
+"""A model in its own process, and the two ends of the pipe to it.
 
-Tasks and what is made are pickled, between a process and its own child, whose pipe nobody else has.
+Tasks and results are pickled: the pipe is between a process and its own child, and nobody else has it.
 """
 
 from __future__ import annotations
@@ -30,19 +30,19 @@ Load = Callable[[], ModelCache]
 
 
 class DiedError(Exception):
-    """The child is gone."""
+    """Raised when the child has ended."""
 
 
 class ReplicaProcess:
-    """A child process with a model or several; one question at a time, from any thread.
+    """A child process with one or more models; one question at a time, from any thread.
 
     Attributes:
-        load: What it has loaded.
-        descriptions: Of its models, as of its last answer.
+        load: Loads its models.
+        descriptions: Descriptions of its models, from its last answer.
     """
 
     def __init__(self, load: Load) -> None:
-        """Start it; :meth:`wait_until_open` waits for the model.
+        """Start the process; :meth:`wait_until_open` waits for the model.
 
         Args:
             load: Runs in the child, so it has to be picklable.
@@ -58,25 +58,26 @@ class ReplicaProcess:
             target=_live, args=(load, questions, endings, self._beat, level), name="replica", daemon=True
         )
         self._process.start()
-        # The child's ends are closed here, or the pipe would stay open when the child dies and nobody would notice.
+        # The child's ends are closed here: otherwise the pipe would stay open after the child's death,
+        # unnoticed.
         questions.close()
         endings.close()
 
     def wait_until_open(self) -> None:
-        """Wait for the models.
+        """Wait until the models are loaded.
 
         Raises:
-            DiedError: Before it could answer.
-            Exception: What loading raised.
+            DiedError: It died before it could answer.
+            Exception: The error of loading.
         """
         self._answer()
 
     def run(self, tasks: Sequence[Work]) -> list[Made]:
-        """Return what became of a batch.
+        """Return the results of a batch.
 
         Raises:
-            DiedError: Before it could answer, or with its device.
-            Exception: What the model raised.
+            DiedError: It died before it could answer, or its device failed.
+            Exception: The model's error.
         """
         self._runs += 1
         self._asked_nothing, self._beat.value = False, 0.0
@@ -92,13 +93,13 @@ class ReplicaProcess:
     def give_up(self) -> None:
         """End the run after the model's current step."""
         with contextlib.suppress(OSError):
-            # By number: a late call of an earlier run must not end the one after it.
+            # By number: a late call for an earlier run must not end the next one.
             self._endings.send(self._runs)
 
     def close(self) -> None:
-        """End the child: one that waits for questions by asking no more, any other by force."""
+        """End the child: by closing its pipe if it waits for questions, otherwise by force."""
         self._endings.close()
-        # A child in the middle of a batch would answer for minutes; one that waits ends when its pipe does.
+        # A child in the middle of a batch would answer only after minutes; one that waits ends with its pipe.
         if self._asked_nothing:
             self._pipe.close()
             self._process.join(_ENDING_SECONDS)
@@ -126,25 +127,25 @@ def _notice_death() -> Iterator[None]:
 
 
 class _IsCancelled:
-    """In the child: whether the current run was given up; each question is a sign of life."""
+    """In the child: tells whether the current run was cancelled; each call is a sign of life."""
 
     def __init__(self, endings: Connection, beat: Any) -> None:  # noqa: ANN401 - a shared number
         self._endings, self._beat, self._ended, self.run = endings, beat, 0, 0
 
     def __call__(self) -> bool:
         self._beat.value = time.monotonic()  # of all processes of a machine
-        # All that came: of several only the latest number counts.
+        # Read all that came: only the latest number counts.
         while self._endings.poll():
             self._ended = self._endings.recv()
         return self._ended >= self.run
 
 
 def _live(load: Load, pipe: Connection, endings: Connection, beat: Any, level: int) -> None:  # noqa: ANN401
-    """The child: load, and answer until the pipe closes, which it also does when the server dies."""
+    """Run the child: load, and answer until the pipe closes, which also happens when the server dies."""
     for number in (signal.SIGINT, signal.SIGTERM):  # may go to the whole group; the server says when to end
         signal.signal(number, signal.SIG_IGN)
     logs.configure(logging.getLevelName(level))
-    # A thread beside, because signals and the pipe of endings are the main thread's.
+    # A second thread for the model: signals and the pipe of endings belong to the main thread.
     with ThreadPoolExecutor(max_workers=1, thread_name_prefix="model") as thread:
         loading = thread.submit(load)
         if (failure := loading.exception()) is not None:
@@ -159,14 +160,18 @@ def _live(load: Load, pipe: Connection, endings: Connection, beat: Any, level: i
                 failure = made.exception()
                 outcome = made.result() if failure is None else _portable_error(failure, GenerationError)
                 pipe.send((outcome, cache.descriptions))
-    # Last of all that multiprocessing does in the end: Python would take torch apart for another second and a half.
+    # After everything else that multiprocessing does at exit: Python would need another 1.5 seconds to unload
+    # torch.
     util.Finalize(None, os._exit, args=(0,), exitpriority=_LAST)
 
 
 def _portable_error(
     failure: BaseException, otherwise: type[ModelLoadError] | type[GenerationError]
 ) -> ServerError:
-    """One of our own errors, which can travel; of a library's the type alone, for its message may quote a prompt."""
+    """Return an error that can be pickled.
+
+    The server's own, or a library's type alone, as its message may quote a prompt.
+    """
     if isinstance(failure, ServerError):
         return failure
     return otherwise(f"the model failed: {type(failure).__name__}")

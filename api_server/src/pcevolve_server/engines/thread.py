@@ -1,4 +1,4 @@
-"""The models on one thread of this process, the only one that ever touches them."""
+"""The models on one thread of this process; no other thread uses them."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from pcevolve_server.work import Made, Work
 
 
 def opening(load: Callable[[], ModelCache], stall_seconds: float) -> Opening:
-    """Return what opens the engine.
+    """Return a function that opens the engine.
 
     Args:
         load: Runs on the model's thread.
-        stall_seconds: As of ``finish``.
+        stall_seconds: See ``finish``.
     """
 
     async def open_engine() -> ThreadEngine:
-        # One thread, for life: one run at a time, and models need no locks.
+        # One thread for good: one run at a time, and models need no locks.
         executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="model")
         try:
             cache = await asyncio.get_running_loop().run_in_executor(executor, load)
@@ -39,7 +39,7 @@ class ThreadEngine:
     """Models and their thread.
 
     Attributes:
-        lost: Why nothing can be run any more; None while it can.
+        lost: Why nothing can run any more; None while it can.
     """
 
     replicas = 1
@@ -50,11 +50,11 @@ class ThreadEngine:
 
     @property
     def descriptions(self) -> tuple[ModelDescription, ...]:
-        """Of each model, with what is known of its memory by now."""
+        """Descriptions of all models, with the memory limits known so far."""
         return self._cache.descriptions
 
     async def run(self, tasks: Sequence[Work]) -> list[Made]:
-        """Return what became of tasks that share one recipe, in their order.
+        """Return the results of tasks that share one recipe, in their order.
 
         Raises:
             EngineLostError: The device failed or hangs, now or before.
@@ -80,5 +80,5 @@ class ThreadEngine:
             raise
 
     async def close(self) -> None:
-        """Let the thread go."""
+        """Release the thread."""
         self._executor.shutdown(wait=False, cancel_futures=True)

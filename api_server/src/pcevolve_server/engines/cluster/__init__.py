@@ -1,7 +1,7 @@
-"""Batches on a Ray cluster: one Serve deployment of replicas, each with the model on a thread of its own.
+"""Batches on a Ray cluster: one Serve deployment of replicas, each with the model on its own thread.
 
-HTTP, keys, limits and the queue stay in the server's own process; nothing but whole batches goes to the cluster. Ray is
-imported when the engine is opened: the rest of the server does without it.
+HTTP, keys, limits and the queue stay in the server's own process; the cluster gets only whole batches. Ray is
+imported when the engine is opened, as the rest of the server does not need it.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from pcevolve_server.settings import Settings
 
 
 def opening(settings: Settings) -> Opening:
-    """Return what opens the engine.
+    """Return a function that opens the engine.
 
     Args:
-        settings: Those of the model are told to a cluster that has no model yet.
+        settings: The model's settings are used for a cluster that has no model yet.
 
     Raises:
-        SettingsError: Ray is not installed, or cannot do what the settings ask for.
+        SettingsError: Ray is not installed, or does not support the settings.
     """
     if importlib.util.find_spec("ray") is None:
         raise SettingsError("--engine ray needs Ray: pip install 'pcevolve-server[ray]'")
@@ -32,7 +32,7 @@ def opening(settings: Settings) -> Opening:
         connection = Connection(settings)
         try:
             await connection.start()
-            # Only now: the first import of Ray reads what the connection has put into the environment.
+            # Imported late: the first import of Ray reads the environment that the connection has set.
             from pcevolve_server.engines.cluster import engine
 
             return await engine.open_engine(connection, settings)

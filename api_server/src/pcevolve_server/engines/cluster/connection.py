@@ -1,4 +1,4 @@
-"""This process's connection to Ray: a cluster of its own on loopback, or one that is there."""
+"""This process's connection to Ray: a new cluster on loopback, or an existing one."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ _Result = TypeVar("_Result")
 
 _KNOCK_SECONDS, _ANSWER_SECONDS = 5.0, 30.0
 STORE_BYTES = 200 * 2**20
-"""Shared memory of a cluster of our own; what does not fit waits in files of its folder."""
+"""Shared memory of the server's own cluster; larger data goes to files in its folder."""
 QUIET = {
     "RAY_USAGE_STATS_ENABLED": "0",  # Ray would tell its makers about the cluster
     "GRPC_VERBOSITY": "ERROR",  # it writes to stderr, which is our log
 }
 ALONE = {
-    # Ray's way to have the machine's own address be 127.0.0.1, on which its processes then listen.
+    # With this, Ray takes 127.0.0.1 as the machine's address, and its processes listen there.
     "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",
     "RAY_AUTH_MODE": "token",
 }
@@ -39,13 +39,16 @@ _ENDING_SECONDS, _POLL_SECONDS = 10.0, 0.1
 
 
 class Connection:
-    """Starts and ends once. Whatever waits for Ray is done on one thread, one after the other: an end comes last."""
+    """A connection that starts and ends once.
+
+    All blocking calls of Ray run on one thread in order, so the end is last.
+    """
 
     def __init__(self, settings: Settings) -> None:
-        """Keep what :meth:`start` needs.
+        """Store the settings for :meth:`start`.
 
         Args:
-            settings: Where the cluster is; for a new one, how many replicas it needs room for.
+            settings: They say where the cluster is, and for a new one how many replicas it must hold.
         """
         self._address = settings.ray_address
         self._processors = max(settings.replicas, settings.max_replicas) * settings.model.threads
@@ -54,11 +57,11 @@ class Connection:
 
     @property
     def own(self) -> bool:
-        """Return whether the cluster ends with the connection."""
+        """True if the cluster ends with the connection."""
         return not self._address
 
     async def start(self) -> None:
-        """Join the cluster, or start one, which takes seconds.
+        """Join the cluster, or start one; takes seconds.
 
         Raises:
             SettingsError: There is no cluster at the address.
@@ -66,13 +69,13 @@ class Connection:
         with keep_signals():
             await self.do(self._begin if self.own else self._join)
 
-    # Shielded: what Ray has begun cannot be undone half way, and its end has to come after it.
+    # Shielded: a started call of Ray cannot be undone half way, and the end has to come after it.
     async def do(self, work: Callable[..., _Result], *arguments: object) -> _Result:
-        """Return what ``work`` returns; cancelled, it is done all the same, and nobody waits for it."""
+        """Return the result of ``work``; if this is cancelled, the work is still done, without waiting."""
         return await asyncio.shield(asyncio.wrap_future(self._thread.submit(work, *arguments)))
 
     async def alive(self) -> bool:
-        """Return whether the cluster still knows the node that this process is on."""
+        """True if the cluster still knows the node of this process."""
         try:
             async with asyncio.timeout(_ANSWER_SECONDS):
                 return await self.do(_node_is_alive)
@@ -80,9 +83,9 @@ class Connection:
             return False
 
     async def end(self) -> None:
-        """Leave the cluster; one of our own ends, with all its processes, files and logs."""
+        """Leave the cluster; the server's own cluster ends, with all its processes, files and logs."""
         try:
-            # On the same thread and so behind whatever was begun.
+            # On the same thread, and so after all earlier work.
             await self.do(self._end)
         finally:
             self._thread.shutdown(wait=False)
@@ -93,10 +96,10 @@ class Connection:
             remove_folder(self._folder)
 
     def _begin(self) -> None:
-        """Start a cluster that only this machine can reach, and only with a token that only this user can read."""
+        """Start a cluster that only this machine can reach, with a token that only this user can read."""
         os.environ.update(QUIET | ALONE, RAY_AUTH_TOKEN=secrets.token_hex(32))
         os.environ.pop(API_KEY_VARIABLE, None)  # Ray's processes inherit the environment, and need no key
-        # Ray opens its own folder to everybody; this one around it is private.
+        # Ray lets everybody read its own folder; this one around it is private.
         self._folder = Path(tempfile.mkdtemp(prefix="pcevolve-"))
         _import_ray().init(
             address="local",
@@ -118,7 +121,7 @@ class Connection:
             raise SettingsError(f"cannot join a Ray cluster at {self._address}: {reason}") from error
 
     def _knock(self) -> None:
-        """See whether anybody is there, for Ray would try for many minutes."""
+        """Check whether anything listens at the address: Ray would retry for many minutes."""
         host, separator, port = self._address.rpartition(":")
         if separator and port.isdecimal():
             socket.create_connection((host.strip("[]"), int(port)), timeout=_KNOCK_SECONDS).close()
@@ -126,7 +129,7 @@ class Connection:
 
 @contextmanager
 def keep_signals() -> Iterator[None]:
-    """Leave it to the command what a signal does: Ray takes over SIGTERM for the whole process, from any thread."""
+    """Keep this process's signal handlers: Ray replaces SIGTERM's for the whole process, from any thread."""
     kept = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
     try:
         yield
@@ -137,7 +140,7 @@ def keep_signals() -> Iterator[None]:
 
 
 def remove_folder(folder: Path) -> None:
-    """Remove a folder into which processes that are ending still write."""
+    """Remove a folder to which ending processes may still write."""
     deadline = time.monotonic() + _ENDING_SECONDS
     while folder.exists() and time.monotonic() < deadline:
         shutil.rmtree(folder, ignore_errors=True)
@@ -154,7 +157,7 @@ def _node_is_alive() -> bool:
 
 
 def _import_ray() -> Any:  # noqa: ANN401 - a module that need not be installed
-    """Ray, whose settings are read from the environment as it is imported, and whose log goes through ours."""
+    """Import Ray, which then reads its settings from the environment, and send its log to the server's."""
     import ray
     from ray import serve  # noqa: F401 - sets up the log of its own
 

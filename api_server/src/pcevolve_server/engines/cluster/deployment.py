@@ -24,9 +24,9 @@ logger = logging.getLogger(__name__)
 APPLICATION = "pcevolve"
 DEPLOYMENT = "generator"
 _DRAIN_SECONDS = 600
-"""For the batch that runs on a replica which an update or fewer replicas take away."""
+"""Time for the last batch of a replica that an update or downscaling removes."""
 _TRIES = 2
-"""To load the model on a replica before the deployment is given up."""
+"""Tries to load the model on a replica before the deployment fails."""
 
 
 Answer = tuple[list[Made] | RequestError, tuple[ModelDescription, ...]]
@@ -37,9 +37,10 @@ class Wanted:
     """The models of each replica.
 
     Attributes:
-        models: The first is what requests get that name none.
-        memory_mib: Of those in memory at a time; 0: no bound.
-        stall_seconds: Without a sign of life of a run, after which its device is taken to hang; 0: never.
+        models: The first is the default.
+        memory_mib: Most memory of the loaded models; 0: no limit.
+        stall_seconds: After this long without a sign of life of a run, the device is considered to hang; 0:
+            never.
     """
 
     models: tuple[ModelSettings, ...]
@@ -49,13 +50,13 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Scale:
-    """Numbers of replicas, and what each may use.
+    """Numbers of replicas, and the resources of each.
 
     Attributes:
-        least: Always there.
-        most: As many as there are batches to run, up to this; equal to ``least``: no autoscaling.
-        processors: Of each replica, in Ray's books.
-        gpus: Of each replica, or a share of one.
+        least: Replicas that are always there.
+        most: Most replicas, one for each batch to run; equal to ``least``: no autoscaling.
+        processors: Processors of each replica, in Ray's accounting.
+        gpus: GPUs of each replica, or a share of one.
     """
 
     least: int = 1
@@ -65,40 +66,40 @@ class Scale:
 
 
 class ServedReplica:
-    """A model in a process of its own, or several.
+    """One or more models in their own process.
 
-    Nothing is raised to Ray, which would write it to its logs, and what a library raises may quote a prompt.
+    No error is raised to Ray: Ray would log it, and a library's error may quote a prompt.
     """
 
     def __init__(self, wanted: Wanted, load: Callable[[Wanted], ModelCache] | None = None) -> None:
-        """Load the models; Serve sends nothing before that.
+        """Load the models; Serve sends nothing before they are loaded.
 
         Args:
-            load: How, on the models' thread; by default with the logs and warnings of a replica.
+            load: Loads them, on the models' thread; by default with a replica's logs and warnings.
         """
         executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="model")
         cache = executor.submit(load or _warm, wanted).result()
         self._engine = ThreadEngine(cache, executor, wanted.stall_seconds)
 
     async def describe(self) -> tuple[ModelDescription, ...]:
-        """Return what each model can do."""
+        """Return the description of each model."""
         return self._engine.descriptions
 
     def check_health(self) -> None:
-        """Have Serve replace the replica when its device failed or hangs.
+        """Let Serve replace the replica if its device failed or hangs.
 
         Raises:
-            EngineLostError: It does.
+            EngineLostError: The device failed or hangs.
         """
         if self._engine.lost is not None:
             raise self._engine.lost
 
     async def run(self, tasks: Sequence[Work]) -> Answer:
-        """Return what became of tasks that share one recipe, or why there are none, and what is known of the models.
+        """Return the results of tasks that share one recipe, or an error, and the models' descriptions.
 
-        Serve cancels it when the caller does; it ends within the model's current step.
+        Serve cancels it when the caller does; it ends after the model's current step.
         """
-        # Handed back and not raised: Ray writes what is raised into logs that others can read.
+        # Returned and not raised: Ray writes raised errors to logs that others can read.
         (outcome,) = await asyncio.gather(self._engine.run(tasks), return_exceptions=True)
         if not isinstance(outcome, list | RequestError):
             logger.error("a batch failed", exc_info=outcome)
@@ -113,15 +114,15 @@ def _warm(wanted: Wanted) -> ModelCache:
 
 
 def application(wanted: Wanted, scale: Scale) -> serve.Application:
-    """The application whose only deployment is the generator."""
+    """Return the application whose only deployment is the generator."""
     return serve.deployment(ServedReplica, **options(scale)).bind(wanted)
 
 
 def options(scale: Scale) -> dict[str, object]:
-    """The deployment's, as Ray Serve names them."""
+    """Return the deployment's options, as Ray Serve names them."""
     return {
         "name": DEPLOYMENT,
-        # One batch at a time: a second one would wait on the replica while another is free.
+        # One batch at a time: a second one would wait on this replica while another is free.
         "max_ongoing_requests": 1,
         "max_constructor_retry_count": _TRIES,
         "graceful_shutdown_timeout_s": _DRAIN_SECONDS,
@@ -138,7 +139,10 @@ def options(scale: Scale) -> dict[str, object]:
 
 
 def _auto(scale: Scale) -> dict[str, float]:
-    """A replica for each batch that runs or waits; fewer after minutes, for a model takes long to load."""
+    """Return a scaling rule: one replica for each batch that runs or waits.
+
+    Fewer after minutes, as loading takes long.
+    """
     return {
         "min_replicas": scale.least,
         "max_replicas": scale.most,
@@ -151,9 +155,11 @@ def _auto(scale: Scale) -> dict[str, float]:
 
 
 def build(args: dict[str, object]) -> serve.Application:
-    """The application of a Serve config, whose ``import_path`` names this function; see ``read_wanted`` for ``args``.
+    """Return the application of a Serve config, whose ``import_path`` names this function.
 
-    How many replicas and what each may use stands in the config's ``deployments``.
+    ``read_wanted`` has ``args``.
+
+    The config's ``deployments`` say how many replicas there are and what each may use.
 
     Raises:
         ValueError: An unknown field, or a value of another type.
@@ -163,10 +169,11 @@ def build(args: dict[str, object]) -> serve.Application:
 
 
 def read_wanted(args: Mapping[str, object]) -> Wanted:
-    """Return what a config asks for.
+    """Return the models of a config.
 
     Args:
-        args: Fields of ``ModelSettings``; ``others``, names of more models; ``model_memory_mib``; ``stall_seconds``.
+        args: Fields of ``ModelSettings``; ``others``, names of more models; ``model_memory_mib``;
+            ``stall_seconds``.
 
     Raises:
         ValueError: An unknown field, or a value of another type.

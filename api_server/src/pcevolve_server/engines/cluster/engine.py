@@ -1,4 +1,4 @@
-"""The application on the cluster: asked for, waited for, and sent batches, again where a replica died."""
+"""The application on the cluster: deploys it, waits for it, and sends it batches, again after a replica died."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _POLL_SECONDS: Final = 0.2
 
 
 def deploy(connection: Connection, settings: Settings) -> None:
-    """Ask the cluster to start the replicas; returns before they have loaded anything.
+    """Ask the cluster to start the replicas; returns before they have loaded their models.
 
     Raises:
         ModelLoadError: A model is not on this machine, which is the whole cluster.
@@ -52,33 +52,34 @@ def deploy(connection: Connection, settings: Settings) -> None:
 
 
 def _share_of_gpus(model: ModelSettings, replicas: int) -> float:
-    """Of each replica: a whole one where there are enough, else a share."""
+    """Return each replica's share of GPUs: a whole GPU if there are enough, else a part."""
     there = float(ray.cluster_resources().get("GPU", 0.0))
     if model.device not in ("auto", "cuda") or not there:
         return 0.0
-    # Down: shares that add up to more than there is would leave a replica without its own.
+    # Rounded down: shares that add up to more than there is would leave one replica without.
     return min(1.0, int(there / replicas * 1000) / 1000)
 
 
 async def ready(connection: Connection) -> int:
-    """Wait for the replicas; return how many there are.
+    """Wait for the replicas, and return how many there are.
 
     Raises:
-        ModelLoadError: None of them could load the model.
+        ModelLoadError: No replica could load the model.
     """
     while True:
         status = (await connection.do(serve.status)).applications[APPLICATION]
         running: int = sum(each.replica_states.get("RUNNING", 0) for each in status.deployments.values())
         if status.status == ApplicationStatus.DEPLOY_FAILED and not running:
             raise ModelLoadError(_reason(status))
-        # During an update some of them answer already, after one that failed those of before do.
+        # During an update some replicas of the new version answer already; after a failed one those of the
+        # old version do.
         if running and status.status != ApplicationStatus.DEPLOYING:
             return running
         await asyncio.sleep(_POLL_SECONDS)
 
 
 def _reason(status: ApplicationStatusOverview) -> str:
-    """Return why the model failed to load, out of the traceback that Serve passes on as text."""
+    """Return why the model failed to load, from the traceback that Serve passes on as text."""
     text = " ".join(deployment.message for deployment in status.deployments.values())
     _, found, reason = text.rpartition("ModelLoadError: ")
     return reason.splitlines()[0].strip() if found else "no replica could load the model; Ray's logs say why"
@@ -87,7 +88,7 @@ def _reason(status: ApplicationStatusOverview) -> str:
 logger = logging.getLogger(__name__)
 
 _ATTEMPTS = 3
-"""Of a batch; one that takes three replicas with it is most likely why they died."""
+"""Tries of a batch; a batch that ends three replicas is most likely their cause of death."""
 
 
 class _DeviceFailedError(Exception):
@@ -101,11 +102,11 @@ _LOST = (
     exceptions.WorkerCrashedError,
     ReplicaUnavailableError,
 )
-"""Errors that say that a replica, its machine or its answer is gone."""
+"""Errors that mean that a replica, its machine or its answer is lost."""
 
 
 async def open_engine(connection: Connection, settings: Settings) -> ClusterEngine:
-    """Return the engine before the cluster's application, which is deployed if it is not there.
+    """Return the engine for the cluster's application, which is deployed first if it is not there.
 
     Raises:
         ModelLoadError: No replica could load the model.
@@ -121,7 +122,7 @@ async def open_engine(connection: Connection, settings: Settings) -> ClusterEngi
 
 
 class ClusterEngine:
-    """Replicas of a generator, behind a handle of Ray Serve's."""
+    """Replicas of a generator, behind a handle of Ray Serve."""
 
     def __init__(
         self,
@@ -132,26 +133,28 @@ class ClusterEngine:
         deployed: bool,
         watch_seconds: float = 10.0,
     ) -> None:
-        """Keep what is needed to run batches and to end.
+        """Store the state to run batches and to end.
 
         Args:
-            replicas: Batches that are sent at once; those for which no replica is free wait in the cluster.
+            replicas: Number of batches that are sent at once; those without a free replica wait in the
+                cluster.
             deployed: Whether the application ends with the engine.
-            watch_seconds: From one look at the cluster to the next, while a batch is under way and while none is.
+            watch_seconds: Time between two checks of the cluster, with and without running batches.
         """
         self._connection, self._handle, self._deployed = connection, handle, deployed
         self.descriptions, self.replicas, self._watch_seconds = descriptions, replicas, watch_seconds
 
     async def run(self, tasks: Sequence[Work]) -> list[Made]:
-        """Return what became of tasks that share one recipe, in their order.
+        """Return the results of tasks that share one recipe, in their order.
 
-        A batch whose replica dies runs again on another, for it depends on its tasks alone. Cancelling returns when
-        Serve has passed it on; the replica ends after the model's current step, and is sent nothing before.
+        A batch whose replica dies runs again on another, as its result depends on its tasks alone. Cancelling
+        returns when Serve has passed it on; the replica ends after the model's current step, and gets no
+        batch before that.
 
         Raises:
             GenerationError: Replica after replica died.
-            NotReadyError: There is no replica and none will come.
-            EngineLostError: There is no cluster any more.
+            NotReadyError: There is no replica, and none is starting.
+            EngineLostError: The cluster is gone.
         """
         for attempt in range(1, _ATTEMPTS + 1):
             try:
@@ -168,7 +171,7 @@ class ClusterEngine:
     async def _send(self, tasks: Sequence[Work]) -> list[Made]:
         response = self._handle.run.remote(tasks)
         outcome, described = await finish(asyncio.ensure_future(self._answer(response)), response.cancel)
-        # A bound that one replica has learned holds for all: nobody knows where the next batch goes.
+        # A limit that one replica has learned holds for all: the next batch may go to any of them.
         self.descriptions = tuple(
             map(ModelDescription.of_all, zip(self.descriptions, described, strict=True))
         )
@@ -179,7 +182,6 @@ class ClusterEngine:
         return outcome
 
     async def _answer(self, response: DeploymentResponse) -> Answer:
-        """Wait for a replica's answer as long as there is a cluster; without one, Serve would wait for ever."""
         answer: asyncio.Future[Answer] = asyncio.ensure_future(response)
         # Serve itself waits for ever for an answer of a cluster that is gone.
         while not (await asyncio.wait({answer}, timeout=self._watch_seconds))[0]:
@@ -189,14 +191,14 @@ class ClusterEngine:
         return answer.result()
 
     async def wait_for_failure(self) -> EngineLostError:
-        """Return when there is no cluster any more, whether anybody asks for images or not."""
-        # Twice: Ray may be slow to answer on a machine that is busy, and nobody waits for it here.
+        """Return when the cluster is gone, whether or not there are requests."""
+        # Asked twice: on a busy machine Ray may answer too late once, and this wait has time.
         while await self._connection.alive() or await self._connection.alive():
             await asyncio.sleep(self._watch_seconds)
         return _make_gone_error()
 
     async def close(self) -> None:
-        """Leave the cluster; an application that this process deployed ends, and so does a cluster that it started."""
+        """Leave the cluster; an application that this process deployed ends, and a cluster that it started too."""
         if self._deployed and not self._connection.own:
             await self._connection.do(serve.delete, APPLICATION)
         await self._connection.end()
