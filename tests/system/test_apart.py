@@ -369,8 +369,15 @@ class Paths:
 
     @property
     def elsewhere(self) -> list[str]:
-        others = [str(self.folder), "/tmp", str(Path.home())]
-        return [*others, "/etc/shadow", f"/proc/{os.getpid()}/environ"]
+        others = [str(self.folder), "/tmp", str(Path.home()), f"{self.folder}/.ssh", f"{self.folder}/.ssh/id"]
+        files = ["/etc/passwd", "/etc/shadow", f"/proc/{os.getpid()}/environ"]
+        return [*others, *files, f"{self.folder}/other", f"{self.folder}/other/log.jsonl"]
+
+    def lay_out(self) -> None:
+        """Make what is nobody's business: a key, and another run."""
+        for each in (".ssh/id", "other/log.jsonl"):
+            (self.folder / each).parent.mkdir()
+            (self.folder / each).write_text("private")
 
     def of(self, *runs: str) -> list[str]:
         found = [f"{self.folder}/{each}{more}" for each in runs for more in ("", "/transcript/log.jsonl")]
@@ -387,6 +394,7 @@ def test_attackers_in_each_process_of_a_run_get_past_nothing(installed, monkeypa
         "keeper": {"module": "pcevolve.public.encoders.bundled", "found": f"{at.folder}/own"},
         "runner": {"module": "pcevolve.wire.dashboard", "found": run},
     }
+    at.lay_out()
     for each in roles.values():
         each["paths"] = at.of("run")
     plant(monkeypatch, roles)
@@ -417,6 +425,7 @@ def test_attackers_in_a_run_from_a_release_get_past_nothing(installed, monkeypat
         "launcher": {"module": "pcevolve.app.cli.summary", "kind": "offline", "found": more},
         "runner": {"module": "pcevolve.wire.providers.a1111", "found": more},
     }
+    at.lay_out()
     for each in roles.values():
         each["paths"] = at.of("run", "more")
     plant(monkeypatch, roles)
@@ -425,3 +434,39 @@ def test_attackers_in_a_run_from_a_release_get_past_nothing(installed, monkeypat
     found = read_found(roles)
     assert found["launcher"] == {"read": logs, "listed": [run, more], "written": [more, logs[1]]}
     assert found["runner"] == {"read": [logs[0]], "listed": [run, more], "written": [more]}
+
+
+READERS: dict[str, tuple[str, list[str]]] = {
+    "status --ledger own/ledger.sqlite": ("pcevolve.keeper.ledger.history", ["ledger", "log"]),
+    "check private": ("pcevolve.keeper.check", ["image"]),
+    "check private --set data.unit_map=own/ledger.sqlite": ("pcevolve.keeper.check", ["image", "ledger"]),
+    "classify run private/cut": ("pcevolve.auditing.rerun", ["image", "ledger", "log"]),
+    "compare run": ("pcevolve.keeper.finished.comparison", ["ledger", "log"]),
+    "evaluate run --test private": ("pcevolve.keeper.finished.evaluating", ["image", "ledger", "log"]),
+    "evaluate run --test digits": ("pcevolve.keeper.finished.evaluating", ["ledger", "log"]),
+    "report run": ("pcevolve.public.pages.report.page", ["log"]),
+}
+"""By command, a module that it imports when it knows its files, and of these what can be read."""
+
+
+@IS_ATTACKED
+def test_attackers_in_commands_that_read_private_files_reach_none_that_was_not_given(installed, monkeypatch):
+    code, _, said = installed(*installed.words())
+    assert code == 0, said
+    at = Paths(installed.folder)
+    at.lay_out()
+    (at.folder / "temporary").mkdir()
+    monkeypatch.setenv("TMPDIR", f"{at.folder}/temporary")
+    named = {"image": at.private[1], "ledger": at.ledger[1], "log": f"{at.folder}/run/transcript/log.jsonl"}
+    for command, (module, readable) in READERS.items():
+        found = f"{at.folder}/temporary/pcevolve-{os.getuid()}"
+        roles: dict[str, dict[str, object]] = {
+            "launcher": {"module": module, "kind": "offline", "found": found, "paths": at.of("run")}
+        }
+        with monkeypatch.context() as patch:
+            plant(patch, roles)
+            _, _, said = installed(*command.split())
+        seen = read_found(roles)["launcher"]
+        assert seen["read"] == [named[each] for each in readable], (command, said)
+        assert {*seen["listed"], *seen["written"]}.isdisjoint(at.elsewhere), command
+        assert {*seen["written"]}.isdisjoint(at.private), command

@@ -22,7 +22,7 @@ from pcevolve.app.cli.commands import COMMANDS
 from pcevolve.app.first import pricing  # noqa: F401
 
 # Whom a test confines as nobody may read no library of root's.
-from pcevolve.app.session import preflight  # noqa: F401
+from pcevolve.app.session import preflight, reach  # noqa: F401
 from pcevolve.public.config import config  # noqa: F401
 from pcevolve.public.processes import launcher
 from pcevolve.public.processes.confinement import confine_keeper
@@ -133,13 +133,13 @@ PLANTED = {
     "budget cap --ledger {own}/file": ("pcevolve.keeper.ledger.ledger", "own/file own/new"),
     "budget cap 9 --ledger {own}/file": ("pcevolve.keeper.ledger.ledger", "own/file own/new"),
     "budget export --ledger {own}/file": ("pcevolve.keeper.ledger.ledger", "own/file own/new"),
-    "check {own}": ("pcevolve.keeper.check", "own/file private/image"),
-    "classify RUN {own}": ("pcevolve.auditing.rerun", "own/file private/image"),
+    "check {own}": ("pcevolve.keeper.check", "own/file"),
+    "classify RUN {own}": ("pcevolve.auditing.rerun", "own/file"),
     "clinics key {own}/key": ("pcevolve.keeper.clinics.keys", "own/file own/new"),
     "clinics roster {own}/file": ("pcevolve.public.clinics.roster", "own/file"),
-    "compare {own}": ("pcevolve.keeper.finished.comparison", "own/file private/image"),
+    "compare {own}": ("pcevolve.keeper.finished.comparison", "own/file"),
     "doctor": ("pcevolve.app.first.doctor", ""),
-    "evaluate {own} --test there": ("pcevolve.auditing.rerun", "own/file own/new private/image"),
+    "evaluate {own} --test there": ("pcevolve.auditing.rerun", "own/file own/new"),
     "export --format parquet {own}": ("pcevolve.public.publish.exports", "own/file own/new"),
     "fetch-encoder clip": ("pcevolve.app.fetching", ""),
     "init {own}": ("pcevolve.app.first.init", "own/file own/new"),
@@ -151,19 +151,14 @@ PLANTED = {
         "own/new",
     ),
     "report {own}": ("pcevolve.public.pages.report.page", "own/file own/new"),
-    "status --ledger {own}/file": ("pcevolve.keeper.ledger.ledger", "own/file own/new private/image"),
+    "status --ledger {own}/file": ("pcevolve.keeper.ledger.ledger", "own/file own/new"),
 }
-"""By command, a module that it imports when it knows what it is asked for; and what can be opened from then on.
-
-Private images may be links to anywhere, as runs may lie anywhere; a record is whole in its folder.
-"""
+"""By command, a module that it imports when it knows what it is asked for; and what can be opened from then on."""
 
 
 @confines
 @pytest.mark.parametrize("command", PLANTED)
-def test_a_command_writes_what_it_is_for_and_reads_a_record_or_private_files(
-    command: str, folder: Path
-) -> None:
+def test_a_command_writes_what_it_is_for_and_reads_what_it_was_given(command: str, folder: Path) -> None:
     module, opened = PLANTED[command]
 
     def work() -> list[str]:
@@ -181,7 +176,7 @@ def test_a_command_writes_what_it_is_for_and_reads_a_record_or_private_files(
         sys.modules[module] = Planted(module)
         for each in (finished, audit):
             each.require_run = lambda path: None  # type: ignore[attr-defined]
-        of_run = SimpleNamespace(root=folder / "own")
+        of_run = SimpleNamespace(root=folder / "own", find_options=lambda: None)
         owner.OwnerFolder.of = lambda *_: of_run  # type: ignore[method-assign,assignment,return-value]
         sys.argv = ["pcevolve", *command.format(own=folder / "own").split()]
         with contextlib.suppress(ImportError):
@@ -201,3 +196,44 @@ def test_the_entry_imports_nothing_but_the_standard_library() -> None:
     done = subprocess.run([sys.executable, "-S", "-c", code], capture_output=True, text=True, env=paths)
     loaded = {each for each in done.stdout.split() if each not in sys.stdlib_module_names and each[0] != "_"}
     assert loaded == {"pcevolve"}, done.stderr
+
+
+UNTIL_FILES_ARE_KNOWN = """
+import os, sys
+from pcevolve.public.processes import confinement
+
+def tell(files):
+    print(*sorted({each.partition(".")[0] for each in sys.modules} - {*sys.stdlib_module_names}))
+    sys.stdout.flush()
+    os._exit(0)
+
+confinement.leave_files, confinement.may_leave_files = tell, lambda: True
+from pcevolve.app.cli.main import main
+sys.argv = ["pcevolve", *sys.argv[1:]]
+main()
+"""
+
+
+@pytest.mark.system
+@pytest.mark.parametrize(
+    ("words", "more"),
+    [
+        (
+            "run --private p --domain x --shots 1 --epsilon 1 --out o --model m --api http://127.0.0.1",
+            "rich ",
+        ),
+        ("check p", ""),
+    ],
+)
+def test_until_a_command_knows_its_files_it_loads_what_reads_options_and_nothing_else(words, more, tmp_path):
+    (tmp_path / "p").mkdir()
+    paths = {"PYTHONPATH": ":".join(filter(None, sys.path)), "HOME": str(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", UNTIL_FILES_ARE_KNOWN, *words.split()],
+        cwd=tmp_path, env={**os.environ, **paths}, capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    loaded = {each for each in done.stdout.split() if not each.startswith("_")} - {"sitecustomize"}
+    expected = (
+        f"annotated_types click pcevolve pcevolve_shared pydantic pydantic_core {more}typing_extensions"
+    )
+    assert sorted(loaded) == [*expected.split(), "typing_inspection"], done.stderr

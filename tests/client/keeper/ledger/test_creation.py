@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import shutil
+import sqlite3
 import stat
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -102,3 +104,16 @@ def test_each_name_of_a_new_ledger_is_on_disk_before_the_next_is_given(tmp_path,
         ("new", {"ledger.sqlite", "ledger.key.new"}),
         ("new", {"ledger.sqlite", "ledger.key"}),
     ]
+
+
+def test_where_runs_lie_is_read_from_a_ledgers_file_as_it_stands_and_nowhere_else(path, tmp_path):
+    with closing(sqlite3.connect(path)) as file:
+        file.execute(
+            "INSERT INTO rows VALUES (99, 'id', 'x', ?, '', '')", (b'{"origin": {"folder": "/runs/one"}}',)
+        )
+        file.commit()
+    assert "/runs/one" in creation.list_run_folders(path)
+    assert creation.list_run_folders(tmp_path / "none.sqlite") == []
+    (tmp_path / "other.sqlite").write_bytes(b"no database at all, but long enough to look like one")
+    assert creation.list_run_folders(tmp_path / "other.sqlite") == []
+    assert not (tmp_path / "none.sqlite").exists()

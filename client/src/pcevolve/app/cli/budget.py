@@ -176,15 +176,20 @@ def budget_export(
 
 @contextmanager
 def open_ledger(
-    path: Path | None, reads: Iterable[str] = (), writes: Iterable[Path] = ()
+    path: Path | None, writes: Iterable[Path] = (), *, with_runs: bool = False
 ) -> Iterator[LedgerBook]:
-    """A ledger that is there, the default one if None, else ``LedgerError``; other files than these are given up."""
-    from pcevolve.keeper.ledger.creation import require_there
+    """A ledger that is there, the default one if None, else ``LedgerError``; other files than these are given up.
+
+    Args:
+        with_runs: Whether the folders of its runs are read, too.
+    """
+    from pcevolve.keeper.ledger.creation import list_run_folders, require_there
     from pcevolve.public.config.files import find_ledger
     from pcevolve.public.run.places import list_ledger_folders
 
     require_there(path or find_ledger())
-    leave_files(reads, [*list_ledger_folders(path or find_ledger()), *writes])
+    reads = list_run_folders(path or find_ledger()) if with_runs else ()
+    leave_files(filter(None, reads), [*list_ledger_folders(path or find_ledger()), *writes])
     from pcevolve.keeper.ledger.history import LedgerBook  # SciPy takes a second to load
 
     with closing(LedgerBook(path or find_ledger(), create=False, waiting=_tell_waiting)) as ledger:

@@ -81,7 +81,9 @@ def classify(
     A line for each file: path, class, and a score from 0 (between two classes) to 1, which is no probability.
     """
     require_run(folder)
-    leave_files(["/"])
+    from pcevolve.app.session.reach import list_finished, list_owned
+
+    leave_files([*list_finished(folder), *list_owned([weights, *images])])
     from pcevolve.auditing.rerun import find_encoder  # torch takes seconds to load
     from pcevolve.keeper.finished.classification import NearestMean, classify_files
     from pcevolve.keeper.finished.held_out import find_private
@@ -118,7 +120,10 @@ def compare(
     Accuracies come from `evaluate`, or else `run --test`, and were kept beside the ledger. They are computed from
     your images and protected by no noise: for you alone.
     """
-    leave_files(["/"], [path.absolute().parent for path in (sheet, html) if path is not None])
+    from pcevolve.app.session.reach import list_finished
+
+    reads = [path for each in folders for path in list_finished(each)]
+    leave_files(reads, [path.absolute().parent for path in (sheet, html) if path is not None])
     from pcevolve.keeper.finished.comparison import (
         OTHER_TESTS,
         list_facts,
@@ -203,11 +208,12 @@ def evaluate(
     require_run(folder)
     if mix and private is None:
         raise UsageError("--mix trains on the private images: give their folder with --private")
+    from pcevolve.app.session.reach import list_evaluated
     from pcevolve.public.run.owner import OwnerFolder
     from pcevolve.public.run.places import find_nearest
 
-    # The owner's images may be links to anywhere; written are the figures alone.
-    leave_files(["/"], [find_nearest(OwnerFolder.of(folder).root)])
+    reads = list_evaluated(folder, control, (test, private), judge or (), weights)
+    leave_files(reads, [find_nearest(OwnerFolder.of(folder).root)])  # written are the figures alone
     from pcevolve.public.encoders import require_torch
 
     require_torch("evaluate, which trains networks,")

@@ -79,15 +79,17 @@ def check(
     Nothing is sent and nothing is spent. Exit code 0 if a run would take the folder as it is, 3 if not.
     """
     asked = context.with_resource(gather(options, said or (), config))
-    # Private files may be links to anywhere; written is the map alone.
-    leave_files(["/"], [] if write_unit_map is None else [write_unit_map.absolute().parent])
+    from pcevolve.app.session.reach import list_owned, list_private_paths
+    from pcevolve.public.config.config import RunConfig
+
+    settings = RunConfig.of({**NEEDED, **asked})
+    reads = list_owned([folder, *list_private_paths(settings)])
+    leave_files(reads, [] if write_unit_map is None else [write_unit_map.absolute().parent])
     from pcevolve.app.first.pricing import releases_means
     from pcevolve.app.session.preflight import find_made
     from pcevolve.keeper.check import check_folder, check_texts, spell_source
-    from pcevolve.public.config.config import RunConfig
     from pcevolve.public.run.progress import error_console, show_work
 
-    settings = RunConfig.of({**NEEDED, **asked})
     are_texts = folder.is_file() or find_made(settings).from_tables
     if are_texts:
         if write_unit_map is not None:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 def status(ledger: LedgerFile = None, as_json: Json = False) -> None:
     """List the runs in the ledger: how far each is, what it has spent, and how to continue an unfinished one."""
-    with open_ledger(ledger, reads=["/"]) as known:  # runs lie anywhere
+    with open_ledger(ledger, with_runs=True) as known:
         rows = [_describe(each, known) for each in known.runs()]
     if as_json:
         click.echo(json.dumps(rows, indent=1))

@@ -20,8 +20,6 @@ from pcevolve.public.processes.confinement import list_caches
 from pcevolve.public.processes.pipe import PipeError
 
 WORKER = "pcevolve.app.interface.answering:answer"
-EVERYWHERE = (Path("/"),)
-"""For private files, which may be links to anywhere."""
 Answer = TypeVar("Answer")
 
 
@@ -39,7 +37,7 @@ def ask(
     expected: type[Answer],
     given: Mapping[str, Any],
     *,
-    reads: Iterable[Path | None] = EVERYWHERE,
+    reads: Iterable[Path | None] = (),
     writes: Iterable[Path] = (),
     quiet: bool = False,
 ) -> Answer:

@@ -9,7 +9,7 @@ from typing import TypeAlias, Unpack
 
 from pydantic_core import to_jsonable_python
 
-from pcevolve.app.interface.asking import EVERYWHERE, ask
+from pcevolve.app.interface.asking import ask
 from pcevolve.app.interface.options import RunOptions
 from pcevolve.app.interface.values import (
     CheckResult,
@@ -17,6 +17,7 @@ from pcevolve.app.interface.values import (
     ComparisonResult,
     EvaluationResult,
 )
+from pcevolve.app.session.reach import list_evaluated, list_finished, list_owned, list_private_paths
 from pcevolve.errors import UsageError
 from pcevolve.public.config.config import RunConfig
 from pcevolve.public.options import AS_KEYWORDS, spell_as
@@ -54,7 +55,7 @@ def check(
     given = {**_NEEDED, **options, "dialect": dialect}
     with spell_as(AS_KEYWORDS):
         # A folder that is not there is a finding, not an option's fault, so that it has no part in the options.
-        RunConfig.of({**given, "private": "digits"})
+        settings = RunConfig.of({**given, "private": "digits"})
     written = None if write_unit_map is None else Path(write_unit_map)
     if written is not None and Path(private).is_file():
         raise UsageError("write_unit_map is for images: texts have data.unit_column")
@@ -67,6 +68,7 @@ def check(
         "check",
         CheckResult,
         asked,
+        reads=map(Path, list_owned([os.fspath(private), *list_private_paths(settings)])),
         writes=[] if written is None else [written.absolute().parent],
         quiet=quiet,
     )
@@ -119,7 +121,9 @@ def evaluate(
         "device": device,
         "weights": encoder_weights,
     }
-    return ask("evaluate", EvaluationResult, asked, reads=EVERYWHERE, writes=[owner], quiet=quiet)
+    given = [None if each is None else os.fspath(each) for each in (test, private)]
+    reads = list_evaluated(root, None if control is None else Path(control), given, judges, encoder_weights)
+    return ask("evaluate", EvaluationResult, asked, reads=map(Path, reads), writes=[owner], quiet=quiet)
 
 
 def classify(
@@ -137,12 +141,10 @@ def classify(
         DataError: A file is no image or text; which is said on stderr.
     """
     paths = [files] if isinstance(files, str | os.PathLike) else files
-    asked = {
-        "run": str(_require_run(run)),
-        "files": [os.fspath(each) for each in paths],
-        "encoder_weights": encoder_weights,
-    }
-    return ask("classify", ClassificationResult, asked)
+    root, named = _require_run(run), [os.fspath(each) for each in paths]
+    asked = {"run": str(root), "files": named, "encoder_weights": encoder_weights}
+    reads = [*list_finished(root), *list_owned([encoder_weights, *named])]
+    return ask("classify", ClassificationResult, asked, reads=map(Path, reads))
 
 
 def compare(
@@ -159,16 +161,17 @@ def compare(
         UsageError: One of them is no finished run.
     """
     written = [None if path is None else Path(path).absolute() for path in (html, sheet)]
+    roots = [_require_run(each) for each in runs]
+    reads = [Path(path) for each in roots for path in list_finished(each)]
     asked = {
-        "runs": [str(_require_run(each)) for each in runs],
+        "runs": [*map(str, roots)],
         **{
             name: None if path is None else str(path)
             for name, path in zip(("html", "sheet"), written, strict=True)
         },
     }
-    return ask(
-        "compare", ComparisonResult, asked, writes=[path.parent for path in written if path is not None]
-    )
+    parents = [path.parent for path in written if path is not None]
+    return ask("compare", ComparisonResult, asked, reads=reads, writes=parents)
 
 
 def _require_run(run: AnyPath) -> Path:

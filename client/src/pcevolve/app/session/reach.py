@@ -7,9 +7,10 @@ its process is the caller's, and stays free.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 
-from pcevolve.errors import UsageError
+from pcevolve.errors import ClientError, UsageError
 from pcevolve.public.config.config import RunConfig
 from pcevolve.public.config.files import find_ledger
 from pcevolve.public.processes import confinement
@@ -17,7 +18,7 @@ from pcevolve.public.processes.confinement import list_caches
 from pcevolve.public.processes.landlock import Files
 from pcevolve.public.processes.links import follow_links
 from pcevolve.public.run.checked import CheckedRun
-from pcevolve.public.run.owner import RUNS
+from pcevolve.public.run.owner import RUNS, OwnerFolder
 from pcevolve.public.run.places import list_ledger_folders
 from pcevolve.public.sources import FolderSource, find_roster, parse_source
 
@@ -39,6 +40,53 @@ def list_private_paths(settings: RunConfig) -> list[str]:
     given = (settings.data.test, settings.data.unit_map, settings.data.secrets, settings.provider.prompts)
     found += [Path(each).expanduser() for each in (*given, settings.encoder.weights) if each is not None]
     return [str(each.absolute()) for each in found if each.exists()]
+
+
+def list_owned(given: Iterable[Path | str | None]) -> list[str]:
+    """Files and folders that an owner named and that are there, and where links in the folders lead."""
+    paths = (Path(each).expanduser().absolute() for each in given if each is not None)
+    return follow_links(str(each) for each in paths if _is_there(each))
+
+
+def list_data(given: str | None) -> list[str]:
+    """The same of data, which may come with a library."""
+    source = None if given is None else parse_source(given)
+    return list_owned([source.path]) if isinstance(source, FolderSource) else []
+
+
+def list_finished(run: Path) -> list[str]:
+    """What says of a finished run how it was made and measured: its folder, the owner's part of it, and its ledger's.
+
+    The same of the runs that it started from. What is not there the command will tell of.
+    """
+    found, more, options = [run, find_ledger().parent], list[str](), None
+    with suppress(ClientError, OSError):
+        owner = OwnerFolder.of(run)
+        found.append(owner.root)
+        options = owner.find_options()
+    if options is not None:
+        source, weights = options.data.from_run, options.encoder.weights
+        found += [*list_ledger_folders(options.privacy.ledger), *([] if weights is None else [Path(weights)])]
+        more = [] if source is None or not source.is_dir() else list_finished(source)
+    # Not where links lead: a folder that somebody sent could have some.
+    return [str(each.absolute()) for each in found if _is_there(each)] + more
+
+
+def list_evaluated(
+    run: Path, control: Path | None, given: Iterable[str | None], judges: Iterable[str], weights: str | None
+) -> list[str]:
+    """What evaluating a finished run reads; ``given`` are test data and private data."""
+    beside = run.absolute()
+    controls = [control or beside.with_name(f"{beside.name}-random")]
+    finished = [path for each in (run, *controls) if each.is_dir() for path in list_finished(each)]
+    files = [weights, *(each.partition("=")[2] or None for each in judges)]
+    return [*finished, *list_owned(files), *(path for each in given for path in list_data(each))]
+
+
+def _is_there(path: Path) -> bool:
+    with suppress(OSError):  # in a folder that is closed to this user
+        return path.exists()
+    return False
 
 
 def keep_files_of_run(run: CheckedRun) -> None:

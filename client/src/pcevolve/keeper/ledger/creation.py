@@ -14,10 +14,11 @@ A crash at any moment leaves a state that cannot be mistaken for another:
 from __future__ import annotations
 
 import fcntl
+import json
 import os
 import sqlite3
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from glob import escape
 from pathlib import Path
 
@@ -71,6 +72,19 @@ def require_there(path: Path) -> None:
             f"there is no ledger at {path}: nothing was ever spent with it; pcevolve run makes one, and --ledger or "
             "PCEVOLVE_LEDGER names another"
         )
+
+
+def list_run_folders(path: Path) -> list[str]:
+    """The folders that a ledger's runs began in, by its file as it stands; none where it cannot be read.
+
+    It needs the standard library alone, so that a command can know where runs lie before it gives up all other files.
+    """
+    try:
+        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as file:
+            found = [json.loads(content) for (content,) in file.execute("SELECT content FROM rows")]
+        return [str(each["origin"]["folder"]) for each in found if "origin" in each]
+    except (sqlite3.Error, ValueError, TypeError, KeyError):
+        return []
 
 
 def locate_key(path: Path) -> Path:
