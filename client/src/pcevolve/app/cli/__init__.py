@@ -1,6 +1,7 @@
-"""The command ``pcevolve``: reads options, calls, prints. No decision about a run is made here.
+"""The command ``pcevolve``: reads options, calls functions, prints results. It makes no decision about a run.
 
-``main`` is the entry, which confines the process; ``commands`` lists the commands, each with its module, which is
-imported when it is used. Options are generated from their declarations (``options``), drawn by ``help`` and written to
-docs/options.md by ``reference``.
+- ``main``: the entry, which confines the process.
+- ``commands``: lists the commands; a command's module is imported when it is used.
+- ``options``: generates options from their declarations; ``help`` draws them; ``reference`` writes
+  docs/options.md.
 """

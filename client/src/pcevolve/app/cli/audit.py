@@ -1,4 +1,4 @@
-"""``pcevolve audit``: an independent reading of a finished run, and its verdict."""
+"""``pcevolve audit``: checks a finished run independently, and prints the verdict."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pcevolve.auditing import Audit
 
 UNFINISHED = 9
-"""Exit code of an audit in which nothing is broken, of a run that has not come to its end."""
+"""Exit code of an audit that finds nothing broken in an unfinished run."""
 VIEW = "not what this version makes of the record: --html renders the audit's own"
 UNVERIFIED = {
     ".lock": "held by a run under way",
@@ -124,9 +124,9 @@ def pack(
 
 
 def _verdict(folder: Path, audited: Audit, allowed: bool, as_json: bool, verbose: bool, more: str) -> None:
-    """Print what an audit found, what speaks against the run's privacy first; exit 1 if a claim does not hold.
+    """Print an audit's findings, those against the run's privacy first; exit 1 if a claim does not hold.
 
-    ``more`` is where there is more to read.
+    ``more`` says where to read more.
     """
     holds = all(each.holds for each in audited.findings) and allowed
     if as_json:
@@ -162,7 +162,7 @@ def _verdict(folder: Path, audited: Audit, allowed: bool, as_json: bool, verbose
 
 
 def _lines(audited: Audit, holds: bool) -> Iterator[tuple[str, str]]:
-    """Yield what left, under which guarantee, whether it holds, and what was not looked at."""
+    """Yield what left, under which guarantee, whether it holds, and what was not checked."""
     from pcevolve.app.cli.summary import describe_traffic
 
     if audited.summary is not None:
@@ -187,7 +187,7 @@ def _lines(audited: Audit, holds: bool) -> Iterator[tuple[str, str]]:
 
 
 def _exit_code(audited: Audit, allowed: bool) -> int:
-    """Of an audit in which not all holds: others where nothing is broken, but something is missing."""
+    """Return the exit code of an audit with faults: a different one if nothing is broken, but something is missing."""
     if audited.broken or not allowed:
         return 1
     if audited.unfinished:

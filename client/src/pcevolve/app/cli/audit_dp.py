@@ -1,4 +1,4 @@
-"""``pcevolve audit-dp``: an independent reading of a mechanism, and its verdict."""
+"""``pcevolve audit-dp``: tests a mechanism independently, and prints the verdict."""
 
 from __future__ import annotations
 

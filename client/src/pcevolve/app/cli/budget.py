@@ -112,14 +112,14 @@ def budget_cap(
 
 
 def _allows_more(before: Budget | None, wanted: Budget, used: bool) -> bool:
-    """True if runs may spend more under a cap than before it."""
+    """True if runs may spend more under the new cap."""
     if before is None:
         return used
     return wanted.epsilon > before.epsilon or wanted.delta > before.delta
 
 
 def _require_agreement(change: str) -> None:
-    """Ask at a terminal whether more may be spent; elsewhere nobody can answer, and it stays as it is."""
+    """Ask at a terminal for permission to spend more; elsewhere refuse, as nobody can answer."""
     if not sys.stdin.isatty():
         raise UsageError(f"{change}: somebody has to agree, so run it at a terminal")
     if not click.confirm(f"{change}. Let runs reveal more about the same people?", err=True):
@@ -178,7 +178,7 @@ def budget_export(
 def open_ledger(
     path: Path | None, writes: Iterable[Path] = (), *, with_runs: bool = False
 ) -> Iterator[LedgerBook]:
-    """A ledger that is there, the default one if None, else ``LedgerError``; other files than these are given up.
+    """Open an existing ledger, the default one if None, and keep access to its files only (``LedgerError``).
 
     Args:
         with_runs: Whether the folders of its runs are read, too.
@@ -197,7 +197,7 @@ def open_ledger(
 
 
 def _list_cells(row: HistoryRow | Cap) -> tuple[str, ...]:
-    """An access to private data, or a cap on all of them, in the columns of the history."""
+    """Return an access to private data, or a cap, in the columns of the history."""
     from pcevolve.keeper.ledger.entries import Cap
 
     begins = str(row.number), format_time(row.time)
@@ -214,7 +214,7 @@ def _tell_waiting(said: str) -> None:
 
 
 def _as_json(row: RunRow | HistoryRow | Cap) -> dict[str, Any]:
-    """A row for JSON, which has no infinity: an unbounded loss is null."""
+    """Return a row for JSON; infinity, an unbounded loss, becomes null."""
     from pcevolve.keeper.ledger.entries import Cap
 
     if isinstance(row, Cap):
@@ -224,7 +224,7 @@ def _as_json(row: RunRow | HistoryRow | Cap) -> dict[str, Any]:
 
 
 def _cells(row: RunRow) -> tuple[str, str, str, str]:
-    """A run in few columns: when it began, what it was, whom it concerned, what it has spent."""
+    """Return a run in a few columns: its start, what it was, its data, and what it has spent."""
     from pcevolve.public.publish.loss import PrivacyLoss  # NumPy takes a moment to load
 
     name = f"{row.folder or 'a folder that the ledger does not know'}\n{row.domain}".strip()
@@ -247,7 +247,7 @@ def _cells(row: RunRow) -> tuple[str, str, str, str]:
 
 
 def format_time(seconds: float) -> str:
-    """A recorded time for people; the clock that recorded it may have said anything."""
+    """Format a recorded time; a wrong clock may have recorded any number."""
     try:
         return datetime.fromtimestamp(seconds, UTC).isoformat(" ", "seconds")
     except (ValueError, OverflowError, OSError):
@@ -255,5 +255,5 @@ def format_time(seconds: float) -> str:
 
 
 def _short(parameter: str) -> str:
-    """An exact fraction, or its value where it would fill the table."""
+    """Return an exact fraction, or its rounded value if it is long."""
     return parameter if len(parameter) <= 12 else f"{float(Fraction(parameter)):.6g}"

@@ -1,4 +1,4 @@
-"""What ``pcevolve audit-dp`` is asked: the options of a claim."""
+"""The options of ``pcevolve audit-dp``, which describe a claim."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ DECLARED = Setting()
 
 
 class AuditedClaim(BaseModel):
-    """The claim that ``audit-dp`` puts to the test, and how hard it tries; δ and relation are declared as a run's."""
+    """The claim that ``audit-dp`` tests, and the size of the test; δ and relation are declared as for a run."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -43,7 +43,7 @@ class AuditedClaim(BaseModel):
     ] = None
 
     def of(self, method: str) -> Claim:
-        """The claim, about a method."""
+        """Return the claim about a method."""
         from pcevolve.public.methods import choose_delta
 
         delta = choose_delta(method) if self.delta is None else self.delta

@@ -1,4 +1,4 @@
-"""Which commands there are; a command's module is imported when it is used."""
+"""The list of commands; a command's module is imported when it is used."""
 
 from __future__ import annotations
 
@@ -112,11 +112,11 @@ COMMANDS = {
         "Write the report of a finished run again, in this version's wording.",
     ),
 }
-"""The place of each command and its help's first sentence."""
+"""The module of each command, and the first sentence of its help."""
 
 
 class Commands(GroupWithHeadings):
-    """All commands; the list of them needs none of their modules, of which some take seconds to import."""
+    """All commands. Listing them imports none of their modules, some of which take seconds."""
 
     def invoke(self, ctx: click.Context) -> object:
         """Carry out a command. ``StoppedError``: a person stopped it."""
@@ -128,14 +128,14 @@ class Commands(GroupWithHeadings):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command that was typed, or say which is spelt like it: click knows the imported ones alone."""
+        """Find a command by name, or suggest a similar one: click itself knows only imported commands."""
         try:
             return super().resolve_command(ctx, args)
         except click.NoSuchCommand as error:
             raise click.NoSuchCommand(error.command_name, possibilities=COMMANDS, ctx=ctx) from None
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """The names of all commands, in the order in which the help lists them."""
+        """Return the names of all commands, in the order of the help."""
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
@@ -147,7 +147,7 @@ class Commands(GroupWithHeadings):
         return found if isinstance(found, click.Command) else make_command(cmd_name, found)
 
     def summaries(self, ctx: click.Context) -> Rows:
-        """Each command's name and what it does, in a line."""
+        """Return each command's name and summary."""
         return [(name, summary) for name, (_, summary) in COMMANDS.items()]
 
 
@@ -174,8 +174,9 @@ app = Commands(
 
 
 def carry_out(command: click.Command, arguments: Sequence[str] | None = None) -> None:
-    """Run a command; every expected error is one line on stderr and an exit code."""
-    # Torch's threads would spin while they wait for each other, and on a shared machine that costs more than the work.
+    """Run a command; print every expected error as one line on stderr, and exit with its code."""
+    # Otherwise Torch's threads spin while they wait for each other; on a shared machine this costs more than
+    # the work.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     keep_quiet()
     try:

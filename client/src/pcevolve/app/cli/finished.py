@@ -162,7 +162,7 @@ def compare(
 
 
 def _accuracy(found: dict[str, Any]) -> str:
-    """An accuracy in %; without a standard error where seeds make no difference, as of what is not trained."""
+    """Format an accuracy in %; without a standard error if it does not depend on seeds."""
     error = f" ± {100 * found['sem']:.1f}" if found["sem"] else ""
     return f"{100 * found['mean']:.1f}{error}{' (v)' if found.get('voted') else ''}"
 
@@ -262,12 +262,12 @@ def _show(found: dict[str, Any]) -> None:
 
 
 def _compare_classifier(classifier: dict[str, Any], found: dict[str, Any], nouns: Nouns) -> str:
-    """Say how good the released means are as a classifier, and where they do better than the dataset and than luck."""
+    """Say how accurate the released means are as a classifier, and whether they beat the dataset and guessing."""
     accuracy = classifier["dataset"]["accuracy"]["mean"]
     said = f"{classifier['judge']}, the class means that the run released, without any {nouns.one}: {accuracy:.1%}"
     trained = [each["dataset"]["accuracy"]["mean"] for each in found["judges"]]
     chance, tests = found["chance"], found[f"test_{nouns.many}"]
-    # Two standard errors of as many guesses: what luck alone seldom reaches.
+    # Two standard errors of as many guesses: guessing alone seldom reaches this.
     by_luck = chance + 2 * math.sqrt(chance * (1 - chance) / tests)
     if trained and accuracy > max(*trained, by_luck):
         said += f"\nthat is better than training on the {nouns.many}: pcevolve classify RUN FILES"
@@ -275,7 +275,7 @@ def _compare_classifier(classifier: dict[str, Any], found: dict[str, Any], nouns
 
 
 def _accuracies(found: dict[str, Any]) -> Table:
-    """A row for each set that a judge was trained on, so that any number of classes fits a terminal."""
+    """Return a table with a row for each training set, so that any number of classes fits a terminal."""
     from rich.table import Table
 
     table = Table("judge", "trained on", "accuracy", title="Accuracy, % (s.e. over seeds of the head)")
@@ -295,7 +295,7 @@ def _accuracies(found: dict[str, Any]) -> Table:
 
 
 def _by_class(row: dict[str, Any], classes: list[str]) -> str:
-    """Spell in a line what a judge that was trained on the dataset gets right of each class."""
+    """Describe in a line how accurate a judge trained on the dataset is on each class."""
     own = row["dataset"]
     said = ", ".join(
         f"{label} {100 * own['per_class'][label]:.0f}" for label in classes if label in own["per_class"]
@@ -304,7 +304,7 @@ def _by_class(row: dict[str, Any], classes: list[str]) -> str:
 
 
 def _describe_distances(row: dict[str, Any]) -> list[str]:
-    """Distances and memorisation of a judge, in lines."""
+    """Describe a judge's distances and memorisation, in lines."""
     lines = []
     if distances := row.get("distances"):
         few = " (few: compare only with sets of the same size)" if distances["few"] else ""

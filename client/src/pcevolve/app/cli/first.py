@@ -50,7 +50,7 @@ def init(
 
 
 MOST_LINES = 20
-"""Faults and warnings that are told one by one."""
+"""Most faults and warnings that are listed one by one."""
 STAYS = "Nothing was sent or spent. These counts are private: they stay on this machine."
 
 
@@ -102,7 +102,7 @@ def check(
         click.echo(json.dumps(found.as_dict(), indent=1))
     else:
         _show(folder, found, are_texts)
-        # One class is told from nothing, and other methods release no means.
+        # With one class there is nothing to tell apart, and other methods release no means.
         if found.fit and len(found.labels) > 1 and not are_texts and releases_means(settings.method.name):
             _show_outlook(len(found.labels), settings.data)
         if found.fit:
@@ -110,7 +110,7 @@ def check(
             if write_unit_map is not None and settings.data.unit_map is None:
                 options["unit_map"] = write_unit_map
             given = " ".join(_spell_options(settings.data, options, said, config))
-            # What a file says already is not asked for again.
+            # Options that a file sets already are not asked for again.
             left = {**LEFT_OF_TEXTS, **LEFT} if are_texts else LEFT
             rest = "".join(f" {option}" for name, option in left.items() if name not in asked)
             private = shlex.quote(spell_source(folder))
@@ -121,7 +121,7 @@ def check(
 
 
 def _note_domain(settings: RunConfig, asked: Mapping[str, object], are_texts: bool) -> None:
-    """Say what the bundled model draws, where a run would ask it for images of something else."""
+    """Say which domains the bundled model draws, if a run would ask it for another one."""
     from pcevolve.wire.console import PUBLIC_IMAGES, warn_of_domain
 
     if are_texts or settings.provider.model != BUNDLED or settings.data.from_run is not None:
@@ -133,7 +133,7 @@ def _note_domain(settings: RunConfig, asked: Mapping[str, object], are_texts: bo
 
 
 def _show(folder: Path, found: Checkup, are_texts: bool) -> None:
-    """The table, and what is to be mended."""
+    """Print the table, and what has to be corrected."""
     from rich.console import Console
 
     from pcevolve.public.screen import NARROW, print_table
@@ -144,7 +144,7 @@ def _show(folder: Path, found: Checkup, are_texts: bool) -> None:
     console = Console(highlight=False, markup=False, emoji=False)
     for word, lines in (("to mend", found.faults), ("to know", found.warnings)):
         for line in lines[:MOST_LINES]:
-            # Between words at a terminal's edge; whole into a file or a pipe.
+            # Wrapped between words at a terminal; unwrapped in a file or a pipe.
             console.print(f"{word}: {printable(line)}", soft_wrap=not console.is_terminal)
         if len(lines) > MOST_LINES:
             click.echo(f"{word}: and {len(lines) - MOST_LINES} more")
@@ -165,17 +165,17 @@ def _show_outlook(classes: int, meant: OwnerData) -> None:
 LEFT = {"domain": "--domain WORDS", "out": "--out RUN"}
 """Options that a run needs, and ``check`` does not."""
 LEFT_OF_TEXTS = {"model": "--model bundled-text"}
-"""As ``pcevolve-server serve --model text:bundled`` calls its model: the default is a model of images."""
+"""The model's name in ``pcevolve-server serve --model text:bundled``: the default model makes images."""
 
 
 def _spell_options(
     meant: OwnerData, flags: Mapping[str, object], said: Sequence[str] | None, config: Path | None
 ) -> Iterator[str]:
-    """Yield all that was given, for a run that leaves one out may send what its owner means to hide.
+    """Yield all given options: a run without one of them may send what its owner wants to hide.
 
-    Variables of the environment stay where they are.
+    Environment variables are left out, as they stay set.
     """
-    if meant.subsample is None:  # else it is among what was given, and the number of shots follows
+    if meant.subsample is None:  # with a subsample, the shots follow from the given options
         yield f"--shots {meant.shots}"
     for name in ("unit_map", "method", "dialect"):
         if flags[name] is not None:
@@ -223,7 +223,8 @@ def prompts(
 ) -> None:
     """Write several prompts for each class, for a run's provider.prompts: by a grammar, or by a language model."""
     names = _name_classes(labels, private)
-    # With a network nothing private is left; where the prompts are written, private files may lie, too.
+    # A process with the network gets no private files; the output folder is listed only, as private files may
+    # lie there.
     leave_files([local, api_key_file], lists=[out.absolute().parent], fills=[out.absolute().parent])
     from pcevolve.app.first import prompts as prompt_writing
     from pcevolve.public.config.files import spell_prompts
@@ -231,7 +232,7 @@ def prompts(
     from pcevolve.public.run.progress import error_console, show_work
 
     prompt_writing.require_words(domain, names)
-    # Before a language model is asked, which may cost something.
+    # Checked before a language model is asked, which may cost money.
     prompt_writing.refuse_overwriting(out, force)
     writer = _writer(api, model, api_key_file, local)
     if writer is None:
@@ -250,7 +251,7 @@ def prompts(
 
 
 def _name_classes(labels: str, private: Path | None) -> list[str]:
-    """The names that are given, or those of class folders as a run takes them; ``UsageError`` for both and for none."""
+    """Return the given names, or those of class folders as a run takes them; ``UsageError`` for both or neither."""
     if labels and private is not None:
         raise UsageError("give the classes with --labels or --private")
     if private is None:
@@ -263,7 +264,7 @@ def _name_classes(labels: str, private: Path | None) -> list[str]:
 
 
 def _show_prompts(made: Mapping[str, Sequence[str]], count: int, unnamed: int) -> None:
-    """Show the first prompt of each class, for the owner to look at before they go out."""
+    """Show the first prompt of each class, for the owner to check before they are sent."""
     from rich.console import Console
 
     console = Console(stderr=True, highlight=False)
@@ -312,7 +313,7 @@ def fetch_encoder(
 
 
 NEEDED = {"private": "digits", "domain": "anything", "out": "."}
-"""Values of options that every run has, and none of which is looked at."""
+"""Values of options that every run needs; here they are ignored."""
 
 
 ASKED = [
@@ -320,7 +321,7 @@ ASKED = [
     for each in run_options()
     if each.has_flag and each.section in ("provider", "encoder") and each.name not in ("yes", "max_cost")
 ]
-"""Options that say what a run would use of this machine, or whom it would ask."""
+"""Options that say what a run would use of this machine, or which API it would ask."""
 
 
 @takes(ASKED)
@@ -340,7 +341,7 @@ def doctor(
     from pcevolve.public.config.config import RunConfig
 
     settings = RunConfig.of({**NEEDED, **asked})
-    # The last says which networks are up.
+    # /sys says which networks are up.
     leave_files([settings.encoder.weights, settings.provider.api_key_file, settings.provider.ca_file, "/sys"])
     from rich.console import Console
 

@@ -1,4 +1,4 @@
-"""Commands and groups of them, with their help: usage, what they do, and their options under headings."""
+"""Commands and groups, and their help pages: usage, description, and options under headings."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from pcevolve.errors import UsageError
 from pcevolve.public.config.table import run_options
 
 HELP = {"help_option_names": ["-h", "--help"], "max_content_width": 120}
-"""Settings of a command that can be asked for help in both ways, and shows it as wide as can be read."""
+"""Settings of a command with both help flags, and a page up to 120 columns wide."""
 Rows: TypeAlias = Iterable[tuple[str, str]]
 
 
 class CommandWithHeadings(click.Command):
-    """A command whose options stand under their headings."""
+    """A command whose options are listed under headings."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Read the words of a command line; an option that has no flag is told how it is given (``UsageError``)."""
+        """Parse a command line; for an option without a flag, say how it is given (``UsageError``)."""
         known = {flag for each in self.params for flag in each.opts}
         strange = [
             word
@@ -45,7 +45,7 @@ class CommandWithHeadings(click.Command):
         return super().parse_args(ctx, args)
 
     def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the page: usage, what the command does, its options by heading."""
+        """Write the help page: usage, description, options by heading."""
         _write_page(formatter, self.get_usage(ctx), self.help, _list_rows(self, ctx))
 
 
@@ -53,23 +53,23 @@ class GroupWithHeadings(click.Group):
     """A group of commands with a line for each."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """The names of all commands, in the order in which they were added."""
+        """Return the names of all commands, in the order in which they were added."""
         return list(self.commands)
 
     def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the page: usage, what the group is, its options, its commands."""
+        """Write the help page: usage, description, options, commands."""
         headings = {**_list_rows(self, ctx), "Commands": [*self.summaries(ctx)]}
         _write_page(formatter, self.get_usage(ctx), self.help, headings)
 
     def summaries(self, ctx: click.Context) -> Rows:
-        """Each command's name and what it does, in a line."""
+        """Return each command's name and summary."""
         for name in self.list_commands(ctx):
             command = self.get_command(ctx, name)
             if command is not None:
                 yield name, (command.help or "").split("\n\n")[0]
 
     def takes_command(self, name: str) -> Callable[[Function], Function]:
-        """Add a function as a command of this name; it stays what it was."""
+        """Add a function as a command of this name; the function itself is unchanged."""
 
         def add(function: Function) -> Function:
             self.add_command(make_command(name, function))
@@ -79,7 +79,7 @@ class GroupWithHeadings(click.Group):
 
 
 def make_command(name: str, function: Function) -> click.Command:
-    """Return the command that a function is, by its signature and its docstring."""
+    """Return a command for a function, by its signature and docstring."""
     return CommandWithHeadings(
         name,
         callback=make_callback(function),
@@ -90,7 +90,7 @@ def make_command(name: str, function: Function) -> click.Command:
 
 
 def make_flag(flag: str, words: str, show: Callable[[], None]) -> click.Option:
-    """Return an option that shows something in place of any command."""
+    """Return an option that prints something instead of running a command."""
 
     def act(context: click.Context, _parameter: click.Parameter, wanted: bool) -> None:
         if wanted and not context.resilient_parsing:

@@ -1,4 +1,4 @@
-"""The command line's entry: a command that needs no network gives it up before anything else is imported."""
+"""The command line's entry: a command without network use gives the network up before anything else is imported."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from pcevolve.public.processes.serving import prepare_server
 OFFLINE = frozenset(
     "audit audit-dp budget check classify clinics compare evaluate export init pack plan report status".split()  # noqa: SIM905
 )
-"""Commands that open no socket and start no program: the kernel sees to it, where it can."""
+"""Commands that open no socket and start no program; the kernel enforces this where it can."""
 ONLINE = frozenset({"doctor", "fetch-encoder", "prompts"})
-"""Commands that need the network and nothing private; prompts alone with ``--api``."""
+"""Commands that need the network and nothing private; ``prompts`` only with ``--api``."""
 APART = frozenset({"demo", "join", "preview", "run"})
-"""Commands whose work is done by processes of their own; what is left to this one needs no network either."""
+"""Commands whose work is done by other processes; their own process needs no network either."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command ``pcevolve``, in UTF-8 whatever the locale: classes are folders, whose names go on record.
+    """Run the command ``pcevolve``, in UTF-8 in any locale: class names are folder names, which go on record.
 
     Args:
-        arguments: Instead of those that the process was given. Then the process is another program's, and stays as
-            free as it is.
+        arguments: Used instead of the process's own. The process then belongs to another program, and is not
+            confined.
     """
     if arguments is None:
         is_demanded = take_demand(sys.argv)
@@ -47,13 +47,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _prepare(command: str, is_demanded: bool) -> None:
-    """Start the processes that a command needs, and leave it no network of its own where it needs none."""
+    """Start the processes that a command needs, and give up this process's network if it needs none."""
     options = {each.partition("=")[0] for each in sys.argv}
     doors = _find_values("--keeper") if command == "run" else []
     keeps = command == "keeper" or (command == "join" and bool(_find_values("--socket")))
     try:
         if (keeps or doors) and not {"--help", "-h"} & options:
-            # Whether it is confined by containers shows when both sides meet.
+            # Whether containers confine it is known only when both sides connect.
             launcher.demands.append(is_demanded)
             launcher.sides.append(
                 launcher.start_clients_side(doors[0]) if doors else launcher.start_keepers_side()
@@ -80,7 +80,7 @@ def _prepare(command: str, is_demanded: bool) -> None:
 
 
 def _find_values(option: str) -> list[str]:
-    """The values of an option, before options are parsed."""
+    """Return the values of an option, before options are parsed."""
     places = [place for place, each in enumerate(sys.argv[:-1]) if each == option]
     given = [sys.argv[place + 1] for place in places]
     return given + [each.partition("=")[2] for each in sys.argv if each.startswith(f"{option}=")]

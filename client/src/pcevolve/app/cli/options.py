@@ -1,4 +1,4 @@
-"""From declared options to a command's parameters: names, help and defaults are read, never said again."""
+"""Turn declared options into a command's parameters: names, help and defaults are read from the declarations."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ ConfigFile = Annotated[
 def leave_files(
     reads: Iterable[Path | str | None] = (), writes: Iterable[Path | str] = (), **more: Iterable[Path | str]
 ) -> None:
-    """Let a command's own process reach no other files; one that is not there is what the command will tell of.
+    """Restrict the command's own process to these files; the command itself reports missing ones.
 
     Args:
         more: Other fields of ``Files``.
@@ -59,14 +59,14 @@ def leave_files(
 
 
 def require_run(folder: Path) -> None:
-    """Refuse a folder that is no run's, or another version's, before anything slow is imported (``UsageError``)."""
+    """Refuse a folder that is no run's, or another version's, before slow imports (``UsageError``)."""
     from pcevolve.public.run.folder import RunFolder
 
     RunFolder(folder).require_transcript()
 
 
 def _complete(incomplete: str) -> list[str]:
-    """Return what a shell offers behind ``--set``."""
+    """Return a shell's completions for ``--set``."""
     return complete(run_options(), incomplete)
 
 
@@ -82,10 +82,10 @@ Said = Annotated[
 
 
 def takes(options: Iterable[Option]) -> Callable[[Command], Command]:
-    """Give a command a flag for each of some options, besides its own parameters.
+    """Add a flag for each of some options to a command's own parameters.
 
-    The command receives them as keywords, as text: the model checks them, wherever they come from. An option that
-    nobody gave is None.
+    The command gets them as keywords, as text: the model checks them, wherever they come from. An option that
+    was not given is None.
     """
 
     def extend(command: Command) -> Command:
@@ -102,7 +102,7 @@ def takes(options: Iterable[Option]) -> Callable[[Command], Command]:
 
 
 def describe(option: Option) -> str:
-    """An option's help with its default and bounds."""
+    """Return an option's help with its default and bounds."""
     facts = ["required"] if option.required else []
     facts += [f"default: {option.default}"] if option.default else []
     facts += [option.bounds] if option.bounds else []

@@ -1,11 +1,11 @@
-"""From a function's annotated parameters to a command of click: names, types and defaults are read off the signature.
+"""Turn a function's annotated parameters into a click command: names, types and defaults come from the signature.
 
 >>> def greet(name: Annotated[str, Argument("NAME", "Whom.")], loud: Annotated[bool, Flag(help="Shout.")] = False): ...
 >>> [each.name for each in list_parameters(greet)]
 ['name', 'loud']
 
-typer reads signatures too, but builds an adapter of pydantic for each parameter, which takes longer than a whole page
-of help.
+typer reads signatures too, but builds a pydantic adapter for each parameter, which takes longer than a whole
+page of help.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ _METAVARS: Final = {str: "TEXT", Path: "PATH", int: "INT", float: "NUMBER"}
 
 @dataclass(frozen=True)
 class Flag:
-    """What a parameter is on the command line, if it is given by a flag.
+    """Describes a parameter that is given by a flag.
 
     Attributes:
-        flags: Its names; of its parameter's own, if there are none.
-        help: What it is for.
-        metavar: What it takes; by its type if None.
-        min: Least of a number.
-        max: Most of a number.
-        heading: Under which it stands in the help.
-        complete: What a shell offers for what was typed of its value.
-        tells: Whether the default is told behind the help.
+        flags: Its names; if there are none, the parameter's name.
+        help: Its help text.
+        metavar: Its value in the help; by its type if None.
+        min: Least value of a number.
+        max: Most value of a number.
+        heading: Its heading in the help.
+        complete: Returns a shell's completions for the typed part of its value.
+        tells: Whether its default is shown in the help.
     """
 
     flags: tuple[str, ...] = ()
@@ -53,26 +53,26 @@ class Flag:
 
 @dataclass(frozen=True)
 class PositionalArgument:
-    """What a parameter is on the command line, if it is given by its place."""
+    """Describes a parameter that is given by its position."""
 
     metavar: str
     help: str
 
 
 class HeadedOption(click.Option):
-    """An option that stands under a heading."""
+    """An option with a heading."""
 
     heading = OPTIONS
 
 
 class HelpedArgument(click.Argument):
-    """An argument that says what it is for."""
+    """An argument with a help text."""
 
     help = ""
 
 
 def list_parameters(function: Function) -> list[click.Parameter]:
-    """The parameters of a command, as the function's signature declares them."""
+    """Return the parameters of a command, as declared in the function's signature."""
     signature = inspect.signature(function, eval_str=True)
     return [
         _make_parameter(each)
@@ -82,7 +82,7 @@ def list_parameters(function: Function) -> list[click.Parameter]:
 
 
 def make_callback(function: Function) -> Function:
-    """The function as click calls it; one that asks for the context is given it."""
+    """Return the function as click calls it; pass the context if it asks for it."""
     if any(each.name == "context" for each in inspect.signature(function).parameters.values()):
         return lambda **values: function(click.get_current_context(), **values)
     return function
@@ -95,7 +95,7 @@ def _make_parameter(declared: inspect.Parameter) -> click.Parameter:
     is_list = get_origin(annotation) is list
     kind = get_args(annotation)[0] if is_list else annotation
     required = declared.default is declared.empty
-    # Not given where there is none: click takes None for the value of what is required.
+    # No default where there is none: click takes None for the value of a required parameter.
     usual = {} if required or is_list else {"default": declared.default}
     if isinstance(note, PositionalArgument):
         ending = f"{note.metavar}{'...' * is_list}"

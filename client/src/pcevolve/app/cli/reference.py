@@ -1,4 +1,4 @@
-"""Every option, written out: for readers, as the table of the command line, and as keywords for editors."""
+"""Write all options: as a page for readers, as a table for the command line, and as keywords for editors."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ are part of the public plan. *Resume* options may change when a run is continued
 
 
 def write_reference() -> str:
-    """The whole page."""
+    """Return the whole page."""
     return "\n".join([INTRODUCTION, *_sections()])
 
 
@@ -104,15 +104,15 @@ class PlanOptions(TypedDict, total=False):
     """All options of ``plan`` but the method, as ``pcevolve budget plan --help`` tells them."""
 '''
 NAMED = frozenset({"private", "domain", "epsilon", "out", "api", "dialect", "model", "api_key_file"})
-"""Said by ``evolve`` or its ``Provider``."""
+"""Options that ``evolve`` or its ``Provider`` names itself."""
 TYPES = {"int": "int", "number": "float", "path": "AnyPath", "text": "str"}
 PATHS = frozenset({"test", "prompts", "encoder_weights"})
-"""Texts that are paths, or names of public data."""
+"""Options of type text that are paths, or names of public data."""
 EXACT = frozenset({"lifetime_epsilon", "epsilon", "noise_multiplier"})
 
 
 def write_keywords() -> str:
-    """The whole module."""
+    """Return the whole module."""
     run = [option for option in list_options(RunConfig) if option.name not in NAMED]
     planned = [option for option in list_options(PlannedRun) if option.name != "method"]
     return "\n".join([HEAD, *map(_keyword, run), OF_A_PLAN, *map(_keyword, planned), ""])
@@ -141,7 +141,7 @@ KEYWORDS = Path(__file__).parents[1] / "interface" / "options.py"
 
 
 def make_table() -> str:
-    """The text of ``config/options.json``."""
+    """Return the text of ``config/options.json``."""
     public = {each.path for each in list_options(PublicConfig)}
     run = [replace(each, private=each.path not in public) for each in list_options(RunConfig)]
     return write_table(

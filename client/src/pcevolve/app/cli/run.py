@@ -52,7 +52,7 @@ def _ask(
     may_go_on: bool = False,
     clinics: Path | None = None,
 ) -> CheckedRun:
-    """From what was typed to a run request; what is wrong is told before more is imported than that takes."""
+    """Turn the typed options into a run request; report errors before further imports."""
     wanted = context.with_resource(gather(options, said or (), config))
     if clinics is not None:
         wanted = _add_owners(wanted, clinics)
@@ -142,7 +142,7 @@ def run(
 
 
 def _add_owners(wanted: Mapping[str, Any], path: Path) -> dict[str, Any]:
-    """The options of a coordinator: what is said of private data is the roster's (``UsageError`` where it is given)."""
+    """Return a coordinator's options: the roster sets those of private data (``UsageError`` if they are given too)."""
     from pcevolve.public.clinics.roster import Roster
     from pcevolve.public.options import spell_flag
 
@@ -155,7 +155,7 @@ def _add_owners(wanted: Mapping[str, Any], path: Path) -> dict[str, Any]:
 
 
 def _find_door(private: str, listen: str, certificate: Path | None, key: Path | None) -> DoorAddress | None:
-    """Where owners come to a coordinator; None for a run of one owner (``UsageError`` for no address)."""
+    """Return the address where owners connect; None for a run of one owner (``UsageError`` for a bad address)."""
     from pcevolve.app.session.orders import DoorAddress
     from pcevolve.public.sources import find_roster
 
@@ -262,7 +262,7 @@ def demo(
 
 
 def show(summary: dict[str, Any], as_json: bool, verbose: bool = False) -> None:
-    """Print a summary: few lines, or every figure."""
+    """Print a summary: a few lines, or every figure."""
     if as_json:
         click.echo(json.dumps(summary, indent=1))
         return

@@ -1,4 +1,4 @@
-"""``pcevolve status``: how far each run of a ledger is, and how an unfinished one goes on."""
+"""``pcevolve status``: how far each run of a ledger is, and how to continue an unfinished one."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def _describe(row: RunRow, ledger: LedgerBook) -> dict[str, Any]:
                 folder.is_held()
             )  # asked first: while a run goes on, ledger and record are read at two times
             run = RunReader.strict(folder.root)
-            # Another run may lie in the folder by now.
+            # Another run may be in the folder by now.
             if run.plan is not None and run.opened.run_id == row.run_id:
                 published = run.finished and folder.manifest.is_file()
                 if not at_work and (fault := find_fault(run, ledger)) is not None:
@@ -65,7 +65,7 @@ def _describe(row: RunRow, ledger: LedgerBook) -> dict[str, Any]:
                     own = f"the pcevolve join that it began with, --out {row.folder}"
                     goes_on = folder.resume_command if run.plan.clinics is None else own
                     state, more = "unfinished", {"goes_on": goes_on}
-    # Damaged, or another version's; other runs are listed all the same.
+    # Damaged, or made by another version; the other runs are still listed.
     except (ClientError, OSError) as error:
         state, more = "unreadable", {"fault": str(error)}
     return {

@@ -1,4 +1,7 @@
-"""What a finished run came to, in lines for its owner. It loads no NumPy: the command that says it has none."""
+"""The result of a finished run, in lines for its owner.
+
+Loads no NumPy, as the command that prints it has none.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ from pcevolve.public.usefulness import Assessment
 
 
 def summarise(summary: Mapping[str, Any]) -> Iterator[Line]:
-    """Yield what came out, what left, what was spent, whether it is useful, and what to do next."""
+    """Yield the result, what left, what was spent, whether it is useful, and what to do next."""
     kind = read_kind(summary)
     for mark in summary["marks"]:
         yield "WARNING", mark
@@ -49,7 +52,7 @@ def summarise(summary: Mapping[str, Any]) -> Iterator[Line]:
 
 
 def describe_traffic(summary: Mapping[str, Any]) -> Iterator[Line]:
-    """Yield how much was sent, and at which price in privacy."""
+    """Yield how much was sent, and its price in privacy."""
     bill = f"; {summary['bill']}" if "at no charge" not in summary.get("bill", "at no charge") else ""
     back = f"{spell_size(summary['bytes_received'])} came back"
     yield (
@@ -60,7 +63,7 @@ def describe_traffic(summary: Mapping[str, Any]) -> Iterator[Line]:
 
 
 def describe_accuracies(summary: Mapping[str, Any]) -> Iterator[Line]:
-    """Yield the accuracy of each set by a judge that did not vote; by one that did, if there is no other."""
+    """Yield each set's accuracy by a judge that did not vote, or else by one that did."""
     rows = [row for row in summary.get("accuracy", ()) if not row["voted"]] or [*summary.get("accuracy", ())]
     for row in rows[:1]:
         said = [f"{words} {100 * row[name]['mean']:.0f} %" for name, words in SETS.items() if name in row]
@@ -75,7 +78,7 @@ SETS = {
     "final": "this dataset",
     "shots": "private shots",
 }
-"""What accuracies are of, in the order in which they are told."""
+"""Names of the sets with accuracies, in the order of the output."""
 
 
 def _say_loss(summary: Mapping[str, Any]) -> str:
@@ -86,7 +89,7 @@ def _say_loss(summary: Mapping[str, Any]) -> str:
 
 
 def _next(summary: Mapping[str, Any]) -> Iterator[Line]:
-    """Yield commands that can be typed."""
+    """Yield commands that can be typed next."""
     run = Path(summary["dataset"]).parent
     name = shlex.quote(str(run))
     yield "next", f"open {shlex.quote(str(summary['report']))}"
@@ -106,7 +109,7 @@ def _read_assessment(summary: Mapping[str, Any]) -> Assessment | None:
 
 
 def detail_result(summary: Mapping[str, Any]) -> Iterator[Line]:
-    """Yield the figures of a finished run that ``summarise`` leaves out, every judge's among them."""
+    """Yield the figures of a finished run that ``summarise`` leaves out, with those of every judge."""
     kind = read_kind(summary)
     yield "rounds", f"{summary['iterations']}, by method {summary['method']}"
     if (assessed := _read_assessment(summary)) is not None:
@@ -126,7 +129,7 @@ SCORED = ("initial", "final", "random")
 
 
 def _say_accuracy(row: Mapping[str, Any]) -> str:
-    """Say how one judge scores each set: the prompt's images, the dataset, and in a demonstration its control."""
+    """Describe one judge's accuracy for each set: the prompt's images, the dataset, and in a demo its control."""
     sets = [name for name in SCORED if name in row]
     said = ", ".join(f"{name} {row[name]['mean']:.1%} ± {row[name]['sem']:.1%}" for name in sets)
     flattered = "; it saw the candidates when the run selected, which flatters" if row["voted"] else ""

@@ -1,8 +1,8 @@
-"""The functions and values of ``import pcevolve``: the command line's work, for scripts and notebooks.
+"""The functions and values of ``import pcevolve``: the work of the command line, for scripts and notebooks.
 
-Nothing is decided here. Options go to ``session`` as the command line's do, runs are made by the same processes, and
-what only reads files is done by a process without a network, so that what is made here and what is made there differ in
-nothing: gate, ledger, plan, record and audit are the same.
+Nothing is decided here. Options go to ``session`` as on the command line, the same processes make runs, and a
+process without network reads files. So the results are the same: gate, ledger, plan, record and audit do not
+differ.
 """
 
 from pcevolve.app.interface.measuring import check, classify, compare, evaluate

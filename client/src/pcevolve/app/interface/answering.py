@@ -1,4 +1,4 @@
-"""The process that does work with files for a program: what it is asked for, and its one answer."""
+"""The process that works with files for a program: its orders, and its one answer."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from pcevolve.public.run.progress import error_console, show_work
 
 
 def answer(orders: Mapping[str, Any], _enforced: Enforcement, up: Pipe) -> None:
-    """Be the process that was asked."""
+    """Be the process."""
     tempfile.tempdir = orders["room"]
     up.send(*perform(orders))
 
 
 def perform(order: Mapping[str, Any]) -> tuple[str, str]:
-    """Do the work of an order; the name and the JSON text of what is to be said."""
+    """Carry out an order; return the name and the JSON text of the reply."""
     work = WORK[order["task"]]
     console = Console(quiet=True) if order["quiet"] else error_console()
     try:
@@ -184,4 +184,4 @@ WORK: Final[Mapping[str, Callable[..., Any]]] = {
     "verify": _verify,
 }
 PUBLIC: Final = frozenset({"export", "pack", "verify"})
-"""Work with a run's folder alone, of which an error tells nothing private."""
+"""Tasks that use a run's folder alone; their errors reveal nothing private."""

@@ -1,7 +1,8 @@
-"""Work with files that a program asks for, done by a process of its own that has no network, as each command's is.
+"""Have work with files done by a process without network, as the command line does.
 
-A program that imports ``pcevolve`` may have both private files and the network; what reads files for it may not. The
-process gets an order, answers once, and ends. Why it refuses something about private data it tells on stderr itself.
+A program that imports ``pcevolve`` may have both private files and the network; the process that reads files
+for it may not. It gets an order, answers once, and ends. Reasons about private data it prints on stderr
+itself.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ Answer = TypeVar("Answer")
 
 @dataclass(frozen=True)
 class TaskRefusal:
-    """Why a process did not do its work; "see above" where it told its owner itself."""
+    """Why a process did not do its work; "see above" if it told the owner itself."""
 
     kind: str
     lines: tuple[str, ...]
@@ -41,16 +42,16 @@ def ask(
     writes: Iterable[Path] = (),
     quiet: bool = False,
 ) -> Answer:
-    """Have work done, and return its result.
+    """Have a task done, and return its result.
 
     Args:
         task: A name of ``answering.WORK``.
-        given: What it takes, as JSON.
-        reads: All files and folders that it may read; those that are not there it will tell of.
+        given: The task's arguments, as JSON.
+        reads: All files and folders that it may read; it reports missing ones.
         writes: Those that it may change.
 
     Raises:
-        ClientError: Why it was not done.
+        ClientError: The task failed.
     """
     order = {"task": task, "given": dict(given), "quiet": quiet}
     there = [
@@ -68,7 +69,7 @@ def ask(
 
 
 def exchange(order: Mapping[str, Any], reads: list[str], writes: list[str]) -> tuple[str, str]:
-    """Start a process, order it, and return the name and the JSON text of its answer; it has ended by then."""
+    """Start a process, send an order, and return the answer's name and JSON text, once the process has ended."""
     worker = launcher.start_worker()
     is_over = False
     try:
@@ -86,6 +87,6 @@ def exchange(order: Mapping[str, Any], reads: list[str], writes: list[str]) -> t
 
 
 def refuse(kind: str, lines: Iterable[str], *, is_told: bool) -> tuple[str, str]:
-    """The message of a process that did not do its work."""
+    """Return the message of a process that did not do its work."""
     refusal = TaskRefusal(kind, tuple(lines), is_told)
     return "failed", TypeAdapter(dict[str, Any]).dump_json(asdict(refusal)).decode()

@@ -1,4 +1,4 @@
-"""Private data looked at, and finished runs measured with them: ``check``, ``evaluate``, ``classify``, ``compare``."""
+"""Checks of private data, and measurements of finished runs: ``check``, ``evaluate``, ``classify``, ``compare``."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from pcevolve.public.transcript.layout import RunLayout
 
 AnyPath: TypeAlias = str | os.PathLike[str]
 _NEEDED = {"domain": "anything", "out": "."}
-"""Options that every run has, and at which nobody looks here."""
+"""Options that every run needs; here they are ignored."""
 
 
 def check(
@@ -41,13 +41,13 @@ def check(
 
     Args:
         private: Folder of class folders of images or, with ``dialect="chat"``, texts; or a table of texts.
-        dialect: How the run's API would speak, which says whether the data are images or texts.
-        write_unit_map: Also write such a file, by the folders within class folders; for ``unit_map``.
+        dialect: Dialect of the run's API; it says whether the data are images or texts.
+        write_unit_map: A file to write for ``unit_map``, from the folders within class folders.
         quiet: Show no progress on stderr.
-        options: Those that the run would have (``shots=10``, ``unit_map="patients.csv"``).
+        options: Options of the run (``shots=10``, ``unit_map="patients.csv"``).
 
     Returns:
-        What was found; true if a run would take the data as they are.
+        The findings; true if a run would accept the data as they are.
 
     Raises:
         UsageError: An option is unknown or out of bounds.
@@ -88,23 +88,24 @@ def evaluate(
 ) -> EvaluationResult:
     """Train classifiers on a finished run's dataset and test them: ``pcevolve evaluate`` as a function.
 
-    Nothing is sent or spent. The figures are private: they stay beside the ledger, and in what is returned.
+    Nothing is sent or spent. The figures are private: they are only returned, and stored beside the ledger.
 
     Args:
         run: The run's folder.
         test: Held-out images or texts: a folder with one subfolder per class, or a table of texts.
-        private: The private ones: how much of what they teach the dataset teaches, and copies of them in it.
+        private: The private data, to measure how much of their information the dataset has, and to find
+            copies of them.
         mix: Also train on private data and dataset together.
-        judges: ``cnn``, or an encoder as ``NAME`` or ``NAME=WEIGHTS``; for texts ``ngrams`` and ``words``. The usual
-            ones if empty.
+        judges: ``cnn``, or an encoder as ``NAME`` or ``NAME=WEIGHTS``; for texts ``ngrams`` and ``words``.
+            The default ones if empty.
         control: A run of method random with the same classes; the one beside the run if None.
         device: Where encoders run: auto, cpu or cuda.
         encoder_weights: The file that the run was given as ``encoder_weights``, if it was.
         quiet: Show no progress on stderr.
 
     Raises:
-        UsageError: It is no finished run, or an option does not go with it.
-        DataError: Data cannot be used, or test data are private ones; why is said on stderr.
+        UsageError: It is no finished run, or an option does not fit it.
+        DataError: The data cannot be used, or test data are private data; stderr says why.
     """
     root = _require_run(run)
     if mix and private is None:
@@ -129,7 +130,7 @@ def evaluate(
 def classify(
     run: AnyPath, files: AnyPath | Sequence[AnyPath], *, encoder_weights: str | None = None
 ) -> ClassificationResult:
-    """Say which class images or texts are nearest to: ``pcevolve classify`` as a function.
+    """Find the nearest class of images or texts: ``pcevolve classify`` as a function.
 
     Args:
         run: Folder of a finished run of a method that releases class means.
@@ -138,7 +139,7 @@ def classify(
 
     Raises:
         UsageError: The run has no classifier.
-        DataError: A file is no image or text; which is said on stderr.
+        DataError: A file is no image or text; stderr names it.
     """
     paths = [files] if isinstance(files, str | os.PathLike) else files
     root, named = _require_run(run), [os.fspath(each) for each in paths]
@@ -150,7 +151,7 @@ def classify(
 def compare(
     runs: Sequence[AnyPath], *, html: AnyPath | None = None, sheet: AnyPath | None = None
 ) -> ComparisonResult:
-    """Put finished runs beside each other: ``pcevolve compare`` as a function.
+    """Compare finished runs: ``pcevolve compare`` as a function.
 
     Args:
         runs: Their folders.
@@ -158,7 +159,7 @@ def compare(
         sheet: Also draw some images of each dataset, a row for each run, into this PNG.
 
     Raises:
-        UsageError: One of them is no finished run.
+        UsageError: A folder has no finished run.
     """
     written = [None if path is None else Path(path).absolute() for path in (html, sheet)]
     roots = [_require_run(each) for each in runs]

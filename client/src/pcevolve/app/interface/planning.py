@@ -1,4 +1,4 @@
-"""Prices of runs: ``plan``. Nothing is read and nothing spent."""
+"""Prices of runs: ``plan``. No data are read, and nothing is spent."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from pcevolve.public.selectors.planner import BudgetPlan
 
 
 class PricedPlan(BudgetPlan):
-    """The price and the worth of a run, which a notebook shows as a table."""
+    """The cost and the expected use of a run; a notebook shows it as a table."""
 
     def __repr__(self) -> str:
-        """One line: what it costs and whether it is worth that."""
+        """Return one line: the cost and the verdict."""
         total = format_loss(self.epsilon_total, 4)
         return f"<Plan: {self.method}, epsilon {total} at delta {in_full(self.delta)}: {self.verdict}>"
 
@@ -27,17 +27,17 @@ class PricedPlan(BudgetPlan):
 
 
 def plan(method: str = "auto", **options: Unpack[PlanOptions]) -> PricedPlan:
-    """Price a run and say what it would be worth: ``pcevolve budget plan``. Nothing is read and nothing spent.
+    """Return the cost and expected use of a run: ``pcevolve budget plan``. No data are read, and nothing is spent.
 
     Args:
-        method: Which method, or ``auto``.
+        method: A method's name, or ``auto``.
         options: Budget and public sizes of the run, which editors complete; see ``PlanOptions``.
 
     Returns:
-        Price and worth; ``reason`` says why ``auto`` chose its method.
+        Cost and expected use; ``reason`` says why ``auto`` chose its method.
 
     Raises:
-        UsageError: An option is unknown or out of bounds, or such a run cannot be.
+        UsageError: An option is unknown or out of bounds, or such a run is impossible.
     """
     with spell_as(AS_KEYWORDS):
         return PricedPlan(**vars(price(validate(PlannedRun, {"method": method, **options}))))

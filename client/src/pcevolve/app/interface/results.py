@@ -27,7 +27,7 @@ class DatasetImage:
 
     Attributes:
         path: The PNG.
-        id: The candidate's name on record.
+        id: The candidate's name in the record.
     """
 
     path: Path
@@ -36,11 +36,11 @@ class DatasetImage:
 
     @property
     def data(self) -> bytes:
-        """The file."""
+        """The file's bytes."""
         return self.path.read_bytes()
 
     def open(self) -> DecodedImage:
-        """The pixels, as a PIL image in RGB; ``TranscriptError`` if it is no image any more."""
+        """Return the pixels, as a PIL image in RGB; ``TranscriptError`` if the file is damaged."""
         pixels = decode_picture(self.data)
         if pixels is None:
             raise TranscriptError(
@@ -54,8 +54,8 @@ class Result:
     """A finished run.
 
     Attributes:
-        folder: Where it lies; it may be shared as it is.
-        summary: Figures for programs; of a run that was just made also its cost, seconds and accuracies.
+        folder: The run's folder; it may be shared as it is.
+        summary: Figures for programs; after ``evolve`` also cost, seconds and accuracies.
     """
 
     folder: Path
@@ -67,10 +67,10 @@ class Result:
         """Read a finished run.
 
         Args:
-            told: The summary of a run that was just made; made anew from the record if None.
+            told: The summary of a run that was just made; made from the record if None.
 
         Raises:
-            UsageError: The run is unfinished, or it is none.
+            UsageError: The run is unfinished, or the folder has no run.
             TranscriptError: Its record or manifest is damaged.
         """
         RunLayout(folder).require_transcript()
@@ -81,22 +81,22 @@ class Result:
 
     @property
     def plan(self) -> PublicPlan:
-        """The public plan of the run, and with it what is assumed to be public."""
+        """The public plan of the run, which also lists what is assumed to be public."""
         return self._run.plan
 
     @property
     def epsilon(self) -> float | None:
-        """ε of the run for every unit of the private folder, at ``delta``; None for one that promises nothing."""
+        """ε of the run for every unit of the private folder, at ``delta``; None for a run without a guarantee."""
         return self._run.manifest.guarantee.epsilon_spent
 
     @property
     def delta(self) -> float:
-        """δ of the promise."""
+        """δ of the guarantee."""
         return self._run.manifest.guarantee.delta
 
     @property
     def marks(self) -> tuple[str, ...]:
-        """Reasons to doubt the run's privacy as such; empty for a run that keeps its promise."""
+        """Warnings about the run's privacy; empty for a run that keeps its guarantee."""
         return self._run.manifest.marks
 
     @property
@@ -144,7 +144,7 @@ class Result:
         )
 
     def __repr__(self) -> str:
-        """One line, the marks first."""
+        """Return one line, the marks first."""
         said = "".join(f"{mark}; " for mark in self.marks)
         promised = (
             "no guarantee"
@@ -157,7 +157,7 @@ class Result:
         return f"<Result: {said}{count}, {promised}, delta {in_full(self.delta)}, in {str(self.folder)!r}>"
 
     def _repr_html_(self) -> str:
-        """Return what a notebook shows: marks, promise, and a contact sheet."""
+        """Return the notebook view: marks, guarantee, and a contact sheet."""
         return render_notebook(self._run)
 
 
@@ -165,7 +165,7 @@ def load(run: str | os.PathLike[str]) -> Result:
     """Open a run that was finished earlier, here or by the command line.
 
     Raises:
-        UsageError: The run is unfinished, or it is none.
+        UsageError: The run is unfinished, or the folder has no run.
         TranscriptError: Its record or manifest is damaged.
     """
     return Result.of(Path(run))

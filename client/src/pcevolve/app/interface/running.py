@@ -1,4 +1,4 @@
-"""Runs, as ``pcevolve run``, ``preview`` and ``run --from`` make them: the same processes, the same record."""
+"""Functions that make runs, with the same processes as ``pcevolve run``, ``preview`` and ``run --from``."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ class Provider:
 
     Attributes:
         url: Scheme, host, port and path; ``pcevolve-server serve`` listens at the default.
-        dialect: How it speaks: ``getimg`` for ``pcevolve-server``, ``openai``, ``chat`` for texts, or another one; a
-            name that there is not is answered with all that there are.
-        key: What opens it; ``PCEVOLVE_API_KEY`` in the environment if None. It is never written down.
-        model: Which of its models is asked.
+        dialect: The API's dialect: ``getimg`` for ``pcevolve-server``, ``openai``, ``chat`` for texts, or
+            another; the error for an unknown name lists all.
+        key: The API's key; ``PCEVOLVE_API_KEY`` in the environment if None. It is never stored.
+        model: The model to use.
     """
 
     url: str = LOCAL
@@ -49,7 +49,7 @@ class Provider:
 
     @property
     def settings(self) -> dict[str, str]:
-        """The run's options that say where it goes and how it is spoken to; not the key."""
+        """The run's options for address, dialect and model; without the key."""
         return {"api": self.url, "dialect": self.dialect, "model": self.model}
 
 
@@ -58,14 +58,14 @@ class PreviewImage:
     """One of a provider's first images.
 
     Attributes:
-        data: The bytes as they came.
+        data: The bytes as received.
     """
 
     label: str
     data: bytes = field(repr=False)
 
     def open(self) -> DecodedImage:
-        """The pixels, as a PIL image in RGB; ``TranscriptError`` where the provider sent no image."""
+        """Return the pixels, as a PIL image in RGB; ``TranscriptError`` if the provider sent no image."""
         pixels = decode_picture(self.data)
         if pixels is None:
             raise TranscriptError("what the provider sent is no image")
@@ -74,11 +74,11 @@ class PreviewImage:
 
 @dataclass(frozen=True)
 class PreviewResult:
-    """A run that was begun to see what the provider draws.
+    """A begun run, with the provider's first images.
 
     Attributes:
-        page: Shows them.
-        images: Of each class in the plan's order, those that the provider sent.
+        page: The page that shows them.
+        images: The provider's images, class by class in the plan's order.
     """
 
     folder: Path
@@ -99,7 +99,7 @@ class PreviewResult:
         return cls(folder, page, tuple(images))
 
     def _repr_html_(self) -> str:
-        """Return what a notebook shows: a row of pictures for each class."""
+        """Return the notebook view: a row of pictures for each class."""
         kind = RunReader.lenient(self.folder).require_plan().modality.kind
         labels = dict.fromkeys(each.label for each in self.images)
         rows = [(label, [each.data for each in self.images if each.label == label]) for label in labels]
@@ -121,23 +121,26 @@ def evolve(
     """Evolve a synthetic dataset under differential privacy: ``pcevolve run`` as a function.
 
     Args:
-        private: Folder of class folders, or ``digits`` for scikit-learn's handwritten digits. No image of it leaves.
+        private: Folder of class folders, or ``digits`` for scikit-learn's handwritten digits. No image of it
+            leaves.
         domain: Public words for what the images show.
-        provider: Who makes images, or the address alone. A model of your own is served by ``pcevolve-server``.
-        epsilon: Total privacy budget of the run, > 0. A text or a fraction is taken exactly.
+        provider: The API, or its address alone. ``pcevolve-server`` serves a model of your own.
+        epsilon: Total privacy budget of the run, > 0. A string or a fraction is exact.
         out: Folder of the run; a new one under ``runs`` if None. Nothing in it is ever overwritten.
         resume: Continue the run that is in ``out`` where it was cut off.
-        progress: Is called with a ``Progress`` whenever the run has come further. What it raises ends the run, which
-            can be resumed.
-        quiet: Print nothing on stderr. What the run costs and warns of is in the result and in what it writes.
-        options: All other options of a run (``shots=10``, ``method="pe"``), which editors complete; see ``RunOptions``.
+        progress: Called with a ``Progress`` at each step of the run. An error that it raises ends the run,
+            which can be resumed.
+        quiet: Print nothing on stderr. Costs and warnings are in the result and in the run's files.
+        options: All other options of a run (``shots=10``, ``method="pe"``), which editors complete; see
+            ``RunOptions``.
 
     Raises:
         UsageError: An option is unknown or out of bounds, or the folder holds something else.
         DataError: The private images cannot be used; nothing was spent.
-        BudgetError: Not enough is left; nothing was drawn.
-        ProviderError: The API failed; what was paid for is on record, ``resume=True`` goes on from there.
-        ClientError: Any other reason; all of these are of this kind.
+        BudgetError: The budget left is too small; no noise was drawn.
+        ProviderError: The API failed; what was paid for is on record, and ``resume=True`` continues from
+            there.
+        ClientError: Any other reason; the base class of all above.
     """
     folder = _choose_folder(out)
     run = _check_run(private, domain, provider, epsilon, folder, resume, options)
@@ -159,10 +162,11 @@ def preview(
 ) -> PreviewResult:
     """Show what the provider draws for the classes: ``pcevolve preview`` as a function. No privacy budget is spent.
 
-    It takes what ``evolve`` takes, begins that run, asks for the first images of each class and leaves it there.
+    It takes the options of ``evolve``, begins that run, asks for the first images of each class, and stops.
 
     Returns:
-        The first images. ``evolve`` with the same options, its folder as ``out`` and ``resume=True`` goes on.
+        The first images. ``evolve`` with the same options, this folder as ``out`` and ``resume=True``
+        continues.
 
     Raises:
         ClientError: As ``evolve`` does.
@@ -185,25 +189,26 @@ def vary(
     quiet: bool = False,
     **options: Any,  # noqa: ANN401 - what RunConfig declares
 ) -> Result:
-    """More images of what a finished run released, as a run of its own: ``pcevolve run --from`` as a function.
+    """Make variations of a finished run's release, as a new run: ``pcevolve run --from`` as a function.
 
-    No private data are read, and nothing is spent: the release's promise covers what is made of it.
+    No private data are read, and nothing is spent: the release's guarantee covers everything made from it.
 
     Args:
         run: The finished run's folder, which does not change.
         candidates: Variations of the release for each class.
         out: Folder of the new run; a new one under ``runs`` if None.
-        key: What opens the API; as for the run if None.
+        key: The API's key; as for the run if None.
         resume: Continue the run that is in ``out`` where it was cut off.
-        progress: Is called with a ``Progress`` whenever the run has come further.
+        progress: Called with a ``Progress`` at each step of the run.
         quiet: Print nothing on stderr.
-        options: How different they are (``strength_end``), and how the API is reached (``max_cost``, ``patience``).
+        options: How different they are (``strength_end``), and how the API is reached (``max_cost``,
+            ``patience``).
 
     Returns:
-        The new run: the variations alone, with the ε of the release.
+        The new run, with the variations alone, and the ε of the release.
 
     Raises:
-        UsageError: It is no finished run, or an option is settled by its release.
+        UsageError: It is no finished run, or its release fixes a given option.
         ClientError: Any other reason.
     """
     folder = _choose_folder(out)
@@ -231,7 +236,7 @@ def _check_run(
     resume: bool,
     options: Mapping[str, Any],
 ) -> CheckedRun:
-    """Refuse what cannot be carried out; errors as ``evolve``."""
+    """Check a run's options before it starts; errors as ``evolve``."""
     asked = Provider(provider) if isinstance(provider, str) else provider
     values = {"private": os.fspath(private), "domain": domain, "epsilon": epsilon, "out": folder}
     if not isinstance(asked, Provider):

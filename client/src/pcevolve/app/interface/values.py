@@ -1,6 +1,6 @@
-"""What functions of the library find: values that hold figures about private data, for the owner alone.
+"""Results of the library's functions: figures about private data, for the owner alone.
 
-``repr`` and a notebook's view show them, for whoever asked is the owner. Nothing here imports what measures.
+``repr`` and a notebook's view show them, as the caller is the owner. This module imports no measuring code.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ class CheckResult:
     """What a run would find in a private folder or table.
 
     Attributes:
-        files: Images or texts that were found.
-        units: Privacy units of each class, by label; empty where nobody can say yet.
-        faults: What a run would refuse, and how to mend it.
+        files: Number of images or texts found.
+        units: Privacy units of each class, by label; empty if they cannot be counted yet.
+        faults: What a run would refuse, and how to correct it.
         warnings: What the owner should know.
-        rows: What the command shows, title and text.
+        rows: The lines of the command's table, title and text.
     """
 
     labels: tuple[str, ...]
@@ -35,15 +35,15 @@ class CheckResult:
 
     @property
     def fit(self) -> bool:
-        """True if a run would take the data as they are."""
+        """True if a run would accept the data as they are."""
         return not self.faults
 
     def __bool__(self) -> bool:
-        """Return True if a run would take the data as they are."""
+        """Return True if a run would accept the data as they are."""
         return self.fit
 
     def __repr__(self) -> str:
-        """One line: the verdict, then the evidence against it."""
+        """Return one line: the verdict, then the evidence against it."""
         said = "fit" if self.fit else f"would be refused: {'; '.join(self.faults)}"
         return f"<CheckResult: {said}>"
 
@@ -71,17 +71,18 @@ class AccuracyFigure:
     sem: float
 
     def __str__(self) -> str:
-        """In %."""
+        """Format in %."""
         return f"{100 * self.mean:.1f} %" + (f" ± {100 * self.sem:.1f}" if self.sem else "")
 
 
 @dataclass(frozen=True)
 class SetFigures:
-    """What a judge that was trained on one set gets right.
+    """Figures of a judge that was trained on one set.
 
     Attributes:
-        per_class: Share of each class's held-out items that it gets right, by label.
-        confusion: Of each class (rows, in the run's order) how many were taken for each class, over all seeds.
+        per_class: Share of each class's held-out items that are classified correctly, by label.
+        confusion: For each true class (rows, in the run's order), how many items were assigned to each class,
+            over all seeds.
     """
 
     accuracy: AccuracyFigure
@@ -92,7 +93,7 @@ class SetFigures:
 
 @dataclass(frozen=True)
 class ClosenessFigures:
-    """How close two sets are in a judge's embedding; ``few``: too small to compare but with sets of the same size."""
+    """How close two sets are in a judge's embedding; with ``few``, compare only with sets of the same size."""
 
     frechet: float
     precision: float
@@ -105,9 +106,10 @@ class MemorisationFigures:
     """How near the dataset is to private images.
 
     Attributes:
-        closer_to_private: Share of the dataset that is nearer to private than to test data; about one half by chance.
-        median_ratio: Of the two distances.
-        copies: Names of what is far nearer to a private image than chance allows.
+        closer_to_private: Share of the dataset that is nearer to private than to test data; about one half by
+            chance.
+        median_ratio: Median ratio of the two distances.
+        copies: Names of images that are far nearer to a private image than chance allows.
     """
 
     closer_to_private: float
@@ -117,11 +119,11 @@ class MemorisationFigures:
 
 @dataclass(frozen=True)
 class JudgeFigures:
-    """One judge's figures, a field for each set that it was trained on; None where there was no such set.
+    """One judge's figures, a field for each training set; None if there was no such set.
 
     Attributes:
-        voted: Whether its encoder selected the dataset, which flatters it.
-        words: What the provider drew by words alone.
+        voted: Whether its encoder selected the dataset; its figures are then too good.
+        words: Images that the provider made from words alone.
         random: A choice without private data.
         both: Private data and dataset together.
     """
@@ -141,14 +143,14 @@ class JudgeFigures:
 
 @dataclass(frozen=True)
 class MeasuredUse:
-    """What judges that did not vote say of a dataset's use.
+    """A dataset's use by judges that did not vote.
 
     Attributes:
-        word: useful, doubtful or not useful; unknown where no private data were given.
-        share: Of the way from chance to the private images, what the dataset goes; None where these teach too little,
-            or were not given.
-        ahead: By how much it is more accurate than what costs no privacy, by name.
-        accuracies: Of each set, by name, the mean of the judges.
+        word: useful, doubtful or not useful; unknown without private data.
+        share: The dataset's share of the way from chance to the private images; None if these teach too
+            little, or were not given.
+        ahead: How much more accurate it is than each set that costs no privacy, by name.
+        accuracies: Mean accuracy of the judges for each set, by name.
     """
 
     word: str
@@ -162,16 +164,16 @@ class MeasuredUse:
 
 @dataclass(frozen=True, repr=False)
 class EvaluationResult:
-    """Accuracies of classifiers that were trained on a dataset, and on what it is compared with; private.
+    """Accuracies of classifiers trained on a dataset, and on sets that it is compared with; private.
 
     Attributes:
-        items: Held-out images or texts.
-        control: What the dataset is compared with, in words.
-        classifier: Of the class means that the run released; None where it released none.
-        measured: None where every judge voted.
+        items: Number of held-out images or texts.
+        control: The set that the dataset is compared with, in words.
+        classifier: Figures of the released class means; None if the run released none.
+        measured: None if every judge voted.
         copied_words: Longest run of words in common with a private text; None for images.
-        not_checked: Why nobody could tell if test data were private ones; empty where they are not.
-        page: The owner's page about it; None where nothing was measured.
+        not_checked: Why test data could not be compared with private data; empty if they are different.
+        page: The owner's page; None if nothing was measured.
     """
 
     labels: tuple[str, ...]
@@ -186,7 +188,7 @@ class EvaluationResult:
     page: Path | None = None
 
     def __repr__(self) -> str:
-        """One line, the word first."""
+        """Return one line, the verdict first."""
         word = "" if self.measured is None else f"{self.measured.word}; "
         said = "; ".join(f"{each.judge} {each.dataset.accuracy}" for each in self.judges)
         return f"<EvaluationResult: {word}{said}; chance {self.chance:.1%}>"
@@ -205,11 +207,11 @@ class EvaluationResult:
 
 @dataclass(frozen=True)
 class ClassifiedFile:
-    """The class whose released mean a file is nearest to.
+    """The class whose released mean is nearest to a file.
 
     Attributes:
-        score: 1 less its distance to that mean over the distance to the next: 0 between the two, 1 at the mean. It
-            ranks files of one run; it is no probability.
+        score: 1 less the ratio of its distances to that mean and to the next one: 0 between the two, 1 at the
+            mean. It ranks files of one run, and is no probability.
     """
 
     path: Path
@@ -219,13 +221,16 @@ class ClassifiedFile:
 
 @dataclass(frozen=True)
 class ClassificationResult:
-    """Classes of files; ``private``: how many are private data of the run, whose classes say nothing about others."""
+    """Classes of files.
+
+    ``private`` counts files that are the run's private data; their classes prove nothing.
+    """
 
     files: tuple[ClassifiedFile, ...]
     private: int
 
     def __iter__(self) -> Iterator[ClassifiedFile]:
-        """Each file, in order."""
+        """Iterate over the files, in order."""
         return iter(self.files)
 
     def __len__(self) -> int:
@@ -234,7 +239,7 @@ class ClassificationResult:
 
 @dataclass(frozen=True)
 class JudgedAccuracy:
-    """What one judge found of a run's dataset."""
+    """One judge's accuracy for a run's dataset."""
 
     judge: str
     voted: bool
@@ -243,13 +248,13 @@ class JudgedAccuracy:
 
 @dataclass(frozen=True)
 class RunFigures:
-    """A finished run among others.
+    """A finished run in a comparison.
 
     Attributes:
-        name: As much of the folder's path as tells it from the others'.
-        epsilon: Spent, for a unit of the whole folder; None for a run that promises nothing.
-        judges: What ``evaluate``, else the run's own test data, found; private.
-        test: Digest of the held-out data that they were asked about; figures on others do not compare.
+        name: The part of the folder's path that differs from the others'.
+        epsilon: ε spent, for a unit of the whole folder; None for a run without a guarantee.
+        judges: Accuracies of ``evaluate``, else on the run's own test data; private.
+        test: Digest of the judges' held-out data; compare only figures with the same digest.
     """
 
     name: str
@@ -271,7 +276,7 @@ class RunFigures:
 
 @dataclass(frozen=True)
 class ComparisonResult:
-    """Finished runs beside each other."""
+    """Finished runs in comparison."""
 
     runs: tuple[RunFigures, ...] = field(default=())
 
@@ -281,7 +286,7 @@ class ComparisonResult:
         return len({each.test for each in self.runs if each.judges}) <= 1
 
     def __iter__(self) -> Iterator[RunFigures]:
-        """Each run, in order."""
+        """Iterate over the runs, in order."""
         return iter(self.runs)
 
     def _repr_html_(self) -> str:

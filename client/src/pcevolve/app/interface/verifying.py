@@ -1,4 +1,4 @@
-"""A finished run checked, packed and exported: ``verify``, ``pack`` and ``export``, of its folder alone."""
+"""Functions that check, pack and export a finished run from its folder alone: ``verify``, ``pack`` and ``export``."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ class AuditResult:
 
     Attributes:
         marks: The plan's warnings about the run's privacy.
-        faults: All evidence against the claims, what was not checked, and what has not happened yet.
-        holds: True if every claim holds, and the noise protects somebody.
-        broken: True if a claim was looked at and does not hold.
-        unfinished: True if nothing is broken, and the run has not come to its end.
-        claims: What the record says on the owner's word alone, by the names of the plan's fields.
+        faults: All evidence against the claims, claims that were not checked, and steps that are missing yet.
+        holds: True if every claim holds, and the run has a guarantee.
+        broken: True if a claim was checked and does not hold.
+        unfinished: True if nothing is broken, and the run has not ended.
+        claims: Facts that only the owner states, by the names of the plan's fields.
         unverified: Every file and folder of the run that was not verified, a folder with a slash at its end.
-        summary: Figures of the run; None unless all that they follow from was verified.
+        summary: Figures of the run; None unless everything that they follow from was verified.
     """
 
     findings: tuple[Finding, ...]
@@ -44,7 +44,7 @@ class AuditResult:
 
     @classmethod
     def of(cls, audited: Audit) -> AuditResult:
-        """The findings of an audit that was made in this process."""
+        """Return the findings of an audit made in this process."""
         return cls(
             findings=tuple(audited.findings),
             marks=tuple(audited.marks),
@@ -62,7 +62,7 @@ class AuditResult:
         return self.holds
 
     def __repr__(self) -> str:
-        """One line: the verdict, then the evidence against it."""
+        """Return one line: the verdict, then the evidence against it."""
         against = "; ".join((*self.marks, *self.faults))
         said = f"holds, {len(self.findings)} claims" if self.holds else f"does NOT hold: {against}"
         return f"<AuditResult: {said}>"
@@ -86,8 +86,8 @@ def verify(
 
     Args:
         run: The run's folder.
-        capture: What an independent recorder between client and API saw.
-        sources: The run whose release it starts from, if it starts from one, and so on.
+        capture: The traffic as seen by an independent recorder between client and API.
+        sources: For a run that starts from a release, the folder of that release's run, and so on.
         encoder_weights: The file that the run was given as ``encoder_weights``, if it was.
         html: Also write the audit's own pages into ``audit/`` in the run's folder.
 
@@ -112,7 +112,7 @@ def verify(
 
 
 def pack(run: AnyPath, out: AnyPath | None = None, *, encoder_weights: str | None = None) -> Path:
-    """Write what may be shared of a finished run as one zip, and nothing else: ``pcevolve pack`` as a function.
+    """Write the shareable part of a finished run as a zip: ``pcevolve pack`` as a function.
 
     Args:
         run: The run's folder, which is audited first.
@@ -120,11 +120,11 @@ def pack(run: AnyPath, out: AnyPath | None = None, *, encoder_weights: str | Non
         encoder_weights: The file that the run was given as ``encoder_weights``, if it was.
 
     Returns:
-        The zip. It audits once it is unzipped, and is the same whenever and wherever it is made.
+        The zip. Unzipped, it can be audited. The same run always gives the same bytes.
 
     Raises:
-        UsageError: The run is unfinished or none, or the zip is there already.
-        TranscriptError: The run's audit is broken.
+        UsageError: The run is unfinished, the folder has no run, or the zip exists.
+        TranscriptError: The audit finds a broken claim.
     """
     root = Path(run).absolute()
     RunLayout(root).require_transcript()
@@ -142,7 +142,7 @@ def export(run: AnyPath, form: str) -> Path:
         form: ``parquet`` or ``webdataset``; of texts ``jsonl`` or ``csv``, too.
 
     Returns:
-        The folder, ready to be uploaded; one that is there is replaced.
+        The folder, ready to be uploaded; an existing one is replaced.
 
     Raises:
         UsageError: It is no finished run, there is no such form, or its library is not installed.
