@@ -31,7 +31,7 @@ def test_the_word_follows_from_the_bounds(
     found = Assessment(classes_apart=apart, distance=distance, nearest=nearest, agreement=alike)
     assert found.word("image") == word
     assert f"{distance:.2f} clip radii" in found.reason("image")
-    assert f"the nearest quarter, which lies {nearest:.2f} off, from 0.8" in found.reason("image")
+    assert f"the nearest quarter lies {nearest:.2f} off (another domain: above 0.8)" in found.reason("image")
     assert (f"even the nearest quarter of each class lies {nearest:.2f}" in found.sentence("image")) == (
         word == "not useful"
     )
@@ -66,7 +66,9 @@ def test_far_texts_are_of_another_domain_where_their_classes_differ_otherwise_to
     found = Assessment(classes_apart=9, distance=distance, nearest=0.9, agreement=alike)
     assert found.word("text") == word
     assert found.estimate("text") == f"estimated {word}"
-    assert "from 0.9 where classes differ otherwise, by a cosine below 0.7" in found.reason("text")
+    assert "another domain lies above 0.9, and its classes differ by a cosine below 0.7" in found.reason(
+        "text"
+    )
     assert "where classes differ otherwise" not in found.reason("image")
 
 

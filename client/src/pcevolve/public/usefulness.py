@@ -101,25 +101,25 @@ class Assessment(AssessedFigures):
         """State the numbers in a sentence without its full stop; ``kind`` is the dataset's kind."""
         unlike, many = MODALITIES[kind].far_unlike, MODALITIES[kind].nouns.many
         strange = (
-            f"the nearest quarter, which lies {self.nearest:.2f} off, from {BOUNDS.strange:g}"
+            f"the nearest quarter lies {self.nearest:.2f} off (another domain: above {BOUNDS.strange:g})"
             if unlike is None
-            else f"from {BOUNDS.far:g} where classes differ otherwise, by a cosine below {unlike:g}"
+            else f"another domain lies above {BOUNDS.far:g}, and its classes differ by a cosine below {unlike:g}"
         )
         alike = (
             ""
             if self.agreement is None
             else f"; their classes differ as the released ones do by a cosine of {self.agreement:.2f} "
-            f"(alike: from {BOUNDS.alike:g})"
+            f"(alike: at least {BOUNDS.alike:g})"
         )
         words = (
             ""
             if self.words_agree is None
-            else f"; of the {many} by words alone {self.words_agree:.2f} beyond chance are of the class that was asked "
-            f"for (paying adds nothing: from {BOUNDS.matched:g})"
+            else f"; {many} made from words alone match their class by {self.words_agree:.2f} beyond chance (from "
+            f"{BOUNDS.matched:g} on paying adds nothing)"
         )
         return (
             f"{self._apart}; the {many} lie {self.distance:.2f} clip radii from what was released about their class, "
-            f"its noise taken off (near: up to {BOUNDS.near:g}, another domain: {strange})"
+            f"without its noise (near: at most {BOUNDS.near:g}); {strange}"
             f"{alike}{words}"
         )
 
@@ -131,21 +131,21 @@ class Assessment(AssessedFigures):
             return f"its {many} lie near your domain ({far}), and its classes differ as yours do"
         if self.word(kind) == "not useful":
             if made.far_unlike is not None:
-                return f"its {many} are of another domain ({far}; of yours: up to {BOUNDS.far:g})"
+                return f"its {many} are of another domain ({far}; in your domain at most {BOUNDS.far:g})"
             return (
                 f"its {many} are of another domain (even the nearest quarter of each class lies {self.nearest:.2f} "
-                f"clip radii from what was released; of yours: up to {BOUNDS.strange:g})"
+                f"clip radii from what was released; in your domain at most {BOUNDS.strange:g})"
             )
         if self.words_agree is not None and self.words_agree >= BOUNDS.matched:
             return (
                 f"paying adds nothing to what the words {made.verb}: by what was released, "
-                f"{100 * self.words_agree:.0f} % of their {many} beyond chance are of the class that was asked for"
+                f"{100 * self.words_agree:.0f} % of their {many} beyond chance match their class"
             )
         if self._hidden:
             return f"noise hides how classes differ ({self.classes_apart:.1f} deviations; clear: {BOUNDS.told_apart:g})"
         if self.distance > BOUNDS.near:
-            return f"its {many} are not quite of your domain ({far}; near is up to {BOUNDS.near:g})"
-        return f"its classes differ otherwise than yours (cosine {self.agreement:.2f}; alike from {BOUNDS.alike:g})"
+            return f"its {many} are not quite of your domain ({far}; near: at most {BOUNDS.near:g})"
+        return f"its classes do not differ as yours do (cosine {self.agreement:.2f}; alike: at least {BOUNDS.alike:g})"
 
     @property
     def _apart(self) -> str:
@@ -153,9 +153,8 @@ class Assessment(AssessedFigures):
             return "there is one class"
         chance = f"{self.confusion:.2g}" if self.confusion >= LEAST_SHOWN else f"less than {LEAST_SHOWN:g}"
         return (
-            f"two released classes lie {self.classes_apart:.1f} standard deviations of the noise apart, on average "
-            f"over pairs (told apart: from {BOUNDS.told_apart:g}), so noise takes one for the other with a probability "
-            f"of {chance}"
+            f"two released classes lie {self.classes_apart:.1f} standard deviations of the noise apart on average "
+            f"(distinct: at least {BOUNDS.told_apart:g}); the probability that noise confuses them is {chance}"
         )
 
     def advice(self, kind: Kind) -> str:

@@ -30,8 +30,8 @@ class Images(Modality, requests.ImageSettings):
     template: ClassVar[str] = TEMPLATE
     unlabelled_template: ClassVar[str] = "A {domain} image"
     other_provider: ClassVar[str] = (
-        "this provider does not draw what was released about your classes: another model, or a library of public "
-        "images of your domain, may; epsilon is not what is missing"
+        "this provider does not draw your classes: try another model, or a library of public images of your "
+        "domain; a larger epsilon does not help"
     )
     needs_decoder: ClassVar[bool] = True
     independent_classifier: ClassVar[str] = "cnn"

@@ -33,8 +33,8 @@ class Texts(Modality, requests.TextSettings[Never]):
     refuses_sheets: ClassVar[str] = "has texts: --html shows them side by side"
     retry_hint: ClassVar[str] = "more provider.tokens for a model that thinks before it writes"
     other_provider: ClassVar[str] = (
-        "this provider does not write what was released about your classes: another language model, or class names "
-        "and a domain that say what the texts are about, may; epsilon is not what is missing"
+        "this provider does not write about your classes: try another language model, or class names and a domain "
+        "that say what the texts are about; a larger epsilon does not help"
     )
     # A few texts of the domain among many unspecific ones lie as far off as another domain does.
     far_unlike: ClassVar[float | None] = 0.7
