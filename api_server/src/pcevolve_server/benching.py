@@ -1,4 +1,4 @@
-"""The command ``pcevolve-server bench``: loads as the server would, measures, prints."""
+"""The command ``pcevolve-server bench``: loads a model as the server would, measures, and prints."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Progress = Callable[[str], None]
 
 
 def run(settings: Settings, as_json: bool) -> None:
-    """Measure and print; what is being measured is told on stderr.
+    """Measure and print; progress goes to stderr.
 
     Raises:
         ModelLoadError: The model failed to load.
@@ -50,13 +50,13 @@ def _tell(what: str) -> None:
 
 @dataclass(frozen=True)
 class Figure:
-    """Runs of one size.
+    """Figures of runs of one size.
 
     Attributes:
         verb: ``text-to-image`` or ``image-to-image``.
-        images: In each run; as many runs go on at once as there are replicas.
-        seconds: Of a run.
-        images_per_second: Of all replicas together.
+        images: Images in each run; as many runs go on at once as there are replicas.
+        seconds: Seconds of a run.
+        images_per_second: Rate of all replicas together.
     """
 
     verb: str
@@ -78,7 +78,7 @@ class Capacity:
     figures: tuple[Figure, ...]
 
     def as_json(self) -> dict[str, object]:
-        """The figures for a program, with what they imply."""
+        """Return the figures for a program, with derived ones."""
         made = max(each.images_per_second for each in self.figures if each.verb == "text-to-image")
         return asdict(self) | {
             "lone_image_seconds": self.figures[0].seconds,
@@ -87,7 +87,7 @@ class Capacity:
         }
 
     def as_text(self) -> str:
-        """A table, and what it implies."""
+        """Return a table, and the derived figures as sentences."""
         varied = "to its own degree" if self.strength is None else f"at strength {self.strength:g}"
         implied = self.as_json()
         return "\n".join([
@@ -105,7 +105,7 @@ class Capacity:
 
 
 async def measure(engine: Engine, settings: Settings, tell: Progress) -> Capacity:
-    """Time runs of one image, of two, of four and so on, on all replicas at once.
+    """Time runs of 1, 2, 4 … images, on all replicas at the same time.
 
     Raises:
         SettingsError: The model makes no images.

@@ -1,4 +1,4 @@
-"""The command ``pcevolve-server``: flags and variables out of the declared settings, no logic."""
+"""The command ``pcevolve-server``: flags and variables from the declared settings, no logic."""
 
 import inspect
 import os
@@ -22,14 +22,14 @@ PREFIX = "PCEVOLVE_SERVER_"
 HELP = {"help_option_names": ["-h", "--help"]}
 Command = TypeVar("Command", bound=Callable[..., None])
 Made = TypeVar("Made", ModelSettings, Settings)
-# In rich markup, which is typer's default, an extra's brackets would vanish from the help.
+# No rich markup, typer's default: an extra's brackets would vanish from the help.
 app = typer.Typer(
     no_args_is_help=True, rich_markup_mode=None, pretty_exceptions_enable=False, context_settings=HELP
 )
 
 
 def split_models(names: list[str]) -> list[str]:
-    """The models' names; blanks stand between them in the environment, unless all of it is one path."""
+    """Return the models' names; in the environment they are separated by blanks, unless the whole value is one path."""
     whole = os.environ.get(PREFIX + "MODEL", "").strip()
     path = Path(whole.removeprefix("library:").removeprefix("text:"))
     return [whole] if names == whole.split() and path.expanduser().exists() else names
@@ -67,9 +67,10 @@ AsJson = Annotated[bool, Option("--json", help="Print JSON instead of a table.")
 
 
 def takes(*names: str) -> Callable[[Command], Command]:
-    """Give a command a flag for each declared setting of a model, and of the server's those named; all if none is.
+    """Give a command a flag for each declared setting of a model, and for the named settings of the server.
 
-    The command receives them as keywords; see :func:`settings_of`.
+    Without names, it gets all of the server's settings. The command receives them as keywords; see
+    :func:`settings_of`.
     """
 
     def extend(command: Command) -> Command:
@@ -78,7 +79,7 @@ def takes(*names: str) -> Callable[[Command], Command]:
         ]
         server = [each for each, _ in _flags(Settings) if not names or each.name in names]
         flags = [each for each, _ in _flags(ModelSettings)] + server
-        # What typer reads a command's options from.
+        # typer reads a command's options from here.
         command.__signature__ = inspect.Signature([*own[:1], *flags, *own[1:]])  # type: ignore[attr-defined]
         return command
 
@@ -86,7 +87,7 @@ def takes(*names: str) -> Callable[[Command], Command]:
 
 
 def settings_of(kind: type[Made], given: dict[str, Any], **more: Any) -> Made:  # noqa: ANN401 - settings of any type
-    """Make settings of one kind out of what a command received, and what no flag says.
+    """Make settings of one kind from a command's keywords, and from values without a flag.
 
     Raises:
         SettingsError: They are impossible or unsafe.
@@ -101,7 +102,7 @@ _VALUES = {str: "TEXT", int: "INT", float: "NUMBER", Path: "PATH"}
 
 
 def _flags(kind: type[ModelSettings | Settings]) -> list[tuple[inspect.Parameter, FlagSpelling]]:
-    """The parameters that typer makes flags of, one for each setting that says what it is for."""
+    """Return the parameters that typer makes flags of, one for each setting with a help text."""
     fields: dict[str, FieldInfo] = vars(kind)["__pydantic_fields__"]
     return [_flag(name, info) for name, info in fields.items() if info.description]
 
@@ -110,7 +111,7 @@ def _flag(setting: str, info: FieldInfo) -> tuple[inspect.Parameter, FlagSpellin
     noted = {type(each): each for each in info.metadata}
     flag = noted.get(FlagSpelling, FlagSpelling())
     name = flag.name or setting.replace("_", "-")
-    # All settings that may be given several times are tuples of what their flag reads.
+    # Every setting that may be given several times is a tuple, whose items its flag reads.
     repeated = get_origin(info.annotation) is tuple
     kinds = {str} if repeated else {*get_args(info.annotation), info.annotation}
     option = Option(
@@ -158,7 +159,7 @@ def serve(
     first = settings_of(ModelSettings, given, model=model[0])
     keys = read_keys(api_key_file, os.environ.get(API_KEY_VARIABLE, ""))
     settings = settings_of(Settings, given, model=first, others=first.others(model[1:]), keys=keys)
-    # FastAPI and uvicorn take most of a second to import: not for --help.
+    # FastAPI and uvicorn take most of a second to import, which --help does not need.
     from pcevolve_server import logs, server
 
     logs.configure(log_level)
@@ -183,7 +184,8 @@ def bench(
 
 def main() -> None:
     """Run the command line; one clear line on stderr and an exit code for every expected failure."""
-    # Torch's threads would spin while they wait for each other, and on a shared machine that costs more than the work.
+    # Otherwise Torch's threads spin while they wait for each other; on a shared machine this costs more than
+    # the work.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     keep_quiet()
     try:

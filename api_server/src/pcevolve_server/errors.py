@@ -1,7 +1,7 @@
-"""Everything the server raises on purpose.
+"""The errors that the server raises on purpose.
 
-Errors of a request are answered in the contract's shape; others end the process with their exit code. Messages are sent
-to callers and written to logs: none holds a prompt, an image or a key.
+Errors of a request are answered in the contract's format; others end the process with their exit code.
+Messages are sent to callers and written to logs, so none holds a prompt, an image or a key.
 """
 
 from collections.abc import Sequence
@@ -11,35 +11,35 @@ from pcevolve_shared.wire import ErrorType, ModelInfo
 
 
 class ServerError(Exception):
-    """The root; ``exit_code`` is the process's when it reaches the command line."""
+    """The base class; ``exit_code`` is the process's when the error reaches the command line."""
 
     exit_code: ClassVar[int] = 1
 
 
 class SettingsError(ServerError):
-    """A setting is impossible or unsafe."""
+    """Raised for an impossible or unsafe setting."""
 
     exit_code = 2
 
 
 class ModelLoadError(ServerError):
-    """The model is missing, unreadable or of a kind that cannot be served."""
+    """Raised when the model is missing, unreadable or of a kind that cannot be served."""
 
     exit_code = 3
 
 
 class DeviceMemoryError(ModelLoadError):
-    """The model's device has no memory for one image."""
+    """Raised when the model's device has no memory for one image."""
 
 
 class BindError(ServerError):
-    """The address is taken or not ours."""
+    """Raised when the address is in use, or is not this machine's."""
 
     exit_code = 4
 
 
 class RequestError(ServerError):
-    """Ends one request; the server goes on."""
+    """An error that ends one request; the server goes on."""
 
     status: ClassVar[int]
     type: ClassVar[ErrorType]
@@ -54,92 +54,92 @@ class RequestError(ServerError):
 
 
 class InvalidRequestError(RequestError):
-    """The request breaks the contract or exceeds what this model can do."""
+    """Raised when the request breaks the contract or exceeds this model's abilities."""
 
     status, type, default_code = 422, "invalid_request_error", "invalid_request"
 
 
 class ContentRejectedError(InvalidRequestError):
-    """The safety checker refused the image and every retry."""
+    """Raised when the safety checker refused the image and every retry."""
 
     default_code = "content_rejected"
 
 
 class MemoryExceededError(InvalidRequestError):
-    """The device has too little memory for one image of this size; to ask again would bring the same."""
+    """Raised when the device has too little memory for one image of this size; repeating the request does not help."""
 
     default_code = "device_memory"
 
 
 def too_many_pixels(most: int) -> MemoryExceededError:
-    """Return an error that says how many pixels an image may have."""
+    """Return an error that gives the most pixels of an image."""
     return MemoryExceededError(
         f"width, height: the device has no memory for such an image: ask for at most {most} pixels"
     )
 
 
 class AuthenticationError(RequestError):
-    """The key is missing or wrong."""
+    """Raised when the key is missing or wrong."""
 
     status, type, default_code = 401, "authentication_error", "invalid_api_key"
 
 
 class OriginError(RequestError):
-    """A page of another origin has a browser ask a server that wants no key."""
+    """Raised when a page of another origin lets a browser send requests to a server without a key."""
 
     status, type, default_code = 403, "invalid_request_error", "origin_not_allowed"
 
 
 class NotFoundError(RequestError):
-    """There is no such thing here."""
+    """Raised when the address does not exist."""
 
     status, type, default_code = 404, "invalid_request_error", "not_found"
 
 
 def no_model(infos: Sequence[ModelInfo]) -> NotFoundError:
-    """Return an error that names the models that are here."""
+    """Return an error that lists the models of this server."""
     known = ", ".join(info.id for info in infos)
     return NotFoundError(f"unknown model; this server has {known}", code="model_not_found")
 
 
 class MethodError(RequestError):
-    """The route exists, not for this method."""
+    """Raised when the route exists, but not for this method."""
 
     status, type, default_code = 405, "invalid_request_error", "method_not_allowed"
 
 
 class TooSlowError(RequestError):
-    """The body did not arrive in time."""
+    """Raised when the body did not arrive in time."""
 
     status, type, default_code = 408, "invalid_request_error", "request_timeout"
 
 
 class TooLargeError(RequestError):
-    """The body is longer than the contract allows."""
+    """Raised when the body is longer than the contract allows."""
 
     status, type, default_code = 413, "invalid_request_error", "request_too_large"
 
 
 class HostError(RequestError):
-    """The Host header names neither this machine nor a configured name."""
+    """Raised when the Host header names neither this machine nor a configured name."""
 
     status, type, default_code = 421, "invalid_request_error", "host_not_allowed"
 
 
 class BusyError(RequestError):
-    """The queue, or the room for request bodies, is full."""
+    """Raised when the queue, or the memory for request bodies, is full."""
 
     status, type, default_code = 429, "rate_limit_error", "queue_full"
 
 
 class GenerationError(RequestError):
-    """The model failed on this request; the server goes on."""
+    """Raised when the model failed on this request; the server goes on."""
 
     status, type, default_code = 500, "server_error", "generation_failed"
 
 
 class NotFiniteError(GenerationError):
-    """The model's output is not finite; to ask again would take as long and bring the same."""
+    """Raised when the model's output is not finite; repeating the request does not help."""
 
     status, default_code = 422, "not_finite"
 
@@ -147,35 +147,35 @@ class NotFiniteError(GenerationError):
         super().__init__("the model's output is not finite: serve it with --precision bfloat16 or float32")
 
     def __reduce__(self) -> tuple[type[Self], tuple[()]]:
-        """It travels between processes, and takes no arguments."""
+        """Pickle without arguments, as the error travels between processes."""
         return type(self), ()
 
 
 class NotReadyError(RequestError):
-    """The model is loading, or the server is stopping."""
+    """Raised while the model is loading, or the server is stopping."""
 
     status, type, default_code = 503, "server_error", "not_ready"
 
 
 class EngineLostError(NotReadyError):
-    """The engine of the models is gone and will not come back: the process ends with this, to be started anew."""
+    """Raised when the engine is lost for good: the process ends with this error, to be restarted."""
 
     default_code, exit_code = "failed", 3
 
 
 class DeadlineError(RequestError):
-    """The images were not done in the time that a request may take."""
+    """Raised when the images were not done within a request's time limit."""
 
     status, type, default_code = 503, "server_error", "deadline"
 
 
 class CrowdedError(RequestError):
-    """Every connection that the server may hold is in use."""
+    """Raised when all allowed connections are in use."""
 
     status, type, default_code = 503, "server_error", "too_many_connections"
 
 
 class AbandonedError(RequestError):
-    """The caller closed the connection while its work was waiting."""
+    """Raised when the caller closed the connection while its work was waiting."""
 
     status, type, default_code = 499, "invalid_request_error", "client_closed_request"

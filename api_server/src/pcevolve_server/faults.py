@@ -1,7 +1,7 @@
-"""What a device's failure means: too little memory, or a device that is lost to this process.
+"""Classify errors of a device: too little memory, or a device that is lost for this process.
 
-By names and words, because the libraries that raise these errors are not imported here. Of CUDA: an error that is not
-about memory mostly leaves the process's context unusable, so that every later call fails the same.
+By names and words, because the libraries that raise these errors are not imported here. A CUDA error that is
+not about memory mostly makes the process's context unusable, so that every later call fails too.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _LOST: Final = re.compile(
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Return whether a device, or the machine, had too little memory for what was asked of it."""
+    """True if a device, or the machine, had too little memory."""
     names = {kind.__name__ for kind in type(error).__mro__}
     if names & {"OutOfMemoryError", "MemoryError"}:
         return True
@@ -29,7 +29,7 @@ def is_out_of_memory(error: BaseException) -> bool:
 
 
 def is_device_lost(error: BaseException) -> bool:
-    """Return whether nothing can be expected of the device any more, in this process; by an error or by its cause."""
+    """True if an error, or its cause, means that the device is unusable for the rest of this process."""
     if is_out_of_memory(error):
         return False
     names = {kind.__name__ for kind in type(error).__mro__}

@@ -1,4 +1,4 @@
-"""The model from start to stop: it loads in the background while the server already answers."""
+"""The model's life from start to stop; it loads in the background while the server already answers."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -12,11 +12,11 @@ from pcevolve_shared.wire import ModelInfo, Pipeline
 
 _LOADING_RETRY_SECONDS = 5
 _ENDING_SECONDS = 2.5
-"""Before the end of the grace period: who is refused has to be told in time, and a cluster takes two seconds to end."""
+"""Time before the end of the grace period at which requests are refused; a cluster needs two seconds to end."""
 
 
 class Host:
-    """Owns the engine and the queue before it."""
+    """Owns the engine, and the queue before it."""
 
     def __init__(
         self,
@@ -26,11 +26,11 @@ class Host:
         on_failure: Callable[[BaseException], None],
         on_ready: Callable[[Sequence[ModelInfo]], None],
     ) -> None:
-        """Keep what :meth:`start` needs.
+        """Store the parts for :meth:`start`.
 
         Args:
-            on_failure: Told why ``opening`` failed, or that the engine is lost, on the event loop.
-            on_ready: Told what each model can do once they answer, on the event loop.
+            on_failure: Called on the event loop when ``opening`` failed, or the engine is lost.
+            on_ready: Called on the event loop with each model's abilities, once they answer.
         """
         self._on_ready = on_ready
         self._settings, self._open_engine, self._metrics = settings, opening, metrics
@@ -43,29 +43,29 @@ class Host:
 
     @property
     def status(self) -> str:
-        """``loading``, ``ready``, ``failed`` or ``stopping``."""
+        """One of ``loading``, ``ready``, ``failed`` and ``stopping``."""
         return self._status
 
     @property
     def infos(self) -> tuple[ModelInfo, ...]:
-        """Abilities of each model, that for requests which name none first.
+        """Abilities of each model, the default first.
 
         Raises:
-            NotReadyError: There is none yet.
+            NotReadyError: No model is loaded yet.
         """
         return tuple(each.info for each in self._ready()[0].descriptions)
 
     def info(self, name: str | None, pipeline: Pipeline | None = None) -> ModelInfo:
-        """Return what a model can do.
+        """Return a model's abilities.
 
         Args:
-            name: An id, or its last part where no other has the same; None: the first that has the pipeline.
-            pipeline: That it has to have; None: any.
+            name: An id, or its last part if it is unique; None: the first model with the pipeline.
+            pipeline: The pipeline that the model must have; None: any.
 
         Raises:
-            NotReadyError: There is none yet.
+            NotReadyError: No model is loaded yet.
             NotFoundError: There is no such model, or none with the pipeline.
-            InvalidRequestError: The model that is named has not the pipeline.
+            InvalidRequestError: The named model does not have the pipeline.
         """
         infos = self.infos
         fit = [each for each in infos if pipeline is None or pipeline in each.pipelines]
@@ -96,12 +96,12 @@ class Host:
         return self._ready()[1]
 
     def start(self) -> None:
-        """Begin to load; returns at once."""
+        """Start loading; returns at once."""
         self._loop = asyncio.get_running_loop()
         self._opening = asyncio.create_task(self._open())
 
     def begin_stopping(self) -> None:
-        """Go on with what was asked for, and refuse the rest just before the process gives up; from any thread."""
+        """Finish what was asked for, and refuse the rest just before the process ends; callable from any thread."""
         if self._loop is not None:
             self._loop.call_soon_threadsafe(self._begin_stopping)
 
@@ -114,7 +114,7 @@ class Host:
             self._loop.call_later(left, self._serving[1].refuse)
 
     async def stop(self) -> None:
-        """Finish what runs, refuse what waits, and let the model go."""
+        """Finish what runs, refuse what waits, and release the model."""
         self._begin_stopping()
         for task in (self._opening, self._watching):
             if task is not None:
@@ -125,7 +125,7 @@ class Host:
             await engine.close()
 
     async def _open(self) -> None:
-        # gather hands over whatever a model library raised, so that it ends the process in one place.
+        # gather returns any error of a model library, so that one place ends the process.
         (outcome,) = await asyncio.gather(self._open_engine(), return_exceptions=True)
         if isinstance(outcome, BaseException):
             self._fail(outcome)
@@ -141,7 +141,7 @@ class Host:
         self._on_ready(self.infos)
 
     async def _watch(self, engine: Losable) -> None:
-        """Notice that an engine is lost although nobody asks it for anything, or that nobody can tell any more."""
+        """End the server when an idle engine is lost, or can no longer be watched."""
         try:
             failure: BaseException = await engine.wait_for_failure()
         except Exception as error:  # noqa: BLE001 - whatever it is, a watch that ended would go unnoticed
@@ -149,7 +149,7 @@ class Host:
         self._fail(failure)
 
     def _fail(self, failure: BaseException) -> None:
-        """Answer whoever waits at once: a model that failed will not come back."""
+        """Refuse all waiting requests at once: a failed model does not recover."""
         self._status = "failed"
         self._metrics.ready.set(0)
         if self._serving is not None:

@@ -1,6 +1,6 @@
 """One JSON object per line on stderr, or a line of words where that is a terminal.
 
-It holds no prompt, no image, no key and no exception message.
+The log holds no prompt, no image, no key and no exception message.
 """
 
 import atexit
@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from logging.handlers import QueueHandler, QueueListener
 from types import TracebackType
 
-# Of every record; what else there is was attached with ``extra=``.
+# Attributes of every record; the others were attached with ``extra=``.
 _STANDARD = {*vars(logging.makeLogRecord({})), "message", "asctime", "taskName"}
 
 _MOST_WAITING = 10_000  # records
@@ -24,20 +24,20 @@ _LAST_SECONDS = 1.0  # at the end of the process
 
 
 class JsonFormatter(logging.Formatter):
-    """Formats the server's own records in full, and a library's by logger and place alone."""
+    """Formats the server's own records in full; a library's only by logger, level and position."""
 
     def format(self, record: logging.LogRecord) -> str:
         """Return a record as one line of JSON."""
         return json.dumps(self.entry(record), default=str)
 
     def entry(self, record: logging.LogRecord) -> dict[str, object]:
-        """Return a line's facts: time, level, logger, event and, of the server's own, the fields that were attached."""
+        """Return a line's facts: time, level, logger, event and, for the server's own, the attached fields."""
         ours = record.name.startswith("pcevolve_server")
         entry: dict[str, object] = {
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(),
             "logger": record.name,
-            # A library may quote what it was given; its constant format string says enough.
+            # A library may quote its input; its constant format string is enough.
             "event": record.getMessage()
             if ours
             else str(record.msg)[:200]
@@ -53,7 +53,7 @@ class JsonFormatter(logging.Formatter):
 
 
 class TerminalFormatter(JsonFormatter):
-    """Formats a line for a person who looks on: time of day, level if it is unusual, what happened, and the fields."""
+    """Formats a line for a person: time of day, level if it is unusual, the event, and the fields."""
 
     def format(self, record: logging.LogRecord) -> str:
         """Return a record as one line of words."""
@@ -62,7 +62,7 @@ class TerminalFormatter(JsonFormatter):
         day = datetime.fromisoformat(str(entry.pop("time"))).astimezone()
         if said == "request":
             said = "{method} {route}: {status} in {seconds} s".format(**entry)
-            # By which its caller may ask for help.
+            # The id by which its caller may ask for help.
             entry = {"request_id": entry["request_id"]} if int(str(entry["status"])) >= 400 else {}
         if "url" in entry:
             said += f" at {entry.pop('url')}"
@@ -80,32 +80,32 @@ class TerminalFormatter(JsonFormatter):
 
 
 def _frames(trace: TracebackType | None) -> list[str]:
-    """Return where it happened without what it said: messages may quote data."""
+    """Return the position of an error without its messages, which may quote data."""
     frames = traceback.extract_tb(trace)[-12:]
     return [f"{frame.filename.rsplit('/', 1)[-1]}:{frame.lineno} {frame.name}" for frame in frames]
 
 
 class _NeverWaiting(QueueHandler):
-    """Hands records as they are to a thread that writes; those for which there is no room are lost.
+    """Passes records to a writing thread; records beyond the queue's limit are lost.
 
-    Whoever reads the log may stop reading, and a full pipe must not stop the server.
+    The reader of the log may stop, and a full pipe must not stop the server.
     """
 
     def prepare(self, record: logging.LogRecord) -> logging.LogRecord:
-        """Leave the exception in, which the formatter tells by its type alone."""
+        """Keep the exception, of which the formatter uses only the type."""
         return record
 
     def enqueue(self, record: logging.LogRecord) -> None:
-        """Never wait."""
+        """Drop the record rather than wait."""
         with contextlib.suppress(queue.Full):
             self.queue.put_nowait(record)
 
 
 class _Writer(logging.NullHandler):
-    """Writes past Python's own files and locks, for which the end of the process would wait."""
+    """Writes past Python's own files and locks; the end of the process would wait for these."""
 
     def handle(self, record: logging.LogRecord) -> bool:
-        """Write one line, however long that takes."""
+        """Write one line, however long it takes."""
         line = f"{self.format(record)}\n".encode(errors="backslashreplace")
         with contextlib.suppress(OSError):  # nobody is there to read it
             while line:
@@ -117,14 +117,14 @@ _waiting: list[queue.Queue[logging.LogRecord]] = []
 
 
 def flush() -> None:
-    """Wait a little for what is still to be written."""
+    """Wait a short time until the queued lines are written."""
     deadline = time.monotonic() + _LAST_SECONDS
     while any(each.unfinished_tasks for each in _waiting) and time.monotonic() < deadline:
         time.sleep(0.01)
 
 
 def configure(level: str) -> None:
-    """Send every logger of the process through the formatter, written by a thread of its own."""
+    """Send every logger of the process through the formatter, written by its own thread."""
     writer = _Writer()
     writer.setFormatter(TerminalFormatter() if sys.stderr.isatty() else JsonFormatter())
     waiting: queue.Queue[logging.LogRecord] = queue.Queue(_MOST_WAITING)
@@ -133,7 +133,7 @@ def configure(level: str) -> None:
     atexit.register(flush)
     logging.basicConfig(level=level.upper(), handlers=[_NeverWaiting(waiting)], force=True)
     logging.captureWarnings(True)
-    # Every request is logged once, by the middleware, without its query string.
+    # The middleware logs every request once, without its query string.
     logging.getLogger("uvicorn.access").disabled = True
     for noisy in ("httpx", "httpcore", "urllib3", "filelock", "uvicorn.error", "faiss.loader"):
         logging.getLogger(noisy).setLevel(logging.WARNING)

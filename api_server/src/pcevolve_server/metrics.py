@@ -1,4 +1,4 @@
-"""Prometheus metrics of one app; a registry of its own, so that two apps can live in one process."""
+"""Prometheus metrics of one app; with their own registry, so that two apps can be in one process."""
 
 from collections.abc import Iterable
 
@@ -12,7 +12,7 @@ _SECONDS_BUCKETS = (0.01, 0.1, 0.5, 1, 2, 5, 10, 30, 60, 120, 300)
 
 
 class Metrics:
-    """Counts, sizes and times; no label ever holds text that a caller wrote."""
+    """Counts, sizes and times; no label holds a caller's text."""
 
     def __init__(self) -> None:
         """Register every metric at zero."""
@@ -58,7 +58,7 @@ class Metrics:
         )
 
     def tell_exactness(self, infos: Iterable[ModelInfo]) -> None:
-        """Tell from now on what the same request of each model is sure to get again."""
+        """Set the metric of how exactly each model repeats a request."""
         self.exact.clear()
         for each in infos:
             self.exact.labels(each.id, each.exact or "not said").set(1)

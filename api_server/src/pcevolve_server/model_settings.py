@@ -1,4 +1,4 @@
-"""Settings of one model: what is loaded, and how it is run."""
+"""Settings of one model: what is loaded, and how it runs."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from pcevolve_shared import limits
 _USUAL_BATCH = 16
 
 OWN_SCHEDULER = "own"
-"""That which a model brought along."""
+"""The name of a model's own scheduler."""
 _LARGEST_SCALE = 10
 
 
 class SafetyPolicy(StrEnum):
-    """Use of the model's safety checker."""
+    """Whether the model's safety checker is used."""
 
     AUTO = "auto"
     OFF = "off"
@@ -37,7 +37,7 @@ class Batching(StrEnum):
 
 
 class Precision(StrEnum):
-    """The numbers that a denoiser computes in."""
+    """The number format that a denoiser computes in."""
 
     AUTO = "auto"
     FLOAT32 = "float32"
@@ -46,7 +46,7 @@ class Precision(StrEnum):
 
 
 class Offload(StrEnum):
-    """How long a model's networks are on the GPU: always, or only while they run."""
+    """When a model's networks are on the GPU: always, or only while they run."""
 
     AUTO = "auto"
     ON = "on"
@@ -54,7 +54,7 @@ class Offload(StrEnum):
 
 
 class Attention(StrEnum):
-    """The kernels of attention in PyTorch."""
+    """PyTorch's kernels for attention."""
 
     AUTO = "auto"
     FLASH = "flash"
@@ -64,7 +64,7 @@ class Attention(StrEnum):
 
 
 class WeightFormat(StrEnum):
-    """The numbers that a denoiser's weights are kept in."""
+    """The number format in which a denoiser's weights are stored."""
 
     WHOLE = "whole"
     INT8 = "int8"
@@ -76,7 +76,7 @@ class Lora:
 
     Attributes:
         source: A weight file, a directory or a hub id.
-        scale: What it is multiplied by; 0 adds nothing.
+        scale: The factor of the addition; 0 adds nothing.
     """
 
     source: str
@@ -84,10 +84,10 @@ class Lora:
 
     @classmethod
     def read(cls, text: str) -> Lora:
-        """From ``SOURCE`` or ``SOURCE=SCALE``.
+        """Parse ``SOURCE`` or ``SOURCE=SCALE``.
 
         Raises:
-            SettingsError: No source, or the scale is out of bounds.
+            SettingsError: There is no source, or the scale is out of bounds.
         """
         source, equals, scale = text.rpartition("=")
         if not equals or Path(text).expanduser().exists():
@@ -105,11 +105,11 @@ class Lora:
 
 @dataclass(frozen=True)
 class Embedding:
-    """A word that a model is taught by textual inversion.
+    """A word of a textual inversion.
 
     Attributes:
         source: A weight file, a directory or a hub id.
-        word: What prompts say for it; empty: the file's own word, or its name.
+        word: The word in prompts; empty: the file's own word, or its name.
     """
 
     source: str
@@ -117,7 +117,7 @@ class Embedding:
 
     @classmethod
     def read(cls, text: str) -> Embedding:
-        """From ``SOURCE`` or ``SOURCE=WORD``.
+        """Parse ``SOURCE`` or ``SOURCE=WORD``.
 
         Raises:
             SettingsError: One of them is missing.
@@ -132,12 +132,12 @@ class Embedding:
 
 @dataclass(frozen=True)
 class FlagSpelling:
-    """Spelling of a setting on the command line, where its field's name does not say it.
+    """A setting's flag and variable, where the field's name does not give them.
 
     Attributes:
-        name: Of the flag.
-        variable: Of the environment, after ``PCEVOLVE_SERVER_``; empty: as the flag.
-        read: What makes a value of each text of a flag that may be repeated.
+        name: Name of the flag.
+        variable: Name in the environment, after ``PCEVOLVE_SERVER_``; empty: as the flag.
+        read: Parses each value of a flag that may be repeated.
     """
 
     name: str = ""
@@ -146,12 +146,12 @@ class FlagSpelling:
 
 
 DECLARED = ConfigDict(use_attribute_docstrings=True)
-"""Of settings: the text below a field is its help."""
+"""For settings: the text below a field is its help."""
 
 
 @pydantic.dataclasses.dataclass(frozen=True, config=DECLARED)
 class ModelSettings:
-    """A model to load, and how; a field without a text is no flag of its own."""
+    """A model to load, with its settings; a field without a text has no flag."""
 
     model: str = "bundled"
     model_id: str = ""
@@ -209,17 +209,17 @@ class ModelSettings:
     """New tries for a refused image, then 422."""
 
     def largest_batch(self, companions: int = 1) -> int:
-        """Return how many images of the model's own size a run has at most.
+        """Return the most images of the model's own size in a run.
 
         Args:
-            companions: As of ``Loaded.bit_exact_batch_size``.
+            companions: See ``Loaded.bit_exact_batch_size``.
         """
         if companions == 1 or self.batching is Batching.MERGE:
             return self.max_batch or _USUAL_BATCH
         return min(companions, self.max_batch or companions)
 
     def others(self, names: Sequence[str]) -> tuple[ModelSettings, ...]:
-        """The settings of other models in the same server, without what is meant for this one alone."""
+        """Return the settings of other models in the same server, without those that apply to this model alone."""
         shared = replace(
             self,
             model_id="",

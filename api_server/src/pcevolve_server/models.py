@@ -1,6 +1,6 @@
-"""Models in memory: from settings to one or several, in whatever process they run, within a bound of bytes.
+"""Load models from settings, and keep them in memory within a limit of bytes.
 
-Ready means that a model drew, or wrote: one that cannot says why at the start.
+A model is ready only after it made an image or text; one that cannot fails at the start.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ logger = logging.getLogger(__name__)
 
 _MIB = 2**20
 _GPU_DRIVERS = ("nvidiactl", "kfd", "dxg")
-"""Files in /dev: of NVIDIA's, AMD's, and Windows's for its Linux."""
+"""Files in /dev of NVIDIA's driver, AMD's, and Windows's for its Linux."""
 
 
 def load_models(
@@ -42,10 +42,10 @@ def load_models(
     """Load several models.
 
     Args:
-        memory_mib: Of the models in memory at a time; 0: no bound.
+        memory_mib: Most memory of the loaded models; 0: no limit.
 
     Raises:
-        ModelLoadError: With the name of the model and what to do.
+        ModelLoadError: A model cannot be loaded; the message names it and says what to do.
     """
     for each in settings:
         sources.check(each)
@@ -53,15 +53,15 @@ def load_models(
         settings = [replace(each, threads=each.threads or count_cores()) for each in settings]
     found = ModelCache([TriedLoad(each, stopping) for each in settings], memory_mib * 2**20, _give_back)
     gc.collect()
-    # Or the collector would walk through all of a model's parts again and again while it works: some percent of a
-    # small one's time.
+    # Otherwise the garbage collector would walk through all of a model's parts again and again: some percent
+    # of a small model's time.
     gc.freeze()
     atexit.register(gc.unfreeze)  # libraries complain of what is left when the interpreter ends
     return found
 
 
 class TriedLoad:
-    """Loads a model, the first time to try it; one that does not fit its device as a whole visits it in parts."""
+    """Loads a model, and tries it the first time; a model too large for its device is then moved there in parts."""
 
     def __init__(self, settings: ModelSettings, stopping: Callable[[], bool] = lambda: False) -> None:
         self._settings, self._stopping = settings, stopping
@@ -71,7 +71,7 @@ class TriedLoad:
         """Return the model.
 
         Raises:
-            ModelLoadError: It cannot be loaded, or does not do what it offers.
+            ModelLoadError: It cannot be loaded, or fails at something that it offers.
         """
         model = load(self._settings, self._stopping)
         if self.result is not None:
@@ -92,7 +92,7 @@ class TriedLoad:
 
 
 def _give_back() -> None:
-    """Give back the memory of dropped models; of libraries of images where no other was loaded."""
+    """Release the memory of dropped models."""
     gc.unfreeze()
     gc.collect()
     if "torch" in sys.modules:
@@ -103,7 +103,7 @@ def _give_back() -> None:
 
 
 def find_gpus(settings: ModelSettings) -> tuple[str, ...]:
-    """Name the GPUs for a model's replicas; none where it runs on the processor, or on one that was named."""
+    """Return the GPUs for a model's replicas; none if it runs on the processor, or on a named GPU."""
     if settings.device not in ("auto", "cuda") or not any(
         Path("/dev", each).exists() for each in _GPU_DRIVERS
     ):
@@ -114,13 +114,13 @@ def find_gpus(settings: ModelSettings) -> tuple[str, ...]:
 
 
 def load(settings: ModelSettings, stopping: Callable[[], bool] = lambda: False) -> Model:
-    """Load the model that ``settings`` name, or index the images.
+    """Load the model of ``settings``, or index the images.
 
     Raises:
-        ModelLoadError: With the name and what to do.
+        ModelLoadError: It cannot be loaded; the message names it and says what to do.
     """
     sources.check(settings)
-    # torch takes seconds to import: not before the port is open, and never for --help.
+    # torch takes seconds to import: only after the port is open, and never for --help.
     if sources.is_library(settings.model):
         from pcevolve_server.library import loading as libraries
 
@@ -140,10 +140,10 @@ def load(settings: ModelSettings, stopping: Callable[[], bool] = lambda: False) 
 
 @dataclass(frozen=True)
 class ModelDescription:
-    """A model as callers and the queue know it, in memory or not.
+    """A model's description for callers and the queue, whether in memory or not.
 
     Attributes:
-        info: What it can do; of pixels, what a run may hold and what its device has memory for.
+        info: Its abilities, with the most pixels of a run and of an image on its device.
         bit_exact_batch_size: As of the model.
         fixed_cost_batches: As of the model.
     """
@@ -161,7 +161,7 @@ class ModelDescription:
         return cls(info, trial.bit_exact_batch_size, model.fixed_cost_batches)
 
     def within(self, batch_pixels: int | None = None, max_pixels: int | None = None) -> ModelDescription:
-        """Return the description with bounds that are no higher than these."""
+        """Return the description with limits no higher than these."""
         changes = {
             name: bound if before is None else min(before, bound)
             for name, before, bound in (
@@ -174,7 +174,7 @@ class ModelDescription:
 
     @classmethod
     def of_all(cls, replicas: Sequence[ModelDescription]) -> ModelDescription:
-        """Return the description that holds for one model on each of several devices."""
+        """Return a description that holds for the same model on several devices."""
         found = min(replicas, key=lambda each: (each.bit_exact_batch_size, each.info.exact != "no"))
         for each in replicas:
             found = found.within(each.info.batch_pixels, each.info.max_pixels)
@@ -182,7 +182,7 @@ class ModelDescription:
 
 
 class ModelCache:
-    """Models, each batch run on the one that its recipe names; used from one thread only."""
+    """Models; each batch runs on the one that its recipe names. Used from one thread only."""
 
     def __init__(
         self,
@@ -190,16 +190,16 @@ class ModelCache:
         most_bytes: int = 0,
         tidy: Callable[[], object] = gc.collect,
     ) -> None:
-        """Load every model once, so that a wrong one shows at once and what each can do is known.
+        """Load every model once, so that errors show at the start, and their abilities are known.
 
         Args:
-            loads: One for each model, again and again the same; the first is what requests get that name none.
-            most_bytes: Of the models in memory at a time; 0: no bound. A model that was never loaded is weighed after
-                it was, so that until then there may be one more.
-            tidy: Gives back the memory of what was dropped.
+            loads: A loader for each model; the first model is the default.
+            most_bytes: Most bytes of the loaded models; 0: no limit. A model's size is known only after its
+                first load, so that there may be one more until then.
+            tidy: Releases the memory of dropped models.
 
         Raises:
-            ModelLoadError: A model cannot be loaded, is called as another, or is larger than the bound.
+            ModelLoadError: A model cannot be loaded, has another's name, or is larger than the limit.
         """
         self._most, self._tidy = most_bytes, tidy
         self._loads: dict[str, Callable[[], Model]] = {}
@@ -213,7 +213,7 @@ class ModelCache:
 
     @property
     def descriptions(self) -> tuple[ModelDescription, ...]:
-        """Of each model, in the order in which the server was told of them, with what its memory has held by now."""
+        """Descriptions of all models, in the order of the settings, with the memory limits known so far."""
         return tuple(self._described.values())
 
     @property
@@ -222,16 +222,16 @@ class ModelCache:
         return sum(self._bytes[name] for name in self._held)
 
     def run(self, works: Sequence[Work], is_cancelled: IsCancelled = never_cancelled) -> list[Made]:
-        """Run a batch on its model, which is loaded first if it was dropped, in as many runs as its memory asks for.
+        """Run a batch on its model, in as many runs as the memory needs; load the model first if it was dropped.
 
         Raises:
             MemoryExceededError: One image does not fit the device.
-            EngineLostError: The device failed, and will fail again.
+            EngineLostError: The device failed for good.
         """
         try:
             return self._run(works[0].recipe.model or next(iter(self._described)), works, is_cancelled)
         except Exception as error:
-            # Wherever it shows: in a run, while a model is loaded again, or when memory is given back.
+            # The failure may show in a run, while a model is loaded again, or when memory is released.
             if not faults.is_device_lost(error):
                 raise
             logger.exception("the device failed")
@@ -251,7 +251,7 @@ class ModelCache:
         return made
 
     def _attempt(self, model: Model, works: Sequence[Work], is_cancelled: IsCancelled) -> list[Made] | None:
-        """Return what a model made; None where the memory did not suffice, which is free again: no frame is kept."""
+        """Return a model's results; None if the memory was too small, after releasing it: no frame is kept."""
         try:
             return perform(model, works, is_cancelled)
         except Exception as error:
@@ -266,10 +266,10 @@ class ModelCache:
         return max(1, most // recipe.pixels)
 
     def _lower_bound(self, name: str, works: Sequence[Work]) -> None:
-        """Remember that works did not fit together; of texts, which are of any length, nothing.
+        """Lower the limit after works did not fit together; texts, which have any length, do not change it.
 
         Raises:
-            MemoryExceededError: There was but one.
+            MemoryExceededError: There was only one.
         """
         recipe, described = works[0].recipe, self._described[name]
         pixels = recipe.pixels if isinstance(recipe, Recipe) else 0

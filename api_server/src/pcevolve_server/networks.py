@@ -1,4 +1,4 @@
-"""Devices, precision and memory of the server's neural networks, and what their libraries raise and say."""
+"""Devices, precision and memory of the server's neural networks, and errors and logs of their libraries."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from pcevolve_server.model_settings import Attention, Precision
 from pcevolve_server.work import IsCancelled, never_cancelled
 
 _NATIVE = "amx_bf16"
-"""Matrix units of a processor: without them bfloat16 is slower than float32 there (docs/your-model.md)."""
+"""Matrix units of a processor: without them bfloat16 is slower than float32 (docs/your-model.md)."""
 _DTYPES = {Precision.FLOAT32: torch.float32, Precision.BFLOAT16: torch.bfloat16}
 
 
 def gpu_dtype(wanted: Precision, *, brain: bool = False) -> torch.dtype:
-    """Return the type of a whole model on a GPU: float16 unless it is asked for otherwise.
+    """Return the type of a whole model on a GPU: float16 by default.
 
     Args:
         brain: Whether ``auto`` is bfloat16, on GPUs that have it.
@@ -40,10 +40,10 @@ def gpu_dtype(wanted: Precision, *, brain: bool = False) -> torch.dtype:
 
 
 def cpu_dtype(wanted: Precision) -> torch.dtype:
-    """Return the type that the network of nearly all work computes in on a processor.
+    """Return the type in which the main network computes on a processor.
 
     Raises:
-        ModelLoadError: Asked for what processors are too slow at.
+        ModelLoadError: The type is too slow on processors.
     """
     if wanted is Precision.FLOAT16:
         raise ModelLoadError("float16 needs a GPU: use --precision auto, float32 or bfloat16")
@@ -52,10 +52,10 @@ def cpu_dtype(wanted: Precision) -> torch.dtype:
 
 
 def find_device(name: str) -> torch.device:
-    """The device of a name; of ``auto`` the best that there is.
+    """Return the device of a name; for ``auto`` the best one.
 
     Raises:
-        ModelLoadError: It is not there.
+        ModelLoadError: There is no such device.
     """
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
@@ -70,14 +70,14 @@ def find_device(name: str) -> torch.device:
 
 
 def compute_alike(device: torch.device) -> None:
-    """Have a GPU's libraries choose kernels that compute the same request alike each time, where there are such."""
+    """Let a GPU's libraries choose kernels that give the same result for the same request, where there are any."""
     if device.type != "cuda":
         return
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
     torch.backends.cudnn.benchmark = False
     torch.backends.cudnn.deterministic = True
     torch.use_deterministic_algorithms(True, warn_only=True)
-    # Or each new tensor is filled with NaN first.
+    # By default each new tensor would be filled with NaN first.
     torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
 
 
@@ -90,7 +90,7 @@ _KERNELS = {
 
 
 def attend_by(wanted: Attention) -> AbstractContextManager[None]:
-    """Compute attention by chosen kernels meanwhile, and by PyTorch's plain ones where they cannot."""
+    """Compute attention by chosen kernels in the with block, and by PyTorch's plain ones where these cannot."""
     if wanted is Attention.AUTO:
         return nullcontext()
     kernels: AbstractContextManager[None] = sdpa_kernel(
@@ -100,15 +100,15 @@ def attend_by(wanted: Attention) -> AbstractContextManager[None]:
 
 
 def list_gpus() -> tuple[str, ...]:
-    """Names of the GPUs that this process may use."""
+    """Return the names of the GPUs that this process may use."""
     return tuple(f"cuda:{number}" for number in range(torch.cuda.device_count()))
 
 
 def quieten(*more: ModuleType) -> None:
-    """Keep the libraries from quoting prompts in warnings and from drawing bars into the JSON log.
+    """Stop the libraries from quoting prompts in warnings and drawing progress bars into the JSON log.
 
     Args:
-        more: ``logging`` modules like that of transformers, of other libraries.
+        more: ``logging`` modules of other libraries, like that of transformers.
     """
     for log in (transformers.utils.logging, *more):
         log.set_verbosity_error()
@@ -119,23 +119,23 @@ def quieten(*more: ModuleType) -> None:
 
 
 class Interrupter:
-    """Ends a run of networks within a step of it, by asking before each of their blocks."""
+    """Ends a run of networks within a step, by checking for cancellation before each of their blocks."""
 
     def __init__(self, networks: Iterable[nn.Module]) -> None:
-        """Watch networks from now on, all of which one thread runs."""
+        """Watch these networks from now on; one thread runs all of them."""
         self._is_cancelled: IsCancelled = never_cancelled
         for block in {block for network in networks for block in _list_blocks(network)}:
             block.register_forward_pre_hook(self._ask)
 
     @contextmanager
     def listening(self, is_cancelled: IsCancelled, slow: bool = False) -> Iterator[None]:
-        """Ask ``is_cancelled`` meanwhile.
+        """Check ``is_cancelled`` in the with block.
 
         Args:
-            slow: Whether one attention may take many seconds, within which to ask, too.
+            slow: Whether one attention may take many seconds; it is then checked within them, too.
 
         Raises:
-            AbandonedError: From within a network that ran, when it said so.
+            AbandonedError: Raised inside the running network when it is cancelled.
         """
         self._is_cancelled = is_cancelled
         try:
@@ -145,20 +145,20 @@ class Interrupter:
             self._is_cancelled = never_cancelled
 
     def _ask(self, *_: object) -> None:
-        # What is compiled is compiled without the question.
+        # Compiled networks are compiled without this check.
         if not torch.compiler.is_compiling() and self._is_cancelled():
             raise AbandonedError("nobody waits for it any more")
 
 
 _QUERIES: Final = 2048
-"""Of attention, at a time; a multiple of what PyTorch's kernel takes at once, so that no bit shows it."""
+"""Queries of attention at a time; a multiple of the PyTorch kernel's block, so that the result has the same bits."""
 _SDPA_ARGUMENTS: Final = ("query", "key", "value", "attn_mask", "dropout_p", "is_causal")
 
 
 class _AttentionInPieces(TorchFunctionMode):
-    """Computes attention without a mask for some queries at a time, and asks before each.
+    """Computes attention without a mask for some queries at a time, and checks for cancellation before each.
 
-    Of an image of 2048 x 2048 pixels a processor computes one attention for a minute.
+    For an image of 2048 x 2048 pixels, one attention takes a processor a minute.
     """
 
     def __init__(self, ask: Callable[[], None]) -> None:
@@ -166,7 +166,7 @@ class _AttentionInPieces(TorchFunctionMode):
         self._ask = ask
 
     def __torch_function__(self, func: Any, _: Any, args: Any = (), kwargs: Any = None) -> Any:  # noqa: ANN401
-        """Call any other function as it is."""
+        """Call any other function unchanged."""
         if func is not functional.scaled_dot_product_attention:
             return func(*args, **(kwargs or {}))
         given = dict(zip(_SDPA_ARGUMENTS, args, strict=False)) | (kwargs or {})
@@ -180,19 +180,19 @@ class _AttentionInPieces(TorchFunctionMode):
 
 
 def _list_blocks(network: nn.Module) -> Iterator[nn.Module]:
-    """Yield the parts of a network that run one after the other: no step of the largest takes long."""
+    """Yield the parts of a network that run one after the other; each of them is fast."""
     for module in network.modules():
         if isinstance(module, nn.ModuleList):
             yield from (each for each in module if each is not None and any(True for _ in each.children()))
 
 
 def weight(network: nn.Module) -> int:
-    """Bytes of a network's weights, on whatever device they are."""
+    """Return the bytes of a network's weights, on any device."""
     return sum(each.nbytes for each in (*network.parameters(), *network.buffers()))
 
 
 def give_back() -> None:
-    """Give back what dropped networks took: glibc keeps blocks of less than 32 MiB, as most weights are, for itself."""
+    """Release the memory of dropped networks: glibc keeps blocks below 32 MiB, as most weights are."""
     if torch.cuda.is_available():
         torch.cuda.empty_cache()
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # glibc alone has it
@@ -210,4 +210,4 @@ LOAD_ERRORS = (
     RuntimeError,
     SafetensorError,
 )
-"""For a missing, partial or malformed model, as far as they document it."""
+"""Errors of loading a missing, partial or malformed model, as far as the libraries document them."""

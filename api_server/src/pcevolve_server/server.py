@@ -1,4 +1,4 @@
-"""One server process: socket, app, uvicorn; the composition root."""
+"""One server process, put together here: socket, app, uvicorn."""
 
 import atexit
 import logging
@@ -25,15 +25,19 @@ logger = logging.getLogger(__name__)
 
 _KEEP_ALIVE_SECONDS = 75
 _FAILING_SECONDS = 5.0
-"""To answer whoever waits when the model failed: the process's supervisor is to start it anew."""
+"""Time to answer waiting callers after the model failed; then the process's supervisor restarts it."""
 _STALL_SECONDS = 60.0
-"""That a peer may take nothing of its answer for, then the kernel cuts it off; a slow one is welcome."""
+"""Time without progress after which the kernel closes a connection; a slow peer is fine."""
 _BACKLOG = 128
-"""Connections that wait to be accepted; asyncio accepts so many at once, before any is counted."""
+"""Connections that wait to be accepted; asyncio accepts all of them at once, before any is counted."""
 
 
 class _Server(uvicorn.Server):
-    """Leaves in order and in time: not ready at once, then no listener, and gone at the deadline whatever runs."""
+    """A server that stops in order and in time.
+
+    First it is not ready, then it has no listener, and at the deadline the process ends even if something
+    runs.
+    """
 
     def __init__(self, config: uvicorn.Config, settings: Settings, on_stop: Callable[[], None]) -> None:
         super().__init__(config)
@@ -42,11 +46,11 @@ class _Server(uvicorn.Server):
         self.failure: BaseException | None = None
 
     def stopping(self) -> bool:
-        """Return whether the process was told to stop; a model that takes long to load asks for it."""
+        """True if the process was told to stop; a model that takes long to load checks it."""
         return self._closes_at is not None
 
     def fail(self, failure: BaseException) -> None:
-        """Stop for a model that cannot be had; one that gives up because the process was told to stop is no failure."""
+        """Stop after the model failed; an error because the process is stopping is no failure."""
         if not self.stopping():
             self.failure = failure
         self._leave(0.0, _FAILING_SECONDS)
@@ -59,14 +63,14 @@ class _Server(uvicorn.Server):
     def _leave(self, listen_seconds: float, most_seconds: float) -> None:
         first, self._closes_at = not self.stopping(), time.monotonic() + listen_seconds
         if first:
-            # A thread, because the event loop may be the one that waits for what does not end.
+            # A thread, because the event loop itself may hang.
             deadline = threading.Timer(most_seconds, self._end)
             deadline.daemon = True
             deadline.start()
             self._on_stop()
 
     async def on_tick(self, counter: int) -> bool:
-        """Close the listener when its time is over."""
+        """Close the listener at its time."""
         if self._closes_at is not None and time.monotonic() >= self._closes_at:
             self.should_exit = True
         return await super().on_tick(counter)
@@ -78,7 +82,7 @@ class _Server(uvicorn.Server):
         self.exit()
 
     def exit(self) -> None:
-        """End the process here: Python would take torch apart for seconds, and after the deadline of a supervisor."""
+        """End the process here: Python would need seconds to unload torch, perhaps beyond a supervisor's deadline."""
         logs.flush()
         sys.stdout.flush()
         os._exit(0 if self.failure is None else _explain(self.failure).exit_code)
@@ -88,18 +92,18 @@ def run(settings: Settings, opening: Opening | None = None) -> None:
     """Serve until SIGTERM or SIGINT.
 
     Args:
-        opening: Loads the model; by default the one that the settings name, where they say.
+        opening: Loads the model; by default the one of the settings, on their engine.
 
     Raises:
         BindError: The address cannot be listened on.
         ModelLoadError: The model failed to load.
-        EngineLostError: Its device, or the cluster that it runs on, failed.
+        EngineLostError: The model's device or cluster failed.
     """
     tracing.configure()
     listener = bind(settings.host, settings.port)
     host, port = listener.getsockname()[:2]
     url = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
-    # Each of the two needs the other.
+    # Server and app need each other.
     server: _Server
     app = create_app(
         settings,
@@ -134,10 +138,10 @@ def run(settings: Settings, opening: Opening | None = None) -> None:
 
 
 def bind(host: str, port: int) -> socket.socket:
-    """Listen on an address, with port 0 on any free one.
+    """Listen on an address; port 0 takes any free port.
 
     Raises:
-        BindError: It cannot be had.
+        BindError: The address cannot be used.
     """
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
@@ -145,8 +149,8 @@ def bind(host: str, port: int) -> socket.socket:
     except OSError as error:
         why = f"{error.strerror}: choose another --port or --host"
         raise BindError(f"cannot listen on {host}:{port}: {why}") from error
-    # Connections inherit both. An answer is written in two, head and body: its body would wait 40 ms for the peer's
-    # delayed confirmation of the head.
+    # Connections inherit both options. Head and body of an answer are written separately: without TCP_NODELAY
+    # the body would wait 40 ms for the peer's delayed acknowledgement of the head.
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     if hasattr(socket, "TCP_USER_TIMEOUT"):  # Linux alone has it
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, round(1000 * _STALL_SECONDS))

@@ -1,8 +1,8 @@
-"""The server's settings, each declared once: type, bounds, default and, as the text below it, its help.
+"""The server's settings, each declared once: type, limits, default, and its help as the text below it.
 
-``cli`` makes flags and variables of those that have a text.
+``cli`` makes flags and variables of settings with a text.
 
-And the keys of those who may use it, which come from a file or the environment, never from the command line.
+API keys come from a file or the environment, never from the command line.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ MIN_KEY_CHARS = 16
 _LONGEST_KEY_FILE = 2**20
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")
 DEFAULT_MODEL = ModelSettings()
-# A PNG of that many incompressible pixels still fits the contract's bound on one image.
+# A PNG of this many incompressible pixels still fits the contract's limit on one image.
 _MOST_PIXELS = limits.MAX_IMAGE_BYTES // 3 - 2**16
 
 
@@ -43,7 +43,7 @@ class LogLevel(StrEnum):
 
 
 class EngineKind(StrEnum):
-    """Places where batches run."""
+    """Where batches run."""
 
     THREAD = "thread"
     PROCESSES = "processes"
@@ -55,18 +55,18 @@ class Key:
     """A caller who may use the server.
 
     Attributes:
-        secret: What they send.
-        name: What logs call them; keys of different names take turns at the model.
+        secret: The key that the caller sends.
+        name: The caller's name in logs; names take turns at the model.
     """
 
     secret: str = field(repr=False)
     name: str = "default"
 
     def __post_init__(self) -> None:
-        """Refuse what can be guessed.
+        """Refuse a key that can be guessed.
 
         Raises:
-            SettingsError: Too short.
+            SettingsError: It is too short.
         """
         if len(self.secret) < MIN_KEY_CHARS or not self.secret.isascii():
             raise SettingsError(f"an API key must have at least {MIN_KEY_CHARS} ASCII characters")
@@ -79,9 +79,9 @@ class Settings:
     """Everything about one server process.
 
     Attributes:
-        model: What requests get that name none.
+        model: The model for requests that name none.
         others: More models, which requests have to name.
-        keys: Whom to answer; empty: anybody, on loopback alone.
+        keys: Keys of the callers; empty: anybody, on loopback only.
     """
 
     model: ModelSettings = DEFAULT_MODEL
@@ -103,53 +103,53 @@ class Settings:
     devices: str = ""
     """GPUs of the processes, such as cuda:0,cuda:1, which they take in turns; default: all that are visible."""
     max_replicas: Annotated[int, Field(ge=0, le=1024)] = 0
-    """On Ray: --replicas grow to so many while images wait; 0: they do not."""
+    """On Ray: most replicas while images wait; 0: always --replicas."""
     ray_address: str = ""
     """HOST:PORT of a Ray cluster, or auto; default: one of the server's own, on loopback."""
     default_steps: Annotated[int | None, Field(ge=1, le=limits.MAX_STEPS)] = None
-    """Where a request names none; default: what suits the model."""
+    """For requests that name none; default: the model's recommended value."""
     default_guidance: Annotated[float | None, Field(ge=0, le=limits.MAX_GUIDANCE)] = None
-    """Where a request names none; default: what suits the model."""
+    """For requests that name none; default: the model's recommended value."""
     queue_megapixel_steps: Annotated[float, Field(gt=0, le=10**9)] = 200_000
     """Millions of pixels times steps that wait, then 429; a token of a text counts as a step of 64 x 64 pixels."""
     queue_megapixel_steps_per_key: Annotated[float, Field(gt=0, le=10**9)] = 100_000
-    """The same of one key: its part of the queue, and no quota."""
+    """The same for one key: its share of the queue, not a quota."""
     stall_seconds: Annotated[float, Field(ge=0, le=10**6)] = 600
     """Without a sign of life of a run, after which its device is taken to hang, and the server, or the replica's
     process, ends; 0: never."""
     deadline_seconds: Annotated[float, Field(ge=0, le=10**6)] = 3600
-    """For an answer, then 503; 0: no limit."""
+    """Time for an answer, then 503; 0: no limit."""
     max_pixels: Annotated[int, Field(ge=64, le=_MOST_PIXELS)] = 2048 * 2048
-    """Of one image, asked for or sent."""
+    """Most pixels of one image, in a request or an answer."""
     max_connections: Annotated[int, Field(ge=1, le=10_000)] = 256
-    """Open at a time, then 503."""
+    """Most open connections, then 503."""
     header_seconds: Annotated[float, Field(ge=0.1, le=600)] = 10
-    """For a request's head, then it is closed."""
+    """Time for a request's head; then the connection is closed."""
     body_seconds: Annotated[float, Field(ge=0.1, le=600)] = 30
-    """For a request's body, and one more for each 64 KiB of it, then 408."""
+    """Time for a request's body, and one second more for each 64 KiB, then 408."""
     max_buffered_mib: Annotated[int, Field(ge=-(-limits.MAX_REQUEST_BYTES // 2**20), le=2**20)] = 128
     """Bodies of all requests together, from their first byte to the answer, then 429."""
     shutdown_seconds: Annotated[int, Field(ge=1, le=3600)] = 30
-    """From SIGTERM until the process is gone, whatever runs."""
+    """Time from SIGTERM until the process ends, even if something runs."""
     drain_seconds: Annotated[float, Field(ge=0, le=3600)] = 0
     """Of these, how long requests are still taken while /readyz says stopping, so that what balances load can
     notice."""
 
     @property
     def models(self) -> tuple[ModelSettings, ...]:
-        """All of them, that for requests which name none first."""
+        """Settings of all models, the default first."""
         return self.model, *self.others
 
     @property
     def device_names(self) -> tuple[str, ...]:
-        """The GPUs that were named."""
+        """The named GPUs."""
         return tuple(each.strip() for each in self.devices.split(",") if each.strip())
 
     def __post_init__(self) -> None:
-        """Refuse what would be unsafe.
+        """Refuse unsafe settings.
 
         Raises:
-            SettingsError: Anyone on the network could use the server, or replicas are asked of one that has none.
+            SettingsError: Anyone on the network could use the server, or the engine has no replicas.
         """
         if self.replicas > 1 and self.engine is EngineKind.THREAD:
             raise SettingsError("one thread is one replica: --replicas goes with --engine processes or ray")
@@ -169,7 +169,7 @@ class Settings:
 
 
 def is_loopback(host: str) -> bool:
-    """Return whether only this machine can reach ``host``."""
+    """True if only this machine can reach ``host``."""
     if host == "localhost":
         return True
     try:
@@ -184,7 +184,7 @@ def read_keys(path: Path | None, environment: str) -> tuple[Key, ...]:
     A line of the file is a key, or a name and a key; empty lines and those that begin with # are skipped.
 
     Raises:
-        SettingsError: Both are given, a key or its name is unfit or twice there, or the file is missing, empty or
+        SettingsError: Both are given, a key or name is invalid or repeated, or the file is missing, empty or
             readable by others.
     """
     if path is None:

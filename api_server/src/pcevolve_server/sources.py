@@ -1,4 +1,4 @@
-"""Locates a model's files without importing a model library: its absence should show at once."""
+"""Locate a model's files without importing a model library, so that a missing file is reported at once."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from pcevolve_shared import limits
 
 BUNDLED = "bundled"
 BUNDLED_TEXT = "bundled_text"
-"""Folder of the bundled language model, which is called text:bundled."""
+"""Folder of the bundled language model, whose name is text:bundled."""
 LIBRARY = "library:"
 """Prefix of a library's directory."""
 CLIP_CONFIG = "open_clip_config.json"
@@ -24,14 +24,14 @@ TEXT = "text:"
 """Prefix of a language model's directory or hub id."""
 _SAFE = ".safetensors"
 _CHECKPOINTS = (_SAFE, ".ckpt", ".pt", ".pth", ".bin")
-"""Ends of the names of files that hold all weights of a model."""
+"""Suffixes of files with all weights of a model."""
 
 
 def check(settings: ModelSettings) -> None:
-    """Fail early where the slow way, through the model libraries, could only fail.
+    """Fail early if loading by the model libraries would fail anyway.
 
     Raises:
-        ModelLoadError: No such directory, or a hub id that is not cached and must not be fetched.
+        ModelLoadError: There is no such directory, or a hub id is not cached and must not be downloaded.
     """
     if is_library(settings.model):
         library_folder(settings.model)
@@ -55,7 +55,7 @@ def check(settings: ModelSettings) -> None:
 
 
 def _require_at_hand(source: str, what: str, file: str, offline: bool) -> None:
-    """Refuse a hub id without a cached ``file`` where the hub must not be asked."""
+    """Refuse a hub id without a cached ``file`` if the hub must not be used."""
     if Path(source).is_dir() or not (offline or constants.HF_HUB_OFFLINE):
         return
     try:
@@ -69,10 +69,10 @@ def _require_at_hand(source: str, what: str, file: str, offline: bool) -> None:
 
 
 def check_names(settings: Sequence[ModelSettings]) -> None:
-    """Refuse models that callers could not tell apart.
+    """Refuse models with the same name.
 
     Raises:
-        SettingsError: With the name.
+        SettingsError: Two models have the same name.
         ModelLoadError: There is no such directory.
     """
     names = Counter(identify(each) for each in settings)
@@ -84,22 +84,22 @@ def check_names(settings: Sequence[ModelSettings]) -> None:
 
 
 def is_library(name: str) -> bool:
-    """Return whether a name from the command line is that of a folder of images."""
+    """True if a name from the command line is that of a folder of images."""
     return name.startswith(LIBRARY)
 
 
 def is_text(name: str) -> bool:
-    """Return whether a name from the command line is that of a language model."""
+    """True if a name from the command line is that of a language model."""
     return name.startswith(TEXT)
 
 
 def is_bundled_text(name: str) -> bool:
-    """Return whether a name from the command line is that of the bundled language model."""
+    """True if a name from the command line is that of the bundled language model."""
     return name == TEXT + BUNDLED
 
 
 def is_checkpoint(name: str) -> bool:
-    """Return whether a name from the command line is that of one file with a model's weights."""
+    """True if a name from the command line is that of one file with a model's weights."""
     return not (is_library(name) or is_text(name)) and Path(name).expanduser().is_file()
 
 
@@ -107,7 +107,7 @@ def library_folder(name: str) -> Path:
     """Return the directory of a library.
 
     Raises:
-        ModelLoadError: There is none.
+        ModelLoadError: There is no such directory.
     """
     path = Path(name.removeprefix(LIBRARY)).expanduser()
     if name == LIBRARY or not path.is_dir():
@@ -119,7 +119,7 @@ def locate(name: str) -> str:
     """Return the directory, checkpoint or hub id behind a name from the command line.
 
     Raises:
-        ModelLoadError: It can only be a directory or a file and there is none.
+        ModelLoadError: The name must be a directory or a file, and there is none.
     """
     if name in (BUNDLED, BUNDLED_TEXT):
         return str(resources.files("pcevolve_server") / name)
@@ -139,7 +139,7 @@ def locate(name: str) -> str:
 
 
 def explain_failure(name: str, what: str, error: Exception) -> str:
-    """Return what to tell whoever started the server about a ``what`` that cannot be loaded."""
+    """Return the message about a ``what`` that cannot be loaded, for the server's operator."""
     reason = " ".join(str(error).split())[:300]
     if name == BUNDLED or Path(name).expanduser().exists():
         return f"cannot load the {what} {name}: {reason}"
@@ -152,7 +152,7 @@ def explain_failure(name: str, what: str, error: Exception) -> str:
 
 
 def identify(settings: ModelSettings) -> str:
-    """Return what callers write in ``model``."""
+    """Return the model's id in requests."""
     if settings.model_id:
         return settings.model_id
     if is_library(settings.model):
@@ -168,6 +168,6 @@ def identify(settings: ModelSettings) -> str:
 
 
 def folder_name(path: Path) -> str:
-    """Name of a model's directory; of one in the hub's cache the model's id, and not its revision."""
+    """Return the name of a model's directory; in the hub's cache the model's id instead of its revision."""
     owner, *rest = path.parent.parent.name.split("--")
     return "/".join(rest) if path.parent.name == "snapshots" and owner == "models" and rest else path.name

@@ -1,6 +1,6 @@
-"""Spans for OpenTelemetry, where somebody collects them: of requests, their waiting, their runs, the writing of images.
+"""Spans for OpenTelemetry, if they are collected: of requests, their waits, their runs, and the encoding of images.
 
-They hold names, numbers and ids: no prompt, no image, no key, and no path or query that a caller made up.
+They hold names, numbers and ids: no prompt, image or key, and no caller's path or query.
 """
 
 import os
@@ -21,17 +21,17 @@ from pcevolve_shared import wire
 _VARIABLES: Final = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
 _METHODS: Final = {"GET", "POST"}
 _UNTRACED: Final = {wire.HEALTH, wire.READY, wire.METRICS}
-"""Asked every few seconds by whatever watches."""
+"""Routes that monitoring calls every few seconds."""
 _FAILED: Final = 500
 
 _tracer = trace.get_tracer("pcevolve_server")
 
 
 def configure() -> None:
-    """Begin to export, if the environment says where to; OpenTelemetry's own variables say how.
+    """Start to export if the environment names a collector; OpenTelemetry's own variables configure it.
 
     Raises:
-        SettingsError: It does, and what exports is not installed.
+        SettingsError: A collector is named, and the exporter is not installed.
     """
     if not any(os.environ.get(name) for name in _VARIABLES):
         return
@@ -51,23 +51,23 @@ def configure() -> None:
 
 
 def open_span(name: str) -> AbstractContextManager[Span]:
-    """A span of what the current request is doing; what it raises stays out, for it may quote the caller."""
+    """Return a span of a part of the current request; its errors are not recorded, as they may quote the caller."""
     return _tracer.start_as_current_span(name, record_exception=False, set_status_on_exception=False)
 
 
 def get_span() -> Span:
-    """The span of the current request, or of nothing."""
+    """Return the span of the current request, or an empty one."""
     return trace.get_current_span()
 
 
 def record_run(
     waited: Iterable[tuple[Span, float]], started: float, images: int, stages: Mapping[str, float]
 ) -> None:
-    """Leave spans of a batch that has just ended with each request that had images in it.
+    """Add spans of a finished batch to each request that had images in it.
 
     Args:
-        waited: Spans of requests, and since when they waited, on the clock of ``time.monotonic``.
-        started: The batch, on the same clock.
+        waited: Spans of requests, and the start of their waits, on the clock of ``time.monotonic``.
+        started: Start of the batch, on the same clock.
     """
     since: dict[Span, float] = {}
     for span, began in waited:
@@ -85,11 +85,11 @@ def record_run(
 
 @contextmanager
 def trace_request(scope: Scope) -> Iterator[None]:
-    """Give a request a span, within the trace that its caller has begun; it tells route and status in the end."""
+    """Give a request a span within its caller's trace; the span ends with route and status."""
     if scope["path"] in _UNTRACED:
         yield
         return
-    # Of the caller's headers this one alone, which is a version, two random numbers and flags.
+    # Only this of the caller's headers: a version, two random numbers and flags.
     begun = TraceContextTextMapPropagator().extract(
         {"traceparent": Headers(scope=scope).get("traceparent", "")}
     )
@@ -101,7 +101,7 @@ def trace_request(scope: Scope) -> Iterator[None]:
             yield
         finally:
             method = scope["method"] if scope["method"] in _METHODS else "_OTHER"
-            # The template, never the path itself: a path is text that a caller wrote.
+            # The template, never the path itself: a path is a caller's text.
             route, status = (
                 getattr(scope.get("route"), "path", "unmatched"),
                 scope["state"].get("status", _FAILED),

@@ -1,4 +1,4 @@
-"""What a model can do on its device with its settings, tried before it is ready: work, memory, and exactness."""
+"""Try a model on its device with its settings before it is ready: does it work, in how much memory, how exactly?"""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from pcevolve_shared.wire import Exactness, ModelInfo
 logger = logging.getLogger(__name__)
 
 _PROMPTS = ("A", "", "A steel surface", "A", "B")
-"""Of images that are drawn alone and together."""
+"""Prompts of images that are drawn alone and together."""
 
 
 @dataclass(frozen=True)
 class TrialResult:
-    """What a trial found.
+    """The result of a trial.
 
     Attributes:
-        batch_pixels: Of all images of a run that the device has memory for; None for texts.
-        exact: What the same request is sure to get again.
-        bit_exact_batch_size: As of the model, unless the trial found otherwise.
+        batch_pixels: Most pixels of a run that fit the device's memory; None for texts.
+        exact: How exactly the same request is repeated.
+        bit_exact_batch_size: As of the model, unless the trial found a difference.
     """
 
     batch_pixels: int | None
@@ -37,14 +37,14 @@ class TrialResult:
 
 
 def try_out(model: Model, settings: ModelSettings, free: Callable[[], object] = lambda: None) -> TrialResult:
-    """Have a model make one of everything that it offers, measure its memory, and compare what it made.
+    """Let a model make one of everything that it offers, measure its memory, and compare the results.
 
     Args:
-        free: Gives the memory of a batch back that did not fit.
+        free: Releases the memory of a batch that did not fit.
 
     Raises:
         DeviceMemoryError: Its device has no memory for one image of its own size.
-        ModelLoadError: It fails, with what may help.
+        ModelLoadError: It fails; the message says what may help.
     """
     started, info, least = time.monotonic(), model.info, list[tuple[Work, object]]()
     for what, work in list_least_works(info):
@@ -81,14 +81,14 @@ def list_least_works(info: ModelInfo) -> Iterator[tuple[str, Work]]:
 def _task(
     info: ModelInfo, seed: int, strength: float | None = None, adapter_scale: float | None = None
 ) -> Task:
-    """One step of an image of the model's own size."""
+    """Return one step of an image of the model's own size."""
     recipe = replace(Recipe.usual(info, strength), steps=1, adapter_scale=adapter_scale)
     grey = Image.new("RGB", (recipe.width, recipe.height), "grey")
     return Task(recipe, "", "", seed, None if strength is None else grey)
 
 
 def find_fitting_batch(model: Model, images: int, free: Callable[[], object]) -> int:
-    """Return how many images of a model's own size its device has memory for: all, or a half of them, or a quarter ...
+    """Return how many images of a model's own size fit its device's memory: all, a half, a quarter and so on.
 
     A run of one step takes as much memory as one of many.
     """
@@ -114,13 +114,13 @@ def _fits(model: Model, images: int) -> bool:
 def find_exactness(
     model: Model, batching: Batching, images: int, least: Sequence[tuple[Work, object]]
 ) -> tuple[Exactness, int]:
-    """Return what the same request is sure to get again, and how many may share a run for that.
+    """Return how exactly the same request is repeated, and how many tasks may share a run for that.
 
-    Whatever a model offers is made alone, together, and once more, on this device and with these settings, and compared
-    bit for bit.
+    Everything that a model offers is made alone, together, and once more, on this device and with these
+    settings, and compared bit for bit.
 
     Args:
-        least: Works, and what they were answered.
+        least: Works, and their results.
     """
     if batching is Batching.MERGE:
         return "merged", model.bit_exact_batch_size

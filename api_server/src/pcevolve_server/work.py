@@ -1,4 +1,4 @@
-"""Models and their work: images to make, texts to write; imports no model library."""
+"""Models and their work: images and texts to make; imports no model library."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ class Recipe:
     """Settings that all images of one batch share; equal recipes may share a batch.
 
     Attributes:
-        strength: Share of the noise schedule that a variation runs through; ``None`` for a creation.
+        strength: Share of the noise schedule that a variation runs through; ``None`` for a new image.
         adapter_scale: Weight of the image prompt; ``None`` runs without the adapter.
-        scheduler: ``None`` takes the one that the model is best asked with, which ``recommended`` names.
-        model: Id of the model, where there are several; empty: the first.
+        scheduler: ``None`` takes the model's recommended one.
+        model: Id of the model, if there are several; empty: the first.
     """
 
     width: int
@@ -40,19 +40,19 @@ class Recipe:
 
     @classmethod
     def usual(cls, info: ModelInfo, strength: float | None = None) -> Recipe:
-        """Return how a model is best asked, at its own size."""
+        """Return a model's recommended recipe, at its own size."""
         size, best = info.size, info.recommended
         steps, guidance = (cls.steps, cls.guidance) if best is None else (best.steps, best.guidance)
         return cls(size.width, size.height, steps, guidance, strength=strength, model=info.id)
 
     @property
     def pixels(self) -> int:
-        """Of one image."""
+        """Pixels of one image."""
         return self.width * self.height
 
     @property
     def cost(self) -> int:
-        """Pixels of an image, times the runs of the denoiser for it, about: what a place in the queue costs."""
+        """About the pixels of an image times the denoiser's runs: its cost in the queue."""
         return self.pixels * max(1, math.ceil(self.steps * (1 if self.strength is None else self.strength)))
 
 
@@ -61,8 +61,8 @@ class Task:
     """One image to make.
 
     Attributes:
-        image: What a variation starts from.
-        caller: Whose it is: what a model remembers of prompts and images, it remembers for one caller.
+        image: The image that a variation starts from.
+        caller: The caller; a model caches prompts and images for each caller alone.
     """
 
     recipe: Recipe
@@ -73,10 +73,10 @@ class Task:
     caller: str = field(default="", repr=False)
 
     def start(self) -> Image.Image:
-        """Return the image that a variation starts from, at the recipe's size: its own but for a rest of some pixels.
+        """Return the image that a variation starts from, resized to the recipe's size.
 
         Raises:
-            GenerationError: There is none.
+            GenerationError: There is no image.
         """
         if self.image is None:
             raise GenerationError("a variation without an image")
@@ -84,20 +84,21 @@ class Task:
         return self.image if self.image.size == size else self.image.resize(size, Image.Resampling.LANCZOS)
 
     def retry(self, attempt: int) -> Task:
-        """Return the same task under the seed of its ``attempt``-th retry, a function of both alone."""
+        """Return the same task with the seed of its ``attempt``-th retry, which depends on both alone."""
         digest = hashlib.sha256(f"retry:{self.seed}:{attempt}".encode()).digest()
         return replace(self, seed=int.from_bytes(digest[:4], "big"))
 
 
 @dataclass(frozen=True)
 class Picture:
-    """The outcome of a task.
+    """The result of a task.
 
     Attributes:
-        made: The image, or its pixels, uint8 ``(height, width, 3)``; ``None`` if the safety checker refused every try.
+        made: The image, or its pixels, uint8 ``(height, width, 3)``; ``None`` if the safety checker refused
+            every try.
         cut_tokens: Tokens of the prompt beyond what the text encoder reads, dropped from its end.
         refused: Tries that the safety checker refused.
-        seconds: Its share of each stage of the run that made it; empty where nobody measures.
+        seconds: Its share of the seconds of each stage of its run; empty if they are not measured.
     """
 
     made: Image.Image | NDArray[np.uint8] | None
@@ -107,18 +108,17 @@ class Picture:
 
     @property
     def image(self) -> Image.Image | None:
-        """The image, made of pixels where it is asked for: the model's thread runs the next batch meanwhile."""
+        """The image, made of pixels on request: meanwhile the model's thread can run the next batch."""
         if self.made is None or isinstance(self.made, Image.Image):
             return self.made
         return Image.fromarray(self.made)
 
 
 IsCancelled = Callable[[], bool]
-"""Tells whether nobody waits for a batch any more, or its engine gave it up; asked within its steps."""
+"""Returns whether a batch is cancelled, by its callers or its engine; called within its steps."""
 
 
 def never_cancelled() -> bool:
-    """Whatever happens."""
     return False
 
 
@@ -126,31 +126,30 @@ class Loaded(Protocol):
     """A model in memory; used from one thread only."""
 
     @property
-    def info(self) -> ModelInfo:
-        """Abilities of the model: its name, sizes, schedulers and adapters."""
+    def info(self) -> ModelInfo: ...
 
     @property
     def bit_exact_batch_size(self) -> int:
-        """Tasks in a run that do not show in each other's bits, of any number up to this one; 1 if they do show."""
+        """Number of tasks, or fewer, that can run together without changing each other's bits; 1 if they always do."""
 
     @property
     def fixed_cost_batches(self) -> bool:
-        """Return whether a run costs the same with one task as with all of its companions."""
+        """True if a run costs the same with one task as with a full batch."""
 
     @property
     def on_gpu(self) -> bool:
-        """Whether a run takes memory of a GPU, of which there is as much as there is."""
+        """True if a run uses memory of a GPU, which is limited."""
 
     @property
     def memory(self) -> int:
-        """Bytes that the model takes while nothing runs: its weights, or its index."""
+        """Bytes of the idle model: its weights, or its index."""
 
 
 class Generator(Loaded, Protocol):
     """A text-to-image and image-to-image model.
 
-    A task's picture depends on that task alone, up to floating-point rounding when the size of the batch changes
-    beyond ``bit_exact_batch_size``; for batches of one size it is the same to the bit, whatever else is in them.
+    A task's picture depends on that task alone. In batches larger than ``bit_exact_batch_size`` it may change
+    by floating-point rounding when the size of the batch changes; for one size it has the same bits.
     """
 
     def create(self, tasks: Sequence[Task], is_cancelled: IsCancelled = never_cancelled) -> list[Picture]:
@@ -167,7 +166,7 @@ class Generator(Loaded, Protocol):
 def generate(
     generator: Generator, tasks: Sequence[Task], is_cancelled: IsCancelled = never_cancelled
 ) -> list[Picture]:
-    """Run one batch with the verb that its recipe calls for."""
+    """Run one batch: new images or variations, as its recipe says."""
     if tasks[0].recipe.strength is None:
         return generator.create(tasks, is_cancelled)
     return generator.vary(tasks, is_cancelled)
@@ -178,10 +177,10 @@ class TextRecipe:
     """Settings that all completions of one batch share; equal recipes may share a batch.
 
     Attributes:
-        tokens: Most of a completion.
-        temperature: 0 takes the likeliest token always.
-        top_p: Tokens are drawn from the likeliest that have this much probability together.
-        stops: Strings that end a completion and are no part of it.
+        tokens: Most tokens of a completion.
+        temperature: 0 always takes the likeliest token.
+        top_p: Tokens are drawn from the likeliest ones that together have this probability.
+        stops: Strings that end a completion, and are not part of it.
         model: Id of the model; empty: the first.
     """
 
@@ -193,7 +192,7 @@ class TextRecipe:
 
     @property
     def cost(self) -> int:
-        """Of a completion at most, as of ``Recipe.cost``: a token counts as a step of an image of 64 x 64 pixels."""
+        """Most cost of a completion, as in ``Recipe.cost``: a token counts as a step of an image of 64 x 64 pixels."""
         return self.tokens * 64 * 64
 
 
@@ -202,9 +201,9 @@ class TextTask:
     """One completion to write.
 
     Attributes:
-        recipe: How.
-        messages: Who said what, as (role, words).
-        seed: Of its draws.
+        recipe: Settings of the completion.
+        messages: The chat's messages, as (role, text).
+        seed: Seed of its random draws.
     """
 
     recipe: TextRecipe
@@ -214,15 +213,15 @@ class TextTask:
 
 @dataclass(frozen=True)
 class Completion:
-    """The outcome of a task.
+    """The result of a task.
 
     Attributes:
-        text: What the model wrote, without what ended it.
-        finish: Whether it ended by itself, or was as long as it might be.
-        prompt_tokens: What the model read.
-        tokens: What it wrote.
-        cut_tokens: Of the prompt, dropped from its beginning because the model reads no more.
-        seconds: Its share of each stage of the run that made it.
+        text: The model's text, without its end mark.
+        finish: Whether it ended by itself, or reached the limit.
+        prompt_tokens: Number of tokens read.
+        tokens: Number of tokens written.
+        cut_tokens: Number of tokens dropped from the prompt's beginning, beyond the model's context.
+        seconds: Its share of the seconds of each stage of its run.
     """
 
     text: str = field(repr=False)
@@ -253,10 +252,10 @@ Model: TypeAlias = Generator | Writer
 
 
 def perform(model: Model, works: Sequence[Work], is_cancelled: IsCancelled = never_cancelled) -> list[Made]:
-    """Run one batch, in which all share a recipe.
+    """Run one batch; its tasks share a recipe.
 
     Raises:
-        InvalidRequestError: The model is of the other kind.
+        InvalidRequestError: The model does not make this kind of output.
     """
     texts = [each for each in works if isinstance(each, TextTask)]
     images = [each for each in works if isinstance(each, Task)]
@@ -268,7 +267,7 @@ def perform(model: Model, works: Sequence[Work], is_cancelled: IsCancelled = nev
 
 
 def stage_seconds(made: Sequence[Made]) -> dict[str, float]:
-    """Return how long each stage of the run that made these, all of them, took."""
+    """Return the seconds of each stage of the run that made these results, which are all of its results."""
     stages: dict[str, float] = {}
     for each in made:
         for stage, share in each.seconds.items():

@@ -134,7 +134,7 @@ class BatchResponse(WireModel):
 
 
 class Resolution(WireModel):
-    """Pixels."""
+    """A size in pixels."""
 
     width: Side
     height: Side

@@ -1,4 +1,4 @@
-"""Answers on their way to the caller: whole, or, of a chat that asked for it, in chunks."""
+"""Send answers to the caller: whole, or for a streamed chat in chunks."""
 
 from __future__ import annotations
 
@@ -30,23 +30,23 @@ Making = Callable[[], Awaitable[EncodedResponse]]
 
 
 async def answer(request: Request, work: Making) -> Response:
-    """Return the answer, and give up when the caller does.
+    """Return the answer; stop when the caller disconnects.
 
     Raises:
-        RequestError: What ended the work.
+        RequestError: The error that ended the work.
     """
     made = await _do(request, work)
     return Response(made.body, headers=_make_headers(made), media_type="application/json")
 
 
 async def answer_in_chunks(request: Request, work: Making, with_usage: bool) -> Response:
-    """Return a chat's answer as server-sent events, which leave together when all of it is written.
+    """Return a chat's answer as server-sent events, all sent together when it is complete.
 
     Args:
-        with_usage: Whether the last chunk tells how many tokens there were.
+        with_usage: Whether the last chunk has the numbers of tokens.
 
     Raises:
-        RequestError: What ended the work.
+        RequestError: The error that ended the work.
     """
     made = await _do(request, work)
     chunks = ChatChunk.of(ChatResponse.model_validate_json(made.body), with_usage)
@@ -58,7 +58,7 @@ async def answer_in_chunks(request: Request, work: Making, with_usage: bool) -> 
 
 async def _do(request: Request, work: Making) -> EncodedResponse:
     task = asyncio.ensure_future(work())
-    # The caller is listened to meanwhile: work for nobody would keep others waiting.
+    # Watch for a disconnect meanwhile: work for nobody would keep others waiting.
     gone = asyncio.ensure_future(request.receive())
     try:
         await asyncio.wait({task, gone}, return_when=asyncio.FIRST_COMPLETED)
@@ -83,7 +83,7 @@ def _make_headers(made: EncodedResponse) -> dict[str, str]:
 
 
 def _severity(error: RequestError) -> int:
-    """An error is the operator's; what the caller asked for is none, nor is a server that is full or stops."""
+    """Return an error's log level; a caller's mistake and a full or stopping server are no errors for the log."""
     if isinstance(error, EngineLostError | GenerationError):
         return logging.ERROR
     return logging.WARNING if isinstance(error, DeadlineError) else logging.INFO

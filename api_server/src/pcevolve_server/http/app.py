@@ -1,4 +1,4 @@
-"""The FastAPI app: parts put together, and every error in the contract's shape."""
+"""The FastAPI app: puts the parts together, and returns every error in the contract's format."""
 
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
@@ -50,7 +50,7 @@ def create_app(
     on_failure: Callable[[BaseException], None] = lambda _: None,
     on_ready: Callable[[Sequence[ModelInfo]], None] = lambda _: None,
 ) -> FastAPI:
-    """Return the app; the model begins to load when the app starts."""
+    """Return the app; the model starts to load with the app."""
     metrics = Metrics()
     host = Host(settings, opening, metrics, on_failure, on_ready)
 
@@ -71,10 +71,10 @@ def create_app(
         telemetry=_NO_TELEMETRY,
         exception_handlers=dict.fromkeys(_HANDLED, _on_error),
         middleware=[
-            # In this order from outside: every request is named, counted and traced, then let in; only then is a body
+            # From outside in: every request is named, counted and traced, then let in; only then is its body
             # read.
             Middleware(Observed, metrics=metrics),
-            # With a key those who know it, without one this machine's own programs and pages.
+            # With a key, everybody who knows it; without one, this machine's own programs and pages.
             Middleware(Authenticated, keys=settings.keys)
             if settings.keys
             else Middleware(WithoutKey, allowed=frozenset(map(host_name, settings.allowed_hosts))),
@@ -97,7 +97,7 @@ async def _on_error(request: Request, error: Any) -> Response:  # noqa: ANN401 -
 
 
 def _as_request_error(error: Exception) -> RequestError:
-    """Translate whatever ended a request, including what the framework itself refuses."""
+    """Turn any error that ended a request, including the framework's own, into an error of the contract."""
     match error:
         case RequestError():
             return error
@@ -113,7 +113,7 @@ def _as_request_error(error: Exception) -> RequestError:
 
 
 def _explain(details: Sequence[Any]) -> str:
-    """Return which fields are wrong and how, without their values."""
+    """List the wrong fields and their faults, without their values."""
     lines = []
     for detail in details[:_MAX_REPORTED_ERRORS]:
         # The first part is "body"; an unknown field's name is the caller's text, so it is cut short.

@@ -1,4 +1,4 @@
-"""Request bodies: which routes take one, how long it may be, how slow, and how much is held of all of them together."""
+"""Request bodies: which routes take one, and limits on length, time and the memory of all bodies together."""
 
 import asyncio
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ _RETRY_SECONDS: Final = 5
 
 
 class BodyMemory:
-    """Counts the bytes that all requests hold together, up to a bound."""
+    """Counts the bytes of all requests' bodies, up to a limit."""
 
     def __init__(self, most_bytes: int) -> None:
         self._free = most_bytes
@@ -34,7 +34,7 @@ class BodyMemory:
         """Refuse ``count`` more bytes if there is no room for them.
 
         Raises:
-            BusyError: There is none.
+            BusyError: There is no room.
         """
         if count > self._free:
             raise BusyError(
@@ -44,7 +44,7 @@ class BodyMemory:
             )
 
     def take(self, count: int) -> None:
-        """Count ``count`` more bytes.
+        """Add ``count`` bytes to the sum.
 
         Raises:
             BusyError: There is no room for them; nothing was counted.
@@ -53,36 +53,37 @@ class BodyMemory:
         self._free -= count
 
     def give_back(self, count: int) -> None:
-        """Count ``count`` bytes as free again."""
+        """Subtract ``count`` bytes from the sum."""
         self._free += count
 
 
 class _Held:
-    """The body of one request while it arrives; each byte of it is counted in the room until it is released."""
+    """The body of one request while it arrives; its bytes are counted until it is released."""
 
     def __init__(self, memory: BodyMemory, most_bytes: int) -> None:
         self._memory, self._most_bytes, self._count = memory, most_bytes, 0
-        # No list of parts: one byte at a time, the list would take forty times the memory that is counted.
+        # A bytearray, not a list of parts: with one byte at a time, a list would take forty times the counted
+        # memory.
         self._buffer = bytearray()
 
     def __len__(self) -> int:
         return self._count
 
     def expect(self, declared: str) -> None:
-        """Refuse a Content-Length that is too long or has no room now.
+        """Refuse a Content-Length that is too long, or for which there is no room now.
 
         Raises:
             TooLargeError: It is longer than the route allows.
             BusyError: Other requests hold too much.
         """
         if declared.isdecimal():
-            # Cut to 20 digits, which is beyond any bound: Python refuses to read more than some thousand.
+            # Cut to 20 digits, which is beyond any limit: Python refuses to parse more than some thousand.
             length = int(declared[:20])
             self._check_length(length)
             self._memory.check(length)
 
     def add(self, part: bytes) -> None:
-        """Keep the next bytes.
+        """Store the next bytes.
 
         Raises:
             TooLargeError: They make the body longer than the route allows.
@@ -94,12 +95,12 @@ class _Held:
         self._buffer += part
 
     def whole(self) -> bytes:
-        """Return all bytes and keep none; they stay counted, because the request still holds them."""
+        """Return all bytes, and keep none; they stay counted, because the request still holds them."""
         body, self._buffer = bytes(self._buffer), bytearray()
         return body
 
     def release(self) -> None:
-        """Give back the room that was taken for the body."""
+        """Subtract the body's bytes from the sum."""
         self._memory.give_back(self._count)
 
     def _check_length(self, length: int) -> None:
@@ -109,12 +110,12 @@ class _Held:
 
 @dataclass(frozen=True)
 class Bounded:
-    """Reads a body within its bounds and hands it on whole; where none is due, reads nothing.
+    """Reads a body within its limits, and passes it on whole; reads nothing on routes without a body.
 
     Attributes:
-        app: What serves the request.
+        app: The app that serves the request.
         memory: Shared by all requests.
-        seconds: For a body; each 64 KiB of it add one.
+        seconds: Time for a body; each 64 KiB add one second.
     """
 
     app: ASGIApp
@@ -122,15 +123,15 @@ class Bounded:
     seconds: float
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Read the body within its bounds, then let the app serve the request."""
+        """Read the body within its limits, then let the app serve the request."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        # A path without an entry may hold nothing.
+        # A path without an entry may have no body.
         held = _Held(self.memory, _MOST_BYTES.get(scope["path"], 0))
         try:
             await self._serve(scope, receive, send, held)
-        # Whatever became of it: a room that leaks would refuse everybody in the end.
+        # Released in every case: a leak would in the end refuse everybody.
         finally:
             held.release()
 
@@ -161,7 +162,8 @@ class Bounded:
                         raise AbandonedError("the caller closed the connection in the middle of the body")
                     held.add(message.get("body", b""))
                     more = message.get("more_body", False)
-                    # More time as more arrives: a slow but honest line gets through, and one byte a second does not.
+                    # More time as more arrives: a slow but honest connection succeeds, and one byte a second
+                    # does not.
                     patience.reschedule(begun + self.seconds + len(held) / _LEAST_BYTES_PER_SECOND)
         except TimeoutError:
             raise TooSlowError("the request body did not arrive in time") from None
@@ -169,7 +171,7 @@ class Bounded:
 
 
 def _replay(body: bytes, receive: Receive) -> Receive:
-    """Return a channel that brings the body at once, and then what the caller does next."""
+    """Return a channel that delivers the body at once, and then the caller's later messages."""
     pending: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def replay() -> Message:

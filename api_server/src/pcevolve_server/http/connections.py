@@ -1,7 +1,7 @@
-"""One connection of the server: how many there are, how long a request's head may take, and how a connection ends.
+"""Limits on connections: their number, the time of a request's head, and how a connection ends.
 
-uvicorn bounds none of this by itself: it accepts without end, waits for a head without end, keeps a body that the app
-does not read coming, and resets a connection whose peer is still sending, which loses the answer on its way.
+uvicorn has none of these limits: it accepts without end, waits for a head without end, keeps receiving a body
+that the app does not read, and resets a connection whose peer is still sending, which loses the answer.
 """
 
 import asyncio
@@ -13,8 +13,8 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from pcevolve_server.errors import CrowdedError
 from pcevolve_server.http.middleware import raw_response
 
-# Parsed at a time; 4 KiB of a body in chunks of one byte take 5 ms. What comes with a head is parsed before the app
-# can refuse it, whoever sent it.
+# Parsed at a time; 4 KiB of a body in chunks of one byte take 5 ms. Bytes that come with a head are parsed
+# before the app can refuse the sender.
 _READ_BYTES_OF_HEAD = 4 * 2**10
 _READ_BYTES = 16 * 2**10
 _LINGER_SECONDS = 5.0
@@ -22,10 +22,10 @@ _RETRY_SECONDS = 5
 
 
 class _Lingering:
-    """An asyncio transport whose end a peer that is still sending hears.
+    """An asyncio transport that ends so that a peer that is still sending gets the answer.
 
-    Closed while a body is still arriving, it sends its end and goes on receiving for some seconds what nobody reads:
-    closed at once, the kernel would reset the connection and drop the answer.
+    If it is closed while a body still arrives, it sends its end, and for some seconds receives and drops the
+    rest. A close at once would make the kernel reset the connection and drop the answer.
     """
 
     def __init__(self, transport: asyncio.Transport, connection: h11.Connection) -> None:
@@ -50,13 +50,13 @@ class _Lingering:
 
 
 class BoundedProtocol(H11Protocol, asyncio.BufferedProtocol):
-    """uvicorn's HTTP/1.1 with bounds on connections and on the time of a request's head.
+    """uvicorn's HTTP/1.1 with limits on connections and on the time of a request's head.
 
-    A buffered protocol chooses how much it is given at a time; uvicorn's own is given 256 KiB, before the app could
+    A buffered protocol chooses how much it gets at a time; uvicorn's own gets 256 KiB before the app can
     refuse any of it.
 
     Attributes:
-        max_connections: Accepted and not yet gone.
+        max_connections: Most open connections.
         header_seconds: From a connection's start, or a later request's first byte, to the end of the head.
     """
 
@@ -64,41 +64,41 @@ class BoundedProtocol(H11Protocol, asyncio.BufferedProtocol):
     header_seconds: ClassVar[float]
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Take the connection in, in the place of an idle one if there are too many, or turn it away."""
+        """Accept the connection, replacing an idle one if there are too many, or refuse it."""
         self._buffer = memoryview(bytearray(_READ_BYTES))
         self._head: asyncio.TimerHandle | None = None
         self._lingering = _Lingering(transport, self.conn)
         self._idle_since = self.loop.time()
         super().connection_made(self._lingering)  # type: ignore[arg-type]
         self._time_head()
-        # An idle connection goes first: whoever holds many without a request should not keep others out.
+        # An idle connection goes first: a peer with many of them should not keep others out.
         if len(self.connections) > self.max_connections and not self._displace():
             error = CrowdedError("too many connections", retry_after_seconds=_RETRY_SECONDS)
             transport.write(raw_response(error))
             transport.close()
 
     def get_buffer(self, sizehint: int) -> memoryview:
-        """Return where the next bytes go, and with that how many may come."""
+        """Return the buffer for the next bytes, which also limits how many may come."""
         return self._buffer[:_READ_BYTES_OF_HEAD] if self._awaits_head else self._buffer
 
     def buffer_updated(self, nbytes: int) -> None:
-        """Parse the next bytes, unless nobody will read them."""
+        """Parse the next bytes, unless the connection is closing."""
         if not self._lingering.is_closing():
             self.data_received(bytes(self._buffer[:nbytes]))
             self._time_head()
 
     def on_response_complete(self) -> None:
-        """Note since when the connection is idle, and go on as uvicorn does."""
+        """Store since when the connection is idle, and go on as uvicorn does."""
         self._idle_since = self.loop.time()
         super().on_response_complete()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Stop the clock of a connection that is gone."""
+        """Stop the clock of a lost connection."""
         self._stop_head_timer()
         super().connection_lost(exc)
 
     def shutdown(self) -> None:
-        """End an idle connection now and a busy one after its answer; one that lingers ends by itself."""
+        """End an idle connection now, and a busy one after its answer; a lingering one ends by itself."""
         if self._lingering.is_closing():
             self._lingering.abort()
         else:
@@ -113,8 +113,8 @@ class BoundedProtocol(H11Protocol, asyncio.BufferedProtocol):
         if not self._awaits_head:
             self._stop_head_timer()
         elif self._head is None:
-            # From the first byte to the last of a head: bytes in between would let
-            # a peer hold the connection as long as it likes.
+            # From the first byte to the last of a head: if bytes reset the clock, a peer could hold the
+            # connection for ever.
             self._head = self.loop.call_later(self.header_seconds, self._lingering.abort)
 
     def _stop_head_timer(self) -> None:
@@ -123,7 +123,7 @@ class BoundedProtocol(H11Protocol, asyncio.BufferedProtocol):
             self._head = None
 
     def _displace(self) -> bool:
-        """Close the connection that has been without a request for longest; return whether there was one."""
+        """Close the connection that has been idle for longest; return whether there was one."""
         others = [each for each in self.connections if isinstance(each, BoundedProtocol) and each is not self]
         idle = [each for each in others if each._awaits_head]
         if idle:
@@ -132,7 +132,7 @@ class BoundedProtocol(H11Protocol, asyncio.BufferedProtocol):
 
 
 def make_protocol(connections: int, head_seconds: float) -> type[BoundedProtocol]:
-    """Return uvicorn's protocol class for these bounds."""
+    """Return uvicorn's protocol class with these limits."""
 
     class Protocol(BoundedProtocol):
         max_connections = connections

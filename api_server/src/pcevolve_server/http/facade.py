@@ -1,6 +1,6 @@
-"""OpenAI's Images API on top of the native one: its fields and Stable Diffusion's, translated both ways.
+"""OpenAI's Images API on top of the native one: translates its fields, and Stable Diffusion's, both ways.
 
-The body is already bounded when it gets here, and so is what is kept of it: nothing is copied twice.
+The body is already bounded here, and nothing is copied twice.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _Ignored = Annotated[str | None, Field(max_length=256, description="Of OpenAI's 
 
 
 class GenerationFields(WireModel):
-    """``POST`` :data:`~pcevolve_shared.wire.OPENAI_GENERATIONS`; bounds are those of the native fields."""
+    """``POST`` :data:`~pcevolve_shared.wire.OPENAI_GENERATIONS`; limits are those of the native fields."""
 
     model: Annotated[wire.Name | None, Field(description="Absent: the one that the server has.")] = None
     prompt: wire.Prompt
@@ -70,7 +70,7 @@ class GenerationFields(WireModel):
 
 
 class EditFields(GenerationFields):
-    """The text fields of ``POST`` :data:`~pcevolve_shared.wire.OPENAI_EDITS`; in a form all of them are text."""
+    """The text fields of ``POST`` :data:`~pcevolve_shared.wire.OPENAI_EDITS`; a form sends all of them as text."""
 
     model_config = ConfigDict(strict=False)
 
@@ -81,7 +81,7 @@ def text_to_image(fields: GenerationFields) -> TextToImageRequest:
     """Return the native request.
 
     Raises:
-        InvalidRequestError: The size is none.
+        InvalidRequestError: The size is not ``WIDTHxHEIGHT``.
     """
     _refuse_streaming(fields)
     given = _native(fields)
@@ -97,7 +97,7 @@ def image_to_image(content_type: str, body: bytes) -> ImageToImageRequest:
     """Return the native request of a form.
 
     Raises:
-        InvalidRequestError: Not a form, a field is wrong, or the image is none.
+        InvalidRequestError: The body is not a form, a field is wrong, or there is no image.
     """
     parts = parse_form(content_type, body)
     image = parts.pop("image", None)
@@ -112,7 +112,7 @@ def image_to_image(content_type: str, body: bytes) -> ImageToImageRequest:
 
 
 def answer(made: Sequence[GeneratedImage]) -> str:
-    """Return the facade's JSON for images."""
+    """Return OpenAI's JSON for images."""
     return json.dumps({"created": int(time.time()), "data": [{"b64_json": each.image} for each in made]})
 
 
@@ -124,8 +124,8 @@ def _refuse_streaming(fields: GenerationFields) -> None:
 
 
 def _native(fields: BaseModel) -> dict[str, Any]:
-    """The fields that were given, under their native names; what is absent stays absent."""
-    # Only what was given: the native request's own defaults hold for the rest.
+    """Return the given fields under their native names; absent ones stay absent."""
+    # Only given fields: the native request's own defaults apply to the rest.
     given = fields.model_dump(include=fields.model_fields_set, exclude_none=True)
     return {_NATIVE.get(name, name): value for name, value in given.items() if name in (*_SHARED, *_NATIVE)}
 
@@ -143,7 +143,7 @@ def _edit_fields(parts: dict[str, bytes]) -> EditFields:
 
 
 def _check_image(image: bytes, size: str | None) -> None:
-    """Refuse what is too large or no image before anything is decoded, and a size that would need a resize."""
+    """Refuse bytes that are too large or no image before decoding, and a size that would need a resize."""
     # By its header alone: nothing is decoded before its size is known.
     if len(image) > limits.MAX_IMAGE_BYTES:
         raise InvalidRequestError(f"image: more than {limits.MAX_IMAGE_BYTES} bytes", code="invalid_image")
@@ -175,15 +175,15 @@ _NAME: Final = re.compile(
 
 
 def parse_form(content_type: str, body: bytes) -> dict[str, bytes]:
-    """Return the parts by name.
+    """Return a form's parts by name.
 
     Raises:
-        InvalidRequestError: Not a form, not a whole one, or one with a part twice.
+        InvalidRequestError: The body is not a form, is incomplete, or has a part twice.
     """
     kind = _KIND.fullmatch(content_type.strip())
     if kind is None:
         raise InvalidRequestError("the body is not multipart/form-data with a boundary")
-    # One more than there may be, so that too many is seen without splitting all.
+    # One more than allowed, so that too many parts are noticed without splitting all.
     pieces = (b"\r\n" + body).split(b"\r\n--" + kind[2].encode("ascii"), _MAX_PARTS + 2)
     if len(pieces) < 2 or pieces[0] or pieces[-1].rstrip(b"\r\n") != b"--":
         raise InvalidRequestError(

@@ -1,6 +1,6 @@
 """JSON requests, bounded before a parser sees them.
 
-The image is cut out first, so that a parser never gets more than 64 KiB, of which no JSON takes more than a moment.
+The image is cut out first, so that the parser gets at most 64 KiB, which takes only a moment.
 """
 
 import json
@@ -19,9 +19,9 @@ from pcevolve_server.errors import InvalidRequestError, TooLargeError
 from pcevolve_shared import limits
 from pcevolve_shared.reading import parse_json
 
-# A quote after a backslash stands inside a string; any other `"image":` in a JSON text is a member's name.
+# A quote after a backslash is inside a string; any other `"image":` in a JSON text is a member's name.
 _IMAGE: Final = re.compile(rb'(?<!\\)"image"[ \t\r\n]*:[ \t\r\n]*"')
-# How encoders spell the characters of base64 that some of them escape.
+# How encoders may escape characters of base64.
 _ESCAPED: Final = (
     (rb"\/", b"/"), (rb"\u002f", b"/"), (rb"\u002F", b"/"),
     (rb"\u002b", b"+"), (rb"\u002B", b"+"), (rb"\u003d", b"="), (rb"\u003D", b"="),
@@ -29,20 +29,20 @@ _ESCAPED: Final = (
 
 
 _SHORT: Final = 4096
-"""Bytes that are parsed sooner than a worker thread wakes up."""
+"""Up to this many bytes, parsing takes less time than waking a worker thread."""
 
 
 class BoundedRoute(APIRoute):
-    """A route whose JSON is bounded, and parsed on a worker thread if it is long."""
+    """A route that limits its JSON, and parses long JSON on a worker thread."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        """Return FastAPI's handler, given a request that has been parsed."""
+        """Return FastAPI's handler, which gets a parsed request."""
         handle = super().get_route_handler()
 
         async def handle_bounded(request: Request) -> Response:
             body = await request.body()
             parsing = partial(parse, body)
-            # Long bodies off the loop: one of 64 KiB would hold up every other request.
+            # Long bodies are parsed off the event loop: one of 64 KiB would delay every other request.
             parsed = parsing() if len(body) <= _SHORT else await run_in_threadpool(parsing)
             return await handle(_Parsed(request.scope, request.receive, body, parsed))
 
@@ -55,7 +55,7 @@ class _Parsed(Request):
         self._body, self._parsed = body, parsed
 
     async def json(self) -> Any:  # noqa: ANN401 - any JSON
-        """Return the body's JSON value, which was parsed when the body arrived."""
+        """Return the body's JSON value, parsed on arrival."""
         return self._parsed
 
 
@@ -76,10 +76,10 @@ def parse(body: bytes) -> Any:  # noqa: ANN401 - any JSON
 
 
 def _cut_image(body: bytes) -> tuple[bytes, bytes | None]:
-    """Return a long body with an empty image, and what stood between the image's quotes."""
+    """Return a long body with an empty image, and the text between the image's quotes."""
     if len(body) <= limits.MAX_FIELDS_BYTES:
         return body, None
-    # Whatever stands before the image belongs to the fields, so a name that begins later would be too late.
+    # Everything before the image belongs to the fields, so the name must begin within their limit.
     name = _IMAGE.search(body[: limits.MAX_FIELDS_BYTES])
     end = body.find(b'"', name.end()) if name else -1
     if name is None or end < 0:
@@ -89,7 +89,7 @@ def _cut_image(body: bytes) -> tuple[bytes, bytes | None]:
 
 def _load(fields: bytes) -> Any:  # noqa: ANN401 - any JSON
     try:
-        # UTF-8 alone; a mark before it is let pass.
+        # UTF-8 only; a byte-order mark is skipped.
         return parse_json(fields.decode("utf-8-sig")) if fields else None
     except UnicodeDecodeError:
         raise InvalidRequestError("the body is not UTF-8") from None
@@ -102,7 +102,7 @@ def _load(fields: bytes) -> Any:  # noqa: ANN401 - any JSON
 
 
 def _text(image: bytes) -> str:
-    """Return the base64 text of an image; any other escape is left, for the image's own check to refuse."""
+    """Return the base64 text of an image; other escapes are left for the image's own check to refuse."""
     if b"\\" in image:
         for escaped, plain in _ESCAPED:
             image = image.replace(escaped, plain)

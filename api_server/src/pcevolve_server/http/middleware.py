@@ -1,4 +1,4 @@
-"""Middleware of every request: name it, know the caller, log it.
+"""Middleware of every request: gives it an id, identifies the caller, logs it.
 
 Plain ASGI, so that a request is refused before its body is read.
 """
@@ -31,7 +31,7 @@ _REQUEST_ID: Final = re.compile(wire.REQUEST_ID_PATTERN.removesuffix("$"))
 
 
 def error_response(request_id: str, error: RequestError) -> Response:
-    """Return ``error`` in the contract's shape."""
+    """Return ``error`` in the contract's format."""
     body = wire.ErrorBody(
         type=error.type,
         code=error.code,
@@ -60,26 +60,26 @@ def raw_response(error: RequestError) -> bytes:
 
 
 def request_id_of(request: Request) -> str:
-    """Return the id that :class:`Observed` gave the request."""
+    """Return the request's id from :class:`Observed`."""
     identity: str = request.state.request_id
     return identity
 
 
 def caller_of(request: Request) -> str:
-    """Return the name of the key that the request came with; empty where none is asked for."""
+    """Return the name of the request's key; empty if no key is required."""
     name: str = getattr(request.state, "caller", "")
     return name
 
 
 def announces_body(scope: Scope) -> bool:
-    """Return whether a request's head says that a body follows."""
+    """True if a request's head announces a body."""
     headers = Headers(scope=scope)
     return "Transfer-Encoding" in headers or headers.get("Content-Length", "0") != "0"
 
 
 @dataclass(frozen=True)
 class Observed:
-    """Gives every request an id, and leaves one log line and some counts when it is over."""
+    """Gives every request an id, and writes one log line and some counts at its end."""
 
     app: ASGIApp
     metrics: Metrics
@@ -90,7 +90,7 @@ class Observed:
             await self.app(scope, receive, send)
             return
         asked = Headers(scope=scope).get(wire.REQUEST_ID_HEADER, "")
-        # Only an id of plain letters: it is written into logs and headers.
+        # Only an id of plain letters: it goes into logs and headers.
         identity = asked if _REQUEST_ID.fullmatch(asked) else uuid.uuid4().hex
         scope.setdefault("state", {})["request_id"] = identity
         bytes_out = 0
@@ -108,7 +108,7 @@ class Observed:
                 scope["state"]["status"] = message["status"]
                 MutableHeaders(scope=message)[wire.REQUEST_ID_HEADER] = identity
                 if unread:
-                    # The rest of the body may still be on its way and nobody will read it.
+                    # The rest of the body may still be on its way, and nobody will read it.
                     MutableHeaders(scope=message)["Connection"] = "close"
             elif message["type"] == "http.response.body":
                 bytes_out += len(message.get("body", b""))
@@ -122,9 +122,9 @@ class Observed:
             self._record(scope, identity, bytes_out, time.monotonic() - started)
 
     def _record(self, scope: Scope, identity: str, bytes_out: int, seconds: float) -> None:
-        # The template, never the path itself: a path is text that a caller wrote.
+        # The template, never the path itself: a path is a caller's text.
         route = getattr(scope.get("route"), "path", "unmatched")
-        # Of the answer, or of an event that ended a stream.
+        # The status of the answer, or of an event that ended a stream.
         status = scope["state"].get("status", 500)
         self.metrics.requests.labels(route, str(status)).inc()
         self.metrics.latency.labels(route).observe(seconds)
@@ -143,7 +143,7 @@ class Observed:
 
 
 def _closing(send: Send) -> Send:
-    """Send an answer that is the last of its connection: whoever lacks the key holds none by asking on and on."""
+    """Return a sender whose answer is the connection's last: callers without the key must not hold connections."""
 
     async def send_last(message: Message) -> None:
         if message["type"] == "http.response.start":
@@ -155,13 +155,13 @@ def _closing(send: Send) -> Send:
 
 @dataclass(frozen=True)
 class Authenticated:
-    """Lets nobody in without the key, before a byte of the body is read."""
+    """Lets only callers with the key in, before a byte of the body is read."""
 
     app: ASGIApp
     keys: tuple[Key, ...]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Let the app serve a request with the key or to an open route; answer others with 401."""
+        """Let the app serve a request with the key, or to an open route; answer others with 401."""
         caller = self._caller(Headers(scope=scope)) if scope["type"] == "http" else None
         if caller is not None:
             scope["state"]["caller"] = caller
@@ -176,7 +176,7 @@ class Authenticated:
     def _caller(self, headers: Headers) -> str | None:
         scheme, _, sent = headers.get("Authorization", "").partition(" ")
         given = sent.strip().encode("latin-1", "replace")
-        # Constant time, and all of them, so that the time to refuse does not spell a key out.
+        # In constant time, and all keys, so that the time to refuse does not reveal a key.
         same = [hmac.compare_digest(given, key.secret.encode("ascii")) for key in self.keys]
         names = [key.name for key, is_it in zip(self.keys, same, strict=True) if is_it]
         return names[0] if names and scheme.lower() == "bearer" else None
@@ -184,18 +184,18 @@ class Authenticated:
 
 @dataclass(frozen=True)
 class WithoutKey:
-    """Serves whoever is on this machine, and no page of somebody else's that a browser here has open.
+    """Serves programs on this machine, but no foreign page that a browser on it has open.
 
-    Such a page can have the browser post a form to 127.0.0.1, which costs the model's time although the page cannot
-    read the answer. Or it points its own name at 127.0.0.1 (DNS rebinding) and reads it; the Host header then still
-    holds the page's name.
+    A foreign page can let the browser post a form to 127.0.0.1, which costs the model's time even though the
+    page cannot read the answer. Or it points its own name at 127.0.0.1 (DNS rebinding) and reads it; the Host
+    header then still holds the page's name.
     """
 
     app: ASGIApp
     allowed: frozenset[str]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Let the app serve a request to a known host name from no page or one of its own; refuse others."""
+        """Let the app serve a request to a known host name, from no page or its own page; refuse others."""
         error = self._refusal(Headers(scope=scope)) if scope["type"] == "http" else None
         if error is None:
             await self.app(scope, receive, send)
@@ -204,7 +204,7 @@ class WithoutKey:
 
     def _refusal(self, headers: Headers) -> RequestError | None:
         host = headers.get("Host")
-        # HTTP/1.0 need not send one, and browsers do not speak HTTP/1.0.
+        # HTTP/1.0 need not send one, and browsers do not use HTTP/1.0.
         if host is not None and not is_loopback(name := host_name(host)) and name not in self.allowed:
             return HostError(
                 "the Host header names neither this machine nor an --allowed-host, and there is no API key"
@@ -218,7 +218,7 @@ class WithoutKey:
 
 
 def host_name(header: str) -> str:
-    """Return the name or address in a Host header: without port, brackets and final dot, in lower case."""
+    """Return the name or address in a Host header, without port, brackets and final dot, in lower case."""
     text = header.strip().lower()
     if text.startswith("["):
         return text[1:].partition("]")[0]
@@ -226,18 +226,18 @@ def host_name(header: str) -> str:
 
 
 _OWN = frozenset({"same-origin", "none"})
-"""What ``Sec-Fetch-Site`` says of a page of the listener's own, and of a person who typed the address."""
+"""``Sec-Fetch-Site`` of a page from this server, and of a typed address."""
 
 
 def is_foreign(host: str | None, origin: str | None, fetch_site: str | None) -> bool:
-    """Return whether a browser says that a request was made by a page of another origin.
+    """True if a browser says that a page of another origin made the request.
 
-    No page can change what its browser writes into these headers, and programs that are no browsers send neither
-    of the last two. Another port is another origin, and so are ``null`` and another name of the same machine.
+    A page cannot change these headers, and programs other than browsers do not send the last two. Another
+    port is another origin, and so are ``null`` and another name of the same machine.
 
     Args:
-        host: The header ``Host``, which names the listener; None where it is missing, and so on.
-        origin: The header ``Origin``. Its scheme is not compared, for a proxy may speak TLS on the listener's behalf.
+        host: The header ``Host``, which names this server; None if it is missing, also for the others.
+        origin: The header ``Origin``. Its scheme is not compared, as a proxy may do TLS for this server.
         fetch_site: The header ``Sec-Fetch-Site``.
     """
     if fetch_site is not None and fetch_site.strip().lower() not in _OWN:

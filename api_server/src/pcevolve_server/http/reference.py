@@ -1,4 +1,4 @@
-"""``/docs``: the routes in Swagger UI, whose files come with the server; the page loads nothing from elsewhere."""
+"""``/docs``: the routes in Swagger UI, whose files come with the server; the page loads nothing from other hosts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SCHEMA: Final = "/openapi.json"
 _SCRIPT, _STYLE, _ICON = "swagger-ui-bundle.js", "swagger-ui.css", "favicon.png"
 _KINDS: Final = {_SCRIPT: "text/javascript", _STYLE: "text/css", _ICON: "image/png"}
 ROUTES: Final = {PAGE, SCHEMA, *(f"{PAGE}/{name}" for name in _KINDS)}
-# Swagger UI starts from a script in the page, and draws with styles and icons that are written in it.
+# Swagger UI needs an inline script, styles and icons.
 _OWN_ALONE: Final = (
     "default-src 'none'; connect-src 'self'; script-src 'self' 'unsafe-inline'; style-src 'self' 'unsafe-inline';"
     " img-src 'self' data:; frame-ancestors 'none'"
@@ -27,7 +27,7 @@ router = APIRouter(include_in_schema=False)
 async def page() -> HTMLResponse:
     """Return the page."""
     made = get_swagger_ui_html(
-        # Relative, so that it is found behind a proxy that puts a path before it.
+        # Relative, so that it works behind a proxy with a path prefix.
         openapi_url=SCHEMA.removeprefix("/"),
         title="PCEvolve API server",
         swagger_js_url=f"docs/{_SCRIPT}",

@@ -1,4 +1,4 @@
-"""Images as the JSON of an answer."""
+"""Turn images into the JSON of an answer."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from pcevolve_shared.wire import BatchResponse, GeneratedImage, GenerationReques
 
 _COST = 0.0
 _EFFORT = 3
-"""Of compression: half the time of the usual 6, for files that are a hundredth larger."""
+"""PNG compression level: half the time of the default 6, for files one percent larger."""
 
 
 @dataclass(frozen=True)
 class EncodedResponse:
-    """A response's JSON and what its headers tell."""
+    """A response's JSON, and the value of its header."""
 
     body: str
     cut_tokens: int
@@ -28,7 +28,7 @@ Layout = Callable[[Sequence[GeneratedImage]], str]
 
 
 def native(made: Sequence[GeneratedImage]) -> str:
-    """Return the native JSON: a single image stands alone."""
+    """Return the native JSON; a single image is not in a list."""
     if len(made) == 1:
         return ImageResponse(**made[0].model_dump(), cost=_COST).model_dump_json()
     return BatchResponse(images=tuple(made), cost=_COST).model_dump_json()
@@ -37,10 +37,10 @@ def native(made: Sequence[GeneratedImage]) -> str:
 def render(
     body: GenerationRequest, seeds: Sequence[int], pictures: Sequence[Picture], layout: Layout
 ) -> EncodedResponse:
-    """Return the answer to ``body``; takes a while, for images are compressed.
+    """Return the answer to ``body``; takes a while, as images are compressed.
 
     Raises:
-        ContentRejectedError: No picture has an image; where one has, others' places stay empty.
+        ContentRejectedError: No picture has an image; if at least one has, the others are null.
         GenerationError: An image is too large for the contract.
     """
     made = [

@@ -1,4 +1,4 @@
-"""The routes: parse, delegate, answer."""
+"""The routes, which parse requests, call the service, and answer."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Parts:
 
 
 async def _find_parts(request: Request) -> Parts:
-    # Async although it waits for nothing: FastAPI runs any other dependency on a worker thread, for each request.
+    # Async although it never waits: FastAPI runs any other dependency on a worker thread, for each request.
     parts: Parts = request.app.state.parts
     return parts
 
@@ -138,25 +138,25 @@ async def models(parts: PartsDep) -> ModelList:
 
 @router.get(wire.MODELS + "/{model:path}", responses=_failures(401, 404, 503))
 async def model(model: str, parts: PartsDep) -> ModelInfo:
-    """Tell about a model."""
+    """Describe a model."""
     return parts.host.info(model)
 
 
 @router.get(wire.BALANCE, responses=_failures(401))
 async def balance(parts: PartsDep) -> BalanceResponse:
-    """Tell what was used; this server does not bill."""
+    """Return what was used; this server does not bill."""
     return BalanceResponse(images=parts.service.images)
 
 
 @router.get(wire.HEALTH)
 async def health() -> JSONResponse:
-    """Tell that the process runs."""
+    """Confirm that the process runs."""
     return JSONResponse({"status": "ok"})
 
 
 @router.get(wire.READY, responses={HTTPStatus.SERVICE_UNAVAILABLE: {"description": "Not yet, or no more."}})
 async def ready(parts: PartsDep) -> JSONResponse:
-    """Tell whether the model answers."""
+    """Return whether the model answers."""
     status = HTTPStatus.OK if parts.host.status == "ready" else HTTPStatus.SERVICE_UNAVAILABLE
     return JSONResponse({"status": parts.host.status}, status)
 

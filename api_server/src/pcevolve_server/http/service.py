@@ -1,4 +1,4 @@
-"""From a validated request for images or a chat to tasks, and from them to the answer."""
+"""From a validated request for images or a chat to tasks, and from their results to the answer."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ from pcevolve_shared.wire import (
 )
 
 _SHORT: Final = 128 * 128
-"""Pixels, or characters, that are coded sooner than a worker thread has its turn."""
+"""Up to this many pixels or characters, coding takes less time than waking a worker thread."""
 _SCHEDULERS: Final = {"dpmsolver++": "dpmpp_2m", "dpmsolver": "dpmpp_2m", "dpm++_2m": "dpmpp_2m"}
-"""Names that getimg's API and others have for the same."""
+"""Names in getimg's API and others for the same scheduler."""
 
 
 class Service:
@@ -54,7 +54,7 @@ class Service:
         caller: str,
         layout: Layout = native,
     ) -> EncodedResponse:
-        """Make images from a prompt; sides absent from the body are the model's own."""
+        """Make images from a prompt; width and height are the model's own if they are absent."""
         model = self._model(body, "text-to-image")
         base = model.size
         width = body.width if "width" in body.model_fields_set else base.width
@@ -110,7 +110,7 @@ class Service:
         adapter_scale: float | None = None,
     ) -> Recipe:
         self._check_size(body, model, width, height)
-        # First what suits the model, then what the server's owner says, then what the caller does.
+        # In rising priority: the model's own, the server owner's, the caller's.
         own = {"steps": self._settings.default_steps, "guidance": self._settings.default_guidance}
         chosen: dict[str, Any] = {name: value for name, value in own.items() if value is not None}
         chosen |= body.model_dump(include=body.model_fields_set & own.keys())
@@ -131,12 +131,12 @@ class Service:
             raise InvalidRequestError(f"width, height: more than {self._settings.max_pixels} pixels")
         if model.max_pixels is not None and width * height > model.max_pixels:
             raise too_many_pixels(model.max_pixels)
-        # Three bytes a pixel, four characters of base64 for them: what an incompressible batch would weigh.
+        # Three bytes a pixel, as four characters of base64: the size of an incompressible batch.
         if body.n * width * height * 4 > limits.MAX_RESPONSE_BYTES:
             raise InvalidRequestError("n: too many images of this size for one answer")
 
     async def _read(self, text: str) -> Image.Image:
-        """Decode the image of a request; ``InvalidRequestError`` for what is none or too large."""
+        """Decode the image of a request; ``InvalidRequestError`` for a wrong or too large one."""
         if len(text) <= _SHORT:
             try:
                 return images.decode(images.from_base64(text), images.ImageLimits(max_pixels=_SHORT))
@@ -174,7 +174,10 @@ class Service:
 
 
 def _strength(body: ImageToImageRequest, model: ModelInfo) -> float:
-    """The share of the noise levels that a variation runs through: all of them where its degree is the model's own."""
+    """Return the share of the noise levels that a variation runs through.
+
+    All of them if the model takes no strength.
+    """
     if model.strengths:
         return body.strength
     if "strength" in body.model_fields_set:

@@ -1,4 +1,4 @@
-"""Writers of texts: language models of transformers, and the bundled counts of words, which need no PyTorch.
+"""Writers of texts: language models of transformers, and the bundled word counts, which need no PyTorch.
 
-May be imported by ``models`` alone, once the port is open.
+Only ``models`` may import it, once the port is open.
 """

@@ -1,4 +1,7 @@
-"""The bundled language model's counts, and the chances that they give each word; see ``training/train_phrases.py``."""
+"""The bundled language model's counts, and the probabilities that they give each word.
+
+See ``training/train_phrases.py``.
+"""
 
 from __future__ import annotations
 
@@ -16,21 +19,21 @@ from safetensors.numpy import load_file
 Floats = NDArray[np.float64]
 WORD = re.compile(r"[a-z]+(?:['-][a-z]+)*")
 END, START = 0, 1
-"""Places of what ends a text and of what comes before it among the words."""
+"""Indexes of the marks for a text's end and start among the words."""
 _TRUST = 0.25
-"""Of what a context was not followed by, against Witten and Bell's estimate: rare words seldom fit."""
+"""Weight of words unseen after a context, relative to Witten and Bell's estimate: rare words seldom fit."""
 _TOPIC_PRIOR = 50.0
-"""Words of all topics that each topic is credited with."""
+"""Prior count of words that each topic gets from all topics."""
 
 
 @dataclass(frozen=True)
 class _Followers:
-    """The words that followed contexts, context by context.
+    """The words that followed each context.
 
     Attributes:
-        starts: Where each context's followers begin; one more than there are contexts.
+        starts: Start of each context's followers; one entry more than contexts.
         words: The followers.
-        counts: How often each followed.
+        counts: How often each of them followed.
     """
 
     starts: NDArray[np.int64]
@@ -41,14 +44,14 @@ class _Followers:
     def of(
         cls, contexts: NDArray[np.int64], words: NDArray[np.int64], counts: Floats, size: int
     ) -> _Followers:
-        """Followers by contexts that are numbered and in order."""
+        """Return the followers of contexts that are numbered and in order."""
         return cls(np.searchsorted(contexts, np.arange(size + 1)), words, counts)
 
     def after(self, context: int, less: Floats) -> Floats:
-        """Return each word's chance to follow a context, float64 ``(words,)``.
+        """Return each word's probability to follow a context, float64 ``(words,)``.
 
         Args:
-            less: How likely each word is by a shorter context.
+            less: The words' probabilities by a shorter context.
         """
         own = slice(self.starts[context], self.starts[context + 1])
         kinds = own.stop - own.start
@@ -61,11 +64,11 @@ class _Followers:
 
 
 class WordCounts:
-    """Words, what follows what, and topics.
+    """Words, their successors, and topics.
 
     Attributes:
-        words: All that is known; the first two are ``END`` and ``START``.
-        places: Of each among them.
+        words: All known words; the first two are ``END`` and ``START``.
+        places: Index of each word.
         lean: How much likelier each topic makes each word, as a logarithm, float16 ``(topics, words)``.
     """
 
@@ -93,7 +96,7 @@ class WordCounts:
         self.bytes = sum(each.nbytes for each in tensors.values()) + self.lean.nbytes
 
     def topics_in(self, text: str) -> list[int]:
-        """The topics that a text names, in their order."""
+        """Return the topics that a text names, in their order."""
         said = " " + " ".join(WORD.findall(text.lower())) + " "
         return [
             topic
@@ -102,7 +105,7 @@ class WordCounts:
         ]
 
     def after(self, before: Sequence[int]) -> Floats:
-        """Return each word's chance to come next, float64 ``(words,)``, by the last two words; -1 is an unknown one."""
+        """Return each word's probability to come next by the last two words, float64 ``(words,)``; -1 is unknown."""
         earlier, last = before[-2], before[-1]
         if last < 0:
             return self._alone
@@ -111,7 +114,7 @@ class WordCounts:
         return likely if pair is None else self._triples.after(pair, likely)
 
     def ahead_of(self, word: int) -> Floats:
-        """Return each word's chance to be followed by this one, float64 ``(words,)``; 1 for one that is not known."""
+        """Return each word's probability to precede this one, float64 ``(words,)``; 1 if it is unknown."""
         if word < 0:
             return np.ones(len(self.words))
         likely: Floats = self._unseen * self._alone[word]
@@ -120,7 +123,7 @@ class WordCounts:
         return likely
 
     def _pair(self, earlier: int, last: int) -> int | None:
-        """Number of two words that were met beside each other."""
+        """Return the number of a known pair of words."""
         if earlier < 0:
             return None
         own = slice(self._pairs.starts[earlier], self._pairs.starts[earlier + 1])
@@ -132,7 +135,7 @@ class WordCounts:
 def _before(
     first: NDArray[np.int64], following: NDArray[np.int64], counts: Floats, size: int
 ) -> list[tuple[NDArray[np.int64], Floats]]:
-    """For each word what came before it, and how much of what followed that it was."""
+    """Return, for each word, the words before it, and its share of their successors."""
     totals = np.bincount(first, counts, minlength=size) + _TRUST * np.bincount(first, minlength=size)
     order = np.argsort(following, kind="stable")
     bounds = np.searchsorted(following[order], np.arange(size + 1))
@@ -142,7 +145,7 @@ def _before(
 
 
 def _estimate_unseen(pairs: _Followers) -> Floats:
-    """Return each word's chance to be followed by something new, float64 ``(words,)``."""
+    """Return each word's probability to be followed by an unseen word, float64 ``(words,)``."""
     kinds = np.diff(pairs.starts)
     sums = np.add.reduceat(np.append(pairs.counts, 0.0), np.minimum(pairs.starts[:-1], len(pairs.counts)))
     totals = np.where(kinds > 0, sums, 0.0) + _TRUST * kinds

@@ -1,4 +1,4 @@
-"""A causal language model of the transformers library behind the Writer interface, from its name to its texts."""
+"""A causal language model of the transformers library behind the Writer interface: loading and writing."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ Messages = Sequence[tuple[str, str]]
 
 
 def tokens_of(tokenizer: PreTrainedTokenizerBase, messages: Messages) -> list[int]:
-    """The tokens of a chat: in the model's own template, or, where it has none, of all that was said, to be gone on.
+    """Return the tokens of a chat: in the model's own template or, without one, of all messages, to be continued.
 
     Raises:
-        InvalidRequestError: The template takes no such chat.
+        InvalidRequestError: The template does not accept this chat.
     """
     return [
         int(each) for each in tokenizer(_text(tokenizer, messages), add_special_tokens=False)["input_ids"]
@@ -58,14 +58,14 @@ def _text(tokenizer: PreTrainedTokenizerBase, messages: Messages) -> str:
 
 
 _UNKNOWN_CONTEXT = 2048
-"""Tokens, for a model that does not say how many it reads."""
+"""Tokens of the context, for a model that does not state it."""
 
 
 class LanguageModel:
-    """A network and its tokenizer. Where several texts are written at once, shorter prompts are padded on the left.
+    """A network and its tokenizer; when several texts are written at once, shorter prompts are padded on the left.
 
-    A text takes at most half of the tokens that the model reads and writes together; of a prompt that is longer than
-    the rest, the beginning is dropped.
+    A text takes at most half of the model's context. If the prompt is longer than the rest, its beginning is
+    dropped.
     """
 
     bit_exact_batch_size, fixed_cost_batches = 1, False
@@ -81,7 +81,7 @@ class LanguageModel:
 
     @property
     def on_gpu(self) -> bool:
-        """Whether its network is on a GPU."""
+        """True if its network is on a GPU."""
         return bool(self._network.device.type != "cpu")
 
     @property
@@ -97,7 +97,7 @@ class LanguageModel:
 
         Raises:
             AbandonedError: It was cancelled.
-            InvalidRequestError: The model's template takes no such chat.
+            InvalidRequestError: The model's template does not accept this chat.
         """
         started, recipe = time.monotonic(), tasks[0].recipe
         prompts = [self._prompt(task) for task in tasks]
@@ -115,13 +115,13 @@ class LanguageModel:
         return _Prompt(tokens[-room:], max(0, len(tokens) - room))
 
     def _most(self, recipe: TextRecipe) -> int:
-        """Tokens of a text at most: half of what the model reads and writes together is the prompt's."""
+        """Return the most tokens of a text: half of the context is the prompt's."""
         return min(recipe.tokens, self._context // 2)
 
     def _continue(
         self, prompts: Sequence[_Prompt], recipe: TextRecipe, seeds: Sequence[int]
     ) -> list[list[int]]:
-        """The new tokens of each row; after its end a row is padded."""
+        """Return the new tokens of each row; after its end a row is padded."""
         longest = max(len(each.tokens) for each in prompts)
         rows = [[self._padding] * (longest - len(each.tokens)) + each.tokens for each in prompts]
         seen = [[0] * (longest - len(each.tokens)) + [1] * len(each.tokens) for each in prompts]
@@ -160,11 +160,11 @@ class LanguageModel:
 
 @dataclass(frozen=True)
 class _Prompt:
-    """Return the tokens that the model reads.
+    """The tokens of a prompt.
 
     Attributes:
         tokens: One or more.
-        cut: How many more there were before them.
+        cut: Number of tokens dropped before them.
     """
 
     tokens: list[int]
@@ -181,10 +181,10 @@ logger = logging.getLogger(__name__)
 
 
 def load(settings: ModelSettings) -> LanguageModel:
-    """Load the language model that ``settings`` name onto the device.
+    """Load the language model of ``settings`` onto the device.
 
     Raises:
-        ModelLoadError: With the name and what to do.
+        ModelLoadError: It cannot be loaded; the message names it and says what to do.
     """
     networks.quieten()
     keep_memory()
@@ -208,7 +208,7 @@ def _parts(settings: ModelSettings, device: torch.device) -> tuple[PreTrainedMod
         network, found = AutoModelForCausalLM.from_pretrained(
             source,
             dtype=_precision(settings, device),
-            # Pickled weights run code when they are read.
+            # Pickled weights run code when they are loaded.
             use_safetensors=None if settings.allow_pickle else True,
             local_files_only=settings.offline,
             output_loading_info=True,
@@ -228,7 +228,7 @@ def _parts(settings: ModelSettings, device: torch.device) -> tuple[PreTrainedMod
 
 
 def _precision(settings: ModelSettings, device: torch.device) -> torch.dtype:
-    """Float32 on a processor unless it is asked for otherwise: every token depends on its rounding."""
+    """Return the precision: float32 on a processor by default, as every token depends on its rounding."""
     if device.type != "cpu":
         return networks.gpu_dtype(settings.precision)
     auto = settings.precision is Precision.AUTO
@@ -247,18 +247,19 @@ def _info(settings: ModelSettings, network: PreTrainedModel) -> ModelInfo:
 
 
 class GumbelDraws(LogitsProcessor):  # type: ignore[misc] # the library has no types here
-    """Turns "take the likeliest token" into a draw, by noise from a generator of each row's own.
+    """Turns "take the likeliest token" into a random draw, with noise from each row's own generator.
 
-    The likeliest of the scores plus independent Gumbel noise is distributed as the softmax of the scores (Gumbel 1954;
-    Maddison, Tarlow, Minka 2014, "A* Sampling"). The library's own sampling draws all rows from one generator.
+    The likeliest of the scores plus independent Gumbel noise is distributed as the softmax of the scores
+    (Gumbel 1954; Maddison, Tarlow, Minka 2014, "A* Sampling"). The library's own sampling draws all rows from
+    one generator.
     """
 
     def __init__(self, seeds: Sequence[int], temperature: float, top_p: float) -> None:
-        """Begin each row's draws.
+        """Start each row's generator.
 
         Args:
-            temperature: Scores are divided by it; 0 takes the likeliest always.
-            top_p: Tokens are drawn from the likeliest that have this much probability together.
+            temperature: Scores are divided by it; 0 always takes the likeliest.
+            top_p: Tokens are drawn from the likeliest ones that together have this probability.
         """
         self._generators = [torch.Generator().manual_seed(seed) for seed in seeds]
         self._temperature = temperature
@@ -279,17 +280,17 @@ class GumbelDraws(LogitsProcessor):  # type: ignore[misc] # the library has no t
 
 
 _TAIL = 4 * limits.MAX_STOP_CHARS
-"""Tokens, of a byte or more, that the longest stop fits into, wherever it ends."""
+"""Tokens, of a byte or more, that always hold the longest stop string."""
 
 
 class Stops(StoppingCriteria):  # type: ignore[misc] # the library has no types here
-    """Ends a text that has one of some strings in it; the library's own looks for them in the prompt, too."""
+    """Ends a text that contains one of some strings; the library's own class also searches the prompt."""
 
     def __init__(self, tokenizer: PreTrainedTokenizerBase, stops: Sequence[str], begin: int) -> None:
-        """Keep what to look for.
+        """Store the strings.
 
         Args:
-            begin: Tokens of each row that are the prompt's.
+            begin: Number of prompt tokens in each row.
         """
         self._tokenizer, self._stops, self._begin = tokenizer, stops, begin
 

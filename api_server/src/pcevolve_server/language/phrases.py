@@ -1,4 +1,4 @@
-"""Writes and fills in short texts by counted sequences of words, each leaning towards a topic."""
+"""Write and fill in short texts by counted word sequences, each weighted towards a topic."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ from pcevolve_shared.blanks import BLANK, parse_question
 from pcevolve_shared.wire import ModelInfo
 
 _READ = 100
-"""Words of a text by which its topic is guessed, at most."""
+"""Most words of a text that are used to guess its topic."""
 
 
 class Phrases:
     """The bundled language model. A completion depends on its task alone, bit for bit.
 
-    Asked for a text, it writes about a topic that the question names, or about any. Asked to fill in blanks, it takes
-    what is left of the text for a hint at the topic.
+    A new text is about a topic that the question names, or about any topic. When it fills in blanks, it
+    guesses the topic by the rest of the text.
     """
 
     fixed_cost_batches = on_gpu = False
 
     def __init__(self, info: ModelInfo, counts: WordCounts, most: int) -> None:
-        """Serve counts.
+        """Serve counts of words.
 
         Args:
-            most: Texts of one run.
+            most: Most texts of one run.
         """
         self.info, self._counts, self.bit_exact_batch_size = info, counts, most
 
@@ -76,7 +76,7 @@ class Phrases:
         )
 
     def _write(self, said: str, recipe: TextRecipe, random: np.random.Generator) -> tuple[list[str], bool]:
-        """The words of a new text, and whether it ended by itself."""
+        """Return the words of a new text, and whether it ended by itself."""
         topics = self._counts.topics_in(said) or range(len(self._counts.lean))
         lean = self._lean(int(random.choice(list(topics))))
         written = [START, START]
@@ -94,7 +94,7 @@ class Phrases:
     def _fill(
         self, prompt: str, blanked: str, recipe: TextRecipe, random: np.random.Generator
     ) -> tuple[list[str], bool]:
-        """The words of a text, with new ones in place of the blanks, and whether it is all there."""
+        """Return the words of a text, with new ones in place of the blanks, and whether it is complete."""
         given = blanked.split()
         found = given[: recipe.tokens]
         spots = [None if word == BLANK else self._place(word) for word in found]
@@ -113,7 +113,7 @@ class Phrases:
         return found, len(found) == len(given)
 
     def _guess_topic(self, prompt: str, spots: Sequence[int], random: np.random.Generator) -> int:
-        """A topic drawn by what is left of a text, among those that the prompt names if it names any."""
+        """Draw a topic by the rest of a text, among those that the prompt names, if it names any."""
         topics = self._counts.topics_in(prompt) or list(range(len(self._counts.lean)))
         seen = [spot for spot in spots[:_READ] if spot > START]
         hints = self._counts.lean[np.ix_(topics, seen)].astype(np.float64).sum(axis=1)
@@ -125,7 +125,7 @@ class Phrases:
         return leaning
 
     def _place(self, word: str) -> int:
-        """A word of a text among those that are known; -1 for any other."""
+        """Return the index of a word; -1 if it is unknown."""
         found = WORD.search(word.lower())
         return -1 if found is None else self._counts.places.get(found[0], -1)
 
@@ -133,7 +133,7 @@ class Phrases:
 def _draw(likely: Floats, recipe: TextRecipe, random: np.random.Generator) -> int:
     if recipe.temperature == 0:
         return int(likely.argmax())
-    # Over the largest: powers of small numbers alone would all be 0.
+    # Divided by the largest: powers of small numbers alone would all be 0.
     shares = (likely / likely.max()) ** (1.0 / max(recipe.temperature, 0.05))
     if recipe.top_p < 1:
         shares = _nucleus(shares, recipe.top_p)
@@ -142,7 +142,7 @@ def _draw(likely: Floats, recipe: TextRecipe, random: np.random.Generator) -> in
 
 
 def _nucleus(shares: Floats, part: float) -> Floats:
-    """The likeliest words that have this part of all probability together."""
+    """Return the likeliest words that together have this share of the probability."""
     order = np.argsort(-shares, kind="stable")
     sums = shares[order].cumsum()
     kept = order[: int(np.searchsorted(sums, part * sums[-1])) + 1]
@@ -152,7 +152,7 @@ def _nucleus(shares: Floats, part: float) -> Floats:
 
 
 def load(settings: ModelSettings) -> Phrases:
-    """Load the counts that came with the server.
+    """Load the counts that are installed with the server.
 
     Raises:
         ModelLoadError: The server was installed without them.

@@ -1,8 +1,8 @@
-"""The words and licences that belong to each image: its folders, its name, and the captions that lie beside it.
+"""The words and licences of each image: from its folders, its name, and captions beside it.
 
-Captions are read from ``manifest.csv``, ``metadata.csv`` and ``metadata.jsonl`` in any folder of the library, whose
-``file``, ``file_name``, ``filename`` or ``path``, in any case, is relative to that folder, and from a text file of an
-image's own name (``cat.jpg``, ``cat.txt``).
+Captions come from ``manifest.csv``, ``metadata.csv`` and ``metadata.jsonl`` in any folder of the library.
+Their column ``file``, ``file_name``, ``filename`` or ``path``, in any case, is relative to that folder. A
+text file with an image's name also has its caption (``cat.jpg``, ``cat.txt``).
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _NAME_WORD: Final = re.compile(r"[^\W\d_]{3,}")
 def words(text: str) -> frozenset[str]:
     """Return the words of a prompt, a caption or a folder's name.
 
-    Case, accents' encoding and a plural's ``s`` make no difference; words that say nothing are left out.
+    Case, encoding of accents and a plural's ``s`` make no difference; words without meaning are left out.
     """
     folded = unicodedata.normalize("NFKC", text).casefold()
     return frozenset(
@@ -64,12 +64,12 @@ def words(text: str) -> frozenset[str]:
 
 @lru_cache(maxsize=2**14)
 def _words_of_folder(name: str) -> frozenset[str]:
-    """The words of a folder's name, which many images share; prompts, which callers choose, are not remembered."""
+    """Return the words of a folder's name, cached; prompts, which callers choose, are not cached."""
     return words(name)
 
 
 def _words_of_path(path: str) -> frozenset[str]:
-    """Words of the folders, and those of the file's name that are no numbers: ``cat.0012.jpg`` is a cat."""
+    """Return the words of the folders, and of the file's name without numbers: ``cat.0012.jpg`` is a cat."""
     place = PurePosixPath(path)
     named = " ".join(_NAME_WORD.findall(place.stem))
     return words(named).union(*map(_words_of_folder, place.parts[:-1]))
@@ -79,11 +79,11 @@ class Captions:
     """The captions in the tables and text files of a library.
 
     Attributes:
-        licences: How many images each licence covers, the most frequent first; empty where no table names one.
+        licences: Images of each licence, the most frequent first; empty if no table names one.
     """
 
     def __init__(self, listing: LibraryListing) -> None:
-        """Read all tables; what is damaged in them is said in the log and left out."""
+        """Read all tables; damaged parts are logged and left out."""
         self._root, self._text_files = listing.root, listing.texts
         self._said: dict[str, list[str]] = defaultdict(list)
         counts: dict[str, int] = defaultdict(int)
@@ -101,7 +101,7 @@ class Captions:
         self.licences = tuple(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
 
     def words(self, path: str) -> frozenset[str]:
-        """Return every word that belongs to an image."""
+        """Return every word of an image."""
         said = [*self._said.get(path, ()), *self._beside(path)]
         return _words_of_path(path).union(*(words(text) for text in said))
 
@@ -135,7 +135,7 @@ def _of_table(path: Path, folder: str) -> Iterator[tuple[str, Mapping[str, str]]
 
 
 def _text(value: object) -> str:
-    """A cell's text, that of a list's several; of anything else none."""
+    """Return a cell's text, or a list's texts joined; empty for anything else."""
     parts = value if isinstance(value, list) else [value]
     return ", ".join(part for part in parts if isinstance(part, str))
 
@@ -149,10 +149,10 @@ _LONGEST_FILE: Final = 2**20  # bytes; what is longer is no licence
 
 
 def describe(root: Path, captions: Captions, images: int) -> LibraryInfo:
-    """Return what the library tells its callers about itself.
+    """Return the library's description for callers.
 
     Args:
-        root: The folder; files in it called LICENSE, NOTICE, SOURCES and so on are passed on from their beginning.
+        root: The folder; the first part of its files LICENSE, NOTICE, SOURCES and so on is included.
     """
     counts = [
         LicenceCount(name=_line(name), images=count) for name, count in captions.licences if _line(name)
@@ -179,5 +179,5 @@ def _file(path: Path) -> LicenceFile | None:
 
 
 def _line(text: str) -> str:
-    """Text from a file or a name of one as a short line that can be printed."""
+    """Return text from a file, or a file's name, as a short printable line."""
     return "".join(each if each.isprintable() else " " for each in text)[: limits.MAX_NAME_CHARS]

@@ -1,4 +1,4 @@
-"""A text-image model of open_clip: embeds the images of a library once, and reads the prompts of its callers."""
+"""A text-image model of open_clip: embeds a library's images once, and the prompts of its callers."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ class Clip:
     """An ``Embedder`` whose vectors can be compared with texts, in single precision.
 
     Attributes:
-        name: Of the weights, by their digest: the index of other weights is another one.
-        size: Numbers of one embedding.
+        name: Name of the weights, by their digest; other weights have another index.
+        size: Length of an embedding.
         network: In eval mode.
-        pixels: From an image to what the network takes.
-        tokens: From texts to what the network takes.
+        pixels: Turns an image into the network's input.
+        tokens: Turns texts into the network's input.
         device: Where the network is.
     """
 
@@ -50,20 +50,20 @@ class Clip:
     def embed(self, image: Image.Image) -> Codes:
         """Return the direction of an image's embedding, uint8 ``(size,)``.
 
-        Images go through the network alone, so that none depends on another.
+        Each image goes through the network alone, so that it does not depend on others.
 
         Raises:
-            GenerationError: The model computes no numbers.
+            GenerationError: The model's output is not finite.
         """
         with torch.inference_mode():
             rows = self.network.encode_image(self.pixels(image)[None].to(self.device))  # type: ignore[operator]
         return quantize(_unit(rows))
 
     def read(self, text: str) -> Vector:
-        """Return a text's embedding, float32 ``(size,)`` of length 1; what is too long for the model is cut off.
+        """Return a text's embedding, float32 ``(size,)`` of length 1; a text that is too long for the model is cut.
 
         Raises:
-            GenerationError: As ``embed``.
+            GenerationError: See ``embed``.
         """
         with torch.inference_mode():
             return _unit(self.network.encode_text(self.tokens([text]).to(self.device)))  # type: ignore[operator]
@@ -82,10 +82,10 @@ def _unit(rows: Tensor) -> Vector:
 
 
 def load(settings: ModelSettings) -> Clip:
-    """Load the text-image model that ``settings.library_clip`` names.
+    """Load the text-image model ``settings.library_clip``.
 
     Raises:
-        ModelLoadError: With its name and what to do.
+        ModelLoadError: It cannot be loaded; the message names it and says what to do.
     """
     logging.getLogger("open_clip").setLevel(logging.ERROR)
     networks.quieten()
@@ -107,7 +107,7 @@ def _parts(
     folder: Path, weights: Path, device: torch.device
 ) -> tuple[Any, Callable[[Image.Image], Tensor], Any]:
     source = f"local-dir:{folder}"
-    # open_clip has a choice of its own among several files, pickled ones too: it is given the one that was chosen here.
+    # open_clip would choose among several files, also pickled ones: it gets the file chosen here.
     network = open_clip.create_model(
         source, load_weights=False, pretrained_text=False, device=device, precision="fp32"
     )
@@ -118,7 +118,7 @@ def _parts(
 
 
 def _folder(settings: ModelSettings) -> Path:
-    """The model's directory, or the hub's copy of it, fetched unless that is forbidden."""
+    """Return the model's directory, or the hub's copy of it, downloaded if that is allowed."""
     source = sources.locate(settings.library_clip)
     if Path(source).is_dir():
         return Path(source)
@@ -127,10 +127,10 @@ def _folder(settings: ModelSettings) -> Path:
 
 
 def _weights(folder: Path, allow_pickle: bool) -> Path:
-    """The file to load, named after open_clip before all others, for hubs keep other layouts beside it.
+    """Return the file to load: one named after open_clip first, as hubs have other formats beside it.
 
     Raises:
-        FileNotFoundError: There is none that may be read.
+        FileNotFoundError: There is no file that may be read.
     """
     kinds = (_SAFE, *(_PICKLED if allow_pickle else ()))
     found = [path for kind in kinds for path in sorted(folder.glob(kind))]

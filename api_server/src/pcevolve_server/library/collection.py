@@ -1,4 +1,4 @@
-"""The images of a library, found, read and measured: what a generator draws from."""
+"""The images of a library, found, read and embedded."""
 
 from __future__ import annotations
 
@@ -34,18 +34,18 @@ _KEPT_AT_ONCE = 1024  # images
 
 
 class IndexingStoppedError(ModelLoadError):
-    """The server was told to stop while it was indexing."""
+    """Raised when the server was told to stop while it was indexing."""
 
 
 @dataclass(frozen=True)
 class Collection:
-    """Images that can be drawn.
+    """Images to draw from.
 
     Attributes:
         root: Their folder.
-        files: In an order that depends on their paths alone.
-        facts: What is known of each.
-        embedder: What made their codes.
+        files: The files, in an order that depends on their paths alone.
+        facts: Size, digest and code of each.
+        embedder: The embedder of the codes.
     """
 
     root: Path
@@ -71,14 +71,14 @@ class Collection:
 def collect(
     listing: LibraryListing, embedder: Embedder, store: FactStore, threads: int, stopping: Callable[[], bool]
 ) -> Collection:
-    """Read and embed what was not read and embedded before.
+    """Read and embed all images that are not in the store.
 
     Args:
-        store: Keeps what is known; what an interrupted start has finished is taken up from there.
+        store: Keeps the results, so that an interrupted start can continue.
 
     Raises:
-        ModelLoadError: No file is an image that can be used, or the index cannot be kept.
-        StoppedError: ``stopping`` said so; what was finished is kept.
+        ModelLoadError: No file is a usable image, or the index cannot be stored.
+        StoppedError: ``stopping`` returned True; finished results are kept.
     """
 
     def wait() -> None:
@@ -87,7 +87,7 @@ def collect(
 
     facts, known = store.load(listing.images)
     if not known.all():
-        # Replicas load at once: the first reads the images, the others take its index over.
+        # Replicas load at the same time: the first reads the images, the others use its index.
         with store.alone(wait):
             facts, known = store.load(listing.images)
             _complete(listing, embedder, store, threads, stopping, facts, known)
@@ -171,7 +171,7 @@ def _usable(listing: LibraryListing, facts: Facts, embedder: Embedder) -> Collec
 
 
 def _read(path: Path) -> bytes:
-    """Return a file's bytes; one that is too long for an image is no image, and a link is no file."""
+    """Return a file's bytes; refuse a link, and a file too long for an image."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
     with os.fdopen(descriptor, "rb") as file:
         data = file.read(limits.MAX_IMAGE_BYTES + 1)

@@ -1,4 +1,4 @@
-"""From pixels to the vectors that nearness is measured by, and the nearest among them."""
+"""Turn pixels into the vectors that nearness is measured by, and find the nearest of them."""
 
 from __future__ import annotations
 
@@ -22,30 +22,31 @@ _LUMA: Final = np.array([0.299, 0.587, 0.114], np.float32)
 
 
 class Embedder(Protocol):
-    """Gives each image a vector of bytes; near means alike in Euclidean distance."""
+    """Gives each image a vector of bytes; similar images are near in Euclidean distance."""
 
     @property
     def name(self) -> str:
-        """Its name with its version; vectors of other names cannot be compared."""
+        """Name with version; vectors of other names cannot be compared."""
         ...
 
     @property
     def size(self) -> int:
-        """Numbers of one vector."""
+        """Length of a vector."""
         ...
 
     def embed(self, image: Image.Image) -> Codes:
-        """Return uint8 ``(size,)``, a function of the image's centre square alone."""
+        """Return uint8 ``(size,)``, which depends on the image's centre square alone."""
         ...
 
 
 class AppearanceEmbedder:
-    """Colour, layout, outlines and texture, computed by hand: no weights, some milliseconds an image.
+    """A hand-made descriptor of colour, layout, outlines and texture: no weights, some milliseconds an image.
 
-    Six parts: mean and spread of the opponent colours in 4 x 4 cells, histograms of gradients in the same cells (Dalal
-    and Triggs 2005), colour histograms, rotation-invariant local binary patterns at two scales (Ojala et al. 2002), and
-    the power in rings of the spectrum. Each is divided by its spread over a broad collection (``_SPREAD``), so that
-    all weigh alike, and patterns twice that, which found most neighbours of the same label.
+    Six parts: mean and spread of the opponent colours in 4 x 4 cells, histograms of gradients in the same
+    cells (Dalal and Triggs 2005), colour histograms, rotation-invariant local binary patterns at two scales
+    (Ojala et al. 2002), and the power in rings of the spectrum. Each is divided by its spread over a broad
+    collection (``_SPREAD``), so that all have the same weight. Patterns have twice that, which found most
+    neighbours of the same label.
     """
 
     name = "appearance-1"
@@ -83,7 +84,7 @@ def _scale(name: str, part: Plane) -> Plane:
 
 
 def _centre(image: Image.Image) -> Plane:
-    """The centre square, float32 ``(64, 64, 3)`` in 0..1."""
+    """Return the centre square, float32 ``(64, 64, 3)`` in 0..1."""
     side = min(image.size)
     left, top = (image.width - side) / 2, (image.height - side) / 2
     resample = Image.Resampling.BOX if side > _SIDE else Image.Resampling.BILINEAR
@@ -92,13 +93,13 @@ def _centre(image: Image.Image) -> Plane:
 
 
 def _cells(planes: Plane) -> Plane:
-    """``(4, 16, 4, 16, planes)``: average over axes 1 and 3 to get one value for each cell."""
+    """Return the planes as ``(4, 16, 4, 16, planes)``; the mean over axes 1 and 3 is a value for each cell."""
     cell = _SIDE // _CELLS
     return planes.reshape(_CELLS, cell, _CELLS, cell, -1)
 
 
 def _outlines(luma: Plane) -> Plane:
-    """The square root of each cell's distribution over directions of the gradient."""
+    """Return the square root of each cell's distribution over directions of the gradient."""
     down, across = np.gradient(luma)
     angle = np.mod(np.arctan2(down, across), np.pi) * (_ANGLES / np.pi)
     strength = np.hypot(down, across)
@@ -110,13 +111,13 @@ def _outlines(luma: Plane) -> Plane:
         bins = place + (low + shift) % _ANGLES
         sums += np.bincount(bins.ravel(), (strength * share).ravel(), sums.size)
     sums = sums.reshape(-1, _ANGLES) / (_SIDE // _CELLS) ** 2
-    # The floor keeps the noise of a plain cell from looking like a direction.
+    # The constant keeps the noise of a plain cell from looking like a direction.
     shares: Plane = np.sqrt(sums / (sums.sum(1, keepdims=True) + 0.02))
     return shares
 
 
 def _histograms(opponent: Plane) -> Plane:
-    """The square root of the distribution of each opponent colour over 8 levels."""
+    """Return the square root of the distribution of each opponent colour over 8 levels."""
     levels = np.clip(opponent * [8, 12, 12] + [0, 4, 4], 0, _LEVELS - 1e-3).astype(np.intp)
     bins = (levels + np.arange(3) * _LEVELS).ravel()
     shares: Plane = np.sqrt(np.bincount(bins, minlength=3 * _LEVELS) / _SIDE**2)
@@ -127,7 +128,7 @@ _RING: Final = ((-1, -1), (-1, 0), (-1, 1), (0, 1), (1, 1), (1, 0), (1, -1), (0,
 
 
 def _patterns(luma: Plane, step: int) -> Plane:
-    """The square root of the distribution of local binary patterns ``step`` pixels wide."""
+    """Return the square root of the distribution of local binary patterns ``step`` pixels wide."""
     end = _SIDE - step
     middle = luma[step:end, step:end] + 0.01  # brighter by more than noise
     ring = np.stack(
@@ -149,7 +150,7 @@ _RING_SIZES: Final = np.bincount(_RING_OF.ravel(), minlength=_BANDS + 2)
 
 
 def _spectrum(luma: Plane) -> Plane:
-    """Ten to the what is the mean power in each ring of half an octave, from 1 to 32 cycles an image."""
+    """Return the logarithm of the mean power in each ring of half an octave, from 1 to 32 cycles an image."""
     power = np.abs(np.fft.rfft2((luma - luma.mean()) * _WINDOW)) ** 2
     sums = np.bincount(_RING_OF.ravel(), power.ravel(), _BANDS + 2)
     means: Plane = np.log10(0.01 + sums / np.maximum(_RING_SIZES, 1))[1 : _BANDS + 1]
@@ -160,10 +161,10 @@ _STEP = 2**14  # vectors that are added at once: FAISS takes floats
 
 
 class NeighbourIndex:
-    """A flat index: one byte a number, no training, nothing approximated.
+    """A flat index: one byte a number, no training, exact results.
 
-    Flat, because a variation asks for hundreds or thousands of ranks among those images that fit a prompt, and graphs
-    and inverted lists are fast where a few ranks among all are wanted.
+    It is flat because a variation needs hundreds or thousands of ranks among the images that fit a prompt.
+    Graphs and inverted lists are faster only for a few ranks among all images.
     """
 
     def __init__(self, codes: Codes) -> None:
@@ -173,12 +174,12 @@ class NeighbourIndex:
             self._index.add(codes[start : start + _STEP].astype(np.float32))
 
     def nearest(self, code: Codes, count: int, among: NDArray[np.bool_] | None = None) -> NDArray[np.int64]:
-        """Return the places of the nearest images, nearest first, equally near ones by place.
+        """Return the indexes of the nearest images, nearest first; equally near ones by index.
 
         Args:
             code: uint8 ``(size,)``.
-            count: At most so many.
-            among: Which images may be returned; None for all of them.
+            count: Most results.
+            among: Images that may be returned; None for all of them.
         """
         query = code.astype(np.float32)[None]
         distances, places = self._index.search(query, count, params=None if among is None else _only(among))

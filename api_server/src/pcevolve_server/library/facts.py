@@ -1,4 +1,4 @@
-"""Facts of each image, kept in a database of SQLite: what an interrupted start has finished is taken up from there."""
+"""Facts of each image, kept in an SQLite database, so that an interrupted start can continue."""
 
 import fcntl
 import hashlib
@@ -38,7 +38,7 @@ class Facts:
 
     @classmethod
     def empty(cls, images: int, size: int) -> "Facts":
-        """Return what is known of files that cannot be used."""
+        """Return the facts of files that cannot be used."""
         return cls(
             np.zeros((images, 2), np.int32),
             np.zeros((images, DIGEST_BYTES), np.uint8),
@@ -47,24 +47,24 @@ class Facts:
 
     @property
     def usable(self) -> NDArray[np.bool_]:
-        """Return which of the files are images."""
+        """Return which of the files are usable images."""
         return self.sizes[:, 0] > 0
 
 
 def file_digest(data: bytes) -> bytes:
-    """Return what a file's bytes are recognised by."""
+    """Return the digest that identifies a file's bytes."""
     return hashlib.blake2b(data, digest_size=DIGEST_BYTES).digest()
 
 
 class FactStore:
-    """What one embedder has made of one library; a database that is damaged is begun anew."""
+    """The facts of one library by one embedder; a damaged database is started again."""
 
     def __init__(self, folder: Path, size: int) -> None:
-        """Make the database if it is not there.
+        """Create the database if it is not there.
 
         Args:
-            folder: Of this library and this embedder alone.
-            size: Numbers of one code.
+            folder: A folder for this library and this embedder alone.
+            size: Length of a code.
 
         Raises:
             ModelLoadError: It cannot be written.
@@ -82,10 +82,10 @@ class FactStore:
 
     @contextmanager
     def alone(self, wait: Callable[[], object]) -> Iterator[None]:
-        """Hold the lock for looking for what is missing and making it; a process that dies lets go.
+        """Hold the lock while missing facts are found and made; the lock of a dead process is released.
 
         Args:
-            wait: Called again and again while another process is there; may raise to give up.
+            wait: Called repeatedly while another process has the lock; may raise to give up.
         """
         with (self._folder / "lock").open("wb") as file:
             while not _lock(file):
@@ -93,7 +93,7 @@ class FactStore:
             yield
 
     def load(self, images: Sequence[ImageFile]) -> tuple[Facts, NDArray[np.bool_]]:
-        """Return what is kept of images, and of which anything is: of those that have not changed since."""
+        """Return the stored facts of images, and for which images there are any; changed files have none."""
         facts, known = Facts.empty(len(images), self._size), np.zeros(len(images), np.bool_)
         places = {(os.fsencode(each.path), each.size, each.changed): k for k, each in enumerate(images)}
         with self._explain_errors(), closing(self._connect()) as database:
@@ -107,7 +107,7 @@ class FactStore:
         return facts, known
 
     def keep(self, images: Sequence[ImageFile], facts: Facts) -> None:
-        """Write what was found out about images in one step.
+        """Store the facts of images in one transaction.
 
         Raises:
             ModelLoadError: The database cannot be written, or its disk is full.
@@ -127,7 +127,7 @@ class FactStore:
             database.executemany("INSERT OR REPLACE INTO facts VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
 
     def forget_others(self, images: Sequence[ImageFile]) -> None:
-        """Remove what was known of images that are no longer there."""
+        """Remove the facts of images that are no longer there."""
         there = {os.fsencode(each.path) for each in images}
         with self._explain_errors(), closing(self._connect()) as database, database:
             gone = [row for row in database.execute("SELECT path FROM facts") if row[0] not in there]

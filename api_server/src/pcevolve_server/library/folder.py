@@ -1,4 +1,4 @@
-"""Lists the images of a folder; opens none of them, and follows no link."""
+"""List the images of a folder; opens none of them, and follows no link."""
 
 import os
 from dataclasses import dataclass
@@ -7,9 +7,9 @@ from pathlib import Path
 from pcevolve_server.errors import ModelLoadError
 
 READ = frozenset({".png", ".jpg", ".jpeg", ".webp"})
-"""Suffixes, in lower case, of what the wire's codec decodes."""
+"""Suffixes, in lower case, of formats that the wire's codec decodes."""
 NOT_READ = frozenset({".bmp", ".dcm", ".gif", ".heic", ".jp2", ".svg", ".tif", ".tiff"})
-"""Suffixes of images that it does not; they are named, so that nobody wonders where they are."""
+"""Suffixes of other image formats; such files are named, so that nobody wonders about them."""
 TABLES = frozenset({"manifest.csv", "metadata.csv", "metadata.jsonl"})
 """Names of tables that describe images."""
 
@@ -19,7 +19,7 @@ class ImageFile:
     """A file that should be an image.
 
     Attributes:
-        path: In the library's folder, with ``/``.
+        path: Path within the library's folder, with ``/``.
         size: Bytes.
         changed: Time of the last change, in nanoseconds.
     """
@@ -35,8 +35,8 @@ class LibraryListing:
 
     Attributes:
         root: The folder.
-        images: By path.
-        tables: Paths of the files that may hold captions of many images.
+        images: The images, sorted by path.
+        tables: Paths of tables with captions.
         texts: Paths of text files.
         left_out: Paths of links, which were not followed, and of images of a kind that is not read.
     """
@@ -51,8 +51,7 @@ class LibraryListing:
 def list_images(root: Path) -> LibraryListing:
     """List a library's images in an order that depends on their paths alone.
 
-    Hidden files and folders are left out. Links are not followed: what lies outside of the folder was not offered
-    to anybody.
+    Hidden files and folders are left out. Links are not followed: files outside the folder were not offered.
 
     Raises:
         ModelLoadError: The folder cannot be read.
@@ -89,5 +88,5 @@ def list_images(root: Path) -> LibraryListing:
 
 
 def spell_path(path: str) -> str:
-    """A path as one line of ASCII: file names are anybody's text, and need not be text at all."""
+    """Return a path as one line of ASCII; file names may hold any bytes."""
     return ascii(path)[1:-1]

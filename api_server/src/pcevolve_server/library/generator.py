@@ -1,4 +1,4 @@
-"""Text-to-image and image-to-image out of a collection: what is answered is an image of it, at the size asked for."""
+"""Text-to-image and image-to-image from a collection: the answer is one of its images, at the requested size."""
 
 import hashlib
 from collections.abc import Iterator, Sequence
@@ -27,8 +27,8 @@ class PostedOrigin:
     """A posted image: its code, and its place in the collection.
 
     Attributes:
-        code: Its embedding.
-        place: Where it is in the collection; None if it is not.
+        code: The image's embedding.
+        place: Its index in the collection; None if it is not there.
     """
 
     code: Codes
@@ -40,11 +40,11 @@ class LibraryGenerator:
     """Draws from a collection; the same task always gets the same image.
 
     Attributes:
-        info: What callers are told.
+        info: The description for callers.
         collection: The images.
         neighbours: Their embeddings.
-        fits: How well each fits a prompt.
-        beside: Bytes of what reads prompts besides words.
+        fits: Returns how well each fits a prompt.
+        beside: Bytes of the model that reads prompts, if any.
     """
 
     fixed_cost_batches = False
@@ -57,14 +57,14 @@ class LibraryGenerator:
 
     @property
     def bit_exact_batch_size(self) -> int:
-        """As many as may be asked for: each task is drawn for itself."""
+        """The contract's largest batch: each task is drawn alone."""
         return limits.MAX_BATCH
 
     on_gpu = False  # a network that reads prompts does so one at a time
 
     @property
     def memory(self) -> int:
-        """Bytes of the index, the paths, the words and what else reads prompts, about."""
+        """About the bytes of the index, paths, words and the model that reads prompts."""
         return len(self.collection.files) * _BYTES_EACH + self.beside
 
     def create(self, tasks: Sequence[Task], is_cancelled: IsCancelled = never_cancelled) -> list[Picture]:
@@ -75,12 +75,13 @@ class LibraryGenerator:
         return self._picture(draw(self._weigh(task), task.seed), task.recipe)
 
     def vary(self, tasks: Sequence[Task], is_cancelled: IsCancelled = never_cancelled) -> list[Picture]:
-        """Draw neighbours of the tasks' images: strength 0 is the nearest, 1 a creation that ignores the image.
+        """Draw neighbours of the tasks' images: strength 0 is the nearest, 1 a draw that ignores the image.
 
-        Between them, images are ranked by their distance from the posted one. With the prompt's weights, the largest of
-        which is 1, all images together weigh W, which is how many there are if all fit alike. The draw is in proportion
-        to the weights among the nearest that together weigh ``W ** strength``: one image at strength 0, all at 1, and
-        from any strength to the next the same factor. The posted image is not its own variation.
+        Between them, images are ranked by their distance from the posted one. The prompt's weights, the
+        largest of which is 1, have the sum W, the number of images if all fit alike. The draw is in
+        proportion to the weights, among the nearest images with a sum of ``W ** strength``: one image at
+        strength 0, all at 1, with the same factor for equal steps of strength. The posted image is not its
+        own variation.
         """
         origins: dict[tuple[str, str], PostedOrigin] = {}
         return [self._vary(task, origins) for task in _while(tasks, is_cancelled)]
@@ -103,7 +104,7 @@ class LibraryGenerator:
         return self._picture(self._neighbour(origin, weights, strength, task.seed), task.recipe)
 
     def _origin(self, image: Image.Image, recipe: Recipe) -> PostedOrigin:
-        """Find a posted image in the collection; its own embedding does not depend on the size it was sent in."""
+        """Find a posted image in the collection; the size it was sent in does not matter."""
         code = self.collection.embedder.embed(image)
         pixels = np.asarray(image)
         for place in map(int, self.neighbours.nearest(code, _LOOKED_AT)):
@@ -112,7 +113,7 @@ class LibraryGenerator:
         return PostedOrigin(code, None)
 
     def _neighbour(self, origin: PostedOrigin, weights: Weights, strength: float, seed: int) -> int:
-        """Draw among the nearest images that together weigh ``W ** strength``."""
+        """Draw among the nearest images whose weights sum to ``W ** strength``."""
         among = weights > 0
         if origin.place is not None and among.sum() > 1:
             among[origin.place] = False
@@ -126,7 +127,7 @@ class LibraryGenerator:
     def _rank(
         self, code: Codes, weights: Weights, among: NDArray[np.bool_], reach: float
     ) -> NDArray[np.int64]:
-        """Return the nearest images, as many as together weigh ``reach`` at least, or all."""
+        """Return the nearest images whose weights sum to at least ``reach``, or all."""
         most = int(among.sum())
         count = min(most, max(_FIRST_RANKS, 2 * int(reach)))
         while True:
@@ -136,7 +137,7 @@ class LibraryGenerator:
             count = min(most, 4 * count)
 
     def _weigh(self, task: Task) -> Weights:
-        """The images' weights for a task's prompts; those of a caller's last prompts are remembered for that caller."""
+        """Return the images' weights for a task's prompts; the latest are cached for each caller."""
         prompts = (task.prompt, task.negative_prompt, task.recipe.guidance)
         key = (task.caller, *prompts)
         if key not in self._weights:
@@ -153,7 +154,7 @@ class LibraryGenerator:
 
 
 def _while(tasks: Sequence[Task], is_cancelled: IsCancelled) -> Iterator[Task]:
-    """The tasks, as long as somebody waits for them."""
+    """Yield the tasks until they are cancelled."""
     for task in tasks:
         if is_cancelled():
             raise AbandonedError("nobody waits for these images any more")
@@ -161,7 +162,7 @@ def _while(tasks: Sequence[Task], is_cancelled: IsCancelled) -> Iterator[Task]:
 
 
 def cover(image: Image.Image, width: int, height: int) -> Image.Image:
-    """Return the largest middle part of an image that has the asked shape, at the asked size."""
+    """Return the largest middle part of an image with the requested shape, at the requested size."""
     if image.size == (width, height):
         return image
     scale = max(width / image.width, height / image.height)

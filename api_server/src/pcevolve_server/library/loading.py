@@ -1,4 +1,4 @@
-"""From ``library:DIR`` to a generator."""
+"""Load a generator from ``library:DIR``."""
 
 import hashlib
 import logging
@@ -30,13 +30,14 @@ _LARGEST_BASE = 512  # pixels; larger images are had by asking for them
 
 
 def load(settings: ModelSettings, stopping: Callable[[], bool]) -> Generator:
-    """Index the library that ``settings`` name, or take the index of an earlier start.
+    """Index the library of ``settings``, or use the index of an earlier start.
 
     Args:
-        stopping: Whether the server was told to stop; indexing ends then, and goes on at the next start.
+        stopping: Returns whether the server was told to stop; indexing then ends, and continues at the next
+            start.
 
     Raises:
-        ModelLoadError: There is no image in it that can be read, or a setting is for another kind of model.
+        ModelLoadError: It has no readable image, or a setting is for another kind of model.
     """
     _require_none_for_others(settings)
     root = sources.library_folder(settings.model)
@@ -67,18 +68,18 @@ def _fits(
     cache: Path,
     stopping: Callable[[], bool],
 ) -> tuple[Fits, int]:
-    """Return what finds images for prompts, and its bytes; with ``settings.library_clip`` what that sees is indexed.
+    """Return a function that weighs images for a prompt, and its bytes; ``settings.library_clip`` adds an index.
 
     Raises:
-        ModelLoadError: As ``load``, or the library was changed meanwhile.
+        ModelLoadError: As ``load``, or the library has changed meanwhile.
     """
     if not settings.library_clip:
         return words.weights, 0
-    # PyTorch takes seconds to import, and memory: for those alone who ask for it.
+    # PyTorch takes seconds to import, and memory: only if it is needed.
     from pcevolve_server.library import clip
 
     model = clip.load(settings)
-    # One thread asks, and the network has its own.
+    # One thread here, as the network has its own.
     seen = collect(found, model, _open_store(cache, model), 1, stopping)
     if not np.array_equal(seen.facts.digests, collection.facts.digests):
         raise ModelLoadError("the library was changed while it was indexed: start again")
@@ -95,10 +96,10 @@ def _require_none_for_others(settings: ModelSettings) -> None:
 
 
 def cache_folder(settings: ModelSettings, root: Path) -> Path:
-    """Return the folder of this library's indexes; one for each place, so that another's is never tidied away.
+    """Return the folder of this library's indexes; each library's path has its own, so that no other index is removed.
 
     Raises:
-        ModelLoadError: It would lie in the library itself.
+        ModelLoadError: It would be in the library itself.
     """
     base = settings.library_cache or os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     whose = hashlib.sha256(os.fsencode(root.resolve())).hexdigest()[:16]

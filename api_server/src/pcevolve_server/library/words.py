@@ -1,6 +1,6 @@
-"""The fit of each image to a prompt: by the words that they have in common, then by what CLIP sees in it.
+"""The fit of each image to a prompt: by words in common, and optionally by CLIP.
 
-Imports no model library: what reads the prompt is handed in.
+Imports no model library: the model that reads the prompt is an argument.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class WordIndex:
     """The images that have each word.
 
     Attributes:
-        count: Images.
+        count: Number of images.
     """
 
     def __init__(self, texts: Iterable[frozenset[str]]) -> None:
@@ -37,12 +37,12 @@ class WordIndex:
         self._places = {word: np.frombuffer(places, np.uint32) for word, places in found.items()}
 
     def weights(self, prompt: str, negative_prompt: str = "", guidance: float = 7.5) -> Weights:
-        """Return how likely each image is to be drawn for a prompt.
+        """Return each image's weight for a draw by a prompt.
 
-        A word counts the more, the fewer images have it (its inverse document frequency), so that one that all images
-        have decides nothing. An image's score is the share of the prompt's known words that it has, from 0 to 1, less
-        the same for the negative prompt; its weight is ``exp(guidance * score)``. Images without any word of the prompt
-        have weight 0. A word that no image has is passed over; if none is known, every image has the same score.
+        A word counts by its inverse document frequency: a word that all images have counts nothing. An
+        image's score is its share of the prompt's known words, from 0 to 1, less the same for the negative
+        prompt. Its weight is ``exp(guidance * score)``. Images without any word of the prompt have weight 0.
+        Words that no image has are ignored; if none is known, all scores are equal.
 
         Returns:
             float64 ``(images,)``; the largest is 1.
@@ -53,8 +53,8 @@ class WordIndex:
         """Return each image's score, and which images fit.
 
         Returns:
-            float64 ``(images,)``, from 0 to 1 where there is no negative prompt; and bool ``(images,)``: which have a
-            word of the prompt, or all of them where its words tell no images apart.
+            float64 ``(images,)``, from 0 to 1 without a negative prompt; and bool ``(images,)``, True for
+            images with a word of the prompt, or for all if its words do not distinguish images.
         """
         asked, refused = self._scores(prompt), self._scores(negative_prompt)
         scores = np.zeros(self.count) if asked is None else asked
@@ -62,12 +62,15 @@ class WordIndex:
         return (scores if refused is None else scores - refused), fitting
 
     def share_without_images(self, text: str) -> float:
-        """Return which share of a text's words no image has, from 0 to 1; those that all images have do not count."""
+        """Return the share of a text's words that no image has, from 0 to 1.
+
+        Words that all images have do not count.
+        """
         asked = [word for word in words(text) if len(self._places.get(word, ())) < self.count]
         return sum(word not in self._places for word in asked) / len(asked) if asked else 0.0
 
     def _scores(self, text: str) -> Weights | None:
-        """The share of a text's known words that each image has; None where none of them tells images apart."""
+        """Return each image's share of a text's known words; None if the words do not distinguish images."""
         scores, total = np.zeros(self.count), 0.0
         for word in sorted(words(text) & self._places.keys()):
             places = self._places[word]
@@ -81,7 +84,7 @@ class WordIndex:
 
 
 def weigh(scores: Weights, fitting: NDArray[np.bool_], guidance: float) -> Weights:
-    """Return ``exp(guidance * score)`` of the images that fit, over the largest; 0 of all others."""
+    """Return ``exp(guidance * score)`` of the images that fit, divided by the largest; 0 for all others."""
     weights: Weights = np.exp(guidance * scores)
     weights[~fitting] = 0
     weights /= weights.max()
@@ -89,10 +92,10 @@ def weigh(scores: Weights, fitting: NDArray[np.bool_], guidance: float) -> Weigh
 
 
 def draw(weights: Sequence[float] | Weights, seed: int) -> int:
-    """Draw a place in proportion to the weights.
+    """Draw an index in proportion to the weights.
 
-    Consecutive seeds walk through the weights in steps of the golden ratio, so that the images of one request are
-    spread over all that fits and repeat only where there are fewer than asked for.
+    Consecutive seeds go through the weights in steps of the golden ratio. So the images of one request are
+    spread over all that fit, and repeat only if there are too few.
 
     Args:
         weights: Not negative, not all 0.
@@ -103,18 +106,18 @@ def draw(weights: Sequence[float] | Weights, seed: int) -> int:
 
 
 def fraction(seed: int) -> float:
-    """Return a number in (0, 1) of which consecutive 32-bit seeds give values far apart."""
+    """Return a number in (0, 1); consecutive 32-bit seeds give numbers far apart."""
     golden = 2654435769  # 2**32 divided by the golden ratio, odd: a permutation of all seeds
     return ((seed * golden) % 2**32 + 0.5) / 2**32
 
 
 Fits = Callable[[str, str, float], Weights]
-"""From prompt, negative prompt and guidance to the images' weights."""
+"""Returns the images' weights for prompt, negative prompt and guidance."""
 
 
 Vector = NDArray[np.float32]
 Reader = Callable[[str], Vector]
-"""From a text to its embedding, float32 ``(size,)`` of length 1."""
+"""Returns a text's embedding, float32 ``(size,)`` of length 1."""
 
 _MIDDLE: Final = 128  # the code of 0
 _STEPS: Final = 127  # codes on each side of it
@@ -133,7 +136,10 @@ def quantize(vector: Vector) -> Codes:
 
 
 def cosines(codes: Codes, vector: Vector) -> Weights:
-    """Return the cosine of each row of ``codes``, uint8 ``(images, size)``, and a vector: float64 ``(images,)``."""
+    """Return the cosine between each row of ``codes``, uint8 ``(images, size)``, and a vector.
+
+    Float64 ``(images,)``.
+    """
     found = np.empty(len(codes))
     for start in range(0, len(codes), _BLOCK):
         block = codes[start : start + _BLOCK].astype(np.float32) - _MIDDLE
@@ -144,16 +150,17 @@ def cosines(codes: Codes, vector: Vector) -> Weights:
 
 @dataclass(frozen=True)
 class Likeness:
-    """Words and a text-image model together.
+    """Weighs images by words and a text-image model together.
 
-    Words choose which images fit, as they do alone. By the share of the prompt's words that no image has, an
-    image's score is raised by its cosine to the whole prompt, in standard deviations of all that fit: cosines of
-    different models and libraries have no common scale. The same is taken off for the negative prompt.
+    Words choose which images fit, as without a model. An image's score is then raised by its cosine to the
+    whole prompt, times the share of the prompt's words that no image has. The cosine is in standard
+    deviations of all images that fit, as different models and libraries have no common scale. The negative
+    prompt lowers it in the same way.
 
     Attributes:
-        words: Of the images.
-        codes: Their embeddings by the model, uint8 ``(images, size)``; see ``quantize``.
-        read: The model's embedding of a text.
+        words: The images' words.
+        codes: The images' embeddings, uint8 ``(images, size)``; see ``quantize``.
+        read: Returns the model's embedding of a text.
     """
 
     words: WordIndex
@@ -161,13 +168,13 @@ class Likeness:
     read: Reader
 
     def weights(self, prompt: str, negative_prompt: str = "", guidance: float = 7.5) -> Weights:
-        """Return how likely each image is to be drawn for a prompt: float64 ``(images,)``, the largest 1."""
+        """Return each image's weight for a draw by a prompt: float64 ``(images,)``, the largest 1."""
         scores, fitting = self.words.scores(prompt, negative_prompt)
         seen = self._score(prompt, fitting) - self._score(negative_prompt, fitting)
         return weigh(scores + seen, fitting, guidance)
 
     def _score(self, text: str, fitting: NDArray[np.bool_]) -> Weights:
-        """Return what the model adds to each image's score; nothing where words leave nothing open."""
+        """Return the model's part of each image's score; 0 if all words of the text are known."""
         left_open = self.words.share_without_images(text)
         if not left_open:
             return np.zeros(self.words.count)

@@ -1,1 +1,1 @@
-"""The queue before the model: callers in turn, batches of equal recipes, and news of each request."""
+"""The queue before the model: callers take turns, equal recipes share batches."""

@@ -1,4 +1,4 @@
-"""One model behind one queue: callers take turns, batches of equal recipes, as many at once as the engine runs.
+"""The queue: callers take turns, equal recipes share batches, and the engine runs several batches at once.
 
 The queue lives on the event loop and needs no lock; only finished batches go to the engine.
 """
@@ -28,9 +28,9 @@ def _stopping() -> NotReadyError:
 class Batcher:
     """Runs requests on the model, a batch at a time for each of its replicas.
 
-    Where a picture is the same to the bit in any batch, and under ``merge``, images of equal recipes fill a batch
-    whoever asked for them. Elsewhere a request is cut into chunks at places that depend on nothing but its own length
-    and size, and each runs alone, so that the same request gives the same bytes whatever else is going on.
+    If a picture has the same bits in any batch, or under ``merge``, images of equal recipes share a batch
+    across requests. Otherwise a request is cut into chunks by its own length and size alone, and each chunk
+    runs alone. So the same request gives the same bytes at any load.
     """
 
     def __init__(
@@ -40,10 +40,10 @@ class Batcher:
         settings: Settings,
         on_lost: Callable[[EngineLostError], None] = lambda _: None,
     ) -> None:
-        """Begin to wait for requests.
+        """Start to wait for requests.
 
         Args:
-            on_lost: Told when the engine is lost for good, after those whose batch it had.
+            on_lost: Called when the engine is lost for good, after the callers of its batch were told.
         """
         self._engine, self._metrics, self._settings = engine, metrics, settings
         self._on_lost = on_lost
@@ -64,19 +64,19 @@ class Batcher:
     @overload
     async def submit(self, tasks: Sequence[TextTask], caller: str = ...) -> list[Completion]: ...
     async def submit(self, tasks: Sequence[Work], caller: str = "") -> list[Any]:
-        """Return what became of one request's tasks, in their order.
+        """Return the results of one request's tasks, in their order.
 
-        Cancelling the caller takes out of the queue whatever has not begun, and ends a batch that nobody wants any more
-        within its current step.
+        When it is cancelled, tasks that have not begun leave the queue, and a batch that has no other tasks
+        ends within its current step.
 
         Args:
-            caller: Whose turn it takes.
+            caller: The caller whose turn is used.
 
         Raises:
-            BusyError: Too much waits; nothing was queued.
-            DeadlineError: It took too long.
-            GenerationError: The model failed on one of the tasks, or on those that always run together with it.
-            NotReadyError: The server began to stop.
+            BusyError: The queue is full; nothing was queued.
+            DeadlineError: The time limit has passed.
+            GenerationError: The model failed on one of the tasks, or on a chunk that contains it.
+            NotReadyError: The server is stopping.
         """
         if self._refusal is not None:
             raise self._refusal()
@@ -97,11 +97,11 @@ class Batcher:
             self._count()
 
     def refuse(self, why: Callable[[], NotReadyError] = _stopping, running: bool = True) -> None:
-        """Refuse whatever waits, and everything from now on.
+        """Refuse all waiting and future requests.
 
         Args:
-            why: Makes the error that each is told.
-            running: Also what runs, which ends within its current step.
+            why: Makes the error for each of them.
+            running: Also end running batches within their current step.
         """
         self._refusal = self._refusal or why
         self._arrived.set()
@@ -111,13 +111,13 @@ class Batcher:
                 chunk.future.set_exception(why())
 
     async def close(self) -> None:
-        """Refuse what waits, and let what runs finish."""
+        """Refuse waiting requests, and let running ones finish."""
         self.refuse(running=False)
         await asyncio.gather(self._worker, return_exceptions=True)  # it may have failed long ago
         await asyncio.gather(*self._running)
 
     def _limit(self, recipe: AnyRecipe) -> BatchLimit:
-        # Asked for anew each time: what a device has memory for may be known better by now.
+        # Computed each time: more may be known by now about the device's memory.
         models = self._engine.descriptions
         model = next((each for each in models if each.info.id == recipe.model), models[0])
         return BatchLimit.of(recipe, model, self._settings.model)
@@ -156,7 +156,7 @@ class Batcher:
                 self._arrived.clear()
 
     def _notice_end(self, worker: asyncio.Task[None]) -> None:
-        """Nobody would be served any more, and the server would say that it is ready."""
+        """End the server if the queue fails: otherwise it would say that it is ready, and serve nobody."""
         if not worker.cancelled() and (error := worker.exception()) is not None:
             logger.error("the queue failed", exc_info=error)
             self._on_lost(EngineLostError("the queue failed: start the server anew"))
@@ -166,7 +166,7 @@ class Batcher:
         self._free.release()
 
     async def _wait_for_company(self) -> None:
-        """Wait a little for a batch to fill, if requests may share one."""
+        """Wait a short time for a batch to fill, if requests may share one."""
         first = self._waiting.next
         if first is None:
             return
@@ -181,7 +181,7 @@ class Batcher:
         if len(batch) == 1 or not _may_be_of_one(outcome):
             self._conclude(batch, outcome)
             return
-        # Strangers share the batch, and none should suffer for another's task.
+        # Strangers share the batch, and none should suffer from another's task.
         for chunk in batch:
             if not chunk.future.done():
                 self._conclude([chunk], await self._attempt([chunk]))
@@ -193,7 +193,7 @@ class Batcher:
         work = asyncio.ensure_future(self._engine.run(tasks))
         nobody_waits = asyncio.gather(*(chunk.future for chunk in batch), return_exceptions=True)
         nobody_waits.add_done_callback(lambda _: work.cancel())
-        # gather hands over whatever the model raised; the worker has to outlive it.
+        # gather returns any error of the model; the worker has to survive it.
         (outcome,) = await asyncio.gather(work, return_exceptions=True)
         if isinstance(outcome, asyncio.CancelledError):
             return outcome
@@ -209,7 +209,7 @@ class Batcher:
             self._on_lost(outcome)
 
     def _tell(self, made: list[Made]) -> Mapping[str, float]:
-        """Count what a run made, and return how long its stages took."""
+        """Count a run's results, and return the seconds of its stages."""
         self._metrics.rejected.inc(sum(each.refused for each in made if isinstance(each, Picture)))
         stages = stage_seconds(made)
         for stage, seconds in stages.items():
@@ -230,5 +230,5 @@ class Batcher:
 
 
 def _may_be_of_one(outcome: object) -> bool:
-    """Return whether a batch failed, and may have failed for one of its tasks."""
+    """True if a batch failed, and one of its tasks may be the cause."""
     return isinstance(outcome, Exception) and not isinstance(outcome, (AbandonedError, EngineLostError))

@@ -1,4 +1,4 @@
-"""How much runs together: the size of a batch by its pixels, and the wait of one with room before it runs."""
+"""Batching: the size of a batch by its pixels, and the wait of an unfilled batch."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from pcevolve_server.work import AnyRecipe, Recipe
 
 @dataclass(frozen=True)
 class BatchLimit:
-    """Of a batch of one recipe; as of ``Waiting.take``.
+    """The limit of a batch of one recipe; see ``Waiting.take``.
 
     Attributes:
-        most: Images.
+        most: Most images.
         merges: Whether requests of equal recipes may share a batch.
-        least: Images that a batch costs at least.
+        least: Least images that a batch costs.
     """
 
     most: int
@@ -33,7 +33,7 @@ class BatchLimit:
 
     @classmethod
     def of(cls, recipe: AnyRecipe, model: ModelDescription, settings: ModelSettings) -> BatchLimit:
-        """Return the limit of a recipe: as many pixels as the most images of the model's own size have, or fewer."""
+        """Return a recipe's limit: at most the pixels of the most images of the model's own size."""
         size = model.bit_exact_batch_size
         most = own = settings.largest_batch(size)
         if isinstance(recipe, Recipe) and model.info.base_resolution is not None:
@@ -45,38 +45,38 @@ class BatchLimit:
 
 
 _SHARE, _LEAST_SECONDS, _MOST_SECONDS = 0.02, 0.004, 0.05
-"""Seconds of a pause: a share of a run, within bounds."""
+"""Seconds of a pause: a share of a run, within limits."""
 _MOST_PAUSES = 20
 _PATIENCE = 10
-"""Pauses without a newcomer, while fewer wait than are likely to come back."""
+"""Pauses without a new request, while fewer wait than are expected back."""
 
 _REMEMBERED = 150
-"""Pauses, which is three runs, after which those who were answered are not expected back."""
+"""After this many pauses, which is three runs, answered callers are not expected back."""
 
 
 class BatchWindow:
-    """Knows what the last run of one model was like, and waits accordingly.
+    """Decides how long a batch waits for more requests, by the last run of the model.
 
-    An image costs less in company, so that a batch gains by waiting as long as newcomers come soon: a pause is a
-    fiftieth of a run. Those who were just answered are likely to ask again, one after the other as their images are
-    written: were a free replica to run with the first few of them, it would be busy when the rest come, and all
-    replicas would go on half full. Where all who are likely to come are there, as of a lone client, nobody waits.
+    An image costs less in a larger batch, so waiting pays if new requests come soon: a pause is a fiftieth of
+    a run. Callers that were just answered are likely to ask again, one after the other. If a free replica
+    started with the first few of them, it would be busy when the rest come, and all replicas would stay half
+    full. If all expected callers are there, as with a single client, there is no wait.
     """
 
     def __init__(self) -> None:
-        """Know nothing yet: the first batch waits for the shortest time."""
+        """Start without a last run: the first batch waits for the shortest time."""
         self._seconds, self._answered, self._ended = 0.0, 0, -math.inf
 
     def learn(self, seconds: float, images: int, waiting: int = 0) -> None:
-        """Note how long a run took that just ended, how many images it answered, and how many waited then."""
+        """Store how long the last run took, how many images it answered, and how many waited then."""
         self._seconds, self._answered = seconds, images + waiting
         self._ended = asyncio.get_running_loop().time()
 
     async def fill(self, limit: BatchLimit, waiting: Callable[[], int], stopping: Callable[[], bool]) -> None:
-        """Return when a batch is full, when nobody comes any more, or when it waited long enough.
+        """Return when a batch is full, when no new request comes, or after the longest wait.
 
         Args:
-            waiting: How many images that may share it wait now.
+            waiting: Returns how many images wait now that may share the batch.
         """
         seen, quiet = waiting(), 0
         for _ in range(_MOST_PAUSES):
@@ -92,7 +92,7 @@ class BatchWindow:
 
     @property
     def _expected(self) -> int:
-        """Count those who are likely to ask: who waited and who was answered, unless that is long ago."""
+        """Count the images likely to be requested: those that waited or were answered, unless that is long ago."""
         ago = asyncio.get_running_loop().time() - self._ended
         return self._answered if ago < _REMEMBERED * self._pause else 0
 

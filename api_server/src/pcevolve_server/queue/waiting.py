@@ -1,4 +1,4 @@
-"""Requests that wait for the model: bounded by work, not by requests, and the model shared by work between callers."""
+"""Requests that wait for the model: limited by work, not by number, and shared by work between callers."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ class Chunk:
     """Consecutive tasks of one request; always run together.
 
     Attributes:
-        caller: Whose request it is.
-        since: When it began to wait, on the event loop's clock.
-        span: Of its request, where spans are collected.
+        caller: The caller of the request.
+        since: Start of its wait, on the event loop's clock.
+        span: The request's span, if spans are collected.
     """
 
     caller: str
@@ -39,19 +39,20 @@ class Chunk:
 
     @property
     def cost(self) -> int:
-        """Of all its tasks, in pixels times steps, as of their recipe."""
+        """Cost of all its tasks, in pixels times steps; see ``Recipe.cost``."""
         return len(self.tasks) * self.recipe.cost
 
 
 class Waiting:
-    """Chunks by caller, each caller's in the order of arrival; it is the turn of who has had least of the model.
+    """Chunks by caller, in the order of arrival; the caller that has used least of the model is next.
 
-    What a caller has had is counted from when somebody began to wait (start-time fair queueing: Goyal, Vin, Cheng 1996,
-    "Start-time Fair Queuing"): who was away neither saves up turns nor gets rid of what long batches cost.
+    Use is counted from the time when a caller began to wait (start-time fair queueing: Goyal, Vin, Cheng
+    1996, "Start-time Fair Queuing"): a caller that was away neither saves up turns nor loses the cost of its
+    long batches.
 
     Attributes:
-        most: Cost, as of ``Chunk.cost``, that may wait before another request is refused.
-        most_each: The same of one caller.
+        most: Most cost (``Chunk.cost``) that may wait; beyond it, requests are refused.
+        most_each: The same limit for one caller.
     """
 
     def __init__(self, most: float, most_each: float) -> None:
@@ -63,17 +64,17 @@ class Waiting:
         """What whose turn it was last had had."""
 
     def cost(self, caller: str | None = None) -> int:
-        """Cost of what waits, of one caller or of all."""
+        """Return the waiting cost of one caller, or of all."""
         lines = self._callers.values() if caller is None else [self._callers.get(caller, deque())]
         return sum(chunk.cost for line in lines for chunk in line if not chunk.future.done())
 
     @property
     def images(self) -> int:
-        """Images that wait."""
+        """Number of waiting images."""
         return sum(len(chunk.tasks) for line in self._callers.values() for chunk in line)
 
     def alike(self, recipe: AnyRecipe) -> int:
-        """Images that somebody waits for and that may share a batch of this recipe."""
+        """Return how many waiting images may share a batch of this recipe."""
         lines = self._callers.values()
         return sum(
             len(chunk.tasks)
@@ -83,13 +84,13 @@ class Waiting:
         )
 
     def add(self, chunks: Sequence[Chunk], seconds_each: float) -> None:
-        """Let a request's chunks wait: while less than the bounds waits, however long the request itself is.
+        """Add a request's chunks, of any size, unless the limits are already reached.
 
         Args:
-            seconds_each: How long a unit of cost takes.
+            seconds_each: Seconds for a unit of cost.
 
         Raises:
-            BusyError: Too much waits already; nothing was added.
+            BusyError: The queue is full; nothing was added.
         """
         caller = chunks[0].caller
         whole, own = self.cost(), self.cost(caller)
@@ -107,21 +108,22 @@ class Waiting:
 
     @property
     def next(self) -> Chunk | None:
-        """The oldest chunk of whose turn it is."""
+        """The oldest chunk of the caller whose turn it is."""
         return next((chunk for chunk in self._in_turn() if not chunk.future.done()), None)
 
     def take(self, most: int, merges: bool, least: int = 1) -> list[Chunk]:
-        """The next batch: :attr:`next`, and what fits beside it.
+        """Take the next batch: :attr:`next`, and chunks that fit with it.
 
         Args:
             merges: Whether chunks of equal recipes may share a batch; the first caller's come before others'.
-            least: Images that a batch costs at least, as small models' do, which are padded.
+            least: Least images that a batch costs; small models' batches are padded.
         """
         self.forget_done()
         batch: list[Chunk] = []
         free = most
         for chunk in list(self._in_turn()):
-            # The first whatever its size: it was cut before the device was known to hold less, and is cut again there.
+            # The first one at any size: it was cut before the device's limit was known, and the model cuts it
+            # again.
             if not batch or (len(chunk.tasks) <= free and chunk.recipe == batch[0].recipe):
                 batch.append(chunk)
                 free -= len(chunk.tasks)
@@ -135,17 +137,17 @@ class Waiting:
         return batch
 
     def _charge(self, batch: Sequence[Chunk], least: int) -> None:
-        """Each caller has had a share of what the batch costs."""
+        """Charge each caller with its share of the batch's cost."""
         images = sum(len(chunk.tasks) for chunk in batch)
         for chunk in batch:
             self._had[chunk.caller] += chunk.cost * max(1.0, least / images)
 
     def forget_done(self) -> None:
-        """Let go of chunks that nobody waits for, and of their images."""
+        """Drop chunks that nobody waits for, with their images."""
         self._forget(lambda chunk: chunk.future.done())
 
     def drain(self) -> list[Chunk]:
-        """Take everything that still waits."""
+        """Remove and return all waiting chunks."""
         left = list(self._in_turn())
         self._callers.clear()
         return left
@@ -168,7 +170,7 @@ class Waiting:
 
 
 def deliver(batch: list[Chunk], outcome: list[Made] | BaseException) -> None:
-    """Hand each chunk what was made, or what went wrong with all of them."""
+    """Give each chunk its results, or the batch's error."""
     place = 0
     for chunk in batch:
         end = place + len(chunk.tasks)
