@@ -148,6 +148,7 @@ class World:
         strengths = (0.8, 0.78) if "strength" in spoken.abilities.capabilities else ()
         hosts = {"image_hosts": (self.pictures.host,)} if self.pictures else {}
         names = {"a1111": "v1-5", "siliconflow": "Kwai-Kolors/Kolors", "openai-plain": "gpt-image-1"}
+        names["replicate"] = "lab/painter:5c7d5dc6"
         fixed = {
             "iterations": 2,
             "strengths": strengths,
@@ -188,6 +189,9 @@ def world() -> Iterator[Make]:
         if name == "siliconflow":
             pictures = serve(online.image_host)
             return World(name, serve(online.SiliconFlow(pictures.address)), pictures, online.KEY)
+        if name == "replicate":
+            pictures = serve(online.image_host)
+            return World(name, serve(online.Replicate(pictures.address)), pictures, online.KEY)
         speak = getattr(online, name.replace("-", "_"))
         return World(name, serve(speak), None, online.LOGIN if name == "a1111" else online.KEY)
 

@@ -18,6 +18,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import count
 from typing import Any, NamedTuple
 
+from support.predictions import Predictions
 from support.provider import answer_chat, png
 
 KEY = "sk-5ecret-0123456789"
@@ -266,6 +267,15 @@ class SiliconFlow:
         return answer_json(
             200, {"images": made, "timings": {"inference": 1.2}, "seed": fields["seed"], "data": made}
         )
+
+
+class Replicate(Predictions):
+    """Replicate's API over sockets."""
+
+    def __call__(self, heard: Heard) -> Reply:
+        if not _has_key(heard):
+            return answer_json(401, {"title": "Unauthenticated", "detail": "Invalid token", "status": 401})
+        return answer_json(*self.speak(heard.method, heard.path, heard.body))
 
 
 def image_host(heard: Heard) -> Reply:

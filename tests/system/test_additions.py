@@ -1,4 +1,4 @@
-"""A method and a dialect are a file and a line each; options, help, checks, runs and audits follow from these."""
+"""A method and a dialect, also one of jobs, are a file and a line each: options, help, runs and audits follow."""
 
 from __future__ import annotations
 
@@ -21,19 +21,32 @@ from support.provider import png
 FILES = {
     "public/selectors/toy.py": Path(support.__path__[0], "toy.py"),
     "wire/providers/toy.py": Path(support.__path__[0], "toy_dialect.py"),
+    "wire/providers/toy_jobs.py": Path(support.__path__[0], "toy_jobs.py"),
 }
 METHOD = '    "toy": MethodEntry("toy:METHOD", delta=0.0),\n'
 DIALECT = '    Abilities("toy", "toy:ToyDialect", frozenset({"create", "vary", "seed", "batch"}), most=4),\n'
+JOBS = (
+    '    Abilities("toy-jobs", "toy_jobs:ToyJobsDialect", frozenset({"create", "seed", "batch"}), most=4),\n'
+)
 TABLES = {"public/methods.py": "METHOD_TABLE: Final = {\n", "public/dialects.py": "_ALL: Final = (\n"}
 LINES = {
     place: [(table, table + line)]
-    for (place, table), line in zip(TABLES.items(), (METHOD, DIALECT), strict=True)
+    for (place, table), line in zip(TABLES.items(), (METHOD, DIALECT + JOBS), strict=True)
 }
 SHADES = count()
+ORDERED: list[list[int]] = []
 
 
 def paint(heard: Heard) -> Reply:
-    """Paint other pictures each time."""
+    """Paint other pictures each time, at once or by jobs that take two questions."""
+    if heard.method == "POST" and heard.path == "/jobs":
+        ORDERED.append([2, json.loads(heard.body)["count"]])
+        return answer_json(200, {"id": f"job_{len(ORDERED) - 1}"})
+    if heard.path.startswith("/jobs/job_"):
+        job = ORDERED[int(heard.path.removeprefix("/jobs/job_"))]
+        job[0] -= 1
+        made = [] if job[0] else [base64.b64encode(png(next(SHADES))).decode() for _ in range(job[1])]
+        return answer_json(200, {"id": heard.path.removeprefix("/jobs/"), "pictures": made})
     if heard.method == "GET":
         return answer_json(200, {"data": [{"id": "brush"}]})
     pictures = [base64.b64encode(png(next(SHADES))).decode() for _ in range(json.loads(heard.body)["count"])]
@@ -78,6 +91,27 @@ def test_a_run_of_both_is_checked_made_and_audited(extended: ExtendedClient, api
     audited = json.loads(extended("audit", out, "--json"))
     assert audited["holds"]
     assert (out / "release" / "README.md").read_text().count("`toy`") > 0
+
+
+def test_a_run_by_jobs_is_made_and_audited(extended: ExtendedClient, api: LocalServer):
+    out = extended.root / "by-jobs"
+    extended(
+        *(
+            "run",
+            "--yes",
+            "--private",
+            extended.root / "private",
+            "--dialect",
+            "toy-jobs",
+            "--api",
+            api.address,
+        ),
+        *("--model", "brush", "--domain", "leather", "--method", "t2i", "--shots", 4, "--candidates", 4),
+        *("--out", out),
+    )
+    assert len(ORDERED) == 2
+    assert [each[0] for each in ORDERED] == [0, 0]
+    assert json.loads(extended("audit", out, "--json"))["holds"]
 
 
 def test_the_attack_on_mechanisms_knows_the_method(extended: ExtendedClient):

@@ -22,6 +22,9 @@ class Policy:
 
     borne = True
 
+    def follow_up(self, call, answers):
+        return None
+
     def read_links(self, call, body):
         if body == b"broken":
             raise ProviderReplyError("no answer")
@@ -34,6 +37,7 @@ class Policy:
             raise UnlistedHostError("not named")
         if link == "bad":
             raise ProviderReplyError("no address")
+        return Outgoing("GET", link, (), b"")
 
     def read_outputs(self, call, body, linked):
         if body == b"broken":
@@ -62,7 +66,7 @@ def under_way() -> UnderWay:
 def slots(under_way: UnderWay) -> list[tuple[str, str]]:
     """Two links of an answer, each with its slot."""
     under_way.read(answered(), b"a,b")
-    return list(under_way.answers[0][1])
+    return list(under_way.answers[0].links)
 
 
 def test_a_request_is_due_then_what_came_of_it_then_what_it_brought(under_way: UnderWay):
@@ -103,14 +107,14 @@ def test_links_are_followed_in_their_order_and_dead_ones_again(under_way: UnderW
 def test_an_answer_of_another_model_or_host_ends_the_run_and_brings_nothing(under_way: UnderWay):
     for body in (b"other", b"a,unlisted"):
         under_way.read(answered(), body)
-        assert under_way.answers[-1] == (body, None)
-        assert under_way.brought(*under_way.answers[-1]) is None
+        assert (under_way.answers[-1].bodies, under_way.answers[-1].links) == ([body], None)
+        assert under_way.brought(under_way.answers[-1]) is None
     assert (under_way.list_brought(), under_way.due) == ([], f"request {CALL.slot}")
 
 
 def test_a_link_that_cannot_be_followed_is_a_reason_in_its_place(under_way: UnderWay):
     under_way.read(answered(), b"bad")
-    (reason,) = under_way.answers[0][1]
+    (reason,) = under_way.answers[0].links
     assert str(reason) == "no address"
     assert not under_way.fetching
 

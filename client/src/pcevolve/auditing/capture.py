@@ -44,6 +44,7 @@ from pcevolve.public.transcript.records import (
     Received,
     RecordedRelease,
     Sent,
+    part_of,
     planned_slot,
 )
 from pcevolve.public.transcript.traffic import Attempt
@@ -91,7 +92,7 @@ class Recorded:
         where = f"request {sent.slot} (line {attempt.line})"
         answer = None if came is None else FlowAnswer(came.status, came.headers, came.body.sha256)
         host = urlsplit(sent.url).netloc
-        last = unmade.get(sent.slot)
+        last = unmade.get(planned_slot(sent.slot))
         failed = last is not None and (last.answer is None or last.answer.status >= 500)
         settles = attempt is last and not failed
         return cls(where, host, _request(sent, scheme), attempt.line, attempt.over, answer, settles, failed)
@@ -104,11 +105,12 @@ class Recorded:
 def reconcile(run: RunReader, capture: Path) -> list[Finding]:
     """Compare a run's record with an independent capture of its traffic (``TranscriptError`` if it is unreadable)."""
     flows, torn = read_flows(capture)
-    # The last attempt at each call that lacks outputs.
+    # The last attempt at each call that lacks outputs, or at a step of its job.
     unmade = {
-        each.sent.slot: each
+        slot: each
         for each in run.traffic.attempts
-        if WITHHELD in run.outputs.get(each.sent.slot, ())
+        if part_of(each.sent.slot) in ("call", "job")
+        and WITHHELD in run.outputs.get(slot := planned_slot(each.sent.slot), ())
     }
     scheme = find_abilities(run.opened.dialect).scheme
     everything = [Recorded.of(each, unmade, scheme) for each in run.traffic.attempts]

@@ -10,8 +10,9 @@ order. A misplaced line ends the comparison, and any other difference is noted a
     greeting = exchange* until one is answered with success
     balance  = trial = exchange* until one is answered, by more than a fault that passes
     round    = calls in the plan's order, with no more images in flight than the plan says
-    call     = (exchange | link)+ received;  exchange = link = sent (answered | failed)
+    call     = (exchange | step | link | cancellation)+ received;  each of these = sent (answered | failed)
 
+Each step of a job follows from the answers before it. A job may be cancelled once, also while a step is in flight.
 Outputs of a call may be missing if its last answer is final for it (``egress.losses``); later calls need not
 wait then. A resumed run sends all such calls again, in the plan's order.
 """
@@ -43,6 +44,7 @@ from pcevolve.public.transcript.records import (
     Record,
     RecordedRelease,
     Sent,
+    part_of,
     planned_slot,
 )
 from pcevolve.wire.egress.address import Address
@@ -201,7 +203,7 @@ class ComparingGate:
             return self._send(known, record)
         if isinstance(record, Answered | Failed):
             return self._take_outcome(known, record)
-        if known.waiting is not None or record.slot != known.call.slot:
+        if known.waiting is not None or known.cancelling or record.slot != known.call.slot:
             return False
         brought = known.list_brought()
         if not brought:
@@ -211,19 +213,37 @@ class ComparingGate:
         return True
 
     def _send(self, known: UnderWay, sent: Sent) -> bool:
-        """Compare an attempt at a call, or at a link of its answer."""
+        """Compare an attempt at a call, at a step or the end of its job, or at a link of its answer."""
+        part = part_of(sent.slot)
+        if part == "cancel":
+            return self._cancel(known, sent)
         if known.waiting is not None or known.unsent:
             return False
-        if sent.slot == known.call.slot and not self._may_ask_again(known):
+        if part == "call" and not self._may_ask_again(known):
+            return False
+        if part == "job" and (known.step is None or sent.slot != known.step_slot):
             return False
         self.lines.place += 1
         known.waiting, known.asked = sent.slot, sent.url
-        if sent.slot == known.call.slot:
+        if part == "call":
             self._compare(sent, known.expected)
+        elif part == "job" and known.step is not None:
+            self._compare(sent, known.step)
         elif not known.points_to(sent.slot, sent.url):
             self._note(sent, "the provider had not pointed there, or to something before it")
         else:
-            self._compare_link(sent)
+            self._compare_link(sent, known.requests[sent.slot, sent.url])
+        return True
+
+    def _cancel(self, known: UnderWay, sent: Sent) -> bool:
+        """Compare the request that ends a job."""
+        expected = known.cancellation
+        if expected is None or known.cancelling or sent.slot != known.cancel_slot:
+            return False
+        self.lines.place += 1
+        self._compare(sent, expected)
+        known.cancelling = sent.slot
+        known.answers[-1].cancelled += 1
         return True
 
     def _may_ask_again(self, known: UnderWay) -> bool:
@@ -231,7 +251,7 @@ class ComparingGate:
 
         If later calls went on without it, all such calls are repeated in turn.
         """
-        brought = (known.brought(*answer) for answer in known.answers)
+        brought = map(known.brought, known.answers)
         if known.fetching or any(each is not None and each.error is None for each in brought):
             return False
         if not known.held:
@@ -243,10 +263,13 @@ class ComparingGate:
         return self.policy.may_begin(known.call)
 
     def _take_outcome(self, known: UnderWay, outcome: Answered | Failed) -> bool:
-        if known.waiting != outcome.slot:
+        if outcome.slot not in (known.waiting, known.cancelling):
             return False
         self.lines.place += 1
-        known.waiting = None
+        if outcome.slot == known.waiting:
+            known.waiting = None
+        else:
+            known.cancelling = None
         self.key.note(outcome, () if self.plan is None else self.plan.calls)
         outcomes = known.outcomes.setdefault(outcome.slot, [])
         outcomes.append(outcome)
@@ -255,7 +278,10 @@ class ComparingGate:
             if outcome.succeeded:
                 known.read(outcome, self.run.bodies.get(outcome.body))
                 return True
-        if outcome.slot != known.call.slot and self.policy.is_dead(outcomes):
+        part = part_of(outcome.slot)
+        if part == "job" and self.policy.is_gone(outcomes):
+            known.lose()
+        if part == "link" and self.policy.is_dead(outcomes):
             known.found[outcome.slot, known.asked] = ProviderReplyError("it cannot be had")
         return True
 
@@ -318,12 +344,10 @@ class ComparingGate:
             or self.key.fault(longer if has_key else None),
         )
 
-    def _compare_link(self, sent: Sent) -> None:
-        """Compare a request for an image elsewhere with the one that follows the provider's link."""
-        try:
-            expected = self.policy.link_request(sent.url)
-        except ProviderReplyError as error:
-            self._note(sent, str(error))
+    def _compare_link(self, sent: Sent, expected: Outgoing) -> None:
+        """Compare a request for an image with the one that follows the provider's link; elsewhere it has no key."""
+        if any(name == "Authorization" for name, _ in expected.headers):
+            self._compare(sent, expected)
             return
         carried = (
             None if sent.headers == expected.headers else "carried headers that no link is followed with"

@@ -7,15 +7,39 @@ from typing import TypeAlias
 
 from pcevolve.errors import OtherModelError, ProviderError, ProviderReplyError, UnlistedHostError
 from pcevolve.public.calls import Call
-from pcevolve.public.transcript.records import Answered, link_slot
+from pcevolve.public.transcript.records import Answered, cancel_slot, job_slot, link_slot, part_of
 from pcevolve.wire.egress.answers import require_max_size
 from pcevolve.wire.egress.losses import Brought, Outcome
 from pcevolve.wire.egress.policy import Policy
 from pcevolve.wire.egress.transport import Outgoing
-from pcevolve.wire.providers.dialect import Output
+from pcevolve.wire.providers.dialect import Output, WireRequest
 
 Link: TypeAlias = tuple[str, str]
 Links: TypeAlias = tuple[Link | ProviderError, ...]
+
+
+@dataclass
+class CallAnswer:
+    """A success of a call, and of the steps of the job that it may have begun.
+
+    Attributes:
+        links: Slot and address of every image that the last one only points to, or the reason why it cannot be
+            followed; None for one that ends the run.
+        due: The next step of the job; None once it is over.
+        error: Why nothing came of the job, or why what comes of its next step cannot be learned.
+        cancelled: How many requests for its end left, after which nothing counts.
+    """
+
+    bodies: list[bytes]
+    links: Links | None = ()
+    due: Outgoing | None = None
+    error: ProviderReplyError | None = None
+    cancelled: int = 0
+
+    @property
+    def is_open(self) -> bool:
+        """True if a job is not over, and may bring something yet."""
+        return self.due is not None and self.error is None and not self.cancelled
 
 
 @dataclass
@@ -26,13 +50,13 @@ class UnderWay:
         expected: The request, with a stand-in for the key.
         parent: Id of its source, if it varies anything.
         waiting: Slot of the attempt without an outcome; None if there is none. ``asked`` is its address.
-        outcomes: Outcomes of the attempts at each slot, its own and those of its links.
+        outcomes: Outcomes of the attempts at each slot, its own and those of its links and job.
         since: Number of its own outcomes before all missing calls were sent again.
-        answers: Its successes, each with slot and address of every linked image, or the reason why the link
-            cannot be followed; None for one that ends the run.
-        found: The image behind each link, or that it is lost.
+        answers: Its successes.
+        found: The image behind each link, or that it is lost; ``requests`` holds the request for each link.
         held: Whether later calls went on without it.
         unsent: Whether its source had not come, so that nothing is sent for it.
+        cancelling: Slot of the cancellation without an outcome; None if there is none.
     """
 
     policy: Policy
@@ -43,10 +67,12 @@ class UnderWay:
     asked: str = ""
     outcomes: dict[str, list[Outcome]] = field(default_factory=dict)
     since: int = 0
-    answers: list[tuple[bytes, Links | None]] = field(default_factory=list)
+    answers: list[CallAnswer] = field(default_factory=list)
     found: dict[Link, Output] = field(default_factory=dict)
+    requests: dict[Link, Outgoing] = field(default_factory=dict)
     held: bool = False
     unsent: bool = False
+    cancelling: str | None = None
 
     @property
     def due(self) -> str:
@@ -55,9 +81,11 @@ class UnderWay:
             return f"what came of request {self.waiting}"
         if self.unsent:
             return f"what {self.call.slot} brought"
+        if self.answers and self.answers[-1].is_open:
+            return f"request {self.step_slot}"
         if self.fetching:
             return f"an image that the answer to {self.call.slot} points to"
-        came = any(links is not None for _, links in self.answers[-1:])
+        came = any(each.links is not None for each in self.answers[-1:])
         return f"what {self.call.slot} brought" if came else f"request {self.call.slot}"
 
     @property
@@ -66,16 +94,42 @@ class UnderWay:
         return self.outcomes.setdefault(self.call.slot, [])
 
     @property
+    def step_slot(self) -> str:
+        """Slot of the next step of the last answer's job."""
+        return job_slot(self.call.slot, len(self.answers[-1].bodies) - 1)
+
+    @property
+    def step(self) -> Outgoing | None:
+        """The next step of the last answer's job, also where what comes of it could not be learned before."""
+        last = self.answers[-1] if self.answers else None
+        return None if last is None or last.cancelled else last.due
+
+    @property
+    def cancel_slot(self) -> str:
+        """Slot of the next request for the end of the last answer's job."""
+        return cancel_slot(self.call.slot, self.answers[-1].cancelled)
+
+    @property
+    def cancellation(self) -> Outgoing | None:
+        """That request; None where the job is over, or all that its end takes was sent."""
+        if not self.answers:
+            return None
+        last = self.answers[-1]
+        return next(iter(self.policy.cancel_requests(last.bodies)[last.cancelled :]), None)
+
+    @property
     def fetching(self) -> bool:
-        """True if images behind the last answer's links are due; the call itself is not repeated meanwhile."""
-        links = [each for _, at in self.answers[-1:] for each in _followed(at)]
+        """True if a job goes on or images behind the last answer's links are due: the call is not repeated then."""
+        if self.answers and self.answers[-1].is_open:
+            return True
+        links = [each for answer in self.answers[-1:] for each in _followed(answer.links)]
         left = any(each not in self.found for each in links)
         return left and all(isinstance(self.found.get(each, b""), bytes) for each in links)
 
     def points_to(self, slot: str, url: str) -> bool:
         """True if an answer contains this link, and its earlier links were fetched: their order is the answer's."""
-        for _, at in self.answers:
-            links = _followed(at)
+        for answer in self.answers:
+            links = _followed(answer.links)
             untried = [each for each in links if each not in self.found]
             dead = [each for each in links if isinstance(self.found.get(each), ProviderError)]
             if (slot, url) in (*untried[:1], *dead):
@@ -90,13 +144,16 @@ class UnderWay:
         last = self.own[-1]
         if not (isinstance(last, Answered) and last.succeeded):
             return True
-        brought = self.brought(*self.answers[-1])
+        brought = self.brought(self.answers[-1])
         return brought is not None and brought.is_lost
 
-    def brought(self, body: bytes, links: Links | None) -> Brought | None:
+    def brought(self, answer: CallAnswer) -> Brought | None:
         """Return an answer's outputs; None if they are not known yet, or end the run."""
+        if answer.error is not None:
+            return Brought([b""] * self.call.count, answer.error)
+        links, body = answer.links, answer.bodies[-1]
         linked = [each if isinstance(each, ProviderError) else self.found.get(each) for each in links or ()]
-        if links is None or any(each is None for each in linked):
+        if links is None or answer.due is not None or any(each is None for each in linked):
             return None
         try:
             return Brought(
@@ -109,7 +166,7 @@ class UnderWay:
         """Return all outputs that a call may have brought: those of a whole answer, else of partial ones."""
         if self.unsent:
             return [[b""] * self.call.count]
-        found = [each for each in (self.brought(*answer) for answer in self.answers) if each]
+        found = [each for each in map(self.brought, self.answers) if each]
         whole = [each.outputs for each in found if each.error is None]
         if whole:
             return whole
@@ -121,30 +178,52 @@ class UnderWay:
 
     def read(self, answer: Answered, body: bytes) -> None:
         """Register what the API sent."""
-        if answer.slot != self.call.slot:
+        part = part_of(answer.slot)
+        if part == "link":
             try:
                 self.found[answer.slot, self.asked] = require_max_size(body)
             except ProviderReplyError as error:
                 self.found[answer.slot, self.asked] = error
-            return
-        links: Links | None = ()
+        elif part == "call":
+            self.answers.append(CallAnswer([body]))
+            self._go_on(self.answers[-1])
+        elif part == "job" and not self.answers[-1].cancelled:
+            self.answers[-1].bodies.append(body)
+            self._go_on(self.answers[-1])
+
+    def lose(self) -> None:
+        """Take note that what became of a job cannot be learned, unless its end was asked for."""
+        if not self.answers[-1].cancelled:
+            self.answers[-1].error = ProviderReplyError("what became of a job cannot be learned")
+
+    def _go_on(self, answer: CallAnswer) -> None:
+        """Find what is due after the last answer of a chain, and where it points if it has all."""
+        answer.due = answer.error = None
         try:
-            pointed = enumerate(self.policy.read_links(self.call, body))
-            links = tuple(self._follow(link_slot(self.call.slot, place), link) for place, link in pointed)
+            answer.due = self.policy.follow_up(self.call, answer.bodies)
+        except ProviderReplyError as error:
+            answer.error = error
+        if answer.due is not None or answer.error is not None:
+            return
+        try:
+            pointed = enumerate(self.policy.read_links(self.call, answer.bodies[-1]))
+            answer.links = tuple(
+                self._follow(link_slot(self.call.slot, place), link) for place, link in pointed
+            )
         except (OtherModelError, UnlistedHostError):
-            links = None
+            answer.links = None
         except ProviderReplyError:
             pass  # what it brought is read with that
-        self.answers.append((body, links))
 
-    def _follow(self, slot: str, link: str) -> Link | ProviderError:
+    def _follow(self, slot: str, link: str | WireRequest) -> Link | ProviderError:
         try:
-            self.policy.link_request(link)
+            request = self.policy.link_request(link)
         except UnlistedHostError:
             raise
         except ProviderReplyError as error:
             return error
-        return slot, link
+        self.requests[slot, request.url] = request
+        return slot, request.url
 
 
 def _followed(links: Links | None) -> list[Link]:

@@ -52,6 +52,7 @@ _ALL: Final = (
     Abilities("siliconflow", "siliconflow:SiliconFlowDialect", _SILICONFLOW, most=4),
     Abilities("stability", "stability:StabilityDialect", _STABILITY),
     Abilities("huggingface", "huggingface:HuggingFaceDialect", _ENDPOINT),
+    Abilities("replicate", "replicate:ReplicateDialect", _DIFFUSION - {"sampler"}, most=4),
     Abilities("a1111", "a1111:A1111Dialect", _DIFFUSION, most=8, scheme="Basic"),
     Abilities("chat", "chat:ChatDialect", _CHAT, most=limits.MAX_COMPLETIONS, makes="text"),
 )

@@ -12,6 +12,7 @@ import pytest
 
 from pcevolve.errors import ProviderRefusedError, UnusableError
 from pcevolve.public.dialects import ABILITIES
+from pcevolve.public.transcript.records import part_of
 from pcevolve.wire.egress.address import Address
 from pcevolve.wire.egress.http_transport import HttpTransport
 from pcevolve.wire.providers import dialect
@@ -81,7 +82,7 @@ def test_a_prototype_is_sent_back_as_the_bytes_that_came(world, tmp_path, name):
     run = api.open(tmp_path)
     run.finish()
     varied = [sent for sent in run.transcript.list_sent() if sent.slot.startswith("i001/")]
-    returned = [sent for sent in varied if "/link" not in sent.slot]
+    returned = [sent for sent in varied if part_of(sent.slot) == "call"]
     received = {digest for slot in run.plan.calls for digest in run.transcript.outputs(slot)}
     assert returned
     assert all(len(sent.body.files) == 1 and set(sent.body.files) <= received for sent in returned)

@@ -79,6 +79,7 @@ def test_a_page_says_that_steps_guidance_and_degree_are_the_apis_own():
         ("openai-plain", False, False, "USD"),
         ("siliconflow", True, False, None),
         ("stability", False, False, "credits"),
+        ("replicate", True, False, "USD"),
         ("huggingface", False, False, "USD"),
         ("a1111", False, True, None),
         ("chat", False, False, None),

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
 from typing import NamedTuple
@@ -28,6 +29,8 @@ from pcevolve.public.transcript.records import (
     RecordedRelease,
     Sent,
     from_event,
+    part_of,
+    planned_slot,
     to_event,
 )
 
@@ -38,6 +41,18 @@ class Entry(NamedTuple):
     seq: int
     record: Record
     digest: str
+
+
+@dataclass
+class AnswerChain:
+    """A successful answer to a call, and those to what a job made necessary further.
+
+    Attributes:
+        cancelled: Whether its end was asked for; what comes after that counts for nothing.
+    """
+
+    answers: list[Answered]
+    cancelled: bool = False
 
 
 def read(folder: Path) -> Iterator[Entry]:
@@ -86,7 +101,7 @@ class Transcript:
         self._path.touch()
         self._drop_torn_line()
         self.entries: list[Entry] = []
-        self._answers: dict[str, list[Answered]] = defaultdict(list)
+        self._chains: dict[str, list[AnswerChain]] = defaultdict(list)
         self._last_url: dict[str, str] = {}
         self._answer_from: dict[tuple[str, str], Answered] = {}
         self._outputs: dict[str, tuple[str, ...]] = {}
@@ -135,9 +150,9 @@ class Transcript:
             self._index(entry)
         self._size = os.fstat(self._file.fileno()).st_size
 
-    def answers(self, slot: str) -> list[Answered]:
-        """Return the successful answers on record for a slot, oldest first."""
-        return self._answers.get(slot, [])
+    def answers(self, slot: str) -> list[AnswerChain]:
+        """Return the successful answers on record for a slot, oldest first, each with those of its job."""
+        return self._chains.get(slot, [])
 
     def answer_from(self, slot: str, url: str) -> Answered | None:
         """Return the successful answer on record for a slot that was requested at exactly this address; else None."""
@@ -173,15 +188,24 @@ class Transcript:
         record = entry.record
         if isinstance(record, Sent):
             self._last_url[record.slot] = record.url
+            if part_of(record.slot) == "cancel" and (chains := self._chains.get(planned_slot(record.slot))):
+                chains[-1].cancelled = True
         if isinstance(record, Answered | Failed):
             self._outcomes[record.slot].append(record)
         if isinstance(record, Answered) and record.succeeded:
-            self._answers[record.slot].append(record)
+            self._add_to_chain(record)
             self._answer_from[record.slot, self._last_url.get(record.slot, "")] = record
         if isinstance(record, Received):
             self._outputs[record.slot] = record.outputs
         if isinstance(record, RecordedRelease):
             self._receipts.add(record.receipt)
+
+    def _add_to_chain(self, answer: Answered) -> None:
+        chains, part = self._chains[planned_slot(answer.slot)], part_of(answer.slot)
+        if part == "call":
+            chains.append(AnswerChain([answer]))
+        elif part == "job" and chains and not chains[-1].cancelled:
+            chains[-1].answers.append(answer)
 
     def close(self) -> None:
         """Close the log; nothing can be appended any more."""

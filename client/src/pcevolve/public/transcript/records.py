@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Collection
 from typing import Annotated, Any, Final, Literal
 
@@ -50,18 +51,37 @@ BALANCE_SLOT: Final = "account"
 TRIAL_SLOT: Final = "trial"
 REFUSED_FIELDS: Final = (400, 422)
 """Statuses with which APIs refuse an unknown field."""
-_LINK = "/link"
+Part = Literal["call", "job", "cancel", "link"]
+"""Parts of a call: the call itself, a further step of a job, its cancellation, or an image behind a link."""
+_PART: Final = re.compile(r"(.+)/(job|cancel|link)([0-9]+)")
 
 
 def link_slot(slot: str, index: int) -> str:
     """Name the request that follows the ``index``-th link of an answer."""
-    return f"{slot}{_LINK}{index}"
+    return f"{slot}/link{index}"
+
+
+def job_slot(slot: str, index: int) -> str:
+    """Name the request that follows the ``index``-th answer of a job."""
+    return f"{slot}/job{index}"
+
+
+def cancel_slot(slot: str, index: int) -> str:
+    """Name the ``index``-th request that cancels a call's job."""
+    return f"{slot}/cancel{index}"
 
 
 def planned_slot(slot: str) -> str:
-    """Return the planned request that a request belongs to: itself, or the one whose answer held the link."""
-    base, found, index = slot.rpartition(_LINK)
-    return base if found and index.isascii() and index.isdigit() else slot
+    """Return the planned request that a request belongs to: itself, or the one whose answer led to it."""
+    found = _PART.fullmatch(slot)
+    return found[1] if found else slot
+
+
+def part_of(slot: str) -> Part:
+    """Return the part that a request is of its call."""
+    found = _PART.fullmatch(slot)
+    part: Part = found[2] if found else "call"  # type: ignore[assignment]
+    return part
 
 
 class _Record(BaseModel):
@@ -131,6 +151,9 @@ class Answered(_Record):
     @property
     def succeeded(self) -> bool:
         """True if the status reports success and the body reports no error; see ``public.answers``."""
+        # The state of a job is a success also if it reports that the job failed.
+        if part_of(self.slot) == "job":
+            return is_success(self.status)
         # A long body is an image or a text, not an error message, and parsing each one would take as long as
         # the audit.
         if self.body.size > LONGEST_FAULT or self.body.text is None:

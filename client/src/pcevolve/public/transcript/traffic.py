@@ -23,6 +23,7 @@ from pcevolve.public.transcript.records import (
     Record,
     RecordedRelease,
     Sent,
+    part_of,
     planned_slot,
 )
 
@@ -30,6 +31,7 @@ GREETING: Final = "greeting (list of models)"
 BALANCE: Final = "account's balance"
 TRIAL: Final = "trial (two at once)"
 LINKED: Final = "images behind the API's links"
+JOBS: Final = "steps of jobs (what became of them, or that they end)"
 UNPLANNED: Final = "NOT IN THE PLAN"
 KINDS: Final[dict[Purpose, str]] = {
     "create": "creation",
@@ -39,7 +41,7 @@ KINDS: Final[dict[Purpose, str]] = {
     "extend": "more samples (planned for all of the last round)",
 }
 BY_PROMPT: Final = "creation (by a prototype's prompt)"
-ALL_KINDS: Final = (GREETING, BALANCE, TRIAL, *KINDS.values(), BY_PROMPT, LINKED, UNPLANNED)
+ALL_KINDS: Final = (GREETING, BALANCE, TRIAL, *KINDS.values(), BY_PROMPT, JOBS, LINKED, UNPLANNED)
 """The purposes of requests, in words."""
 
 
@@ -48,8 +50,8 @@ class Attempt:
     """A request that was sent once; attempts and lines of the transcript count from 1.
 
     Attributes:
-        call: The plan's call; None for a greeting or an unplanned request. A request that follows a link
-            belongs to the call whose answer held the link.
+        call: The plan's call; None for a greeting or an unplanned request. A request that follows a link or is a
+            step of a job belongs to the call whose answer led to it.
         repeats: The earlier attempt whose exact bytes it sends again.
         by_prompt: Whether its plan varies images by their prompts alone.
         outcome: The outcome; None while none is on record. ``over`` is the line that records it.
@@ -68,7 +70,7 @@ class Attempt:
 
     @property
     def own_call(self) -> Call | None:
-        """The call that this request makes itself; None for a request that follows a link, or is not in the plan."""
+        """The call that it makes itself; None for what only follows from its answer, or is not in the plan."""
         return self.call if self.call is not None and self.call.slot == self.sent.slot else None
 
     @property
@@ -78,7 +80,7 @@ class Attempt:
             known = {GREETING_SLOT: GREETING, BALANCE_SLOT: BALANCE, TRIAL_SLOT: TRIAL}
             return known.get(self.sent.slot, UNPLANNED)
         if self.own_call is None:
-            return LINKED
+            return LINKED if part_of(self.sent.slot) == "link" else JOBS
         return BY_PROMPT if self.by_prompt and self.call.purpose == "vary" else KINDS[self.call.purpose]
 
     @property

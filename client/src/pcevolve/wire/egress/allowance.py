@@ -167,7 +167,9 @@ class Meter:
         """Forecast the rest of some calls, from public facts and the record."""
         due = [call for call in calls if self.transcript.outputs(call.slot) is None]
         images = sum(call.count for call in due)
-        requests = len(due) + (images if self.dialect.links_images else 0)
+        # Of a job one has to ask once at least.
+        each = 2 if self.dialect.makes_jobs else 1
+        requests = each * len(due) + (images if self.dialect.links_images else 0)
         return CostForecast(requests, images, None if self._each is None else self._each * images)
 
     def check(self, forecast: CostForecast, credit: float | None) -> None:

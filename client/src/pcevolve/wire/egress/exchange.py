@@ -5,11 +5,13 @@ It sends what the gate gives it. Retries resend the recorded bytes.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, field
 from threading import Event, RLock
 from typing import Final
 
 from pcevolve.errors import (
+    ClientError,
     EgressError,
     ProviderRefusedError,
     ProviderReplyError,
@@ -18,7 +20,7 @@ from pcevolve.errors import (
 )
 from pcevolve.public.answers import is_success
 from pcevolve.public.transcript.log import Transcript
-from pcevolve.public.transcript.records import GREETING_SLOT, Answered, Failed, Sent, planned_slot
+from pcevolve.public.transcript.records import GREETING_SLOT, Answered, Failed, Sent, part_of
 from pcevolve.wire.egress.address import Address
 from pcevolve.wire.egress.allowance import Meter
 from pcevolve.wire.egress.pace import Pace
@@ -103,16 +105,25 @@ class RecordedSender:
         # Limit and record under one lock: otherwise two threads could both pass a limit with room for one.
         with self.recording:
             self.meter.require(slot)
-            self._keep(
-                Sent(
-                    slot=slot,
-                    method=outgoing.method,
-                    url=outgoing.url,
-                    headers=outgoing.recorded_headers(),
-                    body=self.transcript.bodies.put(outgoing.body),
-                    wire_bytes=outgoing.wire_bytes,
-                )
+            self.put_on_record(slot, outgoing)
+
+    def put_on_record(self, slot: str, outgoing: Outgoing) -> None:
+        """Put a request on record that is sent once, whatever was spent: that a job shall end."""
+        self._keep(
+            Sent(
+                slot=slot,
+                method=outgoing.method,
+                url=outgoing.url,
+                headers=outgoing.recorded_headers(),
+                body=self.transcript.bodies.put(outgoing.body),
+                wire_bytes=outgoing.wire_bytes,
             )
+        )
+
+    def try_once(self, slot: str, outgoing: Outgoing) -> None:
+        """Send what was announced; whatever comes of it is on record, and changes nothing."""
+        with suppress(Busy, ClientError):
+            self._outcome(slot, outgoing)
 
     def _outcome(self, slot: str, outgoing: Outgoing) -> Incoming:
         """Send an announced request; its outcome is recorded before it is used."""
@@ -168,7 +179,7 @@ class RecordedSender:
         fault = self.dialect.fault(answer.status, answer.body if kept else b"")
         reason = require_final(answer.status, fault, answer.header("Retry-After"))
         hint = _redirect(answer) or HINTS.get(fault.reason, "")
-        if planned_slot(record.slot) != record.slot:
+        if part_of(record.slot) == "link":
             hint = (
                 ": a link is followed without key or redirect, and may be out of date: --resume RUN asks anew"
             )

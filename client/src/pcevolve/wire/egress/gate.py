@@ -11,6 +11,8 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
+from threading import Thread
+from typing import Final
 
 from pcevolve.errors import (
     EgressError,
@@ -46,6 +48,9 @@ from pcevolve.wire.egress.replies import Replies
 from pcevolve.wire.egress.retry import LossNotice, Notice, RetryPolicy
 from pcevolve.wire.egress.transport import Outgoing, Transport
 from pcevolve.wire.providers.dialect import Dialect
+
+CANCEL_SECONDS: Final = 5.0
+"""Longest wait for answers to requests that end jobs, once somebody wants a run to stop."""
 
 
 class Gate:
@@ -97,7 +102,7 @@ class Gate:
         # From the record when resuming: a new request would tell the provider that the run was interrupted,
         # and when.
         for known in self._transcript.answers(GREETING_SLOT):
-            return self._transcript.bodies.get(known.body)
+            return self._transcript.bodies.get(known.answers[0].body)
         return self._exchange.obtain(
             GREETING_SLOT, self._policy.greeting_request(), self._patience.for_first_contact()
         ).body
@@ -240,6 +245,10 @@ class Gate:
             ):
                 while waiting and waiting[0] in self._answers:
                     yield self._answers[waiting.popleft()]
+        except KeyboardInterrupt:
+            if self._window.most == 1:  # else they were, before the connections were cut
+                self._replies.cancel_all()
+            raise
         except Exception:
             if self._policy.fixed:  # before there is a plan nothing is held
                 self._losses.forget_held()
@@ -331,17 +340,24 @@ class Gate:
     def _send(self, call: Call, announced: Outgoing) -> Brought:
         """Send an announced request and return its outputs, or that the API does not carry it out."""
         try:
-            answer = self._exchange.obtain(call.slot, announced, self._patience, announced=True)
+            self._exchange.obtain(call.slot, announced, self._patience, announced=True)
         except (ProviderRefusedError, ProviderReplyError, ProviderUnreachableError) as error:
             loss = self._policy.find_loss(self._transcript.outcomes(call.slot))
             if loss is None:
                 raise
             return Brought([b""] * call.count, error, loss)
-        return self._replies.read(call, answer.body)
+        return self._replies.finish(call)
 
     def _abandon(self) -> None:
-        """Cut the requests in flight."""
-        self._exchange.transport.close()
+        """Cut the requests in flight, after cancelling the jobs under way."""
+        asking = Thread(target=self._replies.cancel_all, daemon=True)
+        asking.start()
+        try:
+            # Not for long: an API that is away must not keep anybody from stopping.
+            asking.join(CANCEL_SECONDS)
+        finally:
+            self._exchange.transport.close()
+            asking.join()
 
     def _end(self, ask: tuple[Call, Source], brought: Brought) -> tuple[Candidate, ...]:
         """Name and keep a call's outputs; or hold it while the API may still carry it out."""

@@ -117,6 +117,20 @@ def is_dead(outcomes: Sequence[Outcome], fault_of: Callable[[Answered], Fault]) 
     return last is not None and (last.succeeded or loss is not None or not fault_of(last).passes)
 
 
+_UNKNOWN: Final = (404, 410)
+
+
+def is_gone(outcomes: Sequence[Outcome], fault_of: Callable[[Answered], Fault]) -> bool:
+    """True if what became of a job cannot be learned: the API knows it no more, or its state cannot be had or kept."""
+    last = outcomes[-1] if outcomes else None
+    if last is None or (isinstance(last, Answered) and last.succeeded):
+        return False
+    if isinstance(last, Failed):
+        return last.reason in UNKEPT or find_loss(outcomes, fault_of) is not None
+    fault = fault_of(last)
+    return (fault.status in _UNKNOWN and not fault.passes) or find_loss(outcomes, fault_of) is not None
+
+
 @dataclass(frozen=True)
 class Brought:
     """The outcome of a call.

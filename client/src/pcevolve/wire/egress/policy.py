@@ -7,12 +7,12 @@ policy, and compares.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
-from pcevolve.errors import EgressError, OtherModelError, ProviderError, printable
+from pcevolve.errors import EgressError, OtherModelError, ProviderError, ProviderReplyError, printable
 from pcevolve.public.calls import Call
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import WITHHELD, Candidate, Prototype, PublicEcho, Receipt, list_start
@@ -21,13 +21,15 @@ from pcevolve.public.transcript.bodies import Bodies
 from pcevolve.public.transcript.records import Answered
 from pcevolve.wire.egress.address import Address
 from pcevolve.wire.egress.answers import LONGEST_NAME, check_size, follow, is_same_model
-from pcevolve.wire.egress.losses import FinalLoss, Outcome, find_loss, is_dead
+from pcevolve.wire.egress.losses import FinalLoss, Outcome, find_loss, is_dead, is_gone
 from pcevolve.wire.egress.transport import Outgoing
 from pcevolve.wire.providers.dialect import Dialect, Output, WireRequest, find_misstatements
 from pcevolve.wire.providers.faults import Fault
 
 Source: TypeAlias = Prototype | PublicEcho | None
 """The candidate that a call varies, with the reason; None for text-to-image."""
+MOST_STEPS: Final = 360
+"""Answers of a job after which it is given up: about an hour's, by the pauses between them."""
 
 
 class Policy:
@@ -66,6 +68,11 @@ class Policy:
         return self._state is not None
 
     @property
+    def calls(self) -> Mapping[str, Call]:
+        """Every call of the plan by slot; none before there is one."""
+        return {} if self._state is None else self._state.plan.calls
+
+    @property
     def complete(self) -> bool:
         """True if every call of the plan was answered."""
         return self._state is not None and self._state.complete
@@ -87,8 +94,24 @@ class Policy:
         question = self._dialect.trial(model)
         return None if question is None else self._address.outgoing(question)
 
-    def link_request(self, link: str) -> Outgoing:
-        """Return the request for an image behind a link.
+    def follow_up(self, call: Call, answers: Sequence[bytes]) -> Outgoing | None:
+        """The request that is due after the answers to a call so far, of a job; None once the last has all.
+
+        Raises:
+            ProviderReplyError: The job failed, has no end, or the last answer breaks the API's contract.
+        """
+        state = self._require_state(call)
+        step = self._dialect.follow_up(state.plan, self._fill(state, state.plan.calls[call.slot]), answers)
+        if step is not None and len(answers) > MOST_STEPS:
+            raise ProviderReplyError("the API did not end a job within an hour")
+        return None if step is None else self._address.outgoing(step)
+
+    def cancel_requests(self, answers: Sequence[bytes]) -> list[Outgoing]:
+        """The requests that end a job; none for one that is over, and where none can be ended."""
+        return [self._address.outgoing(each) for each in self._dialect.cancel(answers)]
+
+    def link_request(self, link: str | WireRequest) -> Outgoing:
+        """Return the request for an image behind a link, elsewhere or at the API itself.
 
         Raises:
             EgressError: There is no plan yet.
@@ -96,9 +119,11 @@ class Policy:
         """
         if self._state is None:
             raise EgressError("no link is followed before the plan is fixed")
+        if isinstance(link, WireRequest):
+            return self._address.outgoing(link)
         return follow(self._state.plan, link)
 
-    def read_links(self, call: Call, body: bytes) -> tuple[str, ...]:
+    def read_links(self, call: Call, body: bytes) -> tuple[str | WireRequest, ...]:
         """Return the links in an answer (``OtherModelError`` for another model's, else ``ProviderReplyError``)."""
         self._require_model(call, body)
         return self._dialect.links(call, body)
@@ -127,6 +152,10 @@ class Policy:
     def is_dead(self, outcomes: Sequence[Outcome]) -> bool:
         """True if the target of a link is lost; see ``losses.is_dead``."""
         return is_dead(outcomes, self._fault_of)
+
+    def is_gone(self, outcomes: Sequence[Outcome]) -> bool:
+        """True if what became of a job cannot be learned; see ``losses.is_gone``."""
+        return is_gone(outcomes, self._fault_of)
 
     def _fault_of(self, answer: Answered) -> Fault:
         return self._dialect.fault(answer.status, self._bodies.get(answer.body))

@@ -1,9 +1,13 @@
-"""Outputs of the plan's calls: read from an answer or the record, fetched behind links, stored and named."""
+"""Outputs of the plan's calls: read from an answer or the record, fetched behind links, stored and named.
+
+Where an API answers by jobs, an answer begins a chain of them (``Dialect.follow_up``), whose last one is read.
+"""
 
 from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
+from typing import Final
 
 from pcevolve.errors import (
     OtherModelError,
@@ -16,8 +20,8 @@ from pcevolve.errors import (
 )
 from pcevolve.public.calls import Call
 from pcevolve.public.release import Candidate
-from pcevolve.public.transcript.log import Transcript
-from pcevolve.public.transcript.records import Received, link_slot
+from pcevolve.public.transcript.log import AnswerChain, Transcript
+from pcevolve.public.transcript.records import Received, cancel_slot, job_slot, link_slot
 from pcevolve.wire.egress.answers import require_max_size
 from pcevolve.wire.egress.exchange import RecordedSender
 from pcevolve.wire.egress.losses import Brought
@@ -25,7 +29,10 @@ from pcevolve.wire.egress.pace import Pace
 from pcevolve.wire.egress.policy import Policy
 from pcevolve.wire.egress.retry import RetryPolicy
 from pcevolve.wire.egress.transport import Outgoing
-from pcevolve.wire.providers.dialect import Output
+from pcevolve.wire.providers.dialect import Output, WireRequest
+
+LONGEST_POLL_PAUSE: Final = 10.0
+"""Seconds between two questions what became of a job; before the first there is one second, and then twice as many."""
 
 
 @dataclass
@@ -46,12 +53,17 @@ class Replies:
                 because the call was answered.
         """
         recorded = self.transcript.outputs(call.slot)
+        chains = self.transcript.answers(call.slot)
+        if recorded is None and chains and not chains[-1].cancelled:
+            self._carry_on(call, chains[-1])
         # The newest first: an older answer lacked something and was repeated, and its dead links are not
         # followed again.
-        for answer in reversed(self.transcript.answers(call.slot)):
+        for chain in reversed(chains):
             try:
-                brought = self.read(call, self.transcript.bodies.get(answer.body), recorded is not None)
+                brought = self._read_chain(call, chain, recorded is not None)
             except (ProviderRefusedError, ProviderUnreachableError, LinkDiedError):
+                continue
+            if brought is None:
                 continue
             if recorded is not None:
                 if recorded == digests_of(brought.outputs):
@@ -65,6 +77,75 @@ class Replies:
         if recorded == digests_of(nothing) and self.policy.find_loss(self.transcript.outcomes(call.slot)):
             return Brought(nothing)
         raise TranscriptError(f"the answer {call.slot} whose outputs are on record is there no more")
+
+    def finish(self, call: Call) -> Brought:
+        """Read what the newest answer to a call brought, once the job is over that it may be the beginning of.
+
+        Raises:
+            ProviderRefusedError, ProviderUnreachableError: What became of the job is to be asked for another time.
+        """
+        chain = self.transcript.answers(call.slot)[-1]
+        error = self._carry_on(call, chain)
+        if error is not None:
+            return self._lose(call, error)
+        return self.read(call, self._bodies(chain)[-1])
+
+    def cancel_all(self) -> None:
+        """Ask the API to end every job of which nothing is on record."""
+        for slot, call in self.policy.calls.items():
+            if self.transcript.outputs(slot) is None and self.transcript.answers(slot):
+                self._cancel(call)
+
+    def _cancel(self, call: Call) -> None:
+        # One lock for look and mark: a job that two threads find to be going on is cancelled by one of them.
+        with self.exchange.recording:
+            chain = self.transcript.answers(call.slot)[-1]
+            ending = [] if chain.cancelled else self.policy.cancel_requests(self._bodies(chain))
+            for each in ending[:1]:
+                self.exchange.put_on_record(cancel_slot(call.slot, 0), each)
+        for place, each in enumerate(ending):
+            if place:
+                self.exchange.put_on_record(cancel_slot(call.slot, place), each)
+            self.exchange.try_once(cancel_slot(call.slot, place), each)
+
+    def _carry_on(self, call: Call, chain: AnswerChain) -> ProviderReplyError | None:
+        """Ask what becomes of a job until it is over, or has to be given up: then why, and it is cancelled."""
+        try:
+            while (due := self.policy.follow_up(call, self._bodies(chain))) is not None:
+                slot = job_slot(call.slot, len(chain.answers) - 1)
+                self.patience.sleep(min(2.0 ** (len(chain.answers) - 1), LONGEST_POLL_PAUSE))
+                self.pace.wait_before_request()
+                self._take_step(slot, due)
+        except ProviderReplyError as error:
+            self._cancel(call)
+            return error
+        return None
+
+    def _take_step(self, slot: str, due: Outgoing) -> None:
+        """Send the next request of a job; its answer is then in the chain on record."""
+        try:
+            self.exchange.obtain(slot, due, self.patience)
+        except ProviderError as error:
+            if not self.policy.is_gone(self.transcript.outcomes(slot)):
+                raise
+            raise ProviderReplyError(f"what became of a job cannot be learned: {error}") from error
+
+    def _bodies(self, chain: AnswerChain) -> list[bytes]:
+        return [self.transcript.bodies.get(each.body) for each in chain.answers]
+
+    def _read_chain(self, call: Call, chain: AnswerChain, settled: bool) -> Brought | None:
+        """Read what answers on record brought; None of a job that was not over."""
+        bodies = self._bodies(chain)
+        try:
+            if chain.cancelled or self.policy.follow_up(call, bodies) is not None:
+                return None
+        except ProviderReplyError as error:
+            return self._lose(call, error)
+        return self.read(call, bodies[-1], settled)
+
+    def _lose(self, call: Call, error: ProviderReplyError) -> Brought:
+        loss = self.policy.find_loss(self.transcript.outcomes(call.slot))
+        return Brought([b""] * call.count, error, loss)
 
     def read(self, call: Call, body: bytes, settled: bool = True) -> Brought:
         """Read the images of an answer, wherever they are, if the requested model made them.
@@ -101,7 +182,7 @@ class Replies:
                 self.transcript.append(Received(slot=call.slot, outputs=digests))
         return tuple(Candidate.received(call, index, parent, data) for index, data in enumerate(made))
 
-    def _follow(self, call: Call, place: int, link: str, settled: bool) -> Output:
+    def _follow(self, call: Call, place: int, link: str | WireRequest, settled: bool) -> Output:
         """Fetch the target of a link; the reason in its place if that fails."""
         try:
             return self._fetch(call, place, self.policy.link_request(link))

@@ -10,9 +10,9 @@ import hashlib
 import json
 from codecs import getincrementaldecoder
 from collections.abc import Iterable, Mapping
-from typing import Any, Final, TypeVar
+from typing import Annotated, Any, Final, TypeVar
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from pcevolve.errors import ProviderReplyError, UsageError, printable
 from pcevolve.public.answers import LONGEST_FAULT, parse, strip_mark
@@ -30,6 +30,16 @@ class Reply(BaseModel):
     """The fields of an answer that are read; others are ignored, and errors repeat none of them."""
 
     model_config = ConfigDict(hide_input_in_errors=True, allow_inf_nan=False)
+
+
+JobId = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,64}$")]
+"""The name of a job, which the provider chooses: it is sent back as a part of an address, and may be nothing else."""
+
+
+def require_same_job(asked: str, told: str) -> None:
+    """Refuse what an API tells of another job than was asked after (``ProviderReplyError``)."""
+    if told != asked:
+        raise ProviderReplyError("the API told of another job than it was asked after")
 
 
 def encode_json(fields: Mapping[str, Any]) -> bytes:

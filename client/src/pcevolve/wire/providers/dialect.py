@@ -37,6 +37,7 @@ class Dialect(Protocol):
         abilities: Its name and capabilities.
         one_a_request: The option that asks an API for one output per request.
         links_images: Whether answers only link to the images.
+        makes_jobs: Whether an answer only names a job, whose state has to be polled.
         reports_cost: Whether answers state their cost.
         reasons: Meanings of the API's error codes that no retry fixes.
         unknown: Advice if the first request finds nothing at its address.
@@ -45,6 +46,7 @@ class Dialect(Protocol):
     abilities: ClassVar[Abilities]
     one_a_request: ClassVar[str] = "provider.batch=1"
     links_images: ClassVar[bool] = False
+    makes_jobs: ClassVar[bool] = False
     reports_cost: ClassVar[bool] = False
     currency: ClassVar[str] = "in the currency of your account"
     reasons: ClassVar[Mapping[str, Reason]] = {}
@@ -65,8 +67,27 @@ class Dialect(Protocol):
         """
         ...
 
-    def links(self, call: Call, body: bytes) -> tuple[str, ...]:
-        """Return links to images, if an API answers with links (``ProviderReplyError`` for a broken contract)."""
+    def follow_up(self, plan: PublicPlan, call: Call, answers: Sequence[bytes]) -> WireRequest | None:
+        """Spell what is due after the answers to a call so far, where an API answers by jobs: mostly, how it goes.
+
+        Returns:
+            None once the last answer says what the call brought, which ``links`` and ``decode`` read out of it.
+
+        Raises:
+            ProviderReplyError: The job failed, or the last answer breaks the API's contract.
+        """
+        return None
+
+    def cancel(self, answers: Sequence[bytes]) -> tuple[WireRequest, ...]:
+        """Spell that a job shall end, in as many requests as it takes; none for one that is over. It raises nothing."""
+        return ()
+
+    def links(self, call: Call, body: bytes) -> tuple[str | WireRequest, ...]:
+        """Return links to images, or requests to the API itself, if it answers with those.
+
+        Raises:
+            ProviderReplyError: The answer breaks the API's contract.
+        """
         return ()
 
     def decode(self, call: Call, body: bytes, linked: Sequence[Output] = ()) -> list[Output]:
