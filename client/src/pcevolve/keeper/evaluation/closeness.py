@@ -7,12 +7,14 @@ on the same encoder.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
+
+from pcevolve.keeper.evaluation.judge import Features, find_usable
 
 FloatArray = NDArray[np.float64]
 PAIRS = 2**23
@@ -153,3 +155,39 @@ def measure_memorisation(synthetic: FloatArray, private: FloatArray, test: Float
     nearer = float((to_private < to_test).mean())
     ratio = np.median(to_private / np.maximum(to_test, np.finfo(np.float64).tiny))
     return Memorisation(nearer, tuple(map(int, copies)), float(ratio))
+
+
+def describe_embeddings(
+    made: Features,
+    control: Features | None,
+    private: Features | None,
+    real: Features,
+    names: Sequence[str],
+) -> dict[str, object]:
+    """Measure a dataset and its control against real data, and the dataset's copies of private data.
+
+    Args:
+        made: Embeddings of the dataset, ``(items, dimension)``; an item without one is a row that is not finite.
+        names: The dataset's items.
+    """
+    found: dict[str, object] = {}
+    test = _drop_unusable(real)
+    for name, features in (("distances", made), ("control_distances", control)):
+        if features is None:
+            continue
+        one = _drop_unusable(features)
+        if min(len(one), len(test)) >= FEWEST:  # of fewer no distance can be told
+            found[name] = measure_closeness(one, test).to_json()
+    if private is not None:
+        result = measure_memorisation(_drop_unusable(made), _drop_unusable(private), test)
+        usable = np.flatnonzero(find_usable(made))
+        found["memorisation"] = {
+            "closer_to_private": result.closer,
+            "median_ratio": result.ratio,
+            "copies": [names[usable[place]] for place in result.copies],
+        }
+    return found
+
+
+def _drop_unusable(features: Features) -> FloatArray:
+    return np.asarray(features[find_usable(features)], dtype=np.float64)

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pcevolve.errors import UsageError
-from pcevolve.keeper.evaluation.closeness import FEWEST, measure_closeness, measure_memorisation
+from pcevolve.keeper.evaluation.closeness import describe_embeddings
 from pcevolve.keeper.evaluation.forecast import Forecast, JudgePace
 from pcevolve.keeper.evaluation.heads import Training
 from pcevolve.keeper.evaluation.judge import (
@@ -285,7 +285,7 @@ class Evaluation:
             "judge": judge.name,
             "voted": judge.voted,
             **{name: each.to_json() for name, each in verdicts.items()},
-            **self._beside(judge, seen, seen.get("private"), real),
+            **self._measure_embeddings(judge, seen, real),
         }
         drawn = {COMPARED[name]: np.mean(np.stack(each) == truth, axis=1) for name, each in again.items()}
         return row, right, drawn
@@ -370,37 +370,11 @@ class Evaluation:
             draw_confusion(f"{judge.name} on {self.root.absolute().name}", verdict.confusion, self.labels),
         )
 
-    def _beside(
-        self, judge: Evaluator, seen: Mapping[str, Features], private: Features | None, real: Features
+    def _measure_embeddings(
+        self, judge: Evaluator, seen: Mapping[str, Features], real: Features
     ) -> dict[str, object]:
-        """Measure distances, for judges whose features are embeddings."""
+        """Measure distances and copies, for judges whose features are embeddings."""
         if judge.name == MODALITIES[self.kind].independent_classifier:
             return {}
-        made = seen["dataset"]
-        measured = {"distances": made}
-        if RANDOM_CONTROL in seen:
-            measured["control_distances"] = seen[RANDOM_CONTROL]
-        found: dict[str, object] = {}
-        other = _embeddings(real)
-        for name, features in measured.items():
-            one = _embeddings(features)
-            if min(len(one), len(other)) >= FEWEST:  # of fewer no distance can be told
-                found[name] = measure_closeness(one, other).to_json()
-        if private is not None:
-            found["memorisation"] = self._measure_memorisation(made, private, real)
-        return found
-
-    def _measure_memorisation(self, made: Features, private: Features, real: Features) -> dict[str, object]:
-        usable = np.flatnonzero(find_usable(made))
-        result = measure_memorisation(_embeddings(made), _embeddings(private), _embeddings(real))
-        names = self.dataset.names
-        return {
-            "closer_to_private": result.closer,
-            "median_ratio": result.ratio,
-            "copies": [names[usable[place]] for place in result.copies],
-        }
-
-
-def _embeddings(features: Features) -> NDArray[np.float64]:
-    """Return the usable embeddings."""
-    return np.asarray(features[find_usable(features)], dtype=np.float64)
+        compared = seen["dataset"], seen.get(RANDOM_CONTROL), seen.get("private")
+        return describe_embeddings(*compared, real, self.dataset.names)
