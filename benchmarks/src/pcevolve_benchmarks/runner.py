@@ -35,7 +35,7 @@ from pcevolve.wire.egress.retry import Busy, RetryPolicy, require_final
 from pcevolve.wire.egress.transport import ConnectionTroubleError, Incoming, Transport
 from pcevolve.wire.providers import dialect
 from pcevolve.wire.providers.dialect import WireRequest
-from pcevolve.wire.reaching import make_address
+from pcevolve.wire.reaching import make_address, note_greeting
 from pcevolve_benchmarks.baselines.catalogue import baseline
 from pcevolve_benchmarks.baselines.session import Baseline, BaselineImages, BaselineSession, Options
 
@@ -138,16 +138,10 @@ def _session(chosen: Baseline, components: Components, direct: Direct, options: 
     spoken = dialect(settings.provider.dialect)
     if direct.address.greets:
         greeting = direct.answer(spoken.hello(), first=True).body
-        plan = resolve_plan(
-            components,
-            _RUN_ID,
-            spoken.native_size(settings.provider.model, greeting) or FALLBACK_SIZE,
-            library=spoken.library(settings.provider.model, greeting),
-            advice=spoken.advice(settings.provider.model, greeting),
-            graded=spoken.takes_strength(settings.provider.model, greeting),
-        )
+        said = note_greeting(spoken, settings.provider.model, greeting)
+        plan = resolve_plan(components, _RUN_ID, said.model_copy(update={"exact": None}))
     else:
-        plan = resolve_plan(components, _RUN_ID, FALLBACK_SIZE)
+        plan = resolve_plan(components, _RUN_ID)
     if plan.method.appearance != "as-is":
         raise UsageError("--appearance: baselines take images as they are: leave it out")
     plan = chosen.planned(plan)

@@ -14,6 +14,7 @@ from pcevolve.keeper.planning import keep_recorded, resolve_plan
 from pcevolve.public.config.config import RunConfig
 from pcevolve.public.modality import Advice, ModelSize
 from pcevolve.public.plan import PublicPlan
+from pcevolve.public.protocol import Settle
 from pcevolve.wire.providers import dialect
 from support.folders import class_folders
 from support.runs import replace_settings, small_plan
@@ -47,7 +48,7 @@ def planned(tmp_path: Path):
     def plan(advice: Advice | None, **options: object) -> PublicPlan:
         wanted = {name: str(value) for name, value in {**fixed, **options}.items() if value is not None}
         components = Components.of(check_run(RunConfig.of(wanted)))
-        return resolve_plan(components, "0" * 32, ModelSize(64, 64), advice=advice)
+        return resolve_plan(components, "0" * 32, Settle(size=ModelSize(64, 64), advice=advice))
 
     return plan
 

@@ -22,7 +22,6 @@ from pcevolve.keeper.components import Components
 from pcevolve.keeper.ledger.ledger import Account, Ledger
 from pcevolve.keeper.padding import Padding, choose_tick, describe_padding, judge_padding
 from pcevolve.keeper.planning import (
-    FALLBACK_SIZE,
     NOTHING_EARLIER,
     keep_recorded,
     resolve_plan,
@@ -126,7 +125,7 @@ class Keeper:
         self._run_id = asked.run_id
         # Priced with a placeholder size: the true one is known after the first contact, and no price depends
         # on it.
-        plan = resolve_plan(components, asked.run_id, FALLBACK_SIZE)
+        plan = resolve_plan(components, asked.run_id)
         self._account = account = open_account(components, plan, self._open_ledger(), self._record)
         # The whole plan, before the provider hears of it: a later refusal would reveal that these data were
         # used before.
@@ -152,10 +151,7 @@ class Keeper:
         """
         if not self._run_id or self._selection is not None:
             raise ProtocolError("a plan is settled after a run is prepared, and before it begins")
-        plan = resolve_plan(
-            *(self.components, self._run_id, said.size or FALLBACK_SIZE, self._earlier, said.library),
-            *(said.advice, said.takes_strength, said.exact),
-        )
+        plan = resolve_plan(self.components, self._run_id, said, self._earlier)
         plan = plan.model_copy(update={"confinement": self._confinement})
         plan = keep_recorded(self._begun, plan, self.components.settings)
         if self._begun is None and not said.takes_several:

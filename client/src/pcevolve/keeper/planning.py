@@ -17,8 +17,9 @@ from pcevolve.public.encoders import frame_digest, named_weights
 from pcevolve.public.fields import PLAN_FORMAT, PlanFields
 from pcevolve.public.methods import SecretEvolution, VariedEvolution
 from pcevolve.public.modality import MODALITIES, Advice, Modality, ModelSize
-from pcevolve.public.parts import Exact, Library, PriorReleases, Secrecy
+from pcevolve.public.parts import Library, PriorReleases, Secrecy
 from pcevolve.public.plan import PublicPlan
+from pcevolve.public.protocol import Settle
 from pcevolve.public.requests import (
     FAR_AT_ONCE,
     MOST_AT_ONCE,
@@ -31,26 +32,23 @@ from pcevolve.public.settings import UNKNOWN_LICENCE, DataSettings, PrivacySetti
 from pcevolve.public.words import TEMPLATE, USUAL
 
 NOTHING_EARLIER = PriorReleases()
+NOTHING_SAID = Settle()
+FALLBACK_SIZE = ModelSize(512, 512)
+"""Of images, where the API does not say which size its model makes."""
 STRENGTHS = ("strengths", "strength_start", "strength_end")
 
 
 def resolve_plan(
     components: Components,
     run_id: str,
-    size: ModelSize,
+    said: Settle = NOTHING_SAID,
     earlier: PriorReleases = NOTHING_EARLIER,
-    library: Library | None = None,
-    advice: Advice | None = None,
-    graded: bool = True,
-    exact: Exact | None = None,
 ) -> PublicPlan:
     """Resolve the options into the public plan, from public facts only.
 
     Args:
+        said: What the API states about itself; no part of any price.
         earlier: What the provider had seen when the run began; no part of any price.
-        library: What the API says of its images, if they are real public ones; no part of any request.
-        exact: What the API says the same request gets again; no part of any request.
-        graded: Whether the API's model takes a strength, as far as its dialect has one.
 
     Raises:
         UsageError: An option is out of bounds.
@@ -58,7 +56,7 @@ def resolve_plan(
     _require_fitting(components)
     settings = components.settings
     # Where nothing is varied by an image, it does not matter whether its model takes a strength.
-    graded = graded or not components.iterations or settings.method.vary_by == "prompt"
+    graded = said.takes_strength or not components.iterations or settings.method.vary_by == "prompt"
     asked = components.dialect.capabilities - (frozenset() if graded else {"strength"})
     if "strength" not in asked:
         why = ": the API takes no strength and varies to a degree of its own: leave it out"
@@ -70,14 +68,14 @@ def resolve_plan(
         "labels": components.data.labels,
         "unit": components.data.unit_name,
         "namespaced": settings.data.unit_namespace is not None,
-        **_choose_asking(components, size, advice, asked),
+        **_choose_asking(components, said, asked),
         **_choose_selection(components, promise),
-        "method": _choose_method(components, promise, advice, asked),
+        "method": _choose_method(components, promise, said.advice, asked),
         "data": DataSettings.take(settings.data) | {"words": tuple((settings.data.words or {}).values())},
         "earlier": earlier,
-        "library": library,
-        "exact": exact,
-        "output": {"licence": _licence(settings, library)},
+        "library": said.library,
+        "exact": said.exact,
+        "output": {"licence": _licence(settings, said.library)},
     }
     drafted = validate(PlanFields, values, RunConfig)
     _refuse_idle(components, drafted)
@@ -106,12 +104,10 @@ def _refuse_idle(components: Components, drafted: PlanFields) -> None:
             )
 
 
-def _choose_asking(
-    components: Components, size: ModelSize, advice: Advice | None, asked: AbstractSet[str]
-) -> dict[str, object]:
+def _choose_asking(components: Components, said: Settle, asked: AbstractSet[str]) -> dict[str, object]:
     """How images are asked for: the kind's own where the user says nothing."""
     settings, made = components.settings, MODALITIES[components.dialect.makes]
-    modality = made.settle(settings.provider, size, advice, asked)
+    modality = made.settle(settings.provider, said.size or FALLBACK_SIZE, said.advice, asked)
     batch = _batch(components, modality)
     return {
         "modality": modality,
@@ -339,7 +335,3 @@ def _template(settings: RunConfig, made: type[Modality]) -> str:
     if settings.provider.prompt_template != TEMPLATE:
         return settings.provider.prompt_template
     return made.unlabelled_template if settings.data.unlabelled else made.template
-
-
-FALLBACK_SIZE = ModelSize(512, 512)
-"""Of images, where the API does not say which size its model makes."""

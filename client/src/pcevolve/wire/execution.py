@@ -236,9 +236,9 @@ def _open_session(
             connect(job, address, transcript, console) as connection,
         ):
             begun = transcript.plan() is not None
-            said, advice = greet(job, connection.gate, run_id)
+            said = greet(job, connection.gate, run_id)
             plan = keeper.settle(said).plan
-            facts = introduce(plan, prepared, connection.meter, advice)
+            facts = introduce(plan, prepared, connection.meter, said.advice)
             heading = "Before the run goes on" if begun else "Before anything is spent"
             resumed = RESUMED if begun else ()
             console.print(

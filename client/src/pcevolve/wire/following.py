@@ -101,7 +101,7 @@ def _open(
             if begun is None:
                 source = SourceRun.at(Path(str(settings.data.from_run)))
                 plan_run(source, settings, run_id, None)  # a refusal before anybody is asked anything
-            said, _ = greet(job, connection.gate, run_id)
+            said = greet(job, connection.gate, run_id)
             plan = begun
             if plan is None and source is not None:
                 plan = plan_run(source, settings, run_id, said.library)

@@ -14,7 +14,6 @@ from pcevolve.public import protocol
 from pcevolve.public.config.providers import PublicProvider
 from pcevolve.public.config.runner import PublicConfig
 from pcevolve.public.dialects import find_abilities
-from pcevolve.public.modality import Advice
 from pcevolve.public.run.folder import RunFolder
 from pcevolve.public.transcript.log import Transcript
 from pcevolve.wire.egress.address import Address, Route
@@ -80,24 +79,27 @@ def connect(
         yield ProviderConnection(gate, meter, address)
 
 
-def greet(job: RunnerJob, gate: Gate, run_id: str) -> tuple[protocol.Settle, Advice | None]:
-    """Greet the API, and refuse a model that cannot do the run; return its description and recommendations."""
+def greet(job: RunnerJob, gate: Gate, run_id: str) -> protocol.Settle:
+    """Greet the API, and refuse a model that cannot do the run; return what it states about itself."""
     provider, spoken, greeting = job.settings.provider, job.spoken, gate.hello(run_id)
     if not provider.greeting:
-        return protocol.Settle(), None
+        return protocol.Settle()
     if provider.adapter is not None:
         spoken.require_adapter(provider.model, provider.adapter, greeting)
     if provider.negative_prompt:
         spoken.require_negative_prompts(provider.model, greeting)
-    advice = spoken.advice(provider.model, greeting)
-    said = protocol.Settle(
-        size=spoken.native_size(provider.model, greeting),
-        library=spoken.library(provider.model, greeting),
-        advice=advice,
-        takes_strength=spoken.takes_strength(provider.model, greeting),
-        exact=spoken.exact(provider.model, greeting),
+    return note_greeting(spoken, provider.model, greeting)
+
+
+def note_greeting(spoken: Dialect, model: str, greeting: bytes) -> protocol.Settle:
+    """Return what an API states about itself and a model in its answer to the first question."""
+    return protocol.Settle(
+        size=spoken.native_size(model, greeting),
+        library=spoken.library(model, greeting),
+        advice=spoken.advice(model, greeting),
+        takes_strength=spoken.takes_strength(model, greeting),
+        exact=spoken.exact(model, greeting),
     )
-    return said, advice
 
 
 def _make_patience(provider: PublicProvider, console: Console) -> RetryPolicy:

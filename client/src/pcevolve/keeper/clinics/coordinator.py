@@ -15,7 +15,7 @@ import numpy as np
 
 from pcevolve.errors import ProtocolError, UsageError
 from pcevolve.keeper.keeper import Keeper, Selection
-from pcevolve.keeper.planning import FALLBACK_SIZE, resolve_plan
+from pcevolve.keeper.planning import resolve_plan
 from pcevolve.keeper.private.dataset import PrivateDataset
 from pcevolve.keeper.screen import OwnerScreen
 from pcevolve.public import protocol
@@ -92,7 +92,7 @@ class Coordinator(Keeper):
         else:
             self._folder.refuse_strange_release()
         # Priced before the API is greeted, so that what is refused is refused before anything is sent.
-        self._add_owners(resolve_plan(components, asked.run_id, FALLBACK_SIZE))
+        self._add_owners(resolve_plan(components, asked.run_id))
         _ = components.encoder
         return protocol.Prepared(method_reason=components.reason, encoder_reason=components.encoder_reason)
 
