@@ -1,1 +1,1 @@
-"""Commands, library and launcher: they put the other zones together, and decide nothing."""
+"""Commands, library and launcher; they connect the other zones, and decide nothing."""

@@ -1,6 +1,6 @@
-"""``pcevolve fetch-encoder``: published weights come into the cache of their library.
+"""``pcevolve fetch-encoder``: downloads published weights into the cache of their library.
 
-A run fetches nothing, for a run talks to the configured API and to nobody else; this process reads no private data.
+A run downloads nothing, as it talks to the configured API only. This process reads no private data.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ def fetch_encoder(name: str) -> None:
     """Download an encoder's published weights.
 
     Raises:
-        UsageError: No such encoder, or one that needs no download.
-        ModelError: The origin cannot be reached, or the download failed.
+        UsageError: There is no such encoder, or it needs no download.
+        ModelError: The host cannot be reached, or the download failed.
     """
     require_encoder(name)
     if name in SHIPPED:
@@ -48,7 +48,7 @@ def fetch_encoder(name: str) -> None:
 
 
 def _fetch_clip(name: str) -> None:
-    # Another way to download, which asks the kernel for more than a confined process may have.
+    # This way of downloading needs more from the kernel than a confined process may have.
     os.environ["HF_HUB_DISABLE_XET"] = "1"
     import open_clip
     from huggingface_hub import constants
@@ -63,9 +63,9 @@ def _fetch_clip(name: str) -> None:
 
 @contextlib.contextmanager
 def _reaching(name: str, weights: str, url: str) -> Iterator[None]:
-    """Let a library download inside this block, bounded in time and with its failure in one line.
+    """Let a library download inside this block, with a time limit and its error in one line.
 
-    The origin is asked once beforehand: the libraries themselves retry for minutes when offline.
+    The host is asked once beforehand, as the libraries retry for minutes when offline.
     """
     before = socket.getdefaulttimeout()
     socket.setdefaulttimeout(_TIMEOUT_S)
@@ -82,12 +82,12 @@ def _reaching(name: str, weights: str, url: str) -> Iterator[None]:
 
 
 def _ask(url: str) -> None:
-    """Raise OSError unless the origin answers; any HTTP status is an answer."""
+    """Raise OSError unless the host answers; any HTTP status is an answer."""
     if not url.startswith("https://"):
         raise OSError("not https")
     from urllib.error import HTTPError  # which every run would load that asks for an encoder's name
     from urllib.request import Request, urlopen
 
-    # A refusal such as 403 to HEAD is the library's to handle.
+    # The library itself handles a refusal of HEAD, such as 403.
     with contextlib.suppress(HTTPError), urlopen(Request(url, method="HEAD")):  # noqa: S310
         return

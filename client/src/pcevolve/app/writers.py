@@ -1,4 +1,7 @@
-"""Language models on the owner's machine that write prompts (LE), from disk alone. They get public words alone."""
+"""Language models on the owner's machine that write prompts (LE).
+
+They are read from disk, and get public words only.
+"""
 
 from __future__ import annotations
 
@@ -11,19 +14,19 @@ from pcevolve.errors import ModelError
 from pcevolve.public.pretrained import load_pretrained
 
 LONGEST: Final = 120
-"""Tokens of an answer."""
+"""Most tokens of an answer."""
 
 
 @dataclass(frozen=True, eq=False)
 class LocalWriter:
-    """Answers a question as a chat API does; the same words and the same seed give the same answer on one machine."""
+    """Answers a question as a chat API does; the same words and seed give the same answer on one machine."""
 
     network: Any = field(repr=False)
     tokenizer: Any = field(repr=False)
 
     @torch.inference_mode()
     def asked(self, question: str, seed: int) -> str:
-        """Continue a question by ``LONGEST`` tokens at most, at temperature 1; ``ModelError`` if no room is left."""
+        """Continue a question by at most ``LONGEST`` tokens, at temperature 1; ``ModelError`` if no room is left."""
         asked = self._spell(question)
         room = self._room(asked["input_ids"].shape[1])
         with torch.random.fork_rng(devices=[]):
@@ -39,7 +42,7 @@ class LocalWriter:
         return str(self.tokenizer.decode(behind, skip_special_tokens=True))
 
     def _room(self, asked: int) -> int:
-        """Tokens of an answer for which there is room behind so many of a question."""
+        """Return how many tokens of an answer fit after a question of this length."""
         most = getattr(self.network.config, "max_position_embeddings", asked + LONGEST)
         if asked >= most:
             raise ModelError(
@@ -48,7 +51,7 @@ class LocalWriter:
         return int(min(LONGEST, most - asked))
 
     def _spell(self, question: str) -> dict[str, Any]:
-        """Token ids and their mask: as a message where the model knows chats, else as text to be gone on with."""
+        """Return token ids and mask: as a message if the model knows chats, else as text to continue."""
         if self.tokenizer.chat_template is None:
             return dict(self.tokenizer(question, return_tensors="pt", return_token_type_ids=False))
         message = [{"role": "user", "content": question}]
@@ -60,10 +63,10 @@ class LocalWriter:
 
 
 def load_writer(source: str) -> LocalWriter:
-    """Load a model from a directory, or a hub's from its library's cache; nothing is downloaded, no code of it is run.
+    """Load a model from a directory, or from the hub's cache; downloads nothing, and runs no code of the model.
 
     Raises:
-        ModelError: The library or the files are not at hand, or it is no such model.
+        ModelError: The library or the files are missing, or the model is not a language model.
     """
     who = f"language model {source}"
     return LocalWriter(

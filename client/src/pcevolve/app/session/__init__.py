@@ -1,8 +1,9 @@
-"""From options to a finished run, seen from who starts its processes.
+"""The session of a run, from options to result, on the side that starts its processes.
 
-- ``preflight``: refusals before a run's data are read; it imports no library that takes long to load.
-- ``staff``: a run in processes of their own; ``orders``: what passes between them and who starts them; ``reach``: what
-  files each may open.
-- ``containers``: the same in two containers; ``joining``: with several owners.
-- ``judge``: the process that measures what a run made.
+- ``preflight``: checks options before a run's data are read; imports nothing slow.
+- ``staff``: carries a run out in separate processes.
+- ``orders``: messages between these processes and the process that starts them.
+- ``reach``: the files that each process may open.
+- ``containers``: a run in two containers; ``joining``: a run with several owners.
+- ``judge``: the process that measures a run's result.
 """

@@ -1,7 +1,7 @@
-"""A run of two commands, each in a container of its own: a keeper without network, and a client without private files.
+"""A run of two commands, each in its own container: a keeper without network, and a client without private files.
 
-They share a socket file and the folder of runs, in which the keeper only reads. The messages are those between the
-processes of one command. The keeper has all options, and hands the client the public ones.
+They share a socket file and the folder of runs, which the keeper can only read. Their messages are those
+between the processes of one command. The keeper has all options, and sends the client the public ones.
 """
 
 from __future__ import annotations
@@ -58,10 +58,10 @@ NOBODY: Final = (
 def keep_at_door(
     run: CheckedRun, side: KeepersSide, socket: Path, audience: Audience, *, is_demanded: bool = False
 ) -> None:
-    """Keep one run's private data for the client that comes to a socket file; then measure, if there are test data.
+    """Keep one run's private data for the client that connects to a socket file; then measure, if there are test data.
 
     Raises:
-        ClientError: Why it ended; of what was refused, the kind.
+        ClientError: Why it ended; for the keeper's refusals, an error of the same kind.
     """
     with _keeping(run, side, socket) as room:
         files, told = list_files(run, room), describe(run, audience, room)
@@ -77,10 +77,10 @@ def keep_at_door(
 def join_at_door(
     joining: Joining, side: KeepersSide, socket: Path, audience: Audience, *, is_demanded: bool = False
 ) -> None:
-    """Keep the data of an owner among several for the front that comes to a socket file.
+    """Keep one of several owners' data for the front that connects to a socket file.
 
     Raises:
-        ClientError: Why it ended; of what was refused, the kind.
+        ClientError: Why it ended; for the keeper's refusals, an error of the same kind.
     """
     run, audience = joining.check(), joining.address(audience)
     front = joining.front().model_dump(mode="json")
@@ -103,7 +103,11 @@ def join_at_door(
 
 @contextmanager
 def _keeping(run: CheckedRun, side: KeepersSide, socket: Path) -> Iterator[Path]:
-    """Have processes that keep private data work, and end with it; a folder for their temporary files."""
+    """Let the processes with private data work, and end with them.
+
+    Yields:
+        A folder for their temporary files.
+    """
     for folder in (run.settings.privacy.ledger.absolute().parent, socket.absolute().parent):
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     run.folder.root.absolute().parent.mkdir(parents=True, exist_ok=True)
@@ -115,17 +119,18 @@ def _keeping(run: CheckedRun, side: KeepersSide, socket: Path) -> Iterator[Path]
             yield room
             is_over = True
         finally:
-            # It tells the client that all is over, and waits for its end: whoever ends first ends the containers.
+            # The keeper tells the client that the run is over, and waits for its end: the first one to end
+            # ends the containers.
             for each in (side.keeper, side.judge, side.decoder):
                 each.end(kill=not is_over)
 
 
 @at_door()
 def run_at_door(side: ClientsSide, audience: Audience, *, is_demanded: bool = False) -> dict[str, Any]:
-    """Be the client of a keeper that is another command; the finished run's summary.
+    """Be the client of a keeper that is another command; return the finished run's summary.
 
     Raises:
-        ClientError: Why it ended; what was paid for is on record, and both commands go on from there.
+        ClientError: Why it ended; what was paid for is on record, and both commands continue from there.
     """
     is_over = False
     try:
@@ -135,7 +140,7 @@ def run_at_door(side: ClientsSide, audience: Audience, *, is_demanded: bool = Fa
         begin: Callable[[], None]
         if isinstance(settings, FrontSettings):
             folder, reads = RunFolder(settings.folder), [str(settings.ca_file)]
-            # Its keeper asks the owner: what a front says of a person counts for nothing.
+            # The keeper asks the owner: the front's claim about a person is not trusted.
             begin = partial(order_front, side.runner, settings, audience, is_there=True)
             asks = _agree
         else:
@@ -152,7 +157,7 @@ def run_at_door(side: ClientsSide, audience: Audience, *, is_demanded: bool = Fa
             found = attend(side.runner, side.runner, folder, audience, lambda: None, asks)
             folder.forget_times()
         side.runner.end()
-        # The keeper may have something to measure, and speaks when that is done.
+        # The keeper may have something to measure, and sends a message when it is done.
         wait_for_word(side.door)
         is_over = True
         return found
@@ -169,7 +174,6 @@ def run_at_door(side: ClientsSide, audience: Audience, *, is_demanded: bool = Fa
 
 
 def _agree(_question: str) -> bool:
-    """Yes."""
     return True
 
 

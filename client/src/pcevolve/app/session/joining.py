@@ -1,4 +1,4 @@
-"""An owner takes part in a run of several: a keeper of its data without network, and a front without private files."""
+"""An owner's part in a run of several: a keeper of its data without network, and a front without private files."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ class JoinedFolder(RunFolder):
 
     @property
     def resume_command(self) -> str:
-        """How it goes on."""
+        """The command that continues it."""
         return "the same command"
 
 
 @dataclass(frozen=True)
 class Joining:
-    """What an owner says.
+    """An owner's options.
 
     Attributes:
-        own: Options of its own, as text, that its keeper is told: ``keeper.clinics.owner.OwnOptions``.
-        yes: Whether nobody has to be asked.
+        own: The keeper's options, as text: ``keeper.clinics.owner.OwnOptions``.
+        yes: Whether no person has to be asked.
     """
 
     url: str
@@ -49,17 +49,17 @@ class Joining:
     yes: bool
 
     def check(self) -> CheckedRun:
-        """The run as far as it is known.
+        """Return the run, as far as it is known.
 
         Raises:
-            DataError: There are no such private data.
-            UsageError: The address is none, or folders lie in each other.
+            DataError: The private data do not exist.
+            UsageError: The address is invalid, or one folder is inside another.
         """
         own = self.own
         require_address(self.url, "URL")
         if not Path(own["private"]).exists():
             raise DataError(f"--private {own['private']}: no such folder or file")
-        # What the plan says is not known yet, and decides nothing here.
+        # The plan's values are not known yet, and decide nothing here.
         unknown = {
             "domain": "unknown",
             "shots": 1,
@@ -75,18 +75,18 @@ class Joining:
         return CheckedRun(settings, resume=True)
 
     def front(self) -> FrontSettings:
-        """What the process with the network is told."""
+        """Return the options for the process with the network."""
         ca_file = None if self.ca_file is None else self.ca_file.absolute()
         return FrontSettings(url=self.url, ca_file=ca_file, folder=Path(self.own["folder"]))
 
     def address(self, audience: Audience) -> Audience:
-        """An audience of whom nobody is asked, where somebody said yes beforehand."""
+        """Return an audience that agrees without a question if ``yes`` was given."""
         return replace(audience, person=_Yes()) if self.yes else audience
 
     def order_owner(
         self, keeper: Child, work: str, run: CheckedRun, audience: Audience, room: Path, **more: object
     ) -> None:
-        """Hand the process with the private data what it has to know."""
+        """Send its orders to the process with the private data."""
         reads, writes = list_files(run, room)
         reads += [str(self.own[name]) for name in ("roster", "key") if Path(self.own[name]).exists()]
         common = {"quiet": audience.console.quiet, "verbose": audience.verbose}
@@ -94,22 +94,20 @@ class Joining:
 
 
 class _Yes:
-    """Somebody who said yes beforehand."""
+    """A person who agreed beforehand."""
 
     def is_there(self) -> bool:
-        """True."""
         return True
 
     def agrees(self, _question: str) -> bool:
-        """Yes."""
         return True
 
 
 def join(joining: Joining, audience: Audience, children: Children) -> dict[str, Any]:
-    """Take part in a run until it is over; its summary.
+    """Take part in a run until it is over; return its summary.
 
     Raises:
-        ClientError: Why it ended; what was answered stays paid, and the same command goes on from there.
+        ClientError: Why it ended; what was answered stays paid, and the same command continues from there.
     """
     run, audience = joining.check(), joining.address(audience)
     with staff(children, partial(keep_files_of_run, run)) as at_work, claim(run.folder, resume=True):
@@ -127,7 +125,7 @@ def join(joining: Joining, audience: Audience, children: Children) -> dict[str, 
 
 
 def _ask(keeper: Child, person: Person, _worded: str) -> bool:
-    """Ask about the plan that the keeper has shown, and tell the keeper: the front could be in other hands."""
+    """Ask about the plan that the keeper has shown, and tell the keeper: the front is not trusted with the answer."""
     _, asked = keeper.pipe.receive()
     agrees = person.agrees(json.loads(asked)["question"])
     keeper.pipe.send("answer", json.dumps(agrees))
@@ -135,7 +133,7 @@ def _ask(keeper: Child, person: Person, _worded: str) -> bool:
 
 
 def order_front(runner: Child, settings: FrontSettings, audience: Audience, *, is_there: bool) -> None:
-    """Hand the process with the network all that it may know.
+    """Send its orders to the process with the network.
 
     Args:
         is_there: Whether somebody can be asked about the plan.

@@ -1,4 +1,4 @@
-"""The process that measures, on private data, what runs made; it ends with the command that started it."""
+"""The process that measures a run's result on private data; it ends with the command that started it."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from pcevolve.public.run.progress import Audience, error_console, show_work
 
 
 def judge(orders: Mapping[str, Any], _enforced: Enforcement, up: Pipe) -> None:
-    """Measure by the function that the orders name, and say how it ended."""
+    """Measure by the function that the orders name, and report how it ended."""
     run, _ = read_orders(orders)
     audience = Audience(
         Console(quiet=True) if orders["quiet"] else error_console(), verbose=orders["verbose"]
     )
-    # Only now: what measures loads torch, which wants the temporary folder that the orders name.
+    # Imported late: measuring loads torch, which needs the temporary folder of the orders.
     measure = resolve_name(orders["measure"])
     try:
         up.send("done", json.dumps({"summary": measure(run, audience, **orders["asked"])}))
@@ -35,7 +35,7 @@ def judge(orders: Mapping[str, Any], _enforced: Enforcement, up: Pipe) -> None:
 
 
 def measure_accuracy(run: CheckedRun, audience: Audience, summary: Mapping[str, Any]) -> dict[str, Any]:
-    """Measure a finished run on its owner's test data, if there are any; its summary with the accuracies."""
+    """Measure a finished run on its owner's test data, if there are any; return its summary with the accuracies."""
     from pcevolve.keeper.components import Components
     from pcevolve.keeper.finished.outcome import Outcome
     from pcevolve.keeper.finished.recalling import recall

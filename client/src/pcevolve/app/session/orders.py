@@ -1,4 +1,4 @@
-"""What each process of a run is told by whoever started it, what it says, and what is answered until it ends."""
+"""The messages of a run's processes: orders to a process, its reports and questions, and the answers until it ends."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ ACCURACY: Final = "pcevolve.app.session.judge:measure_accuracy"
 
 @dataclass(frozen=True)
 class DoorAddress:
-    """Where several owners come to a coordinator.
+    """The address where several owners connect to a coordinator.
 
     Attributes:
-        certificate: File with a certificate for TLS, and one with its key if that is another.
+        certificate: File of the TLS certificate, and file of its key if that is separate.
     """
 
     host: str
@@ -48,7 +48,7 @@ class DoorAddress:
     certificate: tuple[Path | None, Path | None] = (None, None)
 
     def orders(self) -> dict[str, object]:
-        """What the process with the network has to know of it."""
+        """Return what the process with the network has to know of it."""
         files = [None if each is None else str(each.absolute()) for each in self.certificate]
         return {"listen": [self.host, self.port], "certificate": files}
 
@@ -60,7 +60,7 @@ def order(
     writes: Sequence[str] = (),
     **told: Any,  # noqa: ANN401 - JSON
 ) -> None:
-    """Order a process; ``ProtocolError`` for one that has ended."""
+    """Send a process its orders; ``ProtocolError`` if it has ended."""
     try:
         child.order(work, reads, writes, **told)
     except GoneError:
@@ -79,7 +79,7 @@ def order_runner(
     at_door: bool = False,
     door: DoorAddress | None = None,
 ) -> None:
-    """Hand the process with the network all that it may know; with a release to start from, it is a run's only one."""
+    """Send its orders to the process with the network; with ``source``, the run has no other process."""
     files = (settings.provider.ca_file, source, *(() if door is None else door.certificate))
     work = RUNNER if door is None else COORDINATOR
     order(
@@ -101,7 +101,7 @@ def order_runner(
 
 
 def order_decoder(decoder: Child, settings: RunConfig) -> None:
-    """Have the images of a run decoded for its keeper, by a process without files; a run without images ends it."""
+    """Let a process without files decode a run's images for its keeper; end that process for a run without images."""
     if MODALITIES[find_abilities(settings.provider.dialect).makes].needs_decoder:
         order(decoder, DECODER)
     else:
@@ -115,7 +115,7 @@ def measure(
     files: tuple[list[str], list[str]],
     told: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """Have what runs made measured by a process that may read and write these files."""
+    """Let a process that may read and write these files measure a run's result."""
     try:
         judge.order(JUDGE, *files, **told)
     except GoneError:
@@ -124,7 +124,7 @@ def measure(
 
 
 def describe(run: CheckedRun, audience: Audience, room: Path) -> dict[str, Any]:
-    """All of a run but its key, for a process with private files."""
+    """Return a run's description, without its API key, for a process with private files."""
     return {
         "quiet": audience.console.quiet,
         "verbose": audience.verbose,
@@ -142,12 +142,12 @@ class _Question:
 
 @dataclass(frozen=True)
 class _Begun:
-    """The run is in the ledger, and its options are kept."""
+    """The run is in the ledger, and its options are stored."""
 
 
 @dataclass(frozen=True)
 class _Agreed:
-    """The owner agreed to a run that has no keeper; it is answered when its options are kept."""
+    """The owner agreed to a run without a keeper; the answer follows when its options are stored."""
 
 
 @dataclass(frozen=True)
@@ -171,7 +171,10 @@ _SAYS: dict[str, type[_Said]] = {
     "done": _Ended,
     "failed": _Failed,
 }
-"""What a process of a run says to whoever started it: a process may be in other hands, so each is checked."""
+"""Messages of a process to the process that started it.
+
+A process is not trusted, so each message is checked.
+"""
 
 
 def attend(
@@ -182,12 +185,12 @@ def attend(
     begun: Callable[[], None],
     asks: Callable[[str], bool] | None = None,
 ) -> dict[str, Any]:
-    """Answer a process until it says how its work ended.
+    """Answer a process until it reports how its work ended.
 
     Args:
-        stopped: The process to which Ctrl-C is left, if there is one.
+        stopped: The process that handles Ctrl-C, if there is one.
         begun: Called when the run is in the ledger.
-        asks: Asks the person what the process asks, if not as it words it.
+        asks: Asks the person in its own words instead of the process's.
     """
     with nullcontext() if stopped is None else _leaving_stop_to(stopped):
         while True:
@@ -231,7 +234,7 @@ def _read(pipe: Pipe, folder: RunFolder) -> _Said:
 
 @contextmanager
 def _leaving_stop_to(stopped: Child) -> Iterator[None]:
-    """Leave Ctrl-C to the runner, which says what became of the run; a second one ends it at once."""
+    """Let the runner handle Ctrl-C, as it can say what became of the run; a second Ctrl-C ends it at once."""
     pressed = [False]
 
     def stop(_number: int, _frame: object) -> None:

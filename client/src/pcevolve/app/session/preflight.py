@@ -1,6 +1,7 @@
-"""Refusals before any of a run's data is read: options, then paths, then budget and ledger.
+"""Check a run before any of its data is read: options, then paths, then budget and ledger.
 
-None of a run's libraries is imported here (torch, SciPy, an HTTP client), so that a refusal comes at once.
+This module imports none of a run's libraries (torch, SciPy, an HTTP client), so that errors are reported at
+once.
 """
 
 from __future__ import annotations
@@ -56,15 +57,15 @@ TAKEN: Final = frozenset(
         *("formats", "licence"),
     }
 )
-"""Options of a run that starts from a release, beside those of how its API is reached; all others are the release's."""
+"""Options of a run that starts from a release, besides those for reaching its API; all others are the release's."""
 
 
 def ask_run(given: Mapping[str, Any], resume: Path | None = None, *, may_go_on: bool = False) -> CheckedRun:
-    """From options by name, as somebody gave them, to a run request.
+    """Turn given options into a run request.
 
     Args:
-        resume: Folder of a run to go on with, or to begin where none has begun there yet.
-        may_go_on: Whether a run that is in the folder named by the options is gone on with.
+        resume: Folder of a run to continue, or to begin if none has begun there.
+        may_go_on: Whether a run in the options' own folder may be continued.
 
     Raises:
         ClientError: As ``read_options``, ``continue_options`` and ``check_run``.
@@ -74,18 +75,18 @@ def ask_run(given: Mapping[str, Any], resume: Path | None = None, *, may_go_on: 
 
 
 def check_run(settings: RunConfig, resume: bool = False, key: str | None = None) -> CheckedRun:
-    """Refuse a run that cannot be carried out as it was asked for; nothing is made or changed.
+    """Refuse a run that cannot be carried out with its options; nothing is created or changed.
 
     Raises:
-        UsageError: An option or the folder of the run is not as it must be.
-        DataError: There is no such folder of private or test images.
-        LedgerError: The ledger is gone, would not outlive a container, or cannot have such a name.
+        UsageError: An option or the folder of the run is wrong.
+        DataError: The folder of private or test images does not exist.
+        LedgerError: The ledger is gone, would not survive a container, or has an impossible name.
     """
     folder = RunFolder(settings.output.folder)
     if resume and (stored := _find_stored(folder, settings.privacy.ledger)) is not None:
         settings = merge_options(stored, settings)
     run = CheckedRun(settings, resume, settings.key() if key is None else key)
-    # From what takes least to tell to what takes most, so that a typing error is answered at once.
+    # Fast checks first, so that a typing error is reported at once.
     _ = run.budget, run.lifetime
     require_address(settings.provider.api)
     _require_writers(settings)
@@ -96,13 +97,13 @@ def check_run(settings: RunConfig, resume: bool = False, key: str | None = None)
 
 
 def continue_options(root: Path, given: Mapping[str, Any]) -> RunConfig:
-    """The options of the run in a folder, under what was given now; ``check_run`` refuses what may not change.
+    """Return the options of the run in a folder, with those given now; ``check_run`` refuses fixed ones.
 
     Args:
-        root: Folder of a run that was cut off; or of one that is to begin there, if ``given`` says enough for that.
+        root: Folder of a run that was cut off; or of a new run, if ``given`` has all its options.
 
     Raises:
-        UsageError: There is no run to continue, or an option cannot be.
+        UsageError: There is no run to continue, or an option is impossible.
     """
     out = given.get("out")
     if out is not None and Path(str(out)).absolute() != root.absolute():
@@ -110,7 +111,7 @@ def continue_options(root: Path, given: Mapping[str, Any]) -> RunConfig:
     folder = RunFolder(root)
     ledger = given.get("ledger")
     if (stored := _find_stored(folder, None if ledger is None else Path(str(ledger)))) is not None:
-        # Who said yes when it began may be somebody else than who goes on.
+        # ``yes`` is not stored: the person who continues may be another one.
         return stored.changed(**{"yes": False, **given, "out": root})
     if folder.has_traces():
         lost = LOST.format(out=spell_flag("out"))
@@ -121,7 +122,7 @@ def continue_options(root: Path, given: Mapping[str, Any]) -> RunConfig:
 
 
 def _find_stored(folder: RunFolder, ledger: Path | None) -> RunConfig | None:
-    """The options of the run in a folder; None where none has begun, ``UsageError`` where they are not at hand."""
+    """Return the options of the run in a folder; None if none has begun, ``UsageError`` if they cannot be found."""
     begun = folder.has_plan()  # asked first: another version's options may be no options of this one
     owner = OwnerFolder.find(folder.root, ledger)
     if owner is None:
@@ -130,10 +131,10 @@ def _find_stored(folder: RunFolder, ledger: Path | None) -> RunConfig | None:
 
 
 def read_options(given: Mapping[str, Any]) -> RunConfig:
-    """The options of a new run, by name; one that starts from a release takes from it what is not given.
+    """Return a new run's options; if it starts from a release, options that are not given come from the release.
 
     Raises:
-        UsageError: An option is missing, wrong, or settled by the release; or there is no such release.
+        UsageError: An option is missing, wrong, or fixed by the release; or there is no such release.
         TranscriptError: The run of that release is damaged.
     """
     if given.get("from_run") is None:
@@ -165,11 +166,11 @@ def merge_options(stored: RunConfig, given: RunConfig) -> RunConfig:
     changeable = {}
     for option in sorted(list_options(RunConfig), key=lambda option: option.name):
         began, now = option.of(stored), option.of(given)
-        # Who said yes when it began may be somebody else than who goes on.
+        # ``yes`` is not stored: the person who continues may be another one.
         if option.setting.resumable and (option.is_given(given) or option.name == "yes"):
             changeable[option.name] = now
         fixed = option.is_given(given) and not option.setting.resumable and option.name != "out"
-        # ``auto`` is the encoder that it began with, whatever was fetched since.
+        # ``auto`` keeps the encoder that the run began with, even if another was fetched since.
         left_open = option.name == "encoder" and now == AUTO
         if fixed and now != began and not left_open:
             raise UsageError(
@@ -177,12 +178,12 @@ def merge_options(stored: RunConfig, given: RunConfig) -> RunConfig:
                 f"{'nothing' if began is None else began}: a run's options do not change; leave it out, or begin a new "
                 f"run with another {spell_flag('out')}"
             )
-    # Its folder may have moved, or be another one as seen from here.
+    # The folder may have moved, or have another path from here.
     return stored.changed(**changeable, out=given.output.folder)
 
 
 def _require_writers(settings: RunConfig) -> None:
-    """Refuse a form that could not be written in the end."""
+    """Refuse an output format that could not be written in the end."""
     if settings.output.formats:
         from pcevolve.public.publish.exports import find_form
 
@@ -191,7 +192,7 @@ def _require_writers(settings: RunConfig) -> None:
 
 
 def _require_encoder(settings: RunConfig) -> None:
-    """Refuse an encoder that there is not, and weights that nobody says the architecture of."""
+    """Refuse an unknown encoder, and weights without a known architecture."""
     if settings.encoder.name != AUTO:
         require_encoder(settings.encoder.name, settings.encoder.weights)
     elif settings.encoder.weights is not None:
@@ -199,7 +200,7 @@ def _require_encoder(settings: RunConfig) -> None:
 
 
 def _check_paths(settings: RunConfig, folder: RunFolder, resume: bool) -> None:
-    """Refuse paths that lead nowhere, or where a run would overwrite or lose something."""
+    """Refuse missing paths, and paths where a run would overwrite or lose something."""
     folder.refuse_overwriting(resume)
     locate_key(settings.privacy.ledger)
     if find_roster(settings.data.private) is not None:
@@ -222,18 +223,18 @@ def _check_paths(settings: RunConfig, folder: RunFolder, resume: bool) -> None:
 
 
 def find_made(settings: RunConfig) -> type[Modality]:
-    """What the API makes, so that the private data are of that kind too."""
+    """Return the kind of data that the API makes; the private data have the same kind."""
     return MODALITIES[find_abilities(settings.provider.dialect).makes]
 
 
 OF_FILES: Final = (
     "test", "unit_map", "unit_column", "unlabelled", "subsample", "window", "secret_columns"
 )  # fmt: skip
-"""Options about private files, which mean nothing of data that come with the client."""
+"""Options about private files, which do not apply to data that come with the client."""
 
 
 def _require_private(settings: RunConfig) -> None:
-    """Refuse paths of private data that lead nowhere, and options that are about data of another kind."""
+    """Refuse missing paths of private data, and options for another kind of data."""
     made = find_made(settings)
     for fault in (*find_foreign_options(settings, made.nouns.one), *find_idle_namespace(settings)):
         raise UsageError(fault)
@@ -247,7 +248,7 @@ def _require_private(settings: RunConfig) -> None:
 
 
 def _require_folders(settings: RunConfig, private: Path) -> None:
-    """Refuse a folder of private or held-out images, a map or weights that are not there."""
+    """Refuse missing folders of private or held-out images, and missing maps or weights."""
     wanted = OF_IMAGES if settings.data.unlabelled else OF_CLASSES
     require_folder(private, wanted, spell_before("private"))
     if settings.data.test is not None:
@@ -261,7 +262,7 @@ def _require_folders(settings: RunConfig, private: Path) -> None:
 
 
 def _require_records(settings: RunConfig, private: Path) -> None:
-    """Refuse private or held-out texts, columns or weights that are not there."""
+    """Refuse missing private or held-out texts, columns or weights."""
     from pcevolve.keeper.private.records import require_records  # NumPy takes a moment to import
 
     require_records(private, spell_before("private"))

@@ -1,7 +1,7 @@
-"""Files that each process of a run may reach, and those that the command which was typed keeps meanwhile.
+"""The files that each process of a run may reach, and those that the typed command itself keeps meanwhile.
 
-That command reads its user's files until it knows what is asked for, and then keeps none that is private. From Python
-its process is the caller's, and stays free.
+The command reads its user's files until it knows what to do, and then keeps no private ones. From Python its
+process belongs to the caller, and is not confined.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from pcevolve.public.sources import FolderSource, find_roster, parse_source
 
 
 def list_files(run: CheckedRun, room: Path) -> tuple[list[str], list[str]]:
-    """What a process with private files may read, and what it may write."""
+    """Return the files that a process with private files may read, and those that it may write."""
     settings, root = run.settings, run.folder.root.absolute()
-    # A client that is another command makes the run's folder later; beside it lie other runs.
+    # A client that is another command creates the run's folder later; its parent also has other runs.
     runs = root if root.exists() else root.parent
     reads = [*follow_links(list_private_paths(settings)), *list_caches(), str(runs)]
     return reads, [*map(str, list_ledger_folders(settings.privacy.ledger)), str(room)]
 
 
 def list_private_paths(settings: RunConfig) -> list[str]:
-    """All files and folders of the owner that a run reads, as far as they are there."""
+    """Return all existing files and folders of the owner that a run reads."""
     source = parse_source(settings.data.private)
     found = [source.path] if isinstance(source, FolderSource) else []
     found += [each for each in [find_roster(settings.data.private)] if each is not None]
@@ -43,21 +43,21 @@ def list_private_paths(settings: RunConfig) -> list[str]:
 
 
 def list_owned(given: Iterable[Path | str | None]) -> list[str]:
-    """Files and folders that an owner named and that are there, and where links in the folders lead."""
+    """Return the existing ones of some files and folders, and the targets of links in the folders."""
     paths = (Path(each).expanduser().absolute() for each in given if each is not None)
     return follow_links(str(each) for each in paths if _is_there(each))
 
 
 def list_data(given: str | None) -> list[str]:
-    """The same of data, which may come with a library."""
+    """Return the same for data, which may come with a library."""
     source = None if given is None else parse_source(given)
     return list_owned([source.path]) if isinstance(source, FolderSource) else []
 
 
 def list_finished(run: Path) -> list[str]:
-    """What says of a finished run how it was made and measured: its folder, the owner's part of it, and its ledger's.
+    """Return the files about a finished run: its folder, the owner's part of it, and its ledger's.
 
-    The same of the runs that it started from. What is not there the command will tell of.
+    The same for runs that it started from. The command itself reports missing files.
     """
     found, more, options = [run, find_ledger().parent], list[str](), None
     with suppress(ClientError, OSError):
@@ -68,14 +68,14 @@ def list_finished(run: Path) -> list[str]:
         source, weights = options.data.from_run, options.encoder.weights
         found += [*list_ledger_folders(options.privacy.ledger), *([] if weights is None else [Path(weights)])]
         more = [] if source is None or not source.is_dir() else list_finished(source)
-    # Not where links lead: a folder that somebody sent could have some.
+    # Targets of links are left out: a folder from somebody else could have links to private files.
     return [str(each.absolute()) for each in found if _is_there(each)] + more
 
 
 def list_evaluated(
     run: Path, control: Path | None, given: Iterable[str | None], judges: Iterable[str], weights: str | None
 ) -> list[str]:
-    """What evaluating a finished run reads; ``given`` are test data and private data."""
+    """Return the files that evaluating a finished run reads; ``given`` are test data and private data."""
     beside = run.absolute()
     controls = [control or beside.with_name(f"{beside.name}-random")]
     finished = [path for each in (run, *controls) if each.is_dir() for path in list_finished(each)]
@@ -90,24 +90,24 @@ def _is_there(path: Path) -> bool:
 
 
 def keep_files_of_run(run: CheckedRun) -> None:
-    """Keep the folders of a run and of its ledger, which are made, and names of private files, some of them links."""
+    """Keep the folders of a run and its ledger, which are created, and names of private files, which may be links."""
     source = run.settings.data.from_run
     _keep(run.settings, [run.folder.root], [] if source is None else [source])
 
 
 def keep_files_of_keeper(run: CheckedRun) -> None:
-    """Keep the ledger's folder, and read that of the run, which another command makes."""
+    """Keep the ledger's folder, and read access to that of the run, which another command creates."""
     root = run.folder.root.absolute()
     _keep(run.settings, [], [root if root.exists() else root.parent])
 
 
 def keep_files_of_client(root: Path) -> None:
-    """Keep the run's folder, which is made, and nothing else."""
+    """Keep the run's folder, which is created, and nothing else."""
     _keep(None, [root], [])
 
 
 def keep_files_of_demo(folders: Iterable[Path], log: Path) -> None:
-    """Keep the folders of all runs of a demonstration and of their ledger, and read what its server says."""
+    """Keep the folders of all runs of a demonstration and of their ledger, and read access to the server's log."""
     log.touch()
     _keep(None, folders, [log], _make_usual())
 
@@ -140,7 +140,10 @@ def _keep(
 
 
 def _make_usual() -> list[Path]:
-    """Where links to the owner's part of runs lie, in the usual ledger's folder; none where it cannot be made."""
+    """Return the folder in the default ledger's folder with links to the owner's part of runs.
+
+    Empty if it cannot be created.
+    """
     links = find_ledger().parent / RUNS
     try:
         links.mkdir(mode=0o700, parents=True, exist_ok=True)

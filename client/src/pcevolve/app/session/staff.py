@@ -1,7 +1,8 @@
-"""The processes of a command at work: a keeper without network, a runner without private files, and who helps them.
+"""The processes of a command at work: a keeper without network, a runner without private files, and their helpers.
 
-Whoever starts them hands each what it has to know, answers the runner's questions at the terminal, passes on its
-progress, and gets the summary. Why the keeper refuses something, it tells the owner itself: nothing private comes here.
+The process that starts them sends each its orders, answers the runner's questions at the terminal, passes on
+its progress, and gets the summary. The keeper itself tells the owner why it refuses something, so nothing
+private comes here.
 """
 
 from __future__ import annotations
@@ -49,9 +50,9 @@ def carry_out(
     """Carry out a run, or the rest of one, and measure its accuracy if there are test data.
 
     Args:
-        children: Processes that do the work, and end with it.
-        open_page: Whether the page that shows the run while it goes on is opened in the browser.
-        door: Where several owners come.
+        children: The processes that do the work, and end with it.
+        open_page: Whether the live page is opened in the browser.
+        door: The address where several owners connect.
 
     Returns:
         The finished run's summary, with the accuracies.
@@ -71,7 +72,7 @@ def carry_out(
 
 
 def look(run: CheckedRun, audience: Audience, children: Children) -> Path:
-    """Begin a run, show the provider's first images, and leave it there: no privacy budget is spent.
+    """Begin a run, show the provider's first images, and stop; no privacy budget is spent.
 
     Returns:
         The page that shows them.
@@ -89,9 +90,9 @@ class Staff:
     """The processes of a command at work.
 
     Attributes:
-        room: A folder for temporary files of those with private files, such as torch wants.
-        shares: Folders of further runs: what a process may reach is settled by the first.
-        own: What those with private files may write besides, for further runs.
+        room: A folder for temporary files of the processes with private files; torch needs one.
+        shares: Folders of further runs: the first run fixes what a process may reach.
+        own: Further files that processes with private files may write, for further runs.
     """
 
     children: Children
@@ -107,13 +108,13 @@ class Staff:
         only_look: bool = False,
         door: DoorAddress | None = None,
     ) -> dict[str, Any]:
-        """Have a run, or the rest of one, carried out, or its first images shown; its summary, if it has one.
+        """Have a run, or the rest of one, carried out, or its first images shown; return its summary, if any.
 
         Args:
-            door: Where several owners come, whose data are in place of any here.
+            door: The address where several owners connect; their data replace the run's own.
 
         Raises:
-            ClientError: Why it ended; of what the keeper refused, the kind.
+            ClientError: Why it ended; for the keeper's refusals, an error of the same kind.
         """
         if (find_roster(run.settings.data.private) is None) != (door is None):
             raise UsageError("several owners work only with pcevolve run --clinics ROSTER")
@@ -140,10 +141,10 @@ class Staff:
         return summary
 
     def measure(self, work: str, run: CheckedRun, audience: Audience, **asked: object) -> dict[str, Any]:
-        """Have what runs made measured on private data.
+        """Have runs' results measured on private data.
 
         Args:
-            work: What measures (``module:name``), which is told the run and what is asked.
+            work: The measuring function (``module:name``), which gets the run and ``asked``.
         """
         with _ending(self.children):
             told = {**describe(run, audience, self.room), "measure": work, "asked": asked}
@@ -162,10 +163,10 @@ class Staff:
 def staff(
     children: Children, keep_files: Callable[[], None], shares: Sequence[Path] = (), own: Sequence[Path] = ()
 ) -> Iterator[Staff]:
-    """Give processes that were started work, one after the other, until there is no more.
+    """Give started processes work, one task after the other, until the with block ends.
 
     Args:
-        keep_files: Leaves this process the folders that they work in, and no others.
+        keep_files: Restricts this process to the folders that they work in.
     """
     with _ending(children):
         keep_files()
@@ -176,11 +177,11 @@ def staff(
 
 @contextmanager
 def _ending(children: Children) -> Iterator[None]:
-    """End all processes where one failed, or somebody stopped them."""
+    """End all processes if one failed, or somebody stopped them."""
     try:
         yield
     except ClientError as error:
-        # What is about to end by itself may still have a word for its owner.
+        # A process that is about to end by itself may still have a message for its owner.
         children.end(kill=isinstance(error, StoppedError))
         raise
     except BaseException:
@@ -189,19 +190,20 @@ def _ending(children: Children) -> Iterator[None]:
 
 
 def find_owners(run: CheckedRun) -> OwnerFolder:
-    """What is the owner's of a run; errors as ``OwnerFolder.of``."""
+    """Return the owner's part of a run; errors as ``OwnerFolder.of``."""
     return OwnerFolder.of(run.folder.root, run.settings.privacy.ledger)
 
 
 def link_owners(run: CheckedRun) -> None:
-    """Have the usual ledger's folder lead to what is the owner's of a run; the keeper can make no link."""
+    """Link the owner's part of a run from the default ledger's folder; the keeper itself cannot create links."""
     find_owners(run).link()
 
 
 def begin_without_keeper(run: CheckedRun) -> Callable[[], None]:
-    """Return what keeps the options of a run that has no keeper, when its owner has agreed.
+    """Return a function that stores the options of a run without a keeper, once its owner has agreed.
 
-    What was kept of one that never fixed its plan goes, which is looked for now: a new record has another id.
+    It removes the options of an earlier start that never fixed its plan. They are looked for now, as a new
+    record has another id.
     """
     false_start = (
         None if run.folder.has_plan() else OwnerFolder.find(run.folder.root, run.settings.privacy.ledger)
@@ -217,7 +219,7 @@ def begin_without_keeper(run: CheckedRun) -> Callable[[], None]:
 
 @contextmanager
 def claim(folder: RunFolder, resume: bool) -> Iterator[None]:
-    """Hold the run's folder, which the runner can write in and not lock; a refusal leaves none that was not there."""
+    """Lock the run's folder, in which the runner can write but not lock; after a refusal, remove a new folder."""
     is_new = not folder.root.exists() or not any(folder.root.iterdir())
     try:
         with folder.claim(resume):
@@ -233,7 +235,7 @@ def claim(folder: RunFolder, resume: bool) -> Iterator[None]:
 
 @contextmanager
 def give_room() -> Iterator[Path]:
-    """A folder for the keeper's temporary files, such as torch wants."""
+    """Create a folder for the keeper's temporary files; torch needs one."""
     room = Path(tempfile.mkdtemp(prefix="pcevolve-"))
     try:
         yield room
@@ -242,6 +244,6 @@ def give_room() -> Iterator[Path]:
 
 
 def may_be_measured(settings: RunConfig) -> bool:
-    """True if there may be test data: the owner's, or of a library whose data play the private ones."""
-    own = isinstance(parse_source(settings.data.private), FolderSource)  # which that of a roster is as well
+    """True if there may be test data: the owner's, or those of a library whose data are the private ones."""
+    own = isinstance(parse_source(settings.data.private), FolderSource)  # a roster's source is one, too
     return settings.data.test is not None or not own
