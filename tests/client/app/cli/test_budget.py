@@ -62,7 +62,7 @@ def test_a_cap_is_raised_only_by_somebody_who_agrees(command, answer, more):
 def test_the_first_cap_is_asked_about_where_runs_have_begun(command, answer):
     pay(account(Path("ledger.sqlite")), 1)
     assert command("budget", "cap", "20", *LEDGER).code == 2
-    assert "no cap: all runs on the same data may spend together" in command("budget", "cap", *LEDGER).out
+    assert "no cap: a run is refused if it and earlier runs" in command("budget", "cap", *LEDGER).out
     answer(True)
     assert command("budget", "cap", "20", *LEDGER).code == 0
     assert "all runs together may spend epsilon 20 at delta 1e-05" in command("budget", "show", *LEDGER).out

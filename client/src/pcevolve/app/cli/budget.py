@@ -84,8 +84,8 @@ def budget_cap(
     """Cap what all runs in the ledger may spend together on any one image, text or patient.
 
     It is for those responsible for the data; a run may lower the cap for itself, and not raise it. Whatever lets runs
-    spend more is asked about, and every cap stays in the ledger's history. As long as there is no cap, all runs on the
-    same data may spend together what the next one alone may.
+    spend more is asked about, and every cap stays in the ledger's history. Without a cap, a run is refused if it and
+    earlier runs on the same data exceed its own epsilon.
     """
     if epsilon is None:
         with open_ledger(ledger) as known:
@@ -128,7 +128,7 @@ def _require_agreement(change: str) -> None:
 
 def _spell_cap(cap: Budget | None) -> str:
     if cap is None:
-        return "no cap: all runs on the same data may spend together what the next one alone may"
+        return "no cap: a run is refused if it and earlier runs on the same data exceed its own epsilon"
     return f"all runs together may spend {_spell_budget(cap)} on any one unit"
 
 
