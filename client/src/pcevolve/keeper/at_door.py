@@ -1,4 +1,4 @@
-"""The keeper's process of a run whose runner is a command in another container, and comes to a socket file."""
+"""The keeper's process of a run whose runner is a command in another container and connects to a socket file."""
 
 from __future__ import annotations
 
@@ -43,11 +43,11 @@ GAVE_UP: Final = (
 
 @dataclass
 class _Watch:
-    """Shows the owner what a run will cost, and tells who started the keeper how far the run came.
+    """Shows the owner what a run will cost, and reports its progress to the keeper's parent.
 
     Attributes:
-        figures: What the finished run is told in; None of one that has not come so far.
-        is_closed: Whether the client has nothing more to ask.
+        figures: The finished run's figures; None before the end.
+        is_closed: Whether the client has no more requests.
     """
 
     screen: OwnerScreen
@@ -56,7 +56,7 @@ class _Watch:
     is_closed: bool = False
 
     def __call__(self, asked: protocol.Message, answer: protocol.Message | None) -> None:
-        """Take note of a message and its answer."""
+        """Register a message and its answer."""
         match asked, answer:
             case _, protocol.Settled(plan=plan):
                 self.screen.print_facts(_describe(plan))
@@ -82,7 +82,7 @@ def _describe(plan: PublicPlan) -> list[Fact]:
 def keep_at_door(
     orders: Mapping[str, Any], enforced: Enforcement, up: Pipe, asks: Pipe, across: Pipe
 ) -> None:
-    """Be the keeper for the client behind ``across``, until both sides are over."""
+    """Be the keeper for the client behind ``across``, until both sides have ended."""
     run, screen = read_orders(orders)
 
     def make() -> Keeper:
@@ -100,11 +100,11 @@ def attend(
     across: Pipe,
     kinds: Mapping[str, type[protocol.Message]] = protocol.ASKED,
 ) -> None:
-    """Answer the client behind ``across`` until both sides are over.
+    """Answer the client behind ``across`` until both sides have ended.
 
     Args:
-        make: Makes whoever answers, once both sides have met.
-        kinds: As ``serve`` takes them.
+        make: Makes the object that answers, after the handshake.
+        kinds: As in ``serve``.
     """
     refused, watch = list[ClientError](), _Watch(screen, up)
 
@@ -127,7 +127,7 @@ def attend(
         up.send("failed", json.dumps(told))
         return
     up.send("done", json.dumps({"summary": {**(watch.figures or {})}}))
-    # Whoever started this closes its end when nothing is left to measure; the client goes first.
+    # The parent closes its end when nothing is left to measure; the client ends first.
     wait_for_word(up)
     with suppress(GoneError):
         across.send("over")
@@ -142,7 +142,7 @@ def meet(
     *,
     resume: bool,
 ) -> Confinement | None:
-    """Say what the client may know, and hear what keeps it from private files; what keeps both sides apart."""
+    """Exchange the handshake with the client; return what keeps both sides apart."""
     welcome = Welcome(
         settings=settings,
         resume=resume,

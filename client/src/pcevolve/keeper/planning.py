@@ -1,4 +1,4 @@
-"""The public plan of a run: the owner's options, settled by public facts."""
+"""Resolve the owner's options into the public plan of a run, by public facts."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from pcevolve.public.words import TEMPLATE, USUAL
 NOTHING_EARLIER = PriorReleases()
 NOTHING_SAID = Settle()
 FALLBACK_SIZE = ModelSize(512, 512)
-"""Of images, where the API does not say which size its model makes."""
+"""Assumed size of images if the API does not tell its model's."""
 STRENGTHS = ("strengths", "strength_start", "strength_end")
 
 
@@ -47,15 +47,18 @@ def resolve_plan(
     """Resolve the options into the public plan, from public facts only.
 
     Args:
-        said: What the API states about itself; no part of any price.
-        earlier: What the provider had seen when the run began; no part of any price.
+        earlier: The ledger's releases when the run began; no price depends on them.
+        library: The API's statements about its images, if they are real public ones; no request depends on
+            them.
+        exact: The API's promise for repeated requests; no request depends on it.
+        graded: Whether the API's model takes a strength, if its dialect has one.
 
     Raises:
         UsageError: An option is out of bounds.
     """
     _require_fitting(components)
     settings = components.settings
-    # Where nothing is varied by an image, it does not matter whether its model takes a strength.
+    # If nothing is varied by an image, it does not matter whether the model takes a strength.
     graded = said.takes_strength or not components.iterations or settings.method.vary_by == "prompt"
     asked = components.dialect.capabilities - (frozenset() if graded else {"strength"})
     if "strength" not in asked:
@@ -79,17 +82,17 @@ def resolve_plan(
     }
     drafted = validate(PlanFields, values, RunConfig)
     _refuse_idle(components, drafted)
-    # A method's defaults may be about more than this run has, such as about several rounds.
+    # A method's defaults may not apply to this run, such as those for several rounds.
     return validate(PublicPlan, drop_unused(values, drafted), RunConfig)
 
 
 def _refuse_idle(components: Components, drafted: PlanFields) -> None:
-    """Refuse an option that the owner gave and that means nothing in a plan (``UsageError``)."""
-    # A control loads the encoder all the same, so that it takes as long as what it is compared with.
+    """Refuse a given option that does not apply to a plan (``UsageError``)."""
+    # A control loads the encoder all the same, so that it takes as long as the run it is compared with.
     unused = {*list_unused(drafted)} - {*SAID_ELSEWHERE, "encoder.name"}
     unused |= set() if drafted.method.strengths else {f"method.{name}" for name in STRENGTHS}
     unused |= {"data.unit_namespace"} if "namespaced" in unused else set()
-    # What a method without rounds has instead of what was asked for.
+    # A method without rounds has these in place of what was requested.
     unused |= {
         f"method.{name}"
         for name in ("iterations", "candidates")
@@ -105,7 +108,7 @@ def _refuse_idle(components: Components, drafted: PlanFields) -> None:
 
 
 def _choose_asking(components: Components, said: Settle, asked: AbstractSet[str]) -> dict[str, object]:
-    """How images are asked for: the kind's own where the user says nothing."""
+    """Return the settings of requests: the kind's own if the user says nothing."""
     settings, made = components.settings, MODALITIES[components.dialect.makes]
     modality = made.settle(settings.provider, said.size or FALLBACK_SIZE, said.advice, asked)
     batch = _batch(components, modality)
@@ -124,7 +127,7 @@ def _choose_asking(components: Components, said: Settle, asked: AbstractSet[str]
 def _choose_method(
     components: Components, promise: Secrecy | None, advice: Advice | None, asked: AbstractSet[str]
 ) -> dict[str, object]:
-    """The method's settings: its own where the user says nothing."""
+    """Return the method's settings: its own if the user says nothing."""
     given, method, initial = components.settings.method, components.method, _initial(components)
     usual = method.degrees(MODALITIES[components.dialect.makes])
     keep = given.keep or method.keep
@@ -149,7 +152,7 @@ def _choose_method(
 
 
 def _choose_selection(components: Components, promise: Secrecy | None) -> dict[str, object]:
-    """What choosing costs, and in which space it happens."""
+    """Return the cost of choosing, and the space in which it happens."""
     settings, method, limit = components.settings, components.method, components.limits.run
     weights = settings.encoder.weights
     return {
@@ -187,16 +190,16 @@ def _prompts(components: Components, initial: int) -> Prompts:
 
 
 def _licence(settings: RunConfig, library: Library | None) -> str:
-    """The user's word; without one, of images with licences of their own: another one, which the card lists."""
+    """Return the user's licence; without one, "other" for images with licences of their own, which the card lists."""
     declared = library is not None and (library.licences or library.files)
     return "other" if declared and settings.output.licence == UNKNOWN_LICENCE else settings.output.licence
 
 
 def keep_recorded(begun: PublicPlan | None, plan: PublicPlan, settings: RunConfig) -> PublicPlan:
-    """Fill in what a resumed run had settled where its user said nothing: prompts, requests at once, chat fields."""
+    """Fill in what a resumed run had settled and its user does not give: prompts, requests at once, chat fields."""
     if begun is None:
         return plan
-    # Another device may serve it by now; what is on record is what the API said first.
+    # Another device may serve it by now; the record keeps what the API said first.
     if begun.confinement is not None and (
         plan.confinement is None or plan.confinement.by != begun.confinement.by
     ):
@@ -219,7 +222,7 @@ def keep_recorded(begun: PublicPlan | None, plan: PublicPlan, settings: RunConfi
 
 
 def settle_single(components: Components, plan: PublicPlan) -> PublicPlan:
-    """The same plan for an API that takes no number of texts: one a request."""
+    """Return the same plan for an API that takes no number of texts: one a request."""
     modality = plan.modality.ask_for_one()
     if modality is None:
         return plan
@@ -231,16 +234,16 @@ def settle_single(components: Components, plan: PublicPlan) -> PublicPlan:
 
 
 def _batch(components: Components, modality: Mapping[str, object]) -> int:
-    """Return how many images or texts one request asks for: one of an API that takes no number."""
+    """Return the number of images or texts per request: one for an API that takes no number."""
     fields = modality.get("fields")
     takes_none = isinstance(fields, tuple) and "n=" in fields
     return 1 if takes_none else min(components.settings.provider.batch, components.dialect.most)
 
 
 def choose_at_once(components: Components, batch: int) -> int:
-    """Return how many images may be under way at once, unless the user says.
+    """Return the default number of images in flight.
 
-    An API nearby gets two whole requests: it works on one while the client reads and records the other's answer.
+    An API nearby gets two whole requests: it works on one while the client records the other's answer.
     """
     near = min(max(NEAR_AT_ONCE, 2 * batch), MOST_AT_ONCE)
     provider = components.settings.provider
@@ -248,7 +251,7 @@ def choose_at_once(components: Components, batch: int) -> int:
 
 
 def _secrecy(settings: RunConfig, method: Method) -> Secrecy | None:
-    """Return the promise about listed secrets; ``UsageError`` where the method is for such a list and there is none."""
+    """Return the promise to listed secrets (``UsageError`` if the method needs a list and there is none)."""
     if method.parameters is not SecretEvolution:
         return None
     from pcevolve.keeper.declared_secrets import find_secrets, make_promise
@@ -261,7 +264,7 @@ def _secrecy(settings: RunConfig, method: Method) -> Secrecy | None:
 
 
 def _cells(components: Components, promise: Secrecy) -> int:
-    """Most cells of each class: what noise leaves something to see in."""
+    """Return the number of cells of each class that noise leaves visible."""
     from pcevolve.keeper.declared_secrets import compute_least_share
     from pcevolve.public.selectors.cells import choose_cells  # a method of its own, which few runs need
 
@@ -274,7 +277,7 @@ def _cells(components: Components, promise: Secrecy) -> int:
 
 
 def _require_fitting(components: Components) -> None:
-    """Refuse options that do not go together, or not with the method."""
+    """Refuse options that do not fit together, or the method."""
     settings = components.settings
     if not components.iterations and (settings.method.lookahead or settings.method.more):
         raise UsageError(
@@ -294,7 +297,7 @@ def _require_fitting(components: Components) -> None:
 
 
 def _require_prompts_vary(components: Components) -> None:
-    """Refuse options that mean nothing where variations are new images by a prototype's prompt."""
+    """Refuse options that do not apply if variations are new images by a prototype's prompt."""
     settings = components.settings
     if not components.iterations:
         raise UsageError(
@@ -313,14 +316,14 @@ def _strengths(components: Components, own: Schedule, advice: Advice | None) -> 
 
 
 def _appearance(components: Components) -> AppearanceMode:
-    """The method's own; which look is nearer is settled when a dataset is selected, and else it is matched."""
+    """Return the method's appearance mode; ``auto`` needs a final selection, and is ``matched`` without one."""
     keep = components.settings.method.keep or components.method.keep
     left_open = components.appearance == "auto" and keep != "selected"
     return "matched" if left_open else components.appearance
 
 
 def _schedule(settings: RunConfig, schedule: Schedule, advice: Advice | None) -> Schedule:
-    """The user's strengths; else the method's, as far as the API's model bears them."""
+    """Return the user's strengths; else the method's, within the model's recommended range."""
     low, high = (advice.low, advice.high) if advice else (0.0, 1.0)
     own, start, end = schedule, settings.method.strength_start, settings.method.strength_end
     return Schedule(
@@ -331,7 +334,7 @@ def _schedule(settings: RunConfig, schedule: Schedule, advice: Advice | None) ->
 
 
 def _template(settings: RunConfig, made: type[Modality]) -> str:
-    """The prompt: the user's, or the usual one of the kind; what has no labels has nothing but the domain's words."""
+    """Return the prompt: the user's, or the kind's default; without labels it has only the domain's words."""
     if settings.provider.prompt_template != TEMPLATE:
         return settings.provider.prompt_template
     return made.unlabelled_template if settings.data.unlabelled else made.template

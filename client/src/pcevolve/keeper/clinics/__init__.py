@@ -1,1 +1,1 @@
-"""An owner among several: its keys, its masks, and its answers to a coordinator, who adds them up."""
+"""An owner among several: its keys, its masks, and its answers to a coordinator, which sums them."""

@@ -1,4 +1,4 @@
-"""Whether an owner's copy of a record and its ledger tell the same story: what is on record is what was paid."""
+"""Check that an owner's copy of a record agrees with its ledger: what is on record was paid for."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from pcevolve.public.transcript.records import RecordedRelease
 
 
 def find_disagreement(run: RunReader, ledger: Ledger) -> str | None:
-    """Say what a copy has of an owner that its ledger has not; None where they agree.
+    """Return what the copy has of an owner that its ledger lacks; None if they agree.
 
-    The ledger may be ahead, by answers that the coordinator has not put on record yet.
+    The ledger may be ahead, by answers that the coordinator has not recorded yet.
     """
     paid = {each.record: each.receipt.measured for each in ledger.payments(run.opened.run_id)}
     try:

@@ -1,7 +1,7 @@
-"""A coordinator's side without private data: makes the plan, and adds up what the owners answer.
+"""The coordinator's side, without private data: makes the plan, and sums the owners' answers.
 
-It stands where the keeper of one owner's data stands, and needs no ledger: what owners answer is in theirs, and asked
-again they answer the same, so a release that a crash cut off is made again to the last bit.
+It takes the place of a keeper, and needs no ledger: the owners' answers are in their ledgers. Asked again
+they answer the same, so a release that a crash cut off is rebuilt bit for bit.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from pcevolve.public.usable import UsableRule
 
 
 def stand_in(path: Path, kind: str) -> PrivateDataset:
-    """Data that are not here: the roster's classes and units, and nothing in them."""
+    """Return an empty stand-in for data: the roster's classes and units without items."""
     roster = Roster.read(path)
     nobody = np.empty(0, dtype=np.int64)
     return PrivateDataset(tuple(sorted(roster.labels)), (), nobody, (), unit_name=roster.unit or kind)
@@ -43,7 +43,7 @@ def stand_in(path: Path, kind: str) -> PrivateDataset:
 
 @dataclass(frozen=True)
 class _Adding:
-    """A judge whose releases are added up; see ``Coordinator.add``."""
+    """A judge whose releases are sums; see ``Coordinator.add``."""
 
     summing: Summing
 
@@ -53,15 +53,15 @@ class _Adding:
             _ = self.summing.join(query.iteration, pool).coordinates
 
     def release(self, query: Query, pool: Pool) -> NoReturn:
-        """Nothing is released without the owners' answers."""
+        """Refuse: nothing is released without the owners' answers."""
         raise ProtocolError("a release of several owners is added up, not drawn")
 
 
 class Coordinator(Keeper):
-    """One run's side without private data; a method for each message of its runner."""
+    """One run's side without private data, with one method per message of its runner."""
 
     def __init__(self, run: CheckedRun, screen: OwnerScreen, confinement: Confinement | None = None) -> None:
-        """Read the roster; ``UsageError`` for a method whose releases are no sums, before anything is sent."""
+        """Read the roster (``UsageError`` for a method whose releases are not sums, before anything is sent)."""
         super().__init__(run, screen, confinement)
         roster = find_roster(run.settings.data.private)
         assert roster is not None
@@ -78,7 +78,7 @@ class Coordinator(Keeper):
         self._summing: Summing | None = None
 
     def __repr__(self) -> str:
-        """Nothing about the run."""
+        """Return the class name only."""
         return "Coordinator"
 
     def _prepare(self, asked: protocol.Prepare) -> protocol.Prepared:
@@ -91,18 +91,18 @@ class Coordinator(Keeper):
                     self._recorded[entry.record.receipt.iteration] = entry.record.receipt
         else:
             self._folder.refuse_strange_release()
-        # Priced before the API is greeted, so that what is refused is refused before anything is sent.
+        # Priced before the first contact with the API, so that refusals come before anything is sent.
         self._add_owners(resolve_plan(components, asked.run_id))
         _ = components.encoder
         return protocol.Prepared(method_reason=components.reason, encoder_reason=components.encoder_reason)
 
     def settle(self, said: protocol.Settle) -> protocol.Settled:
-        """Make the public plan, in which the owners are named."""
+        """Make the public plan, which names the owners."""
         self._plan = self._add_owners(super().settle(said).plan)
         return protocol.Settled(plan=self._plan)
 
     def begin(self, asked: protocol.Begin) -> protocol.Begun:
-        """Begin with the plan that was settled last, or go on with what is on record."""
+        """Begin with the last settled plan, or resume from the record."""
         plan = self._plan
         if plan is None or protocol.digest_plan(plan) != asked.plan:
             raise ProtocolError("a run begins with the plan that was settled last")
@@ -116,17 +116,17 @@ class Coordinator(Keeper):
         return protocol.Begun(receipts=tuple(self._recorded[each] for each in sorted(self._recorded)))
 
     def ask(self, asked: messages.Ask) -> messages.Asked:
-        """Say what owners are to be asked next for a release."""
+        """Return the next question to the owners for a release."""
         summing, lineage = self._require_summing(), self._require_selection().lineage
         query = self._query(asked.iteration)
         pool = lineage.pool(query.iteration)
         return messages.Asked(question=summing.ask(query.iteration, pool, asked.head, asked.exchanges))
 
     def add(self, asked: messages.Add) -> protocol.Released:
-        """Make a release of the owners' answers, or give one that is on record.
+        """Make a release from the owners' answers, or return a recorded one.
 
         Raises:
-            ProtocolError: An answer is not its owner's, or they add up to nothing; nothing follows from them.
+            ProtocolError: An answer is not its owner's, or the sum is invalid; nothing follows from them.
         """
         summing, selection = self._require_summing(), self._require_selection()
         query, lineage = self._query(asked.iteration), selection.lineage
@@ -140,7 +140,7 @@ class Coordinator(Keeper):
         return protocol.Released(receipt=receipt, measurement=base64.b64encode(measured))
 
     def release(self, _asked: protocol.Release) -> NoReturn:
-        """Nothing is released without the owners' answers."""
+        """Refuse: nothing is released without the owners' answers."""
         raise ProtocolError("a release of several owners is added up, not drawn")
 
     def _add_owners(self, plan: PublicPlan) -> PublicPlan:

@@ -28,7 +28,7 @@ QUESTION: Final = "Take part in this run, with your data as they are?"
 
 
 def add_up(orders: Mapping[str, Any], _enforced: Enforcement, _up: Pipe, asks: Pipe, across: Pipe) -> None:
-    """Be the coordinator's process that makes the plan and adds up."""
+    """Be the coordinator's process that makes the plan and sums answers."""
     run, screen = read_orders(orders)
     with decoded_elsewhere(asks), spell_as(AS_KEYWORDS) if orders["keywords"] else nullcontext():
         try:
@@ -42,16 +42,14 @@ def add_up(orders: Mapping[str, Any], _enforced: Enforcement, _up: Pipe, asks: P
 
 @dataclass(frozen=True)
 class _ConsentOfLauncher:
-    """The person's word by the pipe of whoever started this process, who has neither network nor private files."""
+    """The person's consent through the parent process, which has neither network nor private files."""
 
     up: Pipe
 
     def ask(self) -> None:
-        """See ``Consent``."""
         self.up.send("ask", json.dumps({"question": QUESTION}))
 
     def is_given(self) -> bool:
-        """See ``Consent``."""
         return self.up.receive() == ("answer", "true")
 
 
@@ -73,7 +71,7 @@ def own(orders: Mapping[str, Any], enforced: Enforcement, up: Pipe, asks: Pipe, 
 
 @at_door()
 def own_at_door(orders: Mapping[str, Any], enforced: Enforcement, up: Pipe, asks: Pipe, across: Pipe) -> None:
-    """Be the same for a front that is another command, and came to a socket file."""
+    """Be an owner's process for a front that is another command, connected by a socket file."""
     screen = _prepare(orders)
 
     def make() -> Owner:

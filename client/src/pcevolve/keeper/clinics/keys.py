@@ -1,4 +1,4 @@
-"""An owner's private key: a file that nobody else can read, and what it can do."""
+"""An owner's private key: a file that only its owner can read, and its operations."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ _MOST_BYTES: Final = 1000
 
 @dataclass(frozen=True, repr=False)
 class OwnerKey:
-    """Signs an owner's answers, and agrees with each other owner on a secret that nobody else has."""
+    """Signs an owner's answers, and agrees on a secret with each other owner."""
 
     signing: Ed25519PrivateKey
     agreement: X25519PrivateKey
 
     def __repr__(self) -> str:
-        """Nothing about the key."""
+        """Return the class name only."""
         return "OwnerKey"
 
     @classmethod
     def new(cls) -> Self:
-        """A key that nobody has."""
+        """Generate a new key."""
         return cls(Ed25519PrivateKey.generate(), X25519PrivateKey.generate())
 
     @classmethod
     def load(cls, path: Path) -> Self:
-        """Read a key file; ``UsageError`` where it is none, or others can read it."""
+        """Read a key file (``UsageError`` if it is invalid, or others can read it)."""
         try:
             mode, data = path.stat().st_mode, path.read_bytes()[:_MOST_BYTES]
         except OSError as error:
@@ -59,7 +59,7 @@ class OwnerKey:
         )
 
     def save(self, path: Path) -> None:
-        """Write a key file for its owner alone; ``UsageError`` where there is a file already."""
+        """Write a key file readable by its owner alone (``UsageError`` if the file exists)."""
         if path.exists():
             raise UsageError(
                 f"{path} already exists and is not overwritten: an owner keeps a key as long as its roster"
@@ -69,12 +69,12 @@ class OwnerKey:
 
     @property
     def public(self) -> str:
-        """What stands in the roster."""
+        """The public key's text for the roster."""
         parts = self.signing.public_key().public_bytes_raw(), self.agreement.public_key().public_bytes_raw()
         return spell_key(b"".join(parts))
 
     def agree(self, other: bytes) -> bytes:
-        """The secret that only this owner and the one of an X25519 key can work out."""
+        """Return the secret shared with the owner of an X25519 key."""
         try:
             return self.agreement.exchange(X25519PublicKey.from_public_bytes(other))
         except ValueError:

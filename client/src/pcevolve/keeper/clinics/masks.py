@@ -1,4 +1,4 @@
-"""Masks between owners: each pair adds and takes away the same numbers, which nobody else can tell from chance."""
+"""Masks between owners: each pair adds and subtracts the same numbers, which look random to all others."""
 
 from __future__ import annotations
 
@@ -19,13 +19,14 @@ _NUMBER_BYTES: Final = 8
 
 
 def make_mask(key: OwnerKey, clinics: Clinics, place: int, question: str, size: int) -> Residues:
-    """The mask of one owner for one question, uint64 ``(size,)``; those of all owners add up to 0.
+    """Return one owner's mask for one question, uint64 ``(size,)``; the masks of all owners add up to 0.
 
-    ``y_i = sum_{j>i} m_ij - sum_{j<i} m_ji`` modulo 2^64; ``m_ij`` is ChaCha20 of what i and j alone can work out.
+    ``y_i = sum_{j>i} m_ij - sum_{j<i} m_ji`` modulo 2^64; ``m_ij`` is ChaCha20 keyed by the secret of i and
+    j.
 
     Args:
-        question: Digest of all that was asked. An owner who was asked something else has other masks, so that answers
-            to two questions never cancel.
+        question: Digest of the question. For another question an owner has another mask, so that answers to
+            two questions never cancel.
     """
     total = np.zeros(size, dtype=np.uint64)
     for other, owner in enumerate(clinics.owners):
@@ -39,7 +40,7 @@ def make_mask(key: OwnerKey, clinics: Clinics, place: int, question: str, size: 
 def _expand(secret: bytes, clinics: Clinics, question: str, pair: tuple[int, int], size: int) -> Residues:
     info = b"/".join((_PURPOSE, clinics.digest.encode(), question.encode(), b"%d/%d" % pair))
     key = HKDF(algorithm=SHA256(), length=32, salt=None, info=info).derive(secret)
-    # No nonce is needed: a key is used for one stream, because its question is in it.
+    # No nonce is needed: each key, which includes the question, is used for one stream.
     stream = Cipher(ChaCha20(key, b"\0" * 16), mode=None).encryptor()
     data = stream.update(b"\0" * (_NUMBER_BYTES * size)) + stream.finalize()
     return np.frombuffer(data, dtype="<u8").astype(np.uint64)

@@ -1,4 +1,7 @@
-"""An owner's private side in a run of several: reads its data, judges the plan, answers what its ledger pays for."""
+"""An owner's private side in a run of several owners.
+
+Reads its data, checks the plan, and answers within its budget.
+"""
 
 from __future__ import annotations
 
@@ -52,13 +55,13 @@ AGREED = "agreed.json"
 
 @dataclass(frozen=True)
 class OwnOptions:
-    """What an owner brings, of which the coordinator learns nothing.
+    """An owner's options, of which the coordinator learns nothing.
 
     Attributes:
-        folder: Of the copy of the coordinator's record.
+        folder: Folder of the copy of the coordinator's record.
         texts: Columns of a table of texts.
         lifetime: ε that all runs together may spend on a unit.
-        most: ε that this plan may spend on one, whoever agrees to it.
+        most: ε that this plan may spend on a unit, whoever agrees to it.
     """
 
     private: str
@@ -74,10 +77,10 @@ class OwnOptions:
 
 
 class Consent(Protocol):
-    """The person's word on a plan, which does not come by the process with the network: the plan came from there."""
+    """The person's consent to a plan; it does not come through the process with the network, which brought the plan."""
 
     def ask(self) -> None:
-        """Say that a plan was shown and waits for an answer."""
+        """Report that a plan is shown and waits for an answer."""
         ...
 
     def is_given(self) -> bool:
@@ -87,43 +90,40 @@ class Consent(Protocol):
 
 @dataclass
 class _Question:
-    """What the ledger has to know of a record: that a question stands for it."""
+    """The record as the ledger sees it: a question commits to it."""
 
     head: str = ""
 
     def has(self, _receipt: object) -> bool:
-        """An owner's record has the sum, and not what it paid for."""
+        """False: an owner's record has the sum, not what it paid for."""
         return False
 
 
 @dataclass(frozen=True, repr=False)
 class _Views:
-    """Private data as ``Summing`` asks for them."""
+    """Private data for ``Summing``."""
 
     views: PrivateViews
 
     def __repr__(self) -> str:
-        """Nothing about the data."""
+        """Return the class name only."""
         return "Views"
 
     def embeddings(self, rendition: Rendition) -> PrivateEmbeddings:
-        """See ``PrivateViews``."""
         return self.views.embeddings(rendition)
 
     @property
     def appearances(self) -> FloatArray:
-        """See ``PrivateViews``."""
         return self.views.appearances
 
     @property
     def unit_of(self) -> IntArray:
-        """The privacy unit of each image."""
         return self.views.data.unit_of
 
 
 @dataclass(frozen=True, repr=False)
 class _Work:
-    """What an owner has once it has considered a plan."""
+    """An owner's state once it has considered a plan."""
 
     plan: PublicPlan
     account: Account
@@ -135,10 +135,10 @@ class _Work:
 
 
 class Owner:
-    """One owner's private side; a method for each message of its front."""
+    """One owner's private side, with one method per message of its front."""
 
     def __init__(self, options: OwnOptions, screen: OwnerScreen, consent: Consent) -> None:
-        """Read the roster and the key; ``UsageError`` where the key's owner is not in the roster."""
+        """Read the roster and the key (``UsageError`` if the key's owner is not in the roster)."""
         self._began = time.monotonic()
         self._options, self._screen, self._consent = options, screen, consent
         self._folder = RunFolder(options.folder)
@@ -157,26 +157,26 @@ class Owner:
         self._work: _Work | None = None
 
     def __repr__(self) -> str:
-        """Nothing about the data."""
+        """Return the class name only."""
         return "Owner"
 
     def introduce(self, _asked: messages.Introduce) -> messages.Introduced:
-        """Say who this is, by a signature for this roster alone."""
+        """Introduce this owner, by a signature for this roster alone."""
         roster = self._roster.clinics.digest
         token = self._key.signing.sign(messages.state_presence(roster))
         return messages.Introduced(owner=self._place, roster=roster, token=base64.b64encode(token))
 
     def consider(self, _asked: messages.Consider) -> messages.Considered:
-        """Read the data, and make sure that the plan is what was agreed on and all of it can be paid for.
+        """Read the data, and check that the plan is what was agreed on and can be paid for.
 
         The answer leaves at a whole tick since the owner began.
 
         Raises:
             BudgetError: Not enough is left.
-            DataError: The data cannot be used, or are not what the roster says.
+            DataError: The data are unusable, or differ from the roster.
             LedgerError: The ledger knows another plan of this run, or cannot pay for it.
-            ModelError: The encoder is not at hand as the plan names it.
-            ProtocolError: The plan is not what the roster says.
+            ModelError: The encoder that the plan names is unavailable.
+            ProtocolError: The plan differs from the roster.
         """
         if self._work is not None:
             raise ProtocolError("a plan is considered once")
@@ -215,8 +215,8 @@ class Owner:
 
         Raises:
             BudgetError: Not enough is left any more.
-            DeclinedError: The person says no; nothing was spent.
-            LedgerError: The run began with other data or plan.
+            DeclinedError: The person declined; nothing was spent.
+            LedgerError: The run began with other data or another plan.
         """
         work = self._require_work()
         if asked.plan != work.summing.plan_digest:
@@ -224,7 +224,7 @@ class Owner:
         if not (self._has_agreed(work.plan, work.account) or self._consent.is_given()):
             raise DeclinedError("Not taking part. Nothing was spent")
         with self._padding.section():
-            # Another run may have begun while the person thought, and the other owners would pay for nothing.
+            # Another run may have begun while the person decided, and the other owners would pay for nothing.
             work.account.require(work.events)
             write_private(self._find_own(work.plan) / AGREED, {"plan": asked.plan, "owner": self._place})
             work.account.enrol()
@@ -232,17 +232,17 @@ class Owner:
         return messages.Agreed(signature=base64.b64encode(signature))
 
     def check(self, _asked: messages.Check) -> messages.Checked:
-        """Take in what is new in the record; see ``CopiedRecord.catch_up``."""
+        """Read new lines of the record; see ``CopiedRecord.catch_up``."""
         self._require_work().record.catch_up()
         return messages.Checked()
 
     def answer(self, asked: messages.Answer) -> messages.PaidAnswer:
-        """Answer a question about candidates that are on record: charged, committed, and the same ever after.
+        """Answer a question about recorded candidates: charged, committed, and unchanged ever after.
 
         Raises:
             BudgetError: Not enough is left; nothing was drawn.
             LedgerError: This access was paid for another question.
-            ProtocolError: The question is not the next one of the plan, or not about this record.
+            ProtocolError: The question is not the plan's next one, or not about this record.
         """
         work, question = self._require_work(), asked.question
         if not work.account.enrolled:
@@ -272,14 +272,14 @@ class Owner:
         return messages.PaidAnswer(answer=SignedAnswer.of(self._place, vector, signature))
 
     def finish(self, told: Finish) -> Done:
-        """Take in the end of the record, and keep the run's figures with the owner's."""
+        """Read the end of the record, and store the run's figures for the owner."""
         work = self._require_work()
         work.record.catch_up()
         write_private(self._find_own(work.plan) / "result.json", told.figures)
         return Done()
 
     def close(self, _asked: Close = Close()) -> None:  # noqa: B008 - frozen
-        """Say whether private work was longer than its ticks, and close the ledger."""
+        """Report private work that was longer than its ticks, and close the ledger."""
         if self._padding.longest > self._padding.tick:
             self._screen.print(
                 f"WARNING: private work took longer than the {self._padding.tick:g} s to which it is padded, so the "
@@ -288,7 +288,7 @@ class Owner:
         self._open.close()
 
     def _pay(self, work: _Work, question: Question, before: Sequence[Exchange]) -> bytes:
-        """The answer's vector: out of the ledger, or worked out, charged and committed in one transaction."""
+        """Return the answer's vector: from the ledger, or computed, charged and committed in one transaction."""
         query = self._name(work, question)
         known = work.account.entries.payment(query)
         if known is not None:
@@ -312,12 +312,12 @@ class Owner:
         return work.account.read_measured(query.iteration)
 
     def _name(self, work: _Work, question: Question) -> Query:
-        """An access by its number in the plan, under which the ledger keeps it."""
+        """Name an access by its number in the plan, under which the ledger keeps it."""
         place = work.summing.list_accesses().index((question.iteration, question.part))
         return Query(work.plan.run_id, place)
 
     def _owns(self, exchange: Exchange) -> bool:
-        """True if an exchange has the answer that the ledger of this owner has for its question."""
+        """True if an exchange has the answer in this owner's ledger for its question."""
         work, question = self._require_work(), exchange.question
         if (question.iteration, question.part) not in work.summing.list_accesses():
             return False
@@ -328,11 +328,11 @@ class Owner:
         return known is not None and known.record == question.digest and own == [vector]
 
     def _find_own(self, plan: PublicPlan) -> Path:
-        """What is for the owner alone of a run, beside its ledger: the coordinator may be on the same machine."""
+        """Return the owner's own folder for a run, beside its ledger: the coordinator may be on the same machine."""
         return self._options.ledger.absolute().parent / "joined" / plan.run_id
 
     def _has_agreed(self, plan: PublicPlan, account: Account) -> bool:
-        """True if a person agreed to this very plan; ``LedgerError`` where to another plan of the same run."""
+        """True if a person agreed to exactly this plan (``LedgerError`` if to another plan of the same run)."""
         path = self._find_own(plan) / AGREED
         if not path.exists():
             return False
@@ -355,7 +355,7 @@ class Owner:
         return Chooser(plan, encoder, StoredFiles(self._folder.bodies).file, selector)
 
     def _require_cheap(self, plan: PublicPlan, events: Sequence[Event]) -> None:
-        # A coordinator chooses the plan's delta, at which any epsilon can be small.
+        # The coordinator chooses the plan's delta, and at some delta any epsilon is small.
         most, delta = self._options.most, min(plan.privacy.delta, USUAL_DELTA)
         if most is not None and not within(events, Budget(most, delta)):
             raise BudgetError(

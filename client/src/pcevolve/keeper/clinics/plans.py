@@ -1,4 +1,4 @@
-"""What an owner makes of a coordinator's plan: whether it is what was agreed on, in words, and its own data for it."""
+"""An owner's check of a coordinator's plan: compare it with the roster, describe it, and read the data for it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def require_plan(plan: PublicPlan, roster: Roster, place: int) -> None:
-    """Refuse a plan that is not for the owners, classes and units of a roster (``ProtocolError``: which differs)."""
+    """Refuse a plan for other owners, classes or units than the roster's (``ProtocolError`` names the difference)."""
     owners, kind = plan.clinics, plan.modality.kind
     if owners != roster.clinics:
         raise ProtocolError(
@@ -50,10 +50,10 @@ def require_plan(plan: PublicPlan, roster: Roster, place: int) -> None:
 def read_data(
     plan: PublicPlan, roster: Roster, place: int, options: OwnOptions, screen: OwnerScreen
 ) -> tuple[PrivateDataset, list[Fact]]:
-    """The owner's data under the plan's labels, and what only the owner is told of them.
+    """Read the owner's data under the plan's labels, with notes for the owner alone.
 
     Raises:
-        DataError: They cannot be used, have other classes or units, or are not about as many as the roster says.
+        DataError: They are unusable, have other classes or units, or differ in number from the roster.
     """
     columns = zip(("text_column", "label_column"), options.texts, strict=True)
     own = {"unit_map": options.unit_map, "encoder_weights": options.weights, **dict(columns)}
@@ -94,7 +94,7 @@ def read_data(
 
 
 def describe_plan(plan: PublicPlan, place: int, account: Account, events: Sequence[Event]) -> Iterator[Fact]:
-    """Yield a plan in words, for the owner: who, what, and what it costs by the owner's ledger."""
+    """Describe a plan for the owner: who, what, and its cost by the owner's ledger."""
     owners, delta = plan.clinics, plan.privacy.delta
     assert owners is not None
     names = ", ".join(each.name for each in owners.owners)

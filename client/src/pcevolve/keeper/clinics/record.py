@@ -1,4 +1,4 @@
-"""The coordinator's record as an owner has it: a copy, of which every line is checked before anything is answered."""
+"""An owner's copy of the coordinator's record; every line is checked before anything is answered."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from pcevolve.public.transcript.stored import StoredFiles
 
 
 def find_plan(folder: RunFolder) -> PublicPlan:
-    """The plan on record; ``ProtocolError`` where there is none, or it is not for several owners."""
+    """Return the plan on record (``ProtocolError`` if there is none, or it is not for several owners)."""
     plan = next(
         (each.record.plan for each in read(folder.transcript) if isinstance(each.record, Planned)), None
     )
@@ -31,10 +31,10 @@ def find_plan(folder: RunFolder) -> PublicPlan:
 
 
 class CopiedRecord:
-    """Follows a coordinator's record line by line, and makes the same pools of it.
+    """Follows a coordinator's record line by line, and builds the same pools.
 
     Attributes:
-        head: Digest of the last line that was taken in.
+        head: Digest of the last line that was read.
     """
 
     def __init__(
@@ -43,7 +43,7 @@ class CopiedRecord:
         """Begin before the first line.
 
         Args:
-            owns: Whether an exchange has what this owner answered to that question.
+            owns: Whether an exchange has this owner's answer to its question.
         """
         self.head = GENESIS
         self._folder, self._lineage, self._summing, self._owns = folder, lineage, summing, owns
@@ -51,11 +51,11 @@ class CopiedRecord:
         self._seen = 0
 
     def catch_up(self) -> None:
-        """Take in what is new.
+        """Read and check new lines.
 
         Raises:
-            ProtocolError: A release does not follow from the answers of all owners, or has another answer of this one
-                than it gave.
+            ProtocolError: A release does not follow from the answers of all owners, or contains another
+                answer of this owner than it gave.
             TranscriptError: The record is damaged.
         """
         for entry in islice(read(self._folder.transcript), self._seen, None):
@@ -69,7 +69,7 @@ class CopiedRecord:
             self._check(entry.record)
 
     def _note(self, received: Received) -> None:
-        """Name what a call brought, and embed it if a release will compare it."""
+        """Name a call's outputs, and embed them if a release will compare them."""
         call, made = note_received(self._lineage, received)
         self._summing.chooser.receive(call, made)
 

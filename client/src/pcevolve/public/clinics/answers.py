@@ -1,4 +1,4 @@
-"""What owners are asked for a release, and their signed answers, which go on record with it."""
+"""Questions to the owners about a release, and their signed answers, which go on record with it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from pcevolve.public.settings import MOST_ITERATIONS, Digest
 
 MOST_PARTS: Final = 8
 MOST_VECTOR_BYTES: Final = 2**24
-"""Of an owner's answer; votes of some hundred thousand candidates are the longest."""
+"""Most bytes of an owner's answer; the longest have votes of some hundred thousand candidates."""
 _PURPOSE: Final = b"pcevolve clinics answer 1"
 
 
@@ -31,14 +31,14 @@ class Question(_Message):
 
     Attributes:
         plan: Digest of the plan.
-        iteration: Of the release.
-        part: Which of the release's accesses, from 0.
-        head: Digest that stands for all on record: the candidates, and all that was released before.
-        earlier: Digest of what was asked and answered for the release's earlier parts.
-        step: Of the grid to which sums are rounded, a power of two: owners' machines may round what it follows from
-            otherwise. Whatever it is, noise is as wide as rounding to it calls for.
-        frame: Centre and axes in which means are measured, as the coordinator's machine rounds them (safetensors);
-            empty where none are.
+        iteration: The release's iteration.
+        part: Number of the access within the release, from 0.
+        head: Digest of the record so far: the candidates, and all earlier releases.
+        earlier: Digest of the questions and answers for the release's earlier parts.
+        step: Step of the grid to which sums are rounded, a power of two. It is sent because owners' machines
+            may round its inputs differently. At any step, the noise is as wide as the rounding needs.
+        frame: Centre and axes in which means are measured, as rounded by the coordinator's machine
+            (safetensors); empty if no means are measured.
     """
 
     plan: Digest
@@ -57,16 +57,16 @@ class Question(_Message):
 
     @property
     def digest(self) -> str:
-        """SHA-256 that stands for all that was asked, hex."""
+        """SHA-256 of the question, hex."""
         return hashlib.sha256(self.model_dump_json().encode()).hexdigest()
 
 
 class SignedAnswer(_Message):
-    """An owner's noisy and masked sum, which says nothing without the others'.
+    """An owner's noisy and masked sum, which reveals nothing without the others'.
 
     Attributes:
-        owner: Place in the plan, from 0.
-        vector: Integers modulo 2^64, eight bytes each, little end first.
+        owner: The owner's position in the plan, from 0.
+        vector: Integers modulo 2^64, eight bytes each, little-endian.
     """
 
     owner: Annotated[int, Field(ge=0, lt=MOST_OWNERS)]
@@ -75,18 +75,18 @@ class SignedAnswer(_Message):
 
     @classmethod
     def of(cls, owner: int, vector: bytes, signature: bytes) -> Self:
-        """Put an answer together."""
+        """Make an answer from its parts."""
         return cls(owner=owner, vector=base64.b64encode(vector), signature=base64.b64encode(signature))
 
     @property
     def residues(self) -> Residues:
-        """The vector, uint64 ``(d,)``; ``ProtocolError`` where it is none."""
+        """The vector, uint64 ``(d,)``; ``ProtocolError`` if the bytes are no vector."""
         if not self.vector or len(self.vector) % 8:
             raise ProtocolError("an owner's answer is no vector")
         return np.frombuffer(self.vector, dtype="<u8").astype(np.uint64)
 
     def is_signed(self, question: Question, clinics: Clinics) -> bool:
-        """True if the owner whose place it names has signed this very answer to this very question."""
+        """True if the owner that the answer names has signed exactly this answer to this question."""
         return clinics.has_signed(
             self.owner, state_answer(question.digest, self.owner, self.vector), self.signature
         )
@@ -99,10 +99,10 @@ class Exchange(_Message):
     answers: Annotated[tuple[SignedAnswer, ...], Field(max_length=MOST_OWNERS)]
 
     def read(self, clinics: Clinics) -> list[Residues]:
-        """The vectors of all owners, in their order.
+        """Return the vectors of all owners, in their order.
 
         Raises:
-            ProtocolError: One is missing, is there twice, or is not signed for this question by its owner.
+            ProtocolError: An answer is missing, repeated, or not signed by its owner for this question.
         """
         if [each.owner for each in self.answers] != [*range(len(clinics.owners))]:
             raise ProtocolError("the answers are not those of each owner, once and in order")
@@ -116,24 +116,24 @@ class Exchange(_Message):
 
 
 Exchanges = Annotated[tuple[Exchange, ...], Field(max_length=MOST_PARTS)]
-"""Those of one release so far, in the order of its accesses."""
+"""The exchanges of one release so far, in the order of its accesses."""
 _EXCHANGES: TypeAdapter[tuple[Exchange, ...]] = TypeAdapter(Exchanges)
 
 
 def state_answer(question: str, owner: int, vector: bytes) -> bytes:
-    """The bytes that an owner signs."""
+    """Return the bytes that an owner signs."""
     return b"/".join(
         (_PURPOSE, question.encode(), str(owner).encode(), hashlib.sha256(vector).hexdigest().encode())
     )
 
 
 def encode_exchanges(exchanges: Sequence[Exchange]) -> bytes:
-    """The one spelling of a release's exchanges, as they are stored."""
+    """Return a release's exchanges in their stored form, which is unique."""
     return _EXCHANGES.dump_json(tuple(exchanges))
 
 
 def decode_exchanges(data: bytes) -> tuple[Exchange, ...]:
-    """Read stored exchanges; ``ProtocolError`` for anything but their one spelling."""
+    """Read stored exchanges; ``ProtocolError`` for any other form."""
     try:
         found = _EXCHANGES.validate_json(data)
     except ValidationError:
@@ -144,5 +144,5 @@ def decode_exchanges(data: bytes) -> tuple[Exchange, ...]:
 
 
 def digest_exchanges(exchanges: Sequence[Exchange]) -> str:
-    """SHA-256 of a release's exchanges, hex."""
+    """Return the SHA-256 of a release's exchanges, hex."""
     return hashlib.sha256(encode_exchanges(exchanges)).hexdigest()

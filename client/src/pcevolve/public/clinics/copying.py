@@ -1,4 +1,4 @@
-"""An owner's copy of a coordinator's record, once it is closed: the release follows from it."""
+"""Publish an owner's copy of a closed record; the release follows from the record."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pcevolve.public.usable import UsableRule
 
 
 def publish_copy(folder: RunFolder) -> dict[str, Any]:
-    """Write release and report of a record that is closed, from the record alone; its summary."""
+    """Write release and report of a closed record, from the record alone, and return the summary."""
     record = RunReader.strict(folder.root)
     plan = record.require_plan()
     usability = UsableRule(plan, record.bodies.file)

@@ -1,14 +1,15 @@
 """Sums on a grid of integers, each owner's share of the noise, and how answers modulo 2^64 add up.
 
-An owner rounds its sum to multiples of a step, adds discrete Gaussian noise of variance ``sigma^2 / (N - t)``, and
-masks it. Masks cancel in the sum of all answers, which is the sum of all owners' data and noise.
+An owner rounds its sum to multiples of a step, adds discrete Gaussian noise of variance ``sigma^2 / (N -
+t)``, and masks it. Masks cancel in the sum of all answers, which is the sum of all owners' data and noise.
 
-Neighbours: one privacy unit more or less, or another in its place, as the plan says, in the data of at most ``r``
-owners. Rounding moves each entry of one owner's sum by at most half a step before and after, so the L2 sensitivity
-grows from ``D`` to ``D + step * sqrt(d)``; with ``r`` owners it is ``r`` times that, for which the noise is made.
+Neighbouring data differ in one privacy unit, added, removed or replaced as the plan says, in the data of at
+most ``r`` owners. Rounding moves each entry of one owner's sum by at most half a step in both neighbours, so
+the L2 sensitivity grows from ``D`` to ``D + step * sqrt(d)``; with ``r`` owners it is ``r`` times that, for
+which the noise is made.
 
-The sum of n discrete Gaussians is a discrete Gaussian of the summed variance up to ``tau`` in epsilon (Kairouz, Liu and
-Steinke 2021, theorem 1), which at these widths is below any number that a computer has.
+The sum of n discrete Gaussians is a discrete Gaussian of the summed variance up to ``tau`` in epsilon
+(Kairouz, Liu and Steinke 2021, theorem 1), which at these widths is below any number that a computer has.
 """
 
 from __future__ import annotations
@@ -29,26 +30,29 @@ from pcevolve.public.privacy import Event
 Integers = NDArray[np.int64]
 Residues = NDArray[np.uint64]
 FINENESS: Final = 2.0**-32
-"""A step in sensitivities: what rounding and the lattice add is far below what float64 rounds."""
+"""A step in units of the sensitivity; the errors of rounding and lattice are then far below those of float64."""
 LEAST_DEVIATION: Final = 2.0**22
-"""Of an owner's share of the noise, in steps, however coarse the step that a coordinator asks for: with ``s`` steps the
-discrete Gaussian's delta is up to ``0.8 / s^2`` of itself above the normal one's, which accountants know; from here on
-that is less than noise is wider than it has to be. A sum of discrete Gaussians is one long before."""
+"""Least deviation of an owner's share of the noise, in steps, at any step that a coordinator asks for.
+
+With ``s`` steps, the discrete Gaussian's delta is larger than the continuous one's by a factor of at most ``1
++ 0.8 / s^2``; accountants use the continuous one. From this deviation on, the difference is smaller than the
+extra width of the noise. A sum of discrete Gaussians is a discrete Gaussian at much smaller deviations.
+"""
 MOST: Final = 2**62
-"""Of an entry: twice as much would come round to the other sign."""
+"""Largest entry; twice as much would overflow into the other sign."""
 _FAR = 16.0
-"""Standard deviations within which noise stays, but for one in 10^56."""
+"""Noise stays within this many standard deviations, except with probability 10^-56."""
 
 
 @dataclass(frozen=True)
 class Grid:
-    """How one access is rounded, and how much noise it gets.
+    """Rounding and noise of one access.
 
     Attributes:
         step: In the units of the summed values; a power of two, so that nothing is rounded twice.
-        deviation: Of the noise in the release, sigma, in steps.
-        share: Of each owner's, in steps.
-        reach: Most that an honest sum of all owners comes to, in steps.
+        deviation: Deviation of the noise in the release, sigma, in steps.
+        share: Deviation of each owner's share, in steps.
+        reach: Largest possible sum of honest owners, in steps.
     """
 
     step: float
@@ -60,16 +64,17 @@ class Grid:
     def of(
         cls, sigma: float, event: Event, size: int, clinics: Clinics, units: int, step: float | None = None
     ) -> Grid:
-        """The grid of a Gaussian access that a single owner would pay for with noise ``sigma``.
+        """Return the grid of a Gaussian access that needs noise ``sigma`` with a single owner.
 
         Args:
-            sigma: ``z * D`` for the event's noise multiplier z and the sensitivity D of the values, or a hair more.
+            sigma: ``z * D`` for the event's noise multiplier z and the sensitivity D of the values, or
+                slightly more.
             size: Number of values, d.
             units: Nominal privacy units of all owners together.
-            step: As a question has it; by the sensitivity if None.
+            step: The step of a question; computed from the sensitivity if None.
 
         Raises:
-            ProtocolError: So little noise, or so large sums, that they could not be added up as is promised.
+            ProtocolError: The noise is so small, or the sums so large, that the guarantee would not hold.
         """
         up = 1 + 2.0**-40  # more than these few roundings lose: noise may be a hair wider, never narrower
         sensitivity = sigma / float(event.value) * up
@@ -78,17 +83,17 @@ class Grid:
         deviation = float(event.value) * clinics.holders * moved * up
         share = deviation / math.sqrt(clinics.honest) * up
         tau = 10 * len(clinics.owners) * math.exp(-(math.pi**2) * share**2)
-        # Asserted and not assumed: what is accounted is the discrete Gaussian of the summed variance.
+        # Checked: the accounting is of the discrete Gaussian of the summed variance.
         if share < LEAST_DEVIATION or tau > 0.0:
             raise ProtocolError("so little noise is not summed: choose a smaller epsilon; nothing was drawn")
-        # Twice the nominal units, for classes hold about as many as was said.
+        # Twice the nominal units, as classes hold only about as many as stated.
         reach = 2 * units * sensitivity / step + _FAR * share * math.sqrt(len(clinics.owners))
         if reach > MOST:
             raise ProtocolError("so many units, or so much noise, do not fit into a sum; nothing was drawn")
         return cls(step, deviation, share, reach)
 
     def round(self, values: FloatArray) -> Integers:
-        """Values as integers, int64, in their shape: private."""
+        """Return values as integers, int64, in their shape; private."""
         steps = np.rint(np.asarray(values, dtype=np.float64) / self.step)
         if not (np.isfinite(steps).all() and np.abs(steps).max(initial=0.0) < MOST):
             raise ProtocolError("the private side's sum does not fit into a release; nothing was drawn")
@@ -100,10 +105,10 @@ class Grid:
         return np.asarray(drawn, dtype=np.int64).reshape(steps.shape)
 
     def add_up(self, answers: Sequence[Residues]) -> FloatArray:
-        """The release: the sum of all owners' answers, float64, in the units of the values.
+        """Return the release: the sum of all owners' answers, float64, in the units of the values.
 
         Raises:
-            ProtocolError: The answers differ in length, or the sum is none of honest owners.
+            ProtocolError: The answers differ in length, or the sum is too large for honest owners.
         """
         if len({each.shape for each in answers}) != 1:
             raise ProtocolError("the owners' answers differ in length: their versions or data do not agree")
@@ -120,7 +125,7 @@ class Grid:
 
 
 def share_measurement(deviation: float) -> Any:  # noqa: ANN401 - OpenDP ships no types
-    """OpenDP's discrete Gaussian on integers, exact; its privacy map says ``1 / (2 z^2)`` zCDP."""
+    """Return OpenDP's exact discrete Gaussian on integers; its privacy map gives ``1 / (2 z^2)`` zCDP."""
     from opendp.domains import atom_domain, vector_domain
     from opendp.measurements import make_gaussian
     from opendp.metrics import l2_distance
@@ -131,5 +136,5 @@ def share_measurement(deviation: float) -> Any:  # noqa: ANN401 - OpenDP ships n
 
 
 def to_residues(steps: Integers) -> Residues:
-    """Integers modulo 2^64, in one row."""
+    """Return integers modulo 2^64, in one row."""
     return np.ascontiguousarray(steps).ravel().view(np.uint64)

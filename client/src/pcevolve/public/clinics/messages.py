@@ -1,4 +1,4 @@
-"""Messages between two processes of one command: of a coordinator, and of an owner, beside ``public.protocol``."""
+"""Messages between two processes of a coordinator's or an owner's command, in addition to ``public.protocol``."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pcevolve.public.settings import Digest
 
 
 class Ask(Message):
-    """Say what owners are to be asked next for a release, of which these exchanges are there; see ``Summing.ask``."""
+    """Ask for the next question of a release, given its exchanges so far; see ``Summing.ask``."""
 
     iteration: Iteration
     head: Digest
@@ -22,7 +22,7 @@ class Ask(Message):
 
 
 class Asked(Message):
-    """The next question; nothing where all were answered."""
+    """The next question; None if all are answered."""
 
     question: Question | None = None
 
@@ -36,18 +36,18 @@ class Add(Message):
 
 
 ASKED_OF_COORDINATOR: Final[Mapping[str, type[Message]]] = {**ASKED, "ask": Ask, "add": Add}
-"""What a coordinator's runner may say, by name."""
+"""Messages that a coordinator's runner may send, by name."""
 
 
 class Introduce(Message):
-    """Say who the owner is."""
+    """Ask who the owner is."""
 
 
 class Introduced(Message):
-    """The owner's place, and a signature by which the coordinator knows it again.
+    """The owner's position, and a signature that proves it to the coordinator.
 
     Attributes:
-        roster: Digest of the owners that the owner's roster names.
+        roster: Digest of the owners in the owner's roster.
     """
 
     owner: Annotated[int, Field(ge=0, lt=MOST_OWNERS)]
@@ -56,45 +56,45 @@ class Introduced(Message):
 
 
 class Consider(Message):
-    """The coordinator's record has a plan: read the private data, and say if it can be paid for."""
+    """Tell the keeper that the record has a plan: it reads the private data, and checks the budget."""
 
 
 class Considered(Message):
-    """It can; ``is_agreed``: a person has agreed to this very plan before."""
+    """The plan can be paid for; ``is_agreed`` if a person has agreed to this plan before."""
 
     plan: Digest
     is_agreed: bool
 
 
 class Agree(Message):
-    """The owner's person agrees to a plan: enter the run in the ledger."""
+    """Report that the owner's person agrees to a plan: the keeper enters the run in the ledger."""
 
     plan: Digest
 
 
 class Agreed(Message):
-    """The owner's signature under the plan."""
+    """The owner's signature of the plan."""
 
     signature: Base64Bytes
 
 
 class Check(Message):
-    """Take in what is new in the record, and check that every release follows from the owners' answers."""
+    """Read the new lines of the record, and check that every release follows from the owners' answers."""
 
 
 class Checked(Message):
-    """It does."""
+    """Every release follows from the answers."""
 
 
 class Answer(Message):
-    """Answer a question, of whose release these exchanges came before."""
+    """Answer a question, given the earlier exchanges of its release."""
 
     question: Question
     before: Exchanges = ()
 
 
 class PaidAnswer(Message):
-    """The answer, which is paid for and stays the same."""
+    """The answer, which is paid for and does not change."""
 
     answer: SignedAnswer
 
@@ -102,14 +102,14 @@ class PaidAnswer(Message):
 ASKED_OF_OWNER: Final[Mapping[str, type[Message]]] = {
     each.__name__.lower(): each for each in (Introduce, Consider, Agree, Check, Answer, Finish, Close)
 }
-"""What an owner's front may say, by name."""
+"""Messages that an owner's front may send, by name."""
 
 
 def state_presence(roster: str) -> bytes:
-    """The bytes that an owner signs to be let in by a coordinator, whose record every owner may read."""
+    """Return the bytes that an owner signs to be let in by a coordinator; every owner may read the record."""
     return b"/".join((b"pcevolve clinics presence 1", roster.encode()))
 
 
 def state_agreement(plan: str) -> bytes:
-    """The bytes that an owner signs when its person agrees to a plan."""
+    """Return the bytes that an owner signs when its person agrees to a plan."""
     return b"/".join((b"pcevolve clinics agreement 1", plan.encode()))

@@ -1,4 +1,4 @@
-"""What an answer on a coordinator's record brought, by the names that the run gave it."""
+"""Name the results of an answer on a coordinator's record, as the run named them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pcevolve.public.transcript.records import Received
 
 
 def note_received(lineage: Lineage, received: Received) -> tuple[Call, tuple[Candidate, ...]]:
-    """Name what a call brought, as the run named it; ``ProtocolError`` for what no call of the plan brings."""
+    """Name the results of a call, as the run named them; ``ProtocolError`` if no call of the plan has them."""
     call = lineage.plan.calls.get(received.slot)
     if call is None or received.slot in lineage.answers or len(received.outputs) != call.count:
         raise ProtocolError("the coordinator's record has an answer that the plan does not ask for")

@@ -1,4 +1,4 @@
-"""The owners whose sums make the releases of a run, as its public plan names them."""
+"""The owners whose sums make the releases of a run, as in its public plan."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from pcevolve.public.parts import Line
 from pcevolve.public.privacy import Event
 
 FORM: Final = "pcevolve-owner-1:"
-"""In front of an owner's public key, so that no other key is taken for one."""
+"""Prefix of an owner's public key, so that no other key is mistaken for one."""
 KEY_BYTES: Final = 32
 MOST_OWNERS: Final = 64
 SUMS: Final = ("dp-means", "pe", "aug-pe")
-"""Methods of which every release is a sum over units, under Gaussian noise."""
+"""Methods whose releases are all sums over units, with Gaussian noise."""
 
 
 def _read_key(text: str) -> str:
@@ -31,10 +31,10 @@ PublicKey = Annotated[str, Field(max_length=200), AfterValidator(_read_key)]
 
 
 def split_key(text: str) -> tuple[bytes, bytes]:
-    """An owner's Ed25519 key, which checks signatures, and its X25519 key, by which masks are agreed on.
+    """Return an owner's Ed25519 key, which checks signatures, and its X25519 key, for agreeing on masks.
 
     Raises:
-        ValueError: It is no key of this form.
+        ValueError: The text is no key of this form.
     """
     try:
         data = base64.b64decode(text.removeprefix(FORM), validate=True)
@@ -46,7 +46,7 @@ def split_key(text: str) -> tuple[bytes, bytes]:
 
 
 def spell_key(data: bytes) -> str:
-    """The text of an owner's public key, of both of its halves."""
+    """Return the text of an owner's public key, from both of its halves."""
     return FORM + base64.b64encode(data).decode()
 
 
@@ -67,11 +67,11 @@ class ClinicOwner(_Part):
 
 
 class Clinics(_Part):
-    """All owners of a run, in their order, and against whom their noise protects.
+    """All owners of a run, in their order, and the collusion that their noise protects against.
 
     Attributes:
-        colluding: t: owners who may pool what they know with coordinator and provider.
-        holders: r: most owners that have data of one and the same privacy unit.
+        colluding: t, the owners that may share their knowledge with coordinator and provider.
+        holders: r, the most owners that have data of the same privacy unit.
     """
 
     owners: Annotated[tuple[ClinicOwner, ...], Field(min_length=2, max_length=MOST_OWNERS)]
@@ -81,7 +81,7 @@ class Clinics(_Part):
     @model_validator(mode="after")
     def _are_several(self) -> Self:
         names = [each.name for each in self.owners]
-        # Each half by itself: one owner twice, under two names, would agree on masks with itself.
+        # Each half by itself: the same owner under two names would agree on masks with itself.
         halves = [half for each in self.owners for half in split_key(each.key)]
         if len({*names}) < len(names):
             raise ValueError("two owners have the same name: give each its own")
@@ -95,7 +95,7 @@ class Clinics(_Part):
 
     @property
     def honest(self) -> int:
-        """N - t: owners whose noise together is that of the release."""
+        """N - t: the number of owners whose noise together is that of the release."""
         return len(self.owners) - self.colluding
 
     @property
@@ -105,11 +105,11 @@ class Clinics(_Part):
 
     @property
     def digest(self) -> str:
-        """SHA-256 that stands for all of it, hex."""
+        """SHA-256 of all fields, hex."""
         return hashlib.sha256(self.model_dump_json().encode()).hexdigest()
 
     def has_signed(self, place: int, statement: bytes, signature: bytes) -> bool:
-        """True if the owner at a place has signed a statement."""
+        """True if the owner at a position has signed a statement."""
         from cryptography.exceptions import InvalidSignature  # which a run of one owner does without
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
@@ -124,13 +124,14 @@ class Clinics(_Part):
         return True
 
     def weaken(self, event: Event) -> Event:
-        """A Gaussian access as a unit of one owner bears it where all other owners collude.
+        """Return a Gaussian access as it protects a unit of one owner if all other owners collude.
 
-        Then the owner's own share of the noise is left, of variance ``sigma^2 / (N - t)``, and of the unit what this
-        owner knows of it: the sensitivity of one owner's sum, to which ``sigma`` was ``r`` times as wide.
+        Then only the owner's own share of the noise is left, of variance ``sigma^2 / (N - t)``. Of the unit,
+        only this owner's data are hidden: the sensitivity is that of one owner's sum, for which ``sigma`` was
+        ``r`` times as wide.
         """
         if event.free:
             return event
-        # Down, by more than the root loses: the loss that follows is never understated.
+        # Rounded down, by more than the root's error: the resulting loss is never understated.
         left = Fraction(math.sqrt(Fraction(self.holders**2, self.honest)) * (1 - 2**-40))
         return Event(event.mechanism, str(event.value * left), event.count)

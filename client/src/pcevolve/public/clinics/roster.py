@@ -1,11 +1,8 @@
-"""The roster: a TOML file on which all owners and the coordinator agree before a run, and which nobody changes in it.
+"""The roster: a TOML file on which all owners and the coordinator agree before a run, and which then stays the same.
 
 classes = ["basophil", "eosinophil"]
 
-[[owner]]
-name = "North"
-shots = 10
-key = "pcevolve-owner-1:..."
+[[owner]] name = "North" shots = 10 key = "pcevolve-owner-1:..."
 """
 
 from __future__ import annotations
@@ -24,12 +21,12 @@ from pcevolve.public.words import choose_labels, find_label_faults, nfc
 
 
 class Roster(BaseModel):
-    """What the file says.
+    """The content of the file.
 
     Attributes:
         classes: Names of the classes' folders, the same at every owner.
-        unit: What a privacy unit is, such as patient; one image, or one text, where nothing is said.
-        words: What prompts say in place of each class's name, by that name; nothing where they say the name.
+        unit: Name of a privacy unit, such as patient; empty for one image or text.
+        words: Words of the prompts for a class, by the class's name; empty if prompts use the names.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
@@ -54,7 +51,7 @@ class Roster(BaseModel):
 
     @classmethod
     def read(cls, path: Path) -> Self:
-        """Read a roster; ``UsageError`` for what is none, with the first fault."""
+        """Read a roster; ``UsageError`` for an invalid one, with the first fault."""
         try:
             return cls.model_validate(read_toml(path))
         except ValidationError as error:
@@ -65,17 +62,17 @@ class Roster(BaseModel):
 
     @property
     def clinics(self) -> Clinics:
-        """The owners as a plan names them."""
+        """Return the owners as in a plan."""
         return Clinics(owners=self.owner, colluding=self.colluding, holders=self.holders)
 
     @property
     def digest(self) -> str:
-        """SHA-256 of the roster's content, hex; owners read it to each other."""
+        """SHA-256 of the roster's content, hex; owners compare it by telephone."""
         return hashlib.sha256(self.model_dump_json().encode()).hexdigest()
 
     @property
     def labels(self) -> dict[str, str]:
-        """Names of the classes in the plan, by those of their folders, in the plan's order."""
+        """Return the classes' names in the plan by folder name, in the plan's order."""
         if self.words:
             folders = [*self.words]
             return dict(zip(folders, choose_labels([*self.words.values()]), strict=True))

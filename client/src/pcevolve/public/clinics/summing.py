@@ -1,9 +1,9 @@
-"""Releases that are sums over owners: the same code for the coordinator, each owner and an audit.
+"""Compute releases that are sums over owners: the same code for the coordinator, each owner and an audit.
 
-A selector's ``measure`` asks for noise on the sums of its private data, once or more often. Here it is answered with
-the sum of all owners' answers, as far as they are there, whatever the private data are; and left at the first access
-without answers, with the sums of the private data at hand. So the coordinator and an audit run it on no data, and an
-owner on its own.
+A selector's ``measure`` asks for noise on the sums of its private data, once or more. As long as there are
+answers, it gets the sum of all owners' answers instead, whatever its data are. At the first access without
+answers, it is interrupted by an ``UnansweredError`` with the sums of its data. So the coordinator and an
+audit run it without data, and an owner on its own.
 """
 
 from __future__ import annotations
@@ -38,18 +38,18 @@ from pcevolve.public.selectors.sums import release_appearance
 
 @dataclass
 class UnansweredError(Exception):
-    """An access that nobody has answered yet; ``values`` are private.
+    """Raised at an access without answers; ``values`` are private.
 
     Attributes:
         values: Sums of the private data at hand, without noise.
-        grid: How they are rounded, and how much noise they get.
+        grid: Their rounding and noise.
     """
 
     values: FloatArray
     grid: Grid
 
     def __repr__(self) -> str:
-        """Nothing about the data."""
+        """Return nothing about the data."""
         return "UnansweredError"
 
     __str__ = __repr__
@@ -57,7 +57,7 @@ class UnansweredError(Exception):
 
 @dataclass
 class SummedNoise:
-    """A source of noise that gives the sums of all owners, noise included; see ``Noise``."""
+    """A source of noise that returns the sums of all owners, noise included; see ``Noise``."""
 
     clinics: Clinics
     units: int
@@ -68,7 +68,7 @@ class SummedNoise:
     _accesses: int = 0
 
     def gaussian(self, _key: str, values: FloatArray, sigma: float) -> FloatArray:
-        """Give the sum of the owners' answers to the next access; ``UnansweredError`` where there are none."""
+        """Return the sum of the owners' answers to the next access; ``UnansweredError`` if there are none."""
         place, values = self._accesses, np.asarray(values, dtype=np.float64)
         self._accesses += 1
         step = self.steps[place] if place < len(self.steps) else None
@@ -93,49 +93,46 @@ class OwnerViews(Protocol):
     """An owner's private data, as a selector sees them."""
 
     def embeddings(self, rendition: Rendition) -> PrivateEmbeddings:
-        """Embeddings in a rendition, with classes and units."""
+        """Return embeddings in a rendition, with classes and units."""
         ...
 
     @property
     def appearances(self) -> FloatArray:
-        """Appearance of each image, float64 ``(images, 6)``."""
+        """Return the appearance of each image, float64 ``(images, 6)``."""
         ...
 
     @property
     def unit_of(self) -> IntArray:
-        """The privacy unit of each image, int64 ``(images,)``."""
+        """Return the privacy unit of each image, int64 ``(images,)``."""
         ...
 
 
 @dataclass(frozen=True)
 class NoData:
-    """What who has no private data runs a selector on."""
+    """Empty data, for running a selector without private data."""
 
     dimension: int
 
     def embeddings(self, _rendition: Rendition) -> PrivateEmbeddings:
-        """None."""
         nobody = np.empty(0, dtype=np.int64)
         return PrivateEmbeddings(np.empty((0, self.dimension)), nobody, nobody)
 
     @property
     def appearances(self) -> FloatArray:
-        """None."""
         return np.empty((0, 6))
 
     @property
     def unit_of(self) -> IntArray:
-        """None."""
         return np.empty(0, dtype=np.int64)
 
 
 @dataclass
 class Summing:
-    """The releases of one run, as plan, candidates and owners' answers give them.
+    """The releases of one run, as they follow from plan, candidates and owners' answers.
 
     Attributes:
-        receipts: Of the releases so far, by iteration.
-        measured: What they measured.
+        receipts: Receipts of the releases so far, by iteration.
+        measured: Measurements of the releases so far, by iteration.
     """
 
     plan: PublicPlan
@@ -144,7 +141,7 @@ class Summing:
     measured: dict[int, bytes] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Look up what each release costs."""
+        """Look up the privacy cost of each release."""
         method = selectors.find_method(self.plan.method.name)
         self.events = method.plan_events(self.plan)
         self.plan_digest = digest_plan(self.plan)
@@ -153,7 +150,7 @@ class Summing:
         self._nobody = NoData(self.chooser.encoder.dimension)
 
     def list_accesses(self) -> list[tuple[int, int]]:
-        """Every access of the plan: iteration and part, in order."""
+        """Return every access of the plan, as iteration and part, in order."""
         return [
             (iteration, part)
             for iteration, events in self.events.items()
@@ -161,11 +158,11 @@ class Summing:
         ]
 
     def count_parts(self, iteration: int) -> int:
-        """How often a release looks at the private data."""
+        """Return how often a release accesses the private data."""
         return sum(not event.free for event in self.events[iteration])
 
     def ask(self, iteration: int, pool: Pool, head: str, before: Sequence[Exchange]) -> Question | None:
-        """The next question of a release, as this machine rounds what is public; None where all are answered."""
+        """Return the next question of a release, with public values as rounded here; None if all are answered."""
         if len(before) == self.count_parts(iteration):
             return None
         frame = before[0].question.frame if before else self._make_frame(iteration, pool)
@@ -184,11 +181,11 @@ class Summing:
     def leave(
         self, pool: Pool, question: Question, before: Sequence[Exchange], private: OwnerViews
     ) -> UnansweredError:
-        """An owner's sums for a question, without noise, and how they are rounded: private.
+        """Return an owner's sums for a question, without noise, and their grid; private.
 
         Raises:
-            ProtocolError: It is not the next question of its release, an earlier answer is not signed, or the frame is
-                not what another machine may make of the candidates.
+            ProtocolError: It is not the next question of its release, an earlier answer is not signed, or the
+                frame cannot come from these candidates.
         """
         if (question.plan, question.part) != (self.plan_digest, len(before)):
             raise ProtocolError("the question is about another plan, or not the next one; nothing was drawn")
@@ -201,10 +198,10 @@ class Summing:
     def release(
         self, iteration: int, pool: Pool, head: str, exchanges: Sequence[Exchange]
     ) -> tuple[Receipt, bytes]:
-        """What the answers of all owners give: the receipt, and what was measured.
+        """Return the receipt and the measurement of a release from all owners' answers.
 
         Raises:
-            ProtocolError: An answer is missing, not signed by its owner, or they add up to nothing.
+            ProtocolError: An answer is missing or not signed by its owner, or the sum is impossible.
         """
         plan, events = self.plan, self.events[iteration]
         noise = self._add_up(iteration, head, exchanges)
@@ -226,9 +223,9 @@ class Summing:
     def find_fault(
         self, receipt: Receipt, measured: bytes, pool: Pool, head: str, exchanges: Sequence[Exchange]
     ) -> str:
-        """Say why a release does not follow from the owners' answers; empty where it does.
+        """Say why a release does not follow from the owners' answers; empty if it does.
 
-        Another machine may round what is public otherwise, which digits far below the noise show.
+        Another machine may round public values differently, which changes digits far below the noise.
         """
         try:
             derived, memory = self.release(receipt.iteration, pool, head, exchanges)
@@ -249,34 +246,33 @@ class Summing:
         return "" if follows else "the selection does not follow from what was released"
 
     def note(self, receipt: Receipt, measured: bytes) -> None:
-        """Take in a release."""
         self.receipts[receipt.iteration] = receipt
         if measured:
             self.measured[receipt.iteration] = measured
 
     def scenes(self, iteration: int, pool: Pool) -> tuple[SelectionInput, ...]:
-        """What a selector is shown; the renditions follow from the released appearance."""
+        """Return a selector's input by class; the renditions follow from the released appearance."""
         renditions = choose_renditions(self.plan, self.receipts.get(0) if 0 in self.plan.releases else None)
         return self.chooser.scenes(iteration, pool, renditions)
 
     def join(self, iteration: int, pool: Pool) -> SelectionInput:
-        """What a selector measures with."""
+        """Return a selector's input for its measurement."""
         return join_scenes(self.scenes(iteration, pool))
 
     def _find_measured(self, iteration: int, measured: bytes) -> Measurement:
-        """What a release chooses by: what it measured, or the last one before it that measured anything."""
+        """Return the measurement that a release chooses by: its own, or the latest one before it."""
         known = measured or self.measured[max(each for each in self.measured if each < iteration)]
         return load(known)
 
     def _make_frame(self, iteration: int, pool: Pool) -> bytes:
-        """The frame in which means are measured; empty for a release of none."""
+        """Return the frame in which means are measured; empty for a release without means."""
         if not (iteration and selectors.find_method(self.plan.method.name).centre_first):
             return b""
         frame = self.join(iteration, pool).coordinates
         return save({"centre": frame.centre, "axes": np.ascontiguousarray(frame.axes)})
 
     def _add_up(self, iteration: int, head: str, exchanges: Sequence[Exchange]) -> SummedNoise:
-        """The sums of all owners so far, each answer of which is signed for its question of this release."""
+        """Return the sums of all owners so far; each answer must be signed for its question of this release."""
         for place, each in enumerate(exchanges):
             question, earlier = each.question, digest_exchanges(exchanges[:place])
             said = (question.plan, question.iteration, question.part, question.head, question.earlier)
@@ -328,18 +324,18 @@ class Summing:
 
 _DIFFERS = "what was released is not the sum of the owners' answers"
 _NEAR = 1e-4
-"""Of the largest number: far below the noise of what is worth releasing."""
+"""Tolerance relative to the largest number; far below the noise of a useful release."""
 
 
 def _are_near(one: Measurement, other: Measurement) -> bool:
-    """True if two measurements are one but for rounding."""
+    """True if two measurements are equal up to rounding."""
     if one.keys() != other.keys() or any(one[each].shape != other[each].shape for each in one):
         return False
     return all(np.abs(one[each] - other[each]).max() <= _NEAR * np.abs(other[each]).max() for each in one)
 
 
 def _with_frame(scene: SelectionInput, frame: bytes) -> SelectionInput:
-    """A scene in the frame of another machine, if that may be this one's rounded otherwise."""
+    """Return a scene in another machine's frame, if that equals this machine's up to rounding."""
     try:
         arrays = load(frame)
         centre, axes = arrays.pop("centre"), arrays.pop("axes")

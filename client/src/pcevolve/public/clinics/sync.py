@@ -1,4 +1,4 @@
-"""What an owner's front and the coordinator's door say to each other over the network."""
+"""Messages between an owner's front and the coordinator's door over the network."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from pcevolve.public.settings import Digest
 SYNC: Final = "/v1/sync"
 BODIES: Final = "/v1/bodies/"
 MOST_BYTES: Final = 2**26
-"""Of a message."""
+"""Most bytes of a message."""
 WAIT_SECONDS: Final = 10.0
-"""That a door waits for news before it says that there are none."""
+"""Time that a door waits for news before it answers without any."""
 Refusal = Literal[
     "DataError", "BudgetError", "LedgerError", "ModelError", "ProtocolError", "UsageError", "DeclinedError",
     "TranscriptError", "ClientError",
@@ -32,7 +32,7 @@ REFUSALS: Final[dict[Refusal, str]] = {
     "TranscriptError": "has a copy of the record that is damaged",
     "ClientError": "cannot go on",
 }
-"""What a coordinator is told of an owner who refuses: the kind alone, for why is the owner's. In words."""
+"""The text that a coordinator shows for an owner's refusal, by its kind; the reason itself stays with the owner."""
 
 
 class _Message(BaseModel):
@@ -40,15 +40,15 @@ class _Message(BaseModel):
 
 
 class Sync(_Message):
-    """An owner's word.
+    """An owner's message.
 
     Attributes:
         token: Its signature for this roster; see ``messages.state_presence``.
-        lines: Of the record that it has.
+        lines: Number of the record's lines that it has.
         head: Digest of the last of them.
-        agreement: Its signature under the plan; none before its person agreed.
-        question: Digest of the question that ``answer`` is to.
-        refusal: Why it takes part no more.
+        agreement: Its signature of the plan; None before its person agreed.
+        question: Digest of the question that ``answer`` answers.
+        refusal: Kind of the reason why it stops.
     """
 
     version: Annotated[Line, Field(max_length=40)]
@@ -64,14 +64,14 @@ class Sync(_Message):
 
 
 class News(_Message):
-    """The coordinator's word.
+    """The coordinator's reply.
 
     Attributes:
-        lines: What the record has beyond the owner's.
-        question: What this owner has not answered yet.
-        before: What came before it, of the same release.
+        lines: The record's lines after the owner's.
+        question: A question that this owner has not answered yet.
+        before: Earlier exchanges of the same release.
         missing: Names of the owners who are waited for.
-        figures: Of the run, once it is over.
+        figures: The run's figures, at its end.
     """
 
     lines: Base64Bytes = b""
@@ -82,6 +82,6 @@ class News(_Message):
 
 
 class Denied(_Message):
-    """Why somebody was not let in, in a sentence; a coordinator's words reach an owner's terminal, so in one line."""
+    """Why somebody was not let in, in one line, as it is printed on an owner's terminal."""
 
     why: Line

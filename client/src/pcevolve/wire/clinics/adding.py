@@ -1,4 +1,4 @@
-"""The coordinator's runner: asks all owners, and has what they answer added up."""
+"""The coordinator's runner: asks all owners, and has their answers added up."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pcevolve.wire.asking import AskingJudge, RemoteKeeper
 
 
 class AddingSide(protocol.PrivateSide, Protocol):
-    """The side without private data that makes the plan and adds up, as its runner sees it."""
+    """The coordinator's side without private data, which makes the plan and adds answers up, as its runner sees it."""
 
     def ask(self, asked: Ask) -> Asked:
         """See ``Ask``."""
@@ -27,7 +27,7 @@ class AddingSide(protocol.PrivateSide, Protocol):
 
 
 class RemoteCoordinator(RemoteKeeper):
-    """That side in another process."""
+    """The coordinator's side in another process."""
 
     def ask(self, asked: Ask) -> Asked:
         """See ``Ask``."""
@@ -47,7 +47,7 @@ class AddingJudge(AskingJudge):
     """A judge that asks all owners for each access of a release, one after the other.
 
     Attributes:
-        side: Makes questions, and releases of answers.
+        side: Makes questions, and turns answers into releases.
         gather: Asks the owners.
     """
 
@@ -56,7 +56,7 @@ class AddingJudge(AskingJudge):
     _answered: dict[int, bytes] = field(default_factory=dict)
 
     def release(self, query: Query, pool: Pool) -> Receipt:
-        """Have a release added up; one that is on record is given again, and nobody is asked."""
+        """Have a release added up; a recorded one is returned without asking."""
         head, exchanges = self.head(), list[Exchange]()
         while query.iteration not in self.paid:
             asked = self.side.ask(Ask(iteration=query.iteration, head=head, exchanges=tuple(exchanges)))
@@ -73,5 +73,5 @@ class AddingJudge(AskingJudge):
         return released.receipt
 
     def read_answers(self, iteration: int) -> bytes:
-        """What owners answered for a release, as it is stored; nothing for one that was on record."""
+        """Return the owners' answers for a release, as stored; empty for one that was on record."""
         return self._answered.get(iteration, b"")

@@ -1,4 +1,4 @@
-"""The runner's process of a coordinator: from its orders to the summary, with a door for the owners."""
+"""The coordinator's runner process: from its orders to the summary, with a door for the owners."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from pcevolve.wire.running import work
 
 @dataclass(frozen=True)
 class OwnersAtDoor:
-    """The owners who come to a door."""
+    """The owners who connect to a door."""
 
     side: AddingSide
     door: Door
 
     def make_judge(self, keeper: protocol.PrivateSide, head: Callable[[], str]) -> AddingJudge:
-        """A judge that asks them."""
+        """Return a judge that asks them."""
         return AddingJudge(keeper, head, side=self.side, gather=self.door.gather)
 
     def wait(self, plan: PublicPlan) -> None:

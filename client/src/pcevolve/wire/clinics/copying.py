@@ -1,4 +1,4 @@
-"""Writes an owner's copy of the coordinator's record: files first, then the lines that name them."""
+"""Write an owner's copy of the coordinator's record: files first, then the lines that name them."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from pcevolve_shared.reading import parse_json
 
 
 class Copy:
-    """A copy that grows.
+    """An owner's growing copy of a record.
 
     Attributes:
-        lines: That it has.
-        head: Digest of the last.
-        kinds: Of all lines.
+        lines: Number of lines so far.
+        head: Digest of the last line.
+        kinds: Kinds of the lines so far.
     """
 
     def __init__(self, folder: RunFolder) -> None:
-        """Go on with a copy that is there, less a line that a crash tore off."""
+        """Continue an existing copy, without a last line that a crash cut off."""
         self._folder, self._bodies = folder, Bodies(folder.bodies)
         self.lines, self.head, self.kinds = 0, GENESIS, set[str]()
         folder.bodies.mkdir(parents=True, exist_ok=True)
@@ -40,22 +40,22 @@ class Copy:
 
     @property
     def has_plan(self) -> bool:
-        """True if the plan is in it."""
+        """True if the copy has the plan."""
         return PLANNED in self.kinds
 
     @property
     def is_closed(self) -> bool:
-        """True if the record's last line is in it."""
+        """True if the copy has the record's last line."""
         return FINISHED in self.kinds
 
     def extend(self, data: bytes, fetch: Callable[[str], bytes]) -> bool:
         """Add lines, each of which has to follow the one before; True if a release is among them.
 
         Args:
-            fetch: Gives a stored file by its digest.
+            fetch: Returns a stored file by its digest.
 
         Raises:
-            TranscriptError: They do not follow, or a file is not what its digest says.
+            TranscriptError: The lines do not follow, or a file does not match its digest.
         """
         releases = False
         for raw in data.splitlines(keepends=True):
@@ -78,7 +78,6 @@ class Copy:
         return releases
 
     def close(self) -> None:
-        """Close the file."""
         self._file.close()
 
     def _note(self, line: Line, found: str) -> None:

@@ -1,7 +1,7 @@
-"""The coordinator's door: owners come to it, read the record, and leave their signed answers.
+"""The coordinator's door: owners read the record here, and leave their signed answers.
 
-Whoever reads learns what every owner of the roster may know: the record, and answers that say nothing alone. Nobody but
-an owner of the roster is let in. It waits for all of them, and for nobody else.
+Only owners of the roster are let in. They learn the record, and the other owners' answers, which reveal
+nothing alone. The door waits for all owners of the roster.
 """
 
 from __future__ import annotations
@@ -33,18 +33,18 @@ from pcevolve.public.transcript.stored import StoredFiles
 from pcevolve.wire.clinics.guests import TLS_FAULTS, Guests
 
 MOST_LINES_BYTES: Final = 2**24
-"""Of the record in one piece of news."""
+"""Most bytes of the record in one reply."""
 MOST_STRANGERS_BYTES: Final = 2**16
-"""Of a message that is read before its sender is known; what is longer is an owner's answer."""
+"""Most bytes read of a message before its sender is known; only an owner's answer may be longer."""
 _NO_OWNER: Final = "only an owner of the roster is let in"
 _PATIENCE_SECONDS: Final = 60.0
 _SILENCE_SECONDS: Final = 60.0
-"""After which an owner is missed."""
+"""After this silence an owner is reported as missing."""
 _DIGEST: Final = re.compile(r"[0-9a-f]{64}")
 
 
 class DeniedError(Exception):
-    """Somebody is not let in, or says what nobody may say now."""
+    """Raised where somebody is not let in, or sends a message that is not allowed now."""
 
     def __init__(self, status: int, why: str) -> None:
         super().__init__(why)
@@ -52,14 +52,14 @@ class DeniedError(Exception):
 
 
 class RecordLines:
-    """The lines of a record that is being written, each by its place."""
+    """The lines of a record that is still written, by their position."""
 
     def __init__(self, folder: RunFolder) -> None:
         self._log = folder.log
         self._ends, self._heads, self._read = [0], [GENESIS], 0
 
     def find_news(self, lines: int, head: str) -> bytes:
-        """What comes behind the first lines; ``DeniedError`` where these are not the record's."""
+        """Return what follows the first lines; ``DeniedError`` if these are not the record's."""
         self._look()
         if lines >= len(self._ends) or self._heads[lines] != head:
             raise DeniedError(
@@ -85,13 +85,13 @@ class RecordLines:
 
 
 class Door:
-    """What owners find at the coordinator, and what it waits for; safe for several threads."""
+    """The coordinator's state towards its owners; safe for several threads."""
 
     def __init__(self, folder: RunFolder, version: str, tell: Callable[[str], None]) -> None:
-        """Know nobody, until a plan names the owners.
+        """Start without owners, until a plan names them.
 
         Args:
-            tell: Told, in a sentence, who came, agreed, and is waited for; nothing private is known here.
+            tell: Told, in a sentence, who came, agreed, and is waited for; nothing of it is private.
         """
         self._folder, self._version, self._tell = folder, version, tell
         self._changed = threading.Condition()
@@ -108,10 +108,10 @@ class Door:
         self._faults: set[str] = set()
 
     def wait(self, plan: PublicPlan) -> None:
-        """Show a plan that is on record, and wait until every owner has agreed to it.
+        """Publish a recorded plan, and wait until every owner has agreed to it.
 
         Raises:
-            UsageError: One of them refuses; nothing was spent.
+            UsageError: An owner refuses; nothing was spent.
         """
         assert plan.clinics is not None
         with self._changed:
@@ -126,7 +126,7 @@ class Door:
         """Ask all owners, and wait until each has answered.
 
         Raises:
-            UsageError: One of them refuses; what was paid for is on record.
+            UsageError: An owner refuses; what was paid for is on record.
         """
         with self._changed:
             self._asked, self._answers = (question, tuple(before)), {}
@@ -137,7 +137,7 @@ class Door:
             return tuple(self._answers[place] for place in sorted(self._answers))
 
     def finish(self, figures: dict[str, Any]) -> None:
-        """Say that the run is over, and wait a while until every owner has heard it."""
+        """Announce the end of the run, and wait a while until every owner has heard it."""
         end = time.monotonic() + _PATIENCE_SECONDS
         with self._changed:
             self._figures = figures
@@ -150,10 +150,10 @@ class Door:
                 )
 
     def hear(self, sync: Sync) -> News:
-        """Take in an owner's word, and answer when there is news, or after a while.
+        """Take in an owner's message, and answer when there is news, or after a while.
 
         Raises:
-            DeniedError: It is not an owner of the roster, or what it says is not true.
+            DeniedError: The sender is not an owner of the roster, or its message is not true.
         """
         with self._changed:
             try:
@@ -169,7 +169,7 @@ class Door:
                 raise
 
     def find_body(self, digest: str) -> bytes:
-        """A stored file of the record, by its digest (``DeniedError`` for none)."""
+        """Return a stored file of the record, by its digest (``DeniedError`` if there is none)."""
         try:
             return StoredFiles(self._folder.bodies).file(digest)
         except TranscriptError:
@@ -185,7 +185,7 @@ class Door:
         self._tell(f"somebody could not join: {fault}")
 
     def admits(self, place: int, token: bytes) -> bool:
-        """True if an owner of the roster has signed that it comes (``DeniedError`` while nobody knows the roster)."""
+        """True if an owner of the roster has signed this token (``DeniedError`` while there is no plan)."""
         with self._changed:
             self._require_plan()
             return self._clinics.has_signed(place, state_presence(self._clinics.digest), token)
@@ -222,7 +222,7 @@ class Door:
         return self._clinics.has_signed(place, state_presence(sync.roster), sync.token)
 
     def _take(self, sync: Sync) -> None:
-        """Note what an owner says, once it is let in."""
+        """Store an owner's message, once the owner is let in."""
         place = sync.owner
         if place not in self._present:
             self._tell(f"{self._name([place])} has joined")
@@ -241,7 +241,7 @@ class Door:
                 raise DeniedError(
                     403, "this answer is not signed by this owner for the question that was asked"
                 )
-            # The first counts: of two, somebody could choose.
+            # The first answer counts: with two, somebody could choose.
             self._answers.setdefault(place, sync.answer)
 
     def _has_news(self, sync: Sync) -> bool:
@@ -268,7 +268,7 @@ class Door:
         with self._changed:
             while missing := list_missing():
                 for place, why in self._refused.items():
-                    # Only so much: why exactly is for the owner alone.
+                    # The kind of reason is enough here: the details are for the owner alone.
                     raise UsageError(f"owner {self._name([place])} {why}; its own screen says more")
                 now = time.monotonic()
                 if now - told > _SILENCE_SECONDS:
@@ -323,28 +323,26 @@ class _Listening(ThreadingHTTPServer):
         self.guests.dismiss_late()
 
     def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ANN401
-        """Say nothing of who hangs up."""
+        """Ignore a connection that breaks off."""
 
 
 class _Visit(BaseHTTPRequestHandler):
-    """One request."""
-
     protocol_version = "HTTP/1.1"
     server: _Listening
 
     def do_POST(self) -> None:
-        """An owner's word."""
+        """Take an owner's message."""
         self._answer(self._hear)
 
     def do_GET(self) -> None:
-        """A stored file."""
+        """Send a stored file."""
         self._answer(self._give)
 
     def log_message(self, *_: object) -> None:
         """Keep no log of addresses."""
 
     def version_string(self) -> str:
-        """Say no library's name."""
+        """Name no library."""
         return "pcevolve"
 
     def _answer(self, respond: Callable[[], bytes]) -> None:
@@ -402,7 +400,7 @@ def _encode(message: BaseModel) -> bytes:
 
 
 def serve(listener: int, door: Door, certificate: Path | None, key: Path | None) -> ThreadingHTTPServer:
-    """Serve a door from now on, in threads; ``UsageError`` where certificate or key cannot be used."""
+    """Start serving a door in threads; ``UsageError`` if certificate or key cannot be used."""
     server = _Listening(listener, door, None if certificate is None else _load(certificate, key))
     threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.1}, daemon=True).start()
     return server

@@ -1,4 +1,7 @@
-"""An owner's way out: a process without private files carries questions in and answers out, until the run is over."""
+"""An owner's process with the network, without private files.
+
+Carries questions in and answers out until the run ends.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +41,7 @@ from pcevolve.wire.egress.http_transport import find_tls_fault
 from pcevolve.wire.running import report
 
 AGAIN_SECONDS: Final = 2.0
-"""Before a coordinator that cannot be reached is tried again."""
+"""Pause before an unreachable coordinator is tried again."""
 _TOO_EARLY: Final = 503
 _SILENT: Final = "cannot be reached"
 _HANGS_UP: Final = "hangs up (one that has a certificate is reached by https://)"
@@ -88,7 +91,7 @@ class RemoteOwner(Remote):
 
 
 class Front:
-    """An owner at a coordinator's door."""
+    """An owner's connection to a coordinator's door."""
 
     def __init__(self, url: str, ca_file: Path | None, owner: RemoteOwner, audience: Audience) -> None:
         """Open no connection yet; ``UsageError`` for certificates that cannot be read."""
@@ -104,7 +107,7 @@ class Front:
         self._waits_for: tuple[str, ...] = ()
 
     def sync(self, copy: Copy, **said: object) -> News:
-        """Say something, and hear what is new; waits for a coordinator that cannot be reached.
+        """Send a message, and return the news; waits for a coordinator that cannot be reached.
 
         Raises:
             UsageError: The coordinator does not let this owner in.
@@ -125,15 +128,15 @@ class Front:
         return news
 
     def fetch(self, digest: str) -> bytes:
-        """A stored file of the record."""
+        """Return a stored file of the record."""
         return self._send("GET", f"{BODIES}{digest}", {}, b"", MOST_BODY_BYTES)
 
     def keep_saying(self, **said: object) -> None:
-        """Say something with every word from now on: an agreement, or the latest answer."""
+        """Add fields to every message from now on: an agreement, or the latest answer."""
         self._known.update(said)
 
     def refuse(self, copy: Copy, error: ClientError) -> None:
-        """Tell the coordinator that this owner goes on no more, and of which kind the reason is."""
+        """Tell the coordinator that this owner stops, and the kind of reason."""
         kind = type(error).__name__
         refusal = kind if kind in get_args(Refusal) else "ClientError"
         with suppress(ClientError, httpx.HTTPError):
@@ -201,7 +204,7 @@ def _find_why(data: bytes, status: int) -> str:
 def take_part(
     front: Front, owner: RemoteOwner, copy: Copy, folder: RunFolder, audience: Audience, up: Pipe
 ) -> dict[str, Any]:
-    """Answer until the run is over; the finished run's summary.
+    """Answer until the run is over; return the finished run's summary.
 
     Raises:
         ClientError: Why it ended; what was answered stays paid, and the same command goes on from there.
@@ -230,7 +233,7 @@ def take_part(
 
 
 def _agree(owner: RemoteOwner, audience: Audience, up: Pipe) -> bytes:
-    """Have a person asked, once for a plan; the owner's signature under it, for which its keeper hears the answer."""
+    """Have a person asked once for each plan; return the owner's signature of the plan."""
     considered = owner.consider()
     if not considered.is_agreed:
         if not audience.person.is_there():
