@@ -41,7 +41,7 @@ def carry_out_a_probe(*words: str) -> list[str]:
     """Call the entry as a process does, and at the place of the command try a socket, a program and a fork."""
     said: list[str] = []
 
-    def probe(app: object, arguments: object) -> None:
+    def probe(app: object) -> None:
         for act in (socket.socket, partial(os.execv, "/nothing", ["nothing"]), begin_and_end_a_child):
             try:
                 act()
@@ -196,6 +196,41 @@ def test_the_entry_imports_nothing_but_the_standard_library() -> None:
     done = subprocess.run([sys.executable, "-S", "-c", code], capture_output=True, text=True, env=paths)
     loaded = {each for each in done.stdout.split() if each not in sys.stdlib_module_names and each[0] != "_"}
     assert loaded == {"pcevolve"}, done.stderr
+
+
+ENDING = """
+import atexit, sys
+from pcevolve.app.cli import main
+from pcevolve.app.cli import commands
+
+def end(*_):
+    print("a line")
+    raise {error}
+
+atexit.register(print, "tidied up")
+sys.argv = ["pcevolve", "doctor"]
+{place} = end
+main.main()
+"""
+
+
+@pytest.mark.parametrize(
+    ("place", "error", "code", "said", "out"),
+    [
+        ("commands.carry_out", "SystemExit(130)", 130, "", "a line"),
+        ("main._prepare", "KeyboardInterrupt", 130, "stopped", "a line"),
+        ("commands.carry_out", "SystemExit(2)", 2, "", "a line tidied up"),
+    ],
+)
+def test_after_ctrl_c_a_command_ends_without_tidying_up_and_says_so_even_while_it_is_loading(
+    place: str, error: str, code: int, said: str, out: str
+) -> None:
+    """What torch leaves to be tidied up took a second, and Ctrl-C while modules were loaded a traceback."""
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", ENDING.format(place=place, error=error)],
+        env={**os.environ, "PYTHONPATH": ":".join(filter(None, sys.path))}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr.strip(), " ".join(done.stdout.split())) == (code, said, out)
 
 
 UNTIL_FILES_ARE_KNOWN = """

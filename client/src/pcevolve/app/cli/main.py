@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from typing import NoReturn
 
 from pcevolve.public.processes import launcher
 from pcevolve.public.processes.browser import prepare_browser
@@ -27,6 +28,9 @@ ONLINE = frozenset({"doctor", "fetch-encoder", "prompts"})
 APART = frozenset({"demo", "join", "preview", "run"})
 """Commands whose work is done by other processes; their own process needs no network either."""
 
+STOPPED = 130
+"""Exit code after Ctrl-C."""
+
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command ``pcevolve``, in UTF-8 in any locale: class names are folder names, which go on record.
@@ -35,15 +39,43 @@ def main(arguments: Sequence[str] | None = None) -> None:
         arguments: Used instead of the process's own. The process then belongs to another program, and is not
             confined.
     """
-    if arguments is None:
-        is_demanded = take_demand(sys.argv)
-        if sys.getfilesystemencoding() != "utf-8":
-            again = [sys.executable, "-X", "utf8", *sys.orig_argv[1:]]  # for itself, also with -I
-            os.execve(sys.executable, again, {**os.environ, "PYTHONUTF8": "1"})  # noqa: S606 - and what it starts
-        _prepare(sys.argv[1] if len(sys.argv) > 1 else "", is_demanded)
+    if arguments is not None:
+        from pcevolve.app.cli.commands import app, carry_out
+
+        return carry_out(app, arguments)
+    try:
+        _carry_out_own()
+    except KeyboardInterrupt:  # before there was a command to stop
+        print("stopped", file=sys.stderr)
+        _leave_at_once()
+    except SystemExit as ended:
+        if ended.code != STOPPED:
+            raise
+        _leave_at_once()
+
+
+def _carry_out_own() -> None:
+    """Run the command that this process was started for."""
+    is_demanded = take_demand(sys.argv)
+    if sys.getfilesystemencoding() != "utf-8":
+        again = [sys.executable, "-X", "utf8", *sys.orig_argv[1:]]  # for itself, also with -I
+        os.execve(sys.executable, again, {**os.environ, "PYTHONUTF8": "1"})  # noqa: S606 - and what it starts
+    _prepare(sys.argv[1] if len(sys.argv) > 1 else "", is_demanded)
     from pcevolve.app.cli.commands import app, carry_out
 
-    carry_out(app, arguments)
+    carry_out(app)
+
+
+def _leave_at_once() -> NoReturn:
+    """End the process as after Ctrl-C.
+
+    To tidy up what torch has loaded takes a second, on a busy machine several. A process with children has loaded none.
+    """
+    if launcher.started or launcher.sides:
+        sys.exit(STOPPED)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(STOPPED)
 
 
 def _prepare(command: str, is_demanded: bool) -> None:
