@@ -25,7 +25,7 @@ class AssessedFigures(BaseModel):
             for, with chance at 0; None with one class.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, defer_build=True)
 
     classes_apart: Annotated[float | None, Field(ge=0)]
     distance: Annotated[float, Field(ge=0)]

@@ -88,7 +88,7 @@ else:
 class PlanFields(BaseModel):
     """The fields of a plan, and values that follow from them directly; use ``PublicPlan``."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     format: Literal[1]
     run_id: Annotated[str, Field(pattern=r"^[0-9a-f]{32}$")]

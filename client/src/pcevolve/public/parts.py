@@ -28,7 +28,7 @@ Count = Annotated[int, Field(ge=1, le=10**12)]
 
 
 class _Part(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True, defer_build=True)
 
 
 class LedgerCap(_Part):

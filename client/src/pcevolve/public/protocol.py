@@ -29,7 +29,7 @@ RunId = Annotated[str, Field(pattern="^[0-9a-f]{32}$")]
 class Message(BaseModel):
     """A line of the conversation."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True, defer_build=True)
 
 
 class Prepare(Message):

@@ -27,7 +27,7 @@ class FrontSettings(BaseModel):
         folder: Of the copy of the coordinator's record.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
     url: str
     ca_file: Path | None
     folder: Path
@@ -41,7 +41,7 @@ class Welcome(BaseModel):
         landlock: Landlock's version, if the kernel confines the keeper's process; else 0.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
     settings: PublicConfig | FrontSettings
     resume: bool
     is_cut_off: bool
@@ -57,7 +57,7 @@ class ClientStatement(BaseModel):
         landlock: Landlock's version, if the kernel will confine the process with the network; else 0.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
     is_contained: bool
     landlock: int
 

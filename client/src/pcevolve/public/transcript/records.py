@@ -85,7 +85,7 @@ def part_of(slot: str) -> Part:
 
 
 class _Record(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
 class Opened(_Record):

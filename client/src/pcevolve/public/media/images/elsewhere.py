@@ -6,7 +6,6 @@ import base64
 import json
 import threading
 from contextlib import suppress
-from itertools import starmap
 from typing import Annotated
 
 from PIL import Image
@@ -48,15 +47,18 @@ class Elsewhere:
         self._pipe = pipe
         self._turn = threading.Lock()
         self._recent: dict[bytes, DecodedImage | None] = {}
+        self._weight = 0
 
     def decode(self, data: bytes) -> DecodedImage | None:
         """Return an image's pixels; None if it is undecodable (``ProtocolError`` if the process has ended)."""
         with self._turn:
-            if data not in self._recent:
-                self._recent[data] = self._ask(data)
-            found = self._recent[data]
-            while sum(starmap(_weigh, self._recent.items())) > _MOST_KEPT:
-                del self._recent[next(iter(self._recent))]
+            if data in self._recent:
+                return self._recent[data]
+            found = self._recent[data] = self._ask(data)
+            self._weight += _weigh(data, found)
+            while self._weight > _MOST_KEPT:
+                oldest = next(iter(self._recent))
+                self._weight -= _weigh(oldest, self._recent.pop(oldest))
         return found
 
     def _ask(self, data: bytes) -> DecodedImage | None:
