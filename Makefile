@@ -19,7 +19,7 @@ PROJECTS := shared/pyproject.toml api_server/pyproject.toml client/pyproject.tom
 # Without bytecode every process compiles its imports anew: seconds, and tests start hundreds.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help install demo test test-fast test-nightly leaks hostile boundary compose-test mutations trusted lint lock docs docs-options lock-docs bench-selectors bench-server bench-gpu soak clean
+.PHONY: help install demo demo-clinics test test-fast test-nightly leaks hostile boundary compose-test mutations trusted lint lock docs docs-options lock-docs bench-selectors bench-server bench-gpu soak clean
 
 help:  ## Show what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 18
@@ -29,6 +29,9 @@ install: $(VENV)/.installed  ## Set up .venv with the commands pcevolve, pcevolv
 demo: install  ## Run the main job end to end and print a summary (about a minute on 2 quiet cores; smaller where the machine is slow)
 	$(BIN)/pcevolve demo
 	@command -v pcevolve >/dev/null || echo 'first     . .venv/bin/activate   (for the command pcevolve)'
+
+demo-clinics: install  ## Three owners of blood cells at epsilon 1, by real processes, with a picture (minutes on 2 quiet cores; ARGS="--rounds 3")
+	$(BIN)/python -m benchmarks.demo_clinics $(ARGS)
 
 test: install $(MITM)/.installed  ## Run every test (15 to 30 minutes on 2 cores)
 	@$(TIMED) { $(BIN)/pytest $(PARALLEL) -m "not alone" && $(ALONE); }

@@ -6,6 +6,7 @@ python prepare.py ROSTER FOLDER NAME...     (an owner's images and key: FOLDER/N
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 from pcevolve.keeper.clinics.keys import OwnerKey
@@ -20,18 +21,24 @@ NAMES = {kind: f"type {place}" for place, kind in enumerate(CELLS, 1)}
 def prepare(roster: Path, folder: Path, names: list[str]) -> None:
     """Write all of it; the roster last, whose presence says that all is there."""
     cells, _ = load_cells(SHOTS * len(names), NAMES)
-    lines = [f"classes = {[*cells.labels]!r}"]
-    for place, name in enumerate(names):
-        own = folder / name
+    keys = {name: OwnerKey.new() for name in names}
+    for place, (name, key) in enumerate(keys.items()):
         for target, label in enumerate(cells.labels):
-            (own / "images" / label).mkdir(parents=True)
+            images = folder / name / "images" / label
+            images.mkdir(parents=True)
             rows = (cells.targets == target).nonzero()[0][place * SHOTS : (place + 1) * SHOTS]
             for number, row in enumerate(rows):
-                cells.items[row].save(own / "images" / label / f"{number:02}.png")
-        key = OwnerKey.new()
-        key.save(own / "own.key")
-        lines += ["[[owner]]", f'name = "{name}"', f"shots = {SHOTS}", f'key = "{key.public}"']
-    roster.write_text("\n".join(lines) + "\n")
+                cells.items[row].save(images / f"{number:02}.png")
+        key.save(folder / name / "own.key")
+    write_roster(roster, {name: key.public for name, key in keys.items()})
+
+
+def write_roster(path: Path, owners: Mapping[str, str]) -> None:
+    """Write a roster of owners, each with its public key."""
+    lines = [f"classes = {sorted(NAMES.values())!r}"]
+    for name, key in owners.items():
+        lines += ["[[owner]]", f'name = "{name}"', f"shots = {SHOTS}", f'key = "{key}"']
+    path.write_text("\n".join(lines) + "\n")
 
 
 if __name__ == "__main__":

@@ -38,6 +38,8 @@ class Clinics:
 
     Attributes:
         forks: What starts the commands instead, each a process of its own as well.
+        scheme: Of the coordinator's address.
+        environment: What the next commands have in theirs beside what is usual.
         first: With ``forks``, what a party's next command does before it begins; see ``Job``.
     """
 
@@ -47,6 +49,8 @@ class Clinics:
     started: list[Party] = field(default_factory=list)
     forks: ForkServer | None = None
     first: dict[str, tuple[str, str]] = field(default_factory=dict)
+    scheme: str = "http"
+    environment: dict[str, str] = field(default_factory=dict)
 
     def coordinate(self, *more: str) -> Party:
         words = [
@@ -67,7 +71,7 @@ class Clinics:
     def join(self, place: int, *more: str) -> Party:
         own = f"owner-{place}"
         words = [
-            "join", f"http://127.0.0.1:{self.port}", "--private", f"{own}/private", "--roster", "roster.toml",
+            "join", f"{self.scheme}://127.0.0.1:{self.port}", "--private", f"{own}/private", "--roster", "roster.toml",
             "--key", f"{own}/own.key", "--out", f"{own}/joined", "--ledger", f"{own}/ledger/ledger.sqlite", "--yes",
             "--max-epsilon", "5", *more,
         ]  # fmt: skip
@@ -83,7 +87,7 @@ class Clinics:
 
     def _start(self, name: str, words: list[str]) -> Party:
         path, own = self.folder / f"{name}.log", {"XDG_STATE_HOME": str(self.folder / "state")}
-        environment = {**os.environ, **own, "PCEVOLVE_API_KEY": online.LOGIN}
+        environment = {**os.environ, **own, "PCEVOLVE_API_KEY": online.LOGIN, **self.environment}
         started: Party
         if self.forks is not None:
             first = self.first.pop(name, ())

@@ -8,10 +8,14 @@ from typing import Any
 
 import pytest
 
-from pcevolve.app.session.joining import JoinedFolder, Joining, _ask
+from pcevolve.app.session.joining import JoinedFolder, Joining, _ask, order_front
+from pcevolve.app.session.orders import DoorAddress, order_runner
 from pcevolve.errors import DataError, UsageError
 from pcevolve.keeper.clinics.keeping import _ConsentOfLauncher
+from pcevolve.public.config.config import RunConfig
 from pcevolve.public.processes.pipe import Pipe, open_conversation
+from pcevolve.public.run.meeting import FrontSettings
+from pcevolve.public.run.progress import Audience
 
 
 def make(root: Path, url: str = "https://coordinator.example", **own: Any) -> Joining:
@@ -52,6 +56,37 @@ def test_the_keeper_hears_the_person_whom_no_front_asks_in_its_own_words(agrees)
     assert _ask(keeper, SimpleNamespace(agrees=answer), "Shall it go on?") is agrees  # type: ignore[arg-type]
     assert consent.is_given() is agrees
     assert asked == ["Take part in this run, with your data as they are?"]
+
+
+class Orders:
+    """A process that keeps what it is ordered."""
+
+    def order(self, work: str, reads: list[str], writes: list[str], **_: object) -> None:
+        self.work, self.reads, self.writes = work, reads, writes
+
+    def pass_on_words(self) -> None:
+        """It says nothing."""
+
+
+def test_an_owners_front_may_read_the_authorities_and_write_its_copy_and_nothing_else(tmp_path):
+    (tmp_path / "ca.pem").touch()
+    settings = FrontSettings(url="https://a", ca_file=tmp_path / "ca.pem", folder=tmp_path / "copy")
+    front = Orders()
+    order_front(front, settings, Audience(), is_there=False)  # type: ignore[arg-type]
+    assert (front.reads, front.writes) == ([str(tmp_path / "ca.pem")], [str(tmp_path / "copy")])
+
+
+def test_a_coordinators_runner_may_read_its_certificate_and_its_key_and_nothing_else(tmp_path):
+    files = [tmp_path / "cert.pem", tmp_path / "key.pem"]
+    for each in files:
+        each.touch()
+    runner = Orders()
+    settings = RunConfig.of(
+        {"private": "/mine/scans", "domain": "scratch", "out": str(tmp_path / "run")}
+    ).public()
+    door = DoorAddress("127.0.0.1", 8440, (files[0], files[1]))
+    order_runner(runner, settings, None, Audience(), door=door)  # type: ignore[arg-type]
+    assert (runner.reads, runner.writes) == ([str(each) for each in files], [str(tmp_path / "run")])
 
 
 @pytest.mark.parametrize("url", ["ftp://coordinator", "coordinator:8440", "", "https://"])
