@@ -1,1 +1,1 @@
-"""Commands before a run: a demonstration, a file of options, prompts, a price, a look at the machine."""
+"""Commands before a run: demo, init, prompts, budget plan and doctor."""

@@ -1,11 +1,11 @@
-"""The demonstration: server, run, control and figures on this machine alone, of a size that it can make in time.
+"""The demonstration: server, run, control and figures on this machine alone, of a size that it can make in the time.
 
-A short run of prompts alone says how fast the bundled model draws here. Everything else that a demonstration does takes
-its time whatever the model gains by what a processor has for networks; on a slow machine it is slow as well.
+A short run from prompts alone measures how fast the bundled model draws here. All other work has a fixed
+time, as it gains nothing from a processor's units for networks; a slow machine needs more for it, too.
 
-The private data are pictures of four kinds of blood cells, or for texts meanings of nouns of three kinds, under labels
-that the provider does not understand, so its prompts alone do badly, as in medicine and industry. They are public data,
-which is why this run's figures about them may be shown.
+The private data are pictures of four kinds of blood cells, or definitions of three kinds of nouns, under
+labels that the provider does not understand. So prompts alone do badly, as in medicine and industry. The data
+are public, so this run's figures about them may be shown.
 """
 
 from __future__ import annotations
@@ -48,27 +48,27 @@ from pcevolve.public.transcript.reader import RunReader
 from pcevolve.wire.console import describe_plan
 
 SECONDS = 60.0
-"""That the demonstration should take after installation, on two quiet cores."""
+"""Intended length of the demonstration after installation, on two idle cores."""
 CANDIDATES = (40, 30, 20)
-"""Per class; fewer tell little."""
+"""Candidates of each class; fewer tell little."""
 IMAGES = 28
-"""That the run and its control ask for, per candidate."""
+"""Images that the run and its control request for each candidate of a class."""
 OVERHEAD_SECONDS = 38.0
-"""All else, on two cores: starting the server, reading libraries, embedding; training what measures is nearly half."""
+"""All other work on two cores: starting the server, imports, embedding, and training judges, which is nearly half."""
 OVERHEAD_IMAGES = 750
-"""Images in whose time a slow machine does all else, which it does more slowly, too."""
+"""On a slow machine, all other work takes as long as this many images."""
 
 
 @dataclass(frozen=True)
 class Demonstration:
-    """The demonstration of a kind: public data under labels that the provider does not understand.
+    """A demonstration of one kind of data: public data under labels that the provider does not understand.
 
     Attributes:
-        kind: What it makes.
-        options: Of all its runs, beside how many candidates they have where that depends on the machine.
-        probe: What is other in the run that finds how many candidates this machine makes in the time; None where any
-            machine is fast enough.
-        secrets: What is declared secret in one more run, words of the private texts; empty for no such run.
+        kind: Kind of data that the run makes.
+        options: Options of all its runs; without the number of candidates if that depends on the machine.
+        probe: Changed options of the run that measures the machine's speed; None if any machine is fast
+            enough.
+        secrets: Words of the private texts that one more run declares secret; empty for no such run.
     """
 
     kind: Kind
@@ -81,7 +81,7 @@ class Demonstration:
 
     @property
     def classes(self) -> int:
-        """The number of classes, of private data that are named class by class."""
+        """The number of classes, for private data that are named class by class."""
         return len(str(self.options["private"]).split(","))
 
 
@@ -131,21 +131,22 @@ OF_TEXTS: Final = Demonstration(
     },
 )
 OF_CONTROL: Final = {"method": "random", "min_usable": 0.01}
-"""A control pays for nothing, so it is shown as poor as luck makes it: two texts of a class that differ are enough.
+"""Options of a control: as it costs nothing, it is shown even if it is poor.
 
-Drawn at random round after round, texts become the same: three of eight controls had fewer than a quarter left.
+Two different texts of a class are enough. Texts that are drawn at random in every round become the same:
+three of eight controls had fewer than a quarter left.
 """
 WEIGHING = "pcevolve.app.first.weighing:measure"
 DEMONSTRATIONS: Final[dict[Kind, Demonstration]] = {each.kind: each for each in (OF_IMAGES, OF_TEXTS)}
 
 
 def measure_seconds(at_work: Staff, probe: CheckedRun, counted: ProgressCallback) -> float:
-    """Measure how long the provider takes for an image, by a run of which nothing else is wanted.
+    """Measure the provider's seconds for an image, by a short run for this purpose.
 
-    Its first images, which wait for what a model does once, are those that are shown before: they do not count.
+    The run's first images do not count, as they include work that a model does only once.
 
     Returns:
-        Infinity where all of it was on record, and this machine's pace is not known.
+        Seconds; infinity if all images were on record, so that the speed is unknown.
 
     Raises:
         ClientError: Why it ended.
@@ -161,23 +162,23 @@ def measure_seconds(at_work: Staff, probe: CheckedRun, counted: ProgressCallback
 
 
 def estimate_seconds(per_image: float, candidates: int) -> float:
-    """Estimate how long the demonstration takes with so many candidates per class, from the start of its server on."""
+    """Estimate the demonstration's seconds with this many candidates of each class, from the start of its server."""
     return per_image * IMAGES * candidates + max(OVERHEAD_SECONDS, OVERHEAD_IMAGES * per_image)
 
 
 def choose_candidates(per_image: float) -> int:
-    """The most candidates per class for which the time is enough; the fewest that make sense, if it never is."""
+    """Return the most candidates of each class that fit into the time; the least number if none fits."""
     enough = [each for each in CANDIDATES if estimate_seconds(per_image, each) <= SECONDS]
     return max(enough, default=min(CANDIDATES))
 
 
 def demonstrate(out: Path, children: Children, kind: Kind = "image", verbose: bool = False) -> dict[str, Any]:
-    """Run a method and its control against a local server and compare what they are worth.
+    """Run a method and its control against a local server, and compare their results.
 
     A demonstration that was cut off is continued.
 
     Args:
-        children: Processes that do the work, and end with it.
+        children: The processes that do the work, and end with it.
 
     Raises:
         ClientError: Why it ended.
@@ -203,18 +204,18 @@ def demonstrate(out: Path, children: Children, kind: Kind = "image", verbose: bo
 
 @dataclass(frozen=True)
 class Stage:
-    """The screen of a demonstration: a line for what is done, and one bar while it is done."""
+    """The screen of a demonstration: a line for each finished step, and one bar for the current step."""
 
     console: Console
     verbose: bool
     at_work: Staff
 
     def say(self, title: str, text: str) -> None:
-        """Print a line, or a few."""
+        """Print one line or a few."""
         self.console.print(lay_out([(title, text)]))
 
     def run(self, run: CheckedRun, title: str) -> dict[str, Any]:
-        """Carry out a run behind one bar, and return its summary; its warnings are there and in its report."""
+        """Carry out a run behind one bar, and return its summary; warnings are in the summary and the report."""
         if self.verbose:
             self.console.print(f"\n{title}")
             return self.at_work.carry_out(run, Audience(self.console, verbose=True))
@@ -251,7 +252,7 @@ def _demonstrate(out: Path, kind: Kind, stage: Stage, started: float) -> dict[st
 def _with_secrets(
     out: Path, address: str, options: dict[str, Any], shown: Demonstration, stage: Stage
 ) -> str:
-    """Run once more by SecPE, with some words declared secret; the folder of that run."""
+    """Run again by SecPE, with some words declared secret; return that run's folder."""
     with closing(LedgerBook(_find_ledger(out))) as ledger:
         # The main run has spent on the same texts, and the ledger adds both up.
         if ledger.cap() is None:
@@ -266,10 +267,10 @@ def _with_secrets(
 
 
 def _affordable(out: Path, address: str, shown: Demonstration, stage: Stage) -> tuple[dict[str, Any], str]:
-    """Return the options of all runs, and in words how long they take.
+    """Return the options of all runs, and a sentence on how long they take.
 
-    Candidates per class are as many as the run began with, or as this machine makes in the time, which a few images by
-    prompt alone tell. Nothing is said of a demonstration that any machine makes in the time.
+    The number of candidates is that of a run already begun, or the most that this machine makes in the time,
+    measured with a few images from prompts. If any machine is fast enough, the sentence is empty.
     """
     if shown.probe is None:
         return dict(shown.options), ""
@@ -286,7 +287,7 @@ def _affordable(out: Path, address: str, shown: Demonstration, stage: Stage) -> 
 
 @contextmanager
 def _make_room(out: Path, shown: Demonstration) -> Iterator[tuple[list[Path], list[Path]]]:
-    """Make the folders of all runs of a demonstration, and their owner's; what stays empty goes in the end."""
+    """Create the folders of all runs of a demonstration, and their owner's; at the end, remove empty ones."""
     names = ["random", *(["probe"] if shown.probe else []), *(["secpe"] if shown.secrets else [])]
     roots = [out.absolute(), *(_beside(out, name) for name in names)]
     own = [find_private(each) for each in (out, _beside(out, "probe")) if each in roots or each == out]
@@ -305,7 +306,7 @@ def _make_room(out: Path, shown: Demonstration) -> Iterator[tuple[list[Path], li
 
 
 def _check(root: Path, out: Path, address: str, **options: object) -> CheckedRun:
-    """One run of the demonstration, or the rest of it; all of them have one ledger."""
+    """Return a checked run of the demonstration, or the rest of one; all runs share one ledger."""
     own = {"out": out, "api": address, "ledger": _find_ledger(root)}
     return check_run(RunConfig.of({**options, **own}), resume=True)
 
@@ -315,7 +316,7 @@ def _find_ledger(root: Path) -> Path:
 
 
 def find_private(out: Path) -> Path:
-    """Return the owner's own folder of the demonstration's run; every run has one."""
+    """Return the owner's private folder of the demonstration's run."""
     return _beside(out, "private")
 
 
@@ -325,14 +326,14 @@ def _find_options(out: Path) -> RunConfig | None:
 
 
 def _read_summary(out: Path) -> dict[str, Any] | None:
-    """The summary of a demonstration that ran to its end, measurements by every judge included."""
+    """Return the summary of a finished demonstration, with the measurements of every judge."""
     owner = OwnerFolder.find(out, _find_ledger(out))
     summary: dict[str, Any] = json.loads(owner.result.read_text()) if owner and owner.result.exists() else {}
     return summary if "accuracy" in summary else None
 
 
 def _port(out: Path) -> int:
-    """The port of a demonstration that was cut off, because its plan names it; else 0, for any free one."""
+    """Return the port of a demonstration that was cut off, as its plan names it; else 0, for any free port."""
     began = _find_options(out)
     return 0 if began is None else urlsplit(began.provider.api).port or 0
 
@@ -342,6 +343,6 @@ def _log(out: Path) -> Path:
 
 
 def _beside(out: Path, name: str) -> Path:
-    """Something of the demonstration that is no part of its main run."""
+    """Return the path of something beside the demonstration's main run."""
     main = out.absolute()  # ``.`` has no name
     return main.with_name(f"{main.name}-{name}")

@@ -1,4 +1,7 @@
-"""``pcevolve doctor``: what a run would find on this machine, and what is missing; nothing private is read or sent."""
+"""``pcevolve doctor``: checks what a run would find on this machine, and what is missing.
+
+Reads and sends nothing private.
+"""
 
 from __future__ import annotations
 
@@ -28,17 +31,17 @@ from pcevolve.wire.providers import dialect
 from pcevolve.wire.reaching import make_address
 
 SECONDS = 5.0
-"""That an API may take to answer."""
+"""Time limit for an API's answer."""
 FEW_BYTES = 2 * 2**30
-"""Free space below which a run of many images may not end."""
+"""With less free space, a run of many images may fail."""
 ADVICE_BY_STATUS = {401: "look at the key", 403: "look at the key", 503: "it is loading or busy: ask again"}
 EXTRAS = {"torch": "torch", "pyarrow": "parquet", "transformers": "text"}
-"""Libraries of optional features, by the extra that brings them."""
+"""Libraries of optional features, with the extra that installs each."""
 
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """One thing that was looked at; ``found`` says what was found, and what mends it."""
+    """One check; ``found`` says what was found, and what corrects it."""
 
     what: str
     found: str
@@ -48,7 +51,7 @@ class Diagnosis:
 def examine(settings: RunConfig) -> Iterator[Diagnosis]:
     """Yield what a run with these options would find.
 
-    The API is greeted, as every run greets it: the same request for everybody.
+    The API gets the greeting that every run sends, which is the same for everybody.
     """
     torch = f"torch {version('torch')}" if has_torch() else "without torch"
     yield Diagnosis("pcevolve", f"{__version__} on Python {sys.version.split()[0]}, {torch}")

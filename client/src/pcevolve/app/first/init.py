@@ -1,4 +1,4 @@
-"""A configuration file to begin with: options of a run and what they are for, made from the declarations."""
+"""Write an initial configuration file: options of a run with explanations, made from their declarations."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ MORE = """\
 # These are the options that people change first; `pcevolve init --all` writes all of them.
 """
 FIRST = {"private": "private-images", "out": "runs/first", "domain": "leather texture"}
-"""Values of required options until somebody says otherwise."""
+"""Values of required options, for the user to replace."""
 EXAMPLES = {"int": 16, "number": 1.0, "path": "FILE", "text": "..."}
 """Examples for options without a default, by their kind."""
 BY_NAME: Mapping[str, float | str] = {
@@ -40,11 +40,11 @@ BY_NAME: Mapping[str, float | str] = {
     "window": "-160,240",
     "image_hosts": "images.example",
 }
-"""Examples of options for which those of their kind do not fit."""
+"""Examples of options for which the example of their kind is wrong."""
 
 
 def write_template(folder: Path, force: bool, whole: bool = False) -> Path:
-    """Write an annotated configuration file and return where it is; ``UsageError`` where it cannot be written."""
+    """Write an annotated configuration file, and return its path; ``UsageError`` if it cannot be written."""
     path = folder / NAME
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -60,13 +60,13 @@ def write_template(folder: Path, force: bool, whole: bool = False) -> Path:
 
 
 def name_required() -> list[str]:
-    """The options that nobody can leave as the file has them, as it names them: ``section.key``."""
+    """Return the options that everybody has to change in the file, as ``section.key``."""
     paths = {each.name: each.path for each in list_options(RunConfig)}
     return [paths[name] for name in ("private", "domain", "out")]
 
 
 def render_template(whole: bool) -> str:
-    """The text of the file: the most used options with their defaults, others behind ``#``."""
+    """Return the text of the file: the most used options with their defaults, others behind ``#``."""
     lines = [HEAD.format(name=NAME, private=FIRST["private"]) + ("" if whole else MORE)]
     shown = [each for each in list_options(RunConfig) if whole or each.name in RunConfig.MOST_USED]
     for section, options in groupby(shown, key=lambda option: option.section):
@@ -87,7 +87,7 @@ def _comment(option: Option) -> Iterator[str]:
 
 
 def _spell_option(option: Option, plainly: bool) -> str:
-    """An option and its value; behind ``#`` where the default does, or where there is none."""
+    """Return a line with an option and its value; behind ``#`` if it is the default, or if there is none."""
     default = FIRST.get(option.name, option.default)
     value = _example(option) if default == "" else _spell_default(option, default)
     line = " ".join(tomli_w.dumps({option.key: value}).split("\n")).strip()
@@ -100,7 +100,7 @@ def _spell_default(option: Option, default: str) -> object:
 
 
 def _example(option: Option) -> object:
-    """Something that an option without a default might be; for one of some words, the first of them."""
+    """Return an example value of an option without a default; for a choice, the first one."""
     if option.choices:
         return [option.choices[0]] if option.is_repeated else option.choices[0]
     if option.is_switch:

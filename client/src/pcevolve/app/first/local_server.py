@@ -1,4 +1,4 @@
-"""The API server as a process of its own on this machine, for as long as something needs it."""
+"""The API server as its own process on this machine, while it is needed."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from pcevolve.public.processes.serving import start_server, stop_server
 
 SERVER = "pcevolve-server"
 START_SECONDS = 300.0
-"""For a machine that is busy: loading takes ten seconds on a quiet one."""
+"""Time limit for a busy machine; loading takes ten seconds on an idle one."""
 POLL_SECONDS = 0.05
 
 
 @contextmanager
 def serve_locally(log: Path, port: int = 0, model: str = "bundled") -> Iterator[str]:
-    """Start the API server on loopback, yield its address once it is ready, and stop it in the end.
+    """Start the API server on loopback, yield its address once it is ready, and stop it at the end.
 
     Raises:
-        UsageError: It is not installed.
-        ProviderUnreachableError: It does not start.
+        UsageError: The server is not installed.
+        ProviderUnreachableError: The server does not start.
     """
     command = shutil.which(SERVER, path=str(Path(sys.executable).parent)) or shutil.which(SERVER)
     if command is None:
@@ -46,12 +46,12 @@ def serve_locally(log: Path, port: int = 0, model: str = "bundled") -> Iterator[
 
 
 def _replicas() -> int:
-    """Two where there are two cores: while the client embeds, others of its images are made."""
+    """Return two on two cores or more: while the client embeds images, the server makes the next ones."""
     return min(2, os.cpu_count() or 1)
 
 
 def _address(process: subprocess.Popen[bytes], log: Path, begin: int) -> str:
-    """Wait until the server says where it answers, its model being in memory. Raises ``ProviderUnreachableError``."""
+    """Wait until the server's model is loaded, and return its address. Raises ``ProviderUnreachableError``."""
     deadline = time.monotonic() + START_SECONDS
     while process.poll() is None and time.monotonic() < deadline:
         said = log.read_bytes()[begin:] if log.exists() else b""

@@ -1,4 +1,4 @@
-"""Price and worth of a run before it begins, for ``pcevolve budget plan`` and ``pcevolve.plan``."""
+"""Cost and expected use of a run before it begins, for ``pcevolve budget plan`` and ``pcevolve.plan``."""
 
 from __future__ import annotations
 
@@ -29,21 +29,22 @@ DECLARED = Setting()
 EPSILONS = (1, 4, 10)
 """Budgets that an outlook compares."""
 MORE = (1, 3, 10)
-"""By how many times more shots."""
+"""Multiples of the shots that an outlook compares."""
 SEEN = (
     (0.26, "alike ones too"),
     (0.52, "most"),
     (0.68, "unlike ones"),
 )
-"""Which classes are told apart up to which noise, in clip radii on each coordinate of a released class mean.
+"""Which classes can be told apart up to which noise, in clip radii on each coordinate of a released class mean.
 
-Five standard deviations tell two classes apart (``public.usefulness``). The classes of fifteen public sets of images
-lay 1.3 (waste, chest X-rays) to 3.4 radii from each other, most of them 2.6 (docs/results/verdict.md).
+Five standard deviations tell two classes apart (``public.usefulness``). The classes of fifteen public sets of
+images were 1.3 (waste, chest X-rays) to 3.4 radii from each other, most of them 2.6
+(docs/results/verdict.md).
 """
 
 
 class PlannedRun(BaseModel):
-    """The options of ``budget plan``; those of a run are declared where the run's are."""
+    """The options of ``budget plan``; options of a run are declared with the run's."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -80,7 +81,7 @@ class PlannedRun(BaseModel):
     secret_size: methods.SecretSize | None = None
 
     def require_one_question(self) -> None:
-        """Refuse options that answer each other: ε and noise, or noise and what would choose it (``UsageError``)."""
+        """Refuse conflicting options: ε and noise, or noise and an option that would choose it (``UsageError``)."""
         if self.noise_multiplier is None:
             return
         if self.epsilon is not None:
@@ -90,8 +91,8 @@ class PlannedRun(BaseModel):
 
 
 def price(asked: PlannedRun) -> BudgetPlan:
-    """Price a run and say why ``auto`` chose its method; ``UsageError`` where such a run cannot be."""
-    # SciPy takes a second to load; --help should not
+    """Return a run's cost, and why ``auto`` chose its method; ``UsageError`` if the run is impossible."""
+    # SciPy takes a second to load, which --help does not need.
     from pcevolve.public.methods import choose_delta
     from pcevolve.public.selectors import Scope, resolve_method
     from pcevolve.public.selectors.planner import plan, plan_for_noise
@@ -116,7 +117,7 @@ def price(asked: PlannedRun) -> BudgetPlan:
 
 
 def _secrets(asked: PlannedRun, planned: BudgetPlan) -> SecretPlan | None:
-    """Plan the promise about declared secrets, where the method takes any."""
+    """Plan the guarantee about declared secrets, if the method has any."""
     from pcevolve.public.selectors import find_method
 
     chosen, scope = find_method(planned.method), planned.scope
@@ -140,7 +141,7 @@ def _secrets(asked: PlannedRun, planned: BudgetPlan) -> SecretPlan | None:
 
 
 def _require_no_secrets(asked: PlannedRun, name: str) -> None:
-    """Refuse options about secrets and the cells that they are counted in for a method that takes none."""
+    """Refuse options about secrets and their cells for a method without secrets."""
     for option in ("initial", "cells", "secret_prior", "secret_bound", "secret_size"):
         if getattr(asked, option) is not None:
             raise UsageError(f"{spell(option, PlannedRun)} means nothing to method '{name}'")
@@ -151,7 +152,7 @@ ACCOUNTED = {"pure": "pure DP", "zcdp": "zCDP", "rdp": "Rényi DP", "gdp": "Gaus
 
 
 def tabulate_plan(planned: BudgetPlan) -> Iterator[tuple[str, str]]:
-    """Yield price and worth of a run as a table: what, and its value."""
+    """Yield cost and expected use of a run as a table of titles and values."""
     scope = planned.scope
     if planned.reason:
         yield "chosen because", planned.reason
@@ -178,20 +179,20 @@ def tabulate_plan(planned: BudgetPlan) -> Iterator[tuple[str, str]]:
 
 
 def compare_budgets(classes: int, shots: int) -> Iterator[tuple[str, ...]]:
-    """Yield which classes a run could tell apart with a folder's shots and with more of them, at several budgets."""
+    """Yield which classes a run could tell apart, with a folder's shots and with more, at several budgets."""
     for more in MORE:
         yield f"{shots * more}", *(_tell_apart(epsilon, classes, shots * more) for epsilon in EPSILONS)
 
 
 def releases_means(name: str) -> bool:
-    """True if a method releases means of classes, or may turn out to."""
+    """True if a method releases class means, or if ``auto`` may choose one that does."""
     from pcevolve.public.selectors import AUTO, find_method
 
     return name == AUTO or bool(find_method(name).centre_first)
 
 
 def _tell_apart(epsilon: int, classes: int, shots: int) -> str:
-    """Return which classes the noise of a release leaves to be told apart, in words; by arithmetic alone."""
+    """Return in words which classes can be told apart in spite of the noise; computed from public sizes alone."""
     from pcevolve.public.selectors.means import means_noise
 
     planned = price(PlannedRun(method="auto", epsilon=str(epsilon), classes=classes, shots=shots))

@@ -18,7 +18,7 @@ from pcevolve.wire.egress.http_transport import HttpTransport
 from pcevolve.wire.egress.retry import RetryPolicy
 
 SECONDS = 120.0
-"""For one answer of a language model."""
+"""Time limit for an answer of a language model."""
 _TRIES = 4
 _LONGEST = 300
 _LIST_MARK = re.compile(r"^\s*(?:[-*•]|\(?\d{1,3}[.):])\s*")
@@ -29,23 +29,23 @@ _QUESTION = (
 )
 
 REFINE = "refine this description of images to introduce rich context: "
-"""The request to a language model for each image (LE of the PCEvolve paper, appendix A.3), before its public prompt."""
+"""The request to a language model for each image, before its public prompt (LE of the PCEvolve paper, appendix A.3)."""
 _LONGEST_REFINED = 1000
-"""Characters of a prompt in a plan."""
+"""Most characters of a prompt in a plan."""
 
 Told = Callable[[int, int], None]
 
 
 class PromptWriter(Protocol):
-    """A language model that is given public words."""
+    """A language model, which gets public words only."""
 
     def asked(self, question: str, seed: int) -> str:
-        """Return its answer; a ``ClientError`` where it has none."""
+        """Return the model's answer; ``ClientError`` if there is none."""
         ...
 
 
 def write_by_grammar(domain: str, labels: Sequence[str], count: int) -> dict[str, tuple[str, ...]]:
-    """Prompts of each class without a language model; ``UsageError`` for more than the grammar has."""
+    """Return prompts of each class from a grammar; ``UsageError`` for more than the grammar has."""
     if count > MOST:
         raise UsageError(
             f"the grammar has {MOST} prompts for a class: ask for fewer, or a language model with --api"
@@ -56,7 +56,7 @@ def write_by_grammar(domain: str, labels: Sequence[str], count: int) -> dict[str
 def ask_chat(
     chat: PromptWriter, domain: str, labels: Sequence[str], count: int, told: Told
 ) -> dict[str, tuple[str, ...]]:
-    """Prompts of each class by a language model, which is asked a few times if it writes too few."""
+    """Return prompts of each class from a language model, which is asked a few times if it writes too few."""
     found = {}
     for done, label in enumerate(labels, 1):
         found[label] = _of_class(chat, domain, label, count)
@@ -67,7 +67,7 @@ def ask_chat(
 def refine(
     writer: PromptWriter, domain: str, labels: Sequence[str], count: int, told: Told
 ) -> dict[str, tuple[str, ...]]:
-    """Prompts of each class as LE has them: its public prompt, refined by a language model once for each image."""
+    """Return prompts of each class by LE: a language model refines the public prompt once for each image."""
     found: dict[str, tuple[str, ...]] = dict.fromkeys(labels, ())
     for done, (label, seed) in enumerate(product(labels, range(count)), 1):
         answer = writer.asked(REFINE + fill(TEMPLATE, domain, label), seed)
@@ -77,19 +77,19 @@ def refine(
 
 
 def count_unnamed(prompts: Mapping[str, Sequence[str]]) -> int:
-    """Count prompts that do not say the name of their class: a generator then draws the same for all classes."""
+    """Count prompts without the name of their class; a generator draws the same for all classes from them."""
     return sum(label.casefold() not in prompt.casefold() for label, own in prompts.items() for prompt in own)
 
 
 def find_writer(source: str) -> PromptWriter:
-    """A language model of transformers, from a directory or its cache; ``ModelError`` where it is not at hand."""
+    """Return a language model of transformers, from a directory or its cache; ``ModelError`` if it is missing."""
     from pcevolve.app.writers import load_writer  # waits for torch
 
     return load_writer(source)
 
 
 def open_chat(url: str, model: str, key: str | None) -> Chat:
-    """A language model over the network; ``UsageError`` for an address or key that cannot be used."""
+    """Return a language model on the network; ``UsageError`` for an address or key that cannot be used."""
     console = error_console()
     patience = RetryPolicy(
         report=lambda notice: console.print(notice.message), advice="run the same command again"
@@ -101,7 +101,7 @@ def open_chat(url: str, model: str, key: str | None) -> Chat:
 
 
 def require_words(domain: str, labels: Sequence[str]) -> None:
-    """Refuse words that no run would take (``UsageError``)."""
+    """Refuse words that no run accepts (``UsageError``)."""
     if not labels:
         raise UsageError(
             "--labels names the classes, separated by commas; or --private has a folder for each"
@@ -113,7 +113,7 @@ def require_words(domain: str, labels: Sequence[str]) -> None:
 
 
 def refuse_overwriting(out: Path, force: bool) -> None:
-    """Refuse to write over a file without ``force``, or into a folder that is not there (``UsageError``)."""
+    """Refuse to overwrite a file without ``force``, or to write into a missing folder (``UsageError``)."""
     if out.exists() and not force:
         raise UsageError(f"{out} is there already: give --force to write over it, or another --out")
     if out.is_dir() or not out.parent.is_dir():
@@ -121,7 +121,10 @@ def refuse_overwriting(out: Path, force: bool) -> None:
 
 
 def _refine(answer: str, label: str) -> str:
-    """An answer as one prompt, in one line without what introduces it; ``ProviderReplyError`` if nothing is left."""
+    """Return an answer as one prompt in one line, without its introduction.
+
+    ``ProviderReplyError`` if nothing is left.
+    """
     lines = [each for each in answer.splitlines() if each.strip() and not each.rstrip().endswith(":")]
     prompt = put_in_one_line(" ".join(lines)).strip("\"'“”`*").strip()[:_LONGEST_REFINED]
     if not prompt:
@@ -143,7 +146,7 @@ def _of_class(chat: PromptWriter, domain: str, label: str, count: int) -> tuple[
 
 
 def _prompts_in(text: str) -> Iterator[str]:
-    """The prompts of an answer: a line each, without what lists and quotations put around them."""
+    """Yield the prompts of an answer: one for each line, without list marks and quotation marks."""
     for line in text.splitlines():
         bare = _LIST_MARK.sub("", line).strip().strip("\"'“”`*").strip()
         plain = "".join(each for each in bare if not unicodedata.category(each).startswith("C"))

@@ -1,4 +1,4 @@
-"""What a demonstration made, measured on real data that were kept aside, and the page that says so."""
+"""Measure a demonstration's results on real data that were kept aside, and write the page about them."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ from pcevolve.public.run.progress import Audience, show_work
 from pcevolve.public.transcript.reader import RunReader
 
 ROUND = "round"
-"""What a summary calls the populations between the first and the dataset, with a number."""
+"""Name in a summary, with a number, of the populations between the first and the dataset."""
 
 
 def measure(
     run: CheckedRun, audience: Audience, summary: dict[str, Any], others: Mapping[str, str], started: float
 ) -> dict[str, Any]:
-    """Measure what a demonstration made, and write its page; its summary.
+    """Measure a demonstration's results, write its page, and return its summary.
 
     Args:
-        others: Folders of the runs beside the main one, the control among them.
-        started: When the demonstration began, by this machine's monotonic clock.
+        others: Folders of the other runs, such as the control's.
+        started: Start of the demonstration, by this machine's monotonic clock.
     """
     main = Outcome(run.folder, Components.of(run), *_recall(run.folder), summary)
     with show_work(audience.console, "3/3 measure") as counted:
@@ -62,12 +62,12 @@ def _recall(folder: RunFolder) -> tuple[PublicPlan, Evolved]:
 
 
 def _list_sets(main: Outcome, control: RunFolder) -> dict[str, LabelledSet]:
-    """What judges are trained on: the run, round by round, its control and the shots."""
+    """Return the judges' training sets: the run, round by round, its control and the shots."""
     labels = _public_test(main).labels
     first, *later = label_sets(main, labels, every=True)
     rounds = {f"{ROUND} {t}": each for t, each in enumerate(later[:-1], 1)}
     sets = {"initial": first, **rounds, "final": later[-1]}
-    # Its images alone are looked at, and the components have no part in them.
+    # Only the control's images are used; its components play no part.
     chosen = Outcome(control, main.components, *_recall(control), {})
     sets["random"] = label_sets(chosen, labels, every=False)[-1]
     sets["shots"] = label_shots(main.components.data)

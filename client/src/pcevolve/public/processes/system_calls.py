@@ -172,14 +172,14 @@ _CONNECTIONS = frozenset(
 )
 
 KEEPER = Profile(_FREE | {"flock"}, {**_DEMANDING, "fcntl": ((Argument(1, _FCNTL + _FCNTL_LOCKS),),)})
-"""Private files and no network.
+"""For a process with private files and no network.
 
-It may change nothing observable about a file that it may only read or shares.
+It must not change anything visible about a file that it shares, or may only read.
 """
 RUNNER = Profile(_FREE | _CONNECTIONS, {**_DEMANDING, **_NETWORK}, connects=True)
-"""The network and no private file.
+"""For a process with the network and no private files.
 
-It may lock nothing: a lock on a file that the keeper may lock carries bits.
+It must not lock files: a lock on a file that the keeper can lock would carry bits between them.
 """
 ACCEPTING = Profile(RUNNER.free | {"accept", "accept4"}, RUNNER.demanding, connects=True)
 """A runner to which several owners connect, at a port that was opened before; it can open no other."""

@@ -177,7 +177,7 @@ class LossCount:
     _gone: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
-        """Begin with nothing missing."""
+        """Start without losses."""
         for call in self.plan.calls.values():
             self._open[call.iteration, call.purpose] += 1
             if call.purpose == "look":

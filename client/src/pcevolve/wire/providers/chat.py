@@ -82,7 +82,7 @@ class _Choice(Reply):
 
 TRIAL: Final = "Write one word."
 SEEDS: Final = 2**31
-"""Seeds from here on are refused by APIs that keep them in a signed integer of 32 bits."""
+"""Upper limit of seeds: some APIs store them in a signed integer of 32 bits."""
 
 
 class _Answer(Reply):
