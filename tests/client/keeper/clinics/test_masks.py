@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import stats
 
 from pcevolve.keeper.clinics.masks import make_mask
+from pcevolve.public.clinics.grid import Grid, to_residues
+from pcevolve.public.dp.mechanisms import SecureNoise
+from pcevolve.public.privacy import Event
 from support.clinics import make_clinics, make_key
 
 QUESTION, OTHER = "a" * 64, "b" * 64
@@ -64,3 +69,39 @@ def test_one_owners_vector_alone_is_uniform():
 def test_each_question_has_masks_of_its_own():
     one, other = make_masks(2, [QUESTION] * 2)[0], make_masks(2, [OTHER] * 2)[0]
     assert np.count_nonzero(one == other) == 0
+
+
+DRAWS, SIGMA = 10_000, 6.0
+
+
+def release(owners: int, colluding: int, share: float = 1.0) -> np.ndarray:
+    """What owners' masked answers add up to, less the sum of their data; each has this part of its noise."""
+    clinics = make_clinics(owners, colluding=colluding)
+    grid = Grid.of(SIGMA, Event("gaussian", "3"), DRAWS, clinics, 60)
+    grid = replace(grid, share=share * grid.share)
+    sums = np.random.default_rng(5).uniform(-50, 50, (owners, DRAWS))
+    answers = [
+        to_residues(grid.add_noise(grid.round(own)))
+        + make_mask(make_key(place + 1), clinics, place, QUESTION, DRAWS)
+        for place, own in enumerate(sums)
+    ]
+    return grid.add_up(answers) - sums.sum(axis=0)
+
+
+def compare(released: np.ndarray, wider: float = 1.0) -> float:
+    """How likely two sets of draws are of one distribution: the owners', and of one owner who has all the data."""
+    alone = SecureNoise().gaussian("pooled", np.zeros(DRAWS), SIGMA * wider)
+    edges = SIGMA * wider * stats.norm.ppf(np.arange(1, 20) / 20)
+    counts = [np.bincount(np.digitize(each, edges), minlength=20) for each in (released, alone)]
+    return float(stats.chi2_contingency(counts).pvalue)
+
+
+def test_masked_sums_are_distributed_like_the_release_of_one_owner_who_has_all_the_data():
+    assert compare(release(3, colluding=0)) > 1e-7
+    # All three owners add noise, of which two alone would be enough.
+    assert compare(release(3, colluding=1), wider=1.5**0.5) > 1e-7
+
+
+def test_masked_sums_with_thirty_percent_less_noise_are_not():
+    assert compare(release(3, colluding=0, share=0.7)) < 1e-30
+    assert compare(release(3, colluding=1)) < 1e-30
