@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from pydantic import ValidationError
 
 from pcevolve.errors import UsageError
 from pcevolve.public.clinics.roster import Roster
@@ -28,6 +29,11 @@ def test_one_owner_may_collude_and_a_unit_is_with_one_where_nothing_is_said(path
     lines = path.read_text().splitlines(keepends=True)
     path.write_text("".join(each for each in lines if not each.startswith(("colluding", "holders"))))
     assert Roster.read(path).clinics == make_clinics(3, colluding=1, holders=1)
+
+
+def test_a_roster_that_was_read_stays_as_it_was_shown(path):
+    with pytest.raises(ValidationError, match="frozen"):
+        Roster.read(path).colluding = 2
 
 
 def test_words_stand_in_place_of_names_in_their_own_order(path):

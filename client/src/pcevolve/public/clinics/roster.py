@@ -29,7 +29,7 @@ class Roster(BaseModel):
         words: Words of the prompts for a class, by the class's name; empty if prompts use the names.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
     classes: Annotated[tuple[str, ...], Field(min_length=1, max_length=MOST_CLASSES)]
     unit: Annotated[str, Field(max_length=40, pattern=r"^[^\x00-\x1f\x7f]*$")] = ""
