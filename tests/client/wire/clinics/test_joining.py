@@ -238,6 +238,16 @@ def test_an_owner_who_comes_too_early_is_told_and_waits_for_the_plan(served, cop
     assert said.getvalue().count("has no plan yet: trying again") == 1
 
 
+def test_an_owner_is_told_who_is_waited_for_where_that_is_news_and_nothing_else_is(served, copy, monkeypatch):
+    said, north = io.StringIO(), News(missing=("North",))
+    front = Front(served.url, served.certificate, Owner(), Audience(Console(file=said)))  # type: ignore[arg-type]
+    heard = [north, north, News(missing=("South",)), News(missing=("East",), lines="bGluZQ=="), News()]
+    monkeypatch.setattr(front, "_request", lambda *_: heard.pop(0))
+    while heard:
+        front.sync(copy)
+    assert said.getvalue().splitlines() == ["waiting for North", "waiting for South"]
+
+
 class Coordinator:
     """A coordinator that has one piece of news after the other, and keeps what it is told."""
 
