@@ -40,7 +40,7 @@ _NO_OWNER: Final = "only an owner of the roster is let in"
 _PATIENCE_SECONDS: Final = 60.0
 _SILENCE_SECONDS: Final = 60.0
 """After this silence an owner is reported as missing."""
-_DIGEST: Final = re.compile(r"[0-9a-f]{64}")
+_BODY: Final = re.compile(re.escape(BODIES) + "([0-9a-f]{64})")
 
 
 class DeniedError(Exception):
@@ -389,10 +389,10 @@ class _Visit(BaseHTTPRequestHandler):
     def _give(self) -> bytes:
         if not self._is_owner():
             raise DeniedError(403, _NO_OWNER)
-        digest = self.path.removeprefix(BODIES)
-        if not (self.path.startswith(BODIES) and _DIGEST.fullmatch(digest)):
+        found = _BODY.fullmatch(self.path)
+        if found is None:
             raise DeniedError(404, "nothing is here")
-        return self.server.door.find_body(digest)
+        return self.server.door.find_body(found[1])
 
 
 def _encode(message: BaseModel) -> bytes:
