@@ -173,7 +173,7 @@ class ModelSettings:
     weights: WeightFormat = WeightFormat.WHOLE
     """int8: the denoiser's weights in 8 bits, half the memory; CUDA alone (pip install 'pcevolve-server[int8]')."""
     batching: Batching = Batching.EXACT
-    """exact: the same request gives the same bytes, whoever else asks; small models on a processor share runs all the
+    """exact: the same request always gives the same bytes; small models on a processor share runs all the
     same, others run each request alone; merge: requests share runs, equal up to rounding."""
     max_batch: Annotated[int | None, Field(ge=1, le=limits.MAX_BATCH)] = None
     """Most images of a model's own size in a run, fewer of larger ones; default: 16, or as many as leave no trace in

@@ -112,7 +112,7 @@ def _test(settings: RunConfig, data: PrivateDataset, rest: Listing | None) -> Pr
 
 
 def passes_over(path: Path) -> bool:
-    """True for notes beside images."""
+    """True for a file of notes, which may be in a folder of images."""
     return tell_file_kind(path) is FileKind.NOTES
 
 

@@ -93,7 +93,7 @@ class PrivateKind(Protocol):
         ...
 
     def passes_over(self, path: Path) -> bool:
-        """True for a file beside data of this kind that is visibly not one of them."""
+        """True for a file that is visibly no item of this kind, such as notes in a folder of images."""
         ...
 
     def make_independent(self, quick: bool = False) -> Evaluator:

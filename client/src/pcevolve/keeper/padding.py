@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 LEAST_TICK = 0.5
 """In seconds: a dozen times the measurement, draw and payment of a small run on a quiet machine."""
 SLOW_DAY = 1.5
-"""The factor by which private work may take longer than in this run; a tick covers that."""
+"""Private work may take longer than in this run by this factor; a tick covers that."""
 SECONDS_PER_PAIR = 1e-7
 """Five times what a vote takes for one private image and one candidate, at 256 numbers an embedding."""
 

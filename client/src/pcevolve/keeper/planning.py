@@ -196,7 +196,7 @@ def _licence(settings: RunConfig, library: Library | None) -> str:
 
 
 def keep_recorded(begun: PublicPlan | None, plan: PublicPlan, settings: RunConfig) -> PublicPlan:
-    """Fill in what a resumed run had settled and its user does not give: prompts, requests at once, chat fields."""
+    """Return a resumed run's plan with its recorded prompts, requests at once and chat fields, if none are given."""
     if begun is None:
         return plan
     # Another device may serve it by now; the record keeps what the API said first.

@@ -81,7 +81,7 @@ def _read_held_out(settings: RunConfig, data: PrivateDataset, rest: Records | No
 
 
 def passes_over(path: Path) -> bool:
-    """False: notes beside texts are texts, too."""
+    """Return False: among texts, a file of notes is a text, too."""
     return False
 
 

@@ -17,15 +17,15 @@ from typing import Any, Final
 from pcevolve.public.processes.pipe import GoneError, Pipe
 
 MOST_SECONDS: Final = 60.0
-"""For one image, after which this process ends.
+"""Time limit for one image, after which this process ends.
 
-No file is known to take so long: ``pcevolve_shared.containers`` counts a file's parts before they are decoded, and of
-what it admits the costliest takes a second.
+No file is known to take so long: ``pcevolve_shared.containers`` counts a file's parts before they are decoded, and the
+slowest file that it admits takes a second.
 """
 
 
 def serve(_orders: Mapping[str, Any], _enforced: object, _up: Pipe, keeper: Pipe) -> None:
-    """Decode what the keeper sends, until it sends no more."""
+    """Decode the keeper's images until the keeper ends."""
     with suppress(GoneError):
         while (told := keeper.receive())[0] == "decode":
             from pcevolve_shared import images  # a run of texts has none

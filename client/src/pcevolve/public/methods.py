@@ -166,7 +166,7 @@ class Calibrated(MethodSettings[None]):
 
 
 class SecretEvolution(VariedEvolution):
-    """Parameters of SecPE: what is promised of secrets."""
+    """Parameters of SecPE, about its guarantee for secrets."""
 
     secret_prior: SecretPrior | None = None
     secret_bound: SecretBound | None = None

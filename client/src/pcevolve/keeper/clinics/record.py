@@ -40,7 +40,7 @@ class CopiedRecord:
     def __init__(
         self, folder: RunFolder, lineage: Lineage, summing: Summing, owns: Callable[[Exchange], bool]
     ) -> None:
-        """Begin before the first line.
+        """Start before the first line.
 
         Args:
             owns: Whether an exchange has this owner's answer to its question.

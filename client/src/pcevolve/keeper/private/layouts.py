@@ -49,7 +49,7 @@ def _names_split(folder: str) -> bool:
 
 
 def names_nobody(folder: str) -> bool:
-    """True for a folder whose name is no patient's: that of a split, of pictures, or of companions of pictures."""
+    """True if a folder is named after a split, pictures or companions of pictures, so that it is no patient's."""
     return _names_split(folder) or names_pictures(folder) or names_companions(folder)
 
 

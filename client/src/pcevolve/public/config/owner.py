@@ -1,4 +1,4 @@
-"""Options that only the owner's process knows: what is private, and what leads to it."""
+"""Options that only the owner's process knows: private ones, and paths of private files."""
 
 from __future__ import annotations
 

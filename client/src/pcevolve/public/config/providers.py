@@ -28,7 +28,7 @@ Price = Annotated[
 
 
 class PublicProvider(requests.TextSettings[None], requests.ImageSettings, requests.ProviderSettings[None]):
-    """The API, what is asked of its model, and what may be spent there."""
+    """The API, the settings of its model, and limits on its cost."""
 
     api_key_file: Annotated[
         public.AbsolutePath | None,

@@ -97,7 +97,7 @@ class PublicEncoder(public.Section):
 
 
 class OutputSettings(public.ReleaseSettings):
-    """The run's folder, and what is written beside its images."""
+    """The run's folder, and the files that are written besides images."""
 
     folder: Annotated[
         Path,
@@ -118,7 +118,7 @@ else:
     def _name_section(
         name: str, parameters: type[public.MethodSettings[None]]
     ) -> type[public.MethodSettings[None]]:
-        """A method's section, which its name tells from the others."""
+        """Return a method's section with its name as a fixed field, by which the sections are distinguished."""
         notes = public.MethodSettings.model_fields["name"]
         return create_model(
             parameters.__name__,

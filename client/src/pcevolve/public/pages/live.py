@@ -39,7 +39,7 @@ SHOWN = 12
 MOST_SHOWN = 60
 LOOK = "what the private images look like on the whole"
 CLASSES = 20
-"""Classes of which images are shown."""
+"""Most classes that are shown with images."""
 
 
 @dataclass(frozen=True)

@@ -124,7 +124,7 @@ class Reasons:
         return first
 
     def counts(self, attempts: Iterable[Attempt]) -> Counts:
-        """Sum up some attempts; a text that went back inside a prompt counts like an image."""
+        """Return totals of some attempts; a text sent back inside a prompt counts as an image."""
         made = list(attempts)
         left = [each.digest for one in made for each in self.carried.get(one.number, ())]
         return replace(Counts.of(made), images=len(left), distinct=len(set(left)))
@@ -199,7 +199,7 @@ class TrafficTable:
 
     @classmethod
     def of(cls, traffic: Traffic, plan: PublicPlan) -> TrafficTable:
-        """Sum up a finished run's attempts, by kind, in all, and by iteration."""
+        """Return totals of a finished run's attempts: by kind, of all, and by iteration."""
         reasons = Reasons.of(traffic)
         counts = Counts.by_kind(traffic.attempts, reasons.counts)
         by_iteration = [Counts.of(group) for group in _by_iteration(traffic.attempts, plan.method.iterations)]

@@ -32,5 +32,5 @@ class Words:
         return "".join(part if place % 2 else blank_out(part) for place, part in enumerate(parts))
 
     def end(self) -> str:
-        """Return the rest."""
+        """Return the last characters, at the end of the output."""
         return blank_out(self._rest + self._decoder.decode(b"", final=True))

@@ -267,9 +267,9 @@ def deviation(event: Event, sensitivity: float) -> float:
 
 
 def moving_vote(relation: Relation) -> WorstCase:
-    """A unit of the first class moves from one candidate to the other, across the clipping ball.
+    """Return a worst case: a unit of the first class moves from one candidate to the other across the clipping ball.
 
-    The second class stays between both, so that its candidates win where those of the first class lose.
+    The second class is between both candidates, so that its candidates win where those of the first class lose.
     """
     east, west, north = (0.1, 0.0), (-0.1, 0.0), (0.0, 0.1)
     return WorstCase(

@@ -45,10 +45,10 @@ class Entry(NamedTuple):
 
 @dataclass
 class AnswerChain:
-    """A successful answer to a call, and those to what a job made necessary further.
+    """A successful answer to a call, and the answers to further requests about its job.
 
     Attributes:
-        cancelled: Whether its end was asked for; what comes after that counts for nothing.
+        cancelled: Whether the job's end was requested; later answers do not count.
     """
 
     answers: list[Answered]

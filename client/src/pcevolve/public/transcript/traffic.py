@@ -205,7 +205,7 @@ class Counts:
 
     @classmethod
     def of(cls, attempts: Iterable[Attempt]) -> Counts:
-        """Sum up some attempts."""
+        """Return the totals of some attempts."""
         made = list(attempts)
         left = [digest for each in made for digest in each.carried]
         return cls(

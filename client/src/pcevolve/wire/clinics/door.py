@@ -176,7 +176,7 @@ class Door:
             raise DeniedError(404, "the record has no such file") from None
 
     def note_fault(self, reason: str | None) -> None:
-        """Say, once, why somebody who came could not begin to speak; nobody knows who it was."""
+        """Report once why an unknown client could not start a TLS connection."""
         fault = TLS_FAULTS.get(reason or "")
         with self._changed:
             if fault is None or fault in self._faults:

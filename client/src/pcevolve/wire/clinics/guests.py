@@ -32,7 +32,7 @@ TLS_FAULTS: Final = {
     "TLSV1_ALERT_UNKNOWN_CA": "that machine does not trust the certificate: join with --ca-file",
     "HTTP_REQUEST": "with --certificate the address begins with https://",
 }
-"""What whoever comes says of the certificate, or does without one, by OpenSSL's names."""
+"""Sentences about a client's TLS error, by OpenSSL's name for it."""
 
 
 @dataclass
@@ -75,7 +75,7 @@ class Guests:
         return len(self._here)
 
     def arrive(self, connection: socket.socket, host: str) -> None:
-        """Let a stranger in, in the place of another where there are too many."""
+        """Let a client in that is not known yet; if there are too many, one of them has to go."""
         address = name_address(host)
         with self._lock:
             counts = Counter(guest.address for guest in self._here.values() if guest.owner is None)

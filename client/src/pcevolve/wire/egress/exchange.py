@@ -121,7 +121,7 @@ class RecordedSender:
         )
 
     def try_once(self, slot: str, outgoing: Outgoing) -> None:
-        """Send what was announced; whatever comes of it is on record, and changes nothing."""
+        """Send an announced request once; its outcome goes on record, and changes nothing else."""
         with suppress(Busy, ClientError):
             self._outcome(slot, outgoing)
 

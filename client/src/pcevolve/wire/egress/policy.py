@@ -268,7 +268,7 @@ class Policy:
             raise EgressError(f"request {call.slot}: the receipt is for another run, iteration or class")
 
     def _spell(self, state: RunState, call: Call, source: Source) -> WireRequest:
-        """Spell a request with the stored bytes that the rulebook allows, or with the prompt in their place."""
+        """Encode a request with the stored bytes that the rulebook allows, or with the prompt in their place."""
         verdict = state.image_of(call)
         if isinstance(verdict, Refusal):
             raise EgressError(f"request {call.slot} {verdict.why}")

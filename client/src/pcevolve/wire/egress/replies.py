@@ -79,10 +79,10 @@ class Replies:
         raise TranscriptError(f"the answer {call.slot} whose outputs are on record is there no more")
 
     def finish(self, call: Call) -> Brought:
-        """Read what the newest answer to a call brought, once the job is over that it may be the beginning of.
+        """Read the result of the newest answer to a call; if the answer began a job, the job has to end first.
 
         Raises:
-            ProviderRefusedError, ProviderUnreachableError: What became of the job is to be asked for another time.
+            ProviderRefusedError, ProviderUnreachableError: The job's state has to be asked for later.
         """
         chain = self.transcript.answers(call.slot)[-1]
         error = self._carry_on(call, chain)

@@ -90,7 +90,7 @@ class A1111Dialect(Dialect):
     )
 
     def encode(self, plan: PublicPlan, call: Call, image: bytes | None) -> WireRequest:
-        """Spell a call as JSON for ``txt2img``, or for ``img2img`` with an image."""
+        """Encode a call as JSON for ``txt2img``, or for ``img2img`` with an image."""
         fields: dict[str, Any] = {
             "prompt": _in_syntax(plan, call),
             "negative_prompt": escape(plan.images.negative_prompt),

@@ -128,7 +128,7 @@ class ChatDialect(Dialect):
     }
 
     def encode(self, plan: PublicPlan, call: Call, image: bytes | None) -> WireRequest:
-        """Spell a call.
+        """Encode a call.
 
         The blank words of a varied text follow from the text, the call's seed and its degree. An output that
         is not a text is varied by a new request.

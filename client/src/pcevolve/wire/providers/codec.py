@@ -37,7 +37,7 @@ JobId = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,64}$")]
 
 
 def require_same_job(asked: str, told: str) -> None:
-    """Refuse what an API tells of another job than was asked after (``ProviderReplyError``)."""
+    """Refuse an answer about another job than the requested one (``ProviderReplyError``)."""
     if told != asked:
         raise ProviderReplyError("the API told of another job than it was asked after")
 

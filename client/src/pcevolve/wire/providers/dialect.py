@@ -60,7 +60,7 @@ class Dialect(Protocol):
         return self.abilities.name
 
     def encode(self, plan: PublicPlan, call: Call, image: bytes | None) -> WireRequest:
-        """Spell a call of the plan, with the unchanged bytes of the varied image; None for text-to-image.
+        """Encode a call of the plan, with the unchanged bytes of the varied image; None for text-to-image.
 
         Returns:
             The same bytes for the same arguments.
@@ -68,10 +68,10 @@ class Dialect(Protocol):
         ...
 
     def follow_up(self, plan: PublicPlan, call: Call, answers: Sequence[bytes]) -> WireRequest | None:
-        """Spell what is due after the answers to a call so far, where an API answers by jobs: mostly, how it goes.
+        """Return the next request about a call's job after the answers so far; mostly it asks for the job's state.
 
         Returns:
-            None once the last answer says what the call brought, which ``links`` and ``decode`` read out of it.
+            None once the last answer has the call's result, which ``links`` and ``decode`` read.
 
         Raises:
             ProviderReplyError: The job failed, or the last answer breaks the API's contract.
@@ -79,7 +79,7 @@ class Dialect(Protocol):
         return None
 
     def cancel(self, answers: Sequence[bytes]) -> tuple[WireRequest, ...]:
-        """Spell that a job shall end, in as many requests as it takes; none for one that is over. It raises nothing."""
+        """Return the requests that end a job; none if it has ended. Never raises."""
         return ()
 
     def links(self, call: Call, body: bytes) -> tuple[str | WireRequest, ...]:

@@ -124,7 +124,7 @@ class GetimgDialect(Dialect):
     reasons: ClassVar[Mapping[str, Reason]] = {"content_rejected": "content"}
 
     def encode(self, plan: PublicPlan, call: Call, image: bytes | None) -> WireRequest:
-        """Spell a call as JSON: text-to-image, or image-to-image with an image."""
+        """Encode a call as JSON: text-to-image, or image-to-image with an image."""
         settings = {
             "negative_prompt": plan.images.negative_prompt,
             "steps": plan.images.steps,

@@ -22,7 +22,7 @@ class HuggingFaceDialect(Dialect):
     unknown = "is --api the endpoint's own address? Where it has no /health, --set provider.greeting=false"
 
     def encode(self, plan: PublicPlan, call: Call, image: bytes | None) -> WireRequest:
-        """Spell a call; there are no variations of images."""
+        """Encode a call; there are no variations of images."""
         parameters: dict[str, Any] = {
             "guidance_scale": plan.images.guidance,
             "num_inference_steps": plan.images.steps,

@@ -70,7 +70,7 @@ class OpenAIDialect(Dialect):
     abilities = ABILITIES["openai"]
 
     def encode(self, plan: PublicPlan, call: Call, image: bytes | None) -> WireRequest:
-        """Spell a call: a JSON generation, or a form for an edit with an image."""
+        """Encode a call: a JSON generation, or a form for an edit with an image."""
         fields: dict[str, Any] = {
             "model": plan.provider.model,
             "prompt": plan.prompt_of(call),

@@ -46,7 +46,7 @@ class SiliconFlowDialect(Dialect):
     reasons: ClassVar[Mapping[str, Reason]] = {"30001": "credit"}
 
     def encode(self, plan: PublicPlan, call: Call, image: bytes | None) -> WireRequest:
-        """Spell a call as JSON; an image goes in as a data URL."""
+        """Encode a call as JSON; an image goes in as a data URL."""
         fields: dict[str, Any] = {
             "model": plan.provider.model,
             "prompt": plan.prompt_of(call),

@@ -43,7 +43,7 @@ class StabilityDialect(Dialect):
     reasons: ClassVar[Mapping[str, Reason]] = {"content_moderation": "content"}
 
     def encode(self, plan: PublicPlan, call: Call, image: bytes | None) -> WireRequest:
-        """Spell a call as a form; an image is its last part."""
+        """Encode a call as a form; an image is its last part."""
         fields = {
             "model": plan.provider.model,
             "prompt": plan.prompt_of(call),

@@ -44,7 +44,7 @@ _YBR, _RGB = frozenset({"YBR_FULL", "YBR_FULL_422"}), frozenset({"RGB", "YBR_RCT
 """Colour spaces that still have to be converted, and those that decoders have converted or that need no conversion."""
 _PIXELS = 0x7FE00010
 _OVERLAYS, _OVERLAY_BIT = range(0x6000, 0x6020, 2), 0x0102
-"""Groups of overlays, and the element that says in which bit of a pixel an overlay lies (C.9.2)."""
+"""Groups of overlays, and the element with the bit of a pixel that has the overlay (C.9.2)."""
 _NO_OVERLAY = DataElement((0x6000, _OVERLAY_BIT), "US", 0)
 _SHARED = ("PixelValueTransformationSequence", "FrameVOILUTSequence", "PixelMeasuresSequence")
 _SPACINGS = ("PixelSpacing", "ImagerPixelSpacing", "NominalScannedPixelSpacing", "PixelAspectRatio")

@@ -1,7 +1,7 @@
 """Find pictures of the same thing: scaled, compressed or brightened, or turned, mirrored, cropped or slightly rotated.
 
-Turned ones are guessed from coarse sketches, then aligned, and compared by detail: two round cells are alike
-in coarse sketches, and two crops of one picture in fine ones.
+Turned pictures are found by coarse sketches, then aligned and compared in detail. Coarse sketches alone would
+confuse two round cells, and fine sketches alone would miss two crops of one picture.
 """
 
 from __future__ import annotations
