@@ -247,7 +247,7 @@ def judge_figures(rows: Sequence[Row]) -> str:
         )
     if three.mean - three.half > one.mean + one.half:
         return "three owners together have more than one alone: their 95 % intervals are apart"
-    return "too noisy to tell: the 95 % intervals of one owner and of three overlap"
+    return "too noisy to tell: three owners' 95 % interval does not lie above one owner's"
 
 
 def draw(rows: Sequence[Row], out: Path) -> None:
