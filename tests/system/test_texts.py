@@ -241,7 +241,7 @@ def test_a_published_encoder_from_a_directory_votes_and_the_audit_asks_for_it(
         ({"method": "secpe"}, "say which with data.secrets"),
         ({"method": "secpe", "secrets": "/dev/null"}, "data.secrets /dev/null cannot be read"),
         ({"method": "secpe", "secret_columns": "ward"}, "no column 'ward'"),
-        ({"method": "dp-means", "secret_columns": "patient"}, "data.secret_columns: only secpe has it"),
+        ({"method": "dp-means", "secret_columns": "patient"}, "data.secret_columns: only for secpe"),
     ],
 )
 def test_what_does_not_go_together_is_refused_before_anything_is_spent(

@@ -189,7 +189,7 @@ def first_fault(error: ValidationError, model: type[BaseModel]) -> str:
         return say_missing(each for each in list_options(model) if each.name in missing)
     if fault["type"] == "extra_forbidden":
         owners = [each.methods for each in list_options(model) if each.name == name and each.methods]
-        said = f"only {', '.join(owners[0])} has it" if owners else "there is no such option"
+        said = f"only for {', '.join(owners[0])}" if owners else "there is no such option"
     return f"{spell(name, model)}: {said}"
 
 

@@ -68,7 +68,7 @@ def test_a_demonstration_that_is_stopped_before_its_run_begins_says_how_it_goes_
         ("privacy.dleta=1", "--set: there is no option 'privacy.dleta'; did you mean privacy.delta?"),
         ("votes=3", "--set: there is no option 'votes'; did you mean method.votes?"),
         ("privacy.delta", "--set privacy.delta: give a value: --set privacy.delta=VALUE"),
-        ("method.votes=3", "method.votes: only aug-pe, pe has it"),
+        ("method.votes=3", "method.votes: only for aug-pe, pe"),
         ("privacy.delta=2", "privacy.delta: "),
         ("", "--set: there is no option ''; docs/options.md lists all, as section.key"),
     ],

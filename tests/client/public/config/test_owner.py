@@ -70,7 +70,7 @@ def test_what_the_runner_is_told_is_what_was_asked_for_and_comes_through_a_pipe(
 
 
 def test_secrets_are_refused_where_nothing_would_protect_them():
-    with pytest.raises(UsageError, match=r"^data\.secrets: only secpe has it"):
+    with pytest.raises(UsageError, match=r"^data\.secrets: only for secpe"):
         RunConfig.of({"private": "p", "domain": "d", "out": "o", "method": "pe", "secrets": Path("s")})
 
 

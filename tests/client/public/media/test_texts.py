@@ -122,11 +122,17 @@ def test_a_picture_is_shown_small_and_a_text_as_it_is_read():
 
 @pytest.mark.parametrize(
     ("kind", "said"),
-    [("image", "is not a regular file; replace or remove it"), ("text", "cannot be read: No such file")],
+    [("image", "does not exist"), ("text", "cannot be read: No such file")],
 )
 def test_a_file_that_cannot_be_read_says_why(kind: Kind, said: str, tmp_path: Path):
     with pytest.raises(UnreadableError, match=f"^{said}"):
         find_medium(kind).open(tmp_path / "gone")
+
+
+def test_a_link_that_leads_nowhere_is_no_picture(tmp_path: Path):
+    (tmp_path / "link.png").symlink_to(tmp_path / "gone")
+    with pytest.raises(UnreadableError, match="is not a regular file; replace or remove it"):
+        find_medium("image").open(tmp_path / "link.png")
 
 
 @pytest.mark.parametrize("kind", ["image", "text"])

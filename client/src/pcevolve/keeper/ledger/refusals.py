@@ -20,7 +20,7 @@ INSECURE_BEFORE = (
 
 APART = ", and data.unit_namespace keeps apart what another source calls alike"
 DECIDES = (
-    "have whoever answers for the ledger decide with pcevolve budget cap what all runs may spend together"
+    "let those responsible for the data decide with pcevolve budget cap what all runs may spend together"
 )
 
 

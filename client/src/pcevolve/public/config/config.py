@@ -51,7 +51,7 @@ class RunConfig(Config):
                 able = [
                     own for own, each in METHOD_TABLE.items() if issubclass(each.parameters, SecretEvolution)
                 ]
-                raise ValueError(f"{name}: only {', '.join(able)} has it")
+                raise ValueError(f"{name}: only for {', '.join(able)}")
         return self
 
     def public(self) -> PublicConfig:

@@ -155,4 +155,6 @@ def read_toml(path: Path) -> dict[str, Any]:
     except RecursionError:
         raise UsageError(f"configuration {path} cannot be read: it is nested too deeply") from None
     except (OSError, ValueError) as error:  # TOML's and Unicode's errors are ValueErrors
-        raise UsageError(f"configuration {path} cannot be read: {error}") from error
+        raise UsageError(
+            f"configuration {path} cannot be read: {getattr(error, 'strerror', error)}"
+        ) from error

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import logging
 import math
+import os
 import threading
 import warnings
 from dataclasses import dataclass
@@ -172,7 +173,8 @@ def count_pixels(image: DecodedImage) -> int:
 
 def _read_bounded(path: Path) -> bytes:
     if not path.is_file():  # a pipe would block, a dangling link has nothing to read
-        raise RejectedImageError("is not a regular file; replace or remove it")
+        known = os.path.lexists(path)
+        raise RejectedImageError("is not a regular file; replace or remove it" if known else "does not exist")
     try:
         with path.open("rb") as file:
             data = file.read(MAX_FILE_BYTES + 1)
