@@ -21,6 +21,7 @@ from pcevolve.wire.egress.transport import Transport
 from pcevolve.wire.providers import dialect
 from support import online
 from support.checkups import tree
+from support.comfyui import WORKFLOW
 from support.folders import class_folders
 from support.native import native_server
 from support.paid import make_paid_run
@@ -156,6 +157,8 @@ class World:
         }
         model = names.get(self.name, "bundled")
         fixed |= {"candidates": 2}
+        if "workflow" in spoken.abilities.capabilities:
+            fixed |= {"workflow": WORKFLOW}
         if "vary" not in spoken.abilities.capabilities:  # the wire is the same, whatever is said again
             fixed |= {
                 "vary_by": "prompt",
@@ -192,6 +195,8 @@ def world() -> Iterator[Make]:
         if name == "replicate":
             pictures = serve(online.image_host)
             return World(name, serve(online.Replicate(pictures.address)), pictures, online.KEY)
+        if name == "comfyui":
+            return World(name, serve(online.ComfyUIServer()), None, online.KEY)
         speak = getattr(online, name.replace("-", "_"))
         return World(name, serve(speak), None, online.LOGIN if name == "a1111" else online.KEY)
 

@@ -18,6 +18,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import count
 from typing import Any, NamedTuple
 
+from support.comfyui import ComfyUI
 from support.predictions import Predictions
 from support.provider import answer_chat, png
 
@@ -81,7 +82,7 @@ class LocalServer:
     @property
     def asked(self) -> list[Heard]:
         """Requests that make images."""
-        return [each for each in self.heard if each.method == "POST"]
+        return [each for each in self.heard if each.method == "POST" and each.path != "/upload/image"]
 
     def answer(self, heard: Heard) -> Reply:
         self.heard.append(heard)
@@ -267,6 +268,17 @@ class SiliconFlow:
         return answer_json(
             200, {"images": made, "timings": {"inference": 1.2}, "seed": fields["seed"], "data": made}
         )
+
+
+class ComfyUIServer(ComfyUI):
+    """ComfyUI over sockets, behind a proxy that asks for a key."""
+
+    def __call__(self, heard: Heard) -> Reply:
+        if not _has_key(heard):
+            return answer_json(401, {"error": "Unauthorized"})
+        parts = form_of(heard) if heard.path == "/upload/image" else {}
+        status, said = self.speak(heard.method, heard.path, parts, heard.body)
+        return Reply(status, said) if isinstance(said, bytes) else answer_json(status, said)
 
 
 class Replicate(Predictions):

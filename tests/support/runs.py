@@ -43,6 +43,7 @@ from pcevolve.wire.egress.recording import RecordingJudge
 from pcevolve.wire.egress.retry import Notice, RetryPolicy
 from pcevolve.wire.egress.transport import Transport
 from pcevolve.wire.providers import dialect
+from support.comfyui import WORKFLOW
 from support.provider import FakeProvider, png
 
 RUN_ID = "0123456789abcdef0123456789abcdef"
@@ -116,6 +117,7 @@ def small_plan(**changes: object) -> PublicPlan:
             **left,
             **own,
         }
+        values |= {"workflow": WORKFLOW} if "workflow" in asked else {}
         values |= {"strengths": ()} if {**left, **own}.get("graded") is False else {}
     values |= {name: value for name, value in changes.items() if name not in OF_IMAGES}
     values.setdefault("weights", named_weights(str(values["encoder"]), None))

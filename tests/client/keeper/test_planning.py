@@ -16,6 +16,7 @@ from pcevolve.public.modality import Advice, ModelSize
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.protocol import Settle
 from pcevolve.wire.providers import dialect
+from support.comfyui import NODES, WORKFLOW
 from support.folders import class_folders
 from support.runs import replace_settings, small_plan
 
@@ -114,6 +115,18 @@ def test_an_option_that_means_nothing_in_a_plan_is_refused_by_the_name_that_is_t
         UsageError, match=f"^{name} means nothing in a run of method .* on images: leave it out"
     ):
         planned(None, **options)
+
+
+def test_a_dialect_that_fills_a_workflow_needs_one_that_can_do_what_the_run_does(planned):
+    asked = {"dialect": "comfyui", "batch": 1}
+    with pytest.raises(UsageError, match=r"name its file with --set provider\.workflow=FILE"):
+        planned(None, **asked)
+    still = {**NODES, "3": {**NODES["3"], "_meta": {"title": "seed"}}, "10": {**NODES["10"], "_meta": {}}}
+    with pytest.raises(UsageError, match="no node that is titled 'image'"):
+        planned(None, **asked, workflow=json.dumps(still))
+    assert planned(None, **asked, workflow=WORKFLOW).provider.workflow == WORKFLOW
+    with pytest.raises(UsageError, match="dialect 'getimg' lacks workflow"):
+        planned(None, workflow=WORKFLOW)
 
 
 def test_defaults_and_what_equals_them_are_no_wishes(planned):

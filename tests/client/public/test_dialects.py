@@ -24,30 +24,44 @@ def test_every_dialect_that_varies_evolves_whether_or_not_it_takes_a_strength():
 @pytest.mark.parametrize(
     ("name", "makes", "most", "scheme", "lacks"),
     [
-        ("getimg", "image", 64, "Bearer", {"fields", "tokens"}),
-        ("openai", "image", 10, "Bearer", {"adapter", "fields", "sampler", "tokens"}),
+        ("getimg", "image", 64, "Bearer", {"fields", "tokens", "workflow"}),
+        ("openai", "image", 10, "Bearer", {"adapter", "fields", "sampler", "tokens", "workflow"}),
         (
             *("openai-plain", "image", 10, "Bearer"),
             {
                 *("adapter", "fields", "guidance", "negative_prompt", "sampler", "seed", "steps", "strength"),
-                "tokens",
+                *("tokens", "workflow"),
             },
         ),
-        ("siliconflow", "image", 4, "Bearer", {"adapter", "fields", "sampler", "strength", "tokens"}),
+        (
+            "siliconflow",
+            "image",
+            4,
+            "Bearer",
+            {"adapter", "fields", "sampler", "strength", "tokens", "workflow"},
+        ),
         (
             "stability",
             "image",
             1,
             "Bearer",
-            {"adapter", "batch", "fields", "sampler", "size", "steps", "tokens"},
+            {"adapter", "batch", "fields", "sampler", "size", "steps", "tokens", "workflow"},
         ),
-        ("a1111", "image", 8, "Basic", {"adapter", "fields", "tokens"}),
+        ("replicate", "image", 4, "Bearer", {"adapter", "fields", "sampler", "tokens", "workflow"}),
+        (
+            *("comfyui", "image", 1, "Bearer"),
+            {
+                *("adapter", "batch", "fields", "guidance", "negative_prompt", "sampler", "size", "steps"),
+                "tokens",
+            },
+        ),
+        ("a1111", "image", 8, "Basic", {"adapter", "fields", "tokens", "workflow"}),
         (
             "chat",
             "text",
             64,
             "Bearer",
-            {"adapter", "guidance", "negative_prompt", "sampler", "size", "steps"},
+            {"adapter", "guidance", "negative_prompt", "sampler", "size", "steps", "workflow"},
         ),
     ],
 )
@@ -60,7 +74,9 @@ def test_what_an_api_can_be_asked_for_is_as_documented(name, makes, most, scheme
 
 def test_what_can_be_asked_for_is_what_some_dialect_spells():
     assert {name: dialect(name).abilities for name in ABILITIES} == ABILITIES
-    with pytest.raises(UsageError, match="unknown dialect 'morse': choose one of a1111, chat, getimg"):
+    with pytest.raises(
+        UsageError, match="unknown dialect 'morse': choose one of a1111, chat, comfyui, getimg"
+    ):
         find_abilities("morse")
 
 

@@ -30,6 +30,7 @@ from pcevolve.public.run.checked import refuse_options
 from pcevolve.public.selectors.method import AppearanceMode, Method, Schedule, first_selection
 from pcevolve.public.settings import UNKNOWN_LICENCE, DataSettings, PrivacySettings
 from pcevolve.public.words import TEMPLATE, USUAL
+from pcevolve.public.workflow import takes_image
 
 NOTHING_EARLIER = PriorReleases()
 NOTHING_SAID = Settle()
@@ -286,6 +287,7 @@ def _require_fitting(components: Components) -> None:
         )
     if settings.method.vary_by == "prompt":
         _require_prompts_vary(components)
+    _require_workflow(components)
     if settings.provider.adapter is None and settings.provider.adapter_scale is not None:
         raise UsageError(
             "provider.adapter_scale weighs the image prompt of an adapter: name provider.adapter, or leave it out"
@@ -293,6 +295,22 @@ def _require_fitting(components: Components) -> None:
     if settings.provider.adapter is not None and not components.iterations:
         raise UsageError(
             "provider.adapter needs rounds of variation, in which prototypes are the image prompts: give --iterations"
+        )
+
+
+def _require_workflow(components: Components) -> None:
+    """Refuse a dialect that fills a workflow without one, or one that varies no image where the run does."""
+    workflow = components.settings.provider.workflow
+    if "workflow" in components.dialect.capabilities and not workflow:
+        raise UsageError(
+            f"dialect '{components.dialect.name}' fills a workflow of yours: export it for the API, and name its file "
+            "with --set provider.workflow=FILE"
+        )
+    varies = components.iterations and components.settings.method.vary_by != "prompt"
+    if workflow and varies and not takes_image(workflow):
+        raise UsageError(
+            "the workflow has no node that is titled 'image', so it varies none: title the nodes that take image and "
+            "strength, or give --set method.vary_by=prompt"
         )
 
 

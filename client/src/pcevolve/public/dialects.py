@@ -45,6 +45,7 @@ _SILICONFLOW: Final = frozenset(
 )
 _STABILITY: Final = frozenset(["create", "vary", "strength", "seed", "guidance", "negative_prompt"])
 _ENDPOINT: Final = frozenset({"create", "seed", "steps", "guidance", "negative_prompt", "size"})
+_WORKFLOW: Final = frozenset({"create", "vary", "strength", "seed", "workflow"})
 _ALL: Final = (
     Abilities("getimg", "getimg:GetimgDialect", _DIFFUSION | {"adapter"}, most=limits.MAX_BATCH),
     Abilities("openai", "openai:OpenAIDialect", _DIFFUSION - {"sampler"}, most=10),
@@ -53,6 +54,7 @@ _ALL: Final = (
     Abilities("stability", "stability:StabilityDialect", _STABILITY),
     Abilities("huggingface", "huggingface:HuggingFaceDialect", _ENDPOINT),
     Abilities("replicate", "replicate:ReplicateDialect", _DIFFUSION - {"sampler"}, most=4),
+    Abilities("comfyui", "comfyui:ComfyUIDialect", _WORKFLOW),
     Abilities("a1111", "a1111:A1111Dialect", _DIFFUSION, most=8, scheme="Basic"),
     Abilities("chat", "chat:ChatDialect", _CHAT, most=limits.MAX_COMPLETIONS, makes="text"),
 )

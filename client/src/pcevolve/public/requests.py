@@ -12,6 +12,7 @@ from pcevolve.public.declared import UNDECIDED, Settled, Undecided
 from pcevolve.public.options import Setting
 from pcevolve.public.settings import PUBLIC, PublicSeed, Section, require_one_line
 from pcevolve.public.words import TEMPLATE
+from pcevolve.public.workflow import normalize
 
 Model = Annotated[
     str, Field(min_length=1, max_length=200, description="Model that the API should use."), PUBLIC
@@ -85,6 +86,19 @@ AtOnce = Annotated[
 ImageHost = Annotated[str, Field(pattern=r"^[a-z0-9.-]{1,253}(:[0-9]{1,5})?$")]
 
 
+OF_WORKFLOW: Final = (
+    "File with a workflow that ComfyUI exported for its API, with nodes titled prompt, seed, image and strength; the "
+    "plan embeds it."
+)
+
+
+def _is_workflow(text: str) -> str:
+    """Refuse a workflow in another spelling than a plan's."""
+    if text and normalize(text) != text:
+        raise ValueError("the workflow is spelled in another way than a plan's")
+    return text
+
+
 Stated = Annotated[str, Field(max_length=300), AfterValidator(require_one_line)]
 """The owner's public statement about the provider, which is not verified."""
 
@@ -132,6 +146,12 @@ class ProviderSettings(Section, Generic[Undecided]):
         Field(max_length=20, description="Hosts to fetch images from, for an API that sends links."),
         PUBLIC,
     ] = ()
+    workflow: Annotated[
+        str,
+        AfterValidator(_is_workflow),
+        Field(description=OF_WORKFLOW, exclude_if=lambda said: not said),
+        Setting(public=True, needs="workflow"),
+    ] = ""
     operator: Annotated[
         Stated,
         Field(

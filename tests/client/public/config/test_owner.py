@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import json
 from pathlib import Path
 from typing import Annotated
 
@@ -16,10 +18,18 @@ from pcevolve.public.config.runner import Config, PublicConfig
 from pcevolve.public.declared import list_options
 from pcevolve.public.options import Option
 from pcevolve.public.settings import Section
+from support.comfyui import NODES, WORKFLOW
 from support.owned import OWNERS
+from support.provider import png
 
 OPTIONS = list_options(RunConfig)
-FREE_TEXTS = {"lifetime_epsilon": "3.14159265358979", "words": {"Marked-class": "words"}, "epsilon": "7"}
+SAID = {"private": "p", "domain": "x", "out": "run"}
+FREE_TEXTS = {
+    "lifetime_epsilon": "3.14159265358979",
+    "words": {"Marked-class": "words"},
+    "epsilon": "7",
+    "workflow": WORKFLOW,
+}
 SECRET_NUMBERS = {"subsample_seed": 8_765_432_101_234_567, "insecure_noise_seed": 7_654_321_012_345_678}
 
 
@@ -90,3 +100,24 @@ def test_words_for_a_class_are_one_line_of_bounded_length(words: str):
     with pytest.raises(UsageError, match="the words of 'cut' must be one line of at most 200 characters"):
         RunConfig.of({**given, "words": {"cut": words}})
     assert RunConfig.of({**given, "words": {"cut": "w" * 200}}).data.words == {"cut": "w" * 200}
+
+
+def test_a_workflow_is_read_where_it_is_named_and_its_text_is_what_others_know(tmp_path):
+    (tmp_path / "w.json").write_text(json.dumps(NODES, indent=2))
+    settings = RunConfig.of({**SAID, "workflow": str(tmp_path / "w.json")})
+    assert settings.provider.workflow == WORKFLOW == settings.public().provider.workflow
+    # As a run that goes on reads it out of its options.
+    assert RunConfig.of({**SAID, "workflow": WORKFLOW}).provider.workflow == WORKFLOW
+
+
+def test_a_workflow_that_is_none_or_has_an_image_in_it_is_refused(tmp_path):
+    path = tmp_path / "w.json"
+    with pytest.raises(UsageError, match=r"provider\.workflow.*No such file"):
+        RunConfig.of({**SAID, "workflow": str(path)})
+    path.write_bytes(b"\xff\xfe")
+    with pytest.raises(UsageError, match="the workflow is no JSON"):
+        RunConfig.of({**SAID, "workflow": str(path)})
+    own = {"class_type": "LoadBase64", "inputs": {"data": base64.b64encode(png(1)).decode()}}
+    path.write_text(json.dumps({**NODES, "12": own}))
+    with pytest.raises(UsageError, match="has an image within its text"):
+        RunConfig.of({**SAID, "workflow": str(path)})

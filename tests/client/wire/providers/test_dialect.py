@@ -80,6 +80,7 @@ def test_a_page_says_that_steps_guidance_and_degree_are_the_apis_own():
         ("siliconflow", True, False, None),
         ("stability", False, False, "credits"),
         ("replicate", True, False, "USD"),
+        ("comfyui", True, False, None),
         ("huggingface", False, False, "USD"),
         ("a1111", False, True, None),
         ("chat", False, False, None),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 import logging
 from pathlib import Path
 
@@ -60,6 +61,9 @@ def test_nothing_that_a_run_leaves_behind_holds_the_key(
         **({"method": "random", "iterations": 1} if evolves else {"method": "t2i"}),
         **({"image_hosts": api.pictures.host} if api.pictures else {}),
     }
+    if "workflow" in api.plan:  # a file as ComfyUI writes it
+        (tmp_path / "workflow.json").write_text(json.dumps(json.loads(api.plan["workflow"]), indent=2))
+        options |= {"workflow": tmp_path / "workflow.json"}
     cli.app(["run", *map(str, spell_words(**options))], standalone_mode=False)
     said_aloud = capfd.readouterr()
     everything = read_everything(out) + (said_aloud.out + said_aloud.err + caplog.text).encode()

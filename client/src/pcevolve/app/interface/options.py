@@ -77,6 +77,7 @@ class RunOptions(TypedDict, total=False):
     seed: int | None
     at_once: int | None
     image_hosts: Sequence[str]
+    workflow: str | None
     operator: str | None
     retention: str | None
     negative_prompt: str | None

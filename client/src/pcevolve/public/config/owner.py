@@ -17,7 +17,11 @@ from pcevolve.public.config.providers import PublicProvider
 from pcevolve.public.config.runner import PublicData, PublicEncoder, PublicPrivacy
 from pcevolve.public.declared import EXACT
 from pcevolve.public.options import OWN, Setting
+from pcevolve.public.requests import OF_WORKFLOW
+from pcevolve.public.transcript.bodies import cut
 from pcevolve.public.words import nfc
+from pcevolve.public.workflow import MOST_CHARS, normalize
+from pcevolve_shared.reading import read_file
 
 
 def _in_one_line(words: str) -> bool:
@@ -177,9 +181,34 @@ class OwnerEncoder(PublicEncoder):
     ] = None
 
 
-class OwnerProvider(PublicProvider):
-    """Prompts for each class by its own name, which may be private."""
+def _read_workflow(value: object) -> object:
+    """Read a workflow from its file, in the spelling of a plan; a text that is one already stays."""
+    if not isinstance(value, str | os.PathLike) or not value:
+        return value
+    text = str(value)
+    if not text.lstrip().startswith("{"):
+        try:
+            text = read_file(Path(value), MOST_CHARS).decode()
+        except OSError as error:
+            raise ValueError(f"{value}: {error.strerror or error}") from None
+        except UnicodeDecodeError:
+            raise ValueError(f"{value}: the workflow is no JSON") from None
+    spelled = normalize(text)
+    # An image goes out for a reason of the plan's, and a workflow's own would be one without.
+    if cut(spelled.encode()).files:
+        raise ValueError("the workflow has an image within its text: let a node load it on the server")
+    return spelled
 
+
+class OwnerProvider(PublicProvider):
+    """Prompts for each class by its own name, which may be private, and the file of a workflow."""
+
+    workflow: Annotated[
+        str,
+        BeforeValidator(_read_workflow),
+        Field(description=OF_WORKFLOW),
+        Setting(public=True, needs="workflow"),
+    ] = ""
     prompts: Annotated[
         FileText | None,
         Field(description="JSON file with several prompts for each class, as 'pcevolve prompts' writes it."),

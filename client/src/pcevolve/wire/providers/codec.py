@@ -52,11 +52,11 @@ def strength_of(call: Call) -> dict[str, float]:
     return {} if call.strength is None else {"strength": call.strength}
 
 
-def encode_form(fields: Mapping[str, str], image: bytes | None) -> tuple[str, bytes]:
+def encode_form(fields: Mapping[str, str], image: bytes | None, name: str = "image") -> tuple[str, bytes]:
     """Return content type and body of a form: text parts in order, and last the file part ``image``."""
     parts = [_text(name, value) for name, value in fields.items()]
     if image is not None:
-        parts.append(_file(image))
+        parts.append(_file(image, name))
     boundary = _boundary(parts)
     line = b"--" + boundary.encode()
     body = b"".join(line + b"\r\n" + part + b"\r\n" for part in parts) + line + b"--\r\n"
@@ -171,9 +171,9 @@ def _text(name: str, value: str) -> bytes:
     return f'Content-Disposition: form-data; name="{name}"\r\n\r\n{value}'.encode()
 
 
-def _file(image: bytes) -> bytes:
+def _file(image: bytes, stem: str) -> bytes:
     kind = images.media_type_or_bytes(image)
-    name = f"image.{_SUFFIXES.get(kind, 'bin')}"
+    name = f"{stem}.{_SUFFIXES.get(kind, 'bin')}"
     head = f'Content-Disposition: form-data; name="image"; filename="{name}"\r\nContent-Type: {kind}\r\n\r\n'
     return head.encode() + image
 

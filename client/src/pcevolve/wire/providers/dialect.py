@@ -12,6 +12,7 @@ from pcevolve.public.dialects import Abilities
 from pcevolve.public.modality import Advice, ModelSize
 from pcevolve.public.parts import Exact, Library
 from pcevolve.public.plan import PublicPlan
+from pcevolve.public.workflow import takes_image
 from pcevolve.wire.providers.faults import Fault, Reason, fault
 from pcevolve_shared import wire
 
@@ -210,6 +211,10 @@ def find_misstatements(dialect: Dialect, plan: PublicPlan) -> Iterator[str]:
         yield f"the plan asks for {most} in one request, and dialect {dialect.name} for {dialect.abilities.most}"
     if "strength" in asked and not graded and not varies_images:
         yield "the plan says that no strength is asked for, and nothing is varied for which one could be"
+    if ("workflow" in asked) != bool(plan.provider.workflow):
+        yield "the plan has no workflow for its dialect, or one that its dialect does not fill"
+    elif plan.provider.workflow and varies_images and not takes_image(plan.provider.workflow):
+        yield "the plan says that images are varied, and its workflow takes none"
     for name, said in plan.modality.list_asked().items():
         if said and name not in asked:
             yield f"the plan says that {name} is asked for, and it is not"

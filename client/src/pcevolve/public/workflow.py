@@ -1,0 +1,89 @@
+"""A workflow of ComfyUI as its owner exported it, and the inputs of it that a request sets. Pure."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+INPUTS: Final[Mapping[str, tuple[str, ...]]] = {
+    "prompt": ("text", "text_g", "text_l", "prompt", "string", "value"),
+    "seed": ("seed", "noise_seed", "value"),
+    "image": ("image",),
+    "strength": ("denoise", "strength", "value"),
+}
+"""By a word in a node's title: the inputs of the node that are set, as far as it has them."""
+MOST_CHARS: Final = 100_000
+_NEEDED: Final = ("prompt", "seed")
+
+
+def normalize(text: str) -> str:
+    """Spell a workflow in the one way in which a plan holds it; ``ValueError`` where it is none that can be filled."""
+    if len(text) > MOST_CHARS:
+        raise ValueError(f"the workflow has more than {MOST_CHARS} characters")
+    try:
+        workflow = json.loads(text)
+        spelled = json.dumps(workflow, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+        spelled.encode()
+    except (ValueError, RecursionError):
+        raise ValueError("the workflow is no JSON") from None
+    nodes = workflow.values() if isinstance(workflow, dict) else ()
+    if not nodes or not all(
+        isinstance(node, dict)
+        and isinstance(node.get("class_type"), str)
+        and isinstance(node.get("inputs"), dict)
+        for node in nodes
+    ):
+        raise ValueError("the workflow is not in the API's format: export it with Export (API)")
+    _require_nodes(workflow)
+    return spelled
+
+
+def _require_nodes(workflow: dict[str, Any]) -> None:
+    """Refuse a workflow without the nodes that requests set."""
+    titled = {role for node in workflow.values() for role in _roles_of(node)}
+    settable = {role for _, _, role in _find_inputs(workflow)}
+    if idle := sorted(titled - settable):
+        raise ValueError(
+            f"the workflow's node '{idle[0]}' has no input {' or '.join(INPUTS[idle[0]])} with a value of its own"
+        )
+    needed = {*_NEEDED, *(("image", "strength") if settable & {"image", "strength"} else ())}
+    if missing := sorted(needed - settable):
+        raise ValueError(
+            f"the workflow has no node that is titled '{missing[0]}': give that title to the node that takes it (one "
+            "that takes several is titled by all of them: 'seed, strength')"
+        )
+
+
+def takes_image(text: str) -> bool:
+    """True if a workflow takes an image to vary."""
+    return any(role == "image" for _, _, role in _find_inputs(json.loads(text)))
+
+
+def fill(text: str, values: Mapping[str, object]) -> dict[str, Any]:
+    """Return a workflow with the values of a request in the nodes of their titles; what else it has stays."""
+    workflow: dict[str, Any] = json.loads(text)
+    for node, name, role in list(_find_inputs(workflow)):
+        if role in values:
+            node["inputs"][name] = values[role]
+    return workflow
+
+
+def _find_inputs(workflow: dict[str, Any]) -> Iterator[tuple[dict[str, Any], str, str]]:
+    """Yield each node with the name of an input that is set, and the title's word that says by what."""
+    for node in workflow.values():
+        for role in _roles_of(node):
+            for name in INPUTS[role]:
+                # A list is a link to another node's output, which would no longer be read.
+                if name in node["inputs"] and not isinstance(node["inputs"][name], list | dict):
+                    yield node, name, role
+
+
+def _roles_of(node: Mapping[str, Any]) -> list[str]:
+    """Return what a node's title says that it takes; nothing where there is any other word in it."""
+    meta = node.get("_meta")
+    title = meta.get("title") if isinstance(meta, dict) else None
+    words = re.findall(r"\w+", title.lower()) if isinstance(title, str) else []
+    roles = [each for each in words if each != "and"]
+    return roles if set(roles) <= INPUTS.keys() else []

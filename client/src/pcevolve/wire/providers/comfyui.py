@@ -1,0 +1,147 @@
+"""ComfyUI: the owner's exported workflow is queued as a job, whose images lie on the same server."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Annotated, Final, Literal
+from urllib.parse import urlencode
+
+from pydantic import ConfigDict, Field, RootModel
+
+from pcevolve.errors import ProviderReplyError
+from pcevolve.public import workflow
+from pcevolve.public.calls import Call
+from pcevolve.public.dialects import ABILITIES
+from pcevolve.public.plan import PublicPlan
+from pcevolve.wire.providers.codec import JobId, Reply, encode_form, encode_json, parse_answer
+from pcevolve.wire.providers.dialect import Dialect, Output, WireRequest
+
+PROMPT: Final = "/prompt"
+UPLOAD: Final = "/upload/image"
+_MOST_NODES: Final = 1000
+_FULL_STRENGTH: Final = 1.0
+"""At which nothing is left of the image that a workflow has of its own."""
+
+
+class _Uploaded(Reply):
+    name: Annotated[str, Field(pattern=r"^pcevolve-[0-9a-f]{32}( \([0-9]{1,4}\))?\.(png|jpg|webp|bin)$")]
+    subfolder: Literal[""] = ""
+    type: Literal["input"] = "input"
+
+
+class _Queued(Reply):
+    prompt_id: JobId
+
+
+class _File(Reply):
+    filename: Annotated[str, Field(pattern=r"^[\w .()-]{1,200}$")]
+    subfolder: Annotated[str, Field(pattern=r"^[\w ./()-]{0,200}$")] = ""
+    type: Literal["output", "temp"] = "output"
+
+
+class _Node(Reply):
+    images: Annotated[list[_File], Field(max_length=_MOST_NODES)] = []  # noqa: RUF012 - pydantic copies it
+
+
+class _Status(Reply):
+    status_str: Annotated[str, Field(max_length=40)] = "success"
+    completed: bool = True
+
+
+class _Entry(Reply):
+    outputs: Annotated[dict[str, _Node], Field(max_length=_MOST_NODES)]
+    status: _Status | None = None
+
+
+class _History(RootModel[Annotated[dict[str, _Entry], Field(max_length=1)]]):
+    model_config = ConfigDict(hide_input_in_errors=True)
+
+
+class ComfyUIDialect(Dialect):
+    """A workflow varies the image that is uploaded for it; text-to-image is its full strength on an image of its own.
+
+    Before ComfyUI knew jobs by name there, ``/interrupt`` ended whatever was running.
+    """
+
+    abilities = ABILITIES["comfyui"]
+    makes_jobs = True
+    links_images = True
+    unknown = "is --api the address of ComfyUI itself, such as http://127.0.0.1:8188?"
+
+    def encode(self, plan: PublicPlan, call: Call, image: bytes | None) -> WireRequest:
+        """Queue the workflow; where there is an image, upload that first."""
+        if image is None:
+            return self._queue(plan, call, {"strength": _FULL_STRENGTH})
+        # Named by its content, so that no two variations take each other's.
+        name = f"pcevolve-{hashlib.sha256(image).hexdigest()[:32]}"
+        kind, body = encode_form({"type": "input", "overwrite": "true"}, image, name)
+        return WireRequest("POST", UPLOAD, body, kind)
+
+    def follow_up(self, plan: PublicPlan, call: Call, answers: Sequence[bytes]) -> WireRequest | None:
+        """Queue the workflow for an uploaded image, and ask for its history until that has an end."""
+        queued = int(call.purpose != "create" and not plan.varies_prompts)
+        if len(answers) == queued:
+            uploaded = parse_answer(_Uploaded, answers[0])
+            return self._queue(plan, call, {"image": uploaded.name, "strength": call.strength})
+        job = parse_answer(_Queued, answers[queued]).prompt_id
+        history = {} if len(answers) == queued + 1 else parse_answer(_History, answers[-1]).root
+        if not history:
+            return WireRequest("GET", f"/history/{job}")
+        if job not in history:
+            raise ProviderReplyError("the API told of another job than it was asked after")
+        status = history[job].status or _Status()
+        if status.status_str != "success":
+            raise ProviderReplyError("the API says of a job that it failed")
+        return None if status.completed else WireRequest("GET", f"/history/{job}")
+
+    def cancel(self, answers: Sequence[bytes]) -> tuple[WireRequest, ...]:
+        """Take a job out of the queue, and interrupt it if it is the one that runs."""
+        for each in answers[:2]:
+            with suppress(ProviderReplyError):
+                job = parse_answer(_Queued, each).prompt_id
+                if self._is_over(job, answers[-1]):
+                    return ()
+                return (
+                    WireRequest("POST", "/queue", encode_json({"delete": [job]})),
+                    WireRequest("POST", "/interrupt", encode_json({"prompt_id": job})),
+                )
+        return ()
+
+    def links(self, call: Call, body: bytes) -> tuple[WireRequest, ...]:
+        """Ask for the images that the workflow saved, else for those that it showed."""
+        found = [
+            each
+            for entry in parse_answer(_History, body).root.values()
+            for node in entry.outputs.values()
+            for each in node.images
+        ]
+        saved = [each for each in found if each.type == "output"]
+        return tuple(
+            WireRequest("GET", f"/view?{urlencode(dict(each))}", accept="image/*")
+            for each in (saved or found)[: call.count]
+        )
+
+    def decode(self, call: Call, body: bytes, linked: Sequence[Output] = ()) -> list[Output]:
+        """What the server had under the names that the job's history gave."""
+        return list(linked)
+
+    def hello(self) -> WireRequest:
+        """Ask about the system, which is free."""
+        return WireRequest("GET", "/system_stats")
+
+    def _queue(self, plan: PublicPlan, call: Call, more: dict[str, object]) -> WireRequest:
+        values = {"prompt": plan.prompt_of(call), "seed": call.seed, **more}
+        return WireRequest(
+            "POST", PROMPT, encode_json({"prompt": workflow.fill(plan.provider.workflow, values)})
+        )
+
+    def _is_over(self, job: str, last: bytes) -> bool:
+        try:
+            entry = parse_answer(_History, last).root.get(job)
+        except ProviderReplyError:
+            return False
+        return entry is not None and (
+            entry.status is None or entry.status.completed or entry.status.status_str != "success"
+        )
