@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TypeVar
 
 from pydantic import ValidationError
 
-from pcevolve.errors import ClientError, KeeperGoneError, ProtocolError, make_told
+from pcevolve.errors import KeeperGoneError, ProtocolError, make_told
 from pcevolve.public import protocol
 from pcevolve.public.evolution import Ask, UntrustedGenerator
 from pcevolve.public.lineage import Pool
@@ -96,16 +96,8 @@ class RemoteKeeper(Remote):
 
     def close(self, asked: protocol.Close) -> None:
         """See ``Close``; ignores a keeper that has ended."""
-        with _ignoring(ProtocolError):
+        with suppress(ProtocolError):
             self._send(asked)
-
-
-@contextmanager
-def _ignoring(kind: type[ClientError]) -> Iterator[None]:
-    try:
-        yield
-    except kind:
-        return
 
 
 @dataclass
