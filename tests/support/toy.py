@@ -32,11 +32,11 @@ class Toy(Drawn):
         require_mechanism(event, "exponential")
         rate, chosen = draw_rate(event, scene.relation), []
         for target, label in enumerate(scene.labels):
-            entrants, rows = scene.entrants(target), private.targets == target
-            gaps = private.embeddings[rows][:, None] - np.nan_to_num(scene.pools[target][entrants])
+            eligible, rows = scene.eligible(target), private.targets == target
+            gaps = private.embeddings[rows][:, None] - np.nan_to_num(scene.pools[target][eligible])
             nearest = np.abs(gaps).max(axis=2).argmin(axis=1)
-            votes = np.bincount(nearest, private.shares[rows], minlength=len(entrants))
-            chosen.append(entrants[noise.exponential(f"{scene.key}/{label}", votes, rate)])
+            votes = np.bincount(nearest, private.shares[rows], minlength=len(eligible))
+            chosen.append(eligible[noise.exponential(f"{scene.key}/{label}", votes, rate)])
         return {"chosen": np.array(chosen, dtype=np.int64)}
 
 

@@ -135,10 +135,10 @@ def run(options: Options, out: Path, transport: Transport | None = None) -> Benc
 def _session(chosen: Baseline, components: Components, direct: Direct, options: Options) -> BaselineSession:
     """Ask the provider who it is, and make the plan."""
     settings = components.settings
-    spoken = dialect(settings.provider.dialect)
+    api_dialect = dialect(settings.provider.dialect)
     if direct.address.greets:
-        greeting = direct.answer(spoken.hello(), first=True).body
-        said = note_greeting(spoken, settings.provider.model, greeting)
+        greeting = direct.answer(api_dialect.hello(), first=True).body
+        said = note_greeting(api_dialect, settings.provider.model, greeting)
         plan = resolve_plan(components, _RUN_ID, said.model_copy(update={"exact": None}))
     else:
         plan = resolve_plan(components, _RUN_ID)
@@ -226,11 +226,13 @@ class Direct:
             ProviderError: No usable answer.
         """
         assert self.plan is not None
-        spoken = dialect(self.components.settings.provider.dialect)
-        body = self.answer(spoken.encode(self.plan, call, image)).body
-        if spoken.links(call, body):
-            raise UsageError(f"dialect '{spoken.name}' answers with links, which baselines do not follow")
-        outputs = spoken.read_outputs(call, body)
+        api_dialect = dialect(self.components.settings.provider.dialect)
+        body = self.answer(api_dialect.encode(self.plan, call, image)).body
+        if api_dialect.links(call, body):
+            raise UsageError(
+                f"dialect '{api_dialect.name}' answers with links, which baselines do not follow"
+            )
+        outputs = api_dialect.read_outputs(call, body)
         made = [each for each in outputs if isinstance(each, bytes)]
         if error := next((each for each in outputs if isinstance(each, ProviderError)), None):
             raise error

@@ -72,8 +72,8 @@ class Form(Drawn):
         """
         (access,) = events
         drawn = [
-            entrants[self._draw(access, f"{scene.key}/{label}", scores, noise)]
-            for label, (entrants, scores) in zip(scene.labels, self._scores(private, scene), strict=True)
+            eligible[self._draw(access, f"{scene.key}/{label}", scores, noise)]
+            for label, (eligible, scores) in zip(scene.labels, self._scores(private, scene), strict=True)
         ]
         return {"chosen": np.array(drawn, dtype=np.int64)}
 
@@ -90,9 +90,9 @@ class Form(Drawn):
         centres = class_centres(private, scene)
         scored = []
         for target, pool in enumerate(scene.pools):
-            entrants = scene.entrants(target)
-            utility = self.utility(distances(pool[entrants], centres), target, scene.tau)
-            scored.append((entrants, clamp(utility)))
+            eligible = scene.eligible(target)
+            utility = self.utility(distances(pool[eligible], centres), target, scene.tau)
+            scored.append((eligible, clamp(utility)))
         return scored
 
 

@@ -139,15 +139,15 @@ def _radius(scene: SelectionInput, target: int) -> float:
 def _best(
     counts: FloatArray, shifts: FloatArray, anchors: FloatArray, scene: SelectionInput, target: int
 ) -> IntArray:
-    pool, entrants = scene.pools[target], scene.entrants(target)
+    pool, eligible = scene.pools[target], scene.eligible(target)
     usable = np.flatnonzero(np.isfinite(anchors).all(axis=1))
     votes = np.zeros(len(pool))
     if len(usable):
         means = _clip(shifts[usable] / np.maximum(counts[usable], 1.0)[:, None], np.ones(len(usable)))
         centres = anchors[usable] + _radius(scene, target) * means
-        near = nearest_of_some(centres, np.arange(len(centres)), pool[entrants], 1)[:, 0]
-        np.add.at(votes, entrants[near], counts[usable])
-    return np.resize(entrants[np.argsort(-votes[entrants], kind="stable")], scene.wanted)
+        near = nearest_of_some(centres, np.arange(len(centres)), pool[eligible], 1)[:, 0]
+        np.add.at(votes, eligible[near], counts[usable])
+    return np.resize(eligible[np.argsort(-votes[eligible], kind="stable")], scene.wanted)
 
 
 def _anchors(scene: SelectionInput) -> tuple[FloatArray, ...]:

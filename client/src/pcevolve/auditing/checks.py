@@ -133,15 +133,17 @@ def _said(run: RunReader, plan: PublicPlan) -> tuple[Library | None, Exact | Non
     said = next(greetings, None)
     if said is None:
         return None, None
-    spoken, body = dialect(plan.provider.dialect), run.bodies.get(said.body)
-    return spoken.library(plan.provider.model, body), spoken.exact(plan.provider.model, body)
+    api_dialect, body = dialect(plan.provider.dialect), run.bodies.get(said.body)
+    return api_dialect.library(plan.provider.model, body), api_dialect.exact(plan.provider.model, body)
 
 
 def _answers_by_another_name(run: RunReader, plan: PublicPlan) -> bool:
     """True if an answer to a call of the plan named another model than the plan asks for."""
-    spoken = dialect(plan.provider.dialect)
+    api_dialect = dialect(plan.provider.dialect)
     answers = (each.record for each in run.entries if isinstance(each.record, Answered))
-    named = (spoken.answered_by(run.bodies.get(each.body)) for each in answers if each.slot in plan.calls)
+    named = (
+        api_dialect.answered_by(run.bodies.get(each.body)) for each in answers if each.slot in plan.calls
+    )
     return any(each and not is_same_model(plan.provider.model, each) for each in named)
 
 

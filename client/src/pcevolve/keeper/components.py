@@ -72,19 +72,19 @@ class Components:
             UsageError: The API's dialect lacks a capability, or the options do not fit together.
         """
         settings, limits = run.settings, Limits(run.budget, run.lifetime)
-        spoken = find_abilities(settings.provider.dialect)
+        abilities = find_abilities(settings.provider.dialect)
         read, declared = _read(settings, told), _read_declared(settings)
         data, test = name_classes(read.data, settings.data.words), read.test
         if test is not None:
             held_out = leave_out_private(test, data, f"--test {settings.data.test or 'of the library'}")
             test = name_classes(held_out, settings.data.words)
         scope = _measure_scope(settings, data, settings.method.iterations or 1)
-        made = MODALITIES[spoken.makes]
+        made = MODALITIES[abilities.makes]
         look = "as-is" if made.refuses_looks else settings.method.appearance
         method, reason = selectors.resolve_method(settings.method.name, limits.run, scope, look)
         iterations = method.iterations(settings.method.iterations, limits.run, scope)
-        require(spoken, method.needs_for(iterations, settings.method.vary_by) | _list_required(settings))
-        encoder, why = resolve(settings.encoder.name, spoken.makes)
+        require(abilities, method.needs_for(iterations, settings.method.vary_by) | _list_required(settings))
+        encoder, why = resolve(settings.encoder.name, abilities.makes)
         return cls(
             settings=settings.changed(encoder=encoder),
             method=method,
@@ -95,7 +95,7 @@ class Components:
             if made.refuses_looks
             else method.appearance_for(limits.run, scope, settings.method.calibration),
             noise=_noise(settings.privacy.insecure_noise_seed),
-            dialect=spoken,
+            dialect=abilities,
             data=data,
             test=test,
             test_is_public=read.test_is_public,

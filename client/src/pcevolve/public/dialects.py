@@ -69,12 +69,12 @@ def find_abilities(name: str) -> Abilities:
     return ABILITIES[name]
 
 
-def require(spoken: Abilities, needed: AbstractSet[str]) -> None:
+def require(abilities: Abilities, needed: AbstractSet[str]) -> None:
     """Refuse a run that its dialect cannot carry out, before anything is paid (``UsageError``)."""
-    missing = ", ".join(sorted(needed - spoken.capabilities))
+    missing = ", ".join(sorted(needed - abilities.capabilities))
     if missing:
         raise UsageError(
-            f"dialect '{spoken.name}' lacks {missing}, which this run needs: "
+            f"dialect '{abilities.name}' lacks {missing}, which this run needs: "
             "choose another --dialect, --set method.vary_by=prompt, which sends no image back, or --method t2i, which "
             "needs no variations; and leave out the options that it does not support"
         )

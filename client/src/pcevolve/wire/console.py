@@ -224,7 +224,7 @@ def _say_how_to_go_on(root: Path) -> str:
     return f"to go on, without paying again for what is paid: {RunFolder(root).resume_command}"
 
 
-def note_answers(plan: PublicPlan, record: RunReader, spoken: Dialect) -> Iterator[str]:
+def note_answers(plan: PublicPlan, record: RunReader, api_dialect: Dialect) -> Iterator[str]:
     """Yield the API's remarks on its first answers that the answers themselves do not show."""
     calls = {call.slot: call for call in plan.opening if call.slot in record.outputs}
     answers = [
@@ -236,11 +236,11 @@ def note_answers(plan: PublicPlan, record: RunReader, spoken: Dialect) -> Iterat
     for each in answers:
         body = record.bodies.get(each.body)
         if not each.succeeded:
-            if (fault := spoken.fault(each.status, body)).reason == "content":
+            if (fault := api_dialect.fault(each.status, body)).reason == "content":
                 found[f"refusals of its moderation ({fault.said})"] += 1
             continue
         with suppress(ProviderReplyError):  # it was asked for again
-            found.update(spoken.remarks(plan.prompt_of(calls[each.slot]), body))
+            found.update(api_dialect.remarks(plan.prompt_of(calls[each.slot]), body))
     yield from (
         f"{count} of the API's first {len(calls)} answers: {remark}" for remark, count in found.items()
     )

@@ -135,7 +135,7 @@ class Session:
         bill = f"; {self.connection.bill()}" if is_paid(self.connection.meter) else ""
         made_of = "words alone" if plan.start is None else "the release"
         console.print(lay_out([("preview", f"{page}    drawn from {made_of}; {spent}{bill}")]))
-        for note in note_answers(plan, record, self.job.spoken):
+        for note in note_answers(plan, record, self.job.api_dialect):
             console.print(f"WARNING: {note}")
         if self.keeper is not None:
             made_of_class = (tuple(each.digest for each in shown[label]) for label in plan.labels)

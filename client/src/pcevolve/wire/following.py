@@ -88,7 +88,7 @@ def _open(
 ) -> Iterator[Session]:
     """Greet the API, and fix the plan, or take the recorded one."""
     settings, folder = job.settings, job.folder
-    require(job.spoken.abilities, VARIES)
+    require(job.api_dialect.abilities, VARIES)
     address = make_address(settings.provider, job.key)
     try:
         with (

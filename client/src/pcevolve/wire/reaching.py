@@ -38,7 +38,7 @@ class RunnerJob:
     key: str | None = field(repr=False)
 
     @property
-    def spoken(self) -> Dialect:
+    def api_dialect(self) -> Dialect:
         """The API's dialect."""
         return dialect(self.settings.provider.dialect)
 
@@ -66,39 +66,41 @@ def connect(
     job: RunnerJob, address: Address, transcript: Transcript, console: Console
 ) -> Iterator[ProviderConnection]:
     """Open the gate to a run's API on the run's record; sends nothing."""
-    provider, spoken = job.settings.provider, job.spoken
+    provider, api_dialect = job.settings.provider, job.api_dialect
     if address.warning:
         console.print(address.warning)
     with closing(HttpTransport(provider.timeout, address.route)) as transport:
         allowance = Allowance(provider.max_requests, provider.max_cost, provider.price)
-        meter = Meter(allowance, spoken, transcript, address.is_nearby)
+        meter = Meter(allowance, api_dialect, transcript, address.is_nearby)
         patience = replace(
             _make_patience(provider, console), advice=f"continue with {job.folder.resume_command}"
         )
-        gate = Gate(transcript, spoken, address, transport, patience, Pace(job.settings.privacy.pace), meter)
+        gate = Gate(
+            transcript, api_dialect, address, transport, patience, Pace(job.settings.privacy.pace), meter
+        )
         yield ProviderConnection(gate, meter, address)
 
 
 def greet(job: RunnerJob, gate: Gate, run_id: str) -> protocol.Settle:
     """Greet the API, and refuse a model that cannot do the run; return what it states about itself."""
-    provider, spoken, greeting = job.settings.provider, job.spoken, gate.hello(run_id)
+    provider, api_dialect, greeting = job.settings.provider, job.api_dialect, gate.hello(run_id)
     if not provider.greeting:
         return protocol.Settle()
     if provider.adapter is not None:
-        spoken.require_adapter(provider.model, provider.adapter, greeting)
+        api_dialect.require_adapter(provider.model, provider.adapter, greeting)
     if provider.negative_prompt:
-        spoken.require_negative_prompts(provider.model, greeting)
-    return note_greeting(spoken, provider.model, greeting)
+        api_dialect.require_negative_prompts(provider.model, greeting)
+    return note_greeting(api_dialect, provider.model, greeting)
 
 
-def note_greeting(spoken: Dialect, model: str, greeting: bytes) -> protocol.Settle:
+def note_greeting(api_dialect: Dialect, model: str, greeting: bytes) -> protocol.Settle:
     """Return what an API states about itself and a model in its answer to the first question."""
     return protocol.Settle(
-        size=spoken.native_size(model, greeting),
-        library=spoken.library(model, greeting),
-        advice=spoken.advice(model, greeting),
-        takes_strength=spoken.takes_strength(model, greeting),
-        exact=spoken.exact(model, greeting),
+        size=api_dialect.native_size(model, greeting),
+        library=api_dialect.library(model, greeting),
+        advice=api_dialect.advice(model, greeting),
+        takes_strength=api_dialect.takes_strength(model, greeting),
+        exact=api_dialect.exact(model, greeting),
     )
 
 

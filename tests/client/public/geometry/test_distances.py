@@ -36,9 +36,9 @@ def _screened() -> Iterator[None]:
 def brute_force(records: np.ndarray, candidates: np.ndarray, count: int = 1) -> np.ndarray:
     usable = np.flatnonzero(np.isfinite(candidates).all(axis=1))
     usable = usable if len(usable) >= count else np.arange(len(candidates))
-    entrants = candidates[usable].astype(np.float64)
+    eligible = candidates[usable].astype(np.float64)
     with np.errstate(over="ignore", invalid="ignore"):
-        gaps = [np.square(record - entrants).sum(axis=1) for record in records.astype(np.float64)]
+        gaps = [np.square(record - eligible).sum(axis=1) for record in records.astype(np.float64)]
     return np.array([usable[each.argsort(kind="stable")[:count]] for each in gaps])
 
 

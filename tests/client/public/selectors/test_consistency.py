@@ -107,7 +107,7 @@ def test_whatever_was_measured_and_picked_follows_on_this_and_on_another_machine
 @QUICK
 def test_another_winner_than_the_drawn_one_does_not_follow(name: str, seed: int):
     case = Case(name, seed)
-    others = np.setdiff1d(case.scene.entrants(0), case.picked[0])
+    others = np.setdiff1d(case.scene.eligible(0), case.picked[0])
     assume(len(others))
     assert not case.follows(case.with_pick(0, int(others[0])))
 
@@ -119,7 +119,7 @@ def test_a_neighbour_that_is_clearly_farther_does_not_follow(name: str, seed: in
     case = Case(name, seed)
     pool, picked = case.scene.pools[0], case.picked[0]
     near = np.linalg.norm(pool - pool[picked[0]], axis=1)
-    others = np.setdiff1d(case.scene.entrants(0), picked)
+    others = np.setdiff1d(case.scene.eligible(0), picked)
     assume(len(others) and len(picked) > 1)
     farthest = int(others[near[others].argmax()])
     assume(near[farthest] - near[picked].max() > CLEAR * np.nanmax(near))
@@ -143,20 +143,20 @@ def test_neighbours_in_another_order_do_not_follow(name: str, seed: int):
 @QUICK
 def test_a_candidate_that_is_clearly_less_like_its_class_does_not_follow(seed: int):
     case = Case("dp-means", seed)
-    entrants, taken, squared = case.scene.entrants(0), case.picked[0], _square_distances(case)
+    eligible, taken, squared = case.scene.eligible(0), case.picked[0], _square_distances(case)
     scored = squared[:, 0] - (0.5 * squared[:, 1:].min(axis=1) if squared.shape[1] > 1 else 0)
     strays = squared[:, 0] > squared.min(axis=1)
-    assume(len(entrants) > len(taken) + 1)
-    worst = int(entrants[scored.argmax()])
+    assume(len(eligible) > len(taken) + 1)
+    worst = int(eligible[scored.argmax()])
     assume(worst not in taken)
-    gap = scored.max() - scored[np.searchsorted(entrants, taken)].max()
-    assume(gap > CLEAR * scored.max() and not strays[np.searchsorted(entrants, taken)].any())
+    gap = scored.max() - scored[np.searchsorted(eligible, taken)].max()
+    assume(gap > CLEAR * scored.max() and not strays[np.searchsorted(eligible, taken)].any())
     assert not case.follows(case.with_pick(0, worst))
 
 
 def _square_distances(case: Case) -> np.ndarray:
     """Squared distances of the first class's candidates to all means, float64 ``(candidates, classes)``."""
-    pool = case.scene.pools[0][case.scene.entrants(0)]
+    pool = case.scene.pools[0][case.scene.eligible(0)]
     points = (pool - case.measured["centre"]) @ case.measured["axes"]
     return np.square(points[:, None] - case.measured["means"][None]).sum(axis=2)
 

@@ -192,9 +192,9 @@ def test_a_score_is_the_squared_distance_less_half_the_nearest_other_mean_s_and_
     assert score(steps[:, :1], steps[:, :1], 0).tolist() == [9.0, 9.0, 25.0, 16.0]
 
 
-@pytest.mark.parametrize(("entrants", "best"), [(100, 10), (101, 11), (40, 4), (41, 5), (20, 4), (3, 3)])
-def test_diversity_decides_among_a_tenth_of_a_class_s_candidates_and_no_fewer_than_are_wanted(entrants, best):
-    assert count_best(scene_of([np.zeros((1, 1))]), entrants) == best
+@pytest.mark.parametrize(("eligible", "best"), [(100, 10), (101, 11), (40, 4), (41, 5), (20, 4), (3, 3)])
+def test_diversity_decides_among_a_tenth_of_a_class_s_candidates_and_no_fewer_than_are_wanted(eligible, best):
+    assert count_best(scene_of([np.zeros((1, 1))]), eligible) == best
 
 
 def test_a_lone_candidate_is_the_best():

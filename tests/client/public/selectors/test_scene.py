@@ -66,4 +66,4 @@ def test_one_event_of_the_selector_s_mechanism_pays_for_its_accesses_and_nothing
 def test_of_a_class_whose_candidates_cannot_be_used_all_can_be_chosen():
     pools = (np.array([[0.0, 1.0], [np.nan, 1.0], [np.inf, 1.0], [2.0, 1.0]]), np.full((2, 2), np.nan))
     scene = replace(SCENE, pools=pools)
-    assert [scene.entrants(target).tolist() for target in (0, 1)] == [[0, 3], [0, 1]]
+    assert [scene.eligible(target).tolist() for target in (0, 1)] == [[0, 3], [0, 1]]

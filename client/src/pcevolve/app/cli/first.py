@@ -106,7 +106,7 @@ def check(
         if found.fit and len(found.labels) > 1 and not are_texts and releases_means(settings.method.name):
             _show_outlook(len(found.labels), settings.data)
         if found.fit:
-            spoken = " --dialect chat" if are_texts and not find_made(settings).from_tables else ""
+            dialect_flag = " --dialect chat" if are_texts and not find_made(settings).from_tables else ""
             if write_unit_map is not None and settings.data.unit_map is None:
                 options["unit_map"] = write_unit_map
             given = " ".join(_spell_options(settings.data, options, said, config))
@@ -115,7 +115,7 @@ def check(
             rest = "".join(f" {option}" for name, option in left.items() if name not in asked)
             private = shlex.quote(spell_source(folder))
             _note_domain(settings, asked, are_texts)
-            click.echo(f"next: pcevolve preview --private {private}{spoken} {given}{rest}")
+            click.echo(f"next: pcevolve preview --private {private}{dialect_flag} {given}{rest}")
     if not found.fit:
         raise click.exceptions.Exit(DataError.exit_code)
 

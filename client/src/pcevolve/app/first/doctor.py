@@ -91,9 +91,9 @@ def _gpu() -> Diagnosis:
 
 
 def _encoder(settings: RunConfig) -> Diagnosis:
-    spoken = dialect(settings.provider.dialect)
+    api_dialect = dialect(settings.provider.dialect)
     try:
-        name, reason = resolve(settings.encoder.name, spoken.abilities.makes)
+        name, reason = resolve(settings.encoder.name, api_dialect.abilities.makes)
         load_encoder(name, settings.encoder.weights, settings.encoder.device)
     except ClientError as error:
         return Diagnosis("encoder", str(error), fit=False)
@@ -125,7 +125,7 @@ def _disk(folder: Path) -> Diagnosis:
 
 def _api(settings: RunConfig) -> Diagnosis:
     """Greet the API once, without retries."""
-    spoken = dialect(settings.provider.dialect)
+    api_dialect = dialect(settings.provider.dialect)
     place = settings.provider.api
     if not settings.provider.greeting:
         return Diagnosis(
@@ -134,10 +134,10 @@ def _api(settings: RunConfig) -> Diagnosis:
     address = make_address(settings.provider, settings.key())
     transport = HttpTransport(SECONDS, address.route)
     try:
-        answer = transport.send(address.outgoing(spoken.hello()))
+        answer = transport.send(address.outgoing(api_dialect.hello()))
         if has_succeeded(answer.status, answer.body):
-            spoken.native_size(settings.provider.model, answer.body)
-            found = f"{place} answers as {spoken.name} and has {settings.provider.model}"
+            api_dialect.native_size(settings.provider.model, answer.body)
+            found = f"{place} answers as {api_dialect.name} and has {settings.provider.model}"
             return Diagnosis("API", f"{found}. {address.warning}" if address.warning else found)
         advice = ADVICE_BY_STATUS.get(answer.status, "look at --api and --dialect")
         return Diagnosis("API", f"{place} answers HTTP {answer.status}: {advice}", fit=False)

@@ -99,8 +99,8 @@ def _advise_check(settings: RunConfig) -> str:
     """Name the command that inspects a folder or a table; empty for shipped data."""
     if not Path(settings.data.private).exists():
         return ""
-    spoken = settings.provider.dialect
+    chosen = settings.provider.dialect
     usual = type(settings.provider).model_fields["dialect"].default
-    is_usual = find_abilities(spoken).makes == find_abilities(usual).makes
-    more = "" if is_usual else f" --dialect {spoken}"
+    is_usual = find_abilities(chosen).makes == find_abilities(usual).makes
+    more = "" if is_usual else f" --dialect {chosen}"
     return f"; pcevolve check {shlex.quote(settings.data.private)}{more} tells more"

@@ -68,21 +68,21 @@ def nearest_of_some(points: Embeddings, places: IntArray, candidates: FloatArray
             point
         therefore adds or removes one vote, and replacing one moves one vote.
     """
-    entrants = np.flatnonzero(np.isfinite(candidates).all(axis=1))
-    if len(entrants) < count:
-        entrants = np.arange(len(candidates))
+    eligible = np.flatnonzero(np.isfinite(candidates).all(axis=1))
+    if len(eligible) < count:
+        eligible = np.arange(len(candidates))
     elif count == 1:
         # An equal row cannot be nearer than the first of them, and of a
         # provider's many copies each would have to be compared.
-        entrants = entrants[np.unique(find_firsts_of_equals(candidates[entrants]))]
-    field = candidates[entrants].astype(np.float64)
+        eligible = eligible[np.unique(find_firsts_of_equals(candidates[eligible]))]
+    field = candidates[eligible].astype(np.float64)
     if len(places) * field.size <= FEW_PRODUCTS:
         order = squared_distances(points[places], field).argsort(axis=1, kind="stable")
-        return np.asarray(entrants[order[:, :count]])
+        return np.asarray(eligible[order[:, :count]])
     near, search = np.empty((len(places), count), dtype=np.int64), _Search(field, count)
 
     def fill(rows: slice) -> None:
-        near[rows] = entrants[search.find(points[places[rows]].astype(np.float64))]
+        near[rows] = eligible[search.find(points[places[rows]].astype(np.float64))]
 
     with lone_workers(thread_count()) as pool:
         rows = max(1, min(BLOCK_ROWS, BLOCK_SCORES // len(field)))

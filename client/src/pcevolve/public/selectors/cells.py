@@ -99,21 +99,21 @@ class Cells(ExactPicks):
 
 
 def _best(cells: FloatArray, anchors: FloatArray, scene: SelectionInput, target: int) -> IntArray:
-    pool, entrants = scene.pools[target], scene.entrants(target)
+    pool, eligible = scene.pools[target], scene.eligible(target)
     usable = np.flatnonzero(np.isfinite(anchors).all(axis=1))
-    near = entrants % len(cells)  # where none of the first candidates can be used
+    near = eligible % len(cells)  # where none of the first candidates can be used
     if len(usable):
-        near = usable[nearest_anchors(pool, entrants, anchors[usable], around_firsts=scene.cells is None)]
+        near = usable[nearest_anchors(pool, eligible, anchors[usable], around_firsts=scene.cells is None)]
     inhabitants = np.bincount(near, minlength=len(cells))[near]
     # Spread over the cell's candidates, or a cell that happens to hold many would be preferred for it.
     scores = np.log(np.maximum(cells[near], LEAST) / inhabitants)
     # Best first after Gumbel noise on logarithms is a draw without replacement in which each has its share.
-    scores += scene.random(target).gumbel(size=len(entrants))
-    return np.resize(entrants[np.argsort(-scores, kind="stable")], scene.wanted)
+    scores += scene.random(target).gumbel(size=len(eligible))
+    return np.resize(eligible[np.argsort(-scores, kind="stable")], scene.wanted)
 
 
 def nearest_anchors(
-    pool: FloatArray, entrants: IntArray, anchors: FloatArray, around_firsts: bool
+    pool: FloatArray, eligible: IntArray, anchors: FloatArray, around_firsts: bool
 ) -> IntArray:
     """Return the index of each candidate's nearest anchor, int64 ``(eligible,)``; ties go to the first.
 
@@ -124,7 +124,7 @@ def nearest_anchors(
     """
     # Two different float64 numbers can be at distance 0 in float64 arithmetic; two float32 numbers cannot.
     known = find_firsts_of_equals(anchors if around_firsts and are_single(anchors) else anchors[:0])
-    searched = nearest_of_some(pool, entrants[len(known) :], anchors, 1)[:, 0]
+    searched = nearest_of_some(pool, eligible[len(known) :], anchors, 1)[:, 0]
     return np.concatenate([known, searched])
 
 

@@ -30,10 +30,10 @@ def has_shape(measured: Measurement, form: Mapping[str, tuple[type, tuple[int, .
     )
 
 
-def are_entrants(drawn: NDArray[np.int64], scene: SelectionInput) -> bool:
+def are_eligible(drawn: NDArray[np.int64], scene: SelectionInput) -> bool:
     """True if the draws of each class (the first axis) are eligible candidates."""
     return all(
-        bool(np.isin(each, scene.entrants(target)).all()) for target, each in enumerate(np.atleast_1d(drawn))
+        bool(np.isin(each, scene.eligible(target)).all()) for target, each in enumerate(np.atleast_1d(drawn))
     )
 
 
@@ -88,7 +88,7 @@ def surround(scene: SelectionInput, target: int, winner: int, ruler: Ruler) -> I
     For draws that name one candidate where several are wanted. It is public: only the winner depends on
     private data. If the pool is too small, the same candidates repeat in the same order.
     """
-    others = scene.entrants(target)
+    others = scene.eligible(target)
     others = others[others != winner]
     pool = scene.pools[target]
     near = ruler.count_steps(distances(pool[[winner]], pool[others])[0])
@@ -98,7 +98,7 @@ def surround(scene: SelectionInput, target: int, winner: int, ruler: Ruler) -> I
 
 def is_surrounded(scene: SelectionInput, target: int, winner: int, picked: IntArray, ruler: Ruler) -> bool:
     """True if the picks could be those of ``surround`` on some machine."""
-    others = scene.entrants(target)
+    others = scene.eligible(target)
     others = others[others != winner]
     distinct = min(scene.wanted, len(others) + 1)
     if picked[0] != winner or not repeats(picked, distinct) or not np.isin(picked[1:distinct], others).all():
@@ -129,7 +129,7 @@ class Drawn:
     def could_measure(self, measured: Measurement, scene: SelectionInput, events: Events) -> bool:
         """True for one eligible candidate of each class."""
         form = {"chosen": (np.int64, (len(scene.labels),))}
-        return has_shape(measured, form) and are_entrants(measured["chosen"], scene)
+        return has_shape(measured, form) and are_eligible(measured["chosen"], scene)
 
     def is_picked(self, measured: Measurement, scene: SelectionInput, picked: Sequence[IntArray]) -> bool:
         """True if these are the drawn candidates and their nearest neighbours, up to rounding."""

@@ -84,8 +84,8 @@ class Contrastive(Drawn):
         require_mechanism(event, "exponential", accesses=len(scene.labels))
         drawn = [
             # Half of ε, as in the general exponential mechanism: these scores are not monotone under either relation.
-            entrants[noise.exponential(f"{scene.key}/{label}", scores, event.value / 2)]
-            for label, (entrants, scores) in zip(scene.labels, self.scores(private, scene), strict=True)
+            eligible[noise.exponential(f"{scene.key}/{label}", scores, event.value / 2)]
+            for label, (eligible, scores) in zip(scene.labels, self.scores(private, scene), strict=True)
         ]
         return {"chosen": np.array(drawn, dtype=np.int64)}
 
@@ -94,11 +94,11 @@ class Contrastive(Drawn):
         centres = class_centres(private, scene)
         scored = []
         for target, pool in enumerate(scene.pools):
-            entrants = scene.entrants(target)
-            utility = calibrate(distances(pool[entrants], centres), target, scene.tau)
+            eligible = scene.eligible(target)
+            utility = calibrate(distances(pool[eligible], centres), target, scene.tau)
             # ``calibrate`` promises [0, 1] already; the bound holds here
             # whatever a provider's points make of its formula.
-            scored.append((entrants, clamp(utility)))
+            scored.append((eligible, clamp(utility)))
         return scored
 
 

@@ -79,7 +79,7 @@ def draw_ballots(scene: SelectionInput) -> list[tuple[IntArray, IntArray]]:
     """
     random, count = scene.random(), len(scene.labels)
     blocks = np.array_split(random.permutation(count), math.ceil(count / BLOCK))
-    return [(block, _tuples([scene.entrants(each) for each in block], random)) for block in blocks]
+    return [(block, _tuples([scene.eligible(each) for each in block], random)) for block in blocks]
 
 
 def sum_votes_for_tuples(

@@ -74,25 +74,25 @@ class Means:
         return means_checked.is_picked(measured, scene, picked)
 
     def _choose(self, measured: Measurement, scene: SelectionInput, target: int) -> IntArray:
-        entrants, points = project_entrants(measured, scene, target)
+        eligible, points = project_eligible(measured, scene, target)
         ruler = scene.ruler(measured)
         order = rank(squared_distances(points, aims_of(measured)), target, ruler)
         best = order[: count_best(scene, len(order))]
-        return np.resize(entrants[best[spread(points[best], scene.wanted, ruler)]], scene.wanted)
+        return np.resize(eligible[best[spread(points[best], scene.wanted, ruler)]], scene.wanted)
 
 
-def project_entrants(
+def project_eligible(
     measured: Measurement, scene: SelectionInput, target: int
 ) -> tuple[IntArray, FloatArray]:
     """Return a class's eligible candidates, int64 ``(n,)``, and their points, float64 ``(n, k)``."""
-    entrants = scene.entrants(target)
-    points = project(scene.pools[target][entrants], measured["centre"], measured["axes"])
-    return entrants, np.nan_to_num(points)  # where none can be used, all are alike
+    eligible = scene.eligible(target)
+    points = project(scene.pools[target][eligible], measured["centre"], measured["axes"])
+    return eligible, np.nan_to_num(points)  # where none can be used, all are alike
 
 
-def count_best(scene: SelectionInput, entrants: int) -> int:
+def count_best(scene: SelectionInput, eligible: int) -> int:
     """Return the number of best candidates among which diversity decides."""
-    return min(max(scene.wanted, math.ceil(BEST_SHARE * entrants)), entrants)
+    return min(max(scene.wanted, math.ceil(BEST_SHARE * eligible)), eligible)
 
 
 def means_of(measured: Measurement) -> FloatArray:

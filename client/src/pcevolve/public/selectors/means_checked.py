@@ -13,7 +13,7 @@ from pcevolve.public.geometry.frame import idle_step, is_rounded_to
 from pcevolve.public.geometry.ruler import Ruler
 from pcevolve.public.privacy import Events
 from pcevolve.public.selectors.consistency import Order, has_shape, repeats
-from pcevolve.public.selectors.means import aims_of, count_best, project_entrants, score
+from pcevolve.public.selectors.means import aims_of, count_best, project_eligible, score
 from pcevolve.public.selectors.scene import Measurement, SelectionInput
 from pcevolve.public.selectors.sums import choose_release
 
@@ -44,15 +44,15 @@ def is_picked(measured: Measurement, scene: SelectionInput, picked: Sequence[Int
 
 
 def _follows(measured: Measurement, scene: SelectionInput, target: int, picked: IntArray) -> bool:
-    entrants, points = project_entrants(measured, scene, target)
+    eligible, points = project_eligible(measured, scene, target)
     squared = squared_distances(points, aims_of(measured))
     ruler = scene.ruler(measured)
-    order = bound_rank(squared, target, ruler, find_firsts_of_equals(scene.pools[target][entrants]))
-    most = count_best(scene, len(entrants))
+    order = bound_rank(squared, target, ruler, find_firsts_of_equals(scene.pools[target][eligible]))
+    most = count_best(scene, len(eligible))
     distinct = min(scene.wanted, most)
-    if not np.isin(picked, entrants).all() or not repeats(picked, distinct):
+    if not np.isin(picked, eligible).all() or not repeats(picked, distinct):
         return False
-    indices = np.searchsorted(entrants, picked[:distinct])
+    indices = np.searchsorted(eligible, picked[:distinct])
     return bool(order.could_be_among(most)[indices].all()) and could_be_spread(
         points, order, order.are_among(most), indices, ruler
     )

@@ -152,7 +152,7 @@ class SelectionInput:
         """Public name of the round, for the noise's keys."""
         return f"{self.iteration:04d}"
 
-    def entrants(self, target: int) -> IntArray:
+    def eligible(self, target: int) -> IntArray:
         """Return the indices of a class's usable candidates, int64 ``(n,)``; all indices if none is usable.
 
         Public.

@@ -20,7 +20,7 @@ from pcevolve.public.dp.mechanisms import FloatArray, Noise
 from pcevolve.public.geometry.distances import IntArray, nearest_of_some
 from pcevolve.public.geometry.frame import idle_step, is_rounded_to, round_to_noise_scale
 from pcevolve.public.privacy import Budget, Event, Events
-from pcevolve.public.selectors.consistency import are_entrants, has_shape
+from pcevolve.public.selectors.consistency import are_eligible, has_shape
 from pcevolve.public.selectors.lifts import best_tenth, drawn_lift
 from pcevolve.public.selectors.method import Method, Schedule, Sensitivity, always
 from pcevolve.public.selectors.rounds import (
@@ -134,13 +134,13 @@ class Votes(ExactPicks):
         return (("counts", count_units), ("votes", self.histogram))[-len(events) :]
 
     def _parents(self, votes: FloatArray, scene: SelectionInput, target: int) -> IntArray:
-        entrants = scene.entrants(target)
+        eligible = scene.eligible(target)
         # H is subtracted after the noise, so it costs nothing; probabilities cannot be negative.
-        kept = np.maximum(votes[entrants] - scene.threshold, 0.0)
+        kept = np.maximum(votes[eligible] - scene.threshold, 0.0)
         if self.ranked and not scene.drawn:
-            return np.resize(entrants[np.argsort(-kept, kind="stable")], scene.wanted)
+            return np.resize(eligible[np.argsort(-kept, kind="stable")], scene.wanted)
         weights = kept / kept.sum() if kept.sum() > 0 else None
-        return np.asarray(scene.random(target).choice(entrants, scene.wanted, p=weights), dtype=np.int64)
+        return np.asarray(scene.random(target).choice(eligible, scene.wanted, p=weights), dtype=np.int64)
 
 
 @dataclass(frozen=True)
@@ -166,9 +166,9 @@ class ExponentialVotes(ExactPicks):
         parts = _by_class(self.histogram(private, scene), scene)
         chosen = np.empty((len(parts), event.count), dtype=np.int64)
         for target, part in enumerate(parts):
-            entrants, key = scene.entrants(target), f"{scene.key}/{scene.labels[target]}"
+            eligible, key = scene.eligible(target), f"{scene.key}/{scene.labels[target]}"
             for draw in range(event.count):
-                chosen[target, draw] = entrants[noise.exponential(f"{key}/{draw}", part[entrants], rate)]
+                chosen[target, draw] = eligible[noise.exponential(f"{key}/{draw}", part[eligible], rate)]
         return {"chosen": chosen}
 
     def pick(self, measured: Measurement, scene: SelectionInput) -> tuple[IntArray, ...]:
@@ -178,7 +178,7 @@ class ExponentialVotes(ExactPicks):
     def could_measure(self, measured: Measurement, scene: SelectionInput, events: Events) -> bool:
         """True for as many eligible candidates of each class as draws were paid for."""
         form = {"chosen": (np.int64, (len(scene.labels), single_event(events).count))}
-        return has_shape(measured, form) and are_entrants(measured["chosen"], scene)
+        return has_shape(measured, form) and are_eligible(measured["chosen"], scene)
 
     def histogram(self, private: PrivateEmbeddings, scene: SelectionInput) -> FloatArray:
         """Return the votes for every candidate of every class, without noise: private; sum 1 for each unit.
@@ -203,13 +203,13 @@ def cast_votes(private: PrivateEmbeddings, scene: SelectionInput, count: int | N
     Pools follow each other class after class. q is ``count`` or the input's, but at most the number of usable
     candidates of the smallest class.
     """
-    entrants = [scene.entrants(target) for target in range(len(scene.labels))]
+    eligible = [scene.eligible(target) for target in range(len(scene.labels))]
     # At most what the smallest class can use, so that each image has as many votes and the norm is the same
     # everywhere.
-    count = min(count or scene.votes, *map(len, entrants))
+    count = min(count or scene.votes, *map(len, eligible))
     votes = np.empty((len(private), count), dtype=np.int64)
     for target, start in enumerate(_starts(scene)[:-1]):
-        rows, own = np.flatnonzero(private.targets == target), entrants[target]
+        rows, own = np.flatnonzero(private.targets == target), eligible[target]
         near = nearest_of_some(private.embeddings, rows, scene.pools[target][own], count)
         votes[rows] = start + own[near]
     return votes

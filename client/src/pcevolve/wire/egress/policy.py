@@ -272,13 +272,13 @@ class Policy:
         verdict = state.image_of(call)
         if isinstance(verdict, Refusal):
             raise EgressError(f"request {call.slot} {verdict.why}")
-        spoken, filled = self._dialect, self._fill(state, call)
+        api_dialect, filled = self._dialect, self._fill(state, call)
         if isinstance(verdict, NoImage) or source is None:
-            return spoken.encode(state.plan, filled, None)
+            return api_dialect.encode(state.plan, filled, None)
         self._require_named(verdict, call, source)
         if isinstance(verdict, ItsPrompt):
-            return spoken.encode(state.plan, filled, None)
-        return spoken.encode(state.plan, filled, self._bodies.file(verdict.image.digest))
+            return api_dialect.encode(state.plan, filled, None)
+        return api_dialect.encode(state.plan, filled, self._bodies.file(verdict.image.digest))
 
     def _fill(self, state: RunState, call: Call) -> Call:
         """Return a call with the prompt that the rulebook gives it."""
