@@ -149,7 +149,7 @@ class World:
         strengths = (0.8, 0.78) if "strength" in spoken.abilities.capabilities else ()
         hosts = {"image_hosts": (self.pictures.host,)} if self.pictures else {}
         names = {"a1111": "v1-5", "siliconflow": "Kwai-Kolors/Kolors", "openai-plain": "gpt-image-1"}
-        names["replicate"] = "lab/painter:5c7d5dc6"
+        names |= {"replicate": "lab/painter:5c7d5dc6", "azure": "my-images"}
         fixed = {
             "iterations": 2,
             "strengths": strengths,

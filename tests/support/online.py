@@ -238,6 +238,24 @@ def openai_plain(heard: Heard) -> Reply:
     return _openai(heard, OPENAI_FIELDS)
 
 
+def azure(heard: Heard) -> Reply:
+    """Azure's OpenAI: OpenAI's own answers below a deployment, of a dated version, for a key in a header of its own."""
+    path, _, query = heard.path.partition("?")
+    if heard.headers.get("api-key") != KEY or "authorization" in heard.headers:
+        return answer_json(
+            401, {"error": {"code": "401", "message": "Access denied due to invalid subscription key"}}
+        )
+    if query != "api-version=2025-04-01-preview":
+        return answer_json(404, {"error": {"code": "404", "message": "Resource not found"}})
+    if path == "/openai/models":
+        return answer_json(200, {"object": "list", "data": [{"id": "gpt-image-1", "status": "succeeded"}]})
+    deployment, _, operation = path.removeprefix("/openai/deployments/").partition("/")
+    if deployment != "my-images" or not operation.startswith("images/"):
+        return answer_json(404, {"error": {"code": "DeploymentNotFound", "message": "It does not exist"}})
+    known = {"authorization": f"Bearer {KEY}"}
+    return openai_plain(heard._replace(path=f"/v1/{operation}", headers={**heard.headers, **known}))
+
+
 @dataclass
 class SiliconFlow:
     """SiliconFlow's API; the images lie on a host of their own."""

@@ -84,7 +84,7 @@ class Recorded:
         data = SimpleNamespace(
             method=request.method.encode(),
             authority=b"",
-            path=urlsplit(request.url).path.encode(),
+            path=request.target.encode(),
             http_version=b"HTTP/1.1",
         )
         headers, scheme = _headers(request.headers), urlsplit(request.url).scheme

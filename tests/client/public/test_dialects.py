@@ -34,6 +34,13 @@ def test_every_dialect_that_varies_evolves_whether_or_not_it_takes_a_strength():
             },
         ),
         (
+            *("azure", "image", 10, "api-key"),
+            {
+                *("adapter", "fields", "guidance", "negative_prompt", "sampler", "seed", "steps", "strength"),
+                *("tokens", "workflow"),
+            },
+        ),
+        (
             "siliconflow",
             "image",
             4,
@@ -75,7 +82,7 @@ def test_what_an_api_can_be_asked_for_is_as_documented(name, makes, most, scheme
 def test_what_can_be_asked_for_is_what_some_dialect_spells():
     assert {name: dialect(name).abilities for name in ABILITIES} == ABILITIES
     with pytest.raises(
-        UsageError, match="unknown dialect 'morse': choose one of a1111, chat, comfyui, getimg"
+        UsageError, match="unknown dialect 'morse': choose one of a1111, azure, chat, comfyui, getimg"
     ):
         find_abilities("morse")
 

@@ -144,7 +144,7 @@ def reconcile(run: RunReader, capture: Path) -> list[Finding]:
 
 def _request(sent: Sent, scheme: str) -> Request:
     # As a recorder writes it: a header that contains only this word has no key.
-    shown = {HIDDEN: f"{scheme}\n{HIDDEN}"}
+    shown = {HIDDEN: f"{'' if scheme == 'api-key' else scheme}\n{HIDDEN}"}
     headers = tuple((name, shown.get(value, value)) for name, value in sent.headers)
     parts = urlsplit(sent.url)
     target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")

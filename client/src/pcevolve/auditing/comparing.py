@@ -49,7 +49,7 @@ from pcevolve.public.transcript.records import (
 )
 from pcevolve.wire.egress.address import Address
 from pcevolve.wire.egress.policy import Policy, Source
-from pcevolve.wire.egress.transport import HIDDEN, Incoming, Outgoing
+from pcevolve.wire.egress.transport import HIDDEN, KEY_HEADERS, Incoming, Outgoing
 from pcevolve.wire.providers.codec import model_named
 from pcevolve.wire.providers.dialect import Dialect
 
@@ -331,10 +331,10 @@ class ComparingGate:
 
     def _compare(self, sent: Sent, expected: Outgoing) -> None:
         """Compare a request with the one that the gate would send, whose key is a stand-in."""
-        has_key = ("Authorization", HIDDEN) in sent.headers
+        has_key = any((name, HIDDEN) in sent.headers for name in KEY_HEADERS)
         if not has_key:
             expected = replace(
-                expected, headers=tuple(h for h in expected.headers if h[0] != "Authorization")
+                expected, headers=tuple(each for each in expected.headers if each[0] not in KEY_HEADERS)
             )
         longer = sent.wire_bytes - expected.wire_bytes
         self._note(
@@ -346,7 +346,7 @@ class ComparingGate:
 
     def _compare_link(self, sent: Sent, expected: Outgoing) -> None:
         """Compare a request for an image with the one that follows the provider's link; elsewhere it has no key."""
-        if any(name == "Authorization" for name, _ in expected.headers):
+        if any(name in KEY_HEADERS for name, _ in expected.headers):
             self._compare(sent, expected)
             return
         carried = (

@@ -10,7 +10,8 @@ from pcevolve.errors import UsageError
 from pcevolve.public.modality import Kind
 from pcevolve_shared import limits
 
-Scheme = Literal["Bearer", "Basic"]
+Scheme = Literal["Bearer", "Basic", "api-key"]
+"""Words before a key in the header ``Authorization``; or a header of its own, which holds nothing else."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +51,7 @@ _ALL: Final = (
     Abilities("getimg", "getimg:GetimgDialect", _DIFFUSION | {"adapter"}, most=limits.MAX_BATCH),
     Abilities("openai", "openai:OpenAIDialect", _DIFFUSION - {"sampler"}, most=10),
     Abilities("openai-plain", "openai:PlainOpenAIDialect", _PLAIN, most=10),
+    Abilities("azure", "azure:AzureDialect", _PLAIN, most=10, scheme="api-key"),
     Abilities("siliconflow", "siliconflow:SiliconFlowDialect", _SILICONFLOW, most=4),
     Abilities("stability", "stability:StabilityDialect", _STABILITY),
     Abilities("huggingface", "huggingface:HuggingFaceDialect", _ENDPOINT),

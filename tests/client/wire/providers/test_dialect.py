@@ -77,6 +77,7 @@ def test_a_page_says_that_steps_guidance_and_degree_are_the_apis_own():
         ("getimg", False, True, "USD"),
         ("openai", False, False, None),
         ("openai-plain", False, False, "USD"),
+        ("azure", False, False, "USD"),
         ("siliconflow", True, False, None),
         ("stability", False, False, "credits"),
         ("replicate", True, False, "USD"),

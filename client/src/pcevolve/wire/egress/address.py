@@ -82,7 +82,10 @@ class Address:
         url = join(self.base_url, request.path)
         headers = make_fixed_headers(url, request.accept)
         if self.key is not None:
-            headers.append(("Authorization", f"{self.scheme} {self._shown}"))
+            own = self.scheme == "api-key"
+            headers.append(
+                ("api-key", self.key) if own else ("Authorization", f"{self.scheme} {self._shown}")
+            )
         if request.body:
             headers += [("Content-Type", request.content_type), ("Content-Length", str(len(request.body)))]
         return Outgoing(request.method, url, tuple(headers), request.body)

@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 from pcevolve.public.transcript.records import FailureReason, Header
 
 HIDDEN = "(hidden)"
+KEY_HEADERS: Final = ("Authorization", "api-key")
 ADVICE: Final[dict[FailureReason, str]] = {
     "the certificate is not trusted": "if the API's authority is your own, start a new run with --set "
     "provider.ca_file=FILE, a PEM file with its certificate; a self-signed certificate is its own authority",
@@ -52,7 +53,7 @@ class Outgoing:
 
     def recorded_headers(self) -> tuple[Header, ...]:
         """The headers without the key."""
-        return tuple((name, HIDDEN if name == "Authorization" else value) for name, value in self.headers)
+        return tuple((name, HIDDEN if name in KEY_HEADERS else value) for name, value in self.headers)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,40 @@
+"""Azure's spelling of OpenAI's Images API: deployment and version in the address, the key in a header of its own."""
+
+from __future__ import annotations
+
+from typing import Final
+from urllib.parse import quote
+
+from pcevolve.public.calls import Call
+from pcevolve.public.dialects import ABILITIES
+from pcevolve.public.plan import PublicPlan
+from pcevolve.wire.providers.dialect import WireRequest
+from pcevolve.wire.providers.openai import PlainOpenAIDialect
+
+VERSION: Final = "2025-04-01-preview"
+"""The last with deployments in the address; what came after it, at ``/openai/v1``, speaks as OpenAI itself."""
+
+
+class AzureDialect(PlainOpenAIDialect):
+    """A deployment has one model, so its name is the model's as far as a request can tell."""
+
+    abilities = ABILITIES["azure"]
+    unknown = (
+        "is --api the resource's own address, such as https://NAME.openai.azure.com? One that ends in /openai/v1 "
+        "speaks --dialect openai-plain"
+    )
+
+    def encode(self, plan: PublicPlan, call: Call, image: bytes | None) -> WireRequest:
+        """Spell a call as OpenAI does, below the deployment."""
+        asked = super().encode(plan, call, image)
+        operation = asked.path.removeprefix("/v1")
+        path = f"/openai/deployments/{quote(plan.provider.model, safe='')}{operation}?api-version={VERSION}"
+        return WireRequest(asked.method, path, asked.body, asked.content_type)
+
+    def hello(self) -> WireRequest:
+        """Ask for the list of models, which is free."""
+        return WireRequest("GET", f"/openai/models?api-version={VERSION}")
+
+    def answered_by(self, body: bytes) -> str | None:
+        """Nothing: an answer names the model of a deployment, and a request the deployment."""
+        return None
