@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field, ValidationError
 
 from pcevolve.errors import UsageError
 from pcevolve.public.config.config import RunConfig
-from pcevolve.public.declared import UNDECIDED, Settled, Undecided, list_options, settled, spell, validate
+from pcevolve.public.declared import UNDECIDED, PlanField, Undecided, list_options, settled, spell, validate
 from pcevolve.public.options import Setting
 
 SHOWN = Setting()
@@ -57,9 +57,9 @@ def test_what_is_wrong_is_told_by_the_name_that_the_command_line_uses():
 class Open(BaseModel, Generic[Undecided]):
     """A section of which one option may be left open, and one is another thing in a plan."""
 
-    count: Annotated[Count | Undecided, Settled(3)] = UNDECIDED
-    first: Annotated[Count | Undecided, Settled()] = UNDECIDED
-    budget: Annotated[str, Settled(kind=Annotated[str, Field(pattern="^[0-9]+$")])] = "10"
+    count: Annotated[Count | Undecided, PlanField(3)] = UNDECIDED
+    first: Annotated[Count | Undecided, PlanField()] = UNDECIDED
+    budget: Annotated[str, PlanField(kind=Annotated[str, Field(pattern="^[0-9]+$")])] = "10"
 
 
 def test_an_option_that_may_be_left_open_has_a_value_in_a_plan_within_the_same_bounds():

@@ -51,7 +51,7 @@ EXACT = BeforeValidator(_as_written)
 
 
 @dataclass(frozen=True)
-class Settled:
+class PlanField:
     """How an option's field differs in a plan.
 
     Attributes:
@@ -68,7 +68,7 @@ def settled(section: type[Model]) -> type[Model]:
     fields: dict[str, Any] = {}
     for name, field in section.model_fields.items():
         for note in field.metadata:
-            if isinstance(note, Settled):
+            if isinstance(note, PlanField):
                 (kind,) = (each for each in _list_kinds(field) if each is not NoneType)
                 fields[name] = (note.kind or Annotated[kind, *field.metadata], note.default)
     return create_model(section.__name__, __base__=section, __module__=section.__module__, **fields)

@@ -8,7 +8,7 @@ from typing import Annotated, Final, Generic
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
-from pcevolve.public.declared import UNDECIDED, Settled, Undecided
+from pcevolve.public.declared import UNDECIDED, PlanField, Undecided
 from pcevolve.public.options import Setting
 from pcevolve.public.settings import PUBLIC, PublicSeed, Section, require_one_line
 from pcevolve.public.words import TEMPLATE
@@ -110,9 +110,9 @@ BareAddress = Annotated[str, Field(pattern=r"^https?://[^@\s]+$", max_length=500
 class ProviderSettings(Section, Generic[Undecided]):
     """The API, and how it is asked."""
 
-    api: Annotated[str, Field(description="Address of the image API."), PUBLIC, Settled(kind=BareAddress)] = (
-        "http://127.0.0.1:8000"
-    )
+    api: Annotated[
+        str, Field(description="Address of the image API."), PUBLIC, PlanField(kind=BareAddress)
+    ] = "http://127.0.0.1:8000"
     dialect: Annotated[
         str,
         Field(
@@ -131,7 +131,7 @@ class ProviderSettings(Section, Generic[Undecided]):
         str, Field(max_length=1000, description="Prompt with {domain} and {label}."), PUBLIC
     ] = TEMPLATE
     batch: Annotated[int, Field(ge=1, le=64, description="Images per request."), PUBLIC] = 32
-    seed: Annotated[PublicSeed, Settled()] = Field(default_factory=lambda: secrets.randbelow(2**32))
+    seed: Annotated[PublicSeed, PlanField()] = Field(default_factory=lambda: secrets.randbelow(2**32))
     at_once: Annotated[
         AtOnce | Undecided,
         Field(
@@ -139,7 +139,7 @@ class ProviderSettings(Section, Generic[Undecided]):
             f"least {NEAR_AT_ONCE}) for an API on this machine or at a private address, else {FAR_AT_ONCE}."
         ),
         PUBLIC,
-        Settled(1),
+        PlanField(1),
     ] = UNDECIDED
     image_hosts: Annotated[
         tuple[ImageHost, ...],
@@ -228,7 +228,7 @@ class TextSettings(Section, Generic[Undecided]):
         Tokens | Undecided,
         Field(description=f"Most tokens of one text; {USUAL_TOKENS} if not given."),
         Setting(public=True, needs="tokens"),
-        Settled(),
+        PlanField(),
     ] = UNDECIDED
     temperature: Annotated[
         float | None,
@@ -239,7 +239,7 @@ class TextSettings(Section, Generic[Undecided]):
         ),
         Setting(public=True, needs="tokens"),
     ] = None
-    fields: Annotated[ChatFields | Undecided, Settled(())] = UNDECIDED
+    fields: Annotated[ChatFields | Undecided, PlanField(())] = UNDECIDED
 
 
 _REASONING: Final = re.compile(r"^(?:openai/)?(?:o[1-9](?:-|$)|gpt-5(?!.*chat))")

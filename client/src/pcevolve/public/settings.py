@@ -10,7 +10,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from pcevolve.errors import UsageError
 from pcevolve.public import privacy
-from pcevolve.public.declared import EXACT, UNDECIDED, Settled, Undecided
+from pcevolve.public.declared import EXACT, UNDECIDED, PlanField, Undecided
 from pcevolve.public.figures import parse_delta
 from pcevolve.public.options import Setting
 
@@ -212,8 +212,8 @@ class DataSettings(Section):
 class PrivacySettings(Section, Generic[Undecided]):
     """The budget of a run."""
 
-    epsilon: Annotated[Epsilon, Settled(kind=Fraction)] = "10"
-    delta: Annotated[Delta | Undecided, Settled(0.0)] = UNDECIDED
+    epsilon: Annotated[Epsilon, PlanField(kind=Fraction)] = "10"
+    delta: Annotated[Delta | Undecided, PlanField(0.0)] = UNDECIDED
     relation: Relation = "replace-one"
     forget_insecure: Annotated[
         bool,
@@ -255,10 +255,10 @@ class MethodSettings(Section, Generic[Undecided]):
     candidates: Candidates = 100
     # 0 in a plan: text-to-image alone.
     iterations: Annotated[
-        Iterations | Undecided, Settled(20, Annotated[int, Field(ge=0, le=MOST_ITERATIONS)])
+        Iterations | Undecided, PlanField(20, Annotated[int, Field(ge=0, le=MOST_ITERATIONS)])
     ] = UNDECIDED
-    initial: Annotated[Initial | Undecided, Settled()] = UNDECIDED
-    prototypes: Annotated[Prototypes | Undecided, Settled(1)] = UNDECIDED
+    initial: Annotated[Initial | Undecided, PlanField()] = UNDECIDED
+    prototypes: Annotated[Prototypes | Undecided, PlanField(1)] = UNDECIDED
     min_usable: Annotated[
         float,
         Field(
@@ -278,9 +278,9 @@ class MethodSettings(Section, Generic[Undecided]):
         ),
         PUBLIC,
     ] = 0
-    pool: Annotated[Pool | Undecided, Settled("latest")] = UNDECIDED
-    keep: Annotated[Keep | Undecided, Settled("last")] = UNDECIDED
-    appearance: Annotated[Appearance | Undecided, Settled("as-is")] = UNDECIDED
+    pool: Annotated[Pool | Undecided, PlanField("latest")] = UNDECIDED
+    keep: Annotated[Keep | Undecided, PlanField("last")] = UNDECIDED
+    appearance: Annotated[Appearance | Undecided, PlanField("as-is")] = UNDECIDED
     vary_by: Annotated[
         Literal["image", "prompt"],
         Field(
