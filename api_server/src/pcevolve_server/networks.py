@@ -24,7 +24,7 @@ from pcevolve_server.model_settings import Attention, Precision
 from pcevolve_server.work import IsCancelled, never_cancelled
 
 _NATIVE = "amx_bf16"
-"""Matrix units of a processor: without them bfloat16 is slower than float32 (docs/your-model.md)."""
+"""Matrix units of a processor: without them bfloat16 is slower than float32 (docs/server.md)."""
 _DTYPES = {Precision.FLOAT32: torch.float32, Precision.BFLOAT16: torch.bfloat16}
 
 
