@@ -13,8 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from pcevolve_shared import images
-
 DecodedImage: TypeAlias = Image.Image
 """Pixels in memory. Outside ``modality`` and ``encoders`` it is opaque."""
 
@@ -29,6 +27,8 @@ INK_SIDE = 48  # pixels of the scan in it; scans touch their border, and glyphs 
 
 def decode_here(data: bytes) -> DecodedImage | None:
     """Decode received bytes within the wire's limits, in this process; None for an undecodable image."""
+    from pcevolve_shared import images  # which a keeper leaves to another process
+
     try:
         return images.decode(data)
     except images.ImageError:

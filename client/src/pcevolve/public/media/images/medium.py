@@ -19,7 +19,6 @@ from pcevolve.public.media.images.kinds import HEAD_BYTES, tell_other_format
 from pcevolve.public.media.images.levels import Window
 from pcevolve.public.modality import Kind
 from pcevolve.public.plan import PublicPlan
-from pcevolve_shared import containers, images
 
 CHANNELS: Final = 3
 MIN_SIDE: Final = 1024
@@ -72,11 +71,13 @@ class ImageMedium:
 
         Twice each side is allowed. An undecodable item is not judged here, and nothing is decoded.
         """
+        from pcevolve_shared import containers
+
         asked = plan.images
         width, height = (max(2 * side, MIN_SIDE) for side in (asked.width, asked.height))
         try:
             header = containers.read(data)
-        except images.ImageError:
+        except containers.ImageError:
             return ""
         if header.width * header.height <= width * height:
             return ""
@@ -125,6 +126,8 @@ class ImageMedium:
 
     def show_decoded(self, item: DecodedImage) -> RenderedImages:
         """Show a decoded image to people; a private one to its owner alone."""
+        from pcevolve_shared import images
+
         return self.show(images.encode(item.convert("RGB"), "png"))
 
     def open(
@@ -160,6 +163,8 @@ class ImageMedium:
         image = self.decode(data, wanted)
         if image is None:
             raise UnreadableError
+        from pcevolve_shared import images
+
         return images.encode(image, "png")
 
     def decode_release(self, released: bytes) -> DecodedImage | None:
@@ -185,8 +190,10 @@ def _describe_unread(data: bytes) -> str:
         return "withheld"
     if known := tell_other_format(data[:HEAD_BYTES]):
         return f"in {known}, which is not read: ask for PNG"
+    from pcevolve_shared import containers  # here and above: what a keeper has no use for
+
     try:
         containers.read(data)
-    except images.ImageError as error:
+    except containers.ImageError as error:
         return "animated" if "animated" in str(error) else "unreadable"
     return "unreadable"
