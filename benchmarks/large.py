@@ -49,10 +49,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     with _time(seconds, "list"):
         listing = list_folder(given.work)
     with _time(seconds, "read"):
-        data = load(listing, told=_teller("read"))
+        data = load(listing, show_progress=_teller("read"))
     views = PrivateViews(data, load_encoder("bundled"))
     with _time(seconds, "embed"):
-        views.prepare(with_appearances=False, told=_teller("embedded"))
+        views.prepare(with_appearances=False, show_progress=_teller("embedded"))
     with _time(seconds, "count votes"):
         scene = _scene(views, given.candidates)
         Votes(ranked=True).measure(views.embeddings(None), scene, EVENTS, SeededNoise(0))

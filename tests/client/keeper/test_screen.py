@@ -38,9 +38,9 @@ def read_terminal(terminal: int) -> bytes:
 
 def test_a_log_is_told_a_share_and_no_count_and_no_time(monkeypatch, capsys):
     monkeypatch.setattr(screen, "LINE_SECONDS", -1.0)
-    with OwnerScreen().show_work("embedding private images") as told:
-        told(1234, 4321)
-        told(4321, 4321)
+    with OwnerScreen().show_work("embedding private images") as show_progress:
+        show_progress(1234, 4321)
+        show_progress(4321, 4321)
     assert capsys.readouterr().err.splitlines() == [
         "embedding private images: 29%",
         "embedding private images: 100%",
@@ -50,15 +50,15 @@ def test_a_log_is_told_a_share_and_no_count_and_no_time(monkeypatch, capsys):
 def test_a_terminal_is_told_count_and_time_and_nothing_of_it_stays(monkeypatch):
     terminal = open_terminal(monkeypatch)
     monkeypatch.setattr(screen, "_SHOWN_EVERY", -1.0)
-    with OwnerScreen().show_work("reading") as told:
-        told(1, 2)
+    with OwnerScreen().show_work("reading") as show_progress:
+        show_progress(1, 2)
     assert read_terminal(terminal) == b"\r\x1b[Kreading: 1/2, less than a minute left\r\x1b[K"
 
 
 def test_work_that_ends_at_once_leaves_no_trace_on_a_terminal(monkeypatch):
     terminal = open_terminal(monkeypatch)
-    with OwnerScreen().show_work("reading") as told:
-        told(1, 2)
+    with OwnerScreen().show_work("reading") as show_progress:
+        show_progress(1, 2)
     assert read_terminal(terminal) == b""
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pcevolve.keeper.evaluation.labelled import Labelled
 
 
-def read_used(settings: RunConfig, path: Path, told: ProgressCallback = no_progress) -> RunData:
+def read_used(settings: RunConfig, path: Path, show_progress: ProgressCallback = no_progress) -> RunData:
     data = _read(path)
     counts = Counter(data.labels[target] for target in data.targets.tolist())
     require_shots(settings, counts, "rows", counts)

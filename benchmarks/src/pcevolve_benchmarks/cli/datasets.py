@@ -65,8 +65,8 @@ def datasets(
         tuple(each.strip() for each in labels.split(",") if each.strip()), held_out, most, seed
     )
     console = error_console()
-    with show_work(console, f"writing {name}") as told:
-        made = write(chosen, source, out, wanted, told)
+    with show_work(console, f"writing {name}") as show_progress:
+        made = write(chosen, source, out, wanted, show_progress)
     console.print(f"{made.counts['train']} images in train, {made.counts['test']} in test")
     console.print(f"classes: {', '.join(made.labels)}; terms: {chosen.terms}")
     console.print("next:")

@@ -166,8 +166,10 @@ def table(
         le_prompts=le_prompts,
     )
     console = error_console()
-    with show_work(console, name) as told:
-        found = make_table(wanted, told, lambda line: console.print(line, markup=False, highlight=False))
+    with show_work(console, name) as show_progress:
+        found = make_table(
+            wanted, show_progress, lambda line: console.print(line, markup=False, highlight=False)
+        )
     console.print(found.page.read_text())
     for fault in found.faults:
         console.print(f"not done: {fault}")
@@ -201,8 +203,8 @@ def _texts(name: str, out: Path, smoke: bool, seeds: int | None, writers: tuple[
     if name not in STUDIES:
         raise UsageError(f"there is no table {name!r}: pcevolve-bench table --list names them")
     console, study = error_console(), STUDIES[name]
-    with show_work(console, name) as told:
-        rows = TextBench(study, out / name, smoke, seeds, writers or (BUNDLED,)).make(told)
+    with show_work(console, name) as show_progress:
+        rows = TextBench(study, out / name, smoke, seeds, writers or (BUNDLED,)).make(show_progress)
     console.print(tables(study, rows))
     click.echo(json.dumps(as_json(study, rows)))
 

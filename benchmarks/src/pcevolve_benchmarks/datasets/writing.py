@@ -53,10 +53,12 @@ class Written:
     units: Path | None
 
 
-Told = Callable[[int, int], None]
+ProgressCallback = Callable[[int, int], None]
 
 
-def write(dataset: Dataset, source: Path, out: Path, wanted: WantedSplit, told: Told) -> Written:
+def write(
+    dataset: Dataset, source: Path, out: Path, wanted: WantedSplit, show_progress: ProgressCallback
+) -> Written:
     """Write a dataset in one step: either all of it is there, or nothing.
 
     Args:
@@ -64,7 +66,7 @@ def write(dataset: Dataset, source: Path, out: Path, wanted: WantedSplit, told: 
         source: As it was downloaded.
         out: The folder to make; it must not exist.
         wanted: How.
-        told: Is told how many images are written.
+        show_progress: Called with the numbers of written and of all images.
 
     Raises:
         DataError: The source is not what it should be, or a class has too few images.
@@ -81,7 +83,7 @@ def write(dataset: Dataset, source: Path, out: Path, wanted: WantedSplit, told: 
     try:
         for done, item in enumerate(chosen, 1):
             _place(item, partial / item.split / item.label / item.name)
-            told(done, len(chosen))
+            show_progress(done, len(chosen))
         _write_units(dataset, chosen, partial)
         partial.rename(out)
     finally:

@@ -30,7 +30,7 @@ from pcevolve_benchmarks.tables.pages import as_json, write_page
 from pcevolve_benchmarks.tables.sheets import sheets
 from pcevolve_benchmarks.tables.sizes import FULL, SMOKE, USUAL_EPSILON, DatasetFacts, Sizes, TableScale
 from pcevolve_benchmarks.tables.table import Measure, Table
-from pcevolve_benchmarks.tables.work import AskedTable, Say, Told, fill
+from pcevolve_benchmarks.tables.work import AskedTable, ProgressCallback, Say, fill
 from pcevolve_benchmarks.tables.workers import Workers
 
 BUNDLED = ("bundled", "bundled+spectrum")
@@ -133,7 +133,7 @@ class MadeTable:
         return [each for each in self.tables if each.measure == measure]
 
 
-def make_table(wanted: WantedTable, told: Told, say: Say) -> MadeTable:
+def make_table(wanted: WantedTable, show_progress: ProgressCallback, say: Say) -> MadeTable:
     """Carry out what is missing of a table, and write its page.
 
     Raises:
@@ -141,7 +141,7 @@ def make_table(wanted: WantedTable, told: Told, say: Say) -> MadeTable:
         DataError: The images cannot be used.
     """
     asked = _ask(wanted)
-    faults = fill(asked, told, say)
+    faults = fill(asked, show_progress, say)
     tables = tabulate(asked.places, asked.store, asked.table.measures, asked.judges)
     folder = asked.out / "tables" / asked.scale.name
     folder.mkdir(parents=True, exist_ok=True)

@@ -24,7 +24,7 @@ from pcevolve_benchmarks.tables.trial import NEAREST_MEAN, Found, Job, carry_out
 from pcevolve_benchmarks.tables.wide import WIDE
 from pcevolve_benchmarks.tables.workers import Workers
 
-Told = Callable[[int, int], None]
+ProgressCallback = Callable[[int, int], None]
 Say = Callable[[str], None]
 
 
@@ -71,12 +71,12 @@ class AskedTable:
         return self.out / "runs" / cell.run
 
 
-def fill(asked: AskedTable, told: Told, say: Say) -> list[str]:
+def fill(asked: AskedTable, show_progress: ProgressCallback, say: Say) -> list[str]:
     """Carry out what is missing of a table.
 
     Args:
         asked: The table.
-        told: Is told how many runs are done, and of how many; first that none is.
+        show_progress: Called with the number of finished runs, from 0, and of all.
         say: Is told a line of each run that begins.
 
     Returns:
@@ -92,14 +92,14 @@ def fill(asked: AskedTable, told: Told, say: Say) -> list[str]:
     _require_models(asked)
     asked.out.mkdir(parents=True, exist_ok=True)
     faults = []
-    told(0, len(missing))
+    show_progress(0, len(missing))
     with _serve(asked, missing) as address:
         jobs = [_job(asked, cells, address) for cells in missing]
         say(_announce(asked, jobs))
         begun = _saying(asked, len(jobs), say)
         for done, (job, found) in enumerate(asked.workers.each_done(carry_out_job, jobs, begun), 1):
             faults += _keep(asked, job, found)
-            told(done, len(jobs))
+            show_progress(done, len(jobs))
     return faults
 
 

@@ -42,7 +42,7 @@ from pcevolve_benchmarks.texts.page import BUNDLED_ID, Row, name_writer, page
 from pcevolve_benchmarks.texts.studies import Study
 from pcevolve_benchmarks.together import execute
 
-Told = Callable[[int, int], None]
+ProgressCallback = Callable[[int, int], None]
 
 CANDIDATES: Final = 40
 BUNDLED: Final = "bundled"
@@ -68,7 +68,7 @@ class TextBench:
     seeds: int | None = None
     writers: tuple[str, ...] = (BUNDLED,)
 
-    def make(self, told: Told) -> list[Row]:
+    def make(self, show_progress: ProgressCallback) -> list[Row]:
         """Measure what is missing, keep each row, and write the page."""
         self.out.mkdir(parents=True, exist_ok=True)
         kept = self.out / f"{self._stem}.jsonl"
@@ -84,7 +84,7 @@ class TextBench:
                 rows.append(row)
                 with kept.open("a") as file:
                     file.write(json.dumps(row) + "\n")
-                told(done := done + 1, len(wanted))
+                show_progress(done := done + 1, len(wanted))
         mine = [row for row in rows if _of(row) in set(wanted)]
         (self.out / f"{self._stem}.md").write_text(page(self.study, mine))
         return mine

@@ -71,7 +71,7 @@ class Checkup:
 
 
 def check_folder(
-    folder: Path, settings: RunConfig, told: ProgressCallback, write_unit_map: Path | None = None
+    folder: Path, settings: RunConfig, show_progress: ProgressCallback, write_unit_map: Path | None = None
 ) -> Checkup:
     """Inspect a private folder of images; each is read once, and none is kept.
 
@@ -90,7 +90,7 @@ def check_folder(
     if write_unit_map is not None:
         write_units(write_unit_map, listing.names)
         mapped = settings if meant.unit_map else settings.changed(unit_map=write_unit_map)
-        found_with_map = check_folder(folder, mapped, told)
+        found_with_map = check_folder(folder, mapped, show_progress)
         written = f"{write_unit_map} is written: give a run --unit-map {quote(str(write_unit_map))}"
         return replace(found_with_map, warnings=(written, *found_with_map.warnings))
     unit_faults, units_known = [], False
@@ -103,7 +103,7 @@ def check_folder(
             unit_faults.append(str(error))
     window = public.window_ends(meant.window)
     done = count(1)
-    found = inspect(listing, lambda: told(next(done), len(listing.files)), window)
+    found = inspect(listing, lambda: show_progress(next(done), len(listing.files)), window)
     before = [*listing.faults, *unit_faults, *found.faults, *_twin_faults(found)]
     # The right --shots is known only when nothing has to be moved, fixed or left out.
     own = [] if before else find_shot_faults(listing.count_units(), listing.count_drawable(), settings)

@@ -64,7 +64,7 @@ class Components:
     _capped: list[FloatArray] = field(default_factory=list)
 
     @classmethod
-    def of(cls, run: CheckedRun, told: ProgressCallback = no_progress) -> Components:
+    def of(cls, run: CheckedRun, show_progress: ProgressCallback = no_progress) -> Components:
         """Load the private data, and make the choices that depend on public sizes.
 
         Raises:
@@ -73,7 +73,7 @@ class Components:
         """
         settings, limits = run.settings, Limits(run.budget, run.lifetime)
         abilities = find_abilities(settings.provider.dialect)
-        read, declared = _read(settings, told), _read_declared(settings)
+        read, declared = _read(settings, show_progress), _read_declared(settings)
         data, test = name_classes(read.data, settings.data.words), read.test
         if test is not None:
             held_out = leave_out_private(test, data, f"--test {settings.data.test or 'of the library'}")
@@ -128,7 +128,7 @@ class Components:
         """The private images in the encoder's embeddings."""
         return PrivateViews(self.data, self.encoder)
 
-    def prepare(self, plan: PublicPlan, told: ProgressCallback = no_progress) -> None:
+    def prepare(self, plan: PublicPlan, show_progress: ProgressCallback = no_progress) -> None:
         """Do all work on encoder and private images that does not need the API's answers.
 
         Raises:
@@ -138,7 +138,7 @@ class Components:
         self._list_secrets(plan)
         views = self.views  # loads the encoder, even for a control that looks at nothing
         if self.method.queries_data:
-            views.prepare(with_appearances=0 in plan.releases, told=told)
+            views.prepare(with_appearances=0 in plan.releases, show_progress=show_progress)
 
     def chooser(self, plan: PublicPlan, stored: Callable[[str], bytes]) -> Chooser | None:
         """Return the public half of every selection, on bytes by digest; None for methods that compare nothing."""
@@ -183,13 +183,13 @@ class Components:
         return self._declared[0]
 
 
-def _read(settings: RunConfig, told: ProgressCallback) -> RunData:
+def _read(settings: RunConfig, show_progress: ProgressCallback) -> RunData:
     """Read the private data, or for a coordinator's run an empty stand-in."""
     if (roster := find_roster(settings.data.private)) is not None:
         from pcevolve.keeper.clinics.coordinator import stand_in  # which a run of one owner does without
 
         return RunData(stand_in(roster, find_abilities(settings.provider.dialect).makes), None)
-    return read_run(settings, told)
+    return read_run(settings, show_progress)
 
 
 def _read_declared(settings: RunConfig) -> list[Sources]:

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from pcevolve.keeper.evaluation.labelled import Labelled
 
 
-def read_used(settings: RunConfig, path: Path, told: ProgressCallback = no_progress) -> RunData:
+def read_used(settings: RunConfig, path: Path, show_progress: ProgressCallback = no_progress) -> RunData:
     """Read the images for a run."""
     listing = _list(settings, path)
     counted = "images" if listing.units is None else f"units ({listing.units.kind})"
@@ -49,7 +49,7 @@ def read_used(settings: RunConfig, path: Path, told: ProgressCallback = no_progr
     used, left = draw_units(settings, listing, counted)
     window = window_ends(settings.data.window)
     # Before units are counted: unreadable images and duplicates have to go, and then there are fewer.
-    data = load(used, told=told, window=window)
+    data = load(used, show_progress=show_progress, window=window)
     if used.units is not None:
         from pcevolve.keeper.private.units import group_into_units
 

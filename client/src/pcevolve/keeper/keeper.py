@@ -88,8 +88,8 @@ class Keeper:
         self._began = time.monotonic()
         self._folder, self._screen, self._confinement = run.folder, screen, confinement
         made = MODALITIES[find_abilities(run.settings.provider.dialect).makes]
-        with screen.show_work(f"reading private {made.nouns.many}") as told:
-            self.components = Components.of(run, told)
+        with screen.show_work(f"reading private {made.nouns.many}") as show_progress:
+            self.components = Components.of(run, show_progress)
         settings = self.components.settings
         self._padding = Padding(choose_tick(settings.privacy.pad_selection, self.components.pairs))
         self._open = ExitStack()
@@ -131,8 +131,8 @@ class Keeper:
         # used before.
         self._require_budget(account, plan)
         many = MODALITIES[components.dialect.makes].nouns.many
-        with screen.show_work(f"embedding private {many}") as told:
-            components.prepare(plan, told)
+        with screen.show_work(f"embedding private {many}") as show_progress:
+            components.prepare(plan, show_progress)
         # The provider's earlier releases when the run began; a resumed run does not count them anew.
         if components.method.queries_data:
             self._earlier = account.earlier() if self._begun is None else self._begun.earlier

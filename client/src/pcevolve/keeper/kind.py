@@ -39,7 +39,7 @@ def load_kind(kind: Kind) -> PrivateKind:
     return cast("PrivateKind", import_module(f"pcevolve.keeper.{MODALITIES[kind].nouns.many}"))
 
 
-def read_run(settings: RunConfig, told: ProgressCallback = no_progress) -> RunData:
+def read_run(settings: RunConfig, show_progress: ProgressCallback = no_progress) -> RunData:
     """Read the data for a run.
 
     Raises:
@@ -49,7 +49,7 @@ def read_run(settings: RunConfig, told: ProgressCallback = no_progress) -> RunDa
     kind, source = find_abilities(settings.provider.dialect).makes, parse_source(settings.data.private)
     require_kind(source, kind, "--private")
     if isinstance(source, FolderSource):
-        return load_kind(kind).read_used(settings, source.path, told)
+        return load_kind(kind).read_used(settings, source.path, show_progress)
     return RunData(*_load_bundled(source, settings.data.shots), test_is_public=True)
 
 
@@ -84,7 +84,7 @@ def _load_bundled(
 class PrivateKind(Protocol):
     """A module that reads private data of one kind and judges a run's products by them."""
 
-    def read_used(self, settings: RunConfig, path: Path, told: ProgressCallback) -> RunData:
+    def read_used(self, settings: RunConfig, path: Path, show_progress: ProgressCallback) -> RunData:
         """Read the owner's files for a run; errors as in ``read_run``."""
         ...
 

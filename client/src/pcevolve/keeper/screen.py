@@ -61,7 +61,7 @@ class OwnerScreen:
         """Show progress of one long task; a task that ends quickly leaves no trace."""
         began = said = time.monotonic()
 
-        def told(done: int, total: int) -> None:
+        def show_progress(done: int, total: int) -> None:
             nonlocal said
             now = time.monotonic()
             if self.is_terminal and now - said > _SHOWN_EVERY:
@@ -73,7 +73,7 @@ class OwnerScreen:
                 said = now
 
         try:
-            yield told
+            yield show_progress
         finally:
             if self.is_terminal and said > began:
                 print(_ERASE, end="", file=sys.stderr, flush=True)

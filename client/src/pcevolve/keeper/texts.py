@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from pcevolve.keeper.evaluation.labelled import Labelled
 
 
-def read_used(settings: RunConfig, path: Path, told: ProgressCallback = no_progress) -> RunData:
+def read_used(settings: RunConfig, path: Path, show_progress: ProgressCallback = no_progress) -> RunData:
     """Read the texts for a run, and its held-out texts, if any."""
     columns = replace(_columns(settings), secrets=settings.data.secret_columns)
     found = read_records(path, columns, settings.data.domain if settings.data.unlabelled else None)

@@ -343,7 +343,7 @@ def test_a_forecast_is_right_within_a_factor_of_one_and_a_half(monkeypatch, mix:
     Evaluation(
         *(Path(), ("a", "b"), make_set(200), judges, make_set(100), make_set(20)),
         mix=mix,
-        told=lambda done, whole: heard.append((time.monotonic() - began, done / whole)),
+        show_progress=lambda done, whole: heard.append((time.monotonic() - began, done / whole)),
     ).judge()
     took = time.monotonic() - began
     forecasts = [gone / share / took for gone, share in heard if share > 0.1]

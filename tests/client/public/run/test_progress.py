@@ -10,9 +10,9 @@ from pcevolve.public.run.progress import Audience, error_console, show_work
 
 def test_a_log_is_told_a_share_and_no_count_and_no_time(monkeypatch, capsys):
     monkeypatch.setattr(progress, "LINE_SECONDS", -1.0)
-    with show_work(Console(stderr=True, width=200), "embedding private images") as told:
-        told(1234, 4321)
-        told(4321, 4321)
+    with show_work(Console(stderr=True, width=200), "embedding private images") as show_progress:
+        show_progress(1234, 4321)
+        show_progress(4321, 4321)
     assert capsys.readouterr().err.splitlines() == [
         "embedding private images: 29%",
         "embedding private images: 100%",
@@ -21,8 +21,8 @@ def test_a_log_is_told_a_share_and_no_count_and_no_time(monkeypatch, capsys):
 
 def test_a_log_is_told_nothing_of_work_that_ends_before_anybody_would_ask(monkeypatch, capsys):
     monkeypatch.setattr(progress, "LINE_SECONDS", 600.0)
-    with show_work(Console(stderr=True, width=200), "embedding private images") as told:
-        told(1234, 4321)
+    with show_work(Console(stderr=True, width=200), "embedding private images") as show_progress:
+        show_progress(1234, 4321)
     assert capsys.readouterr().err == ""
 
 

@@ -41,8 +41,8 @@ def audit_dp(
     asked = validate(AuditedClaim, drop_unset(options))
     claim = asked.of(method)
     done = count(1)
-    with show_work(error_console(), f"Audit of {method}") as told:
-        verdict = audit_method(claim, asked.seed, lambda: told(next(done), 2 * claim.runs))
+    with show_work(error_console(), f"Audit of {method}") as show_progress:
+        verdict = audit_method(claim, asked.seed, lambda: show_progress(next(done), 2 * claim.runs))
     if as_json:
         click.echo(json.dumps(verdict.as_dict(), indent=1))
     else:

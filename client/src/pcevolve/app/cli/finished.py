@@ -222,8 +222,8 @@ def evaluate(
     from pcevolve.public.run.progress import error_console, show_work
 
     question = EvaluationRequest(test, private, mix, tuple(judge or ()), control, device, weights)
-    with show_work(error_console(), "training classifiers") as told:
-        found = evaluate(folder, question, told, find_encoder)
+    with show_work(error_console(), "training classifiers") as show_progress:
+        found = evaluate(folder, question, show_progress, find_encoder)
     if as_json:
         click.echo(json.dumps(found))
     else:

@@ -96,8 +96,8 @@ def check(
             raise UsageError("--write-unit-map is for images: texts have data.unit_column")
         found = check_texts(folder, settings)
     else:
-        with show_work(error_console(), "reading") as told:
-            found = check_folder(folder, settings, told, write_unit_map)
+        with show_work(error_console(), "reading") as show_progress:
+            found = check_folder(folder, settings, show_progress, write_unit_map)
     if as_json:
         click.echo(json.dumps(found.as_dict(), indent=1))
     else:
@@ -241,8 +241,8 @@ def prompts(
         made = prompt_writing.write_by_grammar(domain, names, count)
     else:
         write = prompt_writing.refine if refine else prompt_writing.ask_chat
-        with show_work(error_console(), "writing prompts") as told:
-            made = write(writer, domain, names, count, told)
+        with show_work(error_console(), "writing prompts") as show_progress:
+            made = write(writer, domain, names, count, show_progress)
     write_durably(out, spell_prompts(made).encode())
     _show_prompts(made, count, prompt_writing.count_unnamed(made))
     click.echo(

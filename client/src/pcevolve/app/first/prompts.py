@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from pathlib import Path
 from typing import Protocol
 
 from pcevolve.errors import ProviderReplyError, UsageError
 from pcevolve.public.run.progress import error_console
+from pcevolve.public.screen import ProgressCallback
 from pcevolve.public.words import MOST, TEMPLATE, fill, find_label_faults, make_prompts, put_in_one_line
 from pcevolve.wire.egress.address import Address
 from pcevolve.wire.egress.chat import Chat
@@ -33,8 +34,6 @@ REFINE = "refine this description of images to introduce rich context: "
 _LONGEST_REFINED = 1000
 """Most characters of a prompt in a plan."""
 
-Told = Callable[[int, int], None]
-
 
 class PromptWriter(Protocol):
     """A language model, which gets public words only."""
@@ -54,25 +53,25 @@ def write_by_grammar(domain: str, labels: Sequence[str], count: int) -> dict[str
 
 
 def ask_chat(
-    chat: PromptWriter, domain: str, labels: Sequence[str], count: int, told: Told
+    chat: PromptWriter, domain: str, labels: Sequence[str], count: int, show_progress: ProgressCallback
 ) -> dict[str, tuple[str, ...]]:
     """Return prompts of each class from a language model, which is asked a few times if it writes too few."""
     found = {}
     for done, label in enumerate(labels, 1):
         found[label] = _of_class(chat, domain, label, count)
-        told(done, len(labels))
+        show_progress(done, len(labels))
     return found
 
 
 def refine(
-    writer: PromptWriter, domain: str, labels: Sequence[str], count: int, told: Told
+    writer: PromptWriter, domain: str, labels: Sequence[str], count: int, show_progress: ProgressCallback
 ) -> dict[str, tuple[str, ...]]:
     """Return prompts of each class by LE: a language model refines the public prompt once for each image."""
     found: dict[str, tuple[str, ...]] = dict.fromkeys(labels, ())
     for done, (label, seed) in enumerate(product(labels, range(count)), 1):
         answer = writer.asked(REFINE + fill(TEMPLATE, domain, label), seed)
         found[label] += (_refine(answer, label),)
-        told(done, count * len(labels))
+        show_progress(done, count * len(labels))
     return found
 
 

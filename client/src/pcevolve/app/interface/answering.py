@@ -50,12 +50,12 @@ def _check(
     from pcevolve.keeper.check import check_folder, check_texts
 
     settings, path = RunConfig.of(options), Path(folder)
-    with show_work(console, "reading") as told:
+    with show_work(console, "reading") as show_progress:
         if path.is_file() or find_made(settings).from_tables:
             found = check_texts(path, settings)
         else:
             found = check_folder(
-                path, settings, told, None if write_unit_map is None else Path(write_unit_map)
+                path, settings, show_progress, None if write_unit_map is None else Path(write_unit_map)
             )
     return values.CheckResult(
         found.labels, found.files, found.units, found.faults, found.warnings, found.rows
@@ -70,8 +70,8 @@ def _evaluate(console: Console, run: str, control: str | None, **question: Any) 
 
     require_torch("evaluate, which trains networks,")
     asked = EvaluationRequest(**question, control=None if control is None else Path(control))
-    with show_work(console, "training classifiers") as told:
-        found: Mapping[str, Any] = evaluate(Path(run), asked, told, find_encoder)
+    with show_work(console, "training classifiers") as show_progress:
+        found: Mapping[str, Any] = evaluate(Path(run), asked, show_progress, find_encoder)
     classifier = found.get("classifier")
     told_of = {
         "labels": found["classes"],

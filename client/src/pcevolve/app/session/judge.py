@@ -50,5 +50,5 @@ def measure_accuracy(run: CheckedRun, audience: Audience, summary: Mapping[str, 
         return outcome.summary
     from pcevolve.keeper.finished.judging import score  # torch, which a run that is refused does without
 
-    with show_work(audience.console, "measuring on test data") as told:
-        return replace(outcome, summary=score(outcome, told)).summary
+    with show_work(audience.console, "measuring on test data") as show_progress:
+        return replace(outcome, summary=score(outcome, show_progress)).summary

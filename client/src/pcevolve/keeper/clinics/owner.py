@@ -199,8 +199,8 @@ class Owner:
         self._require_cheap(plan, events)
         account.require(events)
         views = _Views(PrivateViews(data, summing.chooser.encoder))
-        with screen.show_work(f"embedding private {plan.modality.kind}s") as told:
-            views.views.prepare(with_appearances=0 in plan.releases, told=told)
+        with screen.show_work(f"embedding private {plan.modality.kind}s") as show_progress:
+            views.views.prepare(with_appearances=0 in plan.releases, show_progress=show_progress)
         usability = UsableRule(plan, StoredFiles(self._folder.bodies).file)
         lineage = Lineage(plan, usability.identify, usability.is_enough)
         record = CopiedRecord(self._folder, lineage, summing, self._owns)

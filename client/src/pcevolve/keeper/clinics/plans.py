@@ -77,8 +77,8 @@ def read_data(
             **{name: value for name, value in own.items() if value is not None},
         }
     )
-    with screen.show_work(f"reading private {plan.modality.nouns.many}") as told:
-        read = read_run(settings, told)
+    with screen.show_work(f"reading private {plan.modality.nouns.many}") as show_progress:
+        read = read_run(settings, show_progress)
     if {*read.data.labels} != {*roster.labels}:
         odd = sorted({*read.data.labels} ^ {*roster.labels})
         raise DataError(

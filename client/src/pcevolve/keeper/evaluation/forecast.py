@@ -58,12 +58,12 @@ class JudgePace:
 
 @dataclass
 class Forecast:
-    """The work done, of all work, in seconds; ``told`` gets it in milliseconds.
+    """The work done, of all work, in seconds; ``show_progress`` gets it in milliseconds.
 
     It is called for each hundredth of the whole: smaller pieces give no reliable estimate of the rest.
     """
 
-    told: ProgressCallback
+    show_progress: ProgressCallback
     whole: float
     done: float = field(default=0.0)
     last: float = field(default=0.0)
@@ -73,4 +73,4 @@ class Forecast:
         self.done = min(self.done + seconds, self.whole)
         if self.done - self.last >= self.whole / 100 or self.done == self.whole:
             self.last = self.done
-            self.told(round(1000 * self.done), max(1, round(1000 * self.whole)))
+            self.show_progress(round(1000 * self.done), max(1, round(1000 * self.whole)))

@@ -85,13 +85,13 @@ class EvaluationRequest:
 def evaluate(
     root: Path,
     question: EvaluationRequest,
-    told: ProgressCallback = no_progress,
+    show_progress: ProgressCallback = no_progress,
     load: Callable[[PublicPlan, str | None], Encoder] | None = None,
 ) -> dict[str, object]:
     """Measure a finished run, store the figures in the owner's folder, and return them.
 
     Args:
-        told: Progress callback, called with the number of trained classifiers.
+        show_progress: Progress callback, called with the number of trained classifiers.
         load: Loads the encoder that the plan names, from a file of weights if given; without it, released
             class means are not scored.
 
@@ -124,7 +124,7 @@ def evaluate(
             owned,
             control,
             question.mix,
-            told,
+            show_progress,
             kind,
             classifier,
             words,
@@ -170,7 +170,7 @@ class Evaluation:
     private: Labelled | None = None
     control: Path | None = None
     mix: bool = False
-    told: ProgressCallback = no_progress
+    show_progress: ProgressCallback = no_progress
     kind: Kind = "image"
     classifier: NearestMean | None = None
     words: Labelled | None = None
@@ -247,7 +247,7 @@ class Evaluation:
         whole = sum(pace.look * (looked + tested) for pace in paces)
         whole += sum(pace.train(size, tested) for pace in paces for size in once)
         redrawing = paces[self.judges.index(find_redrawing(self.judges))]
-        return Forecast(self.told, whole + sum(redrawing.train(size, tested) for size in again))
+        return Forecast(self.show_progress, whole + sum(redrawing.train(size, tested) for size in again))
 
     def _describe_control(self, sets: Mapping[str, Labelled]) -> str:
         """Name the control, and its size if it differs from the dataset's: more images teach more, chosen or not."""

@@ -185,14 +185,17 @@ class Answers:
 
 
 def ask_judges(
-    outcome: Outcome, held_out: PrivateDataset, sets: Mapping[str, LabelledSet], told: ProgressCallback
+    outcome: Outcome,
+    held_out: PrivateDataset,
+    sets: Mapping[str, LabelledSet],
+    show_progress: ProgressCallback,
 ) -> list[Answers]:
     """Ask each judge of a run about held-out data, once for each set; those that did not vote come first."""
     parts, kind, found = outcome.components, outcome.plan.modality.kind, []
     voted, device = parts.method.queries_data, parts.settings.encoder.device
     judges = load_quick_judges(parts.encoder, voted, device, kind)
     for place, judge in enumerate(judges):
-        told(place, len(judges))
+        show_progress(place, len(judges))
         test = AccuracyTest.on(held_out, judge)
         trainings = {name: test.prepare(each) for name, each in sets.items()}
         again = redraw_all(trainings, FREE) if judge is find_redrawing(judges) else {}
@@ -205,18 +208,18 @@ def ask_judges(
     return found
 
 
-def score(outcome: Outcome, told: ProgressCallback = no_progress) -> dict[str, Any]:
+def score(outcome: Outcome, show_progress: ProgressCallback = no_progress) -> dict[str, Any]:
     """Return the run's summary, with each judge's accuracies if there are test data."""
     held_out = outcome.components.test
     if held_out is None:
         return outcome.summary
-    told(0, 1)
+    show_progress(0, 1)
     words, made = label_sets(outcome, held_out.labels, every=False)
     sets = {"initial": words, "final": made}
     if (chosen := _choose_at_random(outcome, held_out.labels, words, made)) is not None:
         sets["random"] = chosen.images, chosen.targets.tolist()
     sets["shots"] = label_shots(outcome.components.data)
-    return keep_accuracy(outcome, ask_judges(outcome, held_out, sets, told), sets)
+    return keep_accuracy(outcome, ask_judges(outcome, held_out, sets, show_progress), sets)
 
 
 def _choose_at_random(

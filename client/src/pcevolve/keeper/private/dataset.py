@@ -168,7 +168,7 @@ def load(
     *,
     unique: bool = True,
     keep: int = KEPT_PIXELS,
-    told: ProgressCallback = no_progress,
+    show_progress: ProgressCallback = no_progress,
     window: Window | None = None,
 ) -> PrivateDataset:
     """Read the images of a listing.
@@ -185,7 +185,7 @@ def load(
     Raises:
         DataError: The faults of up to five files, in one line.
     """
-    images, digests = _read_all(listing.files, keep, told, window)
+    images, digests = _read_all(listing.files, keep, show_progress, window)
     if unique:
         refuse_twins(listing.names, digests, "pixels")
     targets = np.array(listing.targets, dtype=np.int64)
@@ -193,7 +193,7 @@ def load(
 
 
 def _read_all(
-    files: tuple[Path, ...], keep: int, told: ProgressCallback, window: Window | None
+    files: tuple[Path, ...], keep: int, show_progress: ProgressCallback, window: Window | None
 ) -> tuple[Sequence[DecodedImage], tuple[bytes, ...]]:
     kept: list[DecodedImage] = []
     digests: list[bytes] = []
@@ -215,10 +215,10 @@ def _read_all(
             # Emptied for good: keeping some images in memory and not others would only seem to save time.
             kept.clear()
         if number % BATCH_IMAGES == 0:
-            told(number, len(files))
+            show_progress(number, len(files))
     # All faults of a folder at once: whoever mends one file should not meet the next at the next start.
     refuse(faults or list(filter(None, [find_folder_fault(seen)])))
-    told(len(files), len(files))
+    show_progress(len(files), len(files))
     stored = StoredImages(files, tuple(digests), window)
     return tuple(kept) if pixels <= keep else stored, tuple(digests)
 

@@ -17,7 +17,7 @@ from pcevolve.public.selectors.choosing import Rendition
 
 
 def embed_images(
-    images: Sequence[DecodedImage], encoder: Encoder, rendition: Rendition, told: ProgressCallback
+    images: Sequence[DecodedImage], encoder: Encoder, rendition: Rendition, show_progress: ProgressCallback
 ) -> Embeddings:
     """Embed private images in a rendition, ``(images, d)``; rows of unusable images are NaN.
 
@@ -35,7 +35,7 @@ def embed_images(
         # candidate is nearest.
         rows = rows if are_single(embedded) else rows.astype(np.float64, copy=False)
         rows[batch] = embedded
-        told(min(start + BATCH_IMAGES, len(images)), len(images))
+        show_progress(min(start + BATCH_IMAGES, len(images)), len(images))
     return rows
 
 

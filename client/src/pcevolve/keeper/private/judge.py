@@ -46,16 +46,18 @@ class PrivateViews:
     caps: FloatArray | None = None
     _embedded: dict[Rendition, Embeddings] = field(default_factory=dict)
 
-    def prepare(self, with_appearances: bool, told: ProgressCallback = no_progress) -> None:
+    def prepare(self, with_appearances: bool, show_progress: ProgressCallback = no_progress) -> None:
         """Embed the images, and measure appearances if they will be released; errors as in ``embeddings``."""
-        self.embeddings(None, told)
+        self.embeddings(None, show_progress)
         if with_appearances:
             _ = self.appearances
 
-    def embeddings(self, rendition: Rendition, told: ProgressCallback = no_progress) -> PrivateEmbeddings:
+    def embeddings(
+        self, rendition: Rendition, show_progress: ProgressCallback = no_progress
+    ) -> PrivateEmbeddings:
         """Return the embeddings in a rendition, with classes and units (``DataError`` for an image without one)."""
         if rendition not in self._embedded:
-            self._embedded[rendition] = self._usable(rendition, told)
+            self._embedded[rendition] = self._usable(rendition, show_progress)
         return PrivateEmbeddings(self._embedded[rendition], self.data.targets, self.data.unit_of, self.caps)
 
     @cached_property
@@ -63,8 +65,8 @@ class PrivateViews:
         """Appearance of each private image, float64 ``(images, 6)``; private."""
         return measure_appearances(self.data.items)
 
-    def _usable(self, rendition: Rendition, told: ProgressCallback) -> Embeddings:
-        embedded = embed_images(self.data.items, self.encoder, rendition, told)
+    def _usable(self, rendition: Rendition, show_progress: ProgressCallback) -> Embeddings:
+        embedded = embed_images(self.data.items, self.encoder, rendition, show_progress)
         # Only the extremes are checked: NaN propagates to both, and a mask of a million rows would take as
         # much memory again.
         if not np.isfinite([embedded.min(initial=0.0), embedded.max(initial=0.0)]).all():

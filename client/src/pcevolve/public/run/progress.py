@@ -111,7 +111,7 @@ def show_work(console: Console, title: str) -> Iterator[ProgressCallback]:
     )
     task, said = bar.add_task(title, total=None), time.monotonic()
 
-    def told(done: int, total: int) -> None:
+    def show_progress(done: int, total: int) -> None:
         nonlocal said
         bar.update(task, completed=done, total=total)
         if not console.is_terminal and time.monotonic() - said > LINE_SECONDS:
@@ -119,4 +119,4 @@ def show_work(console: Console, title: str) -> Iterator[ProgressCallback]:
             console.print(f"{title}: {done / total:.0%}")
 
     with bar:
-        yield told
+        yield show_progress
