@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -70,18 +71,24 @@ def test_a_judge_is_right_where_it_says_the_truth():
 
 
 @pytest.mark.parametrize(
-    ("words", "word", "advice"),
+    ("words", "word", "lead", "advice"),
     [
         (
             0.2,
             "unknown",
+            r"40 points \((29|30|31) to (49|50|51)\) ahead of words alone",
             "with the private images (--private) evaluate says in a word how much of what they teach",
         ),
-        (0.9, "not useful", "words alone cost no privacy and are as good: paying added nothing"),
+        (
+            0.9,
+            "not useful",
+            r"30 points \(2[0-3] to (3[7-9]|4[0-1])\) behind words alone",
+            "words alone cost no privacy and are as good: paying added nothing",
+        ),
     ],
 )
 def test_without_private_images_it_is_said_what_they_would_add_unless_words_alone_settle_it(
-    words, word, advice
+    words, word, lead, advice
 ):
     right = {
         name: np.tile(np.arange(100) < 100 * share, (3, 1))
@@ -90,6 +97,7 @@ def test_without_private_images_it_is_said_what_they_would_add_unless_words_alon
     found = judging.describe_worth(Worth.of({"cnn": right}, 2, {}), "image")
     assert found["word"] == word
     assert found["sentence"].startswith("training on it gives an accuracy of 60 % (")
+    assert re.search(lead, found["sentence"]), found["sentence"]
     assert found["advice"].startswith(advice)
 
 

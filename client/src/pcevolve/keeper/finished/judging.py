@@ -284,8 +284,16 @@ def _say_worth(found: Worth, many: str) -> str:
         return f"the private {many} themselves teach too little to compare with ({by})"
     else:
         way = f"it goes {_spell(found.share, ' %')} of the way from chance to the private {many}"
-    free = [f"{_spell(each, ' points')} ahead of {name}" for name, each in found.ahead.items()]
+    free = [_spell_lead(each, name) for name, each in found.ahead.items()]
     return f"{join([way, *free])} ({by}; 95 % intervals)"
+
+
+def _spell_lead(lead: Interval, name: str) -> str:
+    """Say how far the dataset is ahead of another set, or behind it."""
+    if lead.mean >= 0:
+        return f"{_spell(lead, ' points')} ahead of {name}"
+    behind = Interval(-lead.mean, -lead.high, -lead.low)
+    return f"{_spell(behind, ' points')} behind {name}"
 
 
 def _spell(figure: Interval, unit: str) -> str:
