@@ -35,6 +35,13 @@ def test_an_option_without_a_flag_is_told_how_it_is_given_and_a_word_is_none(com
     assert "--patience has no flag here: give it as --set provider.patience=VALUE, or in a file" in told.said
 
 
+def test_a_command_that_takes_the_private_folder_without_a_flag_says_so(command):
+    told = command("check", "--private", "folder")
+    assert told.code == 2
+    assert "--private has no flag here: private data come without one, as DIR" in told.said
+    assert "--set" not in told.said
+
+
 def test_the_version_is_shown_in_place_of_any_command(command):
     told = command("--version", "run", "--nonsense")
     assert (told.code, told.out.split()[0]) == (0, "0.2.0")

@@ -40,6 +40,9 @@ class CommandWithHeadings(click.Command):
             options = run_options()
             typed = {each.flag: f"{each.path}=VALUE" for each in options}
             typed |= {f"--no-{each.flag[2:]}": f"{each.path}=false" for each in options if each.is_switch}
+            places = [each.make_metavar(ctx) for each in self.params if isinstance(each, click.Argument)]
+            if places and "--private" in strange:
+                raise UsageError(f"--private has no flag here: private data come without one, as {places[0]}")
             for word in filter(typed.__contains__, strange):
                 raise UsageError(f"{word} has no flag here: give it as --set {typed[word]}, or in a file")
         return super().parse_args(ctx, args)
