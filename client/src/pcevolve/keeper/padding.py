@@ -90,13 +90,13 @@ def judge_padding(longest: float, tick: float) -> str:
     Returns:
         One line; it begins with WARNING if the provider saw more than one tick.
     """
-    said = f"the longest private work between two requests took {longest:.2g} s of the {tick:g} s"
+    text = f"the longest private work between two requests took {longest:.2g} s of the {tick:g} s"
     if not tick:
         return f"Time: {describe_padding(0)}"
     if longest <= tick:
-        return f"Time: {said} that it was padded to"
+        return f"Time: {text} that it was padded to"
     enough = math.ceil(longest * SLOW_DAY)
     return (
-        f"WARNING: {said} that one tick lasts, so the provider saw that it was more: "
+        f"WARNING: {text} that one tick lasts, so the provider saw that it was more: "
         f"give --set privacy.pad_selection={enough} next time, or with --resume RUN"
     )

@@ -179,18 +179,18 @@ def first_fault(error: ValidationError, model: type[BaseModel]) -> str:
     """Return one line about the first fault of the options."""
     faults = error.errors(include_url=False, include_input=False)
     fault = faults[0]
-    said, name = fault["msg"].removeprefix("Value error, "), _name_at(fault["loc"], model)
+    text, name = fault["msg"].removeprefix("Value error, "), _name_at(fault["loc"], model)
     if not name:  # about several options: it begins with one of them, or names them all itself
-        name, _, rest = said.partition(": ")
+        name, _, rest = text.partition(": ")
         is_name = rest and _WORD.fullmatch(name)
-        return f"{spell(name.replace('-', '_'), model)}: {rest}" if is_name else said
+        return f"{spell(name.replace('-', '_'), model)}: {rest}" if is_name else text
     if fault["type"] == "missing":
         missing = {_name_at(each["loc"], model) for each in faults if each["type"] == "missing"}
         return say_missing(each for each in list_options(model) if each.name in missing)
     if fault["type"] == "extra_forbidden":
         owners = [each.methods for each in list_options(model) if each.name == name and each.methods]
-        said = f"only for {', '.join(owners[0])}" if owners else "there is no such option"
-    return f"{spell(name, model)}: {said}"
+        text = f"only for {', '.join(owners[0])}" if owners else "there is no such option"
+    return f"{spell(name, model)}: {text}"
 
 
 def _name_at(place: tuple[int | str, ...], model: type[BaseModel]) -> str:

@@ -105,11 +105,11 @@ class PlanFields(BaseModel):
     noise: Literal["os-csprng", "INSECURE-seeded"] = "os-csprng"
     earlier: PriorReleases = PriorReleases()
     library: Library | None = None
-    exact: Annotated[Exact | None, Field(exclude_if=lambda said: said is None)] = (
+    exact: Annotated[Exact | None, Field(exclude_if=lambda value: value is None)] = (
         None  # in the provider's words
     )
-    confinement: Annotated[Confinement | None, Field(exclude_if=lambda said: said is None)] = None
-    clinics: Annotated[Clinics | None, Field(exclude_if=lambda said: said is None)] = None
+    confinement: Annotated[Confinement | None, Field(exclude_if=lambda value: value is None)] = None
+    clinics: Annotated[Clinics | None, Field(exclude_if=lambda value: value is None)] = None
     start: Start | None = None
     secrecy: Secrecy | None = None
     output: settings.ReleaseSettings = settings.ReleaseSettings()

@@ -55,7 +55,7 @@ class PriorReleases(_Part):
 
     releases: Annotated[int, Field(ge=0)] = 0
     events: tuple[Event, ...] | None = ()
-    cap: Annotated[LedgerCap | None, Field(exclude_if=lambda said: said is None)] = None
+    cap: Annotated[LedgerCap | None, Field(exclude_if=lambda value: value is None)] = None
 
 
 class Start(_Part):

@@ -149,14 +149,14 @@ class ProviderSettings(Section, Generic[Undecided]):
     workflow: Annotated[
         str,
         AfterValidator(_is_workflow),
-        Field(description=OF_WORKFLOW, exclude_if=lambda said: not said),
+        Field(description=OF_WORKFLOW, exclude_if=lambda value: not value),
         Setting(public=True, needs="workflow"),
     ] = ""
     operator: Annotated[
         Stated,
         Field(
             description="Who runs the API, for card and report; never sent.",
-            exclude_if=lambda said: not said,
+            exclude_if=lambda value: not value,
         ),
         PUBLIC,
     ] = ""
@@ -164,7 +164,7 @@ class ProviderSettings(Section, Generic[Undecided]):
         Stated,
         Field(
             description="What the provider keeps, and how long, for card and report; never sent.",
-            exclude_if=lambda said: not said,
+            exclude_if=lambda value: not value,
         ),
         PUBLIC,
     ] = ""

@@ -64,8 +64,8 @@ def introduce(plan: PublicPlan, prepared: Prepared, meter: Meter, advice: Advice
         yield Fact("images", describe_library(plan.library))
     yield Fact("confinement", state_confinement(plan), name_confinement(plan))
     costs = forecast_costs(plan, meter).items()
-    said = "; ".join(f"{title.removeprefix('cost ')} {cost}" for title, cost in costs)
-    yield Fact("cost", said, None if is_paid(meter) else "")
+    text = "; ".join(f"{title.removeprefix('cost ')} {cost}" for title, cost in costs)
+    yield Fact("cost", text, None if is_paid(meter) else "")
     yield from _detail_run(plan, prepared.encoder_reason, advice)
     yield from (Fact("WARNING", mark) for mark in list_marks(plan))
     if advice is not None and advice.domains and not draws(plan.data.domain, advice.domains):
@@ -134,12 +134,12 @@ def describe_plan(plan: PublicPlan, paid: Sequence[Event], greetings: int) -> It
     """Yield what leaves, with which promise, and what is public."""
     yield "sends", _say_sent(plan, greetings)
     yield "privacy", _price(plan, paid)
-    said = (
+    text = (
         f"classes called {_names(plan.data.words)}, not their names"
         if plan.data.words
         else f"names {_names(plan.labels)}"
     )
-    yield "public", f"{said}; words {plan.data.domain!r}; {plan.data.shots} {plan.unit}s in a class"
+    yield "public", f"{text}; words {plan.data.domain!r}; {plan.data.shots} {plan.unit}s in a class"
 
 
 def describe_begun(root: Path) -> Iterator[Line]:

@@ -177,8 +177,8 @@ def _lines(audited: Audit, holds: bool) -> Iterator[tuple[str, str]]:
         yield "holds", f"NO: {', '.join(broken)}"
     else:
         why = (("UNFINISHED", unfinished), ("NOT CHECKED", unchecked))
-        said = "; ".join(f"{word}: {', '.join(claims)}" for word, claims in why if claims)
-        yield "holds", said or "the run is INSECURE"
+        text = "; ".join(f"{word}: {', '.join(claims)}" for word, claims in why if claims)
+        yield "holds", text or "the run is INSECURE"
     files = f"{', '.join(audited.unverified)} (views)"
     claims = f"{len(audited.claims)} facts of the plan, which are the owner's word"
     left = [files] * bool(audited.unverified) + [claims] * bool(audited.claims)

@@ -264,14 +264,14 @@ def _show(found: dict[str, Any]) -> None:
 def _compare_classifier(classifier: dict[str, Any], found: dict[str, Any], nouns: Nouns) -> str:
     """Say how accurate the released means are as a classifier, and whether they beat the dataset and guessing."""
     accuracy = classifier["dataset"]["accuracy"]["mean"]
-    said = f"{classifier['judge']}, the class means that the run released, without any {nouns.one}: {accuracy:.1%}"
+    text = f"{classifier['judge']}, the class means that the run released, without any {nouns.one}: {accuracy:.1%}"
     trained = [each["dataset"]["accuracy"]["mean"] for each in found["judges"]]
     chance, tests = found["chance"], found[f"test_{nouns.many}"]
     # Two standard errors of as many guesses: guessing alone seldom reaches this.
     by_luck = chance + 2 * math.sqrt(chance * (1 - chance) / tests)
     if trained and accuracy > max(*trained, by_luck):
-        said += f"\nthat is better than training on the {nouns.many}: pcevolve classify RUN FILES"
-    return said
+        text += f"\nthat is better than training on the {nouns.many}: pcevolve classify RUN FILES"
+    return text
 
 
 def _accuracies(found: dict[str, Any]) -> Table:
@@ -297,10 +297,10 @@ def _accuracies(found: dict[str, Any]) -> Table:
 def _by_class(row: dict[str, Any], classes: list[str]) -> str:
     """Describe in a line how accurate a judge trained on the dataset is on each class."""
     own = row["dataset"]
-    said = ", ".join(
+    text = ", ".join(
         f"{label} {100 * own['per_class'][label]:.0f}" for label in classes if label in own["per_class"]
     )
-    return f"{row['judge']}: macro F1 {100 * own['macro_f1']:.1f}; of each class, %: {said}"
+    return f"{row['judge']}: macro F1 {100 * own['macro_f1']:.1f}; of each class, %: {text}"
 
 
 def _describe_distances(row: dict[str, Any]) -> list[str]:

@@ -131,6 +131,6 @@ SCORED = ("initial", "final", "random")
 def _say_accuracy(row: Mapping[str, Any]) -> str:
     """Describe one judge's accuracy for each set: the prompt's images, the dataset, and in a demo its control."""
     sets = [name for name in SCORED if name in row]
-    said = ", ".join(f"{name} {row[name]['mean']:.1%} ± {row[name]['sem']:.1%}" for name in sets)
+    text = ", ".join(f"{name} {row[name]['mean']:.1%} ± {row[name]['sem']:.1%}" for name in sets)
     flattered = "; it saw the candidates when the run selected, which flatters" if row["voted"] else ""
-    return f"{said} (s.e. over {len(row['final']['seeds'])} seeds of the head{flattered})"
+    return f"{text} (s.e. over {len(row['final']['seeds'])} seeds of the head{flattered})"

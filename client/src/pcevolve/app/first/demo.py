@@ -198,8 +198,8 @@ def demonstrate(out: Path, children: Children, kind: Kind = "image", verbose: bo
             with staff(children, keep, roots, own) as at_work:
                 return _demonstrate(out, kind, Stage(console, verbose, at_work), started)
     except (KeyboardInterrupt, StoppedError) as stopped:
-        said = stopped.lines[0] if isinstance(stopped, StoppedError) else "stopped"
-        raise StoppedError(said, "to go on: the same command again") from None
+        text = stopped.lines[0] if isinstance(stopped, StoppedError) else "stopped"
+        raise StoppedError(text, "to go on: the same command again") from None
 
 
 @dataclass(frozen=True)

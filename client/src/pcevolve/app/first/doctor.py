@@ -111,8 +111,8 @@ def _ledger(path: Path) -> Diagnosis:
         return Diagnosis("ledger", f"{gone} is gone: restore it beside the other", fit=False)
     there = find_nearest(path.parent)
     if not there.is_dir() or not os.access(there, os.W_OK):
-        said = f"{path}: {there} takes no files: give --set privacy.ledger=FILE"
-        return Diagnosis("ledger", said, fit=False)
+        text = f"{path}: {there} takes no files: give --set privacy.ledger=FILE"
+        return Diagnosis("ledger", text, fit=False)
     return Diagnosis("ledger", f"{path}{'' if path.exists() else ', which the first run makes'}")
 
 

@@ -22,8 +22,8 @@ class PricedPlan(BudgetPlan):
         return f"<Plan: {self.method}, epsilon {total} at delta {in_full(self.delta)}: {self.verdict}>"
 
     def _repr_html_(self) -> str:
-        said = f"{self.method}: selection against noise is {self.verdict}"
-        return render_table(said, tabulate_plan(self))
+        text = f"{self.method}: selection against noise is {self.verdict}"
+        return render_table(text, tabulate_plan(self))
 
 
 def plan(method: str = "auto", **options: Unpack[PlanOptions]) -> PricedPlan:

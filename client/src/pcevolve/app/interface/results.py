@@ -145,16 +145,16 @@ class Result:
 
     def __repr__(self) -> str:
         """Return one line, the marks first."""
-        said = "".join(f"{mark}; " for mark in self.marks)
+        text = "".join(f"{mark}; " for mark in self.marks)
         promised = (
             "no guarantee"
             if self.epsilon is None
             else PrivacyLoss.of(self.plan, self._run.manifest.guarantee.events).say(digits=4)
         )
         if self.plan.promised_secrecy is not None:
-            said += f"listed secrets {self.plan.promised_secrecy.words}; "
+            text += f"listed secrets {self.plan.promised_secrecy.words}; "
         count = f"{len(self._run.manifest.files)} images in {len(self.labels)} classes"
-        return f"<Result: {said}{count}, {promised}, delta {in_full(self.delta)}, in {str(self.folder)!r}>"
+        return f"<Result: {text}{count}, {promised}, delta {in_full(self.delta)}, in {str(self.folder)!r}>"
 
     def _repr_html_(self) -> str:
         """Return the notebook view: marks, guarantee, and a contact sheet."""

@@ -44,15 +44,15 @@ class CheckResult:
 
     def __repr__(self) -> str:
         """Return one line: the verdict, then the evidence against it."""
-        said = "fit" if self.fit else f"would be refused: {'; '.join(self.faults)}"
-        return f"<CheckResult: {said}>"
+        text = "fit" if self.fit else f"would be refused: {'; '.join(self.faults)}"
+        return f"<CheckResult: {text}>"
 
     def _repr_html_(self) -> str:
-        said = (
+        text = (
             "A run would take these data." if self.fit else f"A run would refuse these data. {self.faults[0]}"
         )
         notes = [("to mend", each) for each in self.faults] + [("to know", each) for each in self.warnings]
-        return render_table(said, [*self.rows, *notes])
+        return render_table(text, [*self.rows, *notes])
 
 
 class FigureInterval(NamedTuple):
@@ -190,13 +190,13 @@ class EvaluationResult:
     def __repr__(self) -> str:
         """Return one line, the verdict first."""
         word = "" if self.measured is None else f"{self.measured.word}; "
-        said = "; ".join(f"{each.judge} {each.dataset.accuracy}" for each in self.judges)
-        return f"<EvaluationResult: {word}{said}; chance {self.chance:.1%}>"
+        text = "; ".join(f"{each.judge} {each.dataset.accuracy}" for each in self.judges)
+        return f"<EvaluationResult: {word}{text}; chance {self.chance:.1%}>"
 
     def _repr_html_(self) -> str:
         use = self.measured
-        said = "Accuracy on held-out data" if use is None else f"{use.word}: {use.sentence}"
-        return render_table(said, [("chance", f"{self.chance:.1%}"), *self._list_accuracies()])
+        text = "Accuracy on held-out data" if use is None else f"{use.word}: {use.sentence}"
+        return render_table(text, [("chance", f"{self.chance:.1%}"), *self._list_accuracies()])
 
     def _list_accuracies(self) -> Iterator[tuple[str, str]]:
         for row in self.judges:
@@ -291,8 +291,8 @@ class ComparisonResult:
 
     def _repr_html_(self) -> str:
         rows = [(each.name, "; ".join(_describe(each))) for each in self.runs]
-        said = "Runs beside each other"
-        return render_table(said if self.comparable else f"{said}, on different test data", rows)
+        text = "Runs beside each other"
+        return render_table(text if self.comparable else f"{text}, on different test data", rows)
 
 
 def _describe(run: RunFigures) -> Iterator[str]:

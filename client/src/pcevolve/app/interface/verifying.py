@@ -64,14 +64,14 @@ class AuditResult:
     def __repr__(self) -> str:
         """Return one line: the verdict, then the evidence against it."""
         against = "; ".join((*self.marks, *self.faults))
-        said = f"holds, {len(self.findings)} claims" if self.holds else f"does NOT hold: {against}"
-        return f"<AuditResult: {said}>"
+        text = f"holds, {len(self.findings)} claims" if self.holds else f"does NOT hold: {against}"
+        return f"<AuditResult: {text}>"
 
     def _repr_html_(self) -> str:
         found = (*self.marks, *self.faults)
-        said = "Holds: every claim follows from the record." if self.holds else f"Does NOT hold. {found[0]}"
+        text = "Holds: every claim follows from the record." if self.holds else f"Does NOT hold. {found[0]}"
         rows = [(each.claim, f"{each.verdict} ({each.checked} checked)") for each in self.findings]
-        return render_table(said, [*rows, ("not verified", ", ".join(self.unverified) or "nothing")])
+        return render_table(text, [*rows, ("not verified", ", ".join(self.unverified) or "nothing")])
 
 
 def verify(

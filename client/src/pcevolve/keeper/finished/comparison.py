@@ -302,11 +302,11 @@ def _one(root: Path, name: str) -> ComparedRun:
 def _say_measured(measured: Mapping[str, Any]) -> str:
     if measured.get("word", "unknown") == "unknown":
         return ""
-    said = f"{measured['word']}, measured"
+    text = f"{measured['word']}, measured"
     if measured["share"] is None:
-        return said
+        return text
     mean, low, high = (round(100 * each) for each in measured["share"])
-    return f"{said}: {mean} % ({low} to {high}) of the way"
+    return f"{text}: {mean} % ({low} to {high}) of the way"
 
 
 def _estimate(summary: Mapping[str, Any]) -> str:

@@ -233,8 +233,8 @@ def _classes(plan: PublicPlan) -> str:
     """State what is assumed to be public about the classes: their names, or only the words in prompts."""
     if not plan.data.words:
         return f"class names: {', '.join(plan.labels)}"
-    said = ", ".join(each or "nothing" for each in plan.data.words)
-    return f"what prompts say of the {len(plan.data.words)} classes: {said}; the owner's names for them stay private"
+    text = ", ".join(each or "nothing" for each in plan.data.words)
+    return f"what prompts say of the {len(plan.data.words)} classes: {text}; the owner's names for them stay private"
 
 
 def _encoder(plan: PublicPlan) -> list[str]:

@@ -286,11 +286,11 @@ def _usefulness(found: Assessment | None, plan: PublicPlan) -> str:
     if found is None:
         return ""
     kind, judge = plan.modality.kind, quote_code(plan.encoder.name or "")
-    said = (
+    text = (
         f"**{found.estimate(kind).capitalize()}** by {judge}, the encoder that selected, as far as the "
         f"released numbers show: {found.reason(kind)}."
     )
-    return f"## Is it useful?\n\n{said} Next: {found.advice(kind)}.\n\n"
+    return f"## Is it useful?\n\n{text} Next: {found.advice(kind)}.\n\n"
 
 
 def _provider(plan: PublicPlan) -> str:

@@ -38,10 +38,10 @@ def require_format(log: Path, root: Path) -> None:
     if event.get("kind") != "opened" or found == FORMAT:
         return
     if isinstance(found, int) and found > FORMAT:
-        said = f"a later pcevolve (format {found}, and this one reads {FORMAT}): use that version"
+        text = f"a later pcevolve (format {found}, and this one reads {FORMAT}): use that version"
     else:
-        said = f"pcevolve {WRITERS.get(found or 0, '0.1')}: audit it, or go on with it, with that version"
-    raise UsageError(f"{root} was made by {said}")
+        text = f"pcevolve {WRITERS.get(found or 0, '0.1')}: audit it, or go on with it, with that version"
+    raise UsageError(f"{root} was made by {text}")
 
 
 def _event(line: bytes) -> dict[str, Any]:

@@ -123,7 +123,7 @@ class RecordedRelease(_Record):
 
     kind: Literal["released"] = "released"
     receipt: Receipt
-    answers: Annotated[Digest | None, Field(exclude_if=lambda said: said is None)] = None
+    answers: Annotated[Digest | None, Field(exclude_if=lambda value: value is None)] = None
 
 
 class Sent(_Record):
