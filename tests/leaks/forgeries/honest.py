@@ -17,6 +17,7 @@ from pcevolve.public.encoders.files import PublicFrame
 from pcevolve.public.plan import PublicPlan
 from pcevolve.wire.egress.transport import Incoming, Outgoing, Transport
 from support.paid import encoder, make_paid_run
+from support.predictions import JobProvider
 from support.provider import FakeProvider, linking
 from support.runs import ADDRESS, following_plan, small_plan
 
@@ -35,6 +36,9 @@ SELECTED = {
 RENAMED = ("max_tokens=max_completion_tokens", "temperature=")
 IMAGE_HOST = "127.0.0.1:8"
 LINKED = {"dialect": "siliconflow", "api": ADDRESS.base_url, "image_hosts": (IMAGE_HOST,)}
+
+
+JOBS = {"dialect": "replicate", "model": "lab/painter:5c7d5dc6", "image_hosts": ("pictures.example",)}
 
 
 class Slashed(FakeProvider):
@@ -84,6 +88,7 @@ KINDS = {
     "at once": Kind(lambda: small_plan(**{**SELECTED, "centre_first": False})),
     "framed": Kind(lambda: small_plan(**SELECTED, frame=frame_digest("bundled", None))),
     "linked": Kind(lambda: small_plan(**LINKED), lambda: FakeProvider(linking)),
+    "jobs": Kind(lambda: small_plan(**JOBS), JobProvider),
     "slashed": Kind(lambda: small_plan(lookahead=1), Slashed),
     "missing": Kind(lambda: small_plan(candidates=6, initial=6, batch=1), Refusing),
     "renamed": Kind(

@@ -204,7 +204,7 @@ class Transcript:
         chains, part = self._chains[planned_slot(answer.slot)], part_of(answer.slot)
         if part == "call":
             chains.append(AnswerChain([answer]))
-        elif part == "job" and chains and not chains[-1].cancelled:
+        elif part == "job" and chains:
             chains[-1].answers.append(answer)
 
     def close(self) -> None:
