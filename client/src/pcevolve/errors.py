@@ -117,7 +117,7 @@ class ProtocolError(ClientError):
 
 
 class KeeperGoneError(ProtocolError):
-    """The process with the private data ended without a word; what is paid for is in the ledger."""
+    """The process with the private data ended without a message; everything paid for is in the ledger."""
 
 
 class StoppedError(ClientError):

@@ -20,14 +20,14 @@ Links: TypeAlias = tuple[Link | ProviderError, ...]
 
 @dataclass
 class CallAnswer:
-    """A success of a call, and of the steps of the job that it may have begun.
+    """A successful answer to a call, with the later answers about the job that it may have begun.
 
     Attributes:
-        links: Slot and address of every image that the last one only points to, or the reason why it cannot be
-            followed; None for one that ends the run.
+        links: Slot and address of every image that the last answer only links to, or why a link cannot be
+            followed; None for a link that ends the run.
         due: The next step of the job; None once it is over.
-        error: Why nothing came of the job, or why what comes of its next step cannot be learned.
-        cancelled: How many requests for its end left, after which nothing counts.
+        error: Why the job has no result, or why the result of its next step cannot be learned.
+        cancelled: Number of requests sent to end it; later answers do not count.
     """
 
     bodies: list[bytes]
@@ -38,7 +38,7 @@ class CallAnswer:
 
     @property
     def is_open(self) -> bool:
-        """True if a job is not over, and may bring something yet."""
+        """True if a job is not over, and may still have a result."""
         return self.due is not None and self.error is None and not self.cancelled
 
 
@@ -100,7 +100,7 @@ class UnderWay:
 
     @property
     def step(self) -> Outgoing | None:
-        """The next step of the last answer's job, also where what comes of it could not be learned before."""
+        """The next step of the last answer's job, even if its result could not be learned before."""
         last = self.answers[-1] if self.answers else None
         return None if last is None or last.cancelled else last.due
 
@@ -111,7 +111,10 @@ class UnderWay:
 
     @property
     def cancellation(self) -> Outgoing | None:
-        """That request; None where the job is over, or all that its end takes was sent."""
+        """The next request for the end of the last answer's job.
+
+        None if the job is over, or all such requests were sent.
+        """
         if not self.answers:
             return None
         last = self.answers[-1]
@@ -119,7 +122,10 @@ class UnderWay:
 
     @property
     def fetching(self) -> bool:
-        """True if a job goes on or images behind the last answer's links are due: the call is not repeated then."""
+        """True if a job is not over, or images behind the last answer's links are missing.
+
+        The call is then not repeated.
+        """
         if self.answers and self.answers[-1].is_open:
             return True
         links = [each for answer in self.answers[-1:] for each in _followed(answer.links)]
@@ -192,12 +198,12 @@ class UnderWay:
             self._go_on(self.answers[-1])
 
     def lose(self) -> None:
-        """Take note that what became of a job cannot be learned, unless its end was asked for."""
+        """Register that the result of a job cannot be learned, unless its end was requested."""
         if not self.answers[-1].cancelled:
             self.answers[-1].error = ProviderReplyError("what became of a job cannot be learned")
 
     def _go_on(self, answer: CallAnswer) -> None:
-        """Find what is due after the last answer of a chain, and where it points if it has all."""
+        """Find the step that follows the last answer of a chain, or its links if the job is over."""
         answer.due = answer.error = None
         try:
             answer.due = self.policy.follow_up(self.call, answer.bodies)

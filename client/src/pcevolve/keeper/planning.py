@@ -299,7 +299,7 @@ def _require_fitting(components: Components) -> None:
 
 
 def _require_workflow(components: Components) -> None:
-    """Refuse a dialect that fills a workflow without one, or one that varies no image where the run does."""
+    """Refuse a dialect without its workflow, or a workflow that varies no image in a run with variations."""
     workflow = components.settings.provider.workflow
     if "workflow" in components.dialect.capabilities and not workflow:
         raise UsageError(

@@ -11,7 +11,7 @@ from pcevolve.public.modality import Kind
 from pcevolve_shared import limits
 
 Scheme = Literal["Bearer", "Basic", "api-key"]
-"""Words before a key in the header ``Authorization``; or a header of its own, which holds nothing else."""
+"""Words before a key in the header ``Authorization``; or the name of another header for the key alone."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""A workflow of ComfyUI as its owner exported it, and the inputs of it that a request sets. Pure."""
+"""A workflow of ComfyUI as exported by its owner, and its inputs that a request sets. Pure functions."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ INPUTS: Final[Mapping[str, tuple[str, ...]]] = {
     "image": ("image",),
     "strength": ("denoise", "strength", "value"),
 }
-"""By a word in a node's title: the inputs of the node that are set, as far as it has them."""
+"""The inputs to set in a node, if it has them, by the word in the node's title."""
 MOST_CHARS: Final = 100_000
 _NEEDED: Final = ("prompt", "seed")
 
 
 def normalize(text: str) -> str:
-    """Spell a workflow in the one way in which a plan holds it; ``ValueError`` where it is none that can be filled."""
+    """Return a workflow in a plan's spelling, which is unique; ``ValueError`` if it cannot be filled."""
     if len(text) > MOST_CHARS:
         raise ValueError(f"the workflow has more than {MOST_CHARS} characters")
     try:
@@ -62,7 +62,7 @@ def takes_image(text: str) -> bool:
 
 
 def fill(text: str, values: Mapping[str, object]) -> dict[str, Any]:
-    """Return a workflow with the values of a request in the nodes of their titles; what else it has stays."""
+    """Return a workflow with a request's values in the titled nodes; the rest is unchanged."""
     workflow: dict[str, Any] = json.loads(text)
     for node, name, role in list(_find_inputs(workflow)):
         if role in values:
@@ -71,7 +71,7 @@ def fill(text: str, values: Mapping[str, object]) -> dict[str, Any]:
 
 
 def _find_inputs(workflow: dict[str, Any]) -> Iterator[tuple[dict[str, Any], str, str]]:
-    """Yield each node with the name of an input that is set, and the title's word that says by what."""
+    """Yield each node with the name of an input to set, and the word of its title."""
     for node in workflow.values():
         for role in _roles_of(node):
             for name in INPUTS[role]:
@@ -81,7 +81,7 @@ def _find_inputs(workflow: dict[str, Any]) -> Iterator[tuple[dict[str, Any], str
 
 
 def _roles_of(node: Mapping[str, Any]) -> list[str]:
-    """Return what a node's title says that it takes; nothing where there is any other word in it."""
+    """Return the word that a node's title gives; empty if the title has any other word."""
     meta = node.get("_meta")
     title = meta.get("title") if isinstance(meta, dict) else None
     words = re.findall(r"\w+", title.lower()) if isinstance(title, str) else []

@@ -1,4 +1,4 @@
-"""``RUN/live.html``: a page about the running run that reloads itself.
+"""``RUN/live.html``: a page that shows a run's progress, and reloads itself.
 
 It is made from the record and from the progress messages, both public. Its own thread writes it at most twice
 a second and in at most a twentieth of the time, so that it does not slow the run. Errors of the page do not

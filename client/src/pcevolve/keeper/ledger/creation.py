@@ -75,9 +75,10 @@ def require_there(path: Path) -> None:
 
 
 def list_run_folders(path: Path) -> list[str]:
-    """The folders that a ledger's runs began in, by its file as it stands; none where it cannot be read.
+    """Return the folders in which a ledger's runs began, by its present file; empty if it cannot be read.
 
-    It needs the standard library alone, so that a command can know where runs lie before it gives up all other files.
+    It needs the standard library only, so that a command can know the runs' folders before it gives up all
+    other files.
     """
     try:
         with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as file:

@@ -182,7 +182,7 @@ class OwnerEncoder(PublicEncoder):
 
 
 def _read_workflow(value: object) -> object:
-    """Read a workflow from its file, in the spelling of a plan; a text that is one already stays."""
+    """Read a workflow from its file, in a plan's spelling; a workflow given as text stays unchanged."""
     if not isinstance(value, str | os.PathLike) or not value:
         return value
     text = str(value)

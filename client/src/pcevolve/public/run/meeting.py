@@ -20,11 +20,11 @@ Said = TypeVar("Said", "Welcome", "ClientStatement")
 
 
 class FrontSettings(BaseModel):
-    """What an owner among several tells the side with the network: nothing of its data.
+    """The options of one of several owners for its side with the network; nothing about its data.
 
     Attributes:
-        url: Of the coordinator.
-        folder: Of the copy of the coordinator's record.
+        url: Address of the coordinator.
+        folder: Folder of the copy of the coordinator's record.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)

@@ -85,7 +85,7 @@ class Order:
 def surround(scene: SelectionInput, target: int, winner: int, ruler: Ruler) -> IntArray:
     """Return a drawn candidate and its nearest neighbours in its class, ``scene.wanted`` in all.
 
-    For draws that name one candidate where several are wanted. It is public: only the winner depends on
+    It completes a draw of one candidate to the wanted number. It is public: only the winner depends on
     private data. If the pool is too small, the same candidates repeat in the same order.
     """
     others = scene.eligible(target)

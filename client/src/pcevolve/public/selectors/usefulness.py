@@ -32,7 +32,7 @@ Embeddings that differ by a millionth move the first figure by 8 millionths, the
 """
 STEP = 10.0**-DIGITS
 NEAREST = 1 / 4
-"""Share of a class's images that are nearest to it: where a few of the domain lie among many others, these are they."""
+"""Share of a class's images that are nearest to it: if only a few images show the domain, these are among them."""
 Dataset = Mapping[str, Sequence[Candidate | Chosen]]
 
 

@@ -211,7 +211,7 @@ class Door:
             raise DeniedError(403, "the key is not that of this owner in the coordinator's roster")
 
     def _tell_denied(self, sync: Sync, error: DeniedError) -> None:
-        """Say why an owner is not let in, but no owner can fill the screen; who signed nothing may be anybody."""
+        """Report why an owner is not let in, once for each status; without its signature nobody is named."""
         for place in range(len(self._clinics.owners)):
             told = place, error.status
             if told not in self._denied and self._has_come(place, sync):
@@ -373,7 +373,7 @@ class _Visit(BaseHTTPRequestHandler):
         return _encode(self.server.door.hear(sync))
 
     def _is_owner(self) -> bool:
-        """True if an owner's signature is in the head; then it is no stranger from here on."""
+        """True if the request's head has an owner's signature; the connection is then the owner's."""
         place, _, token = self.headers.get("Authorization", "").partition(" ")
         try:
             signed = base64.b64decode(token, validate=True)

@@ -1,8 +1,8 @@
-"""Connections at a coordinator's door: anybody may come, and nobody keeps the owners out.
+"""Connections at a coordinator's door: anybody may connect, and nobody can keep the owners out.
 
-Who has not shown an owner's signature yet is a stranger. Of these there are few at once, fewer from one address, and
-each has seconds for its first message, however slowly it sends. One too many takes the place of the oldest: an owner
-who comes in a flood needs its place for as long as one message takes.
+A stranger is a client that has not shown an owner's signature yet. Only a few strangers are connected at the
+same time, fewer from one address, and each has some seconds for its first message. If there are too many, the
+oldest is disconnected: an owner needs its place only for one message, even among many strangers.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from typing import Final
 
 MOST_STRANGERS: Final = 192
 MOST_OF_ADDRESS: Final = 64
-"""Strangers from one IPv4 address, or one network of IPv6 (/64), which is one machine's."""
+"""Most strangers from one IPv4 address, or from one IPv6 network (/64), which belongs to one machine."""
 MOST_OF_OWNER: Final = 4
 STRANGER_SECONDS: Final = 10.0
-"""From the connection to the end of the first message that an owner has signed for."""
+"""Time from the connection to the end of the first message with an owner's signature."""
 
 TLS_FAULTS: Final = {
     "SSLV3_ALERT_CERTIFICATE_EXPIRED": "the certificate is out of date by that machine's clock: correct the clock, or "
@@ -43,14 +43,14 @@ class _Guest:
 
 
 def end_connection(connection: socket.socket) -> None:
-    """End a connection that another thread waits for: it finds that nothing more comes."""
+    """End a connection for which another thread waits; that thread reads its end."""
     with suppress(OSError):
         # Of a socket with TLS, too: its own method would take the session away from under that thread.
         socket.socket.shutdown(connection, socket.SHUT_RDWR)
 
 
 def name_address(host: str) -> str:
-    """The address of a machine, or the network of one that has many."""
+    """Return the address of a machine, or its network if it has many addresses."""
     found = ip_address(host.partition("%")[0])
     if found.version == 4:
         return str(found)
@@ -58,14 +58,14 @@ def name_address(host: str) -> str:
 
 
 class Guests:
-    """Who is connected, in the order in which they came; safe for several threads."""
+    """The connected clients, in the order of their arrival; safe for several threads."""
 
     def __init__(
         self,
         end: Callable[[socket.socket], None] = end_connection,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Let in nobody yet; ``end`` ends a connection whose thread then lets it go."""
+        """Start without clients; ``end`` closes a connection, and the connection's thread then releases it."""
         self._end, self._clock = end, clock
         self._lock = threading.Lock()
         self._here: dict[socket.socket, _Guest] = {}
@@ -87,20 +87,20 @@ class Guests:
             self._here[connection] = _Guest(address, self._clock())
 
     def recognise(self, connection: socket.socket, owner: int) -> None:
-        """Note that an owner is at the other end, who stays as long as it likes."""
+        """Register that the client is an owner, whose connection has no time limit."""
         with self._lock:
             if connection in self._here:
                 self._here[connection].owner = owner
                 self._drop(self._list(lambda guest: guest.owner == owner)[:-MOST_OF_OWNER])
 
     def dismiss_late(self) -> None:
-        """End the connections of strangers whose time is over."""
+        """Close the connections of strangers whose time is over."""
         with self._lock:
             first = self._clock() - STRANGER_SECONDS
             self._drop(self._list(lambda guest: guest.owner is None and guest.since < first))
 
     def leave(self, connection: socket.socket) -> None:
-        """Forget a connection that is over."""
+        """Remove a closed connection."""
         with self._lock:
             self._here.pop(connection, None)
 

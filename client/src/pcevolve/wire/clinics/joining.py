@@ -51,7 +51,7 @@ _MENDS: Final[dict[str, str]] = {
     "the certificate is not trusted": "give --ca-file FILE with the authority that signed it",
     "that port speaks no TLS": "give its address with http://, or have the coordinator begin with --certificate",
 }
-"""What helps where the coordinator is not who it should be."""
+"""Advice by the fault of the coordinator's TLS connection."""
 
 
 class RemoteOwner(Remote):

@@ -108,7 +108,7 @@ class RecordedSender:
             self.put_on_record(slot, outgoing)
 
     def put_on_record(self, slot: str, outgoing: Outgoing) -> None:
-        """Put a request on record that is sent once, whatever was spent: that a job shall end."""
+        """Record a request that is sent only once, at any limit: the one that ends a job."""
         self._keep(
             Sent(
                 slot=slot,

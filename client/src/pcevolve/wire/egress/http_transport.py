@@ -259,7 +259,7 @@ def _reason(error: httpx.HTTPError, *, by_proxy: bool) -> FailureReason:
 
 
 def find_tls_fault(error: httpx.HTTPError) -> FailureReason | None:
-    """What is wrong with the other side's certificate, or that it has none; None where something else is."""
+    """Return the fault of the other side's certificate, or that there is none; None for another kind of error."""
     for cause in _causes(error):
         if isinstance(cause, ssl.SSLCertVerificationError):
             return _CERTIFICATES.get(cause.verify_code, "the certificate is not trusted")

@@ -121,7 +121,10 @@ _UNKNOWN: Final = (404, 410)
 
 
 def is_gone(outcomes: Sequence[Outcome], fault_of: Callable[[Answered], Fault]) -> bool:
-    """True if what became of a job cannot be learned: the API knows it no more, or its state cannot be had or kept."""
+    """True if the result of a job cannot be learned.
+
+    The API has forgotten it, or its state cannot be read or stored.
+    """
     last = outcomes[-1] if outcomes else None
     if last is None or (isinstance(last, Answered) and last.succeeded):
         return False

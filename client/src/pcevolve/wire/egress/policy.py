@@ -29,7 +29,7 @@ from pcevolve.wire.providers.faults import Fault
 Source: TypeAlias = Prototype | PublicEcho | None
 """The candidate that a call varies, with the reason; None for text-to-image."""
 MOST_STEPS: Final = 360
-"""Answers of a job after which it is given up: about an hour's, by the pauses between them."""
+"""Most answers about a job before it is given up: about an hour's, by the pauses between them."""
 
 
 class Policy:
@@ -69,7 +69,7 @@ class Policy:
 
     @property
     def calls(self) -> Mapping[str, Call]:
-        """Every call of the plan by slot; none before there is one."""
+        """Every call of the plan by slot; empty without a plan."""
         return {} if self._state is None else self._state.plan.calls
 
     @property
@@ -95,10 +95,10 @@ class Policy:
         return None if question is None else self._address.outgoing(question)
 
     def follow_up(self, call: Call, answers: Sequence[bytes]) -> Outgoing | None:
-        """The request that is due after the answers to a call so far, of a job; None once the last has all.
+        """Return the next request about a call's job after the answers so far; None once the job is over.
 
         Raises:
-            ProviderReplyError: The job failed, has no end, or the last answer breaks the API's contract.
+            ProviderReplyError: The job failed, does not end, or the last answer breaks the API's contract.
         """
         state = self._require_state(call)
         step = self._dialect.follow_up(state.plan, self._fill(state, state.plan.calls[call.slot]), answers)
@@ -107,7 +107,7 @@ class Policy:
         return None if step is None else self._address.outgoing(step)
 
     def cancel_requests(self, answers: Sequence[bytes]) -> list[Outgoing]:
-        """The requests that end a job; none for one that is over, and where none can be ended."""
+        """Return the requests that end a job; empty if it is over, or if jobs cannot be ended."""
         return [self._address.outgoing(each) for each in self._dialect.cancel(answers)]
 
     def link_request(self, link: str | WireRequest) -> Outgoing:
@@ -154,7 +154,7 @@ class Policy:
         return is_dead(outcomes, self._fault_of)
 
     def is_gone(self, outcomes: Sequence[Outcome]) -> bool:
-        """True if what became of a job cannot be learned; see ``losses.is_gone``."""
+        """True if the result of a job cannot be learned; see ``losses.is_gone``."""
         return is_gone(outcomes, self._fault_of)
 
     def _fault_of(self, answer: Answered) -> Fault:

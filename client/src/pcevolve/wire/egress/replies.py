@@ -32,7 +32,10 @@ from pcevolve.wire.egress.transport import Outgoing
 from pcevolve.wire.providers.dialect import Output, WireRequest
 
 LONGEST_POLL_PAUSE: Final = 10.0
-"""Seconds between two questions what became of a job; before the first there is one second, and then twice as many."""
+"""Longest pause in seconds between two questions about a job.
+
+The first is one second, and each is twice the one before.
+"""
 
 
 @dataclass
@@ -91,7 +94,7 @@ class Replies:
         return self.read(call, self._bodies(chain)[-1])
 
     def cancel_all(self) -> None:
-        """Ask the API to end every job of which nothing is on record."""
+        """Ask the API to end every job without a recorded result."""
         for slot, call in self.policy.calls.items():
             if self.transcript.outputs(slot) is None and self.transcript.answers(slot):
                 self._cancel(call)
@@ -109,7 +112,7 @@ class Replies:
             self.exchange.try_once(cancel_slot(call.slot, place), each)
 
     def _carry_on(self, call: Call, chain: AnswerChain) -> ProviderReplyError | None:
-        """Ask what becomes of a job until it is over, or has to be given up: then why, and it is cancelled."""
+        """Ask for a job's state until it is over; if it fails or has to be given up, cancel it and return the error."""
         try:
             while (due := self.policy.follow_up(call, self._bodies(chain))) is not None:
                 slot = job_slot(call.slot, len(chain.answers) - 1)
@@ -122,7 +125,7 @@ class Replies:
         return None
 
     def _take_step(self, slot: str, due: Outgoing) -> None:
-        """Send the next request of a job; its answer is then in the chain on record."""
+        """Send the next request about a job; its answer is then in the recorded chain."""
         try:
             self.exchange.obtain(slot, due, self.patience)
         except ProviderError as error:
@@ -134,7 +137,7 @@ class Replies:
         return [self.transcript.bodies.get(each.body) for each in chain.answers]
 
     def _read_chain(self, call: Call, chain: AnswerChain, settled: bool) -> Brought | None:
-        """Read what answers on record brought; None of a job that was not over."""
+        """Read the result of recorded answers; None for a job that was not over."""
         bodies = self._bodies(chain)
         try:
             if chain.cancelled or self.policy.follow_up(call, bodies) is not None:

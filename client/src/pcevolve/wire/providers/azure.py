@@ -12,7 +12,7 @@ from pcevolve.wire.providers.dialect import WireRequest
 from pcevolve.wire.providers.openai import PlainOpenAIDialect
 
 VERSION: Final = "2025-04-01-preview"
-"""The last with deployments in the address; what came after it, at ``/openai/v1``, speaks as OpenAI itself."""
+"""The last version with deployments in the address; later ones, at ``/openai/v1``, are OpenAI's own API."""
 
 
 class AzureDialect(PlainOpenAIDialect):
@@ -25,7 +25,7 @@ class AzureDialect(PlainOpenAIDialect):
     )
 
     def encode(self, plan: PublicPlan, call: Call, image: bytes | None) -> WireRequest:
-        """Spell a call as OpenAI does, below the deployment."""
+        """Encode a call as for OpenAI, below the deployment."""
         asked = super().encode(plan, call, image)
         operation = asked.path.removeprefix("/v1")
         path = f"/openai/deployments/{quote(plan.provider.model, safe='')}{operation}?api-version={VERSION}"
@@ -36,5 +36,5 @@ class AzureDialect(PlainOpenAIDialect):
         return WireRequest("GET", f"/openai/models?api-version={VERSION}")
 
     def answered_by(self, body: bytes) -> str | None:
-        """Nothing: an answer names the model of a deployment, and a request the deployment."""
+        """Return nothing: an answer names the deployment's model, and a request the deployment."""
         return None

@@ -33,7 +33,7 @@ class Reply(BaseModel):
 
 
 JobId = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,64}$")]
-"""The name of a job, which the provider chooses: it is sent back as a part of an address, and may be nothing else."""
+"""A job's name as chosen by the provider; it is sent back inside an address, so its characters are limited."""
 
 
 def require_same_job(asked: str, told: str) -> None:

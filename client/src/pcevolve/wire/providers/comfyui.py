@@ -1,4 +1,4 @@
-"""ComfyUI: the owner's exported workflow is queued as a job, whose images lie on the same server."""
+"""ComfyUI: the owner's exported workflow is queued as a job, whose images are on the same server."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PROMPT: Final = "/prompt"
 UPLOAD: Final = "/upload/image"
 _MOST_NODES: Final = 1000
 _FULL_STRENGTH: Final = 1.0
-"""At which nothing is left of the image that a workflow has of its own."""
+"""Strength at which nothing is left of the workflow's own image."""
 
 
 class _Uploaded(Reply):
@@ -71,7 +71,7 @@ class ComfyUIDialect(Dialect):
     unknown = "is --api the address of ComfyUI itself, such as http://127.0.0.1:8188?"
 
     def encode(self, plan: PublicPlan, call: Call, image: bytes | None) -> WireRequest:
-        """Queue the workflow; where there is an image, upload that first."""
+        """Queue the workflow; if there is an image, upload it first."""
         if image is None:
             return self._queue(plan, call, {"strength": _FULL_STRENGTH})
         # Named by its content, so that no two variations take each other's.
@@ -80,7 +80,7 @@ class ComfyUIDialect(Dialect):
         return WireRequest("POST", UPLOAD, body, kind)
 
     def follow_up(self, plan: PublicPlan, call: Call, answers: Sequence[bytes]) -> WireRequest | None:
-        """Queue the workflow for an uploaded image, and ask for its history until that has an end."""
+        """Queue the workflow for an uploaded image, and ask for its history until the job has ended."""
         queued = int(call.purpose != "create" and not plan.varies_prompts)
         if len(answers) == queued:
             uploaded = parse_answer(_Uploaded, answers[0])
@@ -97,7 +97,7 @@ class ComfyUIDialect(Dialect):
         return None if status.completed else WireRequest("GET", f"/history/{job}")
 
     def cancel(self, answers: Sequence[bytes]) -> tuple[WireRequest, ...]:
-        """Take a job out of the queue, and interrupt it if it is the one that runs."""
+        """Remove a job from the queue, or interrupt it if it is running."""
         for each in answers[:2]:
             with suppress(ProviderReplyError):
                 job = parse_answer(_Queued, each).prompt_id
@@ -124,7 +124,7 @@ class ComfyUIDialect(Dialect):
         )
 
     def decode(self, call: Call, body: bytes, linked: Sequence[Output] = ()) -> list[Output]:
-        """What the server had under the names that the job's history gave."""
+        """Return the server's files of the names in the job's history."""
         return list(linked)
 
     def hello(self) -> WireRequest:

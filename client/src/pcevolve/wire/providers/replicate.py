@@ -1,4 +1,4 @@
-"""Replicate's predictions: a job is submitted, asked after, and ends with links to images."""
+"""Replicate's predictions: a job is submitted, its state is polled, and it ends with links to images."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class _Prediction(Reply):
 
     @property
     def links(self) -> list[str]:
-        """Addresses of what was made."""
+        """Addresses of the results."""
         return [self.output] if isinstance(self.output, str) else self.output or []
 
 
@@ -66,7 +66,7 @@ class ReplicateDialect(Dialect):
         return WireRequest("POST", f"/v1/models/{quote(name)}/predictions", encode_json({"input": given}))
 
     def follow_up(self, plan: PublicPlan, call: Call, answers: Sequence[bytes]) -> WireRequest | None:
-        """Ask how it goes, below the API's own address and not where an answer says that one should ask."""
+        """Ask for the job's state, at the API's own address rather than one from an answer."""
         job, last = parse_answer(_Prediction, answers[0]), parse_answer(_Prediction, answers[-1])
         require_same_job(job.id, last.id)
         if last.status in _GOES_ON:
@@ -77,7 +77,7 @@ class ReplicateDialect(Dialect):
         return None
 
     def cancel(self, answers: Sequence[bytes]) -> tuple[WireRequest, ...]:
-        """Ask for the end of a job that may go on."""
+        """Ask for the end of a job that may still run."""
         with suppress(ProviderReplyError):
             job = parse_answer(_Prediction, answers[0])
             ending = WireRequest("POST", f"{PREDICTIONS}/{job.id}/cancel", b"{}")
@@ -93,9 +93,9 @@ class ReplicateDialect(Dialect):
         return tuple(parse_answer(_Prediction, body).links[: call.count])
 
     def decode(self, call: Call, body: bytes, linked: Sequence[Output] = ()) -> list[Output]:
-        """What lay behind the links."""
+        """Return the files behind the links."""
         return list(linked)
 
     def hello(self) -> WireRequest:
-        """Ask whose account it is: free, and only with the right key."""
+        """Ask for the account's owner: free, and it needs the right key."""
         return WireRequest("GET", "/v1/account")

@@ -19,7 +19,7 @@ from pcevolve_shared.limits import MAX_PIXELS, MAX_SIDE
 _FAULT = "the process that decodes images {}; what is paid for is on record: --resume goes on"
 _ENDED = "ended, as it does after a minute with one image"
 _MOST_KEPT = 2**26
-"""Bytes of files and pixels: an image is looked at, and soon embedded."""
+"""Most bytes of files and pixels that are kept; an image is viewed and soon embedded."""
 
 
 class DecodedPixels(BaseModel):
