@@ -175,7 +175,7 @@ class Components:
         return {"caps": self._capped[0]}
 
     def read_secrets(self, promise: Secrecy) -> Sources:
-        """Return the declared secrets, as they were first read: votes are capped by the list that the ledger knows."""
+        """Return the declared secrets as first read in this run, so that votes and ledger use the same list."""
         from pcevolve.keeper.declared_secrets import read_declared
 
         if not self._declared:

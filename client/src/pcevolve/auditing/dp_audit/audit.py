@@ -95,7 +95,7 @@ class Neighbours:
     def appearances(self) -> tuple[FloatArray, FloatArray]:
         """Return the appearances of both datasets' images, float64 ``(images, 6)``.
 
-        The unit goes between the extremes.
+        The unit in which they differ has only ones in the first dataset, and only zeros or no images in the second.
         """
         rest = [np.full((images, NUMBERS), MIDDLE) for _, _, images in self.common]
         other = [np.zeros((self.second[2], NUMBERS))] if self.second else []

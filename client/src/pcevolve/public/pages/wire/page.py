@@ -306,7 +306,7 @@ def _rounds(steps: Iterable[FoldedRequest | RecordedReceipt]) -> dict[int, str]:
 
 
 def _hung(traffic: Traffic, reasons: Reasons, gallery: Gallery) -> Gallery:
-    """Add what left first, because it must be visible; what came in fills the remaining room."""
+    """Add sent images first, because they must be visible; received ones fill the remaining room."""
     left = (each.digest for images in reasons.carried.values() for each in images)
     came = (each.digest for images in reasons.brought.values() for each in images)
     choices = (choice for each in traffic.receipts for choice in each.receipt.choices)
