@@ -320,7 +320,7 @@ def test_all_that_judges_do_is_counted_as_soon_as_it_is_done(world):
 def test_a_forecast_is_right_within_a_factor_of_one_and_a_half(monkeypatch, mix: bool):
     """Judges of different paces that sleep, so that a busy machine makes no difference."""
     monkeypatch.setattr(Evaluation, "_draw", lambda *_: None)
-    monkeypatch.setattr(Evaluation, "_beside", lambda *_: {})
+    monkeypatch.setattr(Evaluation, "_measure_embeddings", lambda *_: {})
 
     def make_judge(name: str, look_seconds: float, step: float) -> Evaluator:
         def look(items: Sequence[Any]) -> np.ndarray:

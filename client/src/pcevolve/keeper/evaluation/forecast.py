@@ -27,7 +27,7 @@ class JudgePace:
 
     Attributes:
         look: Per embedded item, with all threads.
-        row: Per item in a training step, with one thread.
+        row: Per item in a training step of one classifier, while each thread trains one.
     """
 
     look: float
@@ -46,14 +46,20 @@ class JudgePace:
             return cls(look, 0.0)
         rows = np.resize(usable, (BATCH, *usable.shape[1:]))
         targets = np.arange(BATCH) % classes
-        judge.train(Training(rows, targets, classes, most=1), 0)
+        threads = thread_count()
+
+        def train(most: int) -> None:
+            # As many at once as later: threads of small steps wait for each other.
+            judge.predictions([[Training(rows, targets, classes, most=most)] * threads], rows[:1])
+
+        train(1)
         began = perf_counter()
-        judge.train(Training(rows, targets, classes, most=FEW), 0)
-        return cls(look, (perf_counter() - began) / FEW / BATCH)
+        train(FEW)
+        return cls(look, (perf_counter() - began) / threads / FEW / BATCH)
 
     def train(self, items: int, tested: int) -> float:
         """Return the seconds of one classifier's training and test, with all threads on several classifiers."""
-        return self.row * (heads.STEPS * min(items, BATCH) + FORWARD * tested) / thread_count()
+        return self.row * (heads.STEPS * min(items, BATCH) + FORWARD * tested)
 
 
 @dataclass
