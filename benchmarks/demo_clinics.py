@@ -46,8 +46,6 @@ PREPARE = Path(__file__).parents[1] / "docker" / "clinics" / "prepare.py"
 BIN = Path(sys.executable).parent
 OWNERS = ("north", "east", "south")
 EPSILON = "1"
-JUDGED = 3
-"""Networks that are trained on a dataset, from different beginnings; their mean is its figure."""
 BESIDE = {"words": "words alone", "random": "random", "pooled": "all images with one owner"}
 SECONDS = 900
 Row = dict[str, Any]
@@ -209,7 +207,7 @@ def _is_ready(address: str) -> bool:
         return False
 
 
-def measure(run: Path) -> float:
+def measure(run: Path, networks: int) -> float:
     """Accuracy, per cent, on cells that nobody has, of networks that are trained on a dataset."""
     prepared = runpy.run_path(str(PREPARE))
     _, held_out = load_cells(prepared["SHOTS"] * len(OWNERS), prepared["NAMES"])
@@ -222,7 +220,7 @@ def measure(run: Path) -> float:
     training = Training(pixel_array(made, CNN_SIDE), np.array(targets), len(held_out.labels))
     real = pixel_array(held_out.items, CNN_SIDE)
     found = [
-        (train_cnn(training, seed, QUICK_STEPS)(real) == held_out.targets).mean() for seed in range(JUDGED)
+        (train_cnn(training, seed, QUICK_STEPS)(real) == held_out.targets).mean() for seed in range(networks)
     ]
     return 100 * float(np.mean(found))
 
@@ -302,6 +300,9 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("runs/demo-clinics"))
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--candidates", type=int, default=20, help="of each class")
+    parser.add_argument(
+        "--networks", type=int, default=2, help="that judge each dataset; their mean is its figure"
+    )
     given = parser.parse_args()
     root, began = given.out.absolute(), time.monotonic()
     root.mkdir(parents=True, exist_ok=True)
@@ -317,7 +318,7 @@ def main() -> None:
         for turn in range(given.rounds):
             for kind in ("1", "2", "3", *BESIDE):
                 run = Demo(root, api, given.candidates).make(Dataset(kind, turn))
-                rows.append({"kind": kind, "round": turn, "accuracy": measure(run)})
+                rows.append({"kind": kind, "round": turn, "accuracy": measure(run, given.networks)})
                 print(
                     f"{time.monotonic() - began:4.0f} s  {run.parent.name}: {rows[-1]['accuracy']:.0f} %",
                     flush=True,
