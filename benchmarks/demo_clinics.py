@@ -241,7 +241,7 @@ def judge_figures(rows: Sequence[Row]) -> str:
     if one.half is None or three.half is None:
         return (
             "one or two draws of the noise each: another draw moves a figure by some fifteen points, so these show no "
-            'difference (ARGS="--rounds 3" draws thrice; docs/results has ten draws)'
+            'difference (ARGS="--rounds 3" draws thrice; docs/results/clinics.md has ten draws)'
         )
     if three.mean - three.half > one.mean + one.half:
         return "three owners together have more than one alone: their 95 % intervals are apart"
