@@ -30,6 +30,8 @@ NODES: dict[str, Any] = {
 }
 WORKFLOW = json.dumps(NODES, separators=(",", ":"))
 """As a plan spells it."""
+UPLOADED = b'{"name": "pcevolve-0123456789abcdef0123456789abcdef.png", "subfolder": "", "type": "input"}'
+"""The answer to an upload."""
 
 
 @dataclass

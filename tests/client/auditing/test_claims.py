@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -15,7 +16,7 @@ from pydantic import ValidationError
 from leaks.forgeries.forging import edited, write_into
 from pcevolve.auditing import Audit, find_encoder
 from pcevolve.auditing.claims import list_claims
-from pcevolve.errors import ModelError, UsageError
+from pcevolve.errors import ModelError, ProviderReplyError, UsageError
 from pcevolve.public.clinics.owners import spell_key
 from pcevolve.public.dialects import ABILITIES
 from pcevolve.public.evolution import Ask, evolve
@@ -26,6 +27,7 @@ from pcevolve.public.release import Candidate, Choice, Chosen, Query, Receipt
 from pcevolve.public.selectors import METHODS, find_method
 from pcevolve.wire.providers import dialect
 from pcevolve.wire.providers.dialect import find_misstatements
+from support.comfyui import UPLOADED, WORKFLOW
 from support.paid import make_paid_run
 from support.plans import CASES, PROMPTS, plan_of
 from support.provider import png
@@ -33,6 +35,7 @@ from support.runs import Silent, small_plan
 
 OTHERS: dict[str, list[Any]] = {
     "format": [2], "run_id": ["f" * 32], "provider.seed": [8],
+    "provider.workflow": (WORKFLOW.replace("blurred", "patient 17"),),
     "provider.operator": ["patient 17"], "provider.retention": ["patient 17"], "provider.api": ["http://127.0.0.1:8"],
     "provider.dialect": [*ABILITIES], "provider.model": ["other"],
     "method.name": [*METHODS], "method.strength_start": [0.5], "method.strength_end": [0.5],
@@ -100,7 +103,10 @@ class Imagined:
             image = (
                 None if source is None or self.plan.varies_prompts else self._image(source.candidate.digest)
             )
-            self.seen.append(dialect(self.plan.provider.dialect).encode(self.plan, call, image))
+            spoken = dialect(self.plan.provider.dialect)
+            self.seen.append(spoken.encode(self.plan, call, image))
+            with suppress(ProviderReplyError):  # of all others it is no answer
+                self.seen.append(spoken.follow_up(self.plan, call, [UPLOADED]))
             parent = None if source is None else source.candidate.id
             made = [f"{call.slot}/{place}".encode() for place in range(call.count)]
             yield tuple(Candidate.received(call, place, parent, each) for place, each in enumerate(made))

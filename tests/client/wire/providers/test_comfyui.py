@@ -18,7 +18,7 @@ from pcevolve.public.transcript.records import Sent
 from pcevolve.wire.egress.transport import Incoming, Outgoing
 from pcevolve.wire.providers import dialect
 from pcevolve.wire.providers.dialect import find_misstatements
-from support.comfyui import NODES, WORKFLOW, ComfyUI
+from support.comfyui import NODES, UPLOADED, WORKFLOW, ComfyUI
 from support.forge import faults_of
 from support.provider import png
 from support.runs import SmallRun, small_plan
@@ -34,7 +34,6 @@ SHAPE: dict[str, Any] = {
 PLAN = small_plan(**SHAPE)
 MADE, VARIED = next(iter(PLAN.round(0))), next(iter(PLAN.round(1)))
 QUEUED = b'{"prompt_id": "5d1d-1", "number": 3, "node_errors": {}}'
-UPLOADED = b'{"name": "pcevolve-0123456789abcdef0123456789abcdef.png", "subfolder": "", "type": "input"}'
 
 
 def history(name: str = "5d1d-1", *, completed: bool = True, status: str = "success", **image: str) -> bytes:
