@@ -18,7 +18,6 @@ from pcevolve.public.config.runner import PublicData, PublicEncoder, PublicPriva
 from pcevolve.public.declared import EXACT
 from pcevolve.public.options import OWN, Setting
 from pcevolve.public.requests import OF_WORKFLOW
-from pcevolve.public.transcript.bodies import cut
 from pcevolve.public.words import nfc
 from pcevolve.public.workflow import MOST_CHARS, normalize
 from pcevolve_shared.reading import read_file
@@ -193,6 +192,8 @@ def _read_workflow(value: object) -> object:
             raise ValueError(f"{value}: {error.strerror or error}") from None
         except UnicodeDecodeError:
             raise ValueError(f"{value}: the workflow is no JSON") from None
+    from pcevolve.public.transcript.bodies import cut  # only a workflow needs it
+
     spelled = normalize(text)
     # An image goes out for a reason of the plan's, and a workflow's own would be one without.
     if cut(spelled.encode()).files:
