@@ -40,3 +40,5 @@ def test_what_is_no_run_is_told_in_a_line(tmp_path: Path, command):
     told = command("audit", tmp_path)
     assert told.code == 2
     assert told.said == f"error: {tmp_path} is not the folder of a run: it has no transcript"
+    (tmp_path / "run.zip").write_bytes(b"PK")
+    assert "run: unzip it first" in command("audit", tmp_path / "run.zip").said

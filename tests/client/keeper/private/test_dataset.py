@@ -98,7 +98,9 @@ REFUSED: dict[str, Callable[[Path], object]] = {
     r"class 'void' is empty: add images to .* or remove it": lambda folder: (folder / "void").mkdir(),
     r"class name 'o\\nd' cannot be used as a label": lambda folder: save(folder / "o\nd" / "a.png", 9),
     r"good/cut\.jpg is damaged or not an image; replace or remove it": _cut,
-    r"bad/more is a folder: move its images up": lambda folder: (folder / "bad" / "more").mkdir(),
+    r"bad/more is a folder within a class: give the folder that": lambda folder: (
+        folder / "bad" / "more"
+    ).mkdir(),
     r"good/photo\.heic is HEIC: convert": lambda folder: (folder / "good" / "photo.heic").write_bytes(b"x"),
     r"good/pipe is not a PNG, JPEG": lambda folder: os.mkfifo(folder / "good" / "pipe"),
     r"good/pipe\.png is not a regular": lambda folder: os.mkfifo(folder / "good" / "pipe.png"),

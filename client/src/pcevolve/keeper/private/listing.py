@@ -280,7 +280,7 @@ def _advice(file: Path) -> str:
 
     if names_companions(file.name):
         return "is a folder that by its name holds what belongs to pictures: move it elsewhere"
-    return "is a folder: move its images up, or remove it"
+    return "is a folder within a class: give the folder that holds the classes, or move its images up"
 
 
 def read_head(file: Path) -> bytes:

@@ -61,7 +61,10 @@ def list_checks(plan: PublicPlan) -> Rows:
     source = " --from SOURCE" if plan.start is not None else ""
     audit = f"pcevolve audit FOLDER{source}"
     rows = [
-        (f"pip install 'pcevolve[torch]=={version('pcevolve')}'", "the program that checks"),
+        (
+            "pip install ./shared './client[torch]'",
+            f"the program that checks, from PCEvolve's source of version {version('pcevolve')}",
+        ),
         (f"{audit} --html", "nothing left without a reason, and the dataset follows from the record"),
         (f"{audit} --capture FILE", "the same against what an independent recorder saw"),
     ]

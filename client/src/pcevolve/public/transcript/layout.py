@@ -152,6 +152,8 @@ class RunLayout:
         """Refuse a path that is not a run's folder, or a run of another version (``UsageError``)."""
         if not self.root.exists():
             raise UsageError(not_a_run(self.root, "there is no such folder"))
+        if self.root.suffix == ".zip" and self.root.is_file():
+            raise UsageError(not_a_run(self.root, "unzip it first, and give the folder that was in it"))
         if not self.transcript.is_dir():
             run = self.root.absolute().parent
             hint = f"; {shlex.quote(str(run))} is" if RunLayout(run).transcript.is_dir() else ""
