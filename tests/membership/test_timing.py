@@ -37,8 +37,10 @@ def test_a_provider_with_a_clock_guesses(rounds: int):
 def test_without_the_defence_he_knows(rounds: int):
     """No tick, a connection that stays open until the run ends, and images that are looked at when they are needed."""
     with take_defences_away():
-        verdict = time_runs(BOTH, Client(rounds, tick=0), TRAINING, JUDGED, "no defence")
-    assert not verdict.knows_nothing, verdict
+        client = Client(rounds, tick=0)
+        # A busy machine may hide from him once what he knows on a quiet one; blind, he is lucky once in 500 twice.
+        tries = (time_runs(BOTH, client, TRAINING, JUDGED, "no defence") for _ in range(2))
+        assert any(not verdict.knows_nothing for verdict in tries)
 
 
 def test_silences_end_with_a_request_or_with_the_connection():

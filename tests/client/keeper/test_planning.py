@@ -123,8 +123,10 @@ def test_a_dialect_that_fills_a_workflow_needs_one_that_can_do_what_the_run_does
         planned(None, **asked)
     still = {**NODES, "3": {**NODES["3"], "_meta": {"title": "seed"}}, "10": {**NODES["10"], "_meta": {}}}
     with pytest.raises(UsageError, match="no node that is titled 'image'"):
-        planned(None, **asked, workflow=json.dumps(still))
-    assert planned(None, **asked, workflow=WORKFLOW).provider.workflow == WORKFLOW
+        planned(None, **asked, model="own", workflow=json.dumps(still))
+    with pytest.raises(UsageError, match="name it with --model"):
+        planned(None, **asked, workflow=WORKFLOW)
+    assert planned(None, **asked, model="own", workflow=WORKFLOW).provider.workflow == WORKFLOW
     with pytest.raises(UsageError, match="dialect 'getimg' lacks workflow"):
         planned(None, workflow=WORKFLOW)
 

@@ -31,6 +31,7 @@ from pcevolve.public.selectors.method import AppearanceMode, Method, Schedule, f
 from pcevolve.public.settings import UNKNOWN_LICENCE, DataSettings, PrivacySettings
 from pcevolve.public.words import TEMPLATE, USUAL
 from pcevolve.public.workflow import takes_image
+from pcevolve_shared.bundled import BUNDLED
 
 NOTHING_EARLIER = PriorReleases()
 NOTHING_SAID = Settle()
@@ -305,6 +306,10 @@ def _require_workflow(components: Components) -> None:
         raise UsageError(
             f"dialect '{components.dialect.name}' fills a workflow of yours: export it for the API, and name its file "
             "with --set provider.workflow=FILE"
+        )
+    if workflow and components.settings.provider.model == BUNDLED:
+        raise UsageError(
+            "a workflow loads models of its own, and the card names one as the dataset's source: name it with --model"
         )
     varies = components.iterations and components.settings.method.vary_by != "prompt"
     if workflow and varies and not takes_image(workflow):

@@ -25,6 +25,17 @@ def test_an_honest_run_holds_and_its_page_leaves_json_alone_on_stdout(run: Path,
     assert "wire.html" in told.said
 
 
+def test_a_page_or_card_that_somebody_changed_is_told_in_a_line_of_its_own(run: Path, command):
+    assert "DIFFERS" not in command("audit", run).out
+    for name in ("report.html", "release/README.md"):
+        (run / name).write_text((run / name).read_text() + "and harmless")
+    told = " ".join(command("audit", run).out.split())
+    assert (
+        "DIFFERS release/README.md, report.html: not what this version makes of the record"
+        in told.replace("report.html, release/README.md", "release/README.md, report.html")
+    )
+
+
 def test_a_broken_run_still_gets_its_page_and_exit_code_1_and_nothing_is_cleared_away(run: Path, command):
     (run / ".report.html.partial").write_text("patient 17")
     assert command("audit", run, "--html").code == command("audit", run).code == 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import pcevolve
+from pcevolve.app.interface.results import DatasetImage
 
 
 def test_the_images_are_the_released_ones_and_open_as_pixels(evolved):
@@ -33,3 +34,14 @@ def test_a_card_has_a_licence_that_is_one(evolved):
         evolved(licence="mit\ntags: [private]")
     result = evolved(method="t2i")
     assert (result.dataset / "README.md").read_text().startswith('---\nlicense: "unknown"\n')
+
+
+def test_a_released_text_is_text_and_no_damaged_image(tmp_path):
+    (tmp_path / "a.txt").write_text("a note", encoding="utf-8")
+    (tmp_path / "a.png").write_bytes(b"no image")
+    note, picture = DatasetImage(tmp_path / "a.txt", "cut", "a"), DatasetImage(tmp_path / "a.png", "cut", "a")
+    assert note.text == "a note"
+    with pytest.raises(pcevolve.UsageError, match=r"is a text: \.text has it"):
+        note.open()
+    with pytest.raises(pcevolve.UsageError, match="is an image"):
+        assert picture.text

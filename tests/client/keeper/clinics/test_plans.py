@@ -14,6 +14,7 @@ from pcevolve.keeper.private.dataset import PrivateDataset
 from pcevolve.keeper.screen import OwnerScreen
 from pcevolve.public.clinics.roster import Roster
 from pcevolve.public.plan import PublicPlan
+from pcevolve.public.publish.statements import list_statements
 from pcevolve.public.selectors import list_paid_events
 from support.clinics import make_clinics
 from support.folders import class_folders
@@ -95,8 +96,11 @@ def test_classes_that_the_roster_has_not_are_named(tmp_path):
 @pytest.mark.parametrize(
     ("relation", "said"),
     [
-        ("replace-one", "for one image changed, its label included, against server"),
-        ("add-remove", "for one image more or less, against server"),
+        (
+            "replace-one",
+            "for one image changed, its label included, in the data of one owner alone, against server",
+        ),
+        ("add-remove", "for one image more or less, in the data of one owner alone, against server"),
     ],
 )
 def test_what_is_protected_is_named(relation, said):
@@ -114,3 +118,11 @@ def test_both_promises_are_computed_and_named_with_whom_they_hold_against():
     assert "coordinator and 1 of the other owners" in said["privacy"]
     # z / sqrt(3): three of four owners' noise is missing, and a share is a third of the release's.
     assert "epsilon 1.8" in said["trust nobody"]
+
+
+def test_a_report_of_several_owners_states_no_ledgers_sum_and_the_losses_of_this_run():
+    plan = make_plan()
+    said = dict(list_statements(plan, list_paid_events(plan)))
+    assert said["All runs of a ledger, and its cap"].startswith("each owner's own ledger")
+    assert "All runs of the ledger" not in said
+    assert said["Privacy loss of this run"].startswith("ε ")

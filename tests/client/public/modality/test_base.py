@@ -57,6 +57,7 @@ KINDS = {"image", "images", "text", "texts"}
 CLASSES = {"Images", "Texts", "ImageMedium", "TextMedium"}
 OF_ANOTHER_MEANING = {
     "public/media/answering.py": ["part.get('type', 'text') not in _SAID"],  # a part of a chat's answer
+    "public/workflow.py": ["role == 'image'"],  # what a node takes
     "wire/providers/getimg.py": ["'image' in answer"],  # a field of an answer
 }
 """What compares with such a word and is about another thing."""

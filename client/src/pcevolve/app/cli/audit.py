@@ -179,11 +179,20 @@ def _lines(audited: Audit, holds: bool) -> Iterator[tuple[str, str]]:
         why = (("UNFINISHED", unfinished), ("NOT CHECKED", unchecked))
         text = "; ".join(f"{word}: {', '.join(claims)}" for word, claims in why if claims)
         yield "holds", text or "the run is INSECURE"
-    files = f"{', '.join(audited.unverified)} (views)"
+    # The pages that people read; another version of the client may have made them, so it is no fault of the record.
+    changed = [each for each in audited.unverified if _is_view(each)]
+    if changed:
+        yield "DIFFERS", f"{', '.join(changed)}: {VIEW}"
+    others = [each for each in audited.unverified if each not in changed]
     claims = f"{len(audited.claims)} facts of the plan, which are the owner's word"
-    left = [files] * bool(audited.unverified) + [claims] * bool(audited.claims)
+    left = [", ".join(others)] * bool(others) + [claims] * bool(audited.claims)
     if left:
         yield "unchecked", "; ".join(left)
+
+
+def _is_view(name: str) -> bool:
+    """True for a card or page that an audit can render, so that one that was left unverified differs."""
+    return UNVERIFIED.get(name) == VIEW or name.endswith("/README.md")
 
 
 def _exit_code(audited: Audit, allowed: bool) -> int:

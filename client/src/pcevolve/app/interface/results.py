@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from pcevolve.app.interface.verifying import AuditResult, export, verify
-from pcevolve.errors import TranscriptError
+from pcevolve.errors import TranscriptError, UsageError
 from pcevolve.public.figures import in_full
 from pcevolve.public.media.images.decoding import DecodedImage, decode_picture
 from pcevolve.public.pages.notebook import render_notebook
@@ -23,10 +23,10 @@ from pcevolve.public.transcript.reader import FinishedRun, RunReader
 
 @dataclass(frozen=True)
 class DatasetImage:
-    """One image of a released dataset.
+    """One image or text of a released dataset.
 
     Attributes:
-        path: The PNG.
+        path: The PNG, or the text file.
         id: The candidate's name in the record.
     """
 
@@ -39,8 +39,26 @@ class DatasetImage:
         """The file's bytes."""
         return self.path.read_bytes()
 
+    @property
+    def text(self) -> str:
+        """The released text; ``UsageError`` if it is an image."""
+        if not self._is_text:
+            raise UsageError(f"{self.path} is an image: open() returns its pixels")
+        return self.data.decode()
+
+    @property
+    def _is_text(self) -> bool:
+        return self.path.suffix == ".txt"
+
     def open(self) -> DecodedImage:
-        """Return the pixels, as a PIL image in RGB; ``TranscriptError`` if the file is damaged."""
+        """Return the pixels, as a PIL image in RGB.
+
+        Raises:
+            UsageError: It is a text.
+            TranscriptError: The file is damaged.
+        """
+        if self._is_text:
+            raise UsageError(f"{self.path} is a text: .text has it")
         pixels = decode_picture(self.data)
         if pixels is None:
             raise TranscriptError(
@@ -153,7 +171,8 @@ class Result:
         )
         if self.plan.promised_secrecy is not None:
             text += f"listed secrets {self.plan.promised_secrecy.words}; "
-        count = f"{len(self._run.manifest.files)} images in {len(self.labels)} classes"
+        items = self.plan.modality.nouns.count(len(self._run.manifest.files))
+        count = f"{items} in {len(self.labels)} classes"
         return f"<Result: {text}{count}, {promised}, delta {in_full(self.delta)}, in {str(self.folder)!r}>"
 
     def _repr_html_(self) -> str:

@@ -18,6 +18,7 @@ from pcevolve.public.figures import format_loss, in_full
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.privacy import Event
 from pcevolve.public.publish.loss import count_found_members
+from pcevolve.public.publish.statements import describe_provider
 from pcevolve.public.screen import Fact
 from pcevolve.public.selectors import find_method
 
@@ -88,7 +89,7 @@ def read_data(
     if read.data.unit_name != plan.unit:
         raise DataError(
             f"--private {options.private}: a privacy unit here is one {read.data.unit_name}, and the roster says one "
-            f"{plan.unit}: give --unit-map, or leave it out; nothing was spent"
+            f"{plan.unit}: give --unit-map FILE, or begin without --unit-map; nothing was spent"
         )
     return read.data.rename(roster.labels), [Fact(title, text) for title, text in read.notes]
 
@@ -100,6 +101,8 @@ def describe_plan(plan: PublicPlan, place: int, account: Account, events: Sequen
     names = ", ".join(each.name for each in owners.owners)
     yield Fact("owners", f"{names}; you are {owners.owners[place].name}")
     yield Fact("server", f"{plan.provider.model} at {plan.provider.api}")
+    yield from (Fact(title, text) for title, text in describe_provider(plan))
+    yield Fact("result", "all owners and the coordinator get the dataset, the record and the report")
     classes = ", ".join(plan.data.words or plan.labels)
     yield Fact(
         "classes",
@@ -111,8 +114,8 @@ def describe_plan(plan: PublicPlan, place: int, account: Account, events: Sequen
     yield Fact(
         "ledger",
         f"{account.entries.store.path}: the most exposed {plan.unit} has borne {_spell(before)} from "
-        f"other runs, and will have borne {_spell(after)} after this one, at delta "
-        f"{in_full(account.lifetime.delta)}",
+        f"other runs, and will have borne {_spell(after)} after this one (counted as under privacy), of at most "
+        f"{float(account.lifetime.epsilon):g}, at delta {in_full(account.lifetime.delta)}",
     )
     yield Fact("delta", in_full(delta), "")
 
@@ -124,12 +127,12 @@ def describe_protection(plan: PublicPlan, events: Sequence[Event]) -> Iterator[t
     alone = [owners.weaken(event) for event in events]
     many = f"{owners.colluding} of the other owners" if owners.colluding else "none of the other owners"
     change = "changed, its label included" if plan.privacy.relation == "replace-one" else "more or less"
-    held = f", in the data of at most {owners.holders} owners" if owners.holders > 1 else ""
+    several = f"at most {owners.holders} owners" if owners.holders > 1 else "one owner alone"
     yield (
         "privacy",
-        f"{_spell(epsilon(events, delta))} at delta {in_full(delta)} for one {plan.unit} {change}{held}, "
-        f"against server, coordinator and {many}; at a 5 % false-positive rate such an attacker detects "
-        f"at most {count_found_members(events)} of 100",
+        f"{_spell(epsilon(events, delta))} at delta {in_full(delta)} for one {plan.unit} {change}, "
+        f"in the data of {several}, against server, coordinator and {many}; at a 5 % false-positive rate such an "
+        f"attacker detects at most {count_found_members(events)} of 100",
     )
     yield (
         "trust nobody",

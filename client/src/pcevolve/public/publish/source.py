@@ -24,6 +24,7 @@ from pcevolve_shared.reading import read_file
 
 KEPT: Final = (
     *("provider.dialect", "provider.model", "provider.answered_by", "provider.image_hosts"),
+    "provider.workflow",
     *("provider.prompt_template", "modality", "method.min_usable", "data", "labels"),
     *(
         "unit",

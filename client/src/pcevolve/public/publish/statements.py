@@ -34,6 +34,10 @@ def _state_losses(plan: PublicPlan, paid: list[Event]) -> Rows:
         "When the run began, its ledger knew no earlier release: the sum was that of this run, not counting what "
         "other runs paid later."
     )
+    own = [("Privacy loss of this run", f"{loss}{whole}, at δ {in_full(plan.privacy.delta)}")]
+    if plan.clinics is not None:
+        kept = "each owner's own ledger has them, and showed them to its owner before the owner agreed"
+        return [*own, ("All runs of a ledger, and its cap", kept)]
     cap = plan.earlier.cap
     capped = (
         f"none was set when the run began, {STATED}"
@@ -41,7 +45,7 @@ def _state_losses(plan: PublicPlan, paid: list[Event]) -> Rows:
         else f"ε {format_loss(cap.epsilon)} at δ {in_full(cap.delta)} for any one unit, when the run began, {STATED}"
     )
     return [
-        ("Privacy loss of this run", f"{loss}{whole}, at δ {in_full(plan.privacy.delta)}"),
+        *own,
         ("All runs of the ledger", state_cumulative_loss(plan, paid) or alone),
         ("Cap on all runs together", capped),
     ]

@@ -28,7 +28,7 @@ from pcevolve.wire.providers.faults import Fault
 
 Source: TypeAlias = Prototype | PublicEcho | None
 """The candidate that a call varies, with the reason; None for text-to-image."""
-MOST_STEPS: Final = 360
+MOST_JOB_ANSWERS: Final = 360
 """Most answers about a job before it is given up: about an hour's, by the pauses between them."""
 
 
@@ -102,7 +102,7 @@ class Policy:
         """
         state = self._require_state(call)
         step = self._dialect.follow_up(state.plan, self._fill(state, state.plan.calls[call.slot]), answers)
-        if step is not None and len(answers) > MOST_STEPS:
+        if step is not None and len(answers) > MOST_JOB_ANSWERS:
             raise ProviderReplyError("the API did not end a job within an hour")
         return None if step is None else self._address.outgoing(step)
 
