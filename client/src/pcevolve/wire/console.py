@@ -20,6 +20,7 @@ from pcevolve.public.publish.promises import (
     describe_library,
     list_assumptions,
     list_marks,
+    list_unit_sizes,
     name_confinement,
     state_confinement,
 )
@@ -139,7 +140,8 @@ def describe_plan(plan: PublicPlan, paid: Sequence[Event], greetings: int) -> It
         if plan.data.words
         else f"names {_names(plan.labels)}"
     )
-    yield "public", f"{text}; words {plan.data.domain!r}; {plan.data.shots} {plan.unit}s in a class"
+    sizes = "".join(f"; {each}" for each in list_unit_sizes(plan))
+    yield "public", f"{text}; words {plan.data.domain!r}; {plan.data.shots} {plan.unit}s in a class{sizes}"
 
 
 def describe_begun(root: Path) -> Iterator[Line]:

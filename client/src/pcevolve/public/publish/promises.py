@@ -201,7 +201,7 @@ def list_assumptions(plan: PublicPlan) -> list[str]:
     """List what the guarantee assumes to be public."""
     return [
         *_owners(plan),
-        *_unit_sizes(plan),
+        *list_unit_sizes(plan),
         *_namespace(plan),
         _classes(plan),
         f"domain words: {plan.data.domain}",
@@ -261,7 +261,7 @@ def _subsample(plan: PublicPlan) -> list[str]:
     ]
 
 
-def _unit_sizes(plan: PublicPlan) -> list[str]:
+def list_unit_sizes(plan: PublicPlan) -> list[str]:
     """State what is assumed to be public about the images of one unit, where runs may count images or patients."""
     if plan.data.unit_size is not None:
         whose = "unit of any run on these data" if plan.unit in SINGLE else plan.unit
