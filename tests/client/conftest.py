@@ -148,7 +148,12 @@ class World:
         spoken = dialect(self.name)
         strengths = (0.8, 0.78) if "strength" in spoken.abilities.capabilities else ()
         hosts = {"image_hosts": (self.pictures.host,)} if self.pictures else {}
-        names = {"a1111": "v1-5", "siliconflow": "Kwai-Kolors/Kolors", "openai-plain": "gpt-image-1"}
+        names = {
+            "a1111": "v1-5",
+            "comfyui": "a-workflow",
+            "openai-plain": "gpt-image-1",
+            "siliconflow": "Kwai-Kolors/Kolors",
+        }
         names |= {"replicate": "lab/painter:5c7d5dc6", "azure": "my-images"}
         fixed = {
             "iterations": 2,
