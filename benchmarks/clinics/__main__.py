@@ -37,13 +37,14 @@ from benchmarks.clinics.page import (
     WORDS,
     write,
 )
-from benchmarks.clinics.release import OneOwner, OwnViews, SeveralOwners, name_owners, widen
+from benchmarks.clinics.release import OneOwner, SeveralOwners, name_owners, widen
 from benchmarks.clinics.worlds import CANDIDATES, CELLS, XRAY, XRAYS, Seed, begin
 from benchmarks.judges import CNN, judge
 from benchmarks.library.judges import heads
 from benchmarks.private_sets import available
 from benchmarks.rows import Row, parser_of, resume
 from benchmarks.selectors.trial import Watch
+from pcevolve.keeper.clinics.owner import SummedViews
 from pcevolve.keeper.evaluation.heads import CNN_SIDE, QUICK_STEPS, Training, train_cnn
 from pcevolve.keeper.private.judge import PrivateViews
 from pcevolve.public.clinics.summing import Summing
@@ -93,7 +94,7 @@ def select(seed: Seed, owners: int, epsilon: str, way: str) -> Labelled:
         parts = seed.split(owners)
         clinics, keys = name_owners(parts)
         plan = seed.change_plan(epsilon, shots, clinics)
-        views = [OwnViews(PrivateViews(part, seed.eyes)) for part in parts]
+        views = [SummedViews(PrivateViews(part, seed.eyes)) for part in parts]
         return _evolve(seed, SeveralOwners(Summing(plan, seed.chooser(plan)), views, keys))
     plan = seed.change_plan(epsilon, shots)
     events = seed.method.plan_events(plan)

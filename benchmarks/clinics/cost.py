@@ -10,9 +10,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from benchmarks.clinics.release import OwnViews, SeveralOwners, name_owners
+from benchmarks.clinics.release import SeveralOwners, name_owners
 from benchmarks.clinics.worlds import CELLS, begin
 from benchmarks.selectors.trial import Watch
+from pcevolve.keeper.clinics.owner import SummedViews
 from pcevolve.keeper.ledger.ledger import Account, Ledger, Limits, Paid
 from pcevolve.keeper.private.judge import PrivateViews
 from pcevolve.public.clinics.answers import Exchange, Question, SignedAnswer
@@ -71,7 +72,7 @@ def measure_cost(work: Path) -> dict[str, float]:
                 accounts.append(
                     ledger.account(plan.run_id, part.privacy_units(), plan.privacy.relation, limits).enrol()
                 )
-            views = [OwnViews(PrivateViews(part, seed.eyes)) for part in parts]
+            views = [SummedViews(PrivateViews(part, seed.eyes)) for part in parts]
             for each in views:
                 each.embeddings(None)
             summing = Summing(plan, seed.chooser(plan))

@@ -8,19 +8,18 @@ from dataclasses import dataclass, field
 
 from pcevolve.keeper.clinics.keys import OwnerKey
 from pcevolve.keeper.clinics.masks import make_mask
+from pcevolve.keeper.clinics.owner import SummedViews
 from pcevolve.keeper.private.dataset import PrivateDataset
 from pcevolve.keeper.private.judge import PrivateViews
 from pcevolve.public.clinics.answers import Exchange, Question, SignedAnswer, state_answer
 from pcevolve.public.clinics.grid import to_residues
 from pcevolve.public.clinics.owners import ClinicOwner, Clinics
 from pcevolve.public.clinics.summing import Summing
-from pcevolve.public.dp.mechanisms import FloatArray, Noise
-from pcevolve.public.geometry.distances import IntArray
+from pcevolve.public.dp.mechanisms import Noise
 from pcevolve.public.lineage import Pool
 from pcevolve.public.privacy import Event
 from pcevolve.public.release import Query, Receipt
-from pcevolve.public.selectors import PrivateEmbeddings
-from pcevolve.public.selectors.choosing import Chooser, Rendition
+from pcevolve.public.selectors.choosing import Chooser
 
 COLLUDING = 1
 
@@ -53,27 +52,6 @@ def widen(event: Event, owners: int) -> Event:
 
 
 @dataclass(frozen=True)
-class OwnViews:
-    """One owner's data as ``Summing`` asks for them."""
-
-    views: PrivateViews
-
-    def embeddings(self, rendition: Rendition) -> PrivateEmbeddings:
-        """See ``PrivateViews``."""
-        return self.views.embeddings(rendition)
-
-    @property
-    def appearances(self) -> FloatArray:
-        """See ``PrivateViews``."""
-        return self.views.appearances
-
-    @property
-    def unit_of(self) -> IntArray:
-        """The privacy unit of each image."""
-        return self.views.data.unit_of
-
-
-@dataclass(frozen=True)
 class SeveralOwners:
     """Adds up what owners answer: rounded, each with its share of the noise and its mask, and signed.
 
@@ -82,7 +60,7 @@ class SeveralOwners:
     """
 
     summing: Summing
-    views: Sequence[OwnViews]
+    views: Sequence[SummedViews]
     keys: Sequence[OwnerKey]
     sent: list[Exchange] = field(default_factory=list)
 

@@ -38,7 +38,7 @@ def test_without_the_defence_he_knows(rounds: int):
     """No tick, a connection that stays open until the run ends, and images that are looked at when they are needed."""
     with take_defences_away():
         client = Client(rounds, tick=0)
-        # A busy machine may hide from him once what he knows on a quiet one; blind, he is lucky once in 500 twice.
+        # On a busy machine one try may fail. One who knows nothing passes either of two once in 550 times.
         tries = (time_runs(BOTH, client, TRAINING, JUDGED, "no defence") for _ in range(2))
         assert any(not verdict.knows_nothing for verdict in tries)
 

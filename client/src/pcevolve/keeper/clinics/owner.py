@@ -100,8 +100,8 @@ class _Question:
 
 
 @dataclass(frozen=True, repr=False)
-class _Views:
-    """Private data for ``Summing``."""
+class SummedViews:
+    """One owner's data, as ``Summing`` asks for them."""
 
     views: PrivateViews
 
@@ -128,7 +128,7 @@ class _Work:
     plan: PublicPlan
     account: Account
     events: Sequence[Event]
-    views: _Views
+    views: SummedViews
     summing: Summing
     lineage: Lineage
     record: CopiedRecord
@@ -198,7 +198,7 @@ class Owner:
         events = [event for each in summing.events.values() for event in each if not event.free]
         self._require_cheap(plan, events)
         account.require(events)
-        views = _Views(PrivateViews(data, summing.chooser.encoder))
+        views = SummedViews(PrivateViews(data, summing.chooser.encoder))
         with screen.show_work(f"embedding private {plan.modality.kind}s") as show_progress:
             views.views.prepare(with_appearances=0 in plan.releases, show_progress=show_progress)
         usability = UsableRule(plan, StoredFiles(self._folder.bodies).file)
