@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from pcevolve.errors import BudgetError, LedgerError
+from pcevolve.keeper.ledger.entries import Listed
 from pcevolve.keeper.ledger.history import LedgerBook
 from pcevolve.public.privacy import FREE, Event
 from pcevolve.public.release import Query, Receipt
@@ -155,6 +156,7 @@ OTHERWISE = "began with privacy.relation replace-one, one image as its privacy u
                 {"secure": False},
                 {"forgets_insecure": True},
                 {"provider": "https://else.example"},
+                {"secrets": Listed("b" * 64, 3, 0.5)},
             )
         ),
     ],

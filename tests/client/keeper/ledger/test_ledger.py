@@ -98,15 +98,6 @@ def test_relations_cannot_be_mixed_on_the_same_data(path):
     pay(account(path, run="c", relation="add-remove", units=images(b"other")), 1, "c")
 
 
-def test_files_are_for_the_owner_alone(tmp_path):
-    path = tmp_path / "new" / "ledger.sqlite"
-    account(path)
-    assert path.stat().st_mode & 0o777 == 0o600
-    assert path.with_suffix(".key").stat().st_mode & 0o777 == 0o600
-    assert path.parent.stat().st_mode & 0o777 == 0o700
-    assert sorted(each.name for each in path.parent.iterdir()) == ["ledger.key", "ledger.sqlite"]
-
-
 def test_what_a_run_has_paid_itself_counts_for_the_lifetime_of_its_units(path):
     mine = account(path, limit=9, lifetime=2)
     pay(mine, 1)

@@ -31,8 +31,8 @@ MEASURED = bytes(range(256)) * 80  # five pages, so that a commit has several wr
 NAMES = ["ledger.key", "ledger.sqlite"]
 PAGE = 4096
 REFUSED = 3
-STRIDE = 1 if is_nightly() else 8
-"""Every step is killed at night, and for a change every eighth, other ones each time."""
+STRIDE = 1 if is_nightly() else 5
+"""Every step is killed at night, and for a change every fifth, other ones each time."""
 
 
 @pytest.fixture(params=[kill_at_call, kill_at_system_call], ids=["calls", "system calls"])
@@ -87,6 +87,7 @@ def assert_released_once(path: Path) -> bool:
     released = path.with_name("released")
     before = runs(path)
     on_record = before == [("a", 1.0)]
+    assert on_record or before in ([], [("a", 0.0)])  # the enrolment is whole or undone
     receipt = pay_for_one(path, never if on_record else outcome("second draw", MEASURED))
     assert on_record or not released.exists()
     if released.exists():
@@ -114,48 +115,23 @@ def copies(base: Path, root: Path, work: Callable[[Path], None]) -> Callable[[in
 # -- kill -9 -------------------------------------------------------------------------------------------------------
 
 
-def test_creation_killed_at_any_step_leaves_no_ledger_or_a_whole_one(kill, scratch):
-    steps = 0
-    for step in until_it_survives(kill, copies(scratch / "none", scratch / "at", create), STRIDE):
-        steps, path = step, scratch / "at" / str(step) / "ledger.sqlite"
-        with contextlib.suppress(LedgerError), closing(LedgerBook(path, create=False)) as ledger:
-            assert ledger.runs() == []
-        assert runs(path) == []
-        assert sorted(each.name for each in path.parent.iterdir()) == NAMES
-    assert not assert_released_once(path)
-    assert steps > 100
-
-
-def test_enrolment_killed_at_any_step_is_undone_or_whole(kill, scratch):
-    create(scratch / "base" / "ledger.sqlite")
-    steps = 0
-    for step in until_it_survives(kill, copies(scratch / "base", scratch / "at", enrol), STRIDE):
-        steps, path = step, scratch / "at" / str(step) / "ledger.sqlite"
-        assert runs(path) in ([], [("a", 0.0)])
-        enrol(path)
-        assert runs(path) == [("a", 0.0)]
-    assert not assert_released_once(path)
-    assert steps > 40
-
-
 def kill_while_releasing(kill, base: Path, root: Path) -> list[bool]:
     """Of each step at which a release was killed: whether it was on record, once all of that holds that has to hold."""
     seen = []
     for step in until_it_survives(kill, copies(base, root, release), STRIDE):
-        seen.append(assert_released_once(root / str(step) / "ledger.sqlite"))
+        path = root / str(step) / "ledger.sqlite"
+        with contextlib.suppress(LedgerError), closing(LedgerBook(path, create=False)) as ledger:
+            assert ledger.runs() in ([], [*ledger.runs()][:1])
+        seen.append(assert_released_once(path))
+        assert {each.name for each in path.parent.iterdir()} - {"released"} == set(NAMES)
     assert seen == sorted(seen), "once it is on record it stays there"
     return seen
 
 
-def test_a_payment_killed_at_any_step_is_undone_or_answered_from_record(kill, scratch):
-    enrol(scratch / "base" / "ledger.sqlite")
-    seen = kill_while_releasing(kill, scratch / "base", scratch / "at")
+def test_a_first_run_killed_at_any_step_leaves_no_ledger_or_a_whole_one_and_can_be_begun_again(kill, scratch):
+    seen = kill_while_releasing(kill, scratch / "none", scratch / "at")
     assert {False, True} == set(seen)
-    assert len(seen) * STRIDE > 60
-
-
-def test_a_whole_first_run_killed_at_any_step_can_be_begun_again(kill, scratch):
-    assert len(kill_while_releasing(kill, scratch / "none", scratch / "at")) * STRIDE > 150
+    assert len(seen) * STRIDE > 150
 
 
 def test_a_recovery_killed_at_any_step_is_made_again(kill, scratch, half_written):

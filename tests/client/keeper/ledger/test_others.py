@@ -15,9 +15,7 @@ from pcevolve.keeper.ledger.history import LedgerBook
 from pcevolve.public.dp.attacks import most_success, most_success_of, secret_budget
 from pcevolve.public.parts import LedgerCap, PriorReleases
 from pcevolve.public.privacy import FREE, Budget, Event
-from pcevolve.public.publish.loss import state_cumulative_loss
 from support.accounts import ONE, account, gaussian, images, outcome, patients, pay, query
-from support.runs import small_plan
 
 API = {"provider": "https://api.example"}
 TWO = Event("exponential", "2")
@@ -176,21 +174,6 @@ def test_releases_on_patients_count_for_an_image_as_one_or_as_a_removal_and_an_a
     assert mine.earlier().events == (Event("exponential", size),)
 
 
-def test_the_sentence_adds_up_all_releases():
-    plan = small_plan(method="jvem", unit="patient", earlier=PriorReleases(releases=2, events=(ONE, TWO)))
-    assert state_cumulative_loss(plan, [Event("exponential", "5")]) == (
-        "When this run began, its ledger knew 2 earlier releases; one patient that is in all of them "
-        "and in this one bears epsilon <= 8 at delta 0 in all, not counting what other runs paid later."
-    )
-
-
-def test_the_sentence_says_where_nothing_can_be_added_up():
-    unknown = small_plan(method="jvem", earlier=PriorReleases(releases=1, events=None))
-    assert "cannot be added up" in state_cumulative_loss(unknown, [ONE])
-    noisy = small_plan(method="jvem", earlier=PriorReleases(releases=1, events=(Event("gaussian", "1"),)))
-    assert "more than any epsilon bounds" in state_cumulative_loss(noisy, [ONE])
-
-
 # -- secrets: by a run's own budget where they were declared, else as of a group of records -------------------------
 
 
@@ -225,15 +208,11 @@ def test_a_run_with_others_on_other_data_is_not_counted_and_neither_is_one_that_
     assert asking(path, secrets=MINE).borne_by_secrets() == ()
 
 
-def test_an_insecure_run_leaves_no_bound(path):
-    spend(path, "seeded", secure=False)
+@pytest.mark.parametrize("theirs", [{}, {"secrets": MINE, "units": images(b"7")}])
+def test_an_insecure_run_on_the_data_or_with_the_same_secrets_leaves_no_bound(path, theirs):
+    spend(path, "seeded", secure=False, **theirs)
     assert asking(path, secrets=MINE).borne_by_secrets() is None
     assert asking(path.with_name("x"), secrets=MINE, forgets_insecure=True).borne_by_secrets() == ()
-
-
-def test_an_insecure_run_with_the_same_secrets_on_other_data_leaves_none_either(path):
-    spend(path, "seeded", secure=False, secrets=MINE, units=images(b"7"))
-    assert asking(path, secrets=MINE).borne_by_secrets() is None
 
 
 def test_the_ledger_tells_what_a_run_said_of_each_secret_and_nothing_of_them(path):
@@ -246,9 +225,3 @@ def test_the_ledger_tells_what_a_run_said_of_each_secret_and_nothing_of_them(pat
     assert rows["seeded"].secret_mu == math.inf
     assert json.loads(json.dumps(_as_json(rows["seeded"])))["secret_mu"] is None
     assert MINE.fingerprint not in json.dumps(LedgerBook(path).export())
-
-
-def test_a_run_does_not_go_on_with_other_secrets(path):
-    spend(path, "mine", secrets=MINE)
-    with pytest.raises(Exception, match="this run began with"):
-        asking(path, secrets=OTHER)

@@ -167,14 +167,6 @@ def test_a_limit_on_cost_ends_a_run_whose_answers_stop_saying_what_they_cost(tmp
     SmallRun.open(tmp_path, provider=Billing(), allowance=Allowance(cost=100.0, price=0.3)).finish()
 
 
-def test_a_retry_too_many_stops_the_run_before_it_leaves(tmp_path):
-    provider = Billing(lambda request: None if request.method == "GET" else Incoming(503, (), b""))
-    run = SmallRun.open(tmp_path, provider=provider, allowance=Allowance(requests=3))
-    with pytest.raises(AllowanceError, match="made 3 requests"):
-        run.evolve()
-    assert len(provider.requests) == 3
-
-
 def test_a_forecast_is_what_is_still_to_come(tmp_path):
     run = SmallRun.open(tmp_path, provider=Billing())
     meter, calls = meter_of(run, Allowance(price=2.0)), run.plan.calls.values()

@@ -63,32 +63,22 @@ def test_a_request_is_on_disk_before_it_leaves(tmp_path):
     assert set(seen) == {"sent"}
 
 
-def test_a_balance_that_cannot_be_had_does_not_keep_a_run_from_beginning(tmp_path):
-    broken = FakeProvider(
-        lambda request: Incoming(502, (), b"") if request.url.endswith(wire.BALANCE) else None
-    )
-    transcript = Transcript(tmp_path / "transcript")
-    patience = RetryPolicy(seconds=5, first=1, sleep=lambda seconds: None)
-    gate = Gate(transcript, GetimgDialect(), ADDRESS, broken, patience)
-    gate.hello(RUN_ID)
-    assert gate.balance() is None
-    gate.begin(small_plan(), lambda receipt: False, lambda iteration: b"")
-
-
-def test_a_balance_is_asked_for_before_the_plan_is_on_record_and_never_again(tmp_path):
-    provider = FakeProvider(
-        lambda request: (
-            Incoming(200, (), b'{"balance": 12.5}') if request.url.endswith(wire.BALANCE) else None
-        )
-    )
-    for expected in (12.5, None):
+@pytest.mark.parametrize(
+    ("answer", "told"), [(Incoming(200, (), b'{"balance": 12.5}'), 12.5), (Incoming(502, (), b""), None)]
+)
+def test_a_balance_is_asked_for_before_the_plan_once_and_a_run_begins_without_it(tmp_path, answer, told):
+    provider = FakeProvider(lambda request: answer if request.url.endswith(wire.BALANCE) else None)
+    asked = []
+    for expected in (told, None):
         transcript = Transcript(tmp_path / "transcript")
-        gate = Gate(transcript, GetimgDialect(), ADDRESS, provider, RetryPolicy(seconds=5, first=1))
+        patience = RetryPolicy(seconds=5, first=1, sleep=lambda seconds: None)
+        gate = Gate(transcript, GetimgDialect(), ADDRESS, provider, patience)
         gate.hello(RUN_ID)
         assert gate.balance() == expected
         gate.begin(small_plan(), lambda receipt: False, lambda iteration: b"")
         transcript.close()
-    assert [each.url.endswith(wire.BALANCE) for each in provider.requests].count(True) == 1
+        asked.append([each.url.endswith(wire.BALANCE) for each in provider.requests].count(True))
+    assert asked[0] == asked[1] > 0
 
 
 def test_before_there_is_a_plan_no_call_leaves(tmp_path):

@@ -65,12 +65,6 @@ def test_the_gate_takes_a_plan_that_asks_for_no_more_at_once_than_its_dialect_ca
     assert [*find_misstatements(dialect(name), small_plan(**few, batch=most + 1))] == [fault]
 
 
-def test_a_page_says_that_steps_guidance_and_degree_are_the_apis_own():
-    own = "steps, guidance and degrees of variation are left to the API (the API recommends nothing)"
-    assert small_plan(dialect="openai-plain").modality.describe_asking("", "") == own
-    assert "strength 0.8" in small_plan().modality.describe_asking("0.8", "")
-
-
 @pytest.mark.parametrize(
     ("name", "links", "costs", "currency"),
     [

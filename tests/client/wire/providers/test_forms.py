@@ -105,24 +105,6 @@ def test_links_where_base64_was_asked_for_are_followed_to_hosts_of_the_plan(run_
     assert faults_of(tmp_path) == []
 
 
-@pytest.mark.parametrize("status", [301, 302, 307, 308])
-def test_a_redirect_is_told_with_where_it_leads_and_not_followed(run_of, status):
-    run = run_of(lambda answer: Reply(status, b"", {"Location": "https://elsewhere.example/v1"}))
-    with pytest.raises(
-        ProviderRefusedError, match=r"/v1/images/generations: HTTP 30\d: it redirects to https://elsewhere"
-    ):
-        run.evolve()
-    assert len(run.server.asked) == 1
-
-
-def test_an_error_under_the_status_of_a_success_is_tried_again_if_it_may_pass(run_of, tmp_path):
-    busy = [{"error": {"code": 502, "message": "Provider returned error"}}]
-    run = run_of(lambda answer: answer_json(200, busy.pop() if busy else answer))
-    run.finish()
-    assert len(run.server.asked) == len(run.plan.calls) + 1
-    assert faults_of(tmp_path) == []
-
-
 def test_a_run_begins_without_a_greeting_where_the_api_has_none(open_run, tmp_path):
     run = open_run(
         lambda heard: answer_json(404, {}) if heard.method == "GET" else openai(heard), greets=False

@@ -100,7 +100,8 @@ def test_of_a_model_that_is_not_listed_or_says_little_nothing_is_known():
 
 
 def test_a_lone_image_is_a_batch_of_one_and_a_server_of_one_at_a_time_is_not_told_n():
-    assert dialect("getimg").decode(CREATE, b'{"image": "AAAA", "images": []}') == [b"\0\0\0"]
+    for none in (b"[]", b"null"):
+        assert dialect("getimg").decode(CREATE, b'{"image": "AAAA", "images": %s}' % none) == [b"\0\0\0"]
     alone = small_plan(batch=1)
     assert "n" not in json.loads(dialect("getimg").encode(alone, next(iter(alone.round(0))), None).body)
     assert dialect("getimg").cost(b'{"cost": 0.5}') == 0.5

@@ -41,6 +41,7 @@ def test_nothing_that_a_run_leaves_behind_holds_the_key(
     world, private, texts, tmp_path, capfd, caplog, monkeypatch, name
 ):
     caplog.set_level(logging.DEBUG)
+    monkeypatch.setattr("pcevolve.wire.egress.replies.LONGEST_POLL_PAUSE", 0.01)
     api, out = world(name), tmp_path / "run"
     key_file = tmp_path / "key"
     key_file.write_text(api.key + "\n")
@@ -75,9 +76,14 @@ def test_nothing_that_a_run_leaves_behind_holds_the_key(
 REFUSED = {200: ProviderReplyError, 400: ProviderRefusedError, 401: ProviderRefusedError}
 
 
-@pytest.mark.parametrize("name", sorted(ABILITIES))
-@pytest.mark.parametrize("status", [200, 400, 401, 503])
-@pytest.mark.parametrize("where", ["body", "header"])
+@pytest.mark.parametrize(
+    ("name", "status", "where"),
+    [
+        *((name, 200, "body") for name in sorted(ABILITIES)),
+        *(("getimg", status, "body") for status in (400, 401, 503)),
+        *(("getimg", status, "header") for status in (200, 400, 401, 503)),
+    ],
+)
 def test_an_answer_that_repeats_the_key_is_not_kept(world, tmp_path, name, status, where):
     api = world(name)
     address = Address(api.server.address, api.key, dialect(name).abilities.scheme)

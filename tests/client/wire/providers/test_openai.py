@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 
 import pytest
 from starlette.testclient import TestClient
 
-from pcevolve.errors import ProviderReplyError
 from pcevolve.public.modality import ModelSize
 from pcevolve.wire.egress.transport import Incoming, Outgoing
 from pcevolve.wire.providers import dialect
@@ -74,32 +72,6 @@ def test_only_servers_of_stable_diffusion_are_told_more_than_openai_knows():
     extension = {"response_format", "negative_prompt", "num_inference_steps", "guidance_scale", "seed"}
     assert more.keys() == own | extension
     assert (more["n"], more["size"], more["seed"], more["negative_prompt"]) == (2, "16x16", CALL.seed, "text")
-
-
-def test_images_in_an_answer_keep_their_places_beside_those_behind_links():
-    body = json.dumps(
-        {
-            "data": [
-                {"url": "https://cdn.example/1"},
-                {"b64_json": "AAAA"},
-                {"url": "data:image/png;base64,AAAA"},
-            ]
-        }
-    ).encode()
-    call = replace(CALL, count=3)
-    assert dialect("openai").links(call, body) == ("https://cdn.example/1",)
-    assert dialect("openai").decode(call, body, [b"x"]) == [b"x", b"\0\0\0", b"\0\0\0"]
-    with pytest.raises(ProviderReplyError, match="neither b64_json nor url"):
-        dialect("openai").links(call, b'{"data": [{"b64": "AAAA"}]}')
-
-
-def test_a_prompt_that_the_api_wrote_itself_is_told():
-    def remarks(revised: str | None) -> frozenset[str]:
-        answer = {"data": [{"b64_json": "AAAA", "revised_prompt": revised}]}
-        return dialect("openai").remarks("a cat", json.dumps(answer).encode())
-
-    assert remarks(None) == remarks(" a cat ") == frozenset()
-    assert [each.startswith("drawn by other words") for each in remarks("a dog")] == [True]
 
 
 def test_what_only_our_server_tells_is_read_where_it_is_told():
