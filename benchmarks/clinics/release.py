@@ -6,8 +6,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from pcevolve.keeper.clinics.keys import OwnerKey
-from pcevolve.keeper.clinics.masks import make_mask
+from pcevolve.keeper.clinics.keys import OwnerKey, make_mask
 from pcevolve.keeper.clinics.owner import SummedViews
 from pcevolve.keeper.private.dataset import PrivateDataset
 from pcevolve.keeper.private.judge import PrivateViews

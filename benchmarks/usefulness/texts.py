@@ -18,8 +18,8 @@ import numpy as np
 from benchmarks.release.seen import CANDIDATES, Seen
 from benchmarks.rows import Row, parser_of
 from benchmarks.usefulness.cases import EPSILONS, WORDS_VOTER, Case, Study, Verdict, group, rates, verdict
-from pcevolve.keeper.evaluation.texts import hash_ngrams
 from pcevolve.keeper.private.bundled import load_terms
+from pcevolve.keeper.texts import hash_ngrams
 from pcevolve.public.encoders import load_encoder
 from pcevolve.public.modality import Texts
 from pcevolve_benchmarks.texts.studies import WORLDS

@@ -8,10 +8,10 @@ import pytest
 
 from pcevolve.auditing import Audit
 from pcevolve.keeper.finished.comparison import read_runs, write_page
+from pcevolve.keeper.finished.use_page import Confusion, write_use_page
 from pcevolve.public.pages.live import Standing, render_live, write_preview
 from pcevolve.public.pages.report.charts import AccuracyPoint
 from pcevolve.public.pages.report.page import write_report
-from pcevolve.public.pages.useful import Confusion, write_use_page
 from pcevolve.public.pages.wire.page import render_viewer
 from pcevolve.public.transcript.reader import RunReader
 from support.browser import Browser, Tab

@@ -26,7 +26,7 @@ from pcevolve.public.config.config import RunConfig
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.run.checked import CheckedRun
 from pcevolve.public.run.progress import Audience
-from pcevolve.wire.clinics.adding import AddingJudge
+from pcevolve.wire.clinics.coordinating import AddingJudge
 from pcevolve.wire.execution import carry_out
 from pcevolve.wire.reaching import RunnerJob
 from support.folders import class_folders

@@ -12,9 +12,8 @@ from typing import Any
 from pcevolve.auditing import audit
 from pcevolve.errors import ClientError
 from pcevolve.public.calls import Call
-from pcevolve.public.lineage import Pool, Population, join_populations
+from pcevolve.public.lineage import Pool, Population, cut_to_proportion, join_populations
 from pcevolve.public.plan import PublicPlan
-from pcevolve.public.proportions import cut_to_proportion
 from pcevolve.public.publish.release import DatasetRelease, describe_file, name_files, write_card
 from pcevolve.public.release import Candidate, Chosen, Receipt
 from pcevolve.public.transcript.bodies import Bodies, BodyRef

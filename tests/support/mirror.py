@@ -44,13 +44,10 @@ def narrow_files(path: Path) -> list[Path]:
 
 
 PLAIN = {
-    "pcevolve.public.clinics.copying": "an owner's copy in the end: system/test_clinics.py",
     "pcevolve.public.clinics.messages": "values, which keeper/clinics/test_owner.py sends",
     "pcevolve.public.clinics.naming": "a step of keeper/clinics/record.py, whose tests take it",
     "pcevolve.public.clinics.sync": "values, which wire/clinics/test_door.py sends",
     "pcevolve.keeper.clinics.keeping": "processes of a run: system/test_clinics.py",
-    "pcevolve.wire.clinics.coordinating": "a process of a run: system/test_clinics.py",
-    "pcevolve.keeper.finished.outcome": "a value, which keeper/finished/test_judging.py measures",
     "pcevolve.public.config.providers": "declarations alone, which config/test_config.py reads",
     "pcevolve.app.interface.answering": "the process that is asked: interface/test_measuring.py, system/test_asked.py",
     "pcevolve.app.interface.values": "values alone, which app/interface/test_measuring.py asks for",
@@ -71,7 +68,7 @@ PLAIN = {
     "pcevolve.keeper.private.companions": "names of files and folders: private/test_spelling.py",
     "pcevolve.keeper.private.items": "what a draw is of: private/test_subsample.py",
     "pcevolve.keeper.private.layouts": "folders that are told what to give instead: private/test_listing.py",
-    "pcevolve.keeper.private.offers": "what mends a refusal: private/test_shots.py",
+    "pcevolve.keeper.private.offers": "what mends a refusal: keeper/test_private_data.py",
     "pcevolve.public.assessed": "figures alone, which usefulness puts into words: public/test_usefulness.py",
     "pcevolve.public.selectors.lifts": "what each method is worth: selectors/test_control.py",
     "pcevolve.public.run.reopening": "folders that a run goes on in: keeper/test_continuity.py",

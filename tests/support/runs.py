@@ -35,11 +35,11 @@ from pcevolve.public.settings import MethodSettings, ReleaseSettings, Section
 from pcevolve.public.transcript.log import Transcript
 from pcevolve.public.transcript.reader import RunReader
 from pcevolve.public.usability import Usability
+from pcevolve.wire.asking import RecordingJudge
 from pcevolve.wire.egress.address import Address
 from pcevolve.wire.egress.allowance import Allowance, Meter
 from pcevolve.wire.egress.gate import Gate
 from pcevolve.wire.egress.pace import Pace
-from pcevolve.wire.egress.recording import RecordingJudge
 from pcevolve.wire.egress.retry import Notice, RetryPolicy
 from pcevolve.wire.egress.transport import Transport
 from pcevolve.wire.providers import dialect

@@ -392,7 +392,7 @@ def test_attackers_in_each_process_of_a_run_get_past_nothing(installed, monkeypa
     roles: dict[str, dict[str, object]] = {
         "launcher": {"module": "pcevolve.app.cli.summary", "kind": "offline", "found": f"{at.folder}/own"},
         "keeper": {"module": "pcevolve.public.encoders.bundled", "found": f"{at.folder}/own"},
-        "runner": {"module": "pcevolve.wire.dashboard", "found": run},
+        "runner": {"module": "pcevolve.wire.showing", "found": run},
     }
     at.lay_out()
     for each in roles.values():

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from pcevolve.keeper.clinics.agreement import find_disagreement
+from pcevolve.keeper.clinics.record import find_disagreement
 from pcevolve.keeper.ledger.ledger import Ledger
 from pcevolve.public.transcript.reader import RunReader
 from support.examples import is_nightly

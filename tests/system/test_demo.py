@@ -88,7 +88,7 @@ def watched(tmp_path_factory: pytest.TempPathFactory) -> Shown:
                 "pcevolve.keeper.evaluation.judge:DRAWS": 2,
             },
         },
-        "runner": {"module": "pcevolve.wire.dashboard", "found": out},
+        "runner": {"module": "pcevolve.wire.showing", "found": out},
     }
     for each in roles.values():
         each["paths"] = [str(place) for place in (own, own / "ledger.sqlite", out, folder, "/etc/shadow")]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from pcevolve.errors import DataError
 from pcevolve.keeper.kind import read_run
+from pcevolve.keeper.texts import find_longest_copied_span, hash_ngrams
 from pcevolve.public.config.config import RunConfig
 
 pytestmark = pytest.mark.system
@@ -19,3 +21,22 @@ def test_texts_that_stand_there_twice_are_refused_whichever_are_drawn(tmp_path, 
     draw = {"subsample": 1, "shots": 1, "subsample_seed": seed, "domain": "notes", "out": tmp_path / "o"}
     with pytest.raises(DataError, match="row 2 has the text of row 1; remove one"):
         read_run(RunConfig.of({"private": str(tmp_path / "t.csv"), "dialect": "chat", **draw}))
+
+
+@pytest.mark.parametrize(
+    ("made", "private", "found"),
+    [
+        (["one two", "the RED house is old"], ["a red house  is new"], (3, 1)),
+        (["a b c", "b c"], ["b c"], (2, 0)),
+        (["a b"], ["c d", None], (0, 0)),
+        ([None, "a"], ["a"], (1, 1)),
+    ],
+)
+def test_the_longest_run_of_words_is_found_letters_case_aside(made, private, found):
+    assert find_longest_copied_span(made, private) == found
+
+
+def test_a_text_without_words_has_no_features_and_others_have_length_one():
+    rows = hash_ngrams(["red house", None, ""])
+    assert np.isnan(rows).all(axis=1).tolist() == [False, True, True]
+    assert np.linalg.norm(rows[0]) == pytest.approx(1)

@@ -8,8 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pcevolve.public.lineage import Population, make_pool, share_out
-from pcevolve.public.release import Candidate
+from pcevolve.public.lineage import Population, cut_to_proportion, make_pool, share_out
+from pcevolve.public.privacy import Event
+from pcevolve.public.release import Candidate, Receipt
+from support.runs import small_plan
 
 
 def population(iteration: int = 0, **shown: str) -> Population:
@@ -109,3 +111,29 @@ def test_a_view_that_another_candidate_was_judged_by_is_left_out():
     }
     seen = make_pool([made], show, views).views
     assert letters(seen) == {"a0-0": "pq", "a0-2": ".r"}, "the second is judged by itself"
+
+
+DATASET = {"cut": tuple("abcdefgh"), "good": tuple("ijklmnop")}
+
+
+def count_kept(values: tuple[float, ...], class_counts: bool = True, iteration: int = 1) -> list[int]:
+    plan = small_plan(method="pe", delta=1e-5, class_counts=class_counts, labels=("cut", "good"))
+    receipt = Receipt(plan.run_id, iteration, (), (Event("gaussian", "1"),), plan.privacy.relation, values)
+    found = cut_to_proportion(plan, [receipt], DATASET)
+    assert all(found[label] == DATASET[label][: len(found[label])] for label in DATASET)
+    return [len(found[label]) for label in DATASET]
+
+
+@pytest.mark.parametrize(
+    ("values", "sizes"),
+    [
+        ((30.0, 10.0), [8, 3]),
+        ((10.0, 30.0), [3, 8]),
+        ((5.0, 5.0), [8, 8]),
+        ((30.0, -4.0), [8, 1]),
+        ((-1.0, -4.0), [8, 8]),
+        ((0.0, 0.0), [8, 8]),
+    ],
+)
+def test_the_largest_class_stays_whole_and_none_goes_empty(values: tuple[float, ...], sizes: list[int]):
+    assert count_kept(values) == sizes

@@ -21,7 +21,7 @@ from pcevolve.public.publish.release import DatasetRelease
 from pcevolve.public.transcript.reader import RunReader
 from pcevolve.public.usability import Usability
 from pcevolve.public.usable import ClassUsability
-from pcevolve.wire.egress.recording import RecordingJudge
+from pcevolve.wire.asking import RecordingJudge
 from pcevolve_shared import images
 from support.pools import flat, look_at, pool_of, population_of
 from support.provider import FakeProvider, answering, meddling, png

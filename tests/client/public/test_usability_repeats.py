@@ -21,7 +21,7 @@ from pcevolve.public.lineage import make_pool
 from pcevolve.public.media import find_medium
 from pcevolve.public.selectors import METHODS
 from pcevolve.public.usability import Usability
-from pcevolve.wire.egress.recording import RecordingJudge
+from pcevolve.wire.asking import RecordingJudge
 from pcevolve_shared import images
 from support.online import Heard, LocalServer, Reply, answer_json
 from support.pools import flat, population_of, save

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator
+from typing import Any, Final
 
 from pcevolve.auditing.lines import collect, find_body_faults
 from pcevolve.auditing.rebuilt import RebuiltRelease, check_exports
 from pcevolve.auditing.rerun import LoadEncoder, Rerun, Selections
 from pcevolve.auditing.second_check import find_request_faults
 from pcevolve.errors import ClientError
+from pcevolve.public.canonical import find_written, list_unused
 from pcevolve.public.finding import Finding
+from pcevolve.public.methods import list_choice_parameters
 from pcevolve.public.parts import Exact, Library
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.transcript.irregular import KIND_NAMES, advise_deletion, kind_of
@@ -163,3 +166,41 @@ def _terms(run: RunReader) -> Iterator[str]:
         yield "line 1: a proxy carries https alone"
     if (plan.library, plan.exact) != _said(run, plan):
         yield "the plan says another thing of the provider's images than the provider did"
+
+
+_CLAIMED: Final = (
+    *(
+        "run_id",
+        "output.licence",
+        "data.words",
+        "unit",
+        "namespaced",
+        "provider.operator",
+        "provider.retention",
+    ),
+    *("provider.seed", "provider.answered_by", "provider.image_hosts", "provider.batch", "provider.at_once"),
+    *("data.domain", "data.shots", "data.subsample", "data.unit_size", "data.window"),
+    *("privacy.epsilon", "privacy.delta", "privacy.relation", "privacy.forget_insecure"),
+    *("noise", "earlier", "secrecy", "method.name", "method.min_usable"),
+    *("confinement", "start"),
+)
+
+
+def list_claims(plan: PublicPlan) -> dict[str, Any]:
+    """Return the recorded values of a plan that the record alone does not prove, by name."""
+    unused, written = {*list_unused(plan)}, plan.model_dump(mode="json")
+    claimed: dict[str, Any] = {path: find_written(written, path) for path in _CLAIMED if path not in unused}
+    if plan.clinics is not None:
+        # Signatures prove the owners; who may collude, and how many hold one unit's data, is their word.
+        claimed["clinics"] = written["clinics"]
+    own = list_choice_parameters(type(plan.method))
+    claimed |= {f"method.{name}": value for name, value in written["method"].items() if name in own}
+    return claimed | {path: find_written(written, path) for path in plan.modality.list_unproven()}
+
+
+def list_claims_of(run: RunReader) -> dict[str, Any]:
+    """Return the claims of a run's plan, and of the route to the API; empty without a plan."""
+    if run.plan is None:
+        return {}
+    opened = run.opened
+    return {**list_claims(run.plan), "authority": opened.authority, "proxied": opened.proxied}

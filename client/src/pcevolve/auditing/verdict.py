@@ -21,9 +21,9 @@ from pcevolve.auditing.checks import (
     check_folder,
     check_record,
     check_release,
+    list_claims_of,
     list_derived,
 )
-from pcevolve.auditing.claims import list_claims_of
 from pcevolve.auditing.rebuilt import RebuiltRelease, export_claim, holds_bytes
 from pcevolve.auditing.rerun import LoadEncoder, Rerun, find_encoder
 from pcevolve.auditing.summed import check_sums

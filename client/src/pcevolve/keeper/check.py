@@ -16,7 +16,6 @@ from pcevolve.keeper.private.inspection import MOST_COMPARED, MOST_TURNED, Inspe
 from pcevolve.keeper.private.listing import Listing, list_folder, read_head, shorten
 from pcevolve.keeper.private.offers import describe_counts, list_offers, price_subsample
 from pcevolve.keeper.private.records import Records, read_records
-from pcevolve.keeper.private.shots import Shots
 from pcevolve.keeper.private.tables import Columns
 from pcevolve.keeper.private.units import (
     describe_link,
@@ -26,6 +25,7 @@ from pcevolve.keeper.private.units import (
     write_units,
 )
 from pcevolve.keeper.private_data import (
+    Shots,
     count_and_name,
     note_companions,
     note_ids,

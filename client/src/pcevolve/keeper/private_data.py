@@ -11,11 +11,45 @@ from pcevolve.keeper.private.companions import find_companions
 from pcevolve.keeper.private.dataset import PrivateDataset
 from pcevolve.keeper.private.items import PrivateItems
 from pcevolve.keeper.private.listing import Listing
-from pcevolve.keeper.private.shots import Shots
 from pcevolve.keeper.screen import OwnerScreen
 from pcevolve.public.config.config import RunConfig
 from pcevolve.public.selectors import AUTO, find_method
 from pcevolve.public.words import choose_labels
+
+MOST_APART = 1.5
+"""Largest ratio of a class's number of units to ``--shots``, or to another class's, and of the inverse."""
+
+
+@dataclass(frozen=True, repr=False)
+class Shots:
+    """The number of units of each class, and the declared number.
+
+    Attributes:
+        held: Privacy units of each class, by label; private.
+        said: ``--shots``, K.
+    """
+
+    held: Mapping[str, int]
+    said: int
+
+    @property
+    def fewest(self) -> int:
+        return min(self.held.values())
+
+    @property
+    def most(self) -> int:
+        return max(self.held.values())
+
+    @property
+    def even(self) -> bool:
+        """True if the classes hold about the same number."""
+        return self.most <= MOST_APART * self.fewest
+
+    @property
+    def fit(self) -> bool:
+        """True if every class holds about the declared number, and about as many as the others."""
+        return self.even and self.most <= MOST_APART * self.said and self.said <= MOST_APART * self.fewest
+
 
 SPLIT_SEED = 0
 """Public seed that splits a library's public data into stand-ins for the private ones and the rest."""

@@ -4,6 +4,5 @@
 - ``asking``: sends the keeper's questions through the pipe.
 - ``egress``: the gate and the sockets; ``providers``: one file for each dialect.
 - ``reaching``: reaches and greets a run's API.
-- ``console``, ``approval``, ``showing``: what the owner is told, asked and shown; ``dashboard``: the live
-  page.
+- ``console``, ``approval``, ``showing``: what the owner is told, asked and shown, with the live page.
 """

@@ -1,4 +1,4 @@
-"""The runner's side of the pipe: sends the questions of loop and gate to the keeper, which is another process."""
+"""The runner's side of the pipe: sends the questions of loop and gate to the keeper, and records what it releases."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ from pydantic import ValidationError
 from pcevolve.errors import KeeperGoneError, ProtocolError, make_told
 from pcevolve.public import protocol
 from pcevolve.public.evolution import Ask, UntrustedGenerator
-from pcevolve.public.lineage import Pool
+from pcevolve.public.lineage import Judge, Pool
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.processes.pipe import GoneError, Pipe, PipeError
 from pcevolve.public.protocol import Message, Refused
 from pcevolve.public.release import Candidate, Query, Receipt
+from pcevolve.wire.egress.gate import Gate
 
 Answer = TypeVar("Answer", bound=Message)
 GONE = "the keeper of the private data ended in the middle of the run: what is paid for is in the ledger"
@@ -160,3 +161,27 @@ class TellingGenerator:
         for (call, _), made in zip(asks, self.generator.answers(asks), strict=True):
             self.keeper.made(protocol.Made(slot=call.slot, digests=tuple(each.digest for each in made)))
             yield made
+
+
+@dataclass(frozen=True)
+class RecordingJudge:
+    """Wraps a judge and records its receipts.
+
+    ``require_usable`` raises if the provider sent too little for a choice; it comes before every new release.
+    """
+
+    judge: Judge
+    gate: Gate
+    require_usable: Callable[[Pool], None]
+
+    def show(self, query: Query, pool: Pool) -> None:
+        """Let the judge do its public work for a new release (``UnusableError`` before paying for too little)."""
+        if not self.gate.has_receipt(query.iteration):
+            self.require_usable(pool)
+            self.judge.show(query, pool)
+
+    def release(self, query: Query, pool: Pool) -> Receipt:
+        """Let the judge choose, and record its receipt."""
+        receipt = self.judge.release(query, pool)
+        self.gate.record_receipt(receipt)
+        return receipt

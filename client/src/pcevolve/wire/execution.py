@@ -33,12 +33,10 @@ from pcevolve.public.transcript.log import Transcript
 from pcevolve.public.transcript.reader import RunReader
 from pcevolve.public.usability import Usability
 from pcevolve.wire.approval import approve, list_doubts, require_liking
-from pcevolve.wire.asking import AskingJudge, TellingGenerator
+from pcevolve.wire.asking import AskingJudge, RecordingJudge, TellingGenerator
 from pcevolve.wire.console import introduce, is_paid, note_answers, report_early_stop, report_stop, say_spent
-from pcevolve.wire.dashboard import keep_live_page
-from pcevolve.wire.egress.recording import RecordingJudge
 from pcevolve.wire.reaching import ProviderConnection, RunnerJob, connect, greet, make_address
-from pcevolve.wire.showing import RunProgress, show_first
+from pcevolve.wire.showing import RunProgress, keep_live_page, show_first
 
 RESUMED = (("resumed", "nothing is paid twice"),)
 

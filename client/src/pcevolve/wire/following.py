@@ -37,9 +37,9 @@ from pcevolve.public.transcript.records import Opened
 from pcevolve.public.usability import Usability
 from pcevolve.wire.approval import approve
 from pcevolve.wire.console import describe_plan, forecast_costs, is_paid
-from pcevolve.wire.dashboard import keep_live_page
 from pcevolve.wire.execution import Session
 from pcevolve.wire.reaching import ProviderConnection, RunnerJob, connect, greet, make_address
+from pcevolve.wire.showing import keep_live_page
 
 
 @dataclass(frozen=True)

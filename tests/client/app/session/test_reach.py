@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -10,11 +12,13 @@ from pathlib import Path
 import pytest
 
 from pcevolve.app.session import reach
+from pcevolve.app.session.reach import follow_links, require_apart
 from pcevolve.errors import UsageError
 from pcevolve.public.config.config import RunConfig
-from pcevolve.public.processes.confinement import confine_offline
+from pcevolve.public.processes.confinement import confine_keeper, confine_offline
 from pcevolve.public.run.checked import CheckedRun
 from support.confined import confines, in_a_process, lay_out
+from support.folders import class_folders
 
 pytestmark = confines
 
@@ -146,3 +150,137 @@ def test_a_command_that_cannot_be_confined_is_refused(folder: Path) -> None:
         return "refused"
 
     assert in_a_process(work) == "refused"
+
+
+@pytest.fixture
+def there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A working directory with a folder of data, and links to it."""
+    monkeypatch.chdir(tmp_path)
+    class_folders(tmp_path / "scans", 1)
+    for name in ("units.csv", "secrets.txt"):
+        Path(name).touch()
+    Path("link").symlink_to("scans")
+    Path("runs/deep").mkdir(parents=True)
+    Path("table.csv").write_text("text,label\n")
+    return tmp_path
+
+
+def settle(**changes: object) -> RunConfig:
+    options = {
+        "private": "scans",
+        "domain": "scan",
+        "out": "runs/new",
+        "ledger": "state/ledger.sqlite",
+        **changes,
+    }
+    return RunConfig.of({name: str(value) for name, value in options.items()})
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"private": "table.csv", "dialect": "chat"},
+        {"test": "scans", "unit_map": "units.csv"},
+        {"private": "digits:3,5", "ledger": "runs-ledger/ledger.sqlite"},
+        {"private": "scans/../scans", "out": "scans/../runs/new"},
+        {"private": "link", "out": "link-runs/new"},
+        {"unit_map": "scans/units.csv"},
+        {"private": "cells", "test": "cells", "out": ".", "ledger": "../state/ledger.sqlite"},
+    ],
+)
+def test_what_lies_beside_each_other_is_let_through(there: Path, changes: dict[str, object]):
+    require_apart(settle(**changes))
+
+
+@pytest.mark.parametrize(
+    ("changes", "said", "advice"),
+    [
+        ({"out": "scans/new"}, "--out scans/new lies in *scans, which is private", "give --out a folder"),
+        ({"out": "link/good/new"}, "--out link/good/new lies in *scans", "give --out a folder elsewhere"),
+        ({"out": "runs/../scans/new"}, "--out * lies in *scans", "give --out a folder elsewhere"),
+        ({"out": "scans"}, "--out scans lies in *scans", "give --out a folder elsewhere"),
+        (
+            {"out": "."},
+            "the ledger *state/ledger.sqlite lies in ., the run's folder, which may be shared",
+            "move it",
+        ),
+        ({"test": "runs/new/test"}, "--test */runs/new/test lies in runs/new, the run's folder", "move it"),
+        ({"unit_map": "runs/new/units.csv"}, "--unit-map *units.csv lies in runs/new", "move it elsewhere"),
+        ({"private": "runs/new/x.csv", "dialect": "chat"}, "--private *x.csv lies in runs/new", "move it"),
+        (
+            {"ledger": "ledger.sqlite"},
+            "--out runs/new lies in *, the ledger's folder, which is private",
+            "give the ledger a folder of its own: privacy.ledger=*/ledger/ledger.sqlite",
+        ),
+        (
+            {"ledger": "runs/ledger.sqlite"},
+            "--out runs/new lies in *runs, the ledger's",
+            "give",
+        ),
+        (
+            {"ledger": "runs/../units.sqlite", "out": "/elsewhere/new"},
+            "--private *scans lies in *, the ledger's folder",
+            "give the ledger a folder of its own",
+        ),
+        ({"ledger": "scans/ledger.sqlite"}, "the ledger *scans/ledger.sqlite lies in *scans", "move it"),
+        ({"ledger": "link/deep/l.sqlite"}, "the ledger *link/deep/l.sqlite lies in *scans", "move it"),
+        ({"ledger": "runs/new/l.sqlite"}, "the ledger *l.sqlite lies in runs/new, the run's", "move it"),
+        ({"private": sys.prefix}, "--private * lies in *, from which Python loads its modules", "move it"),
+        ({"from_run": "runs"}, "--out runs/new lies in *runs, the folder of the run that it starts", "give"),
+    ],
+)
+def test_what_lies_in_each_other_is_refused_with_what_to_move(
+    there: Path, changes: dict[str, object], said: str, advice: str
+):
+    before = sorted(there.rglob("*"))
+    parts = [re.escape(each).replace(r"\*", ".*") for each in (said, advice)]
+    with pytest.raises(UsageError, match=f"^{parts[0]}.*: {parts[1]}"):
+        require_apart(settle(**changes))
+    assert sorted(there.rglob("*")) == before
+
+
+def test_a_ledger_that_has_been_used_is_moved_with_its_key(there: Path):
+    Path("ledger.key").touch()
+    with pytest.raises(UsageError, match="a folder of its own, and move what is of the ledger there: "):
+        require_apart(settle(ledger="ledger.sqlite"))
+
+
+def lay_links(folder: Path) -> list[str]:
+    """A folder with links to a file, to a folder with links of its own, back to itself, and to nowhere."""
+    for name in ("store/a", "store/b", "classes/cut/image"):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(name)
+    data = folder / "private"
+    data.mkdir()
+    (data / "one").symlink_to(folder / "store" / "a")
+    (data / "cut").symlink_to(folder / "classes" / "cut")
+    (folder / "classes" / "cut" / "other").symlink_to("../../store/b")
+    (folder / "classes" / "cut" / "self").symlink_to(data)
+    (data / "gone").symlink_to(folder / "nowhere")
+    return [str(folder / name) for name in ("private", "classes/cut", "store/b", "store/a")]
+
+
+def test_what_links_lead_to_is_found_once_each_and_nothing_else(tmp_path: Path) -> None:
+    expected = lay_links(tmp_path)
+    assert follow_links([expected[0]]) == expected
+    assert follow_links([expected[3], "/not/there"]) == [expected[3], "/not/there"]
+
+
+@confines
+def test_a_keeper_reads_what_links_lead_to_and_not_what_lies_beside(folder: Path) -> None:
+    places = [folder / "private" / name for name in ("one", "cut/image", "cut/other")]
+
+    def work() -> list[str]:
+        lay_links(folder / "shared")
+        reads = follow_links([str(folder / "shared" / "private")])
+        confine_keeper(reads, [])
+        found = [str(folder / "shared" / each.relative_to(folder)) for each in places]
+        said = [Path(each).read_text() for each in found]
+        try:
+            (folder / "shared" / "body").read_text()
+        except PermissionError:
+            said.append("refused")
+        return said
+
+    assert in_a_process(work) == ["store/a", "classes/cut/image", "store/b", "refused"]

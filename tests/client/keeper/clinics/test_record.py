@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from pcevolve.app.cli.commands import app
 from pcevolve.errors import ProtocolError
 from pcevolve.keeper.clinics.record import find_plan
+from pcevolve.keeper.continuity import find_disagreement, find_fault
+from pcevolve.keeper.ledger.ledger import Ledger
 from pcevolve.public.clinics import messages
 from pcevolve.public.release import Choice
 from pcevolve.public.run.folder import RunFolder
 from pcevolve.public.transcript.chain import GENESIS, Line, digest
 from pcevolve.public.transcript.log import read
+from pcevolve.public.transcript.reader import RunReader
 from pcevolve.public.transcript.records import Received, Record, RecordedRelease, to_event
 from support.clinics import Together, bring_together
 
@@ -95,3 +101,35 @@ def test_a_record_without_a_plan_for_several_is_none(tmp_path):
     (tmp_path / "transcript" / "log.jsonl").write_bytes(b"")
     with pytest.raises(ProtocolError, match="no plan for several owners"):
         find_plan(RunFolder(tmp_path))
+
+
+@pytest.fixture
+def finish(tmp_path: Path, clinics_api: str) -> Together:
+    made = bring_together(tmp_path, clinics_api)
+    made.carry_out()
+    return made
+
+
+def look(made: Together, place: int) -> str | None:
+    with closing(Ledger(made.folder / f"owner-{place}" / "ledger" / "ledger.sqlite")) as ledger:
+        return find_disagreement(RunReader.strict(made.run.folder.root), ledger)
+
+
+def test_each_owners_answers_are_what_its_ledger_committed(finish):
+    assert [look(finish, place) for place in range(3)] == [None, None, None]
+    with closing(Ledger(finish.folder / "owner-0" / "ledger" / "ledger.sqlite")) as ledger:
+        assert find_fault(RunReader.strict(finish.run.folder.root), ledger) is None
+
+
+def test_a_run_of_several_is_listed_as_finished(finish):
+    ledger = finish.folder / "owner-1" / "ledger" / "ledger.sqlite"
+    told = CliRunner().invoke(app, ["status", "--ledger", str(ledger)]).output
+    assert told.startswith("finished")
+
+
+def test_answers_that_the_ledger_has_not_are_counted(finish, monkeypatch):
+    paid = Ledger.payments
+    monkeypatch.setattr(Ledger, "payments", lambda self, run_id: paid(self, run_id)[:1])
+    said = look(finish, 2) or ""
+    assert "answers in" in said
+    assert "are not what the ledger" in said

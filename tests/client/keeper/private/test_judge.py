@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from hashlib import sha256
 from pathlib import Path
@@ -13,9 +15,11 @@ from PIL import Image
 
 from pcevolve.errors import BudgetError, DataError
 from pcevolve.keeper.ledger.ledger import Account, Ledger, Limits
-from pcevolve.keeper.private.dataset import PrivateDataset
-from pcevolve.keeper.private.judge import PrivateJudge, PrivateViews, UniformJudge
+from pcevolve.keeper.private.dataset import PrivateDataset, load
+from pcevolve.keeper.private.judge import PrivateJudge, PrivateViews, UniformJudge, embed_images
+from pcevolve.keeper.private.listing import list_folder
 from pcevolve.public.dp.mechanisms import SecureNoise
+from pcevolve.public.encoders import load_encoder
 from pcevolve.public.geometry.frame import Frame
 from pcevolve.public.lineage import Pool
 from pcevolve.public.media.images.appearance import AS_IS, MATCHED, MIDDLE, Appearance, measure_appearances
@@ -25,6 +29,7 @@ from pcevolve.public.release import Candidate, Query
 from pcevolve.public.selectors import METHODS, find_method
 from pcevolve.public.selectors.choosing import Chooser, choose_renditions
 from pcevolve_shared import images
+from support.folders import class_folders
 from support.neighbours import Observer
 from support.runs import small_plan
 
@@ -237,3 +242,53 @@ def test_a_selector_is_shown_whose_each_image_is_and_what_secrets_leave_of_its_v
     shown = PrivateViews(data, MeanColour(), caps=caps).embeddings(None)
     assert (shown.units.tolist(), shown.targets.tolist()) == ([0, 1, 1, 0], [0, 0, 1, 1])
     assert shown.capped.tolist() == caps.tolist()
+
+
+LOOK = Appearance(0.2, 0.7, 0.5, 0.4, 0.5, 0.5)
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    return load(list_folder(class_folders(tmp_path_factory.mktemp("data"), 5, shots=5)), keep=0)
+
+
+@pytest.mark.models
+@pytest.mark.parametrize("rendition", [None, LOOK])
+def test_batches_of_stored_images_are_embedded_as_all_at_once_in_memory_and_progress_is_told(
+    data, rendition, monkeypatch
+):
+    monkeypatch.setattr("pcevolve.keeper.private.judge.BATCH_IMAGES", 3)
+    encoder, said = load_encoder("bundled"), []
+    views = PrivateViews(data, encoder)
+    found = views.embeddings(rendition, lambda done, total: said.append((done, total))).embeddings
+    shown = [image if rendition is None else rendition.apply_to(image) for image in data.items]
+    assert np.array_equal(found, encoder.embed(shown))
+    assert said == [(3, 10), (6, 10), (9, 10), (10, 10)]
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """An encoder that shows numbers as they are."""
+
+    name: str = "numbers"
+    dimension: int = 1
+    frame: None = None
+
+    def embed(self, items: Sequence[float]) -> np.ndarray:
+        return np.array([[each] for each in items])
+
+
+@pytest.mark.parametrize(
+    ("numbers", "kept"),
+    [
+        ([0.5, 2.0**100, float("nan"), -0.0], np.float32),
+        ([0.5, 0.25, 0.1, 0.5], np.float64),
+        ([1e-60, 0.5, 0.25, 1], np.float64),
+        ([1e60, 0.5, 0.25, 1], np.float64),
+    ],
+)
+def test_embeddings_take_half_the_memory_where_that_changes_none(numbers, kept, monkeypatch):
+    monkeypatch.setattr("pcevolve.keeper.private.judge.BATCH_IMAGES", 1)
+    rows = embed_images(numbers, Numbers(), None, lambda done, total: None)
+    assert rows.dtype == kept
+    assert np.array_equal(rows[:, 0], numbers, equal_nan=True)

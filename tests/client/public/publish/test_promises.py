@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from pcevolve.auditing.claims import list_claims
+from pcevolve.auditing.checks import list_claims
 from pcevolve.errors import UsageError
 from pcevolve.keeper.planning import keep_recorded
 from pcevolve.public.config.config import RunConfig

@@ -91,9 +91,9 @@ def budget_cap(
         with open_ledger(ledger) as known:
             click.echo(_spell_cap(known.cap()))
         return
+    from pcevolve.app.session.reach import find_nearest, list_ledger_folders
     from pcevolve.public.config.files import find_ledger, find_ledger_volume
     from pcevolve.public.privacy import Budget
-    from pcevolve.public.run.places import find_nearest, list_ledger_folders
 
     wanted, path = Budget(parse_cap(epsilon), parse_delta(delta)), ledger or find_ledger()
     leave_files(writes=[find_nearest(path.parent), *list_ledger_folders(path)])
@@ -183,9 +183,9 @@ def open_ledger(
     Args:
         with_runs: Whether the folders of its runs are read, too.
     """
+    from pcevolve.app.session.reach import list_ledger_folders
     from pcevolve.keeper.ledger.creation import list_run_folders, require_there
     from pcevolve.public.config.files import find_ledger
-    from pcevolve.public.run.places import list_ledger_folders
 
     require_there(path or find_ledger())
     reads = list_run_folders(path or find_ledger()) if with_runs else ()

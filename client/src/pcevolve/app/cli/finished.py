@@ -208,9 +208,8 @@ def evaluate(
     require_run(folder)
     if mix and private is None:
         raise UsageError("--mix trains on the private images: give their folder with --private")
-    from pcevolve.app.session.reach import list_evaluated
+    from pcevolve.app.session.reach import find_nearest, list_evaluated
     from pcevolve.public.run.owner import OwnerFolder
-    from pcevolve.public.run.places import find_nearest
 
     reads = list_evaluated(folder, control, (test, private), judge or (), weights)
     leave_files(reads, [find_nearest(OwnerFolder.of(folder).root)])  # written are the figures alone

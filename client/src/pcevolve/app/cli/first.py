@@ -36,7 +36,7 @@ def init(
     ] = False,
 ) -> None:
     """Write pcevolve.toml with the options that people change first, and what each is for."""
-    from pcevolve.public.run.places import find_nearest
+    from pcevolve.app.session.reach import find_nearest
 
     leave_files(writes=[find_nearest(folder)])
     from pcevolve.app.first.init import name_required, write_template

@@ -15,6 +15,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from pcevolve import __version__
+from pcevolve.app.session.reach import find_nearest
 from pcevolve.errors import ClientError
 from pcevolve.keeper.ledger.creation import locate_key, require_volume
 from pcevolve.public.answers import has_succeeded
@@ -24,7 +25,6 @@ from pcevolve.public.encoders import has_torch, load_encoder
 from pcevolve.public.encoders.published import resolve
 from pcevolve.public.processes.confinement import find_enforcement
 from pcevolve.public.processes.doorway import is_cut_off
-from pcevolve.public.run.places import find_nearest
 from pcevolve.wire.egress.http_transport import HttpTransport
 from pcevolve.wire.egress.transport import ADVICE, ConnectionTroubleError
 from pcevolve.wire.providers import dialect

@@ -19,8 +19,7 @@ from pcevolve.keeper.finished.judging import (
     label_shots,
     weigh,
 )
-from pcevolve.keeper.finished.outcome import Outcome
-from pcevolve.keeper.finished.recalling import recall
+from pcevolve.keeper.finished.outcome import Outcome, recall
 from pcevolve.keeper.private.dataset import PrivateDataset
 from pcevolve.public.evolution import Evolved
 from pcevolve.public.pages.report.charts import AccuracyPoint

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from pcevolve.app.session.orders import attend, order, order_decoder
-from pcevolve.app.session.reach import keep_files_of_run, list_files
+from pcevolve.app.session.reach import keep_files_of_run, list_files, require_apart
 from pcevolve.app.session.staff import claim, staff
 from pcevolve.errors import DataError
 from pcevolve.public.addresses import require_address
@@ -18,7 +18,6 @@ from pcevolve.public.processes.launcher import Child, Children
 from pcevolve.public.run.checked import CheckedRun
 from pcevolve.public.run.folder import RunFolder
 from pcevolve.public.run.meeting import FrontSettings
-from pcevolve.public.run.places import require_apart
 from pcevolve.public.run.progress import Audience, Person
 
 OWN: Final = "pcevolve.keeper.clinics.keeping:own"

@@ -37,8 +37,7 @@ def judge(orders: Mapping[str, Any], _enforced: Enforcement, up: Pipe) -> None:
 def measure_accuracy(run: CheckedRun, audience: Audience, summary: Mapping[str, Any]) -> dict[str, Any]:
     """Measure a finished run on its owner's test data, if there are any; return its summary with the accuracies."""
     from pcevolve.keeper.components import Components
-    from pcevolve.keeper.finished.outcome import Outcome
-    from pcevolve.keeper.finished.recalling import recall
+    from pcevolve.keeper.finished.outcome import Outcome, recall
     from pcevolve.public.transcript.reader import RunReader
 
     record = RunReader.strict(run.folder.root)

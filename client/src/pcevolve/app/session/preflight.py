@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
+from pcevolve.app.session.reach import require_apart
 from pcevolve.errors import DataError, TranscriptError, UsageError
 from pcevolve.keeper.ledger.creation import locate_key, require_volume
 from pcevolve.public.addresses import require_address, require_key
@@ -29,7 +30,6 @@ from pcevolve.public.run.checked import (
 )
 from pcevolve.public.run.folder import LOST, RunFolder
 from pcevolve.public.run.owner import OwnerFolder
-from pcevolve.public.run.places import require_apart
 from pcevolve.public.sources import (
     OF_CLASSES,
     OF_IMAGES,

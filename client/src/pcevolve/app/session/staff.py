@@ -61,7 +61,7 @@ def carry_out(
         ClientError: Why it ended; what was paid for is on record, and the run can be resumed from there.
     """
     if open_page:
-        from pcevolve.wire.dashboard import show_page
+        from pcevolve.wire.showing import show_page
 
         show_page(run.folder.live, audience.console)
     with staff(children, partial(keep_files_of_run, run)) as at_work:

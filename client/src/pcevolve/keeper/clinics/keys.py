@@ -1,4 +1,7 @@
-"""An owner's private key: a file that only its owner can read, and its operations."""
+"""An owner's private key: a file that only its owner can read, and its operations.
+
+Each pair of owners adds and subtracts the same mask, which looks random to all others.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +12,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Self
 
+import numpy as np
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
+from cryptography.hazmat.primitives.ciphers import Cipher
+from cryptography.hazmat.primitives.ciphers.algorithms import ChaCha20
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from pcevolve.errors import UsageError
-from pcevolve.public.clinics.owners import KEY_BYTES, spell_key
+from pcevolve.public.clinics.grid import Residues
+from pcevolve.public.clinics.owners import KEY_BYTES, Clinics, spell_key, split_key
 from pcevolve.public.durable import write_durably
 
 FORM: Final = "pcevolve-owner-private-1:"
@@ -79,3 +88,35 @@ class OwnerKey:
             return self.agreement.exchange(X25519PublicKey.from_public_bytes(other))
         except ValueError:
             raise UsageError("the roster has a key that is unusable for key agreement") from None
+
+
+_PURPOSE: Final = b"pcevolve clinics mask 1"
+_NUMBER_BYTES: Final = 8
+
+
+def make_mask(key: OwnerKey, clinics: Clinics, place: int, question: str, size: int) -> Residues:
+    """Return one owner's mask for one question, uint64 ``(size,)``; the masks of all owners add up to 0.
+
+    ``y_i = sum_{j>i} m_ij - sum_{j<i} m_ji`` modulo 2^64; ``m_ij`` is ChaCha20 keyed by the secret of i and
+    j.
+
+    Args:
+        question: Digest of the question. For another question an owner has another mask, so that answers to
+            two questions never cancel.
+    """
+    total = np.zeros(size, dtype=np.uint64)
+    for other, owner in enumerate(clinics.owners):
+        if other != place:
+            pair = min(place, other), max(place, other)
+            shared = _expand(key.agree(split_key(owner.key)[1]), clinics, question, pair, size)
+            total = total + shared if place < other else total - shared
+    return total
+
+
+def _expand(secret: bytes, clinics: Clinics, question: str, pair: tuple[int, int], size: int) -> Residues:
+    info = b"/".join((_PURPOSE, clinics.digest.encode(), question.encode(), b"%d/%d" % pair))
+    key = HKDF(algorithm=SHA256(), length=32, salt=None, info=info).derive(secret)
+    # No nonce is needed: each key, which includes the question, is used for one stream.
+    stream = Cipher(ChaCha20(key, b"\0" * 16), mode=None).encryptor()
+    data = stream.update(b"\0" * (_NUMBER_BYTES * size)) + stream.finalize()
+    return np.frombuffer(data, dtype="<u8").astype(np.uint64)

@@ -16,8 +16,7 @@ from pathlib import Path
 from typing import Protocol
 
 from pcevolve.errors import BudgetError, DeclinedError, LedgerError, ModelError, ProtocolError, UsageError
-from pcevolve.keeper.clinics.keys import OwnerKey
-from pcevolve.keeper.clinics.masks import make_mask
+from pcevolve.keeper.clinics.keys import OwnerKey, make_mask
 from pcevolve.keeper.clinics.plans import describe_plan, read_data, require_plan
 from pcevolve.keeper.clinics.record import CopiedRecord, find_plan
 from pcevolve.keeper.ledger.entries import Origin, Terms

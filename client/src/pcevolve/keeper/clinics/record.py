@@ -1,13 +1,18 @@
-"""An owner's copy of the coordinator's record; every line is checked before anything is answered."""
+"""An owner's copy of the coordinator's record; every line is checked before anything is answered.
+
+What the copy has of the owner was paid for in the owner's ledger.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import hashlib
+from collections.abc import Callable, Iterator
 from itertools import islice
 
 from safetensors import SafetensorError
 
-from pcevolve.errors import ProtocolError
+from pcevolve.errors import ProtocolError, TranscriptError
+from pcevolve.keeper.ledger.ledger import Ledger
 from pcevolve.public.clinics.answers import Exchange, decode_exchanges
 from pcevolve.public.clinics.naming import note_received
 from pcevolve.public.clinics.summing import Summing
@@ -16,6 +21,7 @@ from pcevolve.public.plan import PublicPlan
 from pcevolve.public.run.folder import RunFolder
 from pcevolve.public.transcript.chain import GENESIS
 from pcevolve.public.transcript.log import Entry, read
+from pcevolve.public.transcript.reader import RunReader
 from pcevolve.public.transcript.records import Planned, Received, RecordedRelease
 from pcevolve.public.transcript.stored import StoredFiles
 
@@ -94,3 +100,32 @@ class CopiedRecord:
             )
         self._summing.note(receipt, measured)
         lineage.receipts.append(receipt)
+
+
+def find_disagreement(run: RunReader, ledger: Ledger) -> str | None:
+    """Return what the copy has of an owner that its ledger lacks; None if they agree.
+
+    The ledger may be ahead, by answers that the coordinator has not recorded yet.
+    """
+    paid = {each.record: each.receipt.measured for each in ledger.payments(run.opened.run_id)}
+    try:
+        strange = sum(not _is_paid(each, paid) for each in _list_exchanges(run))
+    except (ProtocolError, TranscriptError) as error:
+        return str(error)
+    if not strange:
+        return None
+    return (
+        f"{strange} of the answers in {run.layout.root} are not what the ledger {ledger.path} committed: one of "
+        "the two is a backup, or the record is forged: restore the newest of both; these two cannot go on"
+    )
+
+
+def _is_paid(exchange: Exchange, paid: dict[str, str]) -> bool:
+    found = paid.get(exchange.question.digest)
+    return found in {hashlib.sha256(each.vector).hexdigest() for each in exchange.answers}
+
+
+def _list_exchanges(run: RunReader) -> Iterator[Exchange]:
+    for entry in run.entries:
+        if isinstance(entry.record, RecordedRelease) and entry.record.answers is not None:
+            yield from decode_exchanges(run.bodies.file(entry.record.answers))

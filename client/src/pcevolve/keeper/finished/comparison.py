@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 
 from pcevolve.errors import UsageError
 from pcevolve.keeper.evaluation.labelled import Labelled
+from pcevolve.keeper.finished.use_page import list_accuracies
 from pcevolve.public.durable import write_durably
 from pcevolve.public.figures import in_full
 from pcevolve.public.media import find_medium
@@ -29,7 +30,6 @@ from pcevolve.public.pages.rendering import (
     read_style,
 )
 from pcevolve.public.pages.report.charts import Chart, FigureOverSeeds, Series
-from pcevolve.public.pages.useful import list_accuracies
 from pcevolve.public.parts import Secrecy
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.publish.dataset import summarise

@@ -40,7 +40,7 @@ from pcevolve.keeper.finished.judging import (
     keep_judgement,
     load_judges,
 )
-from pcevolve.keeper.finished.use_page import make_page
+from pcevolve.keeper.finished.use_page import Confusion, make_page
 from pcevolve.keeper.kind import PrivateKind, load_kind, read_owned
 from pcevolve.keeper.private.dataset import PrivateDataset
 from pcevolve.keeper.private_data import name_classes
@@ -48,7 +48,6 @@ from pcevolve.public.durable import write_private_bytes
 from pcevolve.public.encoders import Encoder
 from pcevolve.public.media.images.sheet import draw_confusion
 from pcevolve.public.modality import MODALITIES, Kind, Nouns
-from pcevolve.public.pages.useful import Confusion
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.run.folder import RunFolder
 from pcevolve.public.run.owner import OwnerFolder

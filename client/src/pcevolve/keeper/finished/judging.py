@@ -38,7 +38,7 @@ from pcevolve.keeper.evaluation.worth import (
     Worth,
 )
 from pcevolve.keeper.finished.outcome import Outcome
-from pcevolve.keeper.finished.use_page import make_page
+from pcevolve.keeper.finished.use_page import Confusion, make_page
 from pcevolve.keeper.kind import load_kind
 from pcevolve.keeper.private.dataset import PrivateDataset
 from pcevolve.public.durable import write_private
@@ -48,7 +48,6 @@ from pcevolve.public.lineage import Population
 from pcevolve.public.media import find_medium
 from pcevolve.public.media.images.appearance import Appearance, find_released_appearance
 from pcevolve.public.modality import MODALITIES, Kind, join
-from pcevolve.public.pages.useful import Confusion
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.run.folder import RunFolder
 from pcevolve.public.run.owner import OwnerFolder

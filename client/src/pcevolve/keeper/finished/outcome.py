@@ -1,15 +1,21 @@
-"""A finished run with the components of the private side, for evaluation."""
+"""A finished run for evaluation: its dataset from the record, and the components of the private side."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from pcevolve.keeper.components import Components
-from pcevolve.public.evolution import Evolved
+from pcevolve.public.calls import Call
+from pcevolve.public.evolution import Ask, Evolved, evolve
+from pcevolve.public.lineage import Pool
 from pcevolve.public.plan import PublicPlan
+from pcevolve.public.release import Candidate, Query, Receipt
 from pcevolve.public.run.folder import RunFolder
 from pcevolve.public.run.owner import OwnerFolder
+from pcevolve.public.transcript.reader import RunReader
+from pcevolve.public.usable import UsableRule
 
 
 @dataclass(frozen=True)
@@ -24,3 +30,37 @@ class Outcome:
     def owner(self) -> OwnerFolder:
         """The owner's part of the run."""
         return OwnerFolder.of(self.folder.root, self.components.settings.privacy.ledger)
+
+
+@dataclass(frozen=True)
+class _Recalled:
+    """Generator, judge and watcher of a finished run."""
+
+    record: RunReader
+
+    def answers(self, asks: Sequence[Ask]) -> Iterator[tuple[Candidate, ...]]:
+        """Yield the recorded outputs of calls."""
+        for call, source in asks:
+            parent = None if source is None else source.candidate.id
+            digests = self.record.outputs[call.slot]
+            yield tuple(
+                Candidate(call.output(place), call.label, call.iteration, parent, digest)
+                for place, digest in enumerate(digests)
+            )
+
+    def show(self, query: Query, pool: Pool) -> None: ...
+
+    def release(self, query: Query, pool: Pool) -> Receipt:
+        """Return the receipt on record."""
+        return next(each for each in self.record.receipts if each.iteration == query.iteration)
+
+    def generated(self, call: Call) -> None: ...
+
+    def released(self, receipt: Receipt) -> None: ...
+
+
+def recall(record: RunReader) -> Evolved:
+    """Return what a finished run made, without checks, which are an audit's work."""
+    plan, known = record.require_plan(), _Recalled(record)
+    usability = UsableRule(plan, record.bodies.file)
+    return evolve(plan, known, known, known, usability.identify, usability.is_enough)

@@ -1,18 +1,95 @@
-"""Make the owner's page on a dataset's use: figures, confusions, and examples."""
+"""The owner's page on a dataset's use: figures, confusions, and examples; nothing on it is protected."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from pcevolve.keeper.evaluation.judge import Evaluator, LabelledSet, find_usable
+from pcevolve.public.durable import write_private_bytes
 from pcevolve.public.media import Item
 from pcevolve.public.modality import Kind
-from pcevolve.public.pages.rendering import picture_item
-from pcevolve.public.pages.useful import Confusion, Pair, write_use_page
+from pcevolve.public.pages.rendering import (
+    PagePicture,
+    compile_page,
+    inline_parts,
+    picture_item,
+    read_own,
+    read_style,
+)
+
+ORDER = ("words alone", "a random choice", "dataset", "private images")
+"""From the cheapest yardstick to the one that protects nobody."""
+BAR = 280.0
+"""Width of an accuracy of 1."""
+
+
+@dataclass(frozen=True)
+class Pair:
+    """An image of the dataset, and the private image nearest to it."""
+
+    made: PagePicture
+    private: PagePicture
+
+
+@dataclass(frozen=True)
+class Confusion:
+    """Confusion counts of a judge that was trained on the dataset, summed over its seeds."""
+
+    judge: str
+    labels: Sequence[str]
+    counts: Sequence[Sequence[int]]
+
+    @property
+    def rows(self) -> list[tuple[str, list[tuple[int, int]]]]:
+        """Return the counts of each class, each with its share of the class in tenths."""
+        return [
+            (label, [(count, round(10 * count / max(sum(counts), 1))) for count in counts])
+            for label, counts in zip(self.labels, self.counts, strict=True)
+        ]
+
+
+def list_accuracies(measured: Mapping[str, Any], chance: float) -> list[tuple[str, Sequence[float]]]:
+    """List every yardstick and the dataset with mean and interval; chance has no interval.
+
+    The order is fixed, because figures kept as JSON have lost theirs.
+    """
+    found = measured["accuracies"]
+    return [("chance", (chance, chance, chance)), *((name, found[name]) for name in ORDER if name in found)]
+
+
+def write_use_page(
+    page: Path,
+    run: str,
+    kind: Kind,
+    measured: Mapping[str, Any],
+    chance: float,
+    confusion: Confusion | None = None,
+    pairs: Mapping[str, Sequence[Pair]] | None = None,
+) -> Path:
+    """Write the page beside the owner's figures; an existing one is replaced.
+
+    Args:
+        run: Name of the run's folder.
+        measured: Verdict, sentence, advice, judges and accuracies, each with its interval.
+        pairs: For each class some images of the dataset.
+    """
+    content = {
+        "style": inline_parts(read_style(), read_own("comparison.css"), read_own("useful.css")),
+        "run": run,
+        "measured": measured,
+        "rows": list_accuracies(measured, chance),
+        "confusion": confusion,
+        "pairs": pairs or {},
+        "bar": BAR,
+    }
+    write_private_bytes(page, compile_page("useful", kind).render(content).encode())
+    return page
+
 
 SHOWN = 8
 """Images of each class on the page."""

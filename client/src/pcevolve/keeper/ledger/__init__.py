@@ -2,6 +2,6 @@
 
 ``ledger`` is the interface (``Ledger``, ``Account``). ``account`` pays. ``others`` and ``overlap`` sum up
 other runs' events on the same ``units``. ``refusals`` words refusals, ``entries`` reads and writes rows,
-``store`` seals them, ``holder`` names the process with the lock, ``creation`` makes the file and its key.
+``store`` seals them and names the process with the lock, ``creation`` makes the file and its key.
 Import from the modules, because accounting needs SciPy.
 """

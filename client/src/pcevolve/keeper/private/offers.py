@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from pcevolve.errors import DataError
-from pcevolve.keeper.private.shots import Shots
-from pcevolve.keeper.private_data import tell_on_screen
+from pcevolve.keeper.private_data import Shots, tell_on_screen
 from pcevolve.public.config.config import RunConfig
 from pcevolve.public.dialects import find_abilities
 from pcevolve.public.figures import parse_epsilon

@@ -1,24 +1,91 @@
-"""The coordinator's runner process: from its orders to the summary, with a door for the owners."""
+"""The coordinator's runner process: asks all owners, and has their answers added up."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from pcevolve.public import protocol
+from pcevolve.public.clinics.answers import Exchange, Question, SignedAnswer, encode_exchanges
+from pcevolve.public.clinics.messages import Add, Ask, Asked
+from pcevolve.public.lineage import Pool
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.processes.confinement import Enforcement
 from pcevolve.public.processes.pipe import Pipe
+from pcevolve.public.release import Query, Receipt
 from pcevolve.public.run.progress import Audience
-from pcevolve.wire.clinics.adding import AddingJudge, AddingSide, RemoteCoordinator
+from pcevolve.wire.asking import AskingJudge, RemoteKeeper
 from pcevolve.wire.clinics.door import Door, serve
 from pcevolve.wire.execution import carry_out
 from pcevolve.wire.reaching import RunnerJob
 from pcevolve.wire.running import work
+
+
+class AddingSide(protocol.PrivateSide, Protocol):
+    """The coordinator's side without private data, which makes the plan and adds answers up, as its runner sees it."""
+
+    def ask(self, asked: Ask) -> Asked:
+        """See ``Ask``."""
+        ...
+
+    def add(self, asked: Add) -> protocol.Released:
+        """See ``Add``."""
+        ...
+
+
+class RemoteCoordinator(RemoteKeeper):
+    """The coordinator's side in another process."""
+
+    def ask(self, asked: Ask) -> Asked:
+        """See ``Ask``."""
+        return self._ask(asked, Asked)
+
+    def add(self, asked: Add) -> protocol.Released:
+        """See ``Add``."""
+        return self._ask(asked, protocol.Released)
+
+
+Gather = Callable[[Question, Sequence[Exchange]], tuple[SignedAnswer, ...]]
+"""Asks all owners, and waits until each has answered."""
+
+
+@dataclass
+class AddingJudge(AskingJudge):
+    """A judge that asks all owners for each access of a release, one after the other.
+
+    Attributes:
+        side: Makes questions, and turns answers into releases.
+        gather: Asks the owners.
+    """
+
+    side: AddingSide = field(kw_only=True)
+    gather: Gather = field(kw_only=True)
+    _answered: dict[int, bytes] = field(default_factory=dict)
+
+    def release(self, query: Query, pool: Pool) -> Receipt:
+        """Have a release added up; a recorded one is returned without asking."""
+        head, exchanges = self.head(), list[Exchange]()
+        while query.iteration not in self.paid:
+            asked = self.side.ask(Ask(iteration=query.iteration, head=head, exchanges=tuple(exchanges)))
+            if asked.question is None:
+                break
+            exchanges.append(
+                Exchange(question=asked.question, answers=self.gather(asked.question, exchanges))
+            )
+        released = self.side.add(Add(iteration=query.iteration, head=head, exchanges=tuple(exchanges)))
+        if exchanges:
+            self._answered[query.iteration] = encode_exchanges(exchanges)
+        self.paid[query.iteration] = released.receipt
+        self._measured[query.iteration] = released.measurement
+        return released.receipt
+
+    def read_answers(self, iteration: int) -> bytes:
+        """Return the owners' answers for a release, as stored; empty for one that was on record."""
+        return self._answered.get(iteration, b"")
 
 
 @dataclass(frozen=True)

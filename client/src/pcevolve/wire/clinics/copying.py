@@ -1,17 +1,25 @@
-"""Write an owner's copy of the coordinator's record: files first, then the lines that name them."""
+"""An owner's copy of the coordinator's record: files first, then the lines that name them; in the end its release."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from typing import Any
 
 from pcevolve.errors import TranscriptError
+from pcevolve.public.clinics.naming import note_received
 from pcevolve.public.durable import sync_folder
+from pcevolve.public.lineage import Lineage
+from pcevolve.public.pages.report.page import write_report
+from pcevolve.public.publish.dataset import publish, write_summary
+from pcevolve.public.publish.release import DatasetRelease
 from pcevolve.public.run.folder import RunFolder
 from pcevolve.public.transcript.bodies import Bodies
 from pcevolve.public.transcript.chain import FINISHED, GENESIS, PLANNED, Line, digest, read_chain
 from pcevolve.public.transcript.log import list_files
-from pcevolve.public.transcript.records import RecordedRelease, from_event
+from pcevolve.public.transcript.reader import RunReader
+from pcevolve.public.transcript.records import Received, RecordedRelease, from_event
+from pcevolve.public.usable import UsableRule
 from pcevolve_shared.reading import parse_json
 
 
@@ -83,3 +91,20 @@ class Copy:
     def _note(self, line: Line, found: str) -> None:
         self.lines, self.head = self.lines + 1, found
         self.kinds.add(str(line.event.get("kind")))
+
+
+def publish_copy(folder: RunFolder) -> dict[str, Any]:
+    """Write release and report of a closed record, from the record alone, and return the summary."""
+    record = RunReader.strict(folder.root)
+    plan = record.require_plan()
+    usability = UsableRule(plan, record.bodies.file)
+    lineage = Lineage(plan, usability.identify, usability.is_enough)
+    for entry in record.entries:
+        if isinstance(entry.record, Received):
+            note_received(lineage, entry.record)
+        elif isinstance(entry.record, RecordedRelease):
+            lineage.receipts.append(entry.record.receipt)
+    if not folder.finished:
+        publish(folder.release, DatasetRelease.of(record, lineage.dataset()), record.bodies.file)
+    write_report(record)
+    return {**write_summary(record), "dataset": str(folder.release), "report": str(folder.report)}

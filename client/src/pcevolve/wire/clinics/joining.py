@@ -27,7 +27,6 @@ from pcevolve.errors import (
 )
 from pcevolve.public.clinics import messages
 from pcevolve.public.clinics.answers import SignedAnswer
-from pcevolve.public.clinics.copying import publish_copy
 from pcevolve.public.clinics.sync import BODIES, MOST_BYTES, SYNC, WAIT_SECONDS, Denied, News, Refusal, Sync
 from pcevolve.public.processes.confinement import Enforcement
 from pcevolve.public.processes.pipe import Pipe
@@ -36,7 +35,7 @@ from pcevolve.public.run.folder import RunFolder
 from pcevolve.public.run.progress import Audience
 from pcevolve.public.transcript.stored import MOST_BYTES as MOST_BODY_BYTES
 from pcevolve.wire.asking import Remote
-from pcevolve.wire.clinics.copying import Copy
+from pcevolve.wire.clinics.copying import Copy, publish_copy
 from pcevolve.wire.egress.http_transport import find_tls_fault
 from pcevolve.wire.running import report
 

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from pcevolve.errors import ClientError
-from pcevolve.keeper.finished.recalling import recall
+from pcevolve.keeper.finished.outcome import recall
 from pcevolve.public.transcript.reader import RunReader
 
 
