@@ -44,6 +44,7 @@ class Components:
         appearance: Whether the dataset is given the private images' appearance, by default.
         test_is_public: Whether figures on the test data may be published.
         notes: Notes on the private data for the owner alone, each with a title.
+        noise_factor: As in ``Scope``.
     """
 
     settings: RunConfig
@@ -59,6 +60,7 @@ class Components:
     test_is_public: bool
     notes: tuple[tuple[str, str], ...]
     limits: Limits
+    noise_factor: float = 1.0
     given: tuple[Option, ...] = ()
     _declared: list[Sources] = field(default_factory=list)
     _capped: list[FloatArray] = field(default_factory=list)
@@ -78,7 +80,7 @@ class Components:
         if test is not None:
             held_out = leave_out_private(test, data, f"--test {settings.data.test or 'of the library'}")
             test = name_classes(held_out, settings.data.words)
-        scope = _measure_scope(settings, data, settings.method.iterations or 1)
+        scope = _measure_scope(settings, data, settings.method.iterations or 1, read.noise_factor)
         made = MODALITIES[abilities.makes]
         look = "as-is" if made.refuses_looks else settings.method.appearance
         method, reason = selectors.resolve_method(settings.method.name, limits.run, scope, look)
@@ -100,6 +102,7 @@ class Components:
             test=test,
             test_is_public=read.test_is_public,
             notes=read.notes,
+            noise_factor=read.noise_factor,
             limits=limits,
             given=tuple(settings.list_given()),
             _declared=declared,
@@ -108,7 +111,7 @@ class Components:
     @property
     def scope(self) -> Scope:
         """The public sizes on which prices depend."""
-        return _measure_scope(self.settings, self.data, self.iterations)
+        return _measure_scope(self.settings, self.data, self.iterations, self.noise_factor)
 
     @property
     def pairs(self) -> int:
@@ -188,7 +191,7 @@ def _read(settings: RunConfig, show_progress: ProgressCallback) -> RunData:
     if (roster := find_roster(settings.data.private)) is not None:
         from pcevolve.keeper.clinics.coordinator import stand_in  # which a run of one owner does without
 
-        return RunData(stand_in(roster, find_abilities(settings.provider.dialect).makes), None)
+        return stand_in(roster, find_abilities(settings.provider.dialect).makes)
     return read_run(settings, show_progress)
 
 
@@ -204,13 +207,14 @@ def _read_declared(settings: RunConfig) -> list[Sources]:
     return [read_declared(settings, make_promise(own.secret_prior, own.secret_bound, own.secret_size))]
 
 
-def _measure_scope(settings: RunConfig, data: PrivateDataset, iterations: int) -> Scope:
+def _measure_scope(settings: RunConfig, data: PrivateDataset, iterations: int, noise_factor: float) -> Scope:
     return Scope(
         relation=settings.privacy.relation,
         iterations=iterations,
         classes=len(data.labels),
         shots=settings.data.shots,
         candidates=settings.method.candidates,
+        noise_factor=noise_factor,
     )
 
 

@@ -61,12 +61,17 @@ NOTHING_LEFT = "--test rest: a class has no {kind} that was not drawn: draw fewe
 
 @dataclass(frozen=True, repr=False)
 class RunData:
-    """The data that a run reads; ``notes``, each with a title, are for the owner alone."""
+    """The data that a run reads; ``notes``, each with a title, are for the owner alone.
+
+    Attributes:
+        noise_factor: As in ``Scope``.
+    """
 
     data: PrivateDataset
     test: PrivateDataset | None
     test_is_public: bool = False
     notes: tuple[tuple[str, str], ...] = ()
+    noise_factor: float = 1.0
 
 
 Held = TypeVar("Held", bound=PrivateItems)

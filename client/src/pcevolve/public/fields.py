@@ -145,6 +145,11 @@ class PlanFields(BaseModel):
         return self.secrecy if self.secure else None
 
     @property
+    def noise_factor(self) -> float:
+        """The noise of a release over that which its events pay for, in standard deviation; 1 for a single owner."""
+        return 1.0 if self.clinics is None else self.clinics.noise_factor
+
+    @property
     def releases(self) -> tuple[int, ...]:
         """Iterations that release something, in order.
 

@@ -24,7 +24,9 @@ def side(tmp_path, clinics_api):
 
 
 def test_its_data_are_the_rosters_classes_and_nothing_in_them(tmp_path):
-    data = stand_in(write_roster(tmp_path / "roster.toml", make_clinics(2), ["zebra", "ant"]), "image")
+    read = stand_in(write_roster(tmp_path / "roster.toml", make_clinics(2), ["zebra", "ant"]), "image")
+    data = read.data
+    assert read.noise_factor == 2**0.5
     assert data.labels == ("ant", "zebra")
     assert len(data) == 0
     assert data.privacy_units() == ()
@@ -36,6 +38,8 @@ def test_the_plan_names_the_owners_and_their_units_together(side):
     assert plan.clinics == make_clinics(3, shots=3)
     assert plan.data.shots == 9
     assert plan.labels == ("type A", "type B")
+    # Method and appearance were chosen for the noise that there will be.
+    assert side.components.scope.noise_factor == 1.5**0.5
 
 
 def test_a_run_begins_with_the_settled_plan_and_goes_on_from_release_to_release(tmp_path, clinics_api):

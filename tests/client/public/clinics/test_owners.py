@@ -76,6 +76,12 @@ def test_noise_for_a_unit_at_several_owners_protects_one_owners_part_the_better(
     )
 
 
+def test_all_owners_add_their_share_and_the_honest_ones_would_be_enough():
+    assert make_clinics(4).noise_factor == math.sqrt(4 / 3)
+    assert make_clinics(4, colluding=0).noise_factor == 1.0
+    assert make_clinics(3, colluding=2, holders=2).noise_factor == 2 * math.sqrt(3)
+
+
 def test_where_all_others_may_collude_nothing_more_is_lost_than_is_promised():
     assert float(make_clinics(4, colluding=3).weaken(Event("gaussian", "6")).value) == pytest.approx(
         6, rel=1e-9

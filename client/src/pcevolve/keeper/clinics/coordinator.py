@@ -17,6 +17,7 @@ from pcevolve.errors import ProtocolError, UsageError
 from pcevolve.keeper.keeper import Keeper, Selection
 from pcevolve.keeper.planning import resolve_plan
 from pcevolve.keeper.private.dataset import PrivateDataset
+from pcevolve.keeper.private_data import RunData
 from pcevolve.keeper.screen import OwnerScreen
 from pcevolve.public import protocol
 from pcevolve.public.clinics import messages
@@ -34,11 +35,12 @@ from pcevolve.public.transcript.records import Planned, RecordedRelease
 from pcevolve.public.usable import UsableRule
 
 
-def stand_in(path: Path, kind: str) -> PrivateDataset:
+def stand_in(path: Path, kind: str) -> RunData:
     """Return an empty stand-in for data: the roster's classes and units without items."""
     roster = Roster.read(path)
     nobody = np.empty(0, dtype=np.int64)
-    return PrivateDataset(tuple(sorted(roster.labels)), (), nobody, (), unit_name=roster.unit or kind)
+    empty = PrivateDataset(tuple(sorted(roster.labels)), (), nobody, (), unit_name=roster.unit or kind)
+    return RunData(empty, None, noise_factor=roster.clinics.noise_factor)
 
 
 @dataclass(frozen=True)

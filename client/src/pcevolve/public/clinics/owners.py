@@ -99,6 +99,15 @@ class Clinics(_Part):
         return len(self.owners) - self.colluding
 
     @property
+    def noise_factor(self) -> float:
+        """The noise of a release over that of one owner at the same price, in standard deviation.
+
+        N - t owners' shares add up to the noise that is paid for, of ``r`` times the sensitivity, and all N add
+        theirs.
+        """
+        return self.holders * math.sqrt(len(self.owners) / self.honest)
+
+    @property
     def shots(self) -> int:
         """Nominal privacy units of each class, of all owners together."""
         return sum(each.shots for each in self.owners)

@@ -318,6 +318,7 @@ class Summing:
             noise.events[0],
             plan.privacy.relation,
             noise,
+            plan.noise_factor,
         )
         return released.numbers
 

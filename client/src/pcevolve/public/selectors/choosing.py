@@ -183,6 +183,7 @@ class Chooser:
             first=plan.method.initial,
             drawn=plan.method.of(AugmentedEvolution).selection == "prob",
             public=self._public,
+            noise_factor=plan.noise_factor,
         )
 
     @cached_property

@@ -179,7 +179,7 @@ def means_noise(events: Events, scope: Scope) -> float:
     last = [event for event in events if not event.free][-1]
     # In clip radii of the summed points, R or R/2, both ways have the sensitivity of a sum in a ball
     # (``sums``).
-    return float(last.value) * bounded_sum_sensitivity(scope.relation) / scope.shots
+    return scope.noise_factor * float(last.value) * bounded_sum_sensitivity(scope.relation) / scope.shots
 
 
 def means_lift(events: tuple[Event, ...], scope: Scope) -> float:

@@ -334,4 +334,5 @@ def scope_of(plan: PublicPlan) -> Scope:
         classes=len(plan.labels),
         shots=plan.data.shots,
         candidates=plan.method.candidates,
+        noise_factor=plan.noise_factor,
     )

@@ -34,6 +34,7 @@ class Scope:
         classes: Number of classes, C.
         shots: Nominal private units per class, K.
         candidates: Candidates per class, N.
+        noise_factor: As in ``SelectionInput``.
     """
 
     relation: Relation
@@ -41,6 +42,7 @@ class Scope:
     classes: int
     shots: int
     candidates: int
+    noise_factor: float = 1.0
 
 
 Rounds: TypeAlias = tuple[tuple[Event, ...], ...]
@@ -98,7 +100,10 @@ def is_blurred(first: Event, scope: Scope) -> bool:
         first: The Gaussian access that releases the sum of all units' numbers, of L2 norm at most 1 each.
     """
     sensitivity = bounded_sum_sensitivity(scope.relation)
-    return float(first.value) * sensitivity / (scope.shots * scope.classes) > BLURRED_APPEARANCE
+    return (
+        scope.noise_factor * float(first.value) * sensitivity / (scope.shots * scope.classes)
+        > BLURRED_APPEARANCE
+    )
 
 
 def pay_for_appearance(rounds: Rounds) -> Rounds:

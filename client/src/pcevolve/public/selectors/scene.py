@@ -100,6 +100,8 @@ class SelectionInput:
         tau: τ of PCEvolve's similarity calibrator.
         cells: Most cells of each class; None for one around every first candidate.
         first: Number of first candidates of each class; None if all are.
+        noise_factor: The release's noise over that which its events pay for, in standard deviation; above 1
+            where several owners add shares of it.
     """
 
     labels: tuple[str, ...]
@@ -118,6 +120,7 @@ class SelectionInput:
     cells: int | None = None
     first: int | None = None
     drawn: bool = False
+    noise_factor: float = 1.0
 
     def first_of(self, target: int) -> FloatArray:
         """Return the embeddings of a class's first candidates."""

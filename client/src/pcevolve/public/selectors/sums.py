@@ -66,13 +66,18 @@ class AtOnce:
         # on anything public.
         sums = class_sums(frame.points(private.embeddings), private, len(scene.labels), frame.radius)
         noisy = noise.gaussian(f"{scene.key}/means", sums, self._sigma) / scene.shots
-        means = prior + (noisy - prior) * frame.shrinkage(self._sigma / scene.shots)
+        means = prior + (noisy - prior) * frame.shrinkage(self._deviation)
         return {"means": round_to_noise_scale(means, self.doubts["means"])}
 
     @property
     def doubts(self) -> dict[str, FloatArray]:
         """Standard deviation of the noise in the release, float64 ``(k,)``; digits far below it carry nothing."""
-        return {"means": self.frame.kept_noise(self._sigma / self.scene.shots)}
+        return {"means": self.frame.kept_noise(self._deviation)}
+
+    @property
+    def _deviation(self) -> float:
+        # Of the noise in the means: of all owners' shares, which may be more than is paid for.
+        return self._sigma * self.scene.noise_factor / self.scene.shots
 
     @property
     def _sigma(self) -> float:
@@ -119,7 +124,7 @@ class CentreFirst:
         pooled = noise.gaussian(
             f"{scene.key}/middle", pooled_sum(points, private, frame.radius), self._sigmas[0]
         )
-        middle = guess + (pooled / expected - guess) * frame.shrinkage(self._sigmas[0] / expected)
+        middle = guess + (pooled / expected - guess) * frame.shrinkage(self._deviations[0])
         middle = round_to_noise_scale(middle, self.doubts["middle"])
         # Around the released middle, not the private mean: the second access may use only what the first one
         # paid for.
@@ -128,7 +133,7 @@ class CentreFirst:
         # Clipped as the private deviations are: outside of their ball a prior would be an aim that no data
         # can confirm.
         own = clip(prior - guess, radius)
-        deviations = own + (noisy - own) * frame.shrinkage(self._sigmas[1] / scene.shots)
+        deviations = own + (noisy - own) * frame.shrinkage(self._deviations[1])
         return {"middle": middle, "deviations": round_to_noise_scale(deviations, self.doubts["deviations"])}
 
     def recover_noisy_deviations(self, measured: Measurement) -> tuple[FloatArray, float, NDArray[np.bool_]]:
@@ -140,7 +145,7 @@ class CentreFirst:
             coordinates.
         """
         frame, prior = self.frame, typical_by_class(self.frame, self.scene)
-        sigma = self._sigmas[1] / self.scene.shots
+        sigma = self._deviations[1]
         kept = frame.shrinkage(sigma)
         own = clip(prior - prior.mean(axis=0), DEVIATION_RADIUS * frame.radius)
         # If less was kept than rounding leaves, division by it would turn rounding into noise.
@@ -150,17 +155,21 @@ class CentreFirst:
     @property
     def deviation_noise(self) -> float:
         """Root mean square norm of the noise in a class's released deviation; public."""
-        sigma = self._sigmas[1] / self.scene.shots
+        sigma = self._deviations[1]
         return float(np.linalg.norm(self.frame.shrinkage(sigma) * sigma))
 
     @property
     def doubts(self) -> dict[str, FloatArray]:
         """Standard deviations of the noise in the release, float64 ``(k,)``; digits far below them carry nothing."""
-        expected = self.scene.shots * len(self.scene.labels)
-        return {
-            "middle": self.frame.kept_noise(self._sigmas[0] / expected),
-            "deviations": self.frame.kept_noise(self._sigmas[1] / self.scene.shots),
-        }
+        middle, deviations = map(self.frame.kept_noise, self._deviations)
+        return {"middle": middle, "deviations": deviations}
+
+    @property
+    def _deviations(self) -> tuple[float, float]:
+        # Of the noise in middle and deviations: of all owners' shares, which may be more than is paid for.
+        scene = self.scene
+        first, second = (sigma * scene.noise_factor for sigma in self._sigmas)
+        return first / (scene.shots * len(scene.labels)), second / scene.shots
 
     @property
     def _sigmas(self) -> tuple[float, float]:
@@ -233,6 +242,7 @@ def release_appearance(
     event: Event,
     relation: Relation,
     noise: Noise,
+    noise_factor: float = 1.0,
 ) -> Appearance:
     """Release the private images' mean appearance with noise, shrunk to a public guess as far as it is uncertain.
 
@@ -243,13 +253,14 @@ def release_appearance(
         rows: float64 ``(images, 6)`` in [0, 1]: see ``measure_appearances``.
         unit_of: int64 ``(images,)``: the privacy unit of each image.
         prior: Public guess: the provider's images' appearance.
+        noise_factor: As in ``SelectionInput``.
     """
     # Imported here: pricing a method does not wait for Pillow.
     from pcevolve.public.media.images.appearance import MIDDLE, Appearance
 
     sigma = deviation(event, CLIP_RADIUS * bounded_sum_sensitivity(relation))
     noisy = noise.gaussian("appearance", _appearance_sum(rows - MIDDLE, unit_of), sigma) / expected + MIDDLE
-    trust = PRIOR_VARIANCE / (PRIOR_VARIANCE + (sigma / expected) ** 2)
+    trust = PRIOR_VARIANCE / (PRIOR_VARIANCE + (sigma * noise_factor / expected) ** 2)
     return Appearance.nearest(prior.vector + trust * (noisy - prior.vector))
 
 

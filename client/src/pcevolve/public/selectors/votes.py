@@ -62,12 +62,14 @@ def release_counts(
     """
     require_mechanism(event, "gaussian")
     sigma = deviation(event, histogram_sensitivity(scene.relation))
-    return round_to_noise_scale(noise.gaussian(f"{scene.key}/{name}", counts, sigma), sigma)
+    noisy = noise.gaussian(f"{scene.key}/{name}", counts, sigma)
+    return round_to_noise_scale(noisy, sigma * scene.noise_factor)
 
 
 def could_be_counts(released: FloatArray, event: Event, scene: SelectionInput) -> bool:
     """True for numbers that are rounded to the scale of the event's noise."""
-    return is_rounded_to(released, idle_step(deviation(event, histogram_sensitivity(scene.relation))))
+    sigma = deviation(event, histogram_sensitivity(scene.relation))
+    return is_rounded_to(released, idle_step(sigma * scene.noise_factor))
 
 
 @dataclass(frozen=True)
@@ -237,7 +239,7 @@ def histogram_lift(events: tuple[Event, ...], scope: Scope) -> float:
     """
     voted, votes = _spread(scope)
     best = best_tenth(scope.candidates)
-    sigma = float(events[-1].value) * histogram_sensitivity(scope.relation)
+    sigma = scope.noise_factor * float(events[-1].value) * histogram_sensitivity(scope.relation)
     empty = kept_votes(0.0, sigma)
     good = voted * kept_votes(votes, sigma) + (best - voted) * empty
     return good / (good + (scope.candidates - best) * empty)
