@@ -29,8 +29,9 @@ from pcevolve.public.transcript.records import Finished, Opened, Planned, Record
 from pcevolve.wire.clinics import door as module
 from pcevolve.wire.clinics import joining
 from pcevolve.wire.clinics.copying import Copy
-from pcevolve.wire.clinics.door import Door, RecordLines, serve
+from pcevolve.wire.clinics.door import Door, RecordLines
 from pcevolve.wire.clinics.joining import Front, take_part
+from pcevolve.wire.clinics.serving import serve
 from support.certificates import self_signed
 from support.clinics import make_clinics, make_key
 from support.runs import small_plan

@@ -19,7 +19,8 @@ from pcevolve.public.processes.pipe import Pipe
 from pcevolve.public.release import Query, Receipt
 from pcevolve.public.run.progress import Audience
 from pcevolve.wire.asking import AskingJudge, RemoteKeeper
-from pcevolve.wire.clinics.door import Door, serve
+from pcevolve.wire.clinics.door import Door
+from pcevolve.wire.clinics.serving import serve
 from pcevolve.wire.execution import carry_out
 from pcevolve.wire.reaching import RunnerJob
 from pcevolve.wire.running import work

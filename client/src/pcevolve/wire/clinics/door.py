@@ -8,39 +8,29 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import re
-import socket
-import ssl
 import threading
 import time
 from collections.abc import Callable, Sequence
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 from typing import Any, Final
-
-from pydantic import BaseModel, ValidationError
 
 from pcevolve.errors import TranscriptError, UsageError, printable
 from pcevolve.public.clinics.answers import Exchange, Question, SignedAnswer
 from pcevolve.public.clinics.messages import state_agreement, state_presence
 from pcevolve.public.clinics.owners import Clinics
-from pcevolve.public.clinics.sync import BODIES, MOST_BYTES, REFUSALS, SYNC, WAIT_SECONDS, Denied, News, Sync
+from pcevolve.public.clinics.sync import REFUSALS, WAIT_SECONDS, News, Sync
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.protocol import digest_plan
 from pcevolve.public.run.folder import RunFolder
 from pcevolve.public.transcript.chain import GENESIS
 from pcevolve.public.transcript.stored import StoredFiles
-from pcevolve.wire.clinics.guests import TLS_FAULTS, Guests
+from pcevolve.wire.clinics.guests import TLS_FAULTS
 
 MOST_LINES_BYTES: Final = 2**24
 """Most bytes of the record in one reply."""
-MOST_STRANGERS_BYTES: Final = 2**16
-"""Most bytes read of a message before its sender is known; only an owner's answer may be longer."""
-_NO_OWNER: Final = "only an owner of the roster is let in"
 _PATIENCE_SECONDS: Final = 60.0
+"""Time for which the end of a run waits until every owner has heard it."""
 _SILENCE_SECONDS: Final = 60.0
 """After this silence an owner is reported as missing."""
-_BODY: Final = re.compile(re.escape(BODIES) + "([0-9a-f]{64})")
 
 
 class DeniedError(Exception):
@@ -281,135 +271,3 @@ class Door:
 
     def _name(self, places: Sequence[int]) -> str:
         return ", ".join(self._clinics.owners[place].name for place in places)
-
-
-class _Listening(ThreadingHTTPServer):
-    """Serves a door at a port that is open already."""
-
-    daemon_threads = True
-
-    def __init__(self, listener: int, door: Door, tls: ssl.SSLContext | None) -> None:
-        self.door, self.guests, self._tls = door, Guests(), tls
-        super().__init__(("", 0), _Visit, bind_and_activate=False)
-        self.socket.close()
-        self.socket = socket.socket(fileno=listener)
-
-    def get_request(self) -> tuple[Any, Any]:
-        connection, address = super().get_request()
-        connection.settimeout(_PATIENCE_SECONDS)
-        if self._tls is not None:  # shaken hands in the visitor's own thread
-            connection = self._tls.wrap_socket(connection, server_side=True, do_handshake_on_connect=False)
-        return connection, address
-
-    def process_request(self, request: Any, client_address: Any) -> None:  # noqa: ANN401 - as it is declared
-        self.guests.arrive(request, client_address[0])
-        super().process_request(request, client_address)
-
-    def process_request_thread(self, request: Any, client_address: Any) -> None:  # noqa: ANN401
-        if isinstance(request, ssl.SSLSocket):
-            try:
-                request.do_handshake()
-            except OSError as error:
-                self.door.note_fault(getattr(error, "reason", None))
-                self.shutdown_request(request)
-                return
-        super().process_request_thread(request, client_address)
-
-    def shutdown_request(self, request: Any) -> None:  # noqa: ANN401
-        self.guests.leave(request)
-        super().shutdown_request(request)
-
-    def service_actions(self) -> None:
-        self.guests.dismiss_late()
-
-    def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ANN401
-        """Ignore a connection that breaks off."""
-
-
-class _Visit(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    server: _Listening
-
-    def do_POST(self) -> None:
-        """Take an owner's message."""
-        self._answer(self._hear)
-
-    def do_GET(self) -> None:
-        """Send a stored file."""
-        self._answer(self._give)
-
-    def log_message(self, *_: object) -> None:
-        """Keep no log of addresses."""
-
-    def version_string(self) -> str:
-        """Name no library."""
-        return "pcevolve"
-
-    def _answer(self, respond: Callable[[], bytes]) -> None:
-        try:
-            status, body = 200, respond()
-        except DeniedError as error:
-            status, body = error.status, Denied(why=error.why).model_dump_json().encode()
-        self.send_response(status)
-        self.send_header("Content-Length", str(len(body)))
-        if status != 200:
-            self.send_header("Connection", "close")
-            self.close_connection = True
-        self.end_headers()
-        self.wfile.write(body)
-
-    def _hear(self) -> bytes:
-        length = self.headers.get("Content-Length", "")
-        if self.path != SYNC:
-            raise DeniedError(404, "nothing is here")
-        if not (length.isascii() and length.isdigit()) or int(length) > MOST_BYTES:
-            raise DeniedError(413, "a message of no length, or too long")
-        if not self._is_owner() and int(length) > MOST_STRANGERS_BYTES:
-            raise DeniedError(403, _NO_OWNER)
-        try:
-            sync = Sync.model_validate_json(self.rfile.read(int(length)))
-        except ValidationError:
-            raise DeniedError(422, "this is no message of this version of pcevolve") from None
-        return _encode(self.server.door.hear(sync))
-
-    def _is_owner(self) -> bool:
-        """True if the request's head has an owner's signature; the connection is then the owner's."""
-        place, _, token = self.headers.get("Authorization", "").partition(" ")
-        try:
-            signed = base64.b64decode(token, validate=True)
-        except ValueError:
-            signed = b""
-        if not (place.isascii() and place.isdigit() and len(place) < 4):
-            return False
-        is_owner = self.server.door.admits(int(place), signed)
-        if is_owner:
-            self.server.guests.recognise(self.connection, int(place))
-        return is_owner
-
-    def _give(self) -> bytes:
-        if not self._is_owner():
-            raise DeniedError(403, _NO_OWNER)
-        found = _BODY.fullmatch(self.path)
-        if found is None:
-            raise DeniedError(404, "nothing is here")
-        return self.server.door.find_body(found[1])
-
-
-def _encode(message: BaseModel) -> bytes:
-    return message.model_dump_json().encode()
-
-
-def serve(listener: int, door: Door, certificate: Path | None, key: Path | None) -> ThreadingHTTPServer:
-    """Start serving a door in threads; ``UsageError`` if certificate or key cannot be used."""
-    server = _Listening(listener, door, None if certificate is None else _load(certificate, key))
-    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.1}, daemon=True).start()
-    return server
-
-
-def _load(certificate: Path, key: Path | None) -> ssl.SSLContext:
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    try:
-        context.load_cert_chain(certificate, key)
-    except (OSError, ssl.SSLError) as error:
-        raise UsageError(f"--certificate {certificate}: cannot be used: {error}") from None
-    return context
