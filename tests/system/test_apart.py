@@ -12,7 +12,6 @@ import re
 import signal
 import subprocess
 import sys
-import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -20,7 +19,7 @@ from pathlib import Path
 import pytest
 
 from pcevolve.public.processes.confinement import find_enforcement
-from support import intruder, online
+from support import online
 from support.folders import class_folders, events, receipts
 from support.forked import CHILD
 from support.forkserver import ForkServer, Started
@@ -33,19 +32,15 @@ IS_CONFINED = pytest.mark.skipif(not find_enforcement().is_whole, reason="this k
 
 @dataclass
 class Api:
-    """An API on loopback that has something done when its n-th request comes, or after it was answered."""
+    """An API on loopback that has something done when its n-th request comes."""
 
     before: dict[int, Callable[[], object]] = field(default_factory=dict)
-    after: dict[int, Callable[[], object]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.server = online.LocalServer(self.answer)
 
     def answer(self, heard: online.Heard) -> online.Reply:
-        number = len(self.server.heard)
-        self.before.pop(number, lambda: None)()
-        if number in self.after:
-            threading.Timer(TICK / 2, self.after.pop(number)).start()
+        self.before.pop(len(self.server.heard), lambda: None)()
         return online.a1111(heard)
 
 
@@ -178,28 +173,6 @@ def _is_whole(typed: Typed) -> None:
     assert typed("audit", "run", "--allow-insecure")[0] == 0
 
 
-@pytest.mark.parametrize("victim", ["launcher", "keeper", "runner", "decoder"])
-def test_killed_after_a_charge_and_before_its_answer_a_run_goes_on_with_what_was_drawn(
-    typed, api, reference, victim
-):
-    running: list[subprocess.Popen[str] | Started] = []
-
-    def kill() -> None:
-        launcher = running[-1].pid
-        os.kill(launcher if victim == "launcher" else children(launcher)[victim], signal.SIGKILL)
-
-    first_round = [each["slot"] for each in events(reference) if each["kind"] == "sent"]
-    opens = next(place for place, slot in enumerate(first_round) if slot.startswith("i001"))
-    api.after = {opens: kill}
-    running.append(typed.start(*typed.words()))
-    _, said = running[-1].communicate(timeout=SECONDS)
-    assert running[-1].returncode != 0, said
-    code, _, said = typed("run", "--resume", "run", "--yes")
-    assert code == 0, said
-    assert receipts(typed.folder / "run") == receipts(reference)
-    _is_whole(typed)
-
-
 def test_ctrl_c_is_answered_in_two_lines_and_resume_goes_on(typed, api, reference):
     running: list[subprocess.Popen[str] | Started] = []
     api.before = {6: lambda: os.kill(running[-1].pid, signal.SIGINT)}
@@ -268,9 +241,8 @@ def test_while_a_run_goes_on_no_process_has_both_a_private_file_and_the_network(
 
 
 @IS_CONFINED
-def test_a_run_from_a_release_has_a_runner_of_its_own_and_reaches_nothing_private(installed):
-    assert installed(*installed.words())[0] == 0
-    words = ["--from", "run", "--out", "more", "--candidates", "4", "--yes", "--require-confinement"]
+def test_a_run_from_a_release_has_a_runner_of_its_own_and_reaches_nothing_private(installed, reference):
+    words = ["--from", str(reference), "--out", "more", "--candidates", "4", "--yes", "--require-confinement"]
     seen = look_at(installed, 3, "run", *words)
     assert seen.list_roles(lambda each: each["Seccomp"] == "2") == {"launcher", "runner"}
     assert seen.list_roles(lambda each: int(each["sockets"]) > 0) == {"runner"}
@@ -320,153 +292,3 @@ print(*sorted(role for role in held if held[role]))
     confined = "decoder keeper runner" if find_enforcement().is_whole else ""
     assert done.stdout.split("\n")[:3] == ["True True True", "see above", confined], done.stderr
     assert "earlier runs already spent epsilon=10" in done.stderr
-
-
-NUMBERS = intruder.read_headers(os.uname().machine)
-CAN_BE_ATTACKED = NUMBERS is not None and find_enforcement().is_whole
-IS_ATTACKED = pytest.mark.skipif(
-    not CAN_BE_ATTACKED, reason="no headers of the kernel are installed, or it confines nobody"
-)
-
-
-def plant(patch: pytest.MonkeyPatch, roles: dict[str, dict[str, object]]) -> None:
-    """Have an attacker act inside processes of a command; see ``support/attacker``."""
-    for role, orders in roles.items():
-        orders.setdefault("kind", role)
-        orders["found"] = str(Path(str(orders["found"])) / f"found-{role}.json")
-    patch.setenv("PLANTED", json.dumps({"roles": roles, "numbers": NUMBERS}))
-    attacker = Path(intruder.__file__).parent / "attacker"
-    paths = [str(attacker), str(attacker.parents[1]), *filter(None, [os.environ.get("PYTHONPATH")])]
-    patch.setenv("PYTHONPATH", os.pathsep.join(paths))
-
-
-def read_found(roles: dict[str, dict[str, object]]) -> dict[str, dict[str, object]]:
-    """What each attacker got past, of more than 150 system calls and of all ways to other processes."""
-    found = {role: json.loads(Path(str(each["found"])).read_text()) for role, each in roles.items()}
-    for each in found.values():
-        assert each.pop("tried") >= 150
-        assert each.pop("past") == []
-    # The launcher may end its children, and nobody else's.
-    told = {role: {each.split()[0] for each in each.pop("others")} for role, each in found.items()}
-    assert told.pop("launcher") <= {"signal"}
-    assert not any(told.values()), told
-    return found
-
-
-@dataclass(frozen=True)
-class Paths:
-    """Of a run: what is private, and what is not; and what is nobody's business."""
-
-    folder: Path
-
-    @property
-    def private(self) -> list[str]:
-        return [f"{self.folder}/private", str(next((self.folder / "private" / "cut").iterdir()))]
-
-    @property
-    def ledger(self) -> list[str]:
-        return [f"{self.folder}/own", f"{self.folder}/own/ledger.sqlite"]
-
-    @property
-    def elsewhere(self) -> list[str]:
-        others = [str(self.folder), "/tmp", str(Path.home()), f"{self.folder}/.ssh", f"{self.folder}/.ssh/id"]
-        files = ["/etc/passwd", "/etc/shadow", f"/proc/{os.getpid()}/environ"]
-        return [*others, *files, f"{self.folder}/other", f"{self.folder}/other/log.jsonl"]
-
-    def lay_out(self) -> None:
-        """Make what is nobody's business: a key, and another run."""
-        for each in (".ssh/id", "other/log.jsonl"):
-            (self.folder / each).parent.mkdir()
-            (self.folder / each).write_text("private")
-
-    def of(self, *runs: str) -> list[str]:
-        found = [f"{self.folder}/{each}{more}" for each in runs for more in ("", "/transcript/log.jsonl")]
-        return [*self.private, *self.ledger, *found, *self.elsewhere]
-
-
-@IS_ATTACKED
-def test_attackers_in_each_process_of_a_run_get_past_nothing(installed, monkeypatch):
-    at = Paths(installed.folder)
-    (image, ledger), run = (at.private[1], at.ledger[1]), f"{at.folder}/run"
-    log = f"{run}/transcript/log.jsonl"
-    roles: dict[str, dict[str, object]] = {
-        "launcher": {"module": "pcevolve.app.cli.summary", "kind": "offline", "found": f"{at.folder}/own"},
-        "keeper": {"module": "pcevolve.public.encoders.bundled", "found": f"{at.folder}/own"},
-        "runner": {"module": "pcevolve.wire.showing", "found": run},
-    }
-    at.lay_out()
-    for each in roles.values():
-        each["paths"] = at.of("run")
-    plant(monkeypatch, roles)
-    code, _, said = installed(*installed.words())
-    assert code == 0, said
-    found = read_found(roles)
-    assert found["launcher"] == {
-        "read": [ledger, log],
-        "listed": [at.private[0], at.ledger[0], run],
-        "written": [*at.ledger, run, log],
-    }
-    # When these two began, there was no ledger, and no record.
-    assert found["keeper"] == {
-        "read": [image],
-        "listed": [at.private[0], at.ledger[0], run],
-        "written": [at.ledger[0]],
-    }
-    assert found["runner"] == {"read": [], "listed": [run], "written": [run]}
-
-
-@IS_ATTACKED
-def test_attackers_in_a_run_from_a_release_get_past_nothing(installed, monkeypatch):
-    assert installed(*installed.words())[0] == 0
-    at = Paths(installed.folder)
-    run, more = f"{at.folder}/run", f"{at.folder}/more"
-    logs = [f"{each}/transcript/log.jsonl" for each in (run, more)]
-    roles: dict[str, dict[str, object]] = {
-        "launcher": {"module": "pcevolve.app.cli.summary", "kind": "offline", "found": more},
-        "runner": {"module": "pcevolve.wire.providers.a1111", "found": more},
-    }
-    at.lay_out()
-    for each in roles.values():
-        each["paths"] = at.of("run", "more")
-    plant(monkeypatch, roles)
-    code, _, said = installed("run", "--from", "run", "--out", "more", "--candidates", "4", "--yes")
-    assert code == 0, said
-    found = read_found(roles)
-    assert found["launcher"] == {"read": logs, "listed": [run, more], "written": [more, logs[1]]}
-    assert found["runner"] == {"read": [logs[0]], "listed": [run, more], "written": [more]}
-
-
-READERS: dict[str, tuple[str, list[str]]] = {
-    "status --ledger own/ledger.sqlite": ("pcevolve.keeper.ledger.history", ["ledger", "log"]),
-    "check private": ("pcevolve.keeper.check", ["image"]),
-    "check private --set data.unit_map=own/ledger.sqlite": ("pcevolve.keeper.check", ["image", "ledger"]),
-    "classify run private/cut": ("pcevolve.auditing.rerun", ["image", "ledger", "log"]),
-    "compare run": ("pcevolve.keeper.finished.comparison", ["ledger", "log"]),
-    "evaluate run --test private": ("pcevolve.keeper.finished.evaluating", ["image", "ledger", "log"]),
-    "evaluate run --test digits": ("pcevolve.keeper.finished.evaluating", ["ledger", "log"]),
-    "report run": ("pcevolve.public.pages.report.page", ["log"]),
-}
-"""By command, a module that it imports when it knows its files, and of these what can be read."""
-
-
-@IS_ATTACKED
-def test_attackers_in_commands_that_read_private_files_reach_none_that_was_not_given(installed, monkeypatch):
-    code, _, said = installed(*installed.words())
-    assert code == 0, said
-    at = Paths(installed.folder)
-    at.lay_out()
-    (at.folder / "temporary").mkdir()
-    monkeypatch.setenv("TMPDIR", f"{at.folder}/temporary")
-    named = {"image": at.private[1], "ledger": at.ledger[1], "log": f"{at.folder}/run/transcript/log.jsonl"}
-    for command, (module, readable) in READERS.items():
-        found = f"{at.folder}/temporary/pcevolve-{os.getuid()}"
-        roles: dict[str, dict[str, object]] = {
-            "launcher": {"module": module, "kind": "offline", "found": found, "paths": at.of("run")}
-        }
-        with monkeypatch.context() as patch:
-            plant(patch, roles)
-            _, _, said = installed(*command.split())
-        seen = read_found(roles)["launcher"]
-        assert seen["read"] == [named[each] for each in readable], (command, said)
-        assert {*seen["listed"], *seen["written"]}.isdisjoint(at.elsewhere), command
-        assert {*seen["written"]}.isdisjoint(at.private), command

@@ -26,6 +26,7 @@ from pcevolve.public.geometry.frame import STEP, Frame
 from pcevolve.public.privacy import Event
 from pcevolve.public.selectors.means import Means, means_of
 from pcevolve.public.selectors.scene import PrivateEmbeddings, SelectionInput
+from support.examples import at_night
 
 ROOT = Path(__file__).parents[2]
 
@@ -51,6 +52,7 @@ def selectors(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str]
     return out, options
 
 
+@at_night
 def test_the_selector_benchmark_writes_its_table_its_figures_and_its_picture(selectors):
     results = selectors[0] / "results"
     found = json.loads((results / "selectors.json").read_text())

@@ -1,25 +1,25 @@
-"""Several owners and a coordinator, each the installed command: a whole run, and the death of any of them."""
+"""Several owners and a coordinator: once the installed commands, and what stops them before a run in forks of them."""
 
 from __future__ import annotations
 
 import json
 import os
-import shutil
-import signal
 import socket
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from pcevolve.auditing import audit
 from pcevolve.keeper.ledger.history import LedgerBook
 from support import online
+from support.certificates import self_signed
 from support.clinics import make_clinics, make_key, write_roster
 from support.folders import class_folders, receipts
 from support.forkserver import ForkServer, Started
@@ -68,20 +68,20 @@ class Clinics:
             "coordinator", [*words, "--set", "privacy.ledger=coordinator/ledger.sqlite", "--yes"]
         )
 
-    def join(self, place: int, *more: str) -> Party:
+    def join(self, place: int, *more: str, agrees: bool = True) -> Party:
         own = f"owner-{place}"
         words = [
             "join", f"{self.scheme}://127.0.0.1:{self.port}", "--private", f"{own}/private", "--roster", "roster.toml",
-            "--key", f"{own}/own.key", "--out", f"{own}/joined", "--ledger", f"{own}/ledger/ledger.sqlite", "--yes",
-            "--max-epsilon", "5", *more,
+            "--key", f"{own}/own.key", "--out", f"{own}/joined", "--ledger", f"{own}/ledger/ledger.sqlite",
+            "--max-epsilon", "5", *["--yes"] * agrees, *more,
         ]  # fmt: skip
         return self._start(own, words)
 
-    def join_apart(self, place: int, *more: str) -> tuple[Party, Party]:
+    def join_apart(self, place: int, *more: str, agrees: bool = True) -> tuple[Party, Party]:
         """An owner who is two commands: one keeps the data, the other has the network."""
         door = f"owner-{place}/door/keeper.sock"
         return (
-            self.join(place, "--socket", door, *more),
+            self.join(place, "--socket", door, *more, agrees=agrees),
             self._start(f"front-{place}", ["run", "--keeper", door]),
         )
 
@@ -153,8 +153,29 @@ def prepare(folder: Path, forks: ForkServer | None = None) -> Iterator[Clinics]:
     server.close()
 
 
+A_YEAR_OFF = """
+import datetime, time
+
+_now, _ns, _year = time.time, time.time_ns, 366 * 86400
+
+class _Late(datetime.datetime):
+    @classmethod
+    def now(cls, tz=None):
+        return cls.fromtimestamp(_now() + _year, tz)
+
+time.time, time.time_ns, datetime.datetime = lambda: _now() + _year, lambda: _ns() + _year * 10**9, _Late
+"""
+"""OpenSSL asks the kernel for the time itself, so this is for all that Python does."""
+
+
 @pytest.fixture
-def clinics(tmp_path: Path) -> Iterator[Clinics]:
+def clinics(tmp_path: Path, forks: ForkServer) -> Iterator[Clinics]:
+    with prepare(tmp_path, forks) as made:
+        yield made
+
+
+@pytest.fixture
+def installed(tmp_path: Path) -> Iterator[Clinics]:
     with prepare(tmp_path) as made:
         yield made
 
@@ -163,108 +184,79 @@ def end(*started: Party) -> list[int]:
     return [each.wait(SECONDS) for each in started]
 
 
-def test_three_owners_and_a_coordinator_make_one_release_that_all_have_and_can_audit(clinics):
-    coordinator = clinics.coordinate()
-    owners = [clinics.join(place) for place in range(3)]
-    assert end(coordinator, *owners) == [0, 0, 0, 0], clinics.read("coordinator") + clinics.read("owner-0")
+def certify(clinics: Clinics, *more: str, **options: Any) -> Party:
+    """A coordinator with a certificate in ``tls``, and another certificate in ``other``."""
+    clinics.scheme = "https"
+    for name in ("tls", "other"):
+        (clinics.folder / name).mkdir()
+        self_signed(clinics.folder / name, **options)
+    return clinics.coordinate("--certificate", "tls/cert.pem", "--certificate-key", "tls/key.pem", *more)
+
+
+def read_beginning(clinics: Clinics, place: int) -> float:
+    """When an owner's only run began, by its ledger."""
+    with closing(LedgerBook(clinics.folder / f"owner-{place}" / "ledger" / "ledger.sqlite")) as ledger:
+        return float(ledger.runs()[0].began)
+
+
+def test_confined_owners_of_one_command_or_two_and_with_any_clock_make_one_release_that_all_can_audit(
+    installed: Clinics,
+):
+    clinics = installed
+    coordinator = certify(clinics, "--require-confinement")
+    trusting = ["--ca-file", "tls/cert.pem", "--require-confinement"]
+    owners = [*clinics.join_apart(0, *trusting), clinics.join(1, *trusting)]
+    (clinics.folder / "late").mkdir()
+    (clinics.folder / "late" / "sitecustomize.py").write_text(A_YEAR_OFF)
+    clinics.environment = {"PYTHONPATH": str(clinics.folder / "late")}
+    owners.append(clinics.join(2, *trusting))
+    assert end(coordinator, *owners) == [0] * 5, clinics.read("coordinator") + clinics.read("owner-2")
     clinics.require_whole()
+    assert 365 < (read_beginning(clinics, 2) - read_beginning(clinics, 1)) / 86400 < 367
     told = clinics.read("owner-1")
     assert "you are Clinic 2" in told
     assert "coordinator and 1 of the other owners" in told
     assert "trust nobody" in told
-    heard = clinics.read("coordinator")
-    assert "Clinic 1 agrees" in heard
-    assert (clinics.folder / "owner-2" / "joined" / "report.html").exists()
-    assert json.loads((clinics.folder / "run" / "summary.json").read_text())[
-        "epsilon_spent"
-    ] == pytest.approx(5)
-
-
-def test_an_owner_of_two_commands_takes_part_as_one_of_one_does(clinics):
-    coordinator = clinics.coordinate()
-    owners = [each for place in range(2) for each in clinics.join_apart(place, "--require-confinement")]
-    owners.append(clinics.join(2))
-    assert end(coordinator, *owners) == [0] * 6, clinics.read("front-0") + clinics.read("owner-0")
-    clinics.require_whole()
     assert "you are Clinic 1" in clinics.read("owner-0")
     assert "private files and the network: enforced by the kernel" in clinics.read("owner-0")
     assert not any(word in clinics.read("front-0") for word in ("you are", "ledger", "private/"))
+    assert "Clinic 1 agrees" in clinics.read("coordinator")
+    assert (clinics.folder / "owner-2" / "joined" / "report.html").exists()
+    summary = json.loads((clinics.folder / "run" / "summary.json").read_text())
+    assert summary["epsilon_spent"] == pytest.approx(5)
+
+
+@pytest.mark.parametrize(
+    ("host", "begins", "trusted", "said", "heard"),
+    [
+        ("127.0.0.1", -1, "other", "the certificate is not trusted: give --ca-file FILE", "join with --ca-file"),
+        ("127.0.0.2", -1, "tls", "the certificate is another host's", "is for another host name"),
+        ("127.0.0.1", -400, "tls", "the certificate is out of date: so this machine's clock", "correct the clock"),
+    ],
+)  # fmt: skip
+def test_a_certificate_that_is_wrong_is_one_sentence_on_both_screens(
+    clinics, host, begins, trusted, said, heard
+):
+    certify(clinics, address=host, begins=begins)
+    owner = clinics.join(0, "--ca-file", f"{trusted}/cert.pem")
+    assert end(owner) == [2]
+    assert [said in each for each in clinics.read("owner-0").split("error: ")[1:]] == [True]
+    clinics.wait_for(lambda: "somebody could not join" in clinics.read("coordinator"))
+    assert heard in clinics.read("coordinator")
+    assert clinics.count_paid(0) == 0
 
 
 def test_at_a_door_the_keeper_asks_its_own_person_and_no_front_can_agree(clinics):
     clinics.coordinate()
-    keeper, front = clinics.join_apart(0)
-    for each in (keeper, front):
-        each.kill()
-        each.wait()
-    words = [each for each in keeper.args if each != "--yes"]
-    keeper = clinics._start("owner-0", words[1:])
-    front = clinics._start("front-0", front.args[1:])
+    keeper, front = clinics.join_apart(0, agrees=False)
     assert end(keeper, front) == [2, 0], clinics.read("owner-0") + clinics.read("front-0")
     assert "nobody can agree" in clinics.read("owner-0")
     clinics.wait_for(lambda: "owner Clinic 1 does not agree" in clinics.read("coordinator"))
     assert clinics.count_paid(0) == 0
 
 
-def test_an_owner_that_was_killed_is_waited_for_and_pays_nothing_twice(clinics):
-    coordinator = clinics.coordinate()
-    owners = [clinics.join(place) for place in range(3)]
-    clinics.wait_for(lambda: clinics.count_paid(1) > 0)
-    owners[1].send_signal(signal.SIGKILL)
-    owners[1].wait()
-    owners[1] = clinics.join(1)
-    assert end(coordinator, *owners) == [0, 0, 0, 0], clinics.read("coordinator") + clinics.read("owner-1")
-    clinics.require_whole()
-
-
-def test_a_coordinator_that_was_killed_goes_on_where_it_was_and_owners_wait_for_it(clinics):
-    coordinator = clinics.coordinate()
-    owners = [clinics.join(place) for place in range(3)]
-    clinics.wait_for(lambda: clinics.count_paid(1) > 0)
-    coordinator.send_signal(signal.SIGKILL)
-    coordinator.wait()
-    assert end(clinics.go_on(), *owners) == [0, 0, 0, 0], clinics.read("coordinator") + clinics.read(
-        "owner-1"
-    )
-    clinics.require_whole()
-
-
-def test_an_owner_whose_data_are_others_is_told_why_and_the_coordinator_no_more_than_that(clinics):
-    shutil.move(
-        clinics.folder / "owner-1" / "private" / "type B", clinics.folder / "owner-1" / "private" / "secret C"
-    )
-    coordinator = clinics.coordinate()
-    owners = [clinics.join(place) for place in range(2)]
-    assert end(coordinator, owners[1]) == [2, 3]
-    assert "classes differ from the roster's" in clinics.read("owner-1")
-    assert "owner Clinic 2 cannot use its data" in clinics.read("coordinator")
-    assert "secret" not in clinics.read("coordinator")
-    assert clinics.count_paid(0) == clinics.count_paid(1) == 0
-
-
-def test_an_owner_of_another_roster_is_not_let_in_and_the_run_waits(clinics):
-    other = clinics.folder / "other"
-    other.mkdir()
-    write_roster(other / "roster.toml", make_clinics(3, colluding=2, shots=3), LABELS)
-    clinics.coordinate()
-    clinics.wait_for(lambda: "waiting for 3 owners" in clinics.read("coordinator"))
-    assert end(clinics.join(0, "--roster", "other/roster.toml")) == [2]
-    for name in ("owner-0", "coordinator"):
-        assert "another roster than this owner" in clinics.read(name)
-    assert clinics.count_paid(0) == 0
-
-
 def test_nobody_is_asked_by_a_command_that_nobody_can_answer(clinics):
     clinics.coordinate()
-    own = clinics.join(0)
-    own.kill()
-    own.wait()
-    words = [each for each in own.args if each != "--yes"]
-    environment = {**os.environ, "XDG_STATE_HOME": str(clinics.folder / "state")}
-    asked = subprocess.run(
-        words, cwd=clinics.folder, capture_output=True, stdin=subprocess.DEVNULL, timeout=SECONDS, env=environment,
-        check=False,
-    )  # fmt: skip
-    assert asked.returncode == 2
-    assert b"nobody can agree" in asked.stderr
+    assert end(clinics.join(0, agrees=False)) == [2]
+    assert "nobody can agree" in clinics.read("owner-0")
     assert clinics.count_paid(0) == 0

@@ -18,10 +18,11 @@ import pytest
 from pcevolve.auditing import audit
 from pcevolve.keeper.ledger.history import LedgerBook
 from pcevolve.public.privacy import Budget
+from support.clinics import make_clinics, write_roster
 from support.examples import is_nightly
 from support.folders import class_folders, receipts
 from support.forkserver import ForkServer
-from system.test_clinics import Clinics, end, prepare
+from system.test_clinics import LABELS, Clinics, end, prepare
 
 METHOD = ("--method", "pe", "--iterations", "2")
 NOT_AGREED, TOO_MUCH = 1, 4
@@ -163,7 +164,21 @@ def come_with_another_version(clinics: Clinics) -> list[str]:
     return []
 
 
+def bring_another_class(clinics: Clinics) -> list[str]:
+    own = clinics.folder / "owner-1" / "private"
+    (own / "type B").rename(own / "secret C")
+    return []
+
+
+def bring_another_roster(clinics: Clinics) -> list[str]:
+    (clinics.folder / "other").mkdir()
+    write_roster(clinics.folder / "other" / "roster.toml", make_clinics(3, colluding=2, shots=3), LABELS)
+    return ["--roster", "other/roster.toml"]
+
+
 BAD = {
+    bring_another_class: (3, "classes differ from the roster's", "owner Clinic 2 cannot use its data"),
+    bring_another_roster: (2, "another roster than this owner", "another roster than this owner"),
     bring_other_weights: (8, "has other weights than are here", "owner Clinic 2 has not the encoder"),
     come_with_another_version: (
         2,
@@ -188,4 +203,5 @@ def test_whoever_cannot_take_part_is_told_why_and_the_coordinator_in_a_sentence_
     assert end(clinics.join(1, *more)) == [code], clinics.read("owner-1")
     assert told in find_sentence(clinics, 1)
     clinics.wait_for(lambda: heard in clinics.read("coordinator"))
+    assert "secret" not in clinics.read("coordinator")
     assert [clinics.count_paid(place) for place in OWNERS] == [0, 0, 0]

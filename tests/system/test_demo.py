@@ -21,7 +21,8 @@ from pcevolve.public.sources import CELLS
 from pcevolve.public.transcript.reader import RunReader
 from support.together import NO_CHILDREN
 from support.traces import find_traces
-from system.test_apart import CAN_BE_ATTACKED, IS_ATTACKED, list_held, plant, read_found
+from system.test_apart import list_held
+from system.test_attackers import CAN_BE_ATTACKED, IS_ATTACKED, plant, read_found
 
 SMALLEST = 10
 USUAL = demo.OF_IMAGES

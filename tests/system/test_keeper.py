@@ -1,38 +1,30 @@
-"""Keeper and client as two commands with a socket file between, as somebody types them; one of them may die."""
+"""Keeper and client as two commands with a socket file between: once as somebody types them, else forks of them."""
 
 from __future__ import annotations
 
+import os
 import re
 import signal
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from pcevolve.public.processes.confinement import find_enforcement
 from pcevolve.public.transcript.reader import RunReader
 from support import online
-from support.folders import class_folders, receipts
-from system.test_apart import IS_CONFINED, SECONDS, Api, Typed, reference
+from support.folders import receipts
+from support.forkserver import Started
+from system.test_apart import SECONDS, Api, Typed, api, installed, reference, typed
 
-__all__ = ["reference"]
+__all__ = ["api", "installed", "reference", "typed"]
 RUN = Path("runs/run")
 
 
-@pytest.fixture
-def api() -> Iterator[Api]:
-    made = Api()
-    yield made
-    made.server.close()
+Side = subprocess.Popen[str] | Started
 
 
-@pytest.fixture
-def typed(tmp_path: Path, api: Api) -> Typed:
-    class_folders(tmp_path / "private", 1, ("cut", "good"))
-    return Typed(tmp_path, api)
-
-
-def begin(typed: Typed, *more: str) -> tuple[subprocess.Popen[str], subprocess.Popen[str]]:
+def begin(typed: Typed, *more: str) -> tuple[Side, Side]:
     """Start both sides: the keeper and its client."""
     words = [str(RUN) if each == "run" else each for each in typed.words()[1:]]
     place = words.index("--out")
@@ -41,39 +33,34 @@ def begin(typed: Typed, *more: str) -> tuple[subprocess.Popen[str], subprocess.P
     return keeper, typed.start("run", "--keeper", "door/keeper.sock")
 
 
-def end(*sides: subprocess.Popen[str]) -> list[tuple[int, str]]:
+def end(*sides: Side) -> list[tuple[int, str]]:
     """The exit code of each side, and what it said."""
     said = [each.communicate(timeout=SECONDS)[1] for each in sides]
     return [(each.returncode, words) for each, words in zip(sides, said, strict=True)]
 
 
-def test_two_commands_make_what_one_makes(typed: Typed, reference: Path) -> None:
-    (kept, owners), (ran, clients) = end(*begin(typed))
+def test_two_commands_make_what_one_makes_kept_apart_by_the_kernel(installed: Typed, reference: Path) -> None:
+    is_confined = find_enforcement().is_whole
+    (kept, owners), (ran, clients) = end(*begin(installed, *["--require-confinement"] * is_confined))
     assert (kept, ran) == (0, 0), owners + clients
-    assert receipts(typed.folder / RUN) == receipts(reference)
+    assert receipts(installed.folder / RUN) == receipts(reference)
+    plan = RunReader.strict(installed.folder / RUN).require_plan()
+    assert plan.confinement is not None
+    assert (plan.confinement.by == "kernel") == is_confined  # containers are not claimed
     assert "privacy" in owners
     assert "error" not in owners + clients
     assert not {"ledger", "before"} & {line.split(" ")[0] for line in clients.splitlines()}
-    code, out, err = typed("audit", str(RUN), "--allow-insecure")  # its noise has a seed, to compare it
+    code, out, err = installed("audit", str(RUN), "--allow-insecure")  # its noise has a seed, to compare it
     assert code == 0, out + err
-    assert not (typed.folder / "door" / "keeper.sock").exists()
-
-
-@IS_CONFINED
-def test_on_one_machine_the_kernel_keeps_both_apart_and_containers_are_not_claimed(typed: Typed) -> None:
-    (kept, owners), (ran, _) = end(*begin(typed, "--require-confinement"))
-    assert (kept, ran) == (0, 0), owners
-    plan = RunReader.strict(typed.folder / RUN).require_plan()
-    assert plan.confinement is not None
-    assert plan.confinement.by == "kernel"
+    assert not (installed.folder / "door" / "keeper.sock").exists()
 
 
 @pytest.mark.parametrize("victim", ["keeper", "client"])
 def test_where_one_side_is_killed_the_other_says_so_and_both_go_on(
     typed: Typed, api: Api, reference: Path, victim: str
 ) -> None:
-    sides: list[subprocess.Popen[str]] = []
-    api.before = {7: lambda: sides[victim == "client"].send_signal(signal.SIGKILL)}
+    sides: list[Side] = []
+    api.before = {7: lambda: os.kill(sides[victim == "client"].pid, signal.SIGKILL)}
     sides += begin(typed)
     found = dict(zip(("keeper", "client"), end(*sides), strict=True))
     assert found.pop(victim)[0] == -signal.SIGKILL

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 
@@ -11,7 +12,10 @@ import psutil
 import pytest
 
 from pcevolve import verify
-from support.examples import at_night, is_nightly
+from pcevolve_benchmarks.texts.bench import TextBench, Wanted
+from pcevolve_benchmarks.texts.page import Row
+from pcevolve_benchmarks.texts.studies import STUDIES
+from support.examples import at_night
 from support.processes import Client
 from support.served import wait_until
 
@@ -87,14 +91,8 @@ def count_measured(out: Path) -> int:
         return int(connection.execute("SELECT count(*) FROM cells").fetchone()[0]) if begun else 0
 
 
-@pytest.mark.parametrize(
-    ("table", "own"),
-    [
-        pytest.param("text", "secpe", marks=pytest.mark.skipif(not is_nightly(), reason="minutes: at night")),
-        ("text-secrets", "secpe, r/p = 10"),
-    ],
-    ids=["methods", "secrets"],
-)
+@at_night
+@pytest.mark.parametrize(("table", "own"), [("text", "secpe"), ("text-secrets", "secpe, r/p = 10")])
 def test_a_bench_of_texts_ends_in_a_line_of_json_and_goes_on_where_it_was(
     bench: Client, tmp_path: Path, table: str, own: str
 ):
@@ -107,3 +105,35 @@ def test_a_bench_of_texts_ends_in_a_line_of_json_and_goes_on_where_it_was(
     kept = (folder / f"{table}-smoke.jsonl").read_bytes()
     assert bench(*words).stdout == done.stdout
     assert (folder / f"{table}-smoke.jsonl").read_bytes() == kept
+
+
+JUDGED = [f"{judge} {what}" for judge in ("ngrams", "words") for what in ("dataset", "private", "both")]
+
+
+class Measured(TextBench):
+    """A bench whose runs are made up, and end after the first row where ``interrupted`` is there."""
+
+    def _measure_by(self, writer: str, wanted: Sequence[Wanted]) -> Iterator[Row]:
+        for world, seed, name, served in wanted:
+            said = {"requests": 3, "seconds": 1.0, "next word": 0.2, "next word private": 0.3}
+            of = {"world": world, "seed": seed, "method": name, "writer": served}
+            yield {**of, **said, **dict.fromkeys(JUDGED, 0.5 + seed / 10)}
+            if (self.out / "interrupted").exists():
+                raise KeyboardInterrupt
+
+
+def test_rows_of_texts_that_are_measured_are_kept_and_only_the_others_are_measured(tmp_path: Path):
+    study, told = STUDIES["text-secrets"], list[tuple[int, int]]()
+    table = Measured(study, tmp_path, small=True, seeds=1)
+    (tmp_path / "interrupted").touch()
+    with pytest.raises(KeyboardInterrupt):
+        table.make(lambda *counts: told.append(counts))
+    (first,) = map(json.loads, (tmp_path / "text-secrets-smoke.jsonl").read_text().splitlines())
+    (tmp_path / "interrupted").unlink()
+    rows = table.make(lambda *counts: told.append(counts))
+    assert rows[0] == first
+    assert [row["method"] for row in rows] == list(study.small)
+    assert told == [(number, len(rows)) for number in range(1, len(rows) + 1)]
+    shown = (tmp_path / "text-secrets-smoke.md").read_text()
+    assert all(f"| {name} | 1 | 3 | 1 | 50.0 |" in shown for name in study.small)
+    assert Measured(study, tmp_path, small=True, seeds=2).make(lambda *_: None)[: len(rows)] == rows
