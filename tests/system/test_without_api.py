@@ -49,6 +49,10 @@ def test_show_lists_every_run_with_its_unit_and_what_it_spent(alone, ledger):
         word in table
         for word in ("Privacy ledger", "first", "second", "3 by patient", "replace-one", "1e-05")
     )
+    together = f"{epsilon([ONE, ONE, NOISE], 1e-5):.4f}"[:4]
+    assert f"all runs together have spent epsilon {together}" in table
+    assert "on the most exposed patient" in table
+    assert "membership inference detects at most" in table
 
 
 def test_history_lists_every_access_with_the_running_epsilon(alone, ledger):

@@ -5,11 +5,15 @@ from __future__ import annotations
 import json
 import sqlite3
 
+import pytest
+
+from pcevolve.errors import LedgerError
 from pcevolve.keeper.ledger.entries import Listed
 from pcevolve.keeper.ledger.history import LedgerBook
+from pcevolve.public.dp.accountants import epsilon
 from pcevolve.public.privacy import FREE, Event
 from pcevolve.public.release import Receipt
-from support.accounts import ONE, account, images, outcome, pay, query
+from support.accounts import ONE, account, images, outcome, patients, pay, query
 
 
 def prints_in(path):
@@ -34,6 +38,30 @@ def test_history_tells_every_access_in_the_order_of_payment(path):
         ("a", 2, "post-processing", 1, 2.0),
     ]
     assert [row.run_id for row in LedgerBook(path).history("b")] == ["b"]
+
+
+def test_the_most_exposed_image_bears_what_all_secure_runs_spent_on_it(path):
+    assert LedgerBook(path).find_most_exposed(0.0) is None
+    account(path, run="unpaid")
+    assert LedgerBook(path).find_most_exposed(0.0) is None
+    pay(account(path), 1)
+    pay(account(path, run="b", units=images(b"unit 2", b"other")), 1, "b")
+    pay(account(path, run="c", units=images(b"third", b"other")), 1, "c")
+    pay(account(path, run="d", units=images(b"unit 2"), secure=False, limit=9, lifetime=9), 1, "d")
+    worst = LedgerBook(path).find_most_exposed(0.0)
+    assert epsilon(worst.others + worst.own, 0.0) == 2.0
+    pay(account(path, run="e", units=images(b"other"), limit=9, lifetime=9), 1, "e")
+    worst = LedgerBook(path).find_most_exposed(0.0)
+    assert (worst.kind, epsilon(worst.others + worst.own, 0.0)) == ("image", 3.0)
+
+
+def test_what_a_patient_bears_under_two_relations_has_no_sum(path):
+    pay(account(path, units=images(b"1")), 1)
+    named = {"unit": "patient", "relation": "add-remove", "unit_size": 5}
+    pay(account(path, run="b", units=patients(p=[b"2"]), **named), 1, "b")
+    account(path, run="c", units=patients(p=[b"1", b"2"]), **named)  # pays nothing, and shows whose image 1 is
+    with pytest.raises(LedgerError, match="another neighbour relation"):
+        LedgerBook(path).find_most_exposed(0.0)
 
 
 def test_an_export_holds_every_receipt_and_nothing_private(path):

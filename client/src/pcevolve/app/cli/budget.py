@@ -19,7 +19,7 @@ import click
 from pcevolve.app.cli.help import HELP, GroupWithHeadings
 from pcevolve.app.cli.options import Json, LedgerFile, leave_files, takes
 from pcevolve.app.cli.parameters import Flag, PositionalArgument
-from pcevolve.errors import DeclinedError, UsageError
+from pcevolve.errors import DeclinedError, LedgerError, UsageError
 from pcevolve.public.config.sources import drop_unset
 from pcevolve.public.config.table import list_command_options
 from pcevolve.public.figures import USUAL_DELTA, format_loss, in_full, parse_cap, parse_delta
@@ -59,9 +59,9 @@ def budget_plan(*, as_json: Json = False, **options: object) -> None:
 
 @budget.takes_command("show")
 def budget_show(ledger: LedgerFile = None, as_json: Json = False) -> None:
-    """List all runs in the ledger, by folder, domain and date, and what each has spent at its own delta."""
+    """List all runs in the ledger, what each has spent at its own delta, and what all have spent together."""
     with open_ledger(ledger) as known:
-        rows, cap = known.runs(), known.cap()
+        rows, cap, total = known.runs(), known.cap(), _spell_total(known)
     if as_json:
         click.echo(json.dumps([_as_json(row) for row in rows], indent=1))
         return
@@ -69,7 +69,29 @@ def budget_show(ledger: LedgerFile = None, as_json: Json = False) -> None:
         click.echo(NO_RUN)
         return
     print_table("Privacy ledger", ("began", "run", "units", "spent"), map(_cells, rows), NARROW, lines=True)
+    click.echo(total)
     click.echo(_spell_cap(cap))
+
+
+def _spell_total(known: LedgerBook) -> str:
+    """State what the most exposed subject bears over all runs, and what an attacker makes of it."""
+    cap = known.cap()
+    delta = USUAL_DELTA if cap is None else cap.delta
+    from pcevolve.public.dp.accountants import epsilon
+    from pcevolve.public.publish.loss import ALARMS, count_found_members
+
+    try:
+        worst = known.find_most_exposed(delta)
+    except LedgerError as error:
+        return f"all runs together: unknown; {error}"
+    if worst is None:
+        return "all runs together have spent nothing"
+    events = worst.others + worst.own
+    return (
+        f"all runs together have spent epsilon {format_loss(epsilon(events, delta))} at delta {in_full(delta)} on the "
+        f"most exposed {worst.kind}, INSECURE runs not counted: at a false-positive rate of {ALARMS} %, membership "
+        f"inference detects at most {count_found_members(events)} %"
+    )
 
 
 @budget.takes_command("cap")

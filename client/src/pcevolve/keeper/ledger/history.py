@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from pcevolve.errors import LedgerError
 from pcevolve.keeper.ledger.entries import Cap, Enrolment
 from pcevolve.keeper.ledger.ledger import Ledger, measure_loss
-from pcevolve.public.dp.accountants import ACCOUNTANTS, merge
+from pcevolve.keeper.ledger.others import CumulativeLoss, PriorRuns
+from pcevolve.public.dp.accountants import ACCOUNTANTS, epsilon, merge
 from pcevolve.public.figures import finite_or_none
 from pcevolve.public.privacy import FREE, Budget, Event, Relation
 
@@ -97,6 +98,29 @@ class LedgerBook(Ledger):
         with self._store.reading():
             rows = [row for each in self._enrolments(run_id) for row in self._history(each)]
         return sorted(rows, key=lambda row: row.number)
+
+    def find_most_exposed(self, delta: float) -> CumulativeLoss | None:
+        """Find the image, text or patient with the largest ε over all runs, at a δ; None if no run has paid.
+
+        INSECURE runs are left out: no ε bounds them.
+
+        Raises:
+            LedgerError: Runs on the same data cannot be added up: they were under two neighbour relations, or the
+                number of images of a patient is not declared.
+        """
+        with self._store.reading():
+            paid = [each for each in self._enrolments() if each.terms.secure and self._has_paid(each)]
+            bears = [loss for each in paid for loss in self._losses(each)]
+        return max(bears, key=lambda each: epsilon(each.others + each.own, delta), default=None)
+
+    def _has_paid(self, run: Enrolment) -> bool:
+        return bool(merge(self._entries.events(run.run_id)))
+
+    def _losses(self, run: Enrolment) -> list[CumulativeLoss]:
+        """Return what the subjects of a run bear from all secure runs."""
+        events = self._entries.events(run.run_id)
+        seen = replace(run, terms=replace(run.terms, forgets_insecure=True))
+        return PriorRuns(self._entries, seen).find_affected().losses(events)
 
     def export(self) -> dict[str, Any]:
         """Export all runs as plain values for an external accountant; nothing in it is private.
