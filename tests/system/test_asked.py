@@ -82,8 +82,8 @@ except pcevolve.UsageError as error:
     assert done.stdout.splitlines() == [
         "False run.zip release-webdataset",
         "False 6",
-        "DataError see above",
-        "DataError see above",
+        "DataError the reason is on standard error alone, because it may tell of private data",
+        "DataError the reason is on standard error alone, because it may tell of private data",
         "True",
     ], done.stderr
     assert "patient 17" in done.stderr

@@ -158,7 +158,7 @@ def test_a_refusal_is_of_its_kind_and_its_text_stays_with_the_keeper(door, first
     door.keeper.refuses = BudgetError("patient 4711 is spent")
     if first == "made":
         door.remote.made(protocol.Made(slot="x", digests=()))
-    with pytest.raises(BudgetError, match=r"^see above$") as refused:
+    with pytest.raises(BudgetError, match="the reason is on standard error alone") as refused:
         ASKED["release"][0](door.remote)
     assert refused.value.is_told
     assert refused.value.exit_code == 4
@@ -167,7 +167,7 @@ def test_a_refusal_is_of_its_kind_and_its_text_stays_with_the_keeper(door, first
 
 def test_a_full_disk_is_told_the_owner_and_to_the_other_side_as_a_refusal(door):
     door.keeper.refuses = OSError(28, "No space left on device", "/private/ledger.sqlite")
-    with pytest.raises(ClientError, match=r"^see above$"):
+    with pytest.raises(ClientError, match="the reason is on standard error alone"):
         ASKED["release"][0](door.remote)
     assert ["No space left" in str(each) for each in door.told] == [True]
 
@@ -200,7 +200,7 @@ def test_a_runner_that_sends_nonsense_is_answered_no_more(door, line):
         (("shown", "{}"), "the keeper answered 'shown', and was asked for Released"),
         (("released", "{}"), "is no message of the protocol"),
         (("released", '{"receipt": 1}'), "is no message of the protocol"),
-        (("refused", '{"kind": "SystemExit", "code": 0}'), "see above"),
+        (("refused", '{"kind": "SystemExit", "code": 0}'), "the reason is on standard error alone"),
     ],
 )
 def test_a_keeper_that_sends_nonsense_is_not_believed(line, said):

@@ -8,7 +8,7 @@ from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from typing import Any, Final
 
-from pcevolve.errors import ClientError, ProtocolError
+from pcevolve.errors import TOLD_ELSEWHERE, ClientError, ProtocolError
 from pcevolve.keeper.keeper import Keeper
 from pcevolve.keeper.keeping import decoded_elsewhere, read_orders, refuse, serve, tell_owner
 from pcevolve.keeper.screen import OwnerScreen
@@ -123,7 +123,7 @@ def attend(
         tell(error)
         refuse(across, error)
     if refused:
-        told = {"kind": type(refused[0]).__name__, "lines": ["see above"], "is_told": True}
+        told = {"kind": type(refused[0]).__name__, "lines": [TOLD_ELSEWHERE], "is_told": True}
         up.send("failed", json.dumps(told))
         return
     up.send("done", json.dumps({"summary": {**(watch.figures or {})}}))

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from pydantic import ValidationError
 
-from pcevolve.errors import KeeperGoneError, ProtocolError, make_told
+from pcevolve.errors import TOLD_ELSEWHERE, KeeperGoneError, ProtocolError, make_told
 from pcevolve.public import protocol
 from pcevolve.public.evolution import Ask, UntrustedGenerator
 from pcevolve.public.lineage import Judge, Pool
@@ -46,7 +46,7 @@ class Remote:
         try:
             name, body = self._pipe.receive()
             if name == "refused":
-                raise make_told(Refused.model_validate_json(body).kind, "see above")
+                raise make_told(Refused.model_validate_json(body).kind, TOLD_ELSEWHERE)
             if name != kind.__name__.lower():
                 raise ProtocolError(f"the keeper answered {name[:20]!a}, and was asked for {kind.__name__}")
             return kind.model_validate_json(body)

@@ -81,7 +81,7 @@ def test_an_evaluation_has_a_value_for_every_figure(evolved, private: Path, tmp_
 def test_why_private_data_are_refused_is_said_on_stderr_alone(evolved, private: Path, capfd):
     result = evolved(method="t2i")
     capfd.readouterr()
-    with pytest.raises(pcevolve.DataError, match=r"^see above$"):
+    with pytest.raises(pcevolve.DataError, match="the reason is on standard error alone"):
         pcevolve.evaluate(result.folder, test=private / "none", quiet=True)
     assert "none" in capfd.readouterr().err
     with pytest.raises(pcevolve.UsageError, match=r"^mix trains on the private images"):

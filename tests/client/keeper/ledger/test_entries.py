@@ -59,7 +59,9 @@ def test_what_a_patient_bears_under_two_relations_has_no_sum(path):
     pay(account(path, units=images(b"1")), 1)
     named = {"unit": "patient", "relation": "add-remove", "unit_size": 5}
     pay(account(path, run="b", units=patients(p=[b"2"]), **named), 1, "b")
-    account(path, run="c", units=patients(p=[b"1", b"2"]), **named)  # pays nothing, and shows whose image 1 is
+    account(
+        path, run="c", units=patients(p=[b"1", b"2"]), **named
+    )  # pays nothing, and shows whose image 1 is
     with pytest.raises(LedgerError, match="another neighbour relation"):
         LedgerBook(path).find_most_exposed(0.0)
 

@@ -13,7 +13,7 @@ from rich.console import Console
 
 from pcevolve.app.interface import values
 from pcevolve.app.interface.asking import refuse
-from pcevolve.errors import ClientError
+from pcevolve.errors import TOLD_ELSEWHERE, ClientError
 from pcevolve.keeper.keeping import tell_owner
 from pcevolve.public.config.config import RunConfig
 from pcevolve.public.options import AS_KEYWORDS, spell_as
@@ -39,7 +39,7 @@ def perform(order: Mapping[str, Any]) -> tuple[str, str]:
         if order["task"] in PUBLIC:
             return refuse(type(error).__name__, [str(error)], is_told=False)
         tell_owner(error)
-        return refuse(type(error).__name__, ["see above"], is_told=True)
+        return refuse(type(error).__name__, [TOLD_ELSEWHERE], is_told=True)
     return "done", TypeAdapter(type(found)).dump_json(found).decode()
 
 

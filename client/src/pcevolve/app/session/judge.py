@@ -10,7 +10,7 @@ from typing import Any
 
 from rich.console import Console
 
-from pcevolve.errors import ClientError
+from pcevolve.errors import TOLD_ELSEWHERE, ClientError
 from pcevolve.keeper.keeping import read_orders, tell_owner
 from pcevolve.public.encoders import has_torch
 from pcevolve.public.processes.confinement import Enforcement
@@ -31,7 +31,9 @@ def judge(orders: Mapping[str, Any], _enforced: Enforcement, up: Pipe) -> None:
         up.send("done", json.dumps({"summary": measure(run, audience, **orders["asked"])}))
     except ClientError as error:
         tell_owner(error)
-        up.send("failed", json.dumps({"kind": type(error).__name__, "lines": ["see above"], "is_told": True}))
+        up.send(
+            "failed", json.dumps({"kind": type(error).__name__, "lines": [TOLD_ELSEWHERE], "is_told": True})
+        )
 
 
 def measure_accuracy(run: CheckedRun, audience: Audience, summary: Mapping[str, Any]) -> dict[str, Any]:
