@@ -8,6 +8,7 @@ import dataclasses
 import pytest
 import torch
 
+from pcevolve_server.diffusion import encodings
 from pcevolve_server.work import Recipe
 from support.drawing import noise_image, pixels, tasks
 from support.model_zoo import ZOO
@@ -49,6 +50,17 @@ def count_runs(*networks):
     finally:
         for hook in hooks:
             hook.remove()
+
+
+def test_the_encoding_that_was_not_used_for_longest_is_dropped_first():
+    cache, made = encodings.BoundedCache(2, lambda _: 1), []
+
+    def get(key):
+        cache.get(key, lambda: made.append(key))
+
+    for key in "abacab":
+        get(key)
+    assert "".join(made) == "abcb"  # c displaced b, as a was asked for after it
 
 
 def text_encoders(generator):

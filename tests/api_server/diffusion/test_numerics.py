@@ -105,3 +105,11 @@ def test_the_denoiser_alone_computes_in_less_and_images_hardly_change(tiny_model
     assert half.text_to_image.unet.dtype == half.image_to_image.unet.dtype == torch.bfloat16
     assert half.text_to_image.vae.dtype == half.text_to_image.text_encoder.dtype == torch.float32
     assert 0 < apart(made(whole), made(half)) < 2
+
+
+def test_on_a_processor_the_decoder_computes_in_less_but_for_its_last_layer():
+    decoder = tiny_pipeline().vae.decoder
+    numerics.speed_up_decoder(decoder, torch.bfloat16)
+    assert decoder.conv_in.weight.dtype == decoder.mid_block.resnets[0].conv1.weight.dtype == torch.bfloat16
+    assert decoder.conv_out.weight.dtype == torch.float32
+    assert decoder(torch.zeros(1, decoder.conv_in.in_channels, 4, 4)).dtype == torch.float32
