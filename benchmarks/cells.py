@@ -22,10 +22,10 @@ import numpy as np
 from rich.progress import track
 
 from benchmarks.rows import parser_of, table
-from pcevolve.keeper.declared_secrets import compute_least_share
 from pcevolve.keeper.evaluation.heads import Predict, Training, train_linear
 from pcevolve.keeper.private.bundled import load_terms
 from pcevolve.keeper.private.dataset import PrivateDataset
+from pcevolve.keeper.private.secrets import compute_least_share
 from pcevolve.keeper.private_data import SPLIT_SEED
 from pcevolve.keeper.texts import hash_ngrams
 from pcevolve.public.dp.mechanisms import FloatArray, SeededNoise

@@ -25,11 +25,10 @@ from rich.progress import track
 from scipy.special import ndtri
 from scipy.stats import binomtest
 
-from pcevolve.keeper.declared_secrets import compute_caps
 from pcevolve.keeper.private.bundled import FILE
 from pcevolve.keeper.private.dataset import PrivateDataset
 from pcevolve.keeper.private.records import Records
-from pcevolve.keeper.private.secrets import Sources
+from pcevolve.keeper.private.secrets import Sources, compute_caps
 from pcevolve.public.dp.attacks import most_success, secret_budget
 from pcevolve.public.dp.calibration import histogram_sensitivity
 from pcevolve.public.dp.mechanisms import FloatArray, Noise, SeededNoise

@@ -45,7 +45,6 @@ def narrow_files(path: Path) -> list[Path]:
 
 PLAIN = {
     "pcevolve.public.clinics.messages": "values, which keeper/clinics/test_owner.py sends",
-    "pcevolve.public.clinics.naming": "a step of keeper/clinics/record.py, whose tests take it",
     "pcevolve.public.clinics.sync": "values, which wire/clinics/test_door.py sends",
     "pcevolve.keeper.clinics.keeping": "processes of a run: system/test_clinics.py",
     "pcevolve.public.config.providers": "declarations alone, which config/test_config.py reads",
@@ -56,12 +55,10 @@ PLAIN = {
     "pcevolve.app.first.weighing": "what that process measures: system/test_demo.py, system/test_texts.py",
     "pcevolve.app.session.staff": "processes of a run: system/test_apart.py",
     "pcevolve.public.run.checked": "refusals that options get: session/test_preflight.py, keeper/test_planning.py",
-    "pcevolve.keeper.declared_secrets": "from a list to what it leaves of votes: private/test_secrets.py",
     "pcevolve.public.decoder": "whom public/media/images/test_elsewhere.py asks",
     "pcevolve.keeper.at_door": "a process of a run: compose/test_docker.py, system/test_apart.py",
     "pcevolve.public.evolution": "whole runs: auditing/test_rerun.py, public/selectors/test_aug_pe.py",
     "pcevolve.public.transcript.irregular": "folders with what should not be there: transcript/test_layout.py",
-    "pcevolve.public.transcript.stored": "files that bodies are made of: transcript/test_bodies.py",
     "pcevolve.public.usable": "the rule, and what it says: public/test_usability.py",
     "pcevolve.keeper.ledger.history": "what all runs cost: ledger/test_ledger.py",
     "pcevolve.public.selectors.means_checked": "what Means answers an auditor: selectors/test_consistency.py",
@@ -70,7 +67,6 @@ PLAIN = {
     "pcevolve.keeper.private.layouts": "folders that are told what to give instead: private/test_listing.py",
     "pcevolve.keeper.private.offers": "what mends a refusal: keeper/test_private_data.py",
     "pcevolve.public.assessed": "figures alone, which usefulness puts into words: public/test_usefulness.py",
-    "pcevolve.public.selectors.lifts": "what each method is worth: selectors/test_control.py",
     "pcevolve.public.run.reopening": "folders that a run goes on in: keeper/test_continuity.py",
     "pcevolve.wire.running": "a process of a run: system/test_apart.py",
 }

@@ -15,9 +15,8 @@ from pcevolve.public.dp.mechanisms import Noise
 from pcevolve.public.privacy import Event, Events, Relation
 from pcevolve.public.selectors import Measurement, Method, PrivateEmbeddings, Scope, SelectionInput
 from pcevolve.public.selectors.consistency import Drawn
-from pcevolve.public.selectors.lifts import drawn_lift
 from pcevolve.public.selectors.method import Sensitivity
-from pcevolve.public.selectors.rounds import exponential_draws
+from pcevolve.public.selectors.rounds import drawn_lift, exponential_draws
 from pcevolve.public.selectors.scene import WorstCase, require_mechanism, single_event
 
 

@@ -16,7 +16,7 @@ from math import ceil, floor, log10
 import numpy as np
 
 from pcevolve.errors import DataError
-from pcevolve.keeper.declared_secrets import read_declared
+from pcevolve.keeper.private.secrets import read_declared
 from pcevolve.public.dp.mechanisms import FloatArray, Noise
 from pcevolve.public.figures import USUAL_DELTA
 from pcevolve.public.geometry.distances import IntArray, nearest_of_some

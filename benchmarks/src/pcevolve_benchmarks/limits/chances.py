@@ -20,7 +20,7 @@ from pcevolve.public.methods import choose_delta
 from pcevolve.public.privacy import Budget, Event
 from pcevolve.public.selectors import METHODS, Scope
 from pcevolve.public.selectors.contrastive import exponential_lift, similarity
-from pcevolve.public.selectors.lifts import best_tenth
+from pcevolve.public.selectors.rounds import best_tenth
 
 DELTA = 1e-5
 PAPER = Scope("replace-one", iterations=20, classes=2, shots=10, candidates=100)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from pcevolve.public.pages.report.charts import Chart, FigureOverSeeds, Series
-from pcevolve.public.selectors.lifts import best_tenth
+from pcevolve.public.selectors.rounds import best_tenth
 from pcevolve.public.selectors.votes import kept_votes
 from pcevolve_benchmarks.limits import chances, measured
 from pcevolve_benchmarks.limits.chances import PAPER

@@ -28,11 +28,11 @@ from pcevolve.public.publish.release import (
     write_card,
 )
 from pcevolve.public.settings import Form
+from pcevolve.public.transcript.chain import MOST_BYTES
 from pcevolve.public.transcript.irregular import find_file_faults, find_irregular_files, kind_of
 from pcevolve.public.transcript.layout import CARD, CLASSIFIER, EXPORTS, MANIFEST, RELEASE
 from pcevolve.public.transcript.reader import RunReader
 from pcevolve.public.transcript.records import Manifest, ReleasedImage
-from pcevolve.public.transcript.stored import MOST_BYTES
 from pcevolve_shared.reading import parse_json, read_file
 
 FOOTER = 100_000

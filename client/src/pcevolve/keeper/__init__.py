@@ -6,6 +6,6 @@
 - ``private``: private data; ``ledger``: what was spent on them.
 - ``beginning``, ``continuity``: check that ledger and record agree.
 - ``kind``: chooses between images and texts; ``images``, ``texts``: how each is read and judged.
-- ``private_data``, ``declared_secrets``: check the number of units, and read declared secrets.
+- ``private_data``: checks the number of units.
 - ``check``: inspects a folder before a run; ``finished``, ``evaluation``: measurements after a run.
 """

@@ -166,7 +166,7 @@ class Components:
         """Return the caps by secrets on each private text's vote, as fields of the views."""
         if plan.secrecy is None:
             return {}
-        from pcevolve.keeper.declared_secrets import (
+        from pcevolve.keeper.private.secrets import (
             compute_caps,  # which runs without such a list do without
         )
 
@@ -179,7 +179,7 @@ class Components:
 
     def read_secrets(self, promise: Secrecy) -> Sources:
         """Return the declared secrets as first read in this run, so that votes and ledger use the same list."""
-        from pcevolve.keeper.declared_secrets import read_declared
+        from pcevolve.keeper.private.secrets import read_declared
 
         if not self._declared:
             self._declared.append(read_declared(self.settings, promise))
@@ -199,7 +199,7 @@ def _read_declared(settings: RunConfig) -> list[Sources]:
     """Read the declared secrets, as one entry or none; an unusable list is refused before all else."""
     if not settings.data.secrets and not settings.data.secret_columns:
         return []
-    from pcevolve.keeper.declared_secrets import find_secrets, make_promise, read_declared
+    from pcevolve.keeper.private.secrets import find_secrets, make_promise, read_declared
 
     own = find_secrets(settings)
     if own is None:

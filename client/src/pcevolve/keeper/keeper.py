@@ -42,8 +42,7 @@ from pcevolve.public.run.owner import OwnerFolder
 from pcevolve.public.screen import Fact
 from pcevolve.public.selectors.choosing import Chooser
 from pcevolve.public.selectors.usefulness import assess, separability
-from pcevolve.public.transcript.chain import GENESIS
-from pcevolve.public.transcript.stored import StoredFiles
+from pcevolve.public.transcript.chain import GENESIS, StoredFiles
 from pcevolve.public.usable import UsableRule
 
 LEAST_SEPARABLE = 0.1

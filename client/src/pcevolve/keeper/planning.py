@@ -256,7 +256,7 @@ def _secrecy(settings: RunConfig, method: Method) -> Secrecy | None:
     """Return the promise to listed secrets (``UsageError`` if the method needs a list and there is none)."""
     if method.parameters is not SecretEvolution:
         return None
-    from pcevolve.keeper.declared_secrets import find_secrets, make_promise
+    from pcevolve.keeper.private.secrets import find_secrets, make_promise
 
     if (own := find_secrets(settings)) is None:
         raise UsageError(
@@ -267,7 +267,7 @@ def _secrecy(settings: RunConfig, method: Method) -> Secrecy | None:
 
 def _cells(components: Components, promise: Secrecy) -> int:
     """Return the number of cells of each class that noise leaves visible."""
-    from pcevolve.keeper.declared_secrets import compute_least_share
+    from pcevolve.keeper.private.secrets import compute_least_share
     from pcevolve.public.selectors.cells import choose_cells  # a method of its own, which few runs need
 
     settings, scope = components.settings, components.scope

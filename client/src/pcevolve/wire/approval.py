@@ -10,9 +10,9 @@ from pcevolve.public.plan import PublicPlan
 from pcevolve.public.publish.loss import PrivacyLoss
 from pcevolve.public.run.progress import AT_TERMINAL, Person
 from pcevolve.public.selectors import find_method, list_paid_events
-from pcevolve.public.selectors.lifts import uniform_lift
 from pcevolve.public.selectors.method import first_selection, scope_of
 from pcevolve.public.selectors.planner import CHANCE, describe_lift
+from pcevolve.public.selectors.rounds import uniform_lift
 from pcevolve.wire.egress.address import Address
 from pcevolve.wire.egress.allowance import Meter
 from pcevolve.wire.reaching import ProviderConnection, RunnerJob

@@ -28,8 +28,8 @@ from pcevolve.public.release import Receipt
 from pcevolve.public.run.folder import RunFolder
 from pcevolve.public.screen import Fact, Line
 from pcevolve.public.selectors import find_method, list_paid_events
-from pcevolve.public.selectors.lifts import uniform_lift
 from pcevolve.public.selectors.method import first_selection, scope_of
+from pcevolve.public.selectors.rounds import uniform_lift
 from pcevolve.public.transcript.reader import RunReader
 from pcevolve.public.transcript.records import Answered
 from pcevolve.wire.egress.allowance import Meter

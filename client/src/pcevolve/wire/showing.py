@@ -30,7 +30,7 @@ from pcevolve.public.media.images.sheet import draw_strip
 from pcevolve.public.pages.live import Standing, list_opening, render_live
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.privacy import Event
-from pcevolve.public.processes.browser import open_in_browser
+from pcevolve.public.processes.serving import open_in_browser
 from pcevolve.public.publish.loss import PrivacyLoss
 from pcevolve.public.release import Receipt
 from pcevolve.public.run.progress import Audience, Progress

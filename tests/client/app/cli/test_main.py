@@ -145,9 +145,9 @@ PLANTED = {
     "init {own}": ("pcevolve.app.first.init", "own/file own/new"),
     "pack --out {own}/zip {own}": ("pcevolve.auditing.packing", "own/file own/new"),
     "plan {own}": ("pcevolve.wire.console", "own/file"),
-    "prompts --domain a --labels b --out {own}/new": ("pcevolve.public.run.progress", "own/new"),
+    "prompts --domain a --labels b --out {own}/new": ("pcevolve.public.answers", "own/new"),
     "prompts --domain a --private {own} --api b --model c --out {own}/new": (
-        "pcevolve.public.run.progress",
+        "pcevolve.public.answers",
         "own/new",
     ),
     "report {own}": ("pcevolve.public.pages.report.page", "own/file own/new"),

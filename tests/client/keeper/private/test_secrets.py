@@ -13,9 +13,15 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from pcevolve.errors import DataError
-from pcevolve.keeper.declared_secrets import compute_caps
 from pcevolve.keeper.private.dataset import PrivateDataset
-from pcevolve.keeper.private.secrets import Secret, Sources, cap_weights, find_holders, read_secrets
+from pcevolve.keeper.private.secrets import (
+    Secret,
+    Sources,
+    cap_weights,
+    compute_caps,
+    find_holders,
+    read_secrets,
+)
 from pcevolve.public.dp.attacks import secret_budget
 from pcevolve.public.parts import Secrecy
 from pcevolve.public.privacy import Event

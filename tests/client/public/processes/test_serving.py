@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import time
 from pathlib import Path
@@ -9,7 +10,13 @@ from pathlib import Path
 import pytest
 
 from pcevolve.public.processes.confinement import confine_offline
-from pcevolve.public.processes.serving import prepare_server, start_server, stop_server
+from pcevolve.public.processes.serving import (
+    open_in_browser,
+    prepare_browser,
+    prepare_server,
+    start_server,
+    stop_server,
+)
 from support.confined import confines, in_a_process
 
 
@@ -38,3 +45,25 @@ def test_a_confined_process_has_a_server_started_by_one_that_it_started_before(f
         return log.read_text()
 
     assert in_a_process(work, root=True) == "ready\n"
+
+
+@confines
+def test_a_confined_process_has_a_page_opened_by_one_that_it_started_before(folder: Path) -> None:
+    script = folder / "browser"
+    script.write_text(
+        f'#!/bin/sh\necho "$1" > {folder}/own/opened.new && mv {folder}/own/opened.new {folder}/own/opened\n'
+    )
+    script.chmod(0o755)
+
+    def work() -> str:
+        os.environ["BROWSER"] = f"{script} %s"
+        prepare_browser()
+        confine_offline()
+        open_in_browser("file:///run/live.html")
+        for _ in range(600):
+            if (folder / "own" / "opened").exists():
+                return (folder / "own" / "opened").read_text()
+            time.sleep(0.05)
+        return "nothing was opened"
+
+    assert in_a_process(work, root=True) == "file:///run/live.html\n"

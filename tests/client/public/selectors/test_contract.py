@@ -20,7 +20,7 @@ from pcevolve.public.dp.accountants import epsilon, within
 from pcevolve.public.geometry.frame import STEP, Frame
 from pcevolve.public.privacy import Budget, Event, Events, Relation
 from pcevolve.public.selectors import METHODS
-from pcevolve.public.selectors.lifts import uniform_lift
+from pcevolve.public.selectors.rounds import uniform_lift
 from support.contract import CONTRACTED, find_payment, scope, usual_delta
 from support.examples import examples, is_nightly
 from support.neighbours import RELATIONS, Enumeration, Observer, World, records_of

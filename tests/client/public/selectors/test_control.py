@@ -10,7 +10,7 @@ from hypothesis import given
 
 from pcevolve.public.privacy import Budget, Event
 from pcevolve.public.selectors.control import FOLLOWING, RANDOM, TEXT_TO_IMAGE
-from pcevolve.public.selectors.lifts import best_tenth, drawn_lift, uniform_lift
+from pcevolve.public.selectors.rounds import best_tenth, drawn_lift, uniform_lift
 from support.contract import SCOPES, scope
 from support.lifts import event, every_lift
 

@@ -31,10 +31,10 @@ def audit_dp(
     leave_files([])
     from rich.console import Console
 
-    from pcevolve.app.cli.claim import AuditedClaim
     from pcevolve.auditing.dp_audit.audit import (
         audit_method,  # SciPy takes a second to load; --help should not
     )
+    from pcevolve.auditing.dp_audit.claim import AuditedClaim
     from pcevolve.public.declared import validate
     from pcevolve.public.run.progress import error_console, show_work
 

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from pcevolve.public.processes import launcher
-from pcevolve.public.processes.browser import prepare_browser
 from pcevolve.public.processes.confinement import (
     ConfinementError,
     confine_offline,
@@ -17,7 +16,7 @@ from pcevolve.public.processes.confinement import (
     take_demand,
 )
 from pcevolve.public.processes.doorway import DoorError
-from pcevolve.public.processes.serving import prepare_server
+from pcevolve.public.processes.serving import prepare_browser, prepare_server
 
 OFFLINE = frozenset(
     "audit audit-dp budget check classify clinics compare evaluate export init pack plan report status".split()  # noqa: SIM905

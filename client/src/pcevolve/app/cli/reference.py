@@ -7,8 +7,8 @@ from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
 
-from pcevolve.app.cli.claim import AuditedClaim
 from pcevolve.app.first.pricing import PlannedRun
+from pcevolve.auditing.dp_audit.claim import AuditedClaim
 from pcevolve.public.config.config import RunConfig
 from pcevolve.public.config.runner import PublicConfig
 from pcevolve.public.config.table import FILE, write_table

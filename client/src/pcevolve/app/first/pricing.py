@@ -124,7 +124,7 @@ def _secrets(asked: PlannedRun, planned: BudgetPlan) -> SecretPlan | None:
     if "secret_prior" not in chosen.own_options:
         _require_no_secrets(asked, chosen.name)
         return None
-    from pcevolve.keeper.declared_secrets import compute_least_share, make_promise
+    from pcevolve.keeper.private.secrets import compute_least_share, make_promise
     from pcevolve.public.dp.attacks import protection, secret_budget
     from pcevolve.public.selectors.cells import choose_cells
     from pcevolve.public.selectors.planner import SecretPlan

@@ -45,7 +45,7 @@ from pcevolve.public.release import Query
 from pcevolve.public.run.folder import RunFolder
 from pcevolve.public.selectors import PrivateEmbeddings
 from pcevolve.public.selectors.choosing import Chooser, Rendition, find_frame
-from pcevolve.public.transcript.stored import StoredFiles
+from pcevolve.public.transcript.chain import StoredFiles
 from pcevolve.public.usable import UsableRule
 
 AGREED = "agreed.json"

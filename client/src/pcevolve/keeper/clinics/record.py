@@ -13,17 +13,15 @@ from safetensors import SafetensorError
 
 from pcevolve.errors import ProtocolError, TranscriptError
 from pcevolve.keeper.ledger.ledger import Ledger
-from pcevolve.public.clinics.answers import Exchange, decode_exchanges
-from pcevolve.public.clinics.naming import note_received
+from pcevolve.public.clinics.answers import Exchange, decode_exchanges, note_received
 from pcevolve.public.clinics.summing import Summing
 from pcevolve.public.lineage import Lineage
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.run.folder import RunFolder
-from pcevolve.public.transcript.chain import GENESIS
+from pcevolve.public.transcript.chain import GENESIS, StoredFiles
 from pcevolve.public.transcript.log import Entry, read
 from pcevolve.public.transcript.reader import RunReader
 from pcevolve.public.transcript.records import Planned, Received, RecordedRelease
-from pcevolve.public.transcript.stored import StoredFiles
 
 
 def find_plan(folder: RunFolder) -> PublicPlan:

@@ -12,9 +12,13 @@ import numpy as np
 from pydantic import Base64Bytes, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
 
 from pcevolve.errors import ProtocolError
+from pcevolve.public.calls import Call
 from pcevolve.public.clinics.grid import Residues
 from pcevolve.public.clinics.owners import MOST_OWNERS, Clinics
+from pcevolve.public.lineage import Lineage
+from pcevolve.public.release import Candidate
 from pcevolve.public.settings import MOST_ITERATIONS, Digest
+from pcevolve.public.transcript.records import Received
 
 MOST_PARTS: Final = 8
 MOST_VECTOR_BYTES: Final = 2**24
@@ -146,3 +150,18 @@ def decode_exchanges(data: bytes) -> tuple[Exchange, ...]:
 def digest_exchanges(exchanges: Sequence[Exchange]) -> str:
     """Return the SHA-256 of a release's exchanges, hex."""
     return hashlib.sha256(encode_exchanges(exchanges)).hexdigest()
+
+
+def note_received(lineage: Lineage, received: Received) -> tuple[Call, tuple[Candidate, ...]]:
+    """Name the results of a call, as the run named them; ``ProtocolError`` if no call of the plan has them."""
+    call = lineage.plan.calls.get(received.slot)
+    if call is None or received.slot in lineage.answers or len(received.outputs) != call.count:
+        raise ProtocolError("the coordinator's record has an answer that the plan does not ask for")
+    source = lineage.source(call)
+    parent = None if source is None else source.candidate.id
+    made = tuple(
+        Candidate(call.output(place), call.label, call.iteration, parent, digest)
+        for place, digest in enumerate(received.outputs)
+    )
+    lineage.note(call, made)
+    return call, made

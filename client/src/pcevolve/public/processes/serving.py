@@ -1,8 +1,8 @@
-"""Start a server on this machine from a separate process, because a confined process starts no program.
+"""Start a server, or open a page, from a separate process, because a confined process starts no program.
 
-The separate process, which is this file, reads the server's command and log from a line of standard input. It
-ends the server when that input closes, which happens when the parent ends, even by ``kill -9``. It uses the
-standard library alone.
+Both are started before. The server's, which is this file, reads command and log from a line of standard
+input. It ends the server when that input closes, which happens when the parent ends, even by ``kill -9``. The
+browser's knows only the page's address. It uses the standard library alone.
 """
 
 from __future__ import annotations
@@ -14,6 +14,33 @@ import subprocess
 import sys
 import threading
 from collections.abc import Sequence
+
+_CODE = "import sys, webbrowser; address = sys.stdin.readline().strip(); address and webbrowser.open(address)"
+_browsers: list[subprocess.Popen[bytes]] = []
+
+
+def prepare_browser() -> None:
+    """Start the process that opens one page later."""
+    _browsers.append(
+        subprocess.Popen(  # noqa: S603 - this program
+            [sys.executable, "-P", "-c", _CODE],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,  # browsers talk much
+            stderr=subprocess.DEVNULL,
+            process_group=0,  # Ctrl-C is not for the browser
+        )
+    )
+
+
+def open_in_browser(address: str) -> None:
+    """Open a page without waiting for it."""
+    if not _browsers:
+        prepare_browser()
+    process = _browsers.pop()
+    if process.stdin is not None:
+        process.stdin.write(f"{address}\n".encode())
+        process.stdin.close()
+
 
 STOP_SECONDS = 10.0
 _waiting: list[subprocess.Popen[bytes]] = []

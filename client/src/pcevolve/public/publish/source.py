@@ -17,9 +17,9 @@ from pcevolve.errors import TranscriptError, UsageError
 from pcevolve.public.canonical import find_value
 from pcevolve.public.parts import Start
 from pcevolve.public.plan import PublicPlan
+from pcevolve.public.transcript.chain import MOST_BYTES
 from pcevolve.public.transcript.layout import RunLayout
 from pcevolve.public.transcript.reader import FinishedRun, RunReader
-from pcevolve.public.transcript.stored import MOST_BYTES
 from pcevolve_shared.reading import read_file
 
 KEPT: Final = (

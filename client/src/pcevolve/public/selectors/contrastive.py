@@ -15,9 +15,8 @@ from pcevolve.public.dp.mechanisms import FloatArray, Noise, clamp
 from pcevolve.public.geometry.distances import IntArray, distances
 from pcevolve.public.privacy import Event, Events, Relation
 from pcevolve.public.selectors.consistency import Drawn
-from pcevolve.public.selectors.lifts import best_tenth, drawn_lift
 from pcevolve.public.selectors.method import Method, Sensitivity
-from pcevolve.public.selectors.rounds import Scope, exponential_per_class
+from pcevolve.public.selectors.rounds import Scope, best_tenth, drawn_lift, exponential_per_class
 from pcevolve.public.selectors.scene import (
     Measurement,
     PrivateEmbeddings,

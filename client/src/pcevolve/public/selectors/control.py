@@ -7,9 +7,8 @@
 from __future__ import annotations
 
 from pcevolve.public.plan import FROM_RELEASE
-from pcevolve.public.selectors.lifts import uniform_lift
 from pcevolve.public.selectors.method import Method, always
-from pcevolve.public.selectors.rounds import free_draws
+from pcevolve.public.selectors.rounds import free_draws, uniform_lift
 
 RANDOM = Method(
     name="random",

@@ -19,9 +19,8 @@ from pcevolve.public.dp.mechanisms import FloatArray, Noise
 from pcevolve.public.geometry.distances import IntArray, distances
 from pcevolve.public.privacy import Budget, Event, Events
 from pcevolve.public.selectors.consistency import Drawn
-from pcevolve.public.selectors.lifts import best_tenth, drawn_lift
 from pcevolve.public.selectors.method import Method, Schedule
-from pcevolve.public.selectors.rounds import Scope, exponential_draws
+from pcevolve.public.selectors.rounds import Scope, best_tenth, drawn_lift, exponential_draws
 from pcevolve.public.selectors.scene import (
     Measurement,
     PrivateEmbeddings,

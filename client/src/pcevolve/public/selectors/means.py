@@ -25,9 +25,8 @@ from pcevolve.public.geometry.distances import IntArray, squared_distances
 from pcevolve.public.geometry.frame import project
 from pcevolve.public.geometry.ruler import Ruler
 from pcevolve.public.privacy import Event, Events
-from pcevolve.public.selectors.lifts import best_tenth
 from pcevolve.public.selectors.method import Method, Schedule, Sensitivity, always
-from pcevolve.public.selectors.rounds import Scope, gaussian_once
+from pcevolve.public.selectors.rounds import Scope, best_tenth, gaussian_once
 from pcevolve.public.selectors.scene import Measurement, PrivateEmbeddings, SelectionInput, moving_vote
 from pcevolve.public.selectors.sums import choose_release
 

@@ -13,9 +13,8 @@ from pcevolve.public.dp.accountants import ACCOUNTANTS, above, epsilon, merge, p
 from pcevolve.public.dp.calibration import scale_to_folder
 from pcevolve.public.figures import finite_or_none
 from pcevolve.public.privacy import Budget, Event
-from pcevolve.public.selectors.lifts import uniform_lift
 from pcevolve.public.selectors.method import Method
-from pcevolve.public.selectors.rounds import Scope, is_blurred
+from pcevolve.public.selectors.rounds import Scope, is_blurred, uniform_lift
 
 VERDICTS = (
     (0.4, "weak: most prototypes would be there by luck"),

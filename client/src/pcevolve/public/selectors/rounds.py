@@ -1,8 +1,12 @@
-"""Divide a budget into events: each round's accesses of a method to the private data.
+"""Divide a budget into events: each round's accesses of a method to the private data, and what they are worth.
 
 A calibration gives the events of rounds 1..T; a round is one access for all classes together. All of them fit
 the budget, which ``dp.accountants.within`` confirms piece by piece. Published calibrations may not fit; their
 actual sum is reported.
+
+A lift says how much better than chance a choice is: the probability that a chosen prototype is of the best
+tenth, under a utility that no real one beats. Each family of methods has its own ideal: all nominal shots
+agree on the best tenth of the candidates, and on nothing else.
 """
 
 from __future__ import annotations
@@ -200,3 +204,21 @@ def published_gaussian_per_round(budget: Budget, scope: Scope) -> Rounds:
 def _require_delta(budget: Budget) -> None:
     if budget.delta == 0:
         raise UsageError("a method with Gaussian noise needs --delta, for example --delta 1e-5")
+
+
+def best_tenth(candidates: int) -> int:
+    """Return the number of candidates in the best tenth: at least one."""
+    return math.ceil(candidates / 10)
+
+
+def uniform_lift(events: tuple[Event, ...], scope: Scope) -> float:
+    """Return the lift of a uniform draw: the best tenth's share of the candidates, 0.1 if ten divides their number."""
+    return best_tenth(scope.candidates) / scope.candidates
+
+
+def drawn_lift(advantage: float, favoured: int, scope: Scope) -> float:
+    """Return the probability of the best tenth if ``favoured`` have odds ``e^advantage`` and the others 1."""
+    best = best_tenth(scope.candidates)
+    unit = math.exp(-advantage)  # odds relative to the favoured cannot overflow
+    good = favoured + (best - favoured) * unit
+    return good / (good + (scope.candidates - best) * unit)

@@ -21,11 +21,12 @@ from pcevolve.public.geometry.distances import IntArray, nearest_of_some
 from pcevolve.public.geometry.frame import idle_step, is_rounded_to, round_to_noise_scale
 from pcevolve.public.privacy import Budget, Event, Events
 from pcevolve.public.selectors.consistency import are_eligible, has_shape
-from pcevolve.public.selectors.lifts import best_tenth, drawn_lift
 from pcevolve.public.selectors.method import Method, Schedule, Sensitivity, always
 from pcevolve.public.selectors.rounds import (
     Rounds,
     Scope,
+    best_tenth,
+    drawn_lift,
     exponential_draws,
     gaussian_per_round,
     published_gaussian_per_round,

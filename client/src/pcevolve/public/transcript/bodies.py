@@ -19,7 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from pcevolve.errors import TranscriptError
 from pcevolve.public.durable import write_files_durably
 from pcevolve.public.settings import Digest
-from pcevolve.public.transcript.stored import MOST_BYTES, StoredFiles
+from pcevolve.public.transcript.chain import MOST_BYTES, StoredFiles
 from pcevolve_shared import containers, limits
 
 MOST_LOGGED_BYTES = 2**18

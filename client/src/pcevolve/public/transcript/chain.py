@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, Final, NamedTuple
@@ -16,6 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from pcevolve.errors import TranscriptError
 from pcevolve.public.settings import Digest
 from pcevolve.public.transcript.layout import LOG, not_a_run, require_format
+from pcevolve_shared import limits
 from pcevolve_shared.reading import parse_json, read_file
 
 GENESIS: Final = "0" * 64
@@ -23,7 +25,7 @@ GENESIS: Final = "0" * 64
 PLANNED: Final = "planned"
 FINISHED: Final = "finished"
 """Kinds of the line that fixes a run's plan, and of the one that closes its record."""
-MOST_BYTES = 2**32
+MOST_LOG_BYTES = 2**32
 """Most bytes of a log; one with a million images has some hundred million."""
 
 
@@ -109,8 +111,35 @@ def _no_number(constant: str) -> None:
 def _lines(folder: Path) -> list[bytes]:
     """Return the log's lines with their line ends (``TranscriptError`` if it is missing or unreadable)."""
     try:
-        return read_file(folder / LOG, MOST_BYTES).splitlines(keepends=True)
+        return read_file(folder / LOG, MOST_LOG_BYTES).splitlines(keepends=True)
     except (FileNotFoundError, NotADirectoryError) as error:
         raise TranscriptError(not_a_run(folder.parent, "it has no transcript")) from error
     except OSError as error:
         raise TranscriptError(f"{folder / LOG} cannot be read: {error.strerror}") from error
+
+
+MOST_BYTES = 2 * limits.MAX_RESPONSE_BYTES
+"""Most bytes of a body, and of a file of one."""
+_DIGEST = re.compile("[0-9a-f]{64}")
+
+
+class StoredFiles:
+    """A folder of files named by their SHA-256."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def file(self, digest: str) -> bytes:
+        """Read a stored file and check it against its name (``TranscriptError`` if it is missing or changed)."""
+        # A name that is not a digest could lead out of the folder.
+        if not _DIGEST.fullmatch(digest):
+            raise TranscriptError(f"no transcript file has the name {digest[:80]!a}")
+        try:
+            data = read_file(self.folder / digest, MOST_BYTES)
+        except OSError as error:
+            raise TranscriptError(
+                f"transcript file {digest[:12]}… cannot be read: {error.strerror}"
+            ) from error
+        if hashlib.sha256(data).hexdigest() != digest:
+            raise TranscriptError(f"transcript file {digest[:12]}… was changed")
+        return data

@@ -15,8 +15,7 @@ from pcevolve.public.plan import PublicPlan
 from pcevolve.public.privacy import Event
 from pcevolve.public.release import Receipt
 from pcevolve.public.transcript.bodies import Bodies
-from pcevolve.public.transcript.chain import MOST_BYTES as MOST_LOG_BYTES
-from pcevolve.public.transcript.chain import Line
+from pcevolve.public.transcript.chain import MOST_BYTES, MOST_LOG_BYTES, Line
 from pcevolve.public.transcript.irregular import find_irregular_files
 from pcevolve.public.transcript.layout import BODIES, LOG, TRANSCRIPT, RunLayout, not_a_run
 from pcevolve.public.transcript.log import Entry, find_plan, list_files, read
@@ -30,7 +29,6 @@ from pcevolve.public.transcript.records import (
     Sent,
     from_event,
 )
-from pcevolve.public.transcript.stored import MOST_BYTES
 from pcevolve.public.transcript.traffic import Traffic
 from pcevolve.public.usefulness import Assessment
 from pcevolve_shared.reading import parse_json, read_file

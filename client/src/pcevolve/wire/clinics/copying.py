@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from pcevolve.errors import TranscriptError
-from pcevolve.public.clinics.naming import note_received
+from pcevolve.public.clinics.answers import note_received
 from pcevolve.public.durable import sync_folder
 from pcevolve.public.lineage import Lineage
 from pcevolve.public.pages.report.page import write_report

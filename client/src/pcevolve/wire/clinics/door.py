@@ -21,8 +21,7 @@ from pcevolve.public.clinics.sync import REFUSALS, WAIT_SECONDS, News, Sync
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.protocol import digest_plan
 from pcevolve.public.run.folder import RunFolder
-from pcevolve.public.transcript.chain import GENESIS
-from pcevolve.public.transcript.stored import StoredFiles
+from pcevolve.public.transcript.chain import GENESIS, StoredFiles
 from pcevolve.wire.clinics.guests import TLS_FAULTS
 
 MOST_LINES_BYTES: Final = 2**24

@@ -33,7 +33,7 @@ from pcevolve.public.processes.pipe import Pipe
 from pcevolve.public.protocol import Close, Done, Finish
 from pcevolve.public.run.folder import RunFolder
 from pcevolve.public.run.progress import Audience
-from pcevolve.public.transcript.stored import MOST_BYTES as MOST_BODY_BYTES
+from pcevolve.public.transcript.chain import MOST_BYTES as MOST_BODY_BYTES
 from pcevolve.wire.asking import Remote
 from pcevolve.wire.clinics.copying import Copy, publish_copy
 from pcevolve.wire.egress.http_transport import find_tls_fault

@@ -11,7 +11,6 @@
 - ``transport``: requests and answers, and the seam ``Transport``; ``http_transport``: ``HttpTransport``, with
   sockets.
 - ``address``: ``Address``: where requests go, by which route, with which key.
-- ``chat``: ``Chat``: a language model that gets public words alone, outside of any run.
 
 This package imports none of its modules: ``auditing`` imports ``policy`` without loading the gate.
 """

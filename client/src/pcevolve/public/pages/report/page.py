@@ -44,8 +44,8 @@ from pcevolve.public.publish.promises import (
 from pcevolve.public.publish.statements import list_checks, list_statements
 from pcevolve.public.release import count_rounds
 from pcevolve.public.selectors import find_method
-from pcevolve.public.selectors.lifts import uniform_lift
 from pcevolve.public.selectors.method import first_selection, scope_of
+from pcevolve.public.selectors.rounds import uniform_lift
 from pcevolve.public.transcript.reader import FinishedRun, RunReader
 
 CONTROL, SHOTS = "random control", "private shots"
