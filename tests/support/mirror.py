@@ -68,7 +68,6 @@ PLAIN = {
     "pcevolve.keeper.private.offers": "what mends a refusal: keeper/test_private_data.py",
     "pcevolve.public.assessed": "figures alone, which usefulness puts into words: public/test_usefulness.py",
     "pcevolve.public.run.reopening": "folders that a run goes on in: keeper/test_continuity.py",
-    "pcevolve.wire.running": "a process of a run: system/test_apart.py",
 }
 """Modules without a test file of their own, and why."""
 

@@ -15,7 +15,7 @@ from pcevolve.keeper.keeper import Keeper
 from pcevolve.keeper.screen import OwnerScreen
 from pcevolve.public import protocol
 from pcevolve.public.config.config import RunConfig
-from pcevolve.public.media.images.decoding import decoding_by
+from pcevolve.public.media.images.decoding import RecentImages, decoding_by
 from pcevolve.public.media.images.elsewhere import Elsewhere
 from pcevolve.public.options import AS_KEYWORDS, spell_as
 from pcevolve.public.parts import Confinement
@@ -46,7 +46,7 @@ def decoded_elsewhere(asks: Pipe) -> Iterator[None]:
     """Have foreign images decoded by the process behind a pipe, which is told when that is over."""
     elsewhere = Elsewhere(asks)
     try:
-        with decoding_by(elsewhere.decode):
+        with decoding_by(RecentImages(elsewhere.decode).decode):
             yield
     finally:
         elsewhere.end()

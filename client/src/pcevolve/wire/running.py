@@ -7,13 +7,15 @@ from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 from rich.console import Console
 
 from pcevolve.errors import ClientError, StoppedError
 from pcevolve.public import protocol
 from pcevolve.public.config.runner import PublicConfig
+from pcevolve.public.decoder import decode_in_time
+from pcevolve.public.media.images.decoding import RecentImages, decoding_by
 from pcevolve.public.options import at_door
 from pcevolve.public.processes.confinement import Enforcement
 from pcevolve.public.processes.pipe import GoneError, Pipe
@@ -23,6 +25,9 @@ from pcevolve.wire.asking import RemoteKeeper
 from pcevolve.wire.execution import carry_out, look
 from pcevolve.wire.following import follow, preview_following
 from pcevolve.wire.reaching import RunnerJob
+
+_MOST_KEPT: Final = 2**24
+"""Most bytes of decoded images that are kept."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +100,9 @@ def report(go: Callable[[Audience], dict[str, Any]], orders: Mapping[str, Any], 
     audience = Audience(console, owner.tell if orders["tells"] else tell_nobody, orders["verbose"], owner)
     try:
         try:
-            up.send("done", json.dumps({"summary": go(audience)}))
+            with decoding_by(RecentImages(decode_in_time, _MOST_KEPT).decode):
+                summary = go(audience)
+            up.send("done", json.dumps({"summary": summary}))
         except ClientError as error:
             lines = error.lines if isinstance(error, StoppedError) else (str(error),)
             told = {"kind": type(error).__name__, "lines": lines, "is_told": error.is_told}

@@ -18,7 +18,7 @@ from PIL import Image
 from pcevolve.errors import ProtocolError
 from pcevolve.public import decoder
 from pcevolve.public.media.images import elsewhere
-from pcevolve.public.media.images.decoding import decode_here, decode_picture, decoding_by
+from pcevolve.public.media.images.decoding import RecentImages, decode_here, decode_picture, decoding_by
 from pcevolve.public.processes.pipe import Pipe, open_conversation
 
 
@@ -61,12 +61,13 @@ def test_another_process_finds_the_pixels_that_this_one_would(asked: elsewhere.E
 
 def test_many_threads_get_each_its_own_image(asked: elsewhere.Elsewhere):
     files = [draw("RGB", "png"), draw("L", "png"), draw("RGB", "jpeg")]
+    decode = RecentImages(asked.decode, 0).decode
     wrong: list[int] = []
 
     def look(place: int) -> None:
         here = decode_here(files[place])
         for _ in range(50):
-            found = asked.decode(files[place])
+            found = decode(files[place])
             if found is None or here is None or found.tobytes() != here.tobytes():
                 wrong.append(place)
 
@@ -134,23 +135,6 @@ def test_a_decoder_that_never_comes_back_from_an_image_ends_and_with_it_the_run(
     ):
         elsewhere.Elsewhere(Pipe(*near)).decode(FILES[0])
     assert process.wait(60) == 1
-
-
-def test_an_image_is_asked_for_once_while_it_is_recent_and_no_more_than_64_mib_are_kept(
-    ends: tuple[Pipe, Pipe], monkeypatch: pytest.MonkeyPatch
-):
-    assert elsewhere._MOST_KEPT == 64 * 2**20
-    monkeypatch.setattr(elsewhere, "_MOST_KEPT", 64)
-    asked = elsewhere.Elsewhere(ends[0])
-    for _ in range(4):
-        ends[1].send("picture", spell(2, 4, bytes(24)))
-    first = asked.decode(b"a")
-    assert asked.decode(b"a") is first
-    assert asked.decode(b"b") is asked.decode(b"b")
-    asked.decode(b"c")  # 25 bytes each: the first is forgotten
-    assert asked.decode(b"a") is not first
-    told = [ends[1].receive()[1] for _ in range(4)]
-    assert told == [f'"{base64.b64encode(each).decode()}"' for each in (b"a", b"b", b"c", b"a")]
 
 
 def test_a_process_that_leaves_it_to_another_decodes_nothing_itself(monkeypatch: pytest.MonkeyPatch):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import json
-import threading
 from contextlib import suppress
 from typing import Annotated
 
@@ -18,8 +17,6 @@ from pcevolve_shared.limits import MAX_PIXELS, MAX_SIDE
 
 _FAULT = "the process that decodes images {}; what is paid for is on record: --resume goes on"
 _ENDED = "ended, as it does after a minute with one image"
-_MOST_KEPT = 2**26
-"""Most bytes of files and pixels that are kept; an image is viewed and soon embedded."""
 
 
 class DecodedPixels(BaseModel):
@@ -43,25 +40,11 @@ class Elsewhere:
     """Decodes by the process behind a pipe."""
 
     def __init__(self, pipe: Pipe) -> None:
-        """Take a pipe that nothing else uses."""
+        """Take a pipe that nothing else uses, one question at a time."""
         self._pipe = pipe
-        self._turn = threading.Lock()
-        self._recent: dict[bytes, DecodedImage | None] = {}
-        self._weight = 0
 
     def decode(self, data: bytes) -> DecodedImage | None:
         """Return an image's pixels; None if it is undecodable (``ProtocolError`` if the process has ended)."""
-        with self._turn:
-            if data in self._recent:
-                return self._recent[data]
-            found = self._recent[data] = self._ask(data)
-            self._weight += _weigh(data, found)
-            while self._weight > _MOST_KEPT:
-                oldest = next(iter(self._recent))
-                self._weight -= _weigh(oldest, self._recent.pop(oldest))
-        return found
-
-    def _ask(self, data: bytes) -> DecodedImage | None:
         try:
             self._pipe.send("decode", json.dumps(base64.b64encode(data).decode("ascii")))
             name, body = self._pipe.receive()
@@ -75,7 +58,3 @@ class Elsewhere:
         """Tell the process that nothing is left to decode."""
         with suppress(GoneError):
             self._pipe.send("end")
-
-
-def _weigh(data: bytes, image: DecodedImage | None) -> int:
-    return len(data) + (0 if image is None else 3 * image.width * image.height)

@@ -107,8 +107,10 @@ class ImageMedium:
         Returns:
             bool ``(candidates,)``: whether all but a few fields have the same colour.
         """
-        gaps = np.abs(kept - signature).reshape(len(kept), SIGNATURE_SIDE**2, CHANNELS).max(axis=2)
-        same: NDArray[np.bool_] = (gaps > SAME_LEVELS).sum(axis=1) <= SAME_BUT
+        differs = np.abs(kept - signature) > SAME_LEVELS
+        # By channel: a reduction over an axis of three takes ten times as long.
+        fields = differs[:, 0::CHANNELS] | differs[:, 1::CHANNELS] | differs[:, 2::CHANNELS]
+        same: NDArray[np.bool_] = np.count_nonzero(fields, axis=1) <= SAME_BUT
         return same
 
     def show(self, data: bytes, wanted: Appearance | None = None) -> RenderedImages:
