@@ -38,7 +38,7 @@ class OneOwner:
     def release(self, query: Query, pool: Pool) -> Receipt:
         """See ``Judge``."""
         plan, events = self.chooser.plan, self.events[query.iteration]
-        scenes = self.chooser.scenes(query.iteration, pool, (None,))
+        scenes = self.chooser.find_inputs(query.iteration, pool, (None,))
         measured = self.chooser.selector.measure(self.views.embeddings(None), scenes[0], events, self.noise)
         choices, values = self.chooser.choose(measured, scenes, pool)
         return Receipt(plan.run_id, query.iteration, choices, events, plan.privacy.relation, values)

@@ -22,7 +22,7 @@ from pcevolve.public.media.images.files import digest_pixels
 from pcevolve.public.privacy import Event, Events
 from pcevolve.public.selectors import PrivateEmbeddings, SelectionInput
 from pcevolve.public.selectors.means import Means, means_of
-from pcevolve.public.selectors.scene import Measurement
+from pcevolve.public.selectors.selection import Measurement
 
 PICKED = 20
 NOISELESS: Events = (Event("gaussian", f"1/{10**9}"), Event("gaussian", f"1/{10**9}"))

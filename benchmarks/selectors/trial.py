@@ -42,7 +42,7 @@ from pcevolve.public.release import Receipt
 from pcevolve.public.selectors.choosing import Chooser, choose_renditions
 from pcevolve.public.selectors.method import Method
 from pcevolve.public.selectors.rounds import Scope
-from pcevolve.public.selectors.scene import Measurement, SelectionInput, join_scenes
+from pcevolve.public.selectors.selection import Measurement, SelectionInput, join_renditions
 from pcevolve.public.selectors.usefulness import assess
 from pcevolve.public.usefulness import Assessment
 from pcevolve_server.diffusion.generator import DiffusionGenerator
@@ -235,7 +235,7 @@ def find_scene(chooser: Chooser, evolved: Evolved) -> SelectionInput:
     """What the last release chose from, in all renditions."""
     last, plan = evolved.receipts[-1].iteration, chooser.plan
     look = next((each for each in evolved.receipts if not each.iteration), None)
-    return join_scenes(chooser.scenes(last, evolved.pools[last], choose_renditions(plan, look)))
+    return join_renditions(chooser.find_inputs(last, evolved.pools[last], choose_renditions(plan, look)))
 
 
 def make_plan(

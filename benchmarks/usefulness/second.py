@@ -54,7 +54,7 @@ from pcevolve.public.geometry.frame import MOST_AXES, project
 from pcevolve.public.modality import Images
 from pcevolve.public.release import Candidate
 from pcevolve.public.selectors.means import aims_of, means_of, rank
-from pcevolve.public.selectors.scene import Measurement, SelectionInput
+from pcevolve.public.selectors.selection import Measurement, SelectionInput
 from pcevolve.public.selectors.sums import CentreFirst
 from pcevolve.public.usefulness import BOUNDS
 from pcevolve_shared import images as wire
@@ -402,7 +402,7 @@ def _may_be_useful(row: Row) -> bool:
     """True unless images lie far off, noise hides the classes, or words alone draw them."""
     words, apart = row["words_agree"], row["classes_apart"]
     free = words is not None and words >= BOUNDS.matched
-    return row["distance"] <= BOUNDS.far and apart >= BOUNDS.told_apart and not free
+    return row["distance"] <= BOUNDS.far and apart >= BOUNDS.distinct and not free
 
 
 WANTED = 0.95

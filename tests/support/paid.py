@@ -21,7 +21,7 @@ from pcevolve.public.selectors import Measurement, PrivateEmbeddings, SelectionI
 from pcevolve.public.selectors.cells import Cells
 from pcevolve.public.selectors.choosing import Chooser, choose_renditions
 from pcevolve.public.selectors.means import Means
-from pcevolve.public.selectors.scene import join_scenes
+from pcevolve.public.selectors.selection import join_renditions
 from pcevolve.public.selectors.sums import choose_release, typical
 from pcevolve.wire.egress.transport import Transport
 from support.runs import SmallRun
@@ -63,14 +63,14 @@ class LastOne:
         events = planned[query.iteration]
         if query.iteration == 0:
             return self.account.pay(query, events, lambda: Paid((), values=LOOK))
-        scenes = self.chooser.scenes(
+        scenes = self.chooser.find_inputs(
             query.iteration, pool, choose_renditions(plan, self.account.receipt(Query(plan.run_id, 0)))
         )
         free = all(event.free for event in events)
         measured = (
             load(self.account.read_measured(min(t for t in planned if t)))
             if free
-            else last_one(self.chooser, join_scenes(scenes), events)
+            else last_one(self.chooser, join_renditions(scenes), events)
         )
         return self.account.pay(
             query,

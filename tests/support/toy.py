@@ -17,7 +17,7 @@ from pcevolve.public.selectors import Measurement, Method, PrivateEmbeddings, Sc
 from pcevolve.public.selectors.consistency import Drawn
 from pcevolve.public.selectors.method import Sensitivity
 from pcevolve.public.selectors.rounds import drawn_lift, exponential_draws
-from pcevolve.public.selectors.scene import WorstCase, require_mechanism, single_event
+from pcevolve.public.selectors.selection import WorstCase, require_mechanism, single_event
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ from pcevolve.public.dp.mechanisms import SeededNoise
 from pcevolve.public.geometry.frame import STEP, Frame
 from pcevolve.public.privacy import Event
 from pcevolve.public.selectors.means import Means, means_of
-from pcevolve.public.selectors.scene import PrivateEmbeddings, SelectionInput
+from pcevolve.public.selectors.selection import PrivateEmbeddings, SelectionInput
 from support.examples import at_night
 
 ROOT = Path(__file__).parents[2]

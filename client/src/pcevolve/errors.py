@@ -33,11 +33,11 @@ class ClientError(Exception):
     """Base of all errors meant for a user; ``exit_code`` is the command's exit code.
 
     Attributes:
-        is_told: Another process has already told the owner the reason; the text adds nothing.
+        is_reported: Another process has already told the owner the reason; the text adds nothing.
     """
 
     exit_code = 1
-    is_told = False
+    is_reported = False
 
 
 class UsageError(ClientError):
@@ -138,12 +138,12 @@ class DeclinedError(StoppedError):
     exit_code = 0
 
 
-def make_told(kind: str, *lines: str, is_told: bool = True) -> ClientError:
+def rebuild_error(kind: str, *lines: str, is_reported: bool = True) -> ClientError:
     """Rebuild an error that another process named; ``ProtocolError`` if the kind is unknown."""
     found = globals().get(kind)
     known = found if isinstance(found, type) and issubclass(found, ClientError) else ProtocolError
     error = known(*lines)
-    error.is_told = is_told
+    error.is_reported = is_reported
     return error
 
 

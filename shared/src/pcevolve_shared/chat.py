@@ -22,7 +22,7 @@ class ChatMessage(WireModel):
     content: Text
 
 
-def _find_said(messages: tuple[ChatMessage, ...]) -> tuple[ChatMessage, ...]:
+def _require_words(messages: tuple[ChatMessage, ...]) -> tuple[ChatMessage, ...]:
     if not any(each.content.strip() for each in messages):
         raise ValueError("nobody says anything")
     return messages
@@ -42,7 +42,7 @@ class ChatRequest(WireModel):
         tuple[ChatMessage, ...],
         # Fail fast: 64 KiB of wrong messages would give tens of thousands of errors.
         Field(min_length=1, max_length=limits.MAX_MESSAGES, strict=False, fail_fast=True),
-        AfterValidator(_find_said),
+        AfterValidator(_require_words),
     ]
     n: Annotated[int, Field(ge=1, le=limits.MAX_COMPLETIONS), WHOLE] = 1
     max_tokens: Annotated[_Tokens | None, Field(description="Absent, and the next too: 256.")] = None

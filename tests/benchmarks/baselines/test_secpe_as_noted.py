@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pcevolve.public.selectors.scene import PrivateEmbeddings, SelectionInput
+from pcevolve.public.selectors.selection import PrivateEmbeddings, SelectionInput
 from pcevolve_benchmarks.baselines.secpe_as_noted import SampledCells
 from pcevolve_benchmarks.baselines.secret_noise import Exposed, Sampled, smallest_sigma
 from pcevolve_benchmarks.baselines.session import BaselineAccess

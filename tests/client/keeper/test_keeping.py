@@ -160,7 +160,7 @@ def test_a_refusal_is_of_its_kind_and_its_text_stays_with_the_keeper(door, first
         door.remote.made(protocol.Made(slot="x", digests=()))
     with pytest.raises(BudgetError, match="the reason is on standard error alone") as refused:
         ASKED["release"][0](door.remote)
-    assert refused.value.is_told
+    assert refused.value.is_reported
     assert refused.value.exit_code == 4
     assert [str(each) for each in door.told] == ["patient 4711 is spent"]
 

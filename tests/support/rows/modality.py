@@ -24,7 +24,7 @@ class Rows(Modality):
     refuses_looks: ClassVar[str] = "appearance: rows have none, so they are taken as-is"
     refuses_sheets: ClassVar[str] = "has rows: --html shows them side by side"
     other_provider: ClassVar[str] = "this provider does not compute what was released about your classes"
-    idle_fields: ClassVar[frozenset[str]] = frozenset({"data.window", "method.appearance"})
+    unused_fields: ClassVar[frozenset[str]] = frozenset({"data.window", "method.appearance"})
     independent_classifier: ClassVar[str] = "line"
 
     kind: Literal["row"]

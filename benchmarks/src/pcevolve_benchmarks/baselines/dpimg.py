@@ -20,7 +20,7 @@ from pcevolve.public.lineage import Population
 from pcevolve.public.privacy import Budget, Event
 from pcevolve.public.release import Choice, Chosen
 from pcevolve.public.selectors import Scope
-from pcevolve.public.selectors.scene import deviation
+from pcevolve.public.selectors.selection import deviation
 from pcevolve_benchmarks.baselines.places import draw_places, one_round, place_id
 from pcevolve_benchmarks.baselines.session import (
     Accesses,

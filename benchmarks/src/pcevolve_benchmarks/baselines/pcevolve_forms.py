@@ -24,7 +24,7 @@ from pcevolve.public.privacy import Budget, Event
 from pcevolve.public.selectors import METHODS, Measurement, PrivateEmbeddings, Scope, SelectionInput
 from pcevolve.public.selectors.consistency import Drawn
 from pcevolve.public.selectors.contrastive import calibrate, class_centres, mark_passing, similarity
-from pcevolve.public.selectors.scene import deviation
+from pcevolve.public.selectors.selection import deviation
 from pcevolve_benchmarks.baselines.session import Accesses, Baseline, BaselineAccess, of_events
 
 COIN = 2**53

@@ -26,7 +26,7 @@ from pcevolve.public.parts import Secrecy
 from pcevolve.public.privacy import Budget
 from pcevolve.public.selectors import METHODS, Measurement, PrivateEmbeddings, Scope, SelectionInput
 from pcevolve.public.selectors.cells import find_anchors
-from pcevolve.public.selectors.scene import GRID
+from pcevolve.public.selectors.selection import GRID
 from pcevolve.public.selectors.votes import cast_votes
 from pcevolve_benchmarks.baselines.secret_noise import Exposed, fair_weights, rates, smallest_sigma
 from pcevolve_benchmarks.baselines.session import (

@@ -21,7 +21,7 @@ from pcevolve.public.privacy import Budget, Event
 from pcevolve.public.release import Candidate, Choice, Query, Receipt
 from pcevolve.public.selectors import Measurement, PrivateEmbeddings, Scope, SelectionInput, Selector
 from pcevolve.public.selectors.choosing import Chooser, name_choice
-from pcevolve.public.selectors.scene import join_scenes
+from pcevolve.public.selectors.selection import join_renditions
 
 Options: TypeAlias = Mapping[str, Any]
 
@@ -179,7 +179,7 @@ class OpenJudge:
 
     def release(self, query: Query, pool: Pool) -> Receipt:
         """Choose candidates of every class; the receipt is for the loop alone, and no gate would take it."""
-        scene = join_scenes(self.chooser.scenes(query.iteration, pool, (None,)))
+        scene = join_renditions(self.chooser.find_inputs(query.iteration, pool, (None,)))
         due = self.accesses.get(query.iteration, ())
         if any(each.mechanism != "post-processing" for each in due):
             self._measured.append(self.selector.measure(self.private, scene, due, self.noise))

@@ -31,14 +31,14 @@ class LocalWriter:
         room = self._room(asked["input_ids"].shape[1])
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
-            said = self.network.generate(
+            written = self.network.generate(
                 **asked,
                 do_sample=True,
                 temperature=1.0,
                 max_new_tokens=room,
                 pad_token_id=self.tokenizer.eos_token_id,
             )
-        behind = said[0, asked["input_ids"].shape[1] :]
+        behind = written[0, asked["input_ids"].shape[1] :]
         return str(self.tokenizer.decode(behind, skip_special_tokens=True))
 
     def _room(self, asked: int) -> int:

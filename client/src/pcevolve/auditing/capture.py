@@ -116,27 +116,27 @@ def reconcile(run: RunReader, capture: Path) -> list[Finding]:
     everything = [Recorded.of(each, unmade, scheme) for each in run.traffic.attempts]
     host = urlsplit(run.opened.api).netloc
     attempts = [each for each in everything if each.host == host]
-    told = _Comparison()
+    comparison = _Comparison()
     at_once = _most_at_once(run)
     seen = _complete(flows, attempts, at_once)
     # Requests sent one after the other must be in order; only those in flight at once may have overtaken each
     # other.
     for ours, theirs in _align(attempts, seen if at_once == 1 else _in_order(seen, attempts)):
-        told.compare(ours, theirs)
-    told.conclude()
+        comparison.compare(ours, theirs)
+    comparison.conclude()
     note = "; its last line is torn, and what it began to tell of was not passed on" if torn else ""
     past = len(everything) - len(attempts)
     aside = f", apart from {past} to other hosts, which this recorder does not see" if past else ""
     lost = ""
-    if told.lost and not told.answers:
-        lost = f", apart from {told.lost} that came and are on record as lost"
+    if comparison.lost and not comparison.answers:
+        lost = f", apart from {comparison.lost} that came and are on record as lost"
     return [
         Finding(f"the capture can be read{note}", (), len(flows)),
-        Finding("nothing was sent that is not on record", tuple(told.unrecorded), len(flows)),
-        Finding(f"nothing is on record that was not sent{aside}", tuple(told.unsent), len(attempts)),
+        Finding("nothing was sent that is not on record", tuple(comparison.unrecorded), len(flows)),
+        Finding(f"nothing is on record that was not sent{aside}", tuple(comparison.unsent), len(attempts)),
         Finding(
             f"every answer on record is the one that came{lost}",
-            tuple(told.answers),
+            tuple(comparison.answers),
             sum(each.answer is not None for each in attempts),
         ),
     ]
@@ -309,13 +309,13 @@ def _name(flow: Flow) -> str:
 
 def _differences(recorded: Request, sent: Request) -> str:
     """Return how two requests differ, without the values of headers."""
-    told = [
+    differences = [
         name for name in ("method", "target", "version") if getattr(recorded, name) != getattr(sent, name)
     ]
-    told += [f"header {name}" for name in _other_headers(recorded.headers, sent.headers)]
+    differences += [f"header {name}" for name in _other_headers(recorded.headers, sent.headers)]
     if recorded.sha256 != sent.sha256:
-        told.append("body" if sent.sha256 else "body, which broke off")
-    return ", ".join(told)
+        differences.append("body" if sent.sha256 else "body, which broke off")
+    return ", ".join(differences)
 
 
 def _other_headers(recorded: Sequence[Header], sent: Sequence[Header]) -> list[str]:

@@ -129,14 +129,14 @@ def check_folder(run: RunReader, finished: bool) -> Finding:
     return Finding("nothing else lies in the run's folder", tuple(faults), count)
 
 
-def _said(run: RunReader, plan: PublicPlan) -> tuple[Library | None, Exact | None]:
+def _read_statements(run: RunReader, plan: PublicPlan) -> tuple[Library | None, Exact | None]:
     """Return the provider's statements on its public images and on repeated requests, from the greeting's answer."""
     answers = (each.record for each in run.entries if isinstance(each.record, Answered))
     greetings = (each for each in answers if each.slot == GREETING_SLOT and each.succeeded)
-    said = next(greetings, None)
-    if said is None:
+    greeting = next(greetings, None)
+    if greeting is None:
         return None, None
-    api_dialect, body = dialect(plan.provider.dialect), run.bodies.get(said.body)
+    api_dialect, body = dialect(plan.provider.dialect), run.bodies.get(greeting.body)
     return api_dialect.library(plan.provider.model, body), api_dialect.exact(plan.provider.model, body)
 
 
@@ -164,7 +164,7 @@ def _terms(run: RunReader) -> Iterator[str]:
         yield "the plan has another name for the model, by which no answer named that model"
     if opened.proxied and not plan.provider.api.startswith("https:"):
         yield "line 1: a proxy carries https alone"
-    if (plan.library, plan.exact) != _said(run, plan):
+    if (plan.library, plan.exact) != _read_statements(run, plan):
         yield "the plan says another thing of the provider's images than the provider did"
 
 

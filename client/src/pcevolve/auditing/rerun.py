@@ -32,7 +32,7 @@ from pcevolve.public.plan import PublicPlan
 from pcevolve.public.release import Query, Receipt
 from pcevolve.public.selectors import Measurement
 from pcevolve.public.selectors.choosing import Chooser, choose_renditions, find_frame
-from pcevolve.public.selectors.scene import join_scenes
+from pcevolve.public.selectors.selection import join_renditions
 from pcevolve.public.selectors.usefulness import Figures, find_figures
 from pcevolve.public.transcript.reader import RunReader
 from pcevolve.public.transcript.records import RecordedRelease
@@ -141,11 +141,11 @@ class _RecordedReceipts:
     gate: ComparingGate
     plan: PublicPlan
     usability: Usability
-    told: Rerun
+    result: Rerun
 
     def show(self, query: Query, pool: Pool) -> None:
         """Keep the pool that the release chooses from."""
-        self.told.pools[query.iteration] = pool
+        self.result.pools[query.iteration] = pool
 
     def release(self, query: Query, pool: Pool) -> Receipt:
         """Return the recorded receipt.
@@ -158,11 +158,11 @@ class _RecordedReceipts:
         where = f"receipt for iteration {query.iteration}"
         unknown = list(_unknown(receipt, pool))
         faults = [*find_receipt_faults(receipt, self.plan), *unknown]
-        self.told.receipts.extend(f"{where}: {each}" for each in faults)
+        self.result.receipts.extend(f"{where}: {each}" for each in faults)
         # A last release over all rounds selects, whatever the newest round brought.
         ends = query.iteration > self.plan.method.iterations > 0 and self.plan.method.pool == "all"
         if not ends and (fault := self.usability.fault(pool)):
-            self.told.unusable.append(f"{where}: {fault}")
+            self.result.unusable.append(f"{where}: {fault}")
         if unknown or not names_as_planned(receipt, self.plan):
             raise RecordEndsError
         return receipt
@@ -264,21 +264,23 @@ class Selections:
             pool = self.again.pools.get(receipt.iteration)
             if pool is None:  # the record breaks off before, which is told elsewhere
                 return
-            scenes = chooser.scenes(receipt.iteration, pool, looks)
+            all_inputs = chooser.find_inputs(receipt.iteration, pool, looks)
             if receipt.measured:
                 measured = self._decode(receipt.measured)
-                shown = join_scenes(scenes)
+                shown = join_renditions(all_inputs)
                 if measured is None or not chooser.selector.could_measure(measured, shown, receipt.events):
                     yield f"{where}: what was measured has not the form that its method gives"
                     return
-            if measured is None or not chooser.follows(measured, scenes, pool, receipt):
+            if measured is None or not chooser.follows(measured, all_inputs, pool, receipt):
                 yield f"{where}: its choices do not follow from what was measured"
 
     def _check_assessment(self, chooser: Chooser | None) -> Iterator[str]:
         """Check that the assessment in the closing line follows from the releases."""
         found = None if chooser is None else self._find_figures(chooser)
-        said = self.run.assessment
-        follows = said is None if found is None else said is not None and found.could_round_to(said)
+        recorded = self.run.assessment
+        follows = (
+            recorded is None if found is None else recorded is not None and found.could_round_to(recorded)
+        )
         if not follows:
             where = f"line {len(self.run.entries)}"
             yield f"{where}: what it says of the dataset's use does not follow from what was released"

@@ -88,8 +88,8 @@ class _Seen:
             left = find_medium(self.plan.modality.kind).blank(
                 self.run.bodies.file(leaves.digest), call.strength or 0.0, call.seed
             )
-            said = _walk(json.loads(self.run.bodies.get(sent.body)))
-            if left is not None and not any(each.endswith(f"\n{left}") for each in said):
+            texts = _walk(json.loads(self.run.bodies.get(sent.body)))
+            if left is not None and not any(each.endswith(f"\n{left}") for each in texts):
                 raise Unexplained("carries another text than the plan or its receipt names")
 
     def _find_image_to_vary(self, call: Call) -> Candidate:

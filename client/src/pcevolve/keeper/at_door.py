@@ -123,8 +123,8 @@ def attend(
         tell(error)
         refuse(across, error)
     if refused:
-        told = {"kind": type(refused[0]).__name__, "lines": [TOLD_ELSEWHERE], "is_told": True}
-        up.send("failed", json.dumps(told))
+        failure = {"kind": type(refused[0]).__name__, "lines": [TOLD_ELSEWHERE], "is_reported": True}
+        up.send("failed", json.dumps(failure))
         return
     up.send("done", json.dumps({"summary": {**(watch.figures or {})}}))
     # The parent closes its end when nothing is left to measure; the client ends first.

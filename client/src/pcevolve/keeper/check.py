@@ -36,7 +36,7 @@ from pcevolve.public.config.config import RunConfig
 from pcevolve.public.config.owner import OwnerData
 from pcevolve.public.media.images.kinds import tell_format
 from pcevolve.public.media.images.levels import REFUSED, Seen
-from pcevolve.public.run.checked import find_foreign_options, find_idle_namespace
+from pcevolve.public.run.checked import find_foreign_options, find_unused_namespace
 from pcevolve.public.screen import ProgressCallback
 from pcevolve.public.sources import BUNDLED
 
@@ -109,7 +109,7 @@ def check_folder(
     own = [] if before else find_shot_faults(listing.count_units(), listing.count_drawable(), settings)
     faults = [
         *find_foreign_options(settings, "image"),
-        *find_idle_namespace(settings),
+        *find_unused_namespace(settings),
         *before,
         *_find_class_faults(len(listing.labels)),
         *own,
@@ -303,7 +303,7 @@ def check_texts(path: Path, settings: RunConfig) -> Checkup:
         before.append(str(error))
     counts = records.count_units()
     own = [] if before else find_shot_faults(counts, records.count_drawable(), settings)
-    foreign = (*find_foreign_options(settings, "text"), *find_idle_namespace(settings))
+    foreign = (*find_foreign_options(settings, "text"), *find_unused_namespace(settings))
     faults = [*foreign, *before, *_find_class_faults(len(counts)), *own]
     rows = [*_text_rows(records, columns, counts), _fits(meant, before, own), _count_faults(faults)]
     notes = [*note_ids(records.units, columns.unit), describe_link(columns.unit)] if columns.unit else []

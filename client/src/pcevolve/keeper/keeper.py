@@ -142,7 +142,7 @@ class Keeper:
         screen.print_facts(notes)
         return protocol.Prepared(method_reason=components.reason, encoder_reason=components.encoder_reason)
 
-    def settle(self, said: protocol.Settle) -> protocol.Settled:
+    def settle(self, statement: protocol.Settle) -> protocol.Settled:
         """Make the public plan from the owner's options and the API's statements.
 
         Raises:
@@ -150,10 +150,10 @@ class Keeper:
         """
         if not self._run_id or self._selection is not None:
             raise ProtocolError("a plan is settled after a run is prepared, and before it begins")
-        plan = resolve_plan(self.components, self._run_id, said, self._earlier)
+        plan = resolve_plan(self.components, self._run_id, statement, self._earlier)
         plan = plan.model_copy(update={"confinement": self._confinement})
         plan = keep_recorded(self._begun, plan, self.components.settings)
-        if self._begun is None and not said.takes_several:
+        if self._begun is None and not statement.takes_several:
             plan = settle_single(self.components, plan)
         self._plan = plan
         return protocol.Settled(plan=plan)
@@ -196,16 +196,16 @@ class Keeper:
                 )
         return protocol.Compared()
 
-    def made(self, told: protocol.Made) -> None:
+    def made(self, outputs: protocol.Made) -> None:
         """Register a call's outputs, and embed them if a release will compare them."""
         selection = self._require_selection()
         lineage = selection.lineage
         if not lineage.answers:  # the plan is on record by now
             self._owner().bind()
-        call = lineage.plan.calls.get(told.slot)
-        if call is None or told.slot in lineage.answers:
-            raise ProtocolError(f"no call {told.slot[:40]!a} of the plan is to be answered")
-        made = self._name(lineage, call, told.digests)
+        call = lineage.plan.calls.get(outputs.slot)
+        if call is None or outputs.slot in lineage.answers:
+            raise ProtocolError(f"no call {outputs.slot[:40]!a} of the plan is to be answered")
+        made = self._name(lineage, call, outputs.digests)
         lineage.note(call, made)
         # A paid release is answered from the ledger: nothing is compared for it.
         if selection.chooser is not None and call.iteration + 1 not in selection.paid:
@@ -246,9 +246,9 @@ class Keeper:
             assessment=assess(chooser, receipts, lineage.pools.__getitem__, dataset, self._bodies.file)
         )
 
-    def finish(self, told: protocol.Finish) -> protocol.Done:
+    def finish(self, result: protocol.Finish) -> protocol.Done:
         """Store the run's figures for the owner alone."""
-        write_private(self._owner().result, told.figures)
+        write_private(self._owner().result, result.figures)
         return protocol.Done()
 
     def close(self, _asked: protocol.Close = protocol.Close()) -> None:  # noqa: B008 - frozen

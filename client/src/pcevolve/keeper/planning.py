@@ -9,7 +9,7 @@ from pathlib import Path
 from pcevolve.errors import UsageError
 from pcevolve.keeper.components import Components
 from pcevolve.public.addresses import is_nearby
-from pcevolve.public.canonical import SAID_ELSEWHERE, drop_unused, list_unused
+from pcevolve.public.canonical import WRITTEN_ELSEWHERE, drop_unused, list_unused
 from pcevolve.public.config.config import RunConfig
 from pcevolve.public.config.files import Prompts, read_prompts
 from pcevolve.public.declared import validate
@@ -34,7 +34,7 @@ from pcevolve.public.workflow import takes_image
 from pcevolve_shared.bundled import BUNDLED
 
 NOTHING_EARLIER = PriorReleases()
-NOTHING_SAID = Settle()
+NO_STATEMENT = Settle()
 FALLBACK_SIZE = ModelSize(512, 512)
 """Assumed size of images if the API does not tell its model's."""
 STRENGTHS = ("strengths", "strength_start", "strength_end")
@@ -43,7 +43,7 @@ STRENGTHS = ("strengths", "strength_start", "strength_end")
 def resolve_plan(
     components: Components,
     run_id: str,
-    said: Settle = NOTHING_SAID,
+    statement: Settle = NO_STATEMENT,
     earlier: PriorReleases = NOTHING_EARLIER,
 ) -> PublicPlan:
     """Resolve the options into the public plan, from public facts only.
@@ -61,7 +61,7 @@ def resolve_plan(
     _require_fitting(components)
     settings = components.settings
     # If nothing is varied by an image, it does not matter whether the model takes a strength.
-    graded = said.takes_strength or not components.iterations or settings.method.vary_by == "prompt"
+    graded = statement.takes_strength or not components.iterations or settings.method.vary_by == "prompt"
     asked = components.dialect.capabilities - (frozenset() if graded else {"strength"})
     if "strength" not in asked:
         why = ": the API takes no strength and varies to a degree of its own: leave it out"
@@ -73,25 +73,25 @@ def resolve_plan(
         "labels": components.data.labels,
         "unit": components.data.unit_name,
         "namespaced": settings.data.unit_namespace is not None,
-        **_choose_asking(components, said, asked),
+        **_choose_asking(components, statement, asked),
         **_choose_selection(components, promise),
-        "method": _choose_method(components, promise, said.advice, asked),
+        "method": _choose_method(components, promise, statement.advice, asked),
         "data": DataSettings.take(settings.data) | {"words": tuple((settings.data.words or {}).values())},
         "earlier": earlier,
-        "library": said.library,
-        "exact": said.exact,
-        "output": {"licence": _licence(settings, said.library)},
+        "library": statement.library,
+        "exact": statement.exact,
+        "output": {"licence": _licence(settings, statement.library)},
     }
     drafted = validate(PlanFields, values, RunConfig)
-    _refuse_idle(components, drafted)
+    _refuse_unused(components, drafted)
     # A method's defaults may not apply to this run, such as those for several rounds.
     return validate(PublicPlan, drop_unused(values, drafted), RunConfig)
 
 
-def _refuse_idle(components: Components, drafted: PlanFields) -> None:
+def _refuse_unused(components: Components, drafted: PlanFields) -> None:
     """Refuse a given option that does not apply to a plan (``UsageError``)."""
     # A control loads the encoder all the same, so that it takes as long as the run it is compared with.
-    unused = {*list_unused(drafted)} - {*SAID_ELSEWHERE, "encoder.name"}
+    unused = {*list_unused(drafted)} - {*WRITTEN_ELSEWHERE, "encoder.name"}
     unused |= set() if drafted.method.strengths else {f"method.{name}" for name in STRENGTHS}
     unused |= {"data.unit_namespace"} if "namespaced" in unused else set()
     # A method without rounds has these in place of what was requested.
@@ -109,10 +109,10 @@ def _refuse_idle(components: Components, drafted: PlanFields) -> None:
             )
 
 
-def _choose_asking(components: Components, said: Settle, asked: AbstractSet[str]) -> dict[str, object]:
+def _choose_asking(components: Components, statement: Settle, asked: AbstractSet[str]) -> dict[str, object]:
     """Return the settings of requests: the kind's own if the user says nothing."""
     settings, made = components.settings, MODALITIES[components.dialect.makes]
-    modality = made.settle(settings.provider, said.size or FALLBACK_SIZE, said.advice, asked)
+    modality = made.settle(settings.provider, statement.size or FALLBACK_SIZE, statement.advice, asked)
     batch = _batch(components, modality)
     return {
         "modality": modality,
@@ -149,7 +149,7 @@ def _choose_method(
         settled["variations"] = _variations(components)
     if promise is not None:
         settled["cells"] = given.of(SecretEvolution).cells or _cells(components, promise)
-    elsewhere = {path.removeprefix("method.") for path in SAID_ELSEWHERE}
+    elsewhere = {path.removeprefix("method.") for path in WRITTEN_ELSEWHERE}
     return {name: value for name, value in given if name not in elsewhere} | settled
 
 

@@ -26,11 +26,11 @@ class Shots:
 
     Attributes:
         held: Privacy units of each class, by label; private.
-        said: ``--shots``, K.
+        declared: ``--shots``, K.
     """
 
     held: Mapping[str, int]
-    said: int
+    declared: int
 
     @property
     def fewest(self) -> int:
@@ -48,7 +48,11 @@ class Shots:
     @property
     def fit(self) -> bool:
         """True if every class holds about the declared number, and about as many as the others."""
-        return self.even and self.most <= MOST_APART * self.said and self.said <= MOST_APART * self.fewest
+        return (
+            self.even
+            and self.most <= MOST_APART * self.declared
+            and self.declared <= MOST_APART * self.fewest
+        )
 
 
 SPLIT_SEED = 0

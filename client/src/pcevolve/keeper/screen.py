@@ -40,8 +40,8 @@ class OwnerScreen:
     @property
     def is_terminal(self) -> bool:
         """True if a person looks on, and the output is not kept; ``TTY_COMPATIBLE`` overrides it with 0 or 1."""
-        said = os.environ.get("TTY_COMPATIBLE")  # as the runner's console reads it
-        return not self.quiet and (said == "1" if said in ("0", "1") else sys.stderr.isatty())
+        setting = os.environ.get("TTY_COMPATIBLE")  # as the runner's console reads it
+        return not self.quiet and (setting == "1" if setting in ("0", "1") else sys.stderr.isatty())
 
     def print(self, *lines: str) -> None:
         for line in lines if not self.quiet else ():
@@ -59,23 +59,23 @@ class OwnerScreen:
     @contextmanager
     def show_work(self, title: str) -> Iterator[ProgressCallback]:
         """Show progress of one long task; a task that ends quickly leaves no trace."""
-        began = said = time.monotonic()
+        began = latest = time.monotonic()
 
         def show_progress(done: int, total: int) -> None:
-            nonlocal said
+            nonlocal latest
             now = time.monotonic()
-            if self.is_terminal and now - said > _SHOWN_EVERY:
+            if self.is_terminal and now - latest > _SHOWN_EVERY:
                 left = spell_estimate((now - began) / done * (total - done)) if done else ""
                 print(f"{_ERASE}{title}: {done}/{total}, {left} left", end="", file=sys.stderr, flush=True)
-                said = now
-            elif not self.is_terminal and now - said > LINE_SECONDS:
+                latest = now
+            elif not self.is_terminal and now - latest > LINE_SECONDS:
                 self.print(f"{title}: {done / total:.0%}")
-                said = now
+                latest = now
 
         try:
             yield show_progress
         finally:
-            if self.is_terminal and said > began:
+            if self.is_terminal and latest > began:
                 print(_ERASE, end="", file=sys.stderr, flush=True)
 
 

@@ -56,16 +56,20 @@ def is_error(answer: object) -> bool:
         return True
     if any(answer.get(name) for name in _BROUGHT):
         return False
-    if any(answer.get(name) for name in _ERRORS) or answer.get("object") == "error" or _tells_failure(answer):
+    if (
+        any(answer.get(name) for name in _ERRORS)
+        or answer.get("object") == "error"
+        or _states_failure(answer)
+    ):
         return True
     wrapped = answer.get("base_resp")
     if isinstance(wrapped, dict) and wrapped.get("status_code") not in (0, None):
         return True
-    code, said = answer.get("code"), answer.get("message") or answer.get("msg")
-    return bool(said) and isinstance(code, str | int | None) and code not in _FINE
+    code, message = answer.get("code"), answer.get("message") or answer.get("msg")
+    return bool(message) and isinstance(code, str | int | None) and code not in _FINE
 
 
-def _tells_failure(answer: dict[str, Any]) -> bool:
+def _states_failure(answer: dict[str, Any]) -> bool:
     """True if a body, or its ``output``, reports that the request failed."""
     inner = answer.get("output")
     stated = [each for each in (answer, inner) if isinstance(each, dict)]

@@ -16,7 +16,7 @@ from pcevolve.public.methods import METHOD_TABLE, SecretEvolution, list_choice_p
 
 CONTROLS: Final = frozenset(name for name, entry in METHOD_TABLE.items() if entry.is_control)
 """Methods that never look at private data."""
-SAID_ELSEWHERE: Final = (
+WRITTEN_ELSEWHERE: Final = (
     *("method.strength_start", "method.strength_end"),
     *("method.secret_prior", "method.secret_bound", "method.secret_size"),
 )
@@ -34,16 +34,16 @@ _OF_PRIVATE_DATA: Final = (
 
 def list_unused(plan: PlanFields) -> list[str]:
     """List the paths of fields that do not apply to a plan; they must have their defaults and are not written."""
-    unused = {path for path in SAID_ELSEWHERE if hasattr(plan.method, path.removeprefix("method."))}
+    unused = {path for path in WRITTEN_ELSEWHERE if hasattr(plan.method, path.removeprefix("method."))}
     # In a run that starts from a release this is the release's, whose plan an audit compares.
     if plan.start is None and not isinstance(plan.method, SecretEvolution):
         unused.add("secrecy")
     if plan.method.name in CONTROLS:
         unused |= {*_OF_PRIVATE_DATA}
-    unused |= plan.modality.idle_fields
+    unused |= plan.modality.unused_fields
     if not plan.centre_first:
         unused.add("encoder.frame")
-    unused |= {f"method.{name}" for name in _list_idle(plan)}
+    unused |= {f"method.{name}" for name in _list_inapplicable(plan)}
     if plan.provider.prompts and (
         not plan.method.iterations or plan.keeps_prompts
     ):  # every call has a prompt of its own
@@ -51,20 +51,20 @@ def list_unused(plan: PlanFields) -> list[str]:
     return sorted(unused)
 
 
-def _list_idle(plan: PlanFields) -> set[str]:
+def _list_inapplicable(plan: PlanFields) -> set[str]:
     """List the fields that do not apply because of a plan's sizes or prompts."""
-    idle: set[str] = set()
+    fields: set[str] = set()
     if not plan.method.iterations:
-        idle |= {"lookahead", "more", "vary_by", "vary_with", "prototypes", "variations"}
+        fields |= {"lookahead", "more", "vary_by", "vary_with", "prototypes", "variations"}
     if plan.method.iterations < 2:  # there is no way from the first to the last
-        idle.add("threshold_end")
+        fields.add("threshold_end")
     if not plan.releases:
-        idle |= list_choice_parameters(type(plan.method))
+        fields |= list_choice_parameters(type(plan.method))
     if plan.method.iterations + plan.selects < 2:  # nothing is chosen from more than one generation
-        idle.add("pool")
+        fields.add("pool")
     if not plan.provider.prompts or plan.method.vary_by == "prompt":
-        idle.add("vary_with")
-    return idle & type(plan.method).model_fields.keys()
+        fields.add("vary_with")
+    return fields & type(plan.method).model_fields.keys()
 
 
 def drop_unused(values: Mapping[str, Any], drafted: PlanFields) -> dict[str, Any]:
@@ -88,7 +88,7 @@ def find_value(values: object, path: str) -> Any:  # noqa: ANN401 - as many type
     return reduce(getattr, path.split("."), values)
 
 
-def find_idle_values(plan: PlanFields) -> list[str]:
+def find_unused_values(plan: PlanFields) -> list[str]:
     """List the fields that do not apply to a plan but have another value than the default."""
     return [path for path in list_unused(plan) if find_value(plan, path) != _find_default(plan, path)]
 

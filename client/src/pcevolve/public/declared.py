@@ -210,8 +210,8 @@ def _option(section: str, key: str, field: FieldInfo) -> Option:
     inner = FieldInfo.from_annotation(kind)
     notes = [*inner.metadata, *field.metadata]
     setting = next((each for each in reversed(notes) if isinstance(each, Setting)), None)
-    said = field.description or inner.description
-    if setting is None or not said:
+    description = field.description or inner.description
+    if setting is None or not description:
         raise TypeError(f"{key} does not say what it is for, or what becomes of it")
     is_switch, is_repeated = inner.annotation is bool, get_origin(inner.annotation) is tuple
     if is_repeated:
@@ -221,7 +221,7 @@ def _option(section: str, key: str, field: FieldInfo) -> Option:
         section=section,
         key=key,
         setting=setting,
-        help=said,
+        help=description,
         kind="" if is_switch else _kind(inner.annotation),
         bounds=_bounds(notes),
         default="" if field.is_required() or is_switch or is_repeated else _text(field.default),

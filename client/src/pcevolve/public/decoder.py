@@ -32,8 +32,8 @@ slowest file that it admits takes a second.
 def serve(_orders: Mapping[str, Any], _enforced: object, _up: Pipe, keeper: Pipe) -> None:
     """Decode the keeper's images until the keeper ends."""
     with suppress(GoneError):
-        while (told := keeper.receive())[0] == "decode":
-            image = decode_in_time(base64.b64decode(json.loads(told[1])))
+        while (message := keeper.receive())[0] == "decode":
+            image = decode_in_time(base64.b64decode(json.loads(message[1])))
             if image is None:
                 keeper.send("none")
                 continue

@@ -133,8 +133,8 @@ def spell_flag(name: str) -> str:
 
 def spell_before(name: str) -> str:
     """Return ``spell_flag`` as it precedes its value: with a colon after a file's name."""
-    said = spell_flag(name)
-    return f"{said}: " if " in " in said else f"{said} "
+    spelled = spell_flag(name)
+    return f"{spelled}: " if " in " in spelled else f"{spelled} "
 
 
 def advise(name: str, value: object, path: str = "") -> str:

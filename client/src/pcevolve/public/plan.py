@@ -14,7 +14,7 @@ from typing import Any, Final, Self
 from pydantic import SerializerFunctionWrapHandler, model_serializer, model_validator
 
 from pcevolve.public.calls import Call, PlanCalls
-from pcevolve.public.canonical import drop, find_idle_values, list_unused
+from pcevolve.public.canonical import drop, find_unused_values, list_unused
 from pcevolve.public.clinics.owners import SUMS
 from pcevolve.public.fields import PlanFields
 from pcevolve.public.words import choose_labels, find_label_faults
@@ -160,7 +160,7 @@ def _of_clinics(plan: PlanFields) -> Iterator[str]:
 
 def _of_form(plan: PlanFields) -> Iterator[str]:
     """Yield fields that do not apply to this plan; they would be free words on a shared record."""
-    for name in find_idle_values(plan):
+    for name in find_unused_values(plan):
         yield f"{name}: it means nothing with this method, data and sizes: leave it out"
     if not plan.encoder.name and plan.start is None and "encoder.name" not in list_unused(plan):
         yield "encoder: this method looks at private data, and needs one"

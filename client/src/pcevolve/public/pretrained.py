@@ -31,7 +31,7 @@ def load_pretrained(who: str, source: str, hub_id: str, option: str, network: st
         raise ModelError(f"{who} needs the transformers library: install pcevolve[text]") from None
     try:
         found = [each.from_pretrained(known, local_files_only=True) for each in kinds[:-1]]
-        main, told = kinds[-1].from_pretrained(
+        main, report = kinds[-1].from_pretrained(
             known, local_files_only=True, use_safetensors=True, output_loading_info=True
         )
     except (OSError, ValueError, KeyError, RuntimeError) as error:
@@ -41,7 +41,7 @@ def load_pretrained(who: str, source: str, hub_id: str, option: str, network: st
         ) from None
     # The library initialises these randomly. Many encoders are published without a pooler, which is not used
     # here.
-    if lacking := sorted(each for each in told["missing_keys"] if "pooler" not in each):
+    if lacking := sorted(each for each in report["missing_keys"] if "pooler" not in each):
         raise ModelError(
             f"{who}: {source} has no weights for {lacking[0]}, and {len(lacking)} such in all: fetch it again, whole, "
             "or another model"

@@ -37,11 +37,11 @@ class Usability(UsableRule):
         lacking = [each for each in found if not each.enough]
         if not lacking or (is_dataset and len(lacking) < len(found)):
             return ""
-        told = "; ".join(
+        faults = "; ".join(
             f"{_describe(each, kind)}, {each.needed} different ones are needed" for each in lacking[:_NAMED]
         )
         more = f"; and of {len(lacking) - _NAMED} more classes" if len(lacking) > _NAMED else ""
-        return f"the API sent too little that can be used and differs: {told}{more}"
+        return f"the API sent too little that can be used and differs: {faults}{more}"
 
     def notes(self, pool: Pool) -> Iterator[str]:
         """Yield notes on candidates: left out, not varied, or of another size than requested."""
@@ -71,15 +71,15 @@ class Usability(UsableRule):
 def _describe_repeats(found: Sequence[ClassUsability], kind: Kind) -> Iterator[str]:
     """Yield notes on repeated and similar candidates, if a class has many."""
     repeats = [(each, each.repeats + each.shared, each.sent) for each in found]
-    if told := _list_many(repeats):
+    if repeated := _list_many(repeats):
         yield (
-            f"{told} repeat another {kind} exactly, as a cache or a placeholder for what is not made does: equal "
+            f"{repeated} repeat another {kind} exactly, as a cache or a placeholder for what is not made does: equal "
             f"{MODALITIES[kind].nouns.many} of a class are one, counted and chosen once, and none is released for two "
             "classes"
         )
     alike = [(each, each.alike, min(each.sent, MOST_COMPARED)) for each in found]
-    if told := _list_many(alike):
-        yield f"{told} look like another {kind} but for details, and each of them counts"
+    if repeated := _list_many(alike):
+        yield f"{repeated} look like another {kind} but for details, and each of them counts"
 
 
 def _list_many(counts: Sequence[tuple[ClassUsability, int, int]]) -> str:

@@ -28,7 +28,7 @@ class Bounds:
     """Bounds between the verdicts.
 
     Attributes:
-        told_apart: Standard deviations of the noise from which on released classes surely differ. Noise alone
+        distinct: Standard deviations of the noise from which on released classes surely differ. Noise alone
             separates two classes that far in 3 of 100 releases (a chi-squared of 16 degrees), and more
             classes less often.
         near: Clip radii up to which a dataset's images are of the domain, with the noise's contribution
@@ -39,7 +39,7 @@ class Bounds:
         matched: Share of the images made from words alone, beyond chance, from which on paying adds nothing.
     """
 
-    told_apart: float = 5.0
+    distinct: float = 5.0
     near: float = 0.62
     strange: float = 0.8
     far: float = 0.9
@@ -66,7 +66,7 @@ class Assessment(AssessedFigures):
         differ, the verdict stays open. If words alone already draw the classes, a paid dataset is not better,
         and the numbers do not say how good both are.
         """
-        hidden = self.classes_apart is not None and self.classes_apart < BOUNDS.told_apart
+        hidden = self.classes_apart is not None and self.classes_apart < BOUNDS.distinct
         unlike = self.agreement is not None and self.agreement < BOUNDS.alike
         if self._is_of_another_domain(MODALITIES[kind].far_unlike):
             return "not useful"
@@ -95,7 +95,7 @@ class Assessment(AssessedFigures):
     @property
     def _hidden(self) -> bool:
         """True if noise would hide a difference between the classes."""
-        return self.classes_apart is not None and self.classes_apart < BOUNDS.told_apart
+        return self.classes_apart is not None and self.classes_apart < BOUNDS.distinct
 
     def reason(self, kind: Kind) -> str:
         """State the numbers in a sentence without its full stop; ``kind`` is the dataset's kind."""
@@ -142,7 +142,7 @@ class Assessment(AssessedFigures):
                 f"{100 * self.words_agree:.0f} % of their {many} beyond chance match their class"
             )
         if self._hidden:
-            return f"noise hides how classes differ ({self.classes_apart:.1f} deviations; clear: {BOUNDS.told_apart:g})"
+            return f"noise hides how classes differ ({self.classes_apart:.1f} deviations; clear: {BOUNDS.distinct:g})"
         if self.distance > BOUNDS.near:
             return f"its {many} are not quite of your domain ({far}; near: at most {BOUNDS.near:g})"
         return f"its classes do not differ as yours do (cosine {self.agreement:.2f}; alike: at least {BOUNDS.alike:g})"
@@ -154,7 +154,7 @@ class Assessment(AssessedFigures):
         chance = f"{self.confusion:.2g}" if self.confusion >= LEAST_SHOWN else f"less than {LEAST_SHOWN:g}"
         return (
             f"two released classes lie {self.classes_apart:.1f} standard deviations of the noise apart on average "
-            f"(distinct: at least {BOUNDS.told_apart:g}); the probability that noise confuses them is {chance}"
+            f"(distinct: at least {BOUNDS.distinct:g}); the probability that noise confuses them is {chance}"
         )
 
     def advice(self, kind: Kind) -> str:

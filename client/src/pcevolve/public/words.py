@@ -36,7 +36,7 @@ _DEVICES = frozenset(
 )
 
 TEMPLATE = "A {domain} image with {label}"
-_SAID_WITH_A_CONSONANT = ("eu", "one", "uniform", "unique", "univers", "us", "uter", "ureter", "urin")
+_CONSONANT_SOUNDS = ("eu", "one", "uniform", "unique", "univers", "us", "uter", "ureter", "urin")
 USUAL = 10
 """Default number of prompts of a class."""
 
@@ -164,9 +164,7 @@ def _end_article(words: str) -> str:
     if first.isupper():
         return "n" if first[0] in "AEFHILMNORSX" else ""
     return (
-        "n"
-        if first[:1].lower() in set("aeiou") and not first.lower().startswith(_SAID_WITH_A_CONSONANT)
-        else ""
+        "n" if first[:1].lower() in set("aeiou") and not first.lower().startswith(_CONSONANT_SOUNDS) else ""
     )
 
 
@@ -175,9 +173,9 @@ def nfc(text: str) -> str:
     return unicodedata.normalize("NFC", text)
 
 
-def put_in_one_line(said: str) -> str:
+def put_in_one_line(text: str) -> str:
     """Put foreign text in one line, with one space for invisible characters."""
-    return " ".join("".join(" " if unicodedata.category(each)[0] in "CZ" else each for each in said).split())
+    return " ".join("".join(" " if unicodedata.category(each)[0] in "CZ" else each for each in text).split())
 
 
 def summarise_prompts(prompts: Sequence[str]) -> str:

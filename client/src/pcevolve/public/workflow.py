@@ -44,9 +44,9 @@ def _require_nodes(workflow: dict[str, Any]) -> None:
     """Refuse a workflow without the nodes that requests set."""
     titled = {role for node in workflow.values() for role in _roles_of(node)}
     settable = {role for _, _, role in _find_inputs(workflow)}
-    if idle := sorted(titled - settable):
+    if unset := sorted(titled - settable):
         raise ValueError(
-            f"the workflow's node '{idle[0]}' has no input {' or '.join(INPUTS[idle[0]])} with a value of its own"
+            f"the workflow's node '{unset[0]}' has no input {' or '.join(INPUTS[unset[0]])} with a value of its own"
         )
     needed = {*_NEEDED, *(("image", "strength") if settable & {"image", "strength"} else ())}
     if missing := sorted(needed - settable):

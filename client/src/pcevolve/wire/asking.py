@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from pydantic import ValidationError
 
-from pcevolve.errors import TOLD_ELSEWHERE, KeeperGoneError, ProtocolError, make_told
+from pcevolve.errors import TOLD_ELSEWHERE, KeeperGoneError, ProtocolError, rebuild_error
 from pcevolve.public import protocol
 from pcevolve.public.evolution import Ask, UntrustedGenerator
 from pcevolve.public.lineage import Judge, Pool
@@ -46,7 +46,7 @@ class Remote:
         try:
             name, body = self._pipe.receive()
             if name == "refused":
-                raise make_told(Refused.model_validate_json(body).kind, TOLD_ELSEWHERE)
+                raise rebuild_error(Refused.model_validate_json(body).kind, TOLD_ELSEWHERE)
             if name != kind.__name__.lower():
                 raise ProtocolError(f"the keeper answered {name[:20]!a}, and was asked for {kind.__name__}")
             return kind.model_validate_json(body)
@@ -61,9 +61,9 @@ class RemoteKeeper(Remote):
         """See ``Prepare``."""
         return self._ask(asked, protocol.Prepared)
 
-    def settle(self, said: protocol.Settle) -> protocol.Settled:
+    def settle(self, statement: protocol.Settle) -> protocol.Settled:
         """See ``Settle``."""
-        return self._ask(said, protocol.Settled)
+        return self._ask(statement, protocol.Settled)
 
     def begin(self, asked: protocol.Begin) -> protocol.Begun:
         """See ``Begin``."""
@@ -75,9 +75,9 @@ class RemoteKeeper(Remote):
         """See ``Compare``."""
         return self._ask(asked, protocol.Compared)
 
-    def made(self, told: protocol.Made) -> None:
+    def made(self, outputs: protocol.Made) -> None:
         """See ``Made``."""
-        self._send(told)
+        self._send(outputs)
 
     def show(self, asked: protocol.Show) -> protocol.Shown:
         """See ``Show``."""
@@ -91,9 +91,9 @@ class RemoteKeeper(Remote):
         """See ``Assess``."""
         return self._ask(asked, protocol.Assessed)
 
-    def finish(self, told: protocol.Finish) -> protocol.Done:
+    def finish(self, result: protocol.Finish) -> protocol.Done:
         """See ``Finish``."""
-        return self._ask(told, protocol.Done)
+        return self._ask(result, protocol.Done)
 
     def close(self, asked: protocol.Close) -> None:
         """See ``Close``; ignores a keeper that has ended."""

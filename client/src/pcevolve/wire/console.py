@@ -100,8 +100,8 @@ def _describe_settings(plan: PublicPlan, advice: Advice | None) -> str:
     degrees = (
         f"{plan.method.strengths[0]:g} to {plan.method.strengths[-1]:g}" if plan.method.strengths else ""
     )
-    idle = "; a library draws by guidance, and steps make no difference to it" if plan.library else ""
-    return plan.modality.describe_asking(degrees, str(advice) if advice else "") + idle
+    no_steps = "; a library draws by guidance, and steps make no difference to it" if plan.library else ""
+    return plan.modality.describe_asking(degrees, str(advice) if advice else "") + no_steps
 
 
 def forecast_costs(plan: PublicPlan, meter: Meter) -> dict[str, str]:
@@ -203,8 +203,8 @@ def report_early_stop(folder: RunFolder) -> StoppedError:
 
 def report_stop(root: Path, plan: PublicPlan, receipts: Sequence[Receipt]) -> StoppedError:
     """Return the error for a run that was stopped on its way, with what it has spent."""
-    told = f"{_say_spent(plan, receipts)}, on {len(receipts)} of {len(plan.releases)} releases"
-    return StoppedError(f"stopped: {told}; all of it is on record", _say_how_to_go_on(root))
+    state = f"{_say_spent(plan, receipts)}, on {len(receipts)} of {len(plan.releases)} releases"
+    return StoppedError(f"stopped: {state}; all of it is on record", _say_how_to_go_on(root))
 
 
 def say_spent(plan: PublicPlan, receipts: Sequence[Receipt]) -> str:
@@ -239,7 +239,7 @@ def note_answers(plan: PublicPlan, record: RunReader, api_dialect: Dialect) -> I
         body = record.bodies.get(each.body)
         if not each.succeeded:
             if (fault := api_dialect.fault(each.status, body)).reason == "content":
-                found[f"refusals of its moderation ({fault.said})"] += 1
+                found[f"refusals of its moderation ({fault.message})"] += 1
             continue
         with suppress(ProviderReplyError):  # it was asked for again
             found.update(api_dialect.remarks(plan.prompt_of(calls[each.slot]), body))

@@ -119,9 +119,9 @@ class Session:
         """
         plan, many, console = self.plan, self.plan.modality.nouns.many, self.audience.console
         shown: Population = dict.fromkeys(plan.labels, ())
-        with console.status(f"asking the provider for a few {many} of each class") as said:
+        with console.status(f"asking the provider for a few {many} of each class") as status:
             for call in plan.opening:
-                said.update(f"asking the provider for a few {many} of each class: {call.label}")
+                status.update(f"asking the provider for a few {many} of each class: {call.label}")
                 made = self.connection.gate.create(call)
                 shown = {**shown, call.label: shown[call.label] + made}
         record = RunReader.strict(self.job.folder.root)
@@ -234,9 +234,9 @@ def _open_session(
             connect(job, address, transcript, console) as connection,
         ):
             begun = transcript.plan() is not None
-            said = greet(job, connection.gate, run_id)
-            plan = keeper.settle(said).plan
-            facts = introduce(plan, prepared, connection.meter, said.advice)
+            statement = greet(job, connection.gate, run_id)
+            plan = keeper.settle(statement).plan
+            facts = introduce(plan, prepared, connection.meter, statement.advice)
             heading = "Before the run goes on" if begun else "Before anything is spent"
             resumed = RESUMED if begun else ()
             console.print(
@@ -247,7 +247,7 @@ def _open_session(
             doubts = () if begun else list_doubts(plan)
             approve(connection, calls, job.settings.provider.yes, doubts, audience.person)
             if not begun:
-                plan = _settle_batch(keeper, said, job, connection, plan, console)
+                plan = _settle_batch(keeper, statement, job, connection, plan, console)
             judge = (AskingJudge if owners is None else owners.make_judge)(keeper, lambda: transcript.head)
             judge.begin(plan)
             usability = Usability(plan, transcript.bodies.file)
@@ -270,7 +270,7 @@ def _open_session(
 
 def _settle_batch(
     keeper: protocol.PrivateSide,
-    said: protocol.Settle,
+    statement: protocol.Settle,
     job: RunnerJob,
     connection: ProviderConnection,
     plan: PublicPlan,
@@ -282,7 +282,7 @@ def _settle_batch(
         return plan
     if connection.gate.takes_several(plan.provider.model):
         return plan
-    alone = keeper.settle(said.model_copy(update={"takes_several": False})).plan
+    alone = keeper.settle(statement.model_copy(update={"takes_several": False})).plan
     connection.meter.check(connection.meter.forecast(alone.calls.values()), None)
     console.print(
         f"One text a request, {len(alone.calls)} in all: the API did not write two when it was asked to."

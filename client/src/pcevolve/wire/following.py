@@ -101,11 +101,11 @@ def _open(
             if begun is None:
                 source = SourceRun.at(Path(str(settings.data.from_run)))
                 plan_run(source, settings, run_id, None)  # a refusal before anybody is asked anything
-            said = greet(job, connection.gate, run_id)
+            statement = greet(job, connection.gate, run_id)
             plan = begun
             if plan is None and source is not None:
-                plan = plan_run(source, settings, run_id, said.library)
-                plan = plan.model_copy(update={"exact": said.exact})
+                plan = plan_run(source, settings, run_id, statement.library)
+                plan = plan.model_copy(update={"exact": statement.exact})
             assert plan is not None
             audience.console.print(lay_out(_introduce(plan, settings, connection)))
             calls = plan.opening if only_look else plan.calls.values()

@@ -97,7 +97,9 @@ def report(go: Callable[[Audience], dict[str, Any]], orders: Mapping[str, Any], 
     """Do the work of a process with the network, and report how it ended."""
     console = Console(quiet=True) if orders["quiet"] else error_console()
     owner = _Owner(up, orders["is_there"])
-    audience = Audience(console, owner.tell if orders["tells"] else tell_nobody, orders["verbose"], owner)
+    audience = Audience(
+        console, owner.tell if orders["shows_progress"] else tell_nobody, orders["verbose"], owner
+    )
     try:
         try:
             with decoding_by(RecentImages(decode_in_time, _MOST_KEPT).decode):
@@ -105,9 +107,11 @@ def report(go: Callable[[Audience], dict[str, Any]], orders: Mapping[str, Any], 
             up.send("done", json.dumps({"summary": summary}))
         except ClientError as error:
             lines = error.lines if isinstance(error, StoppedError) else (str(error),)
-            told = {"kind": type(error).__name__, "lines": lines, "is_told": error.is_told}
-            up.send("failed", json.dumps(told))
+            failure = {"kind": type(error).__name__, "lines": lines, "is_reported": error.is_reported}
+            up.send("failed", json.dumps(failure))
         except OSError as error:  # a full disk, a folder that may not be written
-            up.send("failed", json.dumps({"kind": "ClientError", "lines": [str(error)], "is_told": False}))
+            up.send(
+                "failed", json.dumps({"kind": "ClientError", "lines": [str(error)], "is_reported": False})
+            )
     except GoneError:  # whoever started this is gone: there is nobody to tell
         return

@@ -91,7 +91,7 @@ class RunProgress:
         self._plan, self._title, self._console, self._total = plan, title, console, total
         self._recorded, self._clock = recorded, clock
         self._done, self._made = 0, 0
-        self._began = self._last = self._said = clock()
+        self._began = self._last = self._reported = clock()
         self._events: list[Event] = [*plan.start.events] if plan.start else []
         self._tell, self._iteration, self._bill = audience.tell, 0, bill
 
@@ -117,11 +117,11 @@ class RunProgress:
             else "candidates"
         )
         loss = PrivacyLoss.of(self._plan, self._events).epsilon
-        told = f"ε {format_loss(loss, 3)} spent" if self._plan.secure else "INSECURE"
-        stage = f"{self._title}: {place}, {told}"
+        spent = f"ε {format_loss(loss, 3)} spent" if self._plan.secure else "INSECURE"
+        stage = f"{self._title}: {place}, {spent}"
         self._bar.update(self._task, completed=self._done, description=stage, left=left)
-        if not self._console.is_terminal and left and self._last - self._said > LINE_SECONDS:
-            self._said = self._last
+        if not self._console.is_terminal and left and self._last - self._reported > LINE_SECONDS:
+            self._reported = self._last
             many = self._plan.modality.nouns.many
             self._console.print(f"{stage}: {self._done}/{self._total} {many}, {left} left")
 

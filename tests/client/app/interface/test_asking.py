@@ -45,7 +45,7 @@ def test_an_answer_of_another_form_is_none(monkeypatch, body: str):
 def test_a_refusal_has_its_kind_and_whether_its_owner_was_told(
     monkeypatch, kind: str, expected: type[Exception]
 ):
-    answer_with(monkeypatch, *asking.refuse(kind, ["see above"], is_told=True))
+    answer_with(monkeypatch, *asking.refuse(kind, ["see above"], is_reported=True))
     with pytest.raises(expected, match=r"^see above$") as found:
         asking.ask("classify", ClassificationResult, {})
-    assert found.value.is_told
+    assert found.value.is_reported

@@ -81,16 +81,16 @@ def test_a_person_is_asked_what_a_process_asks(tmp_path: Path):
     ],
 )
 def test_a_failure_has_its_kind_and_its_words(tmp_path: Path, name: str, kind: type[ClientError], told: bool):
-    body = json.dumps({"kind": name, "lines": ["a fact"], "is_told": told})
+    body = json.dumps({"kind": name, "lines": ["a fact"], "is_reported": told})
     with pytest.raises(kind, match="a fact") as raised:
         attend(tmp_path, ("failed", body))
-    assert raised.value.is_told is told
+    assert raised.value.is_reported is told
     assert type(raised.value).__name__ == name
 
 
 @pytest.mark.parametrize("name", ["SystemExit", "printable", "LONGEST", "annotations", "", "no such"])
 def test_a_failure_of_a_kind_that_is_none_is_a_breach_and_calls_nothing(tmp_path: Path, name: str):
-    body = json.dumps({"kind": name, "lines": ["a fact"], "is_told": True})
+    body = json.dumps({"kind": name, "lines": ["a fact"], "is_reported": True})
     with pytest.raises(ProtocolError, match="a fact"):
         attend(tmp_path, ("failed", body))
 
@@ -102,8 +102,8 @@ def test_a_failure_of_a_kind_that_is_none_is_a_breach_and_calls_nothing(tmp_path
         ("done", "{}"),
         ("done", '{"summary": 4}'),
         ("done", "{"),
-        ("failed", '{"kind": 4, "lines": [], "is_told": true}'),
-        ("failed", '{"kind": "DataError", "lines": "a fact", "is_told": true}'),
+        ("failed", '{"kind": 4, "lines": [], "is_reported": true}'),
+        ("failed", '{"kind": "DataError", "lines": "a fact", "is_reported": true}'),
         ("ask", '{"question": {"a": 1}}'),
         ("progress", '{"images": "many"}'),
         ("keeper", "{}"),

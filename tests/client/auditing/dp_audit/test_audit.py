@@ -21,7 +21,7 @@ from pcevolve.public.dp.mechanisms import Noise
 from pcevolve.public.privacy import Budget, Events, Relation
 from pcevolve.public.selectors import Measurement, PrivateEmbeddings, SelectionInput, Selector
 from pcevolve.public.selectors.rounds import exponential_draws
-from pcevolve.public.selectors.scene import deviation
+from pcevolve.public.selectors.selection import deviation
 from pcevolve.public.selectors.sums import class_sums
 from support.contract import CONTRACTED, usual_delta
 from support.draws import Misscaled

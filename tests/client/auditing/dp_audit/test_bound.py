@@ -15,7 +15,7 @@ from pcevolve.auditing.dp_audit.bound import (
     Outcomes,
     at_least,
     at_most,
-    find_most_telling,
+    find_best_distinguisher,
 )
 from pcevolve.public.dp.accountants import GDP
 from pcevolve.public.privacy import Event
@@ -111,7 +111,7 @@ def make_outcomes(chosen: np.ndarray | None = None, noisy: np.ndarray | None = N
 def bound(first: Outcomes, second: Outcomes) -> float:
     """As an audit does: learnt on one half, counted on the other."""
     (learn_first, test_first), (learn_second, test_second) = first.halves(), second.halves()
-    event = find_most_telling(learn_first, learn_second, INFERENCE)
+    event = find_best_distinguisher(learn_first, learn_second, INFERENCE)
     counts = event.count(test_first), event.count(test_second)
     likely, rare = counts if event.likelier == "first" else counts[::-1]
     return INFERENCE.epsilon(likely, rare, RELEASES // 2)

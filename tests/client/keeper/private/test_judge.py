@@ -154,7 +154,7 @@ def test_candidates_that_will_not_be_shown_again_are_forgotten(tmp_path, pool: s
     looks = []
     for shown in (first, first, second, first):
         before = encoder.calls
-        chooser.scenes(1, shown, choose_renditions(chooser.plan, None))
+        chooser.find_inputs(1, shown, choose_renditions(chooser.plan, None))
         looks.append(encoder.calls - before)
     assert looks == [1, 0, 1, again], "of a pool that is shown twice nothing is embedded twice"
 

@@ -183,9 +183,9 @@ def test_sums_that_are_nothing_anywhere_are_the_same():
 
 def test_candidates_are_shown_in_the_appearance_that_was_released(released):
     summing, pool = released[1].summing, released[1].pool
-    (shown,) = summing.scenes(1, pool)
+    (shown,) = summing.find_inputs(1, pool)
     renditions = (Appearance.released(released[0].receipt.values), None)
-    as_released, as_is = summing.chooser.scenes(1, pool, renditions)
+    as_released, as_is = summing.chooser.find_inputs(1, pool, renditions)
     assert np.array_equal(shown.pools[0], as_released.pools[0])
     assert not np.array_equal(shown.pools[0], as_is.pools[0])
 

@@ -14,7 +14,7 @@ from pcevolve.public.encoders import BUNDLED, JOINED, MOBILENET, frame_digest, l
 from pcevolve.public.geometry.frame import Frame
 from pcevolve.public.privacy import Event
 from pcevolve.public.selectors.means import Means
-from pcevolve.public.selectors.scene import PrivateEmbeddings, SelectionInput
+from pcevolve.public.selectors.selection import PrivateEmbeddings, SelectionInput
 from support.neighbours import Observer
 
 

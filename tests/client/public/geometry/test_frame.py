@@ -17,11 +17,11 @@ from pcevolve.public.geometry.frame import (
     Frame,
     FrameDoubt,
     _principal,
-    idle_step,
     is_rounded_to,
     power_below,
     round_to,
     round_to_noise_scale,
+    rounding_step,
 )
 from pcevolve.public.privacy import Event
 from pcevolve.public.selectors import PrivateEmbeddings, SelectionInput
@@ -180,7 +180,7 @@ def test_a_step_is_a_power_of_two_at_most_twice_too_small(value: float):
 @given(NUMBERS, st.floats(1e-6, 1e6))
 def test_what_was_rounded_is_coarse_and_nearly_what_it_was(numbers, deviation: float):
     rounded = round_to_noise_scale(numbers, deviation)
-    assert is_rounded_to(rounded, idle_step(deviation))
+    assert is_rounded_to(rounded, rounding_step(deviation))
     assert np.abs(rounded - numbers).max() <= deviation / 1000
 
 
@@ -218,8 +218,8 @@ def test_a_frame_with_a_digit_more_or_two_steps_off_is_seen(part: str):
 
 
 def test_digits_below_a_thousandth_of_the_noise_are_not_said():
-    assert idle_step(1.0) == 1 / 1024
-    assert idle_step(1.9) == 1 / 1024
+    assert rounding_step(1.0) == 1 / 1024
+    assert rounding_step(1.9) == 1 / 1024
 
 
 def test_axes_are_found_however_small_all_differences_are():

@@ -56,7 +56,7 @@ SOURCES = Path(__file__).parents[4] / "client" / "src" / "pcevolve"
 KINDS = {"image", "images", "text", "texts"}
 CLASSES = {"Images", "Texts", "ImageMedium", "TextMedium"}
 OF_ANOTHER_MEANING = {
-    "public/media/answering.py": ["part.get('type', 'text') not in _SAID"],  # a part of a chat's answer
+    "public/media/answering.py": ["part.get('type', 'text') not in _TEXT_TYPES"],  # a part of a chat's answer
     "public/workflow.py": ["role == 'image'"],  # what a node takes
     "wire/providers/getimg.py": ["'image' in answer"],  # a field of an answer
 }

@@ -150,7 +150,7 @@ class Run:
 
     def release(self, query: Query, pool: Pool) -> Receipt:
         events = self.events[query.iteration]
-        (scene,) = self.chooser.scenes(query.iteration, pool, (None,))
+        (scene,) = self.chooser.find_inputs(query.iteration, pool, (None,))
         measured = self.selector.measure(self.embedded, scene, events, self.noise)
         choices, _ = self.chooser.choose(measured, (scene,), pool)
         return Receipt(query.run_id, query.iteration, choices, events, self.plan.privacy.relation)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pcevolve.public.privacy import Event
 from pcevolve.public.selectors import Measurement
 from pcevolve.public.selectors.cells import Cells, choose_cells
-from pcevolve.public.selectors.scene import PrivateEmbeddings, SelectionInput
+from pcevolve.public.selectors.selection import PrivateEmbeddings, SelectionInput
 from support.contract import scope
 from support.examples import examples
 from support.neighbours import Observer

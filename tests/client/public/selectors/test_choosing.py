@@ -66,10 +66,10 @@ def test_what_came_is_embedded_once_before_anybody_asks() -> None:
         )
         for label in used.plan.labels
     }
-    (scene,) = used.scenes(1, Pool(of_class), (None,))
+    (scene,) = used.find_inputs(1, Pool(of_class), (None,))
     assert used.encoder.seen == 6
     fresh = chooser()
-    (expected,) = fresh.scenes(1, Pool(of_class), (None,))
+    (expected,) = fresh.find_inputs(1, Pool(of_class), (None,))
     assert all(map(np.array_equal, scene.pools, expected.pools))
 
 

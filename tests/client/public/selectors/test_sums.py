@@ -15,7 +15,7 @@ from pcevolve.public.dp.mechanisms import Noise, SecureNoise
 from pcevolve.public.geometry.frame import Frame
 from pcevolve.public.media.images.appearance import Appearance, measure_appearances
 from pcevolve.public.privacy import Event
-from pcevolve.public.selectors.scene import PrivateEmbeddings, SelectionInput
+from pcevolve.public.selectors.selection import PrivateEmbeddings, SelectionInput
 from pcevolve.public.selectors.sums import CentreFirst, release_appearance
 from support.neighbours import Observer
 

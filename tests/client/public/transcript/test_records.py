@@ -43,7 +43,7 @@ def test_every_event_survives_its_line(run: Path):
 def test_an_answer_says_by_status_and_body_if_it_is_one(status, body, succeeded, tells):
     ref = BodyRef(sha256="0" * 64, text=body, size=len(body or ""))
     answer = Answered(slot="trial", status=status, headers=(), body=ref, wire_bytes=0)
-    assert (answer.succeeded, answer.tells_number) == (succeeded, tells)
+    assert (answer.succeeded, answer.states_number) == (succeeded, tells)
 
 
 def test_a_record_says_no_more_than_it_must_and_nothing_can_be_added_or_changed(run: Path):

@@ -18,7 +18,7 @@ from pcevolve.public import selectors
 from pcevolve.public.clinics import grid
 from pcevolve.public.clinics.answers import Question, SignedAnswer, decode_exchanges, state_answer
 from pcevolve.public.selectors.choosing import Chooser, choose_renditions
-from pcevolve.public.selectors.scene import join_scenes
+from pcevolve.public.selectors.selection import join_renditions
 from pcevolve.public.transcript.reader import RunReader
 from pcevolve.public.transcript.records import RecordedRelease
 from support import online
@@ -64,7 +64,7 @@ def test_but_for_noise_the_release_is_that_of_one_owner_who_has_all_the_data(
     plan, (receipt, *_) = run.require_plan(), run.receipts
     selector = selectors.find_method(method).make_selector()
     chooser = Chooser(plan, find_encoder(plan), run.bodies.file, selector)
-    scenes = chooser.scenes(
+    scenes = chooser.find_inputs(
         receipt.iteration, Rerun.of(run).pools[receipt.iteration], choose_renditions(plan, None)
     )
     whole = tmp_path / "whole"
@@ -74,7 +74,7 @@ def test_but_for_noise_the_release_is_that_of_one_owner_who_has_all_the_data(
             for path in (tmp_path / f"owner-{place}" / "private" / label).iterdir():
                 (whole / label / path.name).write_bytes(path.read_bytes())
     pooled = PrivateViews(load_folder(whole), chooser.encoder).embeddings(None)
-    expected = selector.measure(pooled, join_scenes(scenes), receipt.events, NoNoise())
+    expected = selector.measure(pooled, join_renditions(scenes), receipt.events, NoNoise())
     measured = load(run.bodies.file(receipt.measured))
     assert measured.keys() == expected.keys()
     for name in measured:

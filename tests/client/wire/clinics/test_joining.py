@@ -261,7 +261,7 @@ class Coordinator:
     def fetch(self, digest: str) -> bytes:
         raise AssertionError(digest)
 
-    def keep_saying(self, **said: object) -> None:
+    def add_to_messages(self, **said: object) -> None:
         self.kept |= said
 
     def refuse(self, _copy: Copy, error: Exception) -> None:

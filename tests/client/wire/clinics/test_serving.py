@@ -128,7 +128,7 @@ def test_in_a_flood_of_strangers_an_owner_is_let_in_and_answers(open_door):
 
 
 def test_a_stranger_who_sends_a_byte_at_a_time_is_gone_when_its_time_is_over(open_door, monkeypatch):
-    monkeypatch.setattr("pcevolve.wire.clinics.guests.STRANGER_SECONDS", 0.5)
+    monkeypatch.setattr("pcevolve.wire.clinics.guests.UNAUTHENTICATED_SECONDS", 0.5)
     with socket.create_connection(("127.0.0.1", open_door.server.socket.getsockname()[1])) as slow:
         slow.settimeout(0.05)
         end = time.monotonic() + 20

@@ -116,7 +116,7 @@ def test_an_error_of_any_api_is_told_in_its_words_and_asked_again_only_if_it_may
     sent = body if isinstance(body, bytes) else json.dumps(body).encode()
     assert not has_succeeded(status, sent)
     found = fault(status, sent, {"30001": "credit"})
-    told = f"HTTP {status}" + (f" ({found.said})" if found.said else "") + HINTS.get(found.reason, "")
+    told = f"HTTP {status}" + (f" ({found.message})" if found.message else "") + HINTS.get(found.reason, "")
     assert found.passes == passes
     assert re.search(words, told)
     assert words or told == f"HTTP {status}"

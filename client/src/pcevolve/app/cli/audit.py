@@ -132,8 +132,8 @@ def _verdict(folder: Path, audited: Audit, allowed: bool, as_json: bool, verbose
     if as_json:
         findings = [asdict(each) for each in audited.findings]
         facts = {"findings": findings, "claims": audited.claims, "unverified": audited.unverified}
-        said = {"marks": audited.marks, "holds": holds, **facts, "summary": audited.summary}
-        click.echo(json.dumps(said, indent=1))
+        result = {"marks": audited.marks, "holds": holds, **facts, "summary": audited.summary}
+        click.echo(json.dumps(result, indent=1))
     elif verbose:
         rows = [(each.claim, str(each.checked), each.verdict) for each in audited.findings]
         print_table(f"Audit of {folder}", ("claim", "checked", "verdict"), rows)

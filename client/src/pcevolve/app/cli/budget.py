@@ -113,7 +113,7 @@ def budget_cap(
         with open_ledger(ledger) as known:
             click.echo(_spell_cap(known.cap()))
         return
-    from pcevolve.app.session.reach import find_nearest, list_ledger_folders
+    from pcevolve.app.session.access import find_nearest, list_ledger_folders
     from pcevolve.public.config.files import find_ledger, find_ledger_volume
     from pcevolve.public.privacy import Budget
 
@@ -205,7 +205,7 @@ def open_ledger(
     Args:
         with_runs: Whether the folders of its runs are read, too.
     """
-    from pcevolve.app.session.reach import list_ledger_folders
+    from pcevolve.app.session.access import list_ledger_folders
     from pcevolve.keeper.ledger.creation import list_run_folders, require_there
     from pcevolve.public.config.files import find_ledger
 
@@ -231,8 +231,8 @@ def _list_cells(row: HistoryRow | Cap) -> tuple[str, ...]:
     return (*begins, "all", "", "cap", _spell_budget(row.budget), "", "", "")
 
 
-def _tell_waiting(said: str) -> None:
-    click.echo(said, err=True)
+def _tell_waiting(message: str) -> None:
+    click.echo(message, err=True)
 
 
 def _as_json(row: RunRow | HistoryRow | Cap) -> dict[str, Any]:

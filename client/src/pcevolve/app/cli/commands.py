@@ -186,7 +186,7 @@ def carry_out(command: click.Command, arguments: Sequence[str] | None = None) ->
             print(printable(line), file=sys.stderr)
         sys.exit(stopped.exit_code)
     except ClientError as error:
-        if not error.is_told:
+        if not error.is_reported:
             print(f"error: {printable(str(error))}", file=sys.stderr)
         sys.exit(error.exit_code)
     except OSError as error:  # a full disk, a folder that may not be written

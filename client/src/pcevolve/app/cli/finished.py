@@ -81,7 +81,7 @@ def classify(
     A line for each file: path, class, and a score from 0 (between two classes) to 1, which is no probability.
     """
     require_run(folder)
-    from pcevolve.app.session.reach import list_finished, list_owned
+    from pcevolve.app.session.access import list_finished, list_owned
 
     leave_files([*list_finished(folder), *list_owned([weights, *images])])
     from pcevolve.auditing.rerun import find_encoder  # torch takes seconds to load
@@ -120,7 +120,7 @@ def compare(
     Accuracies come from `evaluate`, or else `run --test`, and were kept beside the ledger. They are computed from
     your images and protected by no noise: for you alone.
     """
-    from pcevolve.app.session.reach import list_finished
+    from pcevolve.app.session.access import list_finished
 
     reads = [path for each in folders for path in list_finished(each)]
     leave_files(reads, [path.absolute().parent for path in (sheet, html) if path is not None])
@@ -146,8 +146,8 @@ def compare(
     for each in found:
         *facts, useful = list_facts(each).items()
         scored = [f"{judge} {_accuracy(mean)}" for judge, mean in each.judges.items()]
-        told = "\n".join(f"{title} {value}" for title, value in facts)
-        rows.append((each.name, told, useful[1], "\n".join(scored) or "–"))
+        facts_text = "\n".join(f"{title} {value}" for title, value in facts)
+        rows.append((each.name, facts_text, useful[1], "\n".join(scored) or "–"))
     print_table("Runs", ("run", "facts", "useful?", "accuracy, %"), rows, NARROW, lines=True)
     if any(each.judges for each in found):
         if len({each.test for each in found if each.judges}) > 1:
@@ -208,7 +208,7 @@ def evaluate(
     require_run(folder)
     if mix and private is None:
         raise UsageError("--mix trains on the private images: give their folder with --private")
-    from pcevolve.app.session.reach import find_nearest, list_evaluated
+    from pcevolve.app.session.access import find_nearest, list_evaluated
     from pcevolve.public.run.owner import OwnerFolder
 
     reads = list_evaluated(folder, control, (test, private), judge or (), weights)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import click
 
-from pcevolve.app.cli.options import ConfigFile, Json, Said, leave_files, takes
+from pcevolve.app.cli.options import ConfigFile, Json, Overrides, leave_files, takes
 from pcevolve.app.cli.parameters import Flag, PositionalArgument
 from pcevolve.errors import DataError, UsageError, printable
 from pcevolve.public.config.sources import gather
@@ -36,7 +36,7 @@ def init(
     ] = False,
 ) -> None:
     """Write pcevolve.toml with the options that people change first, and what each is for."""
-    from pcevolve.app.session.reach import find_nearest
+    from pcevolve.app.session.access import find_nearest
 
     leave_files(writes=[find_nearest(folder)])
     from pcevolve.app.first.init import name_required, write_template
@@ -70,7 +70,7 @@ def check(
         Flag(help="Write a file for --unit-map, from the folders within class folders."),
     ] = None,
     config: ConfigFile = None,
-    said: Said = None,
+    overrides: Overrides = None,
     as_json: Json = False,
     **options: object,
 ) -> None:
@@ -78,8 +78,8 @@ def check(
 
     Nothing is sent and nothing is spent. Exit code 0 if a run would take the folder as it is, 3 if not.
     """
-    asked = context.with_resource(gather(options, said or (), config))
-    from pcevolve.app.session.reach import list_owned, list_private_paths
+    asked = context.with_resource(gather(options, overrides or (), config))
+    from pcevolve.app.session.access import list_owned, list_private_paths
     from pcevolve.public.config.config import RunConfig
 
     settings = RunConfig.of({**NEEDED, **asked})
@@ -109,7 +109,7 @@ def check(
             dialect_flag = " --dialect chat" if are_texts and not find_made(settings).from_tables else ""
             if write_unit_map is not None and settings.data.unit_map is None:
                 options["unit_map"] = write_unit_map
-            given = " ".join(_spell_options(settings.data, options, said, config))
+            given = " ".join(_spell_options(settings.data, options, overrides, config))
             # Options that a file sets already are not asked for again.
             left = {**LEFT_OF_TEXTS, **LEFT} if are_texts else LEFT
             rest = "".join(f" {option}" for name, option in left.items() if name not in asked)
@@ -169,7 +169,7 @@ LEFT_OF_TEXTS = {"model": "--model bundled-text"}
 
 
 def _spell_options(
-    meant: OwnerData, flags: Mapping[str, object], said: Sequence[str] | None, config: Path | None
+    meant: OwnerData, flags: Mapping[str, object], overrides: Sequence[str] | None, config: Path | None
 ) -> Iterator[str]:
     """Yield all given options: a run without one of them may send what its owner wants to hide.
 
@@ -182,7 +182,7 @@ def _spell_options(
             yield f"--{name.replace('_', '-')} {shlex.quote(str(flags[name]))}"
     if config is not None:
         yield f"--config {shlex.quote(str(config))}"
-    for each in said or ():
+    for each in overrides or ():
         yield f"--set {shlex.quote(each)}"
 
 
@@ -329,7 +329,7 @@ def doctor(
     context: click.Context,
     *,
     config: ConfigFile = None,
-    said: Said = None,
+    overrides: Overrides = None,
     as_json: Json = False,
     **options: object,
 ) -> None:
@@ -337,7 +337,7 @@ def doctor(
 
     Nothing private is read. The API gets the greeting that every run sends.
     """
-    asked = context.with_resource(gather(options, said or (), config))
+    asked = context.with_resource(gather(options, overrides or (), config))
     from pcevolve.public.config.config import RunConfig
 
     settings = RunConfig.of({**NEEDED, **asked})

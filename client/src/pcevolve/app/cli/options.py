@@ -70,7 +70,7 @@ def _complete(incomplete: str) -> list[str]:
     return complete(run_options(), incomplete)
 
 
-Said = Annotated[
+Overrides = Annotated[
     list[str] | None,
     Flag(
         ("--set",),
@@ -121,7 +121,7 @@ def _parameter(option: Option) -> inspect.Parameter:
         complete=(lambda incomplete: [each for each in choices if each.startswith(incomplete)])
         if choices
         else None,
-        tells=False,
+        shows_default=False,
     )
     return inspect.Parameter(
         option.name,

@@ -38,7 +38,7 @@ class Flag:
         max: Most value of a number.
         heading: Its heading in the help.
         complete: Returns a shell's completions for the typed part of its value.
-        tells: Whether its default is shown in the help.
+        shows_default: Whether its default is shown in the help.
     """
 
     flags: tuple[str, ...] = ()
@@ -48,7 +48,7 @@ class Flag:
     max: float | None = None
     heading: str = OPTIONS
     complete: Callable[[str], list[str]] | None = None
-    tells: bool = True
+    shows_default: bool = True
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,7 @@ def _make_parameter(declared: inspect.Parameter) -> click.Parameter:
         is_flag=kind is bool,
         multiple=is_list,
         required=required,
-        show_default=note.tells and usual.get("default") not in (None, False, ""),
+        show_default=note.shows_default and usual.get("default") not in (None, False, ""),
         help=note.help,
         metavar=None if kind is bool else note.metavar or _METAVARS[kind],
         callback=(lambda _context, _parameter, value: [*value]) if is_list else None,

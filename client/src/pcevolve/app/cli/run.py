@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 
-from pcevolve.app.cli.options import ConfigFile, Json, Said, Verbose, takes
+from pcevolve.app.cli.options import ConfigFile, Json, Overrides, Verbose, takes
 from pcevolve.app.cli.parameters import Flag
 from pcevolve.errors import UsageError
 from pcevolve.public.config.sources import gather
@@ -45,7 +45,7 @@ StartingFrom = Annotated[
 def _ask(
     context: click.Context,
     options: dict[str, object],
-    said: list[str] | None,
+    overrides: list[str] | None,
     config: Path | None,
     resume: Path | None = None,
     *,
@@ -53,7 +53,7 @@ def _ask(
     clinics: Path | None = None,
 ) -> CheckedRun:
     """Turn the typed options into a run request; report errors before further imports."""
-    wanted = context.with_resource(gather(options, said or (), config))
+    wanted = context.with_resource(gather(options, overrides or (), config))
     if clinics is not None:
         wanted = _add_owners(wanted, clinics)
     if resume is None and "from_run" not in wanted:
@@ -108,7 +108,7 @@ def run(
         Flag(("--certificate-key",), metavar="FILE", help="Its private key, PEM, if it is in another file."),
     ] = None,
     config: ConfigFile = None,
-    said: Said = None,
+    overrides: Overrides = None,
     dashboard: Annotated[
         bool,
         Flag(
@@ -124,7 +124,7 @@ def run(
     """Evolve a synthetic dataset under differential privacy and print what it cost."""
     if keeper is not None:
         if dashboard or any(
-            each not in (None, [], ()) for each in (resume, start, config, said, *options.values())
+            each not in (None, [], ()) for each in (resume, start, config, overrides, *options.values())
         ):
             raise UsageError(
                 "--keeper SOCKET can be combined with --verbose and --json only: the keeper has all "
@@ -132,7 +132,7 @@ def run(
             )
         _run_at_door(keeper, verbose, as_json)
         return
-    request = _ask(context, {**options, "from_run": start}, said, config, resume, clinics=clinics)
+    request = _ask(context, {**options, "from_run": start}, overrides, config, resume, clinics=clinics)
     door = _find_door(request.settings.data.private, listen, certificate, certificate_key)
     # An HTTP client, SciPy, and for the scores torch take seconds to import: nothing above needs them.
     from pcevolve.app.session.staff import carry_out
@@ -150,8 +150,8 @@ def _add_owners(wanted: Mapping[str, Any], path: Path) -> dict[str, Any]:
         if name in wanted:
             raise UsageError(f"{spell_flag(name)} is set by the roster: leave it out")
     roster = Roster.read(path)
-    said = {"words": roster.words} if roster.words else {}
-    return {**wanted, "private": f"owners:{path}", "shots": roster.clinics.shots, **said}
+    words = {"words": roster.words} if roster.words else {}
+    return {**wanted, "private": f"owners:{path}", "shots": roster.clinics.shots, **words}
 
 
 def _find_door(private: str, listen: str, certificate: Path | None, key: Path | None) -> DoorAddress | None:
@@ -197,7 +197,7 @@ def keeper(
         ),
     ] = None,
     config: ConfigFile = None,
-    said: Said = None,
+    overrides: Overrides = None,
     verbose: Verbose = False,
     **options: object,
 ) -> None:
@@ -206,7 +206,7 @@ def keeper(
     It takes the options of ``run``, and says on its own screen what the run will cost.
     """
     context.with_resource(at_door())
-    request = _ask(context, options, said, config, resume)
+    request = _ask(context, options, overrides, config, resume)
     if request.settings.data.from_run is not None:
         raise UsageError(
             "a run that starts from a release has no private data to keep: pcevolve run --from RUN"
@@ -225,7 +225,7 @@ def preview(
     *,
     start: StartingFrom = None,
     config: ConfigFile = None,
-    said: Said = None,
+    overrides: Overrides = None,
     verbose: Verbose = False,
     **options: object,
 ) -> None:
@@ -233,7 +233,7 @@ def preview(
 
     It takes the options of ``run`` and begins that run: the first images of each class are asked for and put on a page.
     """
-    request = _ask(context, {**options, "from_run": start}, said, config, may_go_on=True)
+    request = _ask(context, {**options, "from_run": start}, overrides, config, may_go_on=True)
     from pcevolve.app.session.staff import look
     from pcevolve.public.run.progress import Audience
 

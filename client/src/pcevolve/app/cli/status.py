@@ -30,8 +30,8 @@ def status(ledger: LedgerFile = None, as_json: Json = False) -> None:
     lines = []
     for row in rows:
         fault = f"; {row['fault']}" if "fault" in row else ""
-        told = f"{row['folder'] or 'unknown'}: {row['domain']}, {row['spent']}, {row['began'][:10]}{fault}"
-        lines.append((row["state"], told))
+        line = f"{row['folder'] or 'unknown'}: {row['domain']}, {row['spent']}, {row['began'][:10]}{fault}"
+        lines.append((row["state"], line))
     from rich.console import Console
 
     Console(highlight=False).print(lay_out(lines))

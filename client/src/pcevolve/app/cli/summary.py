@@ -66,8 +66,8 @@ def describe_accuracies(summary: Mapping[str, Any]) -> Iterator[Line]:
     """Yield each set's accuracy by a judge that did not vote, or else by one that did."""
     rows = [row for row in summary.get("accuracy", ()) if not row["voted"]] or [*summary.get("accuracy", ())]
     for row in rows[:1]:
-        said = [f"{words} {100 * row[name]['mean']:.0f} %" for name, words in SETS.items() if name in row]
-        yield "accuracy", ", ".join(said)
+        parts = [f"{words} {100 * row[name]['mean']:.0f} %" for name, words in SETS.items() if name in row]
+        yield "accuracy", ", ".join(parts)
         voted = "; it saw the candidates when the run selected, which flatters" if row["voted"] else ""
         yield "", f"(by {row['judge']} on data kept aside; chance is {100 / summary['classes']:.0f} %{voted})"
 

@@ -26,8 +26,8 @@ from urllib.parse import urlsplit
 from rich.console import Console
 
 from pcevolve.app.first.local_server import serve_locally
+from pcevolve.app.session.access import keep_files_of_demo
 from pcevolve.app.session.preflight import check_run
-from pcevolve.app.session.reach import keep_files_of_demo
 from pcevolve.app.session.staff import Staff, staff
 from pcevolve.errors import StoppedError, UsageError
 from pcevolve.keeper.ledger.history import LedgerBook

@@ -15,7 +15,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from pcevolve import __version__
-from pcevolve.app.session.reach import find_nearest
+from pcevolve.app.session.access import find_nearest
 from pcevolve.errors import ClientError
 from pcevolve.keeper.ledger.creation import locate_key, require_volume
 from pcevolve.public.answers import has_succeeded
@@ -119,8 +119,10 @@ def _ledger(path: Path) -> Diagnosis:
 def _disk(folder: Path) -> Diagnosis:
     there = find_nearest(folder)
     free = shutil.disk_usage(there).free
-    told = f"{free / 2**30:.1f} GiB free at {there}"
-    return Diagnosis("disk", told if free > FEW_BYTES else f"{told}: make room", fit=free > FEW_BYTES)
+    free_space = f"{free / 2**30:.1f} GiB free at {there}"
+    return Diagnosis(
+        "disk", free_space if free > FEW_BYTES else f"{free_space}: make room", fit=free > FEW_BYTES
+    )
 
 
 def _api(settings: RunConfig) -> Diagnosis:

@@ -54,10 +54,10 @@ def _address(process: subprocess.Popen[bytes], log: Path, begin: int) -> str:
     """Wait until the server's model is loaded, and return its address. Raises ``ProviderUnreachableError``."""
     deadline = time.monotonic() + START_SECONDS
     while process.poll() is None and time.monotonic() < deadline:
-        said = log.read_bytes()[begin:] if log.exists() else b""
-        whole_lines = said.rpartition(b"\n")[0].splitlines()
-        told = [json.loads(line)["url"] for line in whole_lines if b'"event": "ready"' in line]
-        if told:
-            return str(told[-1])
+        output = log.read_bytes()[begin:] if log.exists() else b""
+        whole_lines = output.rpartition(b"\n")[0].splitlines()
+        urls = [json.loads(line)["url"] for line in whole_lines if b'"event": "ready"' in line]
+        if urls:
+            return str(urls[-1])
         time.sleep(POLL_SECONDS)
     raise ProviderUnreachableError(f"{SERVER} is not ready: {log} says why")

@@ -91,7 +91,9 @@ class Chat:
             return answer
         found = fault(answer.status, answer.body, ChatDialect.reasons)
         require_final(answer.status, found, answer.header("Retry-After"))
-        raise ProviderRefusedError(f"the language model's API answered {answer.status} {found.said}".rstrip())
+        raise ProviderRefusedError(
+            f"the language model's API answered {answer.status} {found.message}".rstrip()
+        )
 
 
 SECONDS = 120.0

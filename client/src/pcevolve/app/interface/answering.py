@@ -37,9 +37,9 @@ def perform(order: Mapping[str, Any]) -> tuple[str, str]:
             found = work(console, **order["given"])
     except ClientError as error:
         if order["task"] in PUBLIC:
-            return refuse(type(error).__name__, [str(error)], is_told=False)
+            return refuse(type(error).__name__, [str(error)], is_reported=False)
         tell_owner(error)
-        return refuse(type(error).__name__, [TOLD_ELSEWHERE], is_told=True)
+        return refuse(type(error).__name__, [TOLD_ELSEWHERE], is_reported=True)
     return "done", TypeAdapter(type(found)).dump_json(found).decode()
 
 
@@ -73,7 +73,7 @@ def _evaluate(console: Console, run: str, control: str | None, **question: Any) 
     with show_work(console, "training classifiers") as show_progress:
         found: Mapping[str, Any] = evaluate(Path(run), asked, show_progress, find_encoder)
     classifier = found.get("classifier")
-    told_of = {
+    result = {
         "labels": found["classes"],
         "items": found[f"test_{find_tested(found).nouns.many}"],
         "classifier": None if classifier is None else classifier["dataset"],
@@ -85,7 +85,7 @@ def _evaluate(console: Console, run: str, control: str | None, **question: Any) 
             if name in found
         },
     }
-    return TypeAdapter(values.EvaluationResult).validate_python(told_of)
+    return TypeAdapter(values.EvaluationResult).validate_python(result)
 
 
 def _classify(
@@ -119,7 +119,7 @@ def _compare(
     def describe(each: ComparedRun, root: Path) -> values.RunFigures:
         summary = each.summary
         use = summary.get("usefulness")
-        told = {
+        figures = {
             **{name: summary[name] for name in ("method", "delta", "relation", "unit", "requests", "marks")},
             "name": each.name,
             "folder": root,
@@ -133,7 +133,7 @@ def _compare(
             "measured": each.measured or None,
             "test": each.test,
         }
-        return TypeAdapter(values.RunFigures).validate_python(told)
+        return TypeAdapter(values.RunFigures).validate_python(figures)
 
     return values.ComparisonResult(tuple(map(describe, found, roots)))
 

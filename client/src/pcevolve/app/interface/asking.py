@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from pydantic import TypeAdapter, ValidationError
 
 from pcevolve.app.session.staff import give_room
-from pcevolve.errors import ProtocolError, make_told
+from pcevolve.errors import ProtocolError, rebuild_error
 from pcevolve.public.processes import launcher
 from pcevolve.public.processes.confinement import list_caches
 from pcevolve.public.processes.pipe import PipeError
@@ -30,7 +30,7 @@ class TaskRefusal:
 
     kind: str
     lines: tuple[str, ...]
-    is_told: bool
+    is_reported: bool
 
 
 def ask(
@@ -62,7 +62,7 @@ def ask(
     try:
         if name == "failed":
             refused = TypeAdapter(TaskRefusal).validate_json(body)
-            raise make_told(refused.kind, *refused.lines, is_told=refused.is_told)
+            raise rebuild_error(refused.kind, *refused.lines, is_reported=refused.is_reported)
         return TypeAdapter(expected).validate_json(body)
     except ValidationError:
         raise ProtocolError(f"a process that was asked to {task} sent what is no answer") from None
@@ -86,7 +86,7 @@ def exchange(order: Mapping[str, Any], reads: list[str], writes: list[str]) -> t
         worker.end(kill=not is_over)
 
 
-def refuse(kind: str, lines: Iterable[str], *, is_told: bool) -> tuple[str, str]:
+def refuse(kind: str, lines: Iterable[str], *, is_reported: bool) -> tuple[str, str]:
     """Return the message of a process that did not do its work."""
-    refusal = TaskRefusal(kind, tuple(lines), is_told)
+    refusal = TaskRefusal(kind, tuple(lines), is_reported)
     return "failed", TypeAdapter(dict[str, Any]).dump_json(asdict(refusal)).decode()

@@ -17,7 +17,7 @@ from pcevolve.app.interface.values import (
     ComparisonResult,
     EvaluationResult,
 )
-from pcevolve.app.session.reach import list_evaluated, list_finished, list_owned, list_private_paths
+from pcevolve.app.session.access import list_evaluated, list_finished, list_owned, list_private_paths
 from pcevolve.errors import UsageError
 from pcevolve.public.config.config import RunConfig
 from pcevolve.public.options import AS_KEYWORDS, spell_as

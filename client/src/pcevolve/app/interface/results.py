@@ -81,11 +81,11 @@ class Result:
     _run: FinishedRun = field(compare=False)
 
     @classmethod
-    def of(cls, folder: Path, told: Mapping[str, Any] | None = None) -> Result:
+    def of(cls, folder: Path, known: Mapping[str, Any] | None = None) -> Result:
         """Read a finished run.
 
         Args:
-            told: The summary of a run that was just made; made from the record if None.
+            known: The summary of a run that was just made; made from the record if None.
 
         Raises:
             UsageError: The run is unfinished, or the folder has no run.
@@ -94,7 +94,7 @@ class Result:
         RunLayout(folder).require_transcript()
         record = RunReader.strict(folder)
         run = FinishedRun.of(record)
-        figures = summarise(record, run.plan, len(run.manifest.files)) if told is None else told
+        figures = summarise(record, run.plan, len(run.manifest.files)) if known is None else known
         return cls(folder, dict(figures), run)
 
     @property

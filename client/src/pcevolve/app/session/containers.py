@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
+from pcevolve.app.session.access import keep_files_of_client, keep_files_of_keeper, list_files
 from pcevolve.app.session.joining import Joining, order_front
 from pcevolve.app.session.orders import (
     ACCURACY,
@@ -22,9 +23,8 @@ from pcevolve.app.session.orders import (
     order_decoder,
     order_runner,
 )
-from pcevolve.app.session.reach import keep_files_of_client, keep_files_of_keeper, list_files
 from pcevolve.app.session.staff import claim, give_room, link_owners, may_be_measured
-from pcevolve.errors import ClientError, DeclinedError, ProtocolError, UsageError, make_told
+from pcevolve.errors import ClientError, DeclinedError, ProtocolError, UsageError, rebuild_error
 from pcevolve.public.addresses import require_key
 from pcevolve.public.dialects import find_abilities
 from pcevolve.public.encoders import has_torch
@@ -64,13 +64,13 @@ def keep_at_door(
         ClientError: Why it ended; for the keeper's refusals, an error of the same kind.
     """
     with _keeping(run, side, socket) as room:
-        files, told = list_files(run, room), describe(run, audience, room)
-        order(side.keeper, KEEPER, *files, **told, door=str(socket), is_demanded=is_demanded)
+        files, orders = list_files(run, room), describe(run, audience, room)
+        order(side.keeper, KEEPER, *files, **orders, door=str(socket), is_demanded=is_demanded)
         audience.console.print(f"waiting for a client at {socket}")
         figures = attend(side.keeper, None, run.folder, audience, partial(link_owners, run))
         if figures and may_be_measured(run.settings) and has_torch():
             asked = {"measure": ACCURACY, "asked": {"summary": figures}}
-            measure(side.judge, run, audience, list_files(run, room), {**told, **asked})
+            measure(side.judge, run, audience, list_files(run, room), {**orders, **asked})
 
 
 @at_door()
@@ -164,9 +164,9 @@ def run_at_door(side: ClientsSide, audience: Audience, *, is_demanded: bool = Fa
     except GoneError:
         raise ProtocolError(GONE) from None
     except ClientError as error:
-        if error.is_told:  # on the keeper's side, whose words are for the owner alone
-            raise make_told(
-                type(error).__name__, "the keeper refuses to go on, and says why", is_told=False
+        if error.is_reported:  # on the keeper's side, whose words are for the owner alone
+            raise rebuild_error(
+                type(error).__name__, "the keeper refuses to go on, and says why", is_reported=False
             ) from None
         raise
     finally:

@@ -8,8 +8,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
+from pcevolve.app.session.access import keep_files_of_run, list_files, require_apart
 from pcevolve.app.session.orders import attend, order, order_decoder
-from pcevolve.app.session.reach import keep_files_of_run, list_files, require_apart
 from pcevolve.app.session.staff import claim, staff
 from pcevolve.errors import DataError
 from pcevolve.public.addresses import require_address
@@ -147,7 +147,7 @@ def order_front(runner: Child, settings: FrontSettings, audience: Audience, *, i
         ca_file=None if ca_file is None else str(ca_file),
         folder=folder,
         is_there=is_there,
-        tells=False,
+        shows_progress=False,
         quiet=audience.console.quiet,
         verbose=audience.verbose,
     )

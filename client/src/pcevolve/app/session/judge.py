@@ -32,7 +32,8 @@ def judge(orders: Mapping[str, Any], _enforced: Enforcement, up: Pipe) -> None:
     except ClientError as error:
         tell_owner(error)
         up.send(
-            "failed", json.dumps({"kind": type(error).__name__, "lines": [TOLD_ELSEWHERE], "is_told": True})
+            "failed",
+            json.dumps({"kind": type(error).__name__, "lines": [TOLD_ELSEWHERE], "is_reported": True}),
         )
 
 

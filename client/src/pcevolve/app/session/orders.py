@@ -13,7 +13,7 @@ from typing import Any, Final, TypeAlias
 
 from pydantic import TypeAdapter, ValidationError
 
-from pcevolve.errors import ProtocolError, make_told, printable
+from pcevolve.errors import ProtocolError, printable, rebuild_error
 from pcevolve.public.config.config import RunConfig
 from pcevolve.public.config.runner import PublicConfig
 from pcevolve.public.dialects import find_abilities
@@ -58,11 +58,11 @@ def order(
     work: str,
     reads: Sequence[str] = (),
     writes: Sequence[str] = (),
-    **told: Any,  # noqa: ANN401 - JSON
+    **orders: Any,  # noqa: ANN401 - JSON
 ) -> None:
     """Send a process its orders; ``ProtocolError`` if it has ended."""
     try:
-        child.order(work, reads, writes, **told)
+        child.order(work, reads, writes, **orders)
     except GoneError:
         raise ProtocolError("a process of the run could not begin") from None
 
@@ -94,7 +94,7 @@ def order_runner(
         only_look=only_look,
         at_door=at_door,
         is_there=audience.person.is_there(),
-        tells=audience.tell is not tell_nobody,
+        shows_progress=audience.tell is not tell_nobody,
         **({} if door is None else door.orders()),
     )
     runner.pass_on_words()
@@ -113,11 +113,11 @@ def measure(
     run: CheckedRun,
     audience: Audience,
     files: tuple[list[str], list[str]],
-    told: Mapping[str, Any],
+    orders: Mapping[str, Any],
 ) -> dict[str, Any]:
     """Let a process that may read and write these files measure a run's result."""
     try:
-        judge.order(JUDGE, *files, **told)
+        judge.order(JUDGE, *files, **orders)
     except GoneError:
         raise ProtocolError("the process that measures could not begin; the run is finished") from None
     return attend(judge, None, run.folder, audience, lambda: None)
@@ -159,11 +159,11 @@ class _Ended:
 class _Failed:
     kind: str
     lines: tuple[str, ...]
-    is_told: bool
+    is_reported: bool
 
 
-_Said: TypeAlias = Progress | _Question | _Begun | _Agreed | _Ended | _Failed
-_SAYS: dict[str, type[_Said]] = {
+_Message: TypeAlias = Progress | _Question | _Begun | _Agreed | _Ended | _Failed
+_MESSAGES: dict[str, type[_Message]] = {
     "progress": Progress,
     "ask": _Question,
     "begun": _Begun,
@@ -208,25 +208,25 @@ def attend(
                     child.pipe.send("kept")
                 case _Ended(summary):
                     return summary
-                case _Failed(kind, lines, is_told):
-                    raise make_told(kind, *lines, is_told=is_told)
+                case _Failed(kind, lines, is_reported):
+                    raise rebuild_error(kind, *lines, is_reported=is_reported)
 
 
 @cache
-def _adapt(name: str) -> TypeAdapter[_Said]:
-    return TypeAdapter(_SAYS[name])
+def _adapt(name: str) -> TypeAdapter[_Message]:
+    return TypeAdapter(_MESSAGES[name])
 
 
-def _read(pipe: Pipe, folder: RunFolder) -> _Said:
+def _read(pipe: Pipe, folder: RunFolder) -> _Message:
     try:
         name, body = pipe.receive()
-        said = _adapt(name).validate_json(body)
+        message = _adapt(name).validate_json(body)
     except GoneError:
         fault = "ended in the middle of it"
     except (PipeError, KeyError, ValidationError):
         fault = "sent what is no message"
     else:
-        return said
+        return message
     raise ProtocolError(
         f"a process of the run {fault}; what is paid for is on record: continue with {folder.resume_command}"
     )

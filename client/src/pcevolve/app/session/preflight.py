@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from pcevolve.app.session.reach import require_apart
+from pcevolve.app.session.access import require_apart
 from pcevolve.errors import DataError, TranscriptError, UsageError
 from pcevolve.keeper.ledger.creation import locate_key, require_volume
 from pcevolve.public.addresses import require_address, require_key
@@ -24,7 +24,7 @@ from pcevolve.public.options import spell_before, spell_flag
 from pcevolve.public.run.checked import (
     CheckedRun,
     find_foreign_options,
-    find_idle_namespace,
+    find_unused_namespace,
     refuse_options,
     require_ledger,
 )
@@ -236,7 +236,7 @@ OF_FILES: Final = (
 def _require_private(settings: RunConfig) -> None:
     """Refuse missing paths of private data, and options for another kind of data."""
     made = find_made(settings)
-    for fault in (*find_foreign_options(settings, made.nouns.one), *find_idle_namespace(settings)):
+    for fault in (*find_foreign_options(settings, made.nouns.one), *find_unused_namespace(settings)):
         raise UsageError(fault)
     source = parse_source(settings.data.private)
     require_kind(source, made.nouns.one, f"{spell_flag('private')} {settings.data.private}")

@@ -16,6 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from pcevolve.app.session.access import keep_files_of_run, list_files
 from pcevolve.app.session.orders import (
     ACCURACY,
     ADDER,
@@ -28,7 +29,6 @@ from pcevolve.app.session.orders import (
     order_decoder,
     order_runner,
 )
-from pcevolve.app.session.reach import keep_files_of_run, list_files
 from pcevolve.errors import ClientError, StoppedError, UsageError
 from pcevolve.public.config.config import RunConfig
 from pcevolve.public.durable import write_private
@@ -147,8 +147,8 @@ class Staff:
             work: The measuring function (``module:name``), which gets the run and ``asked``.
         """
         with _ending(self.children):
-            told = {**describe(run, audience, self.room), "measure": work, "asked": asked}
-            return measure(self.children.judge, run, audience, self._list_files(run), told)
+            orders = {**describe(run, audience, self.room), "measure": work, "asked": asked}
+            return measure(self.children.judge, run, audience, self._list_files(run), orders)
 
     def _order_keeper(self, work: str, run: CheckedRun, audience: Audience) -> None:
         order_decoder(self.children.decoder, run.settings)

@@ -17,7 +17,7 @@ from pcevolve.auditing.dp_audit.bound import (
     GaussianMechanism,
     Inference,
     Outcomes,
-    find_most_telling,
+    find_best_distinguisher,
 )
 from pcevolve.auditing.dp_audit.claim import Claim, ClaimVerdict
 from pcevolve.errors import UsageError
@@ -33,7 +33,7 @@ from pcevolve.public.selectors import (
     Selector,
     find_method,
 )
-from pcevolve.public.selectors.scene import Point, single_event
+from pcevolve.public.selectors.selection import Point, single_event
 from pcevolve.public.selectors.sums import release_appearance
 
 Tick = Callable[[], None]
@@ -111,7 +111,7 @@ class Neighbours:
             candidates=len(self.pools[0]),
         )
 
-    def scene(self, iteration: int, rounds: int, wanted: int) -> SelectionInput:
+    def inputs(self, iteration: int, rounds: int, wanted: int) -> SelectionInput:
         """Return the selector's input for one round; the candidates are the same in all rounds."""
         return SelectionInput(
             labels=LABELS,
@@ -170,8 +170,8 @@ class Simulation:
         noise: Noise,
     ) -> Measurement:
         if iteration:
-            scene = self.pair.scene(iteration, max(self.accesses), self.wanted)
-            return self.selector.measure(private, scene, events, noise)
+            inputs = self.pair.inputs(iteration, max(self.accesses), self.wanted)
+            return self.selector.measure(private, inputs, events, noise)
         prior, expected = average_appearance(()), SHOTS * len(LABELS)
         released = release_appearance(
             appearances, private.units, expected, prior, single_event(events), self.pair.relation, noise
@@ -231,7 +231,7 @@ def bound_epsilon(
 ) -> ClaimVerdict:
     """Choose an event on the first half of the runs and bound ε by the second half."""
     (learn_first, test_first), (learn_second, test_second) = first.halves(), second.halves()
-    event, tested = find_most_telling(learn_first, learn_second, held), len(test_first)
+    event, tested = find_best_distinguisher(learn_first, learn_second, held), len(test_first)
     counts = event.count(test_first), event.count(test_second)
     likely, rare = counts if event.likelier == "first" else (counts[1], counts[0])
     return ClaimVerdict(

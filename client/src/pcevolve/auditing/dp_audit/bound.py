@@ -182,7 +182,7 @@ class Distinguisher:
         return f"log-likelihood score {side} {self.threshold:.4g}"
 
 
-def find_most_telling(first: Outcomes, second: Outcomes, inference: Inference) -> Distinguisher:
+def find_best_distinguisher(first: Outcomes, second: Outcomes, inference: Inference) -> Distinguisher:
     """Return the event that shows most on these releases, over both directions and many thresholds.
 
     Nothing is claimed from the releases that it was chosen on, so trying many costs no confidence.

@@ -98,9 +98,9 @@ class Coordinator(Keeper):
         _ = components.encoder
         return protocol.Prepared(method_reason=components.reason, encoder_reason=components.encoder_reason)
 
-    def settle(self, said: protocol.Settle) -> protocol.Settled:
+    def settle(self, statement: protocol.Settle) -> protocol.Settled:
         """Make the public plan, which names the owners."""
-        self._plan = self._add_owners(super().settle(said).plan)
+        self._plan = self._add_owners(super().settle(statement).plan)
         return protocol.Settled(plan=self._plan)
 
     def begin(self, asked: protocol.Begin) -> protocol.Begun:

@@ -270,11 +270,11 @@ class Owner:
         signature = self._key.signing.sign(state_answer(question.digest, self._place, vector))
         return messages.PaidAnswer(answer=SignedAnswer.of(self._place, vector, signature))
 
-    def finish(self, told: Finish) -> Done:
+    def finish(self, result: Finish) -> Done:
         """Read the end of the record, and store the run's figures for the owner."""
         work = self._require_work()
         work.record.catch_up()
-        write_private(self._find_own(work.plan) / "result.json", told.figures)
+        write_private(self._find_own(work.plan) / "result.json", result.figures)
         return Done()
 
     def close(self, _asked: Close = Close()) -> None:  # noqa: B008 - frozen

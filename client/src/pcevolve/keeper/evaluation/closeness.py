@@ -47,15 +47,15 @@ def radii(rows: FloatArray, rank: int) -> FloatArray:
     return found
 
 
-def inside(points: FloatArray, centres: FloatArray, reach: FloatArray) -> NDArray[np.bool_]:
+def inside(points: FloatArray, centres: FloatArray, radius: FloatArray) -> NDArray[np.bool_]:
     """Mark the points within the reach of some centre, bool ``(points,)``.
 
     Args:
         points: float64 ``(points, dimension)``.
         centres: float64 ``(centres, dimension)``.
-        reach: float64 ``(centres,)``.
+        radius: float64 ``(centres,)``.
     """
-    return np.concatenate([(gaps <= reach).any(axis=1) for _, gaps in distances(points, centres)])
+    return np.concatenate([(gaps <= radius).any(axis=1) for _, gaps in distances(points, centres)])
 
 
 _NEIGHBOURS = 3

@@ -52,13 +52,16 @@ class Evaluator:
         return training
 
     def predictions(
-        self, sets: Sequence[Sequence[Training]], features: Features, told: Callable[[], None] = lambda: None
+        self,
+        sets: Sequence[Sequence[Training]],
+        features: Features,
+        show_done: Callable[[], None] = lambda: None,
     ) -> list[list[NDArray[np.int64]]]:
         """Train classifiers on sets, several at once; return their predictions for other features, by set.
 
         Args:
             sets: For each set, the training data of the classifiers with seeds 0, 1, 2, ...
-            told: Called when a classifier is done.
+            show_done: Called when a classifier is done.
         """
 
         def ask(on: Training, seed: int) -> NDArray[np.int64]:
@@ -68,13 +71,13 @@ class Evaluator:
         with lone_workers(thread_count()) as workers:
             try:
                 due = [[workers.submit(ask, on, seed) for seed, on in enumerate(of_set)] for of_set in sets]
-                said: list[list[NDArray[np.int64]]] = []
+                predictions: list[list[NDArray[np.int64]]] = []
                 for of_set in due:
-                    said.append([])
+                    predictions.append([])
                     for one in of_set:
-                        said[-1].append(one.result())
-                        told()
-                return said
+                        predictions[-1].append(one.result())
+                        show_done()
+                return predictions
             except BaseException:  # at Ctrl-C the others would take a minute to end
                 for on in chain.from_iterable(sets):
                     on.stopping.set()
@@ -192,26 +195,28 @@ class EvaluatorAccuracy:
     confusion: tuple[tuple[int, ...], ...]
 
     @classmethod
-    def of(cls, said: Sequence[IntArray], truth: IntArray, labels: Sequence[str]) -> EvaluatorAccuracy:
+    def of(cls, predictions: Sequence[IntArray], truth: IntArray, labels: Sequence[str]) -> EvaluatorAccuracy:
         """Summarise predictions.
 
         Args:
-            said: int64 ``(images,)`` for each of three seeds or more.
+            predictions: int64 ``(images,)`` for each of three seeds or more.
             labels: Names of the classes; one without test images has no accuracy of its own.
         """
         # scikit-learn's metrics load pandas and pyarrow, which a run that only scores does without.
         from sklearn.metrics import confusion_matrix, f1_score
 
         classes = range(len(labels))
-        confusion = sum(confusion_matrix(truth, each, labels=classes) for each in said)
+        confusion = sum(confusion_matrix(truth, each, labels=classes) for each in predictions)
         counts = np.asarray(confusion)
         own = {
             label: float(row[place] / row.sum())
             for place, (label, row) in enumerate(zip(labels, counts, strict=True))
             if row.sum()
         }
-        f1 = [f1_score(truth, each, labels=sorted(set(truth.tolist())), average="macro") for each in said]
-        accuracy = Accuracy.of([float(np.mean(each == truth)) for each in said])
+        f1 = [
+            f1_score(truth, each, labels=sorted(set(truth.tolist())), average="macro") for each in predictions
+        ]
+        accuracy = Accuracy.of([float(np.mean(each == truth)) for each in predictions])
         return cls(accuracy, float(np.mean(f1)), own, tuple(tuple(map(int, row)) for row in counts))
 
     def to_json(self) -> dict[str, object]:

@@ -124,10 +124,10 @@ def _lines(points: Sequence[Point], axis: str) -> dict[str, Line]:
 def _names(lines: Sequence[Settings]) -> Iterator[str]:
     """Yield each line's method, and the settings that tell it from others."""
     for own in lines:
-        telling = (
+        distinctive = (
             name for name in own if name != "method" and any(own[name] != each[name] for each in lines)
         )
-        parts = (f"no {name}" if own[name] is None else f"{name} = {own[name]}" for name in telling)
+        parts = (f"no {name}" if own[name] is None else f"{name} = {own[name]}" for name in distinctive)
         yield ", ".join((own["method"], *parts))
 
 
@@ -292,10 +292,10 @@ def _one(root: Path, name: str) -> ComparedRun:
     run = RunReader.strict(root)
     plan = run.require_finished()
     summary = summarise(run, plan, len(run.manifest().files))
-    told, judges = _read_judges(OwnerFolder.of(root), folder.digest_manifest())
+    stored, judges = _read_judges(OwnerFolder.of(root), folder.digest_manifest())
     settings = choose_settings(plan, summary["epsilon_spent"])
     return ComparedRun(
-        name, summary, plan.labels, judges, settings, told.get("test", ""), told.get("measured") or {}
+        name, summary, plan.labels, judges, settings, stored.get("test", ""), stored.get("measured") or {}
     )
 
 
@@ -316,15 +316,15 @@ def _estimate(summary: Mapping[str, Any]) -> str:
 
 def _read_judges(owner: OwnerFolder, manifest: str) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
     """Read the figures of ``evaluate`` for the current dataset, else of ``run --test``; as stored, and by judge."""
-    told = json.loads(owner.judgement.read_bytes()) if owner.judgement.is_file() else {}
-    if told.get("manifest") == manifest:
-        rows = [*told["judges"], *([told["classifier"]] if "classifier" in told else [])]
+    stored = json.loads(owner.judgement.read_bytes()) if owner.judgement.is_file() else {}
+    if stored.get("manifest") == manifest:
+        rows = [*stored["judges"], *([stored["classifier"]] if "classifier" in stored else [])]
         found = [(row["judge"], row["voted"], row["dataset"]["accuracy"]) for row in rows]
     elif not owner.evaluation.is_file():
         return {}, {}
     else:
-        told = json.loads(owner.evaluation.read_bytes())
+        stored = json.loads(owner.evaluation.read_bytes())
         # With a name of its own, because it trains fewer steps than ``evaluate``.
-        found = [(f"{row['judge']} (run --test)", row["voted"], row["final"]) for row in told["accuracy"]]
+        found = [(f"{row['judge']} (run --test)", row["voted"], row["final"]) for row in stored["accuracy"]]
     in_order = sorted(found, key=lambda each: each[1])
-    return told, {name: {"voted": voted, **accuracy} for name, voted, accuracy in in_order}
+    return stored, {name: {"voted": voted, **accuracy} for name, voted, accuracy in in_order}

@@ -271,14 +271,16 @@ class Evaluation:
             seen[name] = judge.look(each.images)
             forecast.add(pace.look * len(each.images))
         known = {name: (seen[name], sets[name].targets) for name in sets}
-        said, again = self._predict(place, known, real, pace, forecast)
+        predictions, again = self._predict(place, known, real, pace, forecast)
         truth = self.test.targets[find_usable(real)]
-        verdicts = {name: EvaluatorAccuracy.of(of_set, truth, self.labels) for name, of_set in said.items()}
+        verdicts = {
+            name: EvaluatorAccuracy.of(of_set, truth, self.labels) for name, of_set in predictions.items()
+        }
         self._draw(judge, verdicts["dataset"])
         right = {
-            called: np.stack([each == truth for each in said[name]])
+            called: np.stack([each == truth for each in predictions[name]])
             for name, called in COMPARED.items()
-            if name in said
+            if name in predictions
         }
         row = {
             "judge": judge.name,
@@ -305,9 +307,9 @@ class Evaluation:
         """
         if self.classifier is None:
             return {}
-        said = self.classifier.classes(self.test.images)
-        tested = said >= 0
-        verdict = EvaluatorAccuracy.of([said[tested]] * SEEDS, self.test.targets[tested], self.labels)
+        predictions = self.classifier.classes(self.test.images)
+        tested = predictions >= 0
+        verdict = EvaluatorAccuracy.of([predictions[tested]] * SEEDS, self.test.targets[tested], self.labels)
         return {"classifier": {"judge": CLASSIFIER, "voted": True, "dataset": verdict.to_json()}}
 
     def _sets(self) -> Iterator[tuple[str, Labelled]]:
@@ -341,8 +343,10 @@ class Evaluation:
         again = redraw_all(once, CONTROLS) if place == redrawing else {}
         due = [*trainings.values(), *again.values()]
         costs = (pace.train(len(on.targets), len(self.test.images)) for on in chain.from_iterable(due))
-        said = judge.predictions(due, real[tested], lambda: forecast.add(next(costs)))
-        return dict(zip(trainings, said, strict=False)), dict(zip(again, said[len(trainings) :], strict=True))
+        predictions = judge.predictions(due, real[tested], lambda: forecast.add(next(costs)))
+        return dict(zip(trainings, predictions, strict=False)), dict(
+            zip(again, predictions[len(trainings) :], strict=True)
+        )
 
     def _list_trainings(
         self, judge: Evaluator, seen: Mapping[str, tuple[Features, NDArray[np.int64]]]

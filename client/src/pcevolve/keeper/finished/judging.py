@@ -154,19 +154,19 @@ class Answers:
     Attributes:
         judge: The judge.
         truth: int64 ``(items,)``.
-        said: By training set, int64 ``(seeds, items)``.
+        predictions: By training set, int64 ``(seeds, items)``.
         redrawn: Accuracies after training on other draws of a control, by control.
     """
 
     judge: Evaluator
     truth: IntArray
-    said: Mapping[str, IntArray]
+    predictions: Mapping[str, IntArray]
     redrawn: Mapping[str, Accuracies]
 
     @property
     def right(self) -> Mapping[str, Right]:
         """Whether each prediction was right, by set."""
-        return {name: each == self.truth for name, each in self.said.items()}
+        return {name: each == self.truth for name, each in self.predictions.items()}
 
     def as_json(self) -> dict[str, Any]:
         """Return the judge's name and its accuracy by set."""
@@ -178,7 +178,7 @@ class Answers:
     def confuse(self, labels: Sequence[str]) -> Confusion:
         """Return the confusion counts after training on the dataset."""
         counts = np.zeros((len(labels), len(labels)), dtype=np.int64)
-        for of_seed in self.said["final"]:
+        for of_seed in self.predictions["final"]:
             np.add.at(counts, (self.truth, of_seed), 1)
         return Confusion(self.judge.name, labels, counts.tolist())
 
@@ -198,12 +198,14 @@ def ask_judges(
         test = AccuracyTest.on(held_out, judge)
         trainings = {name: test.prepare(each) for name, each in sets.items()}
         again = redraw_all(trainings, FREE) if judge is find_redrawing(judges) else {}
-        said = test.predict([*([each] * SEEDS for each in trainings.values()), *again.values()])
+        predictions = test.predict([*([each] * SEEDS for each in trainings.values()), *again.values()])
         drawn = {
             name: np.mean(each == test.targets, axis=1)
-            for name, each in zip(again, said[len(sets) :], strict=True)
+            for name, each in zip(again, predictions[len(sets) :], strict=True)
         }
-        found.append(Answers(judge, test.targets, dict(zip(sets, said[: len(sets)], strict=True)), drawn))
+        found.append(
+            Answers(judge, test.targets, dict(zip(sets, predictions[: len(sets)], strict=True)), drawn)
+        )
     return found
 
 
@@ -251,7 +253,7 @@ def weigh(answers: Sequence[Answers], plan: PublicPlan) -> dict[str, Any]:
         **(FREE if find_method(plan.method.name).queries_data else {}),
     }
     by_judge = {
-        each.judge.name: {said: each.right[name] for name, said in compared.items() if name in each.right}
+        each.judge.name: {called: each.right[name] for name, called in compared.items() if name in each.right}
         for each in answers
         if not each.judge.voted
     }

@@ -46,7 +46,7 @@ class Ledger:
         path: Path,
         create: bool = True,
         clock: Callable[[], float] = time.time,
-        waiting: Callable[[str], None] = lambda said: None,
+        waiting: Callable[[str], None] = lambda message: None,
     ) -> None:
         """Open the ledger, and make a new one only if there is none (``LedgerError``).
 

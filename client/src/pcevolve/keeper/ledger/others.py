@@ -83,9 +83,9 @@ class PriorRuns:
         # patient.
         units = {run.run_id: self.entries.read_units(run) for run in enrolled}
         promising = [units[run.run_id] for run in counted]
-        reach = Overlap.of(self._units, promising, list(units.values()))
-        touching = tuple(run for run in counted if reach.touches(units[run.run_id].partition))
-        return AffectedUnits(self.entries, self.run, reach, touching)
+        overlap = Overlap.of(self._units, promising, list(units.values()))
+        touching = tuple(run for run in counted if overlap.touches(units[run.run_id].partition))
+        return AffectedUnits(self.entries, self.run, overlap, touching)
 
     def find_events_on_secret(self, mine: Listed) -> tuple[Event, ...] | None:
         """Find the events of other runs on one secret of the run's owner.
@@ -136,7 +136,7 @@ class AffectedUnits:
 
     entries: Entries
     run: Enrolment
-    reach: Overlap
+    overlap: Overlap
     others: tuple[Enrolment, ...]
 
     @property
@@ -184,7 +184,7 @@ class AffectedUnits:
         done = {run.run_id: (merge(self.entries.events(run.run_id)), run.terms.group) for run in self.others}
         units = list(map(self.entries.read_units, (*self.others, self.run)))
         return compute_exposures(
-            self.reach, units, self.run.relation, {**done, self.run.run_id: self.run.run_id}
+            self.overlap, units, self.run.relation, {**done, self.run.run_id: self.run.run_id}
         )
 
     def _by_others(self, exposure: Exposure) -> tuple[Event, ...]:
@@ -204,12 +204,12 @@ class AffectedUnits:
 def name_runs(runs: Iterable[Enrolment]) -> str:
     """Name runs as their owner knows them, oldest first: folder, id and day. For the owner's screen only."""
     known = sorted(runs, key=lambda each: (each.began, each.run_id))
-    told = [
+    listed = [
         f"{each.origin.folder or 'a run'} ({each.run_id[:8]}, {datetime.fromtimestamp(each.began, UTC).date()})"
         for each in known[:NAMED]
     ]
-    more = len(known) - len(told)
-    return ", ".join(told) + (f" and {more} more, which pcevolve budget show lists" if more else "")
+    more = len(known) - len(listed)
+    return ", ".join(listed) + (f" and {more} more, which pcevolve budget show lists" if more else "")
 
 
 def _group(mine: Enrolment, other: Enrolment) -> int | None:

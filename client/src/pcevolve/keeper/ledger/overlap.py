@@ -129,7 +129,7 @@ class Overlap:
 
 
 def compute_exposures(
-    reach: Overlap, runs: Sequence[RunUnits], relation: Relation, done: Mapping[str, Hashable]
+    overlap: Overlap, runs: Sequence[RunUnits], relation: Relation, done: Mapping[str, Hashable]
 ) -> list[Exposure]:
     """Compute the sizes of groups that change with each subject, without dominated subjects.
 
@@ -143,7 +143,7 @@ def compute_exposures(
     # Once for each partition: hundreds of runs on one folder share one.
     of_partition = {
         id(partition): np.concatenate(
-            [_of_singles(reach, partition, relation), _of_named(reach, partition, relation)]
+            [_of_singles(overlap, partition, relation), _of_named(overlap, partition, relation)]
         )
         for partition in list_partitions(runs)
     }
@@ -157,7 +157,7 @@ def compute_exposures(
     return [
         Exposure(
             {run.run_id: int(size) for run, size in zip(runs, table[row], strict=True) if size},
-            reach.kind(int(first[row])),
+            overlap.kind(int(first[row])),
         )
         for row in _drop_dominated(table)
     ]
@@ -179,45 +179,47 @@ def _most_changed(named: bool, relation: Relation) -> int:
     return 2 if named and relation == "add-remove" else 1
 
 
-def _of_singles(reach: Overlap, partition: UnitPartition, relation: Relation) -> IntArray:
-    return among(reach.singles, partition.images) * bound_group(1, partition.named, relation)
+def _of_singles(overlap: Overlap, partition: UnitPartition, relation: Relation) -> IntArray:
+    return among(overlap.singles, partition.images) * bound_group(1, partition.named, relation)
 
 
-def _of_named(reach: Overlap, partition: UnitPartition, relation: Relation) -> IntArray:
-    subject, unit = _find_touched(reach, partition)
-    total = len(reach.names)
+def _of_named(overlap: Overlap, partition: UnitPartition, relation: Relation) -> IntArray:
+    subject, unit = _find_touched(overlap, partition)
+    total = len(overlap.names)
     count = np.bincount(subject, minlength=total)
     own = (
-        partition.names[unit] == reach.names[subject] if partition.named else np.zeros(len(unit), dtype=bool)
+        partition.names[unit] == overlap.names[subject]
+        if partition.named
+        else np.zeros(len(unit), dtype=bool)
     )
     # Not mixed means that exactly one unit is touched, and it bears the subject's name: the run then counts
     # the subject as we do.
     mixed = (count > 0) & ~((count == 1) & (np.bincount(subject, weights=own, minlength=total) == 1))
-    _require_bounds(reach, count, mixed, relation)
-    declared = reach.most * _most_changed(partition.named, relation)
-    return np.where(mixed & (reach.most > 0), declared, count)
+    _require_bounds(overlap, count, mixed, relation)
+    declared = overlap.most * _most_changed(partition.named, relation)
+    return np.where(mixed & (overlap.most > 0), declared, count)
 
 
-def _find_touched(reach: Overlap, partition: UnitPartition) -> tuple[IntArray, IntArray]:
+def _find_touched(overlap: Overlap, partition: UnitPartition) -> tuple[IntArray, IntArray]:
     """Return every subject with every unit that it touches."""
-    found_at = np.minimum(np.searchsorted(partition.images, reach.owned), len(partition.images) - 1)
-    there = partition.images[found_at] == reach.owned
+    found_at = np.minimum(np.searchsorted(partition.images, overlap.owned), len(partition.images) - 1)
+    there = partition.images[found_at] == overlap.owned
     units = len(partition.images)  # no more than images, so that every pair has a number of its own
-    pairs = np.unique(reach.owners[there] * units + partition.units[found_at[there]])
+    pairs = np.unique(overlap.owners[there] * units + partition.units[found_at[there]])
     return pairs // units, pairs % units
 
 
-def _require_bounds(reach: Overlap, count: IntArray, mixed: NDArray[np.bool_], relation: Relation) -> None:
-    undeclared = mixed & (reach.most == 0)
+def _require_bounds(overlap: Overlap, count: IntArray, mixed: NDArray[np.bool_], relation: Relation) -> None:
+    undeclared = mixed & (overlap.most == 0)
     if relation == "add-remove" and undeclared.any():
-        kind = reach.kinds[int(np.argmax(undeclared))]
+        kind = overlap.kinds[int(np.argmax(undeclared))]
         raise LedgerError(
             f"runs on these data count one {kind} by its name and by other units too, and under add-remove a {kind} "
             f"may come or go with any number of images: say with data.unit_size how many images one {kind} has at most"
         )
-    over = mixed & (reach.most > 0) & (count > reach.most)
+    over = mixed & (overlap.most > 0) & (count > overlap.most)
     if over.any():
-        kind = reach.kinds[int(np.argmax(over))]
+        kind = overlap.kinds[int(np.argmax(over))]
         raise LedgerError(
             f"a {kind} has more images in runs on these data than data.unit_size, of this run or an earlier one, says: "
             f"begin this run with a larger data.unit_size, which holds for every {kind}"
@@ -267,8 +269,8 @@ def _most_declared(names: Numbers, mine: RunUnits, naming: Iterable[RunUnits]) -
     for each in naming:
         theirs = among(names, each.partition.names)
         most[theirs] = np.maximum(most[theirs], each.most or 0)
-    said = mine.most or 0
-    return np.where(most == 0, said, most) if mine.partition.named else np.maximum(most, said)
+    declared = mine.most or 0
+    return np.where(most == 0, declared, most) if mine.partition.named else np.maximum(most, declared)
 
 
 def _kinds(names: Numbers, naming: Iterable[RunUnits]) -> tuple[str, ...]:

@@ -52,7 +52,7 @@ class Store:
     """An open ledger file: sealed rows that are only ever added."""
 
     def __init__(
-        self, path: Path, key: LedgerKey, waiting: Callable[[str], None] = lambda said: None
+        self, path: Path, key: LedgerKey, waiting: Callable[[str], None] = lambda message: None
     ) -> None:
         """Open a file and check all of it without writing (``LedgerError``).
 
@@ -326,5 +326,5 @@ def _describe(pid: str) -> str:
         words = Path("/proc", pid, "cmdline").read_bytes().split(b"\0")
     except OSError:
         return ""
-    said = printable(" ".join(os.fsdecode(word) for word in words if word))
-    return f" ({said[:LONGEST]}{'…' if len(said) > LONGEST else ''})" if said else ""
+    command = printable(" ".join(os.fsdecode(word) for word in words if word))
+    return f" ({command[:LONGEST]}{'…' if len(command) > LONGEST else ''})" if command else ""

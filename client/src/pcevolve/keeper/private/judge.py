@@ -31,7 +31,7 @@ from pcevolve.public.release import WITHHELD, Candidate, Query, Receipt
 from pcevolve.public.screen import ProgressCallback, no_progress
 from pcevolve.public.selectors import Measurement, PrivateEmbeddings, SelectionInput
 from pcevolve.public.selectors.choosing import Chooser, Rendition, choose_renditions, name_choice
-from pcevolve.public.selectors.scene import join_scenes
+from pcevolve.public.selectors.selection import join_renditions
 from pcevolve.public.selectors.sums import release_appearance
 
 
@@ -140,9 +140,9 @@ class PrivateJudge:
         if query.iteration == 0:
             self.chooser.common_appearance(pool)
             return
-        scenes = self.chooser.scenes(query.iteration, pool, self._renditions)
+        all_inputs = self.chooser.find_inputs(query.iteration, pool, self._renditions)
         if self.chooser.plan.centre_first:
-            _ = join_scenes(scenes).coordinates
+            _ = join_renditions(all_inputs).coordinates
 
     def release(self, query: Query, pool: Pool) -> Receipt:
         """Choose the prototypes of all classes and pay for them; a paid query is answered from the ledger.
@@ -161,13 +161,13 @@ class PrivateJudge:
     def _release(self, query: Query, pool: Pool, events: tuple[Event, ...]) -> Receipt:
         if query.iteration == 0:
             return self._release_appearance(query, pool, events[0])
-        scenes = self.chooser.scenes(query.iteration, pool, self._renditions)
+        all_inputs = self.chooser.find_inputs(query.iteration, pool, self._renditions)
         # A free round reuses the measurement in the ledger: measuring again would be another access.
         if all(event.free for event in events):
             measured = load(self.account.read_measured(self._last_measured(query)))
-            return self.account.pay(query, events, lambda: self._pay(measured, scenes, pool, b""))
+            return self.account.pay(query, events, lambda: self._pay(measured, all_inputs, pool, b""))
         private = self.views.embeddings(self._renditions[0])
-        return self.account.pay(query, events, lambda: self._draw(private, scenes, pool, events))
+        return self.account.pay(query, events, lambda: self._draw(private, all_inputs, pool, events))
 
     def _release_appearance(self, query: Query, pool: Pool, event: Event) -> Receipt:
         """Release the private images' mean appearance; the provider's images give the public guess."""
@@ -191,17 +191,17 @@ class PrivateJudge:
         return self.account.pay(query, (event,), draw)
 
     def _draw(
-        self, private: PrivateEmbeddings, scenes: tuple[SelectionInput, ...], pool: Pool, events: Events
+        self, private: PrivateEmbeddings, all_inputs: tuple[SelectionInput, ...], pool: Pool, events: Events
     ) -> Paid:
-        measured = self.chooser.selector.measure(private, join_scenes(scenes), events, self.noise)
+        measured = self.chooser.selector.measure(private, join_renditions(all_inputs), events, self.noise)
         # The bytes go into the ledger in the same transaction, or a crash could leave a receipt without its
         # measurement.
-        return self._pay(measured, scenes, pool, save(dict(measured)))
+        return self._pay(measured, all_inputs, pool, save(dict(measured)))
 
     def _pay(
-        self, measured: Measurement, scenes: Sequence[SelectionInput], pool: Pool, memory: bytes
+        self, measured: Measurement, all_inputs: Sequence[SelectionInput], pool: Pool, memory: bytes
     ) -> Paid:
-        choices, values = self.chooser.choose(measured, scenes, pool)
+        choices, values = self.chooser.choose(measured, all_inputs, pool)
         return Paid(choices, memory, values)
 
     def _last_measured(self, query: Query) -> int:

@@ -26,7 +26,7 @@ from pcevolve.public.words import SYSTEM_FILES, find_label_fault, find_label_fau
 from pcevolve_shared.reading import open_file
 
 MAX_IMAGES = 1_000_000
-"""Number of images up to which sums of shares are exact with room to spare; see ``selectors.scene.round_down``."""
+"""Number of images up to which sums of shares are exact with room to spare; see ``selectors.selection.round_down``."""
 _NAMED = 5  # files named in one error
 
 
@@ -185,10 +185,10 @@ def _without_classes(path: Path, loose: Sequence[Path]) -> Listing:
     fault = f"{path} has no class folders: put the images into one subfolder per class"
     more = ", or have a run take them as one class by --set data.unlabelled=true" if loose else ""
     table = next((each for each in sorted(path.iterdir()) if each.suffix.lower() in _TABLES), None)
-    told = (
+    advice = (
         f"; {table.name} beside them, which is not read, may say which goes where" if loose and table else ""
     )
-    return _sort_out(path, ("images",), [(file, 0) for file in loose], [fault + more + told])
+    return _sort_out(path, ("images",), [(file, 0) for file in loose], [fault + more + advice])
 
 
 _TABLES = frozenset({".csv", ".tsv", ".json", ".jsonl", ".parquet", ".xlsx"})

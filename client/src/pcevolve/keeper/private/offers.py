@@ -26,11 +26,12 @@ def refuse_shots(settings: RunConfig, shots: Shots, unit: str, drawable: Mapping
     """Refuse classes of other sizes than declared (``DataError``); the owner's screen shows remedies."""
     price = partial(price_subsample, settings, len(shots.held))
     tell_on_screen(
-        f"your classes hold {describe_counts(shots)} {unit} each, and {spell_flag('shots')} says {shots.said}; give",
+        f"your classes hold {describe_counts(shots)} {unit} each, and {spell_flag('shots')} says "
+        f"{shots.declared}; give",
         *(f"  {offer}" for offer in list_offers(shots, min(drawable.values()), price)),
     )
     raise DataError(
-        f"class sizes are too far from {spell_flag('shots')} {shots.said}; the released means would "
+        f"class sizes are too far from {spell_flag('shots')} {shots.declared}; the released means would "
         f"be biased: nothing was spent or sent{_advise_check(settings)}"
     )
 
@@ -62,7 +63,7 @@ def list_offers(shots: Shots, drawable: int, price: Callable[[int], str]) -> lis
         drawable: Units of each class that ``data.subsample`` could draw, each counted for one class; private.
         price: Describes the cost of a draw of so many units of each class.
     """
-    drawn = min(shots.said, drawable)
+    drawn = min(shots.declared, drawable)
     offers = []
     if shots.even:
         offers.append(

@@ -79,18 +79,18 @@ class Sources:
         """Digest the secrets, regardless of budgets and order; for the ledger's keyed fingerprints only."""
         # Sorted, without budgets: the same list in another order is the same secrets, and adds up with it in
         # the ledger.
-        said = [sorted(each.letters for each in self.listed), sorted(self.columns)]
+        stated = [sorted(each.letters for each in self.listed), sorted(self.columns)]
         # With the value of each text: with another value in a column another secret was protected there, or
         # none.
         order = sorted(range(len(self.columns)), key=lambda at: self.columns[at])
         held = zip(data.digests, data.marks, strict=True) if self.columns else ()
         marked = sorted((digest.hex(), [own[at] for at in order]) for digest, own in held)
-        return hashlib.sha256(b"secrets\n" + json.dumps([*said, marked]).encode()).digest()
+        return hashlib.sha256(b"secrets\n" + json.dumps([*stated, marked]).encode()).digest()
 
     def compute_budgets_digest(self) -> bytes:
         """Digest the promise to each listed secret, and to every value in a column."""
-        said = sorted((each.letters, each.budget) for each in self.listed)
-        return hashlib.sha256(json.dumps([said, self.budget]).encode()).digest()
+        stated = sorted((each.letters, each.budget) for each in self.listed)
+        return hashlib.sha256(json.dumps([stated, self.budget]).encode()).digest()
 
     def find_held(self, data: PrivateDataset) -> Iterable[Held]:
         """Return every secret that texts hold, once, with all texts that hold it, by the list or any column."""

@@ -23,7 +23,7 @@ from pcevolve.public.words import find_label_fault, nfc
 from pcevolve_shared.reading import BoundedLines, open_file, parse_json, read_file
 
 MOST_TEXTS = 4_000_000
-"""Half of the number that can be summed exactly, see ``selectors.scene.round_down``."""
+"""Half of the number that can be summed exactly, see ``selectors.selection.round_down``."""
 MOST_FILE_BYTES = 4 * 2**30
 MOST_ROW = 2**22
 """Most characters of a row, in all its columns together."""
@@ -87,7 +87,7 @@ def read_table(path: Path, columns: Columns, label: str | None) -> Iterator[Row]
         for row in require_reader(path)(path, wanted):
             text, unit = row.get(columns.text), _read_cell(row.get(columns.unit or ""))
             # Measured in bytes before normalisation, which may take many times the length.
-            said = normalise(text) if isinstance(text, str) and len(text.encode()) <= MOST_BYTES else None
+            content = normalise(text) if isinstance(text, str) and len(text.encode()) <= MOST_BYTES else None
             named = None if unit is None else normalise_unit(unit)
             held = tuple(normalise(_read_cell(row.get(each)) or "").casefold() for each in columns.secrets)
             # Refused, because a list's values would silently be promised protection and have none.
@@ -101,7 +101,7 @@ def read_table(path: Path, columns: Columns, label: str | None) -> Iterator[Row]
                 )
             of_class = label or _read_cell(row.get(columns.label))
             number += 1  # not before: an error says behind which row that could be read
-            yield f"row {number}", said, of_class, named, held, fault
+            yield f"row {number}", content, of_class, named, held, fault
     except DataError:
         raise
     except (OSError, ValueError, MemoryError, csv.Error) as error:
@@ -130,9 +130,9 @@ def _read_cell(value: object) -> str | None:
         return None
     # Libraries write a whole number as 7.0 in a column with gaps: it is the same patient, or class, as 7.
     whole = isinstance(value, float) and value.is_integer()
-    said = str(f"{value:.0f}" if whole else value)
-    said.encode()  # half of a pair, which JSON can spell and nothing else: ``ValueError``, as of a text
-    return nfc(said).strip() or None
+    spelled = str(f"{value:.0f}" if whole else value)
+    spelled.encode()  # half of a pair, which JSON can spell and nothing else: ``ValueError``, as of a text
+    return nfc(spelled).strip() or None
 
 
 def require_reader(path: Path) -> Callable[[Path, Sequence[str]], Iterator[Mapping[str | None, Any]]]:

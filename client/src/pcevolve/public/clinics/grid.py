@@ -52,13 +52,13 @@ class Grid:
         step: In the units of the summed values; a power of two, so that nothing is rounded twice.
         deviation: Deviation of the noise in the release, sigma, in steps.
         share: Deviation of each owner's share, in steps.
-        reach: Largest possible sum of honest owners, in steps.
+        bound: Largest possible sum of honest owners, in steps.
     """
 
     step: float
     deviation: float
     share: float
-    reach: float
+    bound: float
 
     @classmethod
     def of(
@@ -87,10 +87,10 @@ class Grid:
         if share < LEAST_DEVIATION or tau > 0.0:
             raise ProtocolError("so little noise is not summed: choose a smaller epsilon; nothing was drawn")
         # Twice the nominal units, as classes hold only about as many as stated.
-        reach = 2 * units * sensitivity / step + _FAR * share * math.sqrt(len(clinics.owners))
-        if reach > MOST:
+        bound = 2 * units * sensitivity / step + _FAR * share * math.sqrt(len(clinics.owners))
+        if bound > MOST:
             raise ProtocolError("so many units, or so much noise, do not fit into a sum; nothing was drawn")
-        return cls(step, deviation, share, reach)
+        return cls(step, deviation, share, bound)
 
     def round(self, values: FloatArray) -> Integers:
         """Return values as integers, int64, in their shape; private."""
@@ -116,7 +116,7 @@ class Grid:
         for each in answers:
             total = total + each  # modulo 2^64
         steps = total.view(np.int64)
-        if np.abs(steps.astype(np.float64)).max(initial=0.0) > self.reach:
+        if np.abs(steps.astype(np.float64)).max(initial=0.0) > self.bound:
             raise ProtocolError(
                 "the owners' answers add up to nothing that so many units give: an owner answered another question, or "
                 "nonsense; nothing follows from them, and nobody's data can be read in them"

@@ -32,7 +32,7 @@ from pcevolve.public.protocol import digest_plan
 from pcevolve.public.release import Receipt
 from pcevolve.public.selectors import Measurement, PrivateEmbeddings, SelectionInput
 from pcevolve.public.selectors.choosing import Chooser, Rendition, choose_renditions
-from pcevolve.public.selectors.scene import join_scenes
+from pcevolve.public.selectors.selection import join_renditions
 from pcevolve.public.selectors.sums import release_appearance
 
 
@@ -216,7 +216,7 @@ class Summing:
             memory = save(dict(measured))
         else:  # it repeats what was measured last
             measured, memory = self._find_measured(iteration, b""), b""
-        choices, values = self.chooser.choose(measured, self.scenes(iteration, pool), pool)
+        choices, values = self.chooser.choose(measured, self.find_inputs(iteration, pool), pool)
         digest = hashlib.sha256(memory).hexdigest() if memory else ""
         return Receipt(plan.run_id, iteration, choices, events, plan.privacy.relation, values, digest), memory
 
@@ -242,7 +242,7 @@ class Summing:
         arrays = self._find_measured(receipt.iteration, measured)
         if exchanges and not _are_near(arrays, load(memory)):
             return _DIFFERS
-        follows = self.chooser.follows(arrays, self.scenes(receipt.iteration, pool), pool, receipt)
+        follows = self.chooser.follows(arrays, self.find_inputs(receipt.iteration, pool), pool, receipt)
         return "" if follows else "the selection does not follow from what was released"
 
     def note(self, receipt: Receipt, measured: bytes) -> None:
@@ -250,14 +250,14 @@ class Summing:
         if measured:
             self.measured[receipt.iteration] = measured
 
-    def scenes(self, iteration: int, pool: Pool) -> tuple[SelectionInput, ...]:
+    def find_inputs(self, iteration: int, pool: Pool) -> tuple[SelectionInput, ...]:
         """Return a selector's input by class; the renditions follow from the released appearance."""
         renditions = choose_renditions(self.plan, self.receipts.get(0) if 0 in self.plan.releases else None)
-        return self.chooser.scenes(iteration, pool, renditions)
+        return self.chooser.find_inputs(iteration, pool, renditions)
 
     def join(self, iteration: int, pool: Pool) -> SelectionInput:
         """Return a selector's input for its measurement."""
-        return join_scenes(self.scenes(iteration, pool))
+        return join_renditions(self.find_inputs(iteration, pool))
 
     def _find_measured(self, iteration: int, measured: bytes) -> Measurement:
         """Return the measurement that a release chooses by: its own, or the latest one before it."""
@@ -275,8 +275,8 @@ class Summing:
         """Return the sums of all owners so far; each answer must be signed for its question of this release."""
         for place, each in enumerate(exchanges):
             question, earlier = each.question, digest_exchanges(exchanges[:place])
-            said = (question.plan, question.iteration, question.part, question.head, question.earlier)
-            if said != (self.plan_digest, iteration, place, head, earlier):
+            stated = (question.plan, question.iteration, question.part, question.head, question.earlier)
+            if stated != (self.plan_digest, iteration, place, head, earlier):
                 raise ProtocolError("an answer is to another question than this release asks")
             if question.frame != exchanges[0].question.frame:
                 raise ProtocolError("a release is measured in one frame")
@@ -302,11 +302,11 @@ class Summing:
         if not iteration:
             self._measure_appearance(pool, noise, private)
             return {}
-        scene = self.join(iteration, pool)
+        inputs = self.join(iteration, pool)
         if frame:
-            scene = _with_frame(scene, frame)
+            inputs = _with_frame(inputs, frame)
         rendition = choose_renditions(self.plan, self.receipts.get(0))[0]
-        return self.chooser.selector.measure(private.embeddings(rendition), scene, noise.events, noise)
+        return self.chooser.selector.measure(private.embeddings(rendition), inputs, noise.events, noise)
 
     def _measure_appearance(self, pool: Pool, noise: SummedNoise, private: OwnerViews) -> tuple[float, ...]:
         plan = self.plan
@@ -335,15 +335,15 @@ def _are_near(one: Measurement, other: Measurement) -> bool:
     return all(np.abs(one[each] - other[each]).max() <= _NEAR * np.abs(other[each]).max() for each in one)
 
 
-def _with_frame(scene: SelectionInput, frame: bytes) -> SelectionInput:
-    """Return a scene in another machine's frame, if that equals this machine's up to rounding."""
+def _with_frame(inputs: SelectionInput, frame: bytes) -> SelectionInput:
+    """Return inputs in another machine's frame, if that equals this machine's up to rounding."""
     try:
         arrays = load(frame)
         centre, axes = arrays.pop("centre"), arrays.pop("axes")
     except (SafetensorError, ValueError, KeyError):
         raise ProtocolError("the question has no frame to measure in; nothing was drawn") from None
-    if arrays or not scene.coordinates.resembles(centre, axes):
+    if arrays or not inputs.coordinates.resembles(centre, axes):
         raise ProtocolError(
             "the frame to measure in is not what these candidates give: versions or encoders differ; nothing was drawn"
         )
-    return scene.with_recorded_frame(centre, axes)
+    return inputs.with_recorded_frame(centre, axes)

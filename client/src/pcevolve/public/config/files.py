@@ -96,8 +96,8 @@ def read_prompts(
     """
     if path is not None:
         return _of_file(path, labels, option)
-    said = [each or domain for each in words] or labels
-    return tuple(make_prompts(domain, each, count) for each in said) if count else ()
+    topics = [each or domain for each in words] or labels
+    return tuple(make_prompts(domain, each, count) for each in topics) if count else ()
 
 
 def spell_prompts(prompts: Mapping[str, Sequence[str]]) -> str:

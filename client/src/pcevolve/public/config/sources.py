@@ -27,13 +27,13 @@ _DEEP_KEY = re.compile(r"""(?<![\w"'-])(?:[\w"'-]+[ \t]*\.[ \t]*){16}""")
 
 @contextmanager
 def gather(
-    flags: Mapping[str, Any], said: Iterable[str] = (), file: Path | None = None
+    flags: Mapping[str, Any], overrides: Iterable[str] = (), file: Path | None = None
 ) -> Iterator[Mapping[str, Any]]:
     """Collect a user's options for a run, by name; inside the context, messages spell each as it was given.
 
     Args:
         flags: Flags by name; None or empty if not given.
-        said: Values of ``--set``, each ``section.key=value``.
+        overrides: Values of ``--set``, each ``section.key=value``.
 
     Raises:
         UsageError: The file cannot be read, a key is no option, or its declaration forbids a value.
@@ -48,7 +48,7 @@ def gather(
     for name, (variable, value) in _environment(options).items():
         values[name], spelling[name] = value, variable
     sets: set[str] = set()
-    for each in said:
+    for each in overrides:
         option, value = parse_set(each, options)
         if option.is_repeated and option.name in sets:
             raise UsageError(

@@ -27,7 +27,7 @@ from pcevolve.public.geometry.ruler import MACHINE_SHARE
 
 Step: TypeAlias = "float | FloatArray"
 """A power of two, to whose multiples numbers are rounded: one for all numbers, or one for each column."""
-IDLE = 2.0**-10
+ROUNDING_SHARE = 2.0**-10
 """Share of the noise's standard deviation below which digits carry no information."""
 CANDIDATES_SHARE = 1 / 3
 """Weight of candidates beside public images: enough to represent a domain that only they show (decision 20)."""
@@ -271,8 +271,8 @@ def _principal(offsets: FloatArray, most: int) -> tuple[FloatArray, FloatArray]:
     # An eigenvector's sign is arbitrary, and libraries choose it differently.
     largest = axes[np.abs(axes).argmax(axis=0), np.arange(axes.shape[1])]
     # Axes along which hardly anything differs turn with the last digits of embeddings, so that no two machines agree.
-    telling = weights[:most] > STEP * weights.max(initial=0.0)
-    return np.asarray(axes * np.where(largest < 0, -1.0, 1.0) * telling), weights
+    informative = weights[:most] > STEP * weights.max(initial=0.0)
+    return np.asarray(axes * np.where(largest < 0, -1.0, 1.0) * informative), weights
 
 
 def _stack(blocks: Sequence[FloatArray]) -> FloatArray:
@@ -329,11 +329,11 @@ def power_below(values: Step) -> Step:
     return power
 
 
-def idle_step(deviation: Step) -> Step:
+def rounding_step(deviation: Step) -> Step:
     """Return a power of two that is small against the noise's standard deviation."""
-    return IDLE * power_below(deviation)
+    return ROUNDING_SHARE * power_below(deviation)
 
 
 def round_to_noise_scale(noisy: FloatArray, deviation: Step) -> FloatArray:
     """Round released numbers as far as their noise, of deviation > 0, hides: public post-processing."""
-    return round_to(noisy, idle_step(deviation))
+    return round_to(noisy, rounding_step(deviation))

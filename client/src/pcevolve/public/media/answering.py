@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-_SAID: Final = ("text", "output_text")
+_TEXT_TYPES: Final = ("text", "output_text")
 """Kinds of parts that are the answer; all others are thinking, refusals or meant for tools."""
 _NAMES: Final = "think|thinking|thought|thoughts|reasoning|seed:think"
 _MARK: Final = re.compile(rf"<(/?)(?:{_NAMES})>|\[(/?)think\]|◁(/?)think▷", re.IGNORECASE)
@@ -40,7 +40,7 @@ def read_answer(content: object) -> str:
 
 
 def _read_part(part: object) -> str:
-    if not isinstance(part, dict) or part.get("type", "text") not in _SAID:
+    if not isinstance(part, dict) or part.get("type", "text") not in _TEXT_TYPES:
         return ""
     text = part.get("text")
     return text if isinstance(text, str) else ""

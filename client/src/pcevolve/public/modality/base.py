@@ -94,7 +94,7 @@ class Modality(Section):
         far_unlike: A far dataset counts as another domain only if its classes' cosine is also below this;
             None if its nearest items decide. See ``usefulness``.
         forms: Formats in which its dataset can be exported.
-        idle_fields: Fields of a plan that do not apply to it.
+        unused_fields: Fields of a plan that do not apply to it.
         independent_classifier: Name of the judge that shares nothing with an encoder, and so never voted.
     """
 
@@ -112,7 +112,7 @@ class Modality(Section):
     other_provider: ClassVar[str]
     far_unlike: ClassVar[float | None] = None
     forms: ClassVar[tuple[Form, ...]] = ("parquet", "webdataset")
-    idle_fields: ClassVar[frozenset[str]] = frozenset()
+    unused_fields: ClassVar[frozenset[str]] = frozenset()
     independent_classifier: ClassVar[str]
 
     kind: str

@@ -39,7 +39,7 @@ class Texts(Modality, requests.TextSettings[Never]):
     # A few texts of the domain among many unspecific ones lie as far off as another domain does.
     far_unlike: ClassVar[float | None] = 0.7
     forms: ClassVar[tuple[Form, ...]] = ("parquet", "webdataset", "jsonl", "csv")
-    idle_fields: ClassVar[frozenset[str]] = frozenset({"data.window", "method.appearance"})
+    unused_fields: ClassVar[frozenset[str]] = frozenset({"data.window", "method.appearance"})
     independent_classifier: ClassVar[str] = "ngrams"
 
     kind: Literal["text"]

@@ -24,9 +24,9 @@ class NotebookRow:
     pictures: tuple[PagePicture, ...]
 
 
-def render_table(said: str, rows: Iterable[tuple[str, str]]) -> str:
+def render_table(sentence: str, rows: Iterable[tuple[str, str]]) -> str:
     """Render a sentence and a table under it as a fragment of HTML, everything in it escaped."""
-    return compile_page("notebook_table").render(said=said, rows=list(rows))
+    return compile_page("notebook_table").render(sentence=sentence, rows=list(rows))
 
 
 def render_pictures(kind: Kind, rows: Iterable[tuple[str, Sequence[bytes]]]) -> str:

@@ -62,7 +62,7 @@ class CarriedImage:
 
 
 @dataclass(frozen=True)
-class ToldPrompt:
+class VariedPrompt:
     """The prompt of an image that was sent instead of the image, and why.
 
     Attributes:
@@ -84,7 +84,7 @@ class Reasons:
     """The images of a run's attempts, by the attempt's number."""
 
     carried: dict[int, tuple[CarriedImage, ...]] = field(default_factory=dict)
-    told: dict[int, ToldPrompt] = field(default_factory=dict)
+    prompts: dict[int, VariedPrompt] = field(default_factory=dict)
     brought: dict[int, tuple[ImageOrigin, ...]] = field(default_factory=dict)
     named: dict[str, ImageOrigin] = field(default_factory=dict)
     _arrived: dict[str, ImageOrigin] = field(default_factory=dict)
@@ -141,9 +141,9 @@ class Reasons:
             carried = CarriedImage(verdict.image.digest, self.named.get(verdict.image.id), verdict.reason)
             self.carried[attempt.number] = (carried,)
         if state is not None and call is not None and isinstance(verdict, ItsPrompt):
-            told = verdict.wording
-            prompt = "" if isinstance(told, str) else state.plan.prompt_of(replace(call, wording=told))
-            self.told[attempt.number] = ToldPrompt(self.named[verdict.image.id], prompt, verdict.reason)
+            wording = verdict.wording
+            prompt = "" if isinstance(wording, str) else state.plan.prompt_of(replace(call, wording=wording))
+            self.prompts[attempt.number] = VariedPrompt(self.named[verdict.image.id], prompt, verdict.reason)
 
     def _explain(self, attempt: Attempt, digest: str, state: RunState | None) -> CarriedImage:
         """Find the reason for an image to leave with a request, as far as one was on record by then."""

@@ -63,16 +63,16 @@ def shorten(text: str) -> str:
     return text if len(text) <= LONGEST else f"{text[:LONGEST]} …"
 
 
-def render_picture(found: PagePicture, said: str, side: int) -> Markup:
+def render_picture(found: PagePicture, title: str, side: int) -> Markup:
     """Return a picture's HTML."""
     if found.image:
         tag = '<img src="{}" width="{}" height="{}" alt="{}">'
-        return Markup(tag).format(found.image, side, side, said)  # noqa: S704 - the tag is ours, and all else is escaped
+        return Markup(tag).format(found.image, side, side, title)  # noqa: S704 - the tag is ours, and all else is escaped
     if found.text:
         return Markup('<span class="said">{}</span>').format(found.text)
     fault = f"not {MODALITIES[found.kind].nouns.an}"
     tag = '<span class="broken" role="img" aria-label="{}: {}">{}</span>'
-    return Markup(tag).format(said, fault, fault)  # noqa: S704 - likewise
+    return Markup(tag).format(title, fault, fault)  # noqa: S704 - likewise
 
 
 @dataclass(frozen=True)

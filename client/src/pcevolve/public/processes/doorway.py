@@ -120,7 +120,7 @@ def _hold(path: str) -> Iterator[None]:
 
 def knock(path: str, seconds: float = PATIENCE_SECONDS) -> int:
     """Connect to the keeper (``DoorError`` if none comes in time)."""
-    end, is_told = time.monotonic() + seconds, False
+    end, is_reported = time.monotonic() + seconds, False
     while True:
         connection = socket.socket(socket.AF_UNIX)
         try:
@@ -132,9 +132,9 @@ def knock(path: str, seconds: float = PATIENCE_SECONDS) -> int:
                     f"no keeper waits at {path} (looked for {seconds:g} seconds), or it has another client already: "
                     f"begin it with pcevolve keeper --socket {path}; nothing was sent"
                 ) from None
-            if not is_told:
+            if not is_reported:
                 print(f"waiting for a keeper at {path}", file=sys.stderr)
-                is_told = True
+                is_reported = True
             time.sleep(_PAUSE_SECONDS)
         else:
             return connection.detach()

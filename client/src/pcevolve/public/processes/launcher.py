@@ -68,8 +68,8 @@ class Child:
 
     def order(self, work: str, reads: Sequence[str], writes: Sequence[str], **orders: Any) -> None:  # noqa: ANN401 - JSON
         """Send the files that it may reach, its work (``module:function``), and the work's arguments."""
-        told = {"work": work, "reads": [*reads], "writes": [*writes], "orders": orders}
-        self.pipe.send("order", json.dumps(told))
+        message = {"work": work, "reads": [*reads], "writes": [*writes], "orders": orders}
+        self.pipe.send("order", json.dumps(message))
 
     def pass_on_words(self) -> None:
         """Forward its output until it ends, for a runner, which has no terminal and may be compromised."""

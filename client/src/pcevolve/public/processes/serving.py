@@ -72,13 +72,13 @@ def stop_server(process: subprocess.Popen[bytes]) -> None:
 def guard() -> int:
     """Run the command from standard input until that closes; return its exit code, or minus its signal."""
     signal.signal(signal.SIGINT, lambda *_: None)  # the command gets Ctrl-C too; a handler is not inherited
-    told = b""
-    while not told.endswith(b"\n"):
+    line = b""
+    while not line.endswith(b"\n"):
         # Unbuffered: a lock that a thread holds on sys.stdin would abort the interpreter.
         if not (piece := os.read(0, 2**16)):
             return 0
-        told += piece
-    order = json.loads(told)
+        line += piece
+    order = json.loads(line)
     with open(order["log"], "ab") as sink:  # noqa: PTH123 - pathlib takes 10 ms to import
         process = subprocess.Popen(  # noqa: S603 - the client's own command
             order["command"], stdin=subprocess.DEVNULL, stdout=sink, stderr=sink

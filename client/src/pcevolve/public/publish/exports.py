@@ -98,8 +98,10 @@ def _table(plan: PublicPlan, images: Sequence[ReleasedImage], read: Read) -> byt
 
     kind, of_kind = plan.modality.kind, find_medium(plan.modality.kind)
     features = {kind: dict(of_kind.feature), "label": {"names": list(plan.labels), "_type": "ClassLabel"}}
-    told = json.dumps({"info": {"features": features}}, ensure_ascii=True)
-    schema = pa.schema([(kind, of_kind.arrow_type()), ("label", pa.int64())], metadata={"huggingface": told})
+    features_json = json.dumps({"info": {"features": features}}, ensure_ascii=True)
+    schema = pa.schema(
+        [(kind, of_kind.arrow_type()), ("label", pa.int64())], metadata={"huggingface": features_json}
+    )
     rows: list[dict[str, Any]] = [
         {kind: of_kind.make_cell(each.name, read(each.path)), "label": plan.labels.index(each.label)}
         for each in images

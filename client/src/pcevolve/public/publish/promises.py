@@ -308,11 +308,11 @@ def name_confinement(plan: PublicPlan) -> str:
 
 def list_marks(plan: PublicPlan) -> list[str]:
     """List warnings that cannot be switched off."""
-    said = [] if plan.secure else ["INSECURE: noise came from a seed; this run has no privacy"]
+    marks = [] if plan.secure else ["INSECURE: noise came from a seed; this run has no privacy"]
     if plan.privacy.forget_insecure:
-        said.append(
+        marks.append(
             "INSECURE runs on the same data are left out of the account (privacy.forget_insecure): what they revealed "
             "comes "
             "on top of what is said here"
         )
-    return said
+    return marks

@@ -53,11 +53,13 @@ def _state_losses(plan: PublicPlan, paid: list[Event]) -> Rows:
 
 def describe_provider(plan: PublicPlan) -> Rows:
     """Describe the provider and its retention, in the owner's words."""
-    said = (
+    statements = (
         ("Provider", plan.provider.operator),
         ("What it keeps of what it was sent", plan.provider.retention),
     )
-    return [(title, f"{words}, {STATED}" if words else "not stated by the owner") for title, words in said]
+    return [
+        (title, f"{words}, {STATED}" if words else "not stated by the owner") for title, words in statements
+    ]
 
 
 def list_checks(plan: PublicPlan) -> Rows:

@@ -78,7 +78,7 @@ def find_foreign_options(settings: RunConfig, kind: Kind) -> Iterator[str]:
             yield from find_given(settings, [each.name], why)
 
 
-def find_idle_namespace(settings: RunConfig) -> Iterator[str]:
+def find_unused_namespace(settings: RunConfig) -> Iterator[str]:
     """Yield a message if a unit namespace is given without a unit map or unit column."""
     data = settings.data
     if data.unit_namespace is not None and data.unit_map is None and data.unit_column is None:

@@ -16,7 +16,7 @@ from pcevolve.public.config.runner import PublicConfig
 from pcevolve.public.parts import Confinement
 from pcevolve.public.processes.pipe import GoneError, Pipe, PipeError
 
-Said = TypeVar("Said", "Welcome", "ClientStatement")
+Answer = TypeVar("Answer", "Welcome", "ClientStatement")
 
 
 class FrontSettings(BaseModel):
@@ -80,11 +80,11 @@ def require_agreed(confinement: Confinement | None, is_demanded: bool) -> None:
         )
 
 
-def receive(pipe: Pipe, name: str, kind: type[Said]) -> Said:
+def receive(pipe: Pipe, name: str, kind: type[Answer]) -> Answer:
     """Wait for a message of one kind (``ProtocolError`` for any other)."""
     try:
-        said, body = pipe.receive()
-        if said == name:
+        kind_name, body = pipe.receive()
+        if kind_name == name:
             return kind.model_validate_json(body)
     except GoneError:
         raise ProtocolError(

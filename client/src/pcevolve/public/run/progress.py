@@ -109,13 +109,13 @@ def show_work(console: Console, title: str) -> Iterator[ProgressCallback]:
     bar = Bar(
         *columns, TimeRemainingColumn(), console=console, transient=True, disable=not console.is_terminal
     )
-    task, said = bar.add_task(title, total=None), time.monotonic()
+    task, latest = bar.add_task(title, total=None), time.monotonic()
 
     def show_progress(done: int, total: int) -> None:
-        nonlocal said
+        nonlocal latest
         bar.update(task, completed=done, total=total)
-        if not console.is_terminal and time.monotonic() - said > LINE_SECONDS:
-            said = time.monotonic()
+        if not console.is_terminal and time.monotonic() - latest > LINE_SECONDS:
+            latest = time.monotonic()
             console.print(f"{title}: {done / total:.0%}")
 
     with bar:

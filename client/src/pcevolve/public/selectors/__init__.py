@@ -2,7 +2,7 @@
 
 A family's file has the mechanism (``measure``, the only access to private data, and ``pick``, which is
 public), its sensitivity, its worst-case neighbours, what a budget buys (the lift), the defaults and the
-printed guarantee. ``method`` defines all of these, ``scene`` a selector's input. ``rounds`` divides a budget,
+printed guarantee. ``method`` defines all of these, ``selection`` a selector's input. ``rounds`` divides a budget,
 ``planner`` predicts a run's cost and worth, ``choosing`` is the public half that an auditor repeats. Querying
 a method or its cost loads NumPy, but neither SciPy nor OpenDP nor PyTorch.
 """
@@ -20,7 +20,7 @@ from pcevolve.public.privacy import Budget, Event
 from pcevolve.public.selectors import means
 from pcevolve.public.selectors.method import Method, first_selection
 from pcevolve.public.selectors.rounds import Scope
-from pcevolve.public.selectors.scene import Measurement, PrivateEmbeddings, SelectionInput, Selector
+from pcevolve.public.selectors.selection import Measurement, PrivateEmbeddings, SelectionInput, Selector
 
 __all__ = [
     "AUTO",

@@ -29,7 +29,7 @@ from pcevolve.public.privacy import Event, Events
 from pcevolve.public.selectors.consistency import has_shape
 from pcevolve.public.selectors.method import Method, Schedule, always
 from pcevolve.public.selectors.rounds import Scope, gaussian_once
-from pcevolve.public.selectors.scene import (
+from pcevolve.public.selectors.selection import (
     Measurement,
     PrivateEmbeddings,
     SelectionInput,
@@ -66,7 +66,7 @@ class Cells(ExactPicks):
     """
 
     def measure(
-        self, private: PrivateEmbeddings, scene: SelectionInput, events: Events, noise: Noise
+        self, private: PrivateEmbeddings, inputs: SelectionInput, events: Events, noise: Noise
     ) -> Measurement:
         """Count records by cell and add noise.
 
@@ -75,41 +75,41 @@ class Cells(ExactPicks):
                 ``anchors``:
             int64 ``(classes,)``, the public number of first candidates of each class.
         """
-        event, sizes = single_event(events), _sizes(scene)
-        around = replace(scene, pools=find_anchors(scene, sizes))
+        event, sizes = single_event(events), _sizes(inputs)
+        around = replace(inputs, pools=find_anchors(inputs, sizes))
         votes = cast_votes(private, around, count=1)
         # The product, not the minimum: a unit's cap must not depend on how its votes lie.
         weights = round_down(private.shares * private.capped)
         counts = count_votes(votes, weights, around)
-        return {"cells": release_counts(counts, event, "cells", scene, noise), "anchors": sizes}
+        return {"cells": release_counts(counts, event, "cells", inputs, noise), "anchors": sizes}
 
-    def pick(self, measured: Measurement, scene: SelectionInput) -> tuple[IntArray, ...]:
+    def pick(self, measured: Measurement, inputs: SelectionInput) -> tuple[IntArray, ...]:
         """Pick candidates of each class without replacement, by their cells' counts, with public Gumbel noise."""
-        anchors = find_anchors(scene, measured["anchors"])
+        anchors = find_anchors(inputs, measured["anchors"])
         parts = np.split(measured["cells"], np.cumsum([len(each) for each in anchors])[:-1])
         of_classes = enumerate(zip(parts, anchors, strict=True))
-        return tuple(_best(part, own, scene, target) for target, (part, own) in of_classes)
+        return tuple(_best(part, own, inputs, target) for target, (part, own) in of_classes)
 
-    def could_measure(self, measured: Measurement, scene: SelectionInput, events: Events) -> bool:
-        sizes = _sizes(scene)
-        cells = sum(len(each) for each in find_anchors(scene, sizes))
+    def could_measure(self, measured: Measurement, inputs: SelectionInput, events: Events) -> bool:
+        sizes = _sizes(inputs)
+        cells = sum(len(each) for each in find_anchors(inputs, sizes))
         form = {"cells": (np.float64, (cells,)), "anchors": (np.int64, sizes.shape)}
         is_formed = has_shape(measured, form) and np.array_equal(measured["anchors"], sizes)
-        return is_formed and could_be_counts(measured["cells"], single_event(events), scene)
+        return is_formed and could_be_counts(measured["cells"], single_event(events), inputs)
 
 
-def _best(cells: FloatArray, anchors: FloatArray, scene: SelectionInput, target: int) -> IntArray:
-    pool, eligible = scene.pools[target], scene.eligible(target)
+def _best(cells: FloatArray, anchors: FloatArray, inputs: SelectionInput, target: int) -> IntArray:
+    pool, eligible = inputs.pools[target], inputs.eligible(target)
     usable = np.flatnonzero(np.isfinite(anchors).all(axis=1))
     near = eligible % len(cells)  # where none of the first candidates can be used
     if len(usable):
-        near = usable[nearest_anchors(pool, eligible, anchors[usable], around_firsts=scene.cells is None)]
+        near = usable[nearest_anchors(pool, eligible, anchors[usable], around_firsts=inputs.cells is None)]
     inhabitants = np.bincount(near, minlength=len(cells))[near]
     # Spread over the cell's candidates, or a cell that happens to hold many would be preferred for it.
     scores = np.log(np.maximum(cells[near], LEAST) / inhabitants)
     # Best first after Gumbel noise on logarithms is a draw without replacement in which each has its share.
-    scores += scene.random(target).gumbel(size=len(eligible))
-    return np.resize(eligible[np.argsort(-scores, kind="stable")], scene.wanted)
+    scores += inputs.random(target).gumbel(size=len(eligible))
+    return np.resize(eligible[np.argsort(-scores, kind="stable")], inputs.wanted)
 
 
 def nearest_anchors(
@@ -128,15 +128,15 @@ def nearest_anchors(
     return np.concatenate([known, searched])
 
 
-def find_anchors(scene: SelectionInput, sizes: Sequence[int] | IntArray) -> tuple[FloatArray, ...]:
+def find_anchors(inputs: SelectionInput, sizes: Sequence[int] | IntArray) -> tuple[FloatArray, ...]:
     """Return each class's anchors, float64 ``(cells, d)``: its first candidates, or cluster centres of them.
 
     Args:
-        scene: Its pools begin with the first candidates.
+        inputs: Its pools begin with the first candidates.
         sizes: int64 ``(classes,)``: the number of first candidates of each class.
     """
-    firsts = [pool[:size] for pool, size in zip(scene.pools, sizes, strict=True)]
-    return tuple(first if scene.cells is None else _group(first, scene.cells) for first in firsts)
+    firsts = [pool[:size] for pool, size in zip(inputs.pools, sizes, strict=True)]
+    return tuple(first if inputs.cells is None else _group(first, inputs.cells) for first in firsts)
 
 
 def _group(first: FloatArray, count: int) -> FloatArray:
@@ -145,8 +145,8 @@ def _group(first: FloatArray, count: int) -> FloatArray:
     return find_centres(usable, count) if len(usable) else first[:count]
 
 
-def _sizes(scene: SelectionInput) -> IntArray:
-    return np.array([len(pool) for pool in scene.pools], dtype=np.int64)
+def _sizes(inputs: SelectionInput) -> IntArray:
+    return np.array([len(pool) for pool in inputs.pools], dtype=np.int64)
 
 
 def choose_cells(event: Event, scope: Scope, share: float, initial: int) -> int:

@@ -72,19 +72,19 @@ class Chooser:
         shown = [each.digest for of_class in pool.candidates.values() for each in of_class]
         return average_appearance([self._appearance(digest) for digest in shown])
 
-    def scenes(
+    def find_inputs(
         self, iteration: int, pool: Pool, renditions: Iterable[Rendition]
     ) -> tuple[SelectionInput, ...]:
         """Return the selector's input for each rendition; the latest two inputs stay in memory with their caches."""
         wanted = list(renditions)
-        for known, shown, seen, scenes in self._latest:
+        for known, shown, seen, all_inputs in self._latest:
             if (known, seen) == (iteration, wanted) and shown is pool:
-                return scenes
+                return all_inputs
         # When earlier candidates can no longer be chosen, their embeddings would only fill memory.
         if self.plan.method.pool != "all":
             self._forget_others(pool)
         self._shown[:] = wanted
-        made = tuple(self._scene(iteration, pool, rendition) for rendition in wanted)
+        made = tuple(self._make_inputs(iteration, pool, rendition) for rendition in wanted)
         self._latest[:] = [*self._latest[-1:], (iteration, pool, wanted, made)]
         return made
 
@@ -112,7 +112,7 @@ class Chooser:
         self._latest.clear()
 
     def choose(
-        self, measured: Measurement, scenes: Sequence[SelectionInput], pool: Pool
+        self, measured: Measurement, all_inputs: Sequence[SelectionInput], pool: Pool
     ) -> tuple[tuple[Choice, ...], tuple[float, ...]]:
         """Choose by a measurement; of two renditions, take the one whose picks lie nearer to the measurement.
 
@@ -120,37 +120,37 @@ class Chooser:
             The choices, class by class. Then the released class counts or, if the plan leaves it open, the
             rendition.
         """
-        picks = [self.selector.pick(measured, scene) for scene in scenes]
+        picks = [self.selector.pick(measured, inputs) for inputs in all_inputs]
         values = read_counts(measured)
         best = picks[0]
         if len(picks) > 1:
-            shown = zip(scenes, picks, strict=True)
-            gaps = [distance_to_released_means(measured, scene, picked) for scene, picked in shown]
-            near = scenes[0].ruler(measured).count_steps(np.array(gaps))
+            shown = zip(all_inputs, picks, strict=True)
+            gaps = [distance_to_released_means(measured, inputs, picked) for inputs, picked in shown]
+            near = all_inputs[0].ruler(measured).count_steps(np.array(gaps))
             # Equal distances leave images as they came, so that run and audit break the tie alike.
             best, values = (picks[1], MATCHED) if near[1] < near[0] else (picks[0], AS_IS)
         named = zip(self.plan.labels, best, strict=True)
         return tuple(name_choice(label, pool.candidates, indices) for label, indices in named), values
 
     def follows(
-        self, measured: Measurement, scenes: Sequence[SelectionInput], pool: Pool, receipt: Receipt
+        self, measured: Measurement, all_inputs: Sequence[SelectionInput], pool: Pool, receipt: Receipt
     ) -> bool:
         """True if a receipt's choices follow from the measurement, up to rounding on another machine."""
         picked = [_indices(pool.candidates[label], receipt.of(label)) for label in self.plan.labels]
-        if any(len(indices) != scenes[0].wanted for indices in picked):
+        if any(len(indices) != all_inputs[0].wanted for indices in picked):
             return False
-        if len(scenes) == 1:
-            said = str(receipt.values) == str(read_counts(measured))  # -0.0 equals 0.0
-            return said and self.selector.is_picked(measured, scenes[0], picked)
+        if len(all_inputs) == 1:
+            is_same = str(receipt.values) == str(read_counts(measured))  # -0.0 equals 0.0
+            return is_same and self.selector.is_picked(measured, all_inputs[0], picked)
         if receipt.values not in (AS_IS, MATCHED):
             # Any other value would let the client write a free message on the public record.
             return False
         taken = int(receipt.values == MATCHED)
-        picks = [self.selector.pick(measured, scene) for scene in scenes]
-        gaps = [distance_to_released_means(measured, *each) for each in zip(scenes, picks, strict=True)]
-        fewest, most = scenes[0].ruler(measured).bound_steps(np.array(gaps))
+        picks = [self.selector.pick(measured, inputs) for inputs in all_inputs]
+        gaps = [distance_to_released_means(measured, *each) for each in zip(all_inputs, picks, strict=True)]
+        fewest, most = all_inputs[0].ruler(measured).bound_steps(np.array(gaps))
         nearer = fewest[1] < most[0] if taken else most[1] >= fewest[0]
-        return bool(nearer) and self.selector.is_picked(measured, scenes[taken], picked)
+        return bool(nearer) and self.selector.is_picked(measured, all_inputs[taken], picked)
 
     def points(
         self, images: Sequence[Candidate | Chosen], rendition: Rendition, measured: Measurement
@@ -165,7 +165,7 @@ class Chooser:
         rows = np.array([self._embedded[each, rendition] for each in digests], dtype=np.float64)
         return rows.reshape(len(images), self.encoder.dimension)
 
-    def _scene(self, iteration: int, pool: Pool, rendition: Rendition) -> SelectionInput:
+    def _make_inputs(self, iteration: int, pool: Pool, rendition: Rendition) -> SelectionInput:
         plan = self.plan
         return SelectionInput(
             labels=plan.labels,

@@ -16,7 +16,7 @@ from pcevolve.public.dp.mechanisms import FloatArray
 from pcevolve.public.geometry.distances import IntArray, distances, find_firsts_of_equals
 from pcevolve.public.geometry.ruler import Ruler
 from pcevolve.public.privacy import Events
-from pcevolve.public.selectors.scene import Measurement, SelectionInput
+from pcevolve.public.selectors.selection import Measurement, SelectionInput
 
 
 def has_shape(measured: Measurement, form: Mapping[str, tuple[type, tuple[int, ...]]]) -> bool:
@@ -30,10 +30,10 @@ def has_shape(measured: Measurement, form: Mapping[str, tuple[type, tuple[int, .
     )
 
 
-def are_eligible(drawn: NDArray[np.int64], scene: SelectionInput) -> bool:
+def are_eligible(drawn: NDArray[np.int64], inputs: SelectionInput) -> bool:
     """True if the draws of each class (the first axis) are eligible candidates."""
     return all(
-        bool(np.isin(each, scene.eligible(target)).all()) for target, each in enumerate(np.atleast_1d(drawn))
+        bool(np.isin(each, inputs.eligible(target)).all()) for target, each in enumerate(np.atleast_1d(drawn))
     )
 
 
@@ -82,28 +82,28 @@ class Order:
         return counted[: len(of)]
 
 
-def surround(scene: SelectionInput, target: int, winner: int, ruler: Ruler) -> IntArray:
-    """Return a drawn candidate and its nearest neighbours in its class, ``scene.wanted`` in all.
+def surround(inputs: SelectionInput, target: int, winner: int, ruler: Ruler) -> IntArray:
+    """Return a drawn candidate and its nearest neighbours in its class, ``inputs.wanted`` in all.
 
     It completes a draw of one candidate to the wanted number. It is public: only the winner depends on
     private data. If the pool is too small, the same candidates repeat in the same order.
     """
-    others = scene.eligible(target)
+    others = inputs.eligible(target)
     others = others[others != winner]
-    pool = scene.pools[target]
+    pool = inputs.pools[target]
     near = ruler.count_steps(distances(pool[[winner]], pool[others])[0])
     # Stable: ties go to the candidate that comes first, on every machine.
-    return np.resize(np.append(winner, others[np.argsort(near, kind="stable")]), scene.wanted)
+    return np.resize(np.append(winner, others[np.argsort(near, kind="stable")]), inputs.wanted)
 
 
-def is_surrounded(scene: SelectionInput, target: int, winner: int, picked: IntArray, ruler: Ruler) -> bool:
+def is_surrounded(inputs: SelectionInput, target: int, winner: int, picked: IntArray, ruler: Ruler) -> bool:
     """True if the picks could be those of ``surround`` on some machine."""
-    others = scene.eligible(target)
+    others = inputs.eligible(target)
     others = others[others != winner]
-    distinct = min(scene.wanted, len(others) + 1)
+    distinct = min(inputs.wanted, len(others) + 1)
     if picked[0] != winner or not repeats(picked, distinct) or not np.isin(picked[1:distinct], others).all():
         return False
-    pool = scene.pools[target]
+    pool = inputs.pools[target]
     near = ruler.bound_steps(distances(pool[[winner]], pool[others])[0], moved=2)
     order, left = Order(*near, find_firsts_of_equals(pool[others])), np.ones(len(others), dtype=bool)
     for place in np.searchsorted(others, picked[1:distinct]):
@@ -116,25 +116,25 @@ def is_surrounded(scene: SelectionInput, target: int, winner: int, picked: IntAr
 class Drawn:
     """``pick`` and the auditor's checks for selectors that measure one ``chosen`` candidate of each class."""
 
-    def pick(self, measured: Measurement, scene: SelectionInput) -> tuple[IntArray, ...]:
+    def pick(self, measured: Measurement, inputs: SelectionInput) -> tuple[IntArray, ...]:
         """Return the drawn candidates; if several per class are wanted, with their nearest neighbours in the pool.
 
         The budget pays for one draw per class and round, so the others can only be similar, not chosen.
         """
-        ruler = scene.ruler(measured)
+        ruler = inputs.ruler(measured)
         return tuple(
-            surround(scene, target, int(each), ruler) for target, each in enumerate(measured["chosen"])
+            surround(inputs, target, int(each), ruler) for target, each in enumerate(measured["chosen"])
         )
 
-    def could_measure(self, measured: Measurement, scene: SelectionInput, events: Events) -> bool:
+    def could_measure(self, measured: Measurement, inputs: SelectionInput, events: Events) -> bool:
         """True for one eligible candidate of each class."""
-        form = {"chosen": (np.int64, (len(scene.labels),))}
-        return has_shape(measured, form) and are_eligible(measured["chosen"], scene)
+        form = {"chosen": (np.int64, (len(inputs.labels),))}
+        return has_shape(measured, form) and are_eligible(measured["chosen"], inputs)
 
-    def is_picked(self, measured: Measurement, scene: SelectionInput, picked: Sequence[IntArray]) -> bool:
+    def is_picked(self, measured: Measurement, inputs: SelectionInput, picked: Sequence[IntArray]) -> bool:
         """True if these are the drawn candidates and their nearest neighbours, up to rounding."""
-        ruler = scene.ruler(measured)
+        ruler = inputs.ruler(measured)
         return all(
-            is_surrounded(scene, target, int(winner), picked[target], ruler)
+            is_surrounded(inputs, target, int(winner), picked[target], ruler)
             for target, winner in enumerate(measured["chosen"])
         )

@@ -17,7 +17,7 @@ from pcevolve.public.privacy import Event, Events, Relation
 from pcevolve.public.selectors.consistency import Drawn
 from pcevolve.public.selectors.method import Method, Sensitivity
 from pcevolve.public.selectors.rounds import Scope, best_tenth, drawn_lift, exponential_per_class
-from pcevolve.public.selectors.scene import (
+from pcevolve.public.selectors.selection import (
     Measurement,
     PrivateEmbeddings,
     SelectionInput,
@@ -69,7 +69,7 @@ class Contrastive(Drawn):
     """
 
     def measure(
-        self, private: PrivateEmbeddings, scene: SelectionInput, events: Events, noise: Noise
+        self, private: PrivateEmbeddings, inputs: SelectionInput, events: Events, noise: Noise
     ) -> Measurement:
         """Draw a candidate of each class by its utility.
 
@@ -80,34 +80,34 @@ class Contrastive(Drawn):
             DataError: A class has no private image, so it has no centre; nothing was drawn.
         """
         event = single_event(events)
-        require_mechanism(event, "exponential", accesses=len(scene.labels))
+        require_mechanism(event, "exponential", accesses=len(inputs.labels))
         drawn = [
             # Half of ε, as in the general exponential mechanism: these scores are not monotone under either relation.
-            eligible[noise.exponential(f"{scene.key}/{label}", scores, event.value / 2)]
-            for label, (eligible, scores) in zip(scene.labels, self.scores(private, scene), strict=True)
+            eligible[noise.exponential(f"{inputs.key}/{label}", scores, event.value / 2)]
+            for label, (eligible, scores) in zip(inputs.labels, self.scores(private, inputs), strict=True)
         ]
         return {"chosen": np.array(drawn, dtype=np.int64)}
 
-    def scores(self, private: PrivateEmbeddings, scene: SelectionInput) -> list[tuple[IntArray, FloatArray]]:
+    def scores(self, private: PrivateEmbeddings, inputs: SelectionInput) -> list[tuple[IntArray, FloatArray]]:
         """Return each class's eligible candidates and their utilities; private."""
-        centres = class_centres(private, scene)
+        centres = class_centres(private, inputs)
         scored = []
-        for target, pool in enumerate(scene.pools):
-            eligible = scene.eligible(target)
-            utility = calibrate(distances(pool[eligible], centres), target, scene.tau)
+        for target, pool in enumerate(inputs.pools):
+            eligible = inputs.eligible(target)
+            utility = calibrate(distances(pool[eligible], centres), target, inputs.tau)
             # ``calibrate`` promises [0, 1] already; the bound holds here
             # whatever a provider's points make of its formula.
             scored.append((eligible, clamp(utility)))
         return scored
 
 
-def class_centres(private: PrivateEmbeddings, scene: SelectionInput) -> FloatArray:
+def class_centres(private: PrivateEmbeddings, inputs: SelectionInput) -> FloatArray:
     """Return the mean embedding of each class, float64 ``(classes, d)``; every unit has the same weight."""
-    for target, label in enumerate(scene.labels):
+    for target, label in enumerate(inputs.labels):
         if not (private.targets == target).any():
             raise DataError(f"class '{label}' has no private images, so it has no centre: nothing was drawn")
     shares = private.shares
-    rows = [private.targets == target for target in range(len(scene.labels))]
+    rows = [private.targets == target for target in range(len(inputs.labels))]
     # Weighted by unit, so that a patient of ten images does not pull a centre ten times as far.
     return np.stack([np.average(private.embeddings[row], axis=0, weights=shares[row]) for row in rows])
 

@@ -21,7 +21,7 @@ from pcevolve.public.privacy import Budget, Event, Events
 from pcevolve.public.selectors.consistency import Drawn
 from pcevolve.public.selectors.method import Method, Schedule
 from pcevolve.public.selectors.rounds import Scope, best_tenth, drawn_lift, exponential_draws
-from pcevolve.public.selectors.scene import (
+from pcevolve.public.selectors.selection import (
     Measurement,
     PrivateEmbeddings,
     SelectionInput,
@@ -51,7 +51,7 @@ class Joint(Drawn):
     """
 
     def measure(
-        self, private: PrivateEmbeddings, scene: SelectionInput, events: Events, noise: Noise
+        self, private: PrivateEmbeddings, inputs: SelectionInput, events: Events, noise: Noise
     ) -> Measurement:
         """Draw one tuple for each block by its votes.
 
@@ -60,15 +60,15 @@ class Joint(Drawn):
         """
         event = single_event(events)
         require_mechanism(event, "exponential")
-        rate = draw_rate(event, scene.relation)
-        chosen = np.empty(len(scene.labels), dtype=np.int64)
-        for number, (block, tuples) in enumerate(draw_ballots(scene)):
-            totals = sum_votes_for_tuples(private, scene, block, tuples)
-            chosen[block] = tuples[noise.exponential(f"{scene.key}/{number}", totals, rate)]
+        rate = draw_rate(event, inputs.relation)
+        chosen = np.empty(len(inputs.labels), dtype=np.int64)
+        for number, (block, tuples) in enumerate(draw_ballots(inputs)):
+            totals = sum_votes_for_tuples(private, inputs, block, tuples)
+            chosen[block] = tuples[noise.exponential(f"{inputs.key}/{number}", totals, rate)]
         return {"chosen": chosen}
 
 
-def draw_ballots(scene: SelectionInput) -> list[tuple[IntArray, IntArray]]:
+def draw_ballots(inputs: SelectionInput) -> list[tuple[IntArray, IntArray]]:
     """Draw random blocks of classes and the tuples that are voted on in each; public.
 
     Returns:
@@ -76,19 +76,19 @@ def draw_ballots(scene: SelectionInput) -> list[tuple[IntArray, IntArray]]:
         each class:
         all tuples if there are at most 20,000, else 20,000 at random.
     """
-    random, count = scene.random(), len(scene.labels)
+    random, count = inputs.random(), len(inputs.labels)
     blocks = np.array_split(random.permutation(count), math.ceil(count / BLOCK))
-    return [(block, _tuples([scene.eligible(each) for each in block], random)) for block in blocks]
+    return [(block, _tuples([inputs.eligible(each) for each in block], random)) for block in blocks]
 
 
 def sum_votes_for_tuples(
-    private: PrivateEmbeddings, scene: SelectionInput, block: IntArray, tuples: IntArray
+    private: PrivateEmbeddings, inputs: SelectionInput, block: IntArray, tuples: IntArray
 ) -> FloatArray:
     """Return V, the votes of the block's images for each tuple, without noise, float64 ``(tuples,)``: private."""
     totals, shares = np.zeros(len(tuples)), private.shares
     # Shares are multiples of 2**-30 and votes of 2**-22, so this running sum is exact in any order.
     for row in np.flatnonzero(np.isin(private.targets, block)):
-        near = [distances(private.embeddings[[row]], scene.pools[each])[0] for each in block]
+        near = [distances(private.embeddings[[row]], inputs.pools[each])[0] for each in block]
         own = int(np.flatnonzero(block == private.targets[row])[0])
         totals += shares[row] * vote_for_tuples(near, own, tuples)
     return totals

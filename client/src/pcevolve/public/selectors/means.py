@@ -27,7 +27,7 @@ from pcevolve.public.geometry.ruler import Ruler
 from pcevolve.public.privacy import Event, Events
 from pcevolve.public.selectors.method import Method, Schedule, Sensitivity, always
 from pcevolve.public.selectors.rounds import Scope, best_tenth, gaussian_once
-from pcevolve.public.selectors.scene import Measurement, PrivateEmbeddings, SelectionInput, moving_vote
+from pcevolve.public.selectors.selection import Measurement, PrivateEmbeddings, SelectionInput, moving_vote
 from pcevolve.public.selectors.sums import choose_release
 
 BEST_SHARE = 0.1
@@ -43,7 +43,7 @@ class Means:
     """Releases class means once, by ``sums.AtOnce`` or ``sums.CentreFirst``; every choice is post-processing."""
 
     def measure(
-        self, private: PrivateEmbeddings, scene: SelectionInput, events: Events, noise: Noise
+        self, private: PrivateEmbeddings, inputs: SelectionInput, events: Events, noise: Noise
     ) -> Measurement:
         """Release class means in the public frame ``centre, axes`` that is stored with them; see ``means_of``.
 
@@ -52,46 +52,46 @@ class Means:
         """
         # The frame is fixed from public candidates before the first private point is read; the sensitivity
         # holds in any frame.
-        frame = scene.coordinates
-        released = choose_release(frame, scene, events).release(private, noise)
+        frame = inputs.coordinates
+        released = choose_release(frame, inputs, events).release(private, noise)
         return {"centre": frame.centre, "axes": np.ascontiguousarray(frame.axes), **released}
 
-    def pick(self, measured: Measurement, scene: SelectionInput) -> tuple[IntArray, ...]:
+    def pick(self, measured: Measurement, inputs: SelectionInput) -> tuple[IntArray, ...]:
         """Pick distinct candidates of each class that are near its released mean and spread out."""
-        return tuple(self._choose(measured, scene, target) for target in range(len(scene.labels)))
+        return tuple(self._choose(measured, inputs, target) for target in range(len(inputs.labels)))
 
-    def could_measure(self, measured: Measurement, scene: SelectionInput, events: Events) -> bool:
+    def could_measure(self, measured: Measurement, inputs: SelectionInput, events: Events) -> bool:
         """True for means of all classes, rounded to the noise's scale, in this or another machine's public frame."""
         from pcevolve.public.selectors import means_checked  # the auditor's half, which no run loads
 
-        return means_checked.could_measure(measured, scene, events)
+        return means_checked.could_measure(measured, inputs, events)
 
-    def is_picked(self, measured: Measurement, scene: SelectionInput, picked: Sequence[IntArray]) -> bool:
+    def is_picked(self, measured: Measurement, inputs: SelectionInput, picked: Sequence[IntArray]) -> bool:
         """True for candidates near their class's released mean, each far from those before it, up to rounding."""
         from pcevolve.public.selectors import means_checked
 
-        return means_checked.is_picked(measured, scene, picked)
+        return means_checked.is_picked(measured, inputs, picked)
 
-    def _choose(self, measured: Measurement, scene: SelectionInput, target: int) -> IntArray:
-        eligible, points = project_eligible(measured, scene, target)
-        ruler = scene.ruler(measured)
+    def _choose(self, measured: Measurement, inputs: SelectionInput, target: int) -> IntArray:
+        eligible, points = project_eligible(measured, inputs, target)
+        ruler = inputs.ruler(measured)
         order = rank(squared_distances(points, aims_of(measured)), target, ruler)
-        best = order[: count_best(scene, len(order))]
-        return np.resize(eligible[best[spread(points[best], scene.wanted, ruler)]], scene.wanted)
+        best = order[: count_best(inputs, len(order))]
+        return np.resize(eligible[best[spread(points[best], inputs.wanted, ruler)]], inputs.wanted)
 
 
 def project_eligible(
-    measured: Measurement, scene: SelectionInput, target: int
+    measured: Measurement, inputs: SelectionInput, target: int
 ) -> tuple[IntArray, FloatArray]:
     """Return a class's eligible candidates, int64 ``(n,)``, and their points, float64 ``(n, k)``."""
-    eligible = scene.eligible(target)
-    points = project(scene.pools[target][eligible], measured["centre"], measured["axes"])
+    eligible = inputs.eligible(target)
+    points = project(inputs.pools[target][eligible], measured["centre"], measured["axes"])
     return eligible, np.nan_to_num(points)  # where none can be used, all are alike
 
 
-def count_best(scene: SelectionInput, eligible: int) -> int:
+def count_best(inputs: SelectionInput, eligible: int) -> int:
     """Return the number of best candidates among which diversity decides."""
-    return min(max(scene.wanted, math.ceil(BEST_SHARE * eligible)), eligible)
+    return min(max(inputs.wanted, math.ceil(BEST_SHARE * eligible)), eligible)
 
 
 def means_of(measured: Measurement) -> FloatArray:
@@ -114,12 +114,12 @@ def aims_of(measured: Measurement) -> FloatArray:
 
 
 def distance_to_released_means(
-    measured: Measurement, scene: SelectionInput, picked: Sequence[IntArray]
+    measured: Measurement, inputs: SelectionInput, picked: Sequence[IntArray]
 ) -> float:
     """Return the mean distance of picks to their class's released mean; of two renditions, the nearer one is better."""
     gaps = [
         squared_distances(project(pool[rows], measured["centre"], measured["axes"]), mean[None])
-        for pool, rows, mean in zip(scene.pools, picked, means_of(measured), strict=True)
+        for pool, rows, mean in zip(inputs.pools, picked, means_of(measured), strict=True)
     ]
     return float(np.mean([np.sqrt(gap).mean() for gap in gaps]))
 

@@ -9,21 +9,21 @@ from numpy.typing import NDArray
 
 from pcevolve.public.dp.mechanisms import FloatArray
 from pcevolve.public.geometry.distances import IntArray, find_firsts_of_equals, squared_distances
-from pcevolve.public.geometry.frame import idle_step, is_rounded_to
+from pcevolve.public.geometry.frame import is_rounded_to, rounding_step
 from pcevolve.public.geometry.ruler import Ruler
 from pcevolve.public.privacy import Events
 from pcevolve.public.selectors.consistency import Order, has_shape, repeats
 from pcevolve.public.selectors.means import aims_of, count_best, project_eligible, score
-from pcevolve.public.selectors.scene import Measurement, SelectionInput
+from pcevolve.public.selectors.selection import Measurement, SelectionInput
 from pcevolve.public.selectors.sums import choose_release
 
 
-def could_measure(measured: Measurement, scene: SelectionInput, events: Events) -> bool:
+def could_measure(measured: Measurement, inputs: SelectionInput, events: Events) -> bool:
     """True for means of all classes, rounded to the noise's scale, in this or another machine's public frame."""
-    frame = scene.coordinates
+    frame = inputs.coordinates
     width, most = frame.axes.shape
-    doubts = choose_release(frame, scene, events).doubts
-    by_class = len(scene.labels), most
+    doubts = choose_release(frame, inputs, events).doubts
+    by_class = len(inputs.labels), most
     shapes = {"middle": (most,), "means": by_class, "deviations": by_class}
     form = {
         "centre": (np.float64, (width,)),
@@ -33,23 +33,23 @@ def could_measure(measured: Measurement, scene: SelectionInput, events: Events) 
     if not has_shape(measured, form):
         return False
     # Half a step, because a doubt may lie at a power of two.
-    if not all(is_rounded_to(measured[name], idle_step(doubt) / 2) for name, doubt in doubts.items()):
+    if not all(is_rounded_to(measured[name], rounding_step(doubt) / 2) for name, doubt in doubts.items()):
         return False
     return frame.resembles(measured["centre"], measured["axes"])
 
 
-def is_picked(measured: Measurement, scene: SelectionInput, picked: Sequence[IntArray]) -> bool:
+def is_picked(measured: Measurement, inputs: SelectionInput, picked: Sequence[IntArray]) -> bool:
     """True for candidates near their class's released mean, each far from those before it, up to rounding."""
-    return all(_follows(measured, scene, target, each) for target, each in enumerate(picked))
+    return all(_follows(measured, inputs, target, each) for target, each in enumerate(picked))
 
 
-def _follows(measured: Measurement, scene: SelectionInput, target: int, picked: IntArray) -> bool:
-    eligible, points = project_eligible(measured, scene, target)
+def _follows(measured: Measurement, inputs: SelectionInput, target: int, picked: IntArray) -> bool:
+    eligible, points = project_eligible(measured, inputs, target)
     squared = squared_distances(points, aims_of(measured))
-    ruler = scene.ruler(measured)
-    order = bound_rank(squared, target, ruler, find_firsts_of_equals(scene.pools[target][eligible]))
-    most = count_best(scene, len(eligible))
-    distinct = min(scene.wanted, most)
+    ruler = inputs.ruler(measured)
+    order = bound_rank(squared, target, ruler, find_firsts_of_equals(inputs.pools[target][eligible]))
+    most = count_best(inputs, len(eligible))
+    distinct = min(inputs.wanted, most)
     if not np.isin(picked, eligible).all() or not repeats(picked, distinct):
         return False
     indices = np.searchsorted(eligible, picked[:distinct])

@@ -25,7 +25,7 @@ from pcevolve.public.selectors.rounds import (
     pay_for_centre,
     pay_for_class_counts,
 )
-from pcevolve.public.selectors.scene import Selector, WorstCase
+from pcevolve.public.selectors.selection import Selector, WorstCase
 
 AppearanceMode = Literal["as-is", "matched", "auto"]
 

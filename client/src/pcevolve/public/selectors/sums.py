@@ -22,7 +22,7 @@ from pcevolve.public.dp.mechanisms import FloatArray, Noise
 from pcevolve.public.geometry.distances import IntArray
 from pcevolve.public.geometry.frame import STEP, Frame, round_to_noise_scale
 from pcevolve.public.privacy import Event, Events, Relation
-from pcevolve.public.selectors.scene import (
+from pcevolve.public.selectors.selection import (
     Measurement,
     PrivateEmbeddings,
     SelectionInput,
@@ -55,17 +55,17 @@ class AtOnce:
     """
 
     frame: Frame
-    scene: SelectionInput
+    inputs: SelectionInput
     event: Event
 
     def release(self, private: PrivateEmbeddings, noise: Noise) -> Measurement:
         """Release ``means``, float64 ``(classes, k)``: noisy sums over nominal K, shrunk to the candidates' means."""
         require_mechanism(self.event, "gaussian")
-        frame, scene, prior = self.frame, self.scene, typical_by_class(self.frame, self.scene)
+        frame, inputs, prior = self.frame, self.inputs, typical_by_class(self.frame, self.inputs)
         # Clipped and summed before the noise, shrunk to the prior after it: steps after the noise may depend
         # on anything public.
-        sums = class_sums(frame.points(private.embeddings), private, len(scene.labels), frame.radius)
-        noisy = noise.gaussian(f"{scene.key}/means", sums, self._sigma) / scene.shots
+        sums = class_sums(frame.points(private.embeddings), private, len(inputs.labels), frame.radius)
+        noisy = noise.gaussian(f"{inputs.key}/means", sums, self._sigma) / inputs.shots
         means = prior + (noisy - prior) * frame.shrinkage(self._deviation)
         return {"means": round_to_noise_scale(means, self.doubts["means"])}
 
@@ -77,11 +77,11 @@ class AtOnce:
     @property
     def _deviation(self) -> float:
         # Of the noise in the means: of all owners' shares, which may be more than is paid for.
-        return self._sigma * self.scene.noise_factor / self.scene.shots
+        return self._sigma * self.inputs.noise_factor / self.inputs.shots
 
     @property
     def _sigma(self) -> float:
-        return deviation(self.event, self.frame.radius * bounded_sum_sensitivity(self.scene.relation))
+        return deviation(self.event, self.frame.radius * bounded_sum_sensitivity(self.inputs.relation))
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,7 @@ class CentreFirst:
     """
 
     frame: Frame
-    scene: SelectionInput
+    inputs: SelectionInput
     events: Events
 
     def release(self, private: PrivateEmbeddings, noise: Noise) -> Measurement:
@@ -117,19 +117,19 @@ class CentreFirst:
         """
         for event in self.events:
             require_mechanism(event, "gaussian")
-        frame, scene, prior = self.frame, self.scene, typical_by_class(self.frame, self.scene)
-        points, expected = frame.points(private.embeddings), scene.shots * len(scene.labels)
+        frame, inputs, prior = self.frame, self.inputs, typical_by_class(self.frame, self.inputs)
+        points, expected = frame.points(private.embeddings), inputs.shots * len(inputs.labels)
         radius = DEVIATION_RADIUS * frame.radius
         guess = prior.mean(axis=0)
         pooled = noise.gaussian(
-            f"{scene.key}/middle", pooled_sum(points, private, frame.radius), self._sigmas[0]
+            f"{inputs.key}/middle", pooled_sum(points, private, frame.radius), self._sigmas[0]
         )
         middle = guess + (pooled / expected - guess) * frame.shrinkage(self._deviations[0])
         middle = round_to_noise_scale(middle, self.doubts["middle"])
         # Around the released middle, not the private mean: the second access may use only what the first one
         # paid for.
-        sums = class_sums(points - middle, private, len(scene.labels), radius)
-        noisy = noise.gaussian(f"{scene.key}/deviations", sums, self._sigmas[1]) / scene.shots
+        sums = class_sums(points - middle, private, len(inputs.labels), radius)
+        noisy = noise.gaussian(f"{inputs.key}/deviations", sums, self._sigmas[1]) / inputs.shots
         # Clipped as the private deviations are: outside of their ball a prior would be an aim that no data
         # can confirm.
         own = clip(prior - guess, radius)
@@ -144,13 +144,17 @@ class CentreFirst:
             mask of these
             coordinates.
         """
-        frame, prior = self.frame, typical_by_class(self.frame, self.scene)
+        frame, prior = self.frame, typical_by_class(self.frame, self.inputs)
         sigma = self._deviations[1]
         kept = frame.shrinkage(sigma)
         own = clip(prior - prior.mean(axis=0), DEVIATION_RADIUS * frame.radius)
         # If less was kept than rounding leaves, division by it would turn rounding into noise.
-        told = kept * sigma > LEAST_KEPT * STEP * frame.radius
-        return ((measured["deviations"] - own) / np.where(told, kept, 1.0) + own)[:, told], sigma, told
+        informative = kept * sigma > LEAST_KEPT * STEP * frame.radius
+        return (
+            ((measured["deviations"] - own) / np.where(informative, kept, 1.0) + own)[:, informative],
+            sigma,
+            informative,
+        )
 
     @property
     def deviation_noise(self) -> float:
@@ -167,29 +171,29 @@ class CentreFirst:
     @property
     def _deviations(self) -> tuple[float, float]:
         # Of the noise in middle and deviations: of all owners' shares, which may be more than is paid for.
-        scene = self.scene
-        first, second = (sigma * scene.noise_factor for sigma in self._sigmas)
-        return first / (scene.shots * len(scene.labels)), second / scene.shots
+        inputs = self.inputs
+        first, second = (sigma * inputs.noise_factor for sigma in self._sigmas)
+        return first / (inputs.shots * len(inputs.labels)), second / inputs.shots
 
     @property
     def _sigmas(self) -> tuple[float, float]:
         first, second = self.events
-        relation, radius = self.scene.relation, self.frame.radius
+        relation, radius = self.inputs.relation, self.frame.radius
         return (
             deviation(first, radius * bounded_sum_sensitivity(relation)),
             deviation(second, radius * deviation_sum_sensitivity(relation)),
         )
 
 
-def choose_release(frame: Frame, scene: SelectionInput, events: Events) -> AtOnce | CentreFirst:
+def choose_release(frame: Frame, inputs: SelectionInput, events: Events) -> AtOnce | CentreFirst:
     """Choose how means are released, by the number of events.
 
     Raises:
         ValueError: There are none, or more than two.
     """
     if len(events) == 2:
-        return CentreFirst(frame, scene, events)
-    return AtOnce(frame, scene, single_event(events))
+        return CentreFirst(frame, inputs, events)
+    return AtOnce(frame, inputs, single_event(events))
 
 
 def class_sums(points: FloatArray, private: PrivateEmbeddings, classes: int, radius: float) -> FloatArray:
@@ -223,9 +227,9 @@ def clip(points: FloatArray, radius: float) -> FloatArray:
     return np.asarray(points * np.minimum(1.0, radius / np.maximum(norms, 1e-300))[:, None])
 
 
-def typical_by_class(frame: Frame, scene: SelectionInput) -> FloatArray:
+def typical_by_class(frame: Frame, inputs: SelectionInput) -> FloatArray:
     """Return the mean point of each class's candidates, float64 ``(classes, k)``; public."""
-    return np.array([typical(frame.points(pool)) for pool in scene.pools])
+    return np.array([typical(frame.points(pool)) for pool in inputs.pools])
 
 
 def typical(points: FloatArray) -> FloatArray:

@@ -20,7 +20,7 @@ from pcevolve.public.privacy import Events
 from pcevolve.public.release import Candidate, Chosen, Receipt
 from pcevolve.public.selectors.choosing import Chooser, choose_renditions
 from pcevolve.public.selectors.means import aims_of, means_of
-from pcevolve.public.selectors.scene import Measurement, SelectionInput, join_scenes
+from pcevolve.public.selectors.selection import Measurement, SelectionInput, join_renditions
 from pcevolve.public.selectors.sums import CentreFirst
 
 SIGNIFICANT = 4
@@ -47,18 +47,18 @@ class Figures(NamedTuple):
     words_unsure: float = 0.0
 
     @property
-    def _told(self) -> dict[str, float | None]:
+    def _rounded_figures(self) -> dict[str, float | None]:
         return {name: getattr(self, name) for name in AssessedFigures.model_fields}
 
     def round(self) -> AssessedFigures:
         """Round the figures for the record."""
-        return AssessedFigures(**{name: _round(name, value) for name, value in self._told.items()})
+        return AssessedFigures(**{name: _round(name, value) for name, value in self._rounded_figures.items()})
 
     def could_round_to(self, recorded: AssessedFigures) -> bool:
         """True if this or another machine could round these figures to the recorded ones."""
         return all(
             getattr(recorded, name) in [_round(name, each) for each in _list_near(name, value)]
-            for name, value in self._told.items()
+            for name, value in self._rounded_figures.items()
             if name != "words_agree"
         ) and self._could_agree(recorded.words_agree)
 
@@ -66,8 +66,8 @@ class Figures(NamedTuple):
         """True if ``words_agree`` could be the recorded value, given images that lie between two classes."""
         if self.words_agree is None or recorded is None:
             return recorded == self.words_agree
-        reach = self.words_unsure + UNSURE
-        inside = self.words_agree - reach - STEP / 2 <= recorded <= self.words_agree + reach + STEP / 2
+        margin = self.words_unsure + UNSURE
+        inside = self.words_agree - margin - STEP / 2 <= recorded <= self.words_agree + margin + STEP / 2
         return inside and recorded == round(recorded, DIGITS)
 
 
@@ -101,22 +101,24 @@ def find_figures(
     if not plan.centre_first or not paid:
         return None
     last, look = paid[-1], next((each for each in receipts if not each.iteration), None)
-    scene = join_scenes(chooser.scenes(last.iteration, pool(last.iteration), choose_renditions(plan, look)))
+    inputs = join_renditions(
+        chooser.find_inputs(last.iteration, pool(last.iteration), choose_renditions(plan, look))
+    )
     measured = load(stored(last.measured))
-    scene = scene.with_recorded_frame(measured["centre"], measured["axes"])
+    inputs = inputs.with_recorded_frame(measured["centre"], measured["axes"])
     shown = find_released_appearance(receipts)
     points = [chooser.points(dataset[label], shown, measured) for label in plan.labels]
-    far = distances(measured, scene, last.events, points)
+    far = distances(measured, inputs, last.events, points)
     if far is None:
         return None
-    found = classes_apart(measured, scene, last.events), *far, agreement(measured, points)
+    found = classes_apart(measured, inputs, last.events), *far, agreement(measured, points)
     asked = pool(last.iteration).candidates
     first = [[each for each in asked[label] if not each.iteration] for label in plan.labels]
     words = [chooser.points(each, shown, measured) for each in first]
-    return Figures(*found, *agree_by_words(measured, words, scene.ruler(measured)))
+    return Figures(*found, *agree_by_words(measured, words, inputs.ruler(measured)))
 
 
-def classes_apart(measured: Measurement, scene: SelectionInput, events: Events) -> float | None:
+def classes_apart(measured: Measurement, inputs: SelectionInput, events: Events) -> float | None:
     """Return the distance between two released class means, in standard deviations of the noise on each of them.
 
     It is the root mean squared distance over all pairs of the ``C`` classes. Noise alone gives an expected
@@ -129,17 +131,17 @@ def classes_apart(measured: Measurement, scene: SelectionInput, events: Events) 
         None if there is one class; 0 if noise alone would separate them as far, or if all candidates are the
         same.
     """
-    classes = len(scene.labels)
+    classes = len(inputs.labels)
     if classes == 1:
         return None
-    noisy, sigma, _ = CentreFirst(scene.coordinates, scene, events).recover_noisy_deviations(measured)
+    noisy, sigma, _ = CentreFirst(inputs.coordinates, inputs, events).recover_noisy_deviations(measured)
     spread = float(np.square((noisy - noisy.mean(axis=0)) / sigma).sum()) / (classes - 1)
     # Noise alone can make the spread smaller than expected; the distance is then unknown, not negative.
     return float(np.sqrt(2 * max(spread - noisy.shape[1], 0.0)))
 
 
 def distances(
-    measured: Measurement, scene: SelectionInput, events: Events, points: Sequence[FloatArray]
+    measured: Measurement, inputs: SelectionInput, events: Events, points: Sequence[FloatArray]
 ) -> tuple[float, float] | None:
     """Return the mean distance of a dataset's images to their class, in clip radii, and that of its nearest images.
 
@@ -157,11 +159,11 @@ def distances(
     if not far:
         return None
     # Aims are stretched deviations, so their noise is stretched, too.
-    noise = CentreFirst(scene.coordinates, scene, events).deviation_noise / DEVIATION_RADIUS
+    noise = CentreFirst(inputs.coordinates, inputs, events).deviation_noise / DEVIATION_RADIUS
 
     def take_noise_off(gaps: Sequence[FloatArray]) -> float:
         mean = float(np.mean([each.mean() for each in gaps]))
-        return math.sqrt(max(mean**2 - noise**2, 0.0)) / scene.coordinates.radius
+        return math.sqrt(max(mean**2 - noise**2, 0.0)) / inputs.coordinates.radius
 
     return take_noise_off(far), take_noise_off([each[: math.ceil(NEAREST * len(each))] for each in far])
 
@@ -239,12 +241,12 @@ def _list_near(name: str, value: float | None) -> list[float | None]:
     """Return a figure, and the least and the most that another machine may compute."""
     if value is None:
         return [None]
-    reach = UNSURE * max(1.0, abs(value))
+    margin = UNSURE * max(1.0, abs(value))
     if name not in ("distance", "nearest"):
-        return [value, value - reach, value + reach]
+        return [value, value - margin, value + margin]
     # The subtracted noise is the same on all machines and a square; near 0 the root is steep and as
     # uncertain.
-    return [value, *(math.sqrt(max(value**2 + each * 4 * reach, 0.0)) for each in (-1, 1))]
+    return [value, *(math.sqrt(max(value**2 + each * 4 * margin, 0.0)) for each in (-1, 1))]
 
 
 def _round(name: str, number: float | None) -> float | None:

@@ -18,7 +18,7 @@ from pcevolve.public.dp.calibration import draw_rate, histogram_sensitivity
 from pcevolve.public.dp.curves import normal_cdf
 from pcevolve.public.dp.mechanisms import FloatArray, Noise
 from pcevolve.public.geometry.distances import IntArray, nearest_of_some
-from pcevolve.public.geometry.frame import idle_step, is_rounded_to, round_to_noise_scale
+from pcevolve.public.geometry.frame import is_rounded_to, round_to_noise_scale, rounding_step
 from pcevolve.public.privacy import Budget, Event, Events
 from pcevolve.public.selectors.consistency import are_eligible, has_shape
 from pcevolve.public.selectors.method import Method, Schedule, Sensitivity, always
@@ -31,7 +31,7 @@ from pcevolve.public.selectors.rounds import (
     gaussian_per_round,
     published_gaussian_per_round,
 )
-from pcevolve.public.selectors.scene import (
+from pcevolve.public.selectors.selection import (
     Measurement,
     PrivateEmbeddings,
     SelectionInput,
@@ -48,13 +48,13 @@ Query: TypeAlias = Callable[[PrivateEmbeddings, SelectionInput], FloatArray]
 class ExactPicks(Selector, Protocol):
     """``is_picked`` for selectors whose picks do not depend on rounding, because public randomness decides them."""
 
-    def is_picked(self, measured: Measurement, scene: SelectionInput, picked: Sequence[IntArray]) -> bool:
+    def is_picked(self, measured: Measurement, inputs: SelectionInput, picked: Sequence[IntArray]) -> bool:
         """True if ``pick`` makes these picks."""
-        return all(map(np.array_equal, self.pick(measured, scene), picked))
+        return all(map(np.array_equal, self.pick(measured, inputs), picked))
 
 
 def release_counts(
-    counts: FloatArray, event: Event, name: str, scene: SelectionInput, noise: Noise
+    counts: FloatArray, event: Event, name: str, inputs: SelectionInput, noise: Noise
 ) -> FloatArray:
     """Release the counts of all classes together under the Gaussian noise that an event pays for.
 
@@ -62,15 +62,15 @@ def release_counts(
     anything.
     """
     require_mechanism(event, "gaussian")
-    sigma = deviation(event, histogram_sensitivity(scene.relation))
-    noisy = noise.gaussian(f"{scene.key}/{name}", counts, sigma)
-    return round_to_noise_scale(noisy, sigma * scene.noise_factor)
+    sigma = deviation(event, histogram_sensitivity(inputs.relation))
+    noisy = noise.gaussian(f"{inputs.key}/{name}", counts, sigma)
+    return round_to_noise_scale(noisy, sigma * inputs.noise_factor)
 
 
-def could_be_counts(released: FloatArray, event: Event, scene: SelectionInput) -> bool:
+def could_be_counts(released: FloatArray, event: Event, inputs: SelectionInput) -> bool:
     """True for numbers that are rounded to the scale of the event's noise."""
-    sigma = deviation(event, histogram_sensitivity(scene.relation))
-    return is_rounded_to(released, idle_step(sigma * scene.noise_factor))
+    sigma = deviation(event, histogram_sensitivity(inputs.relation))
+    return is_rounded_to(released, rounding_step(sigma * inputs.noise_factor))
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ class Votes(ExactPicks):
     ranked: bool = False
 
     def measure(
-        self, private: PrivateEmbeddings, scene: SelectionInput, events: Events, noise: Noise
+        self, private: PrivateEmbeddings, inputs: SelectionInput, events: Events, noise: Noise
     ) -> Measurement:
         """Count votes, and units if a second event pays for it, and add noise.
 
@@ -101,33 +101,33 @@ class Votes(ExactPicks):
                 events.
         """
         return {
-            name: release_counts(query(private, scene), event, name, scene, noise)
+            name: release_counts(query(private, inputs), event, name, inputs, noise)
             for (name, query), event in zip(self._queries(events), events, strict=True)
         }
 
-    def pick(self, measured: Measurement, scene: SelectionInput) -> tuple[IntArray, ...]:
+    def pick(self, measured: Measurement, inputs: SelectionInput) -> tuple[IntArray, ...]:
         """Draw parents with replacement by noisy votes less H (uniformly if none is positive), or rank them.
 
         Source: Lin et al. 2024, Algorithm 1, lines 6-8 and Algorithm 2, line 7; Xie et al. 2024, Algorithm 1.
         """
-        parts = _by_class(measured["votes"], scene)
-        return tuple(self._parents(part, scene, target) for target, part in enumerate(parts))
+        parts = _by_class(measured["votes"], inputs)
+        return tuple(self._parents(part, inputs, target) for target, part in enumerate(parts))
 
-    def could_measure(self, measured: Measurement, scene: SelectionInput, events: Events) -> bool:
+    def could_measure(self, measured: Measurement, inputs: SelectionInput, events: Events) -> bool:
         """True for one rounded number for each candidate of all classes, and for each class if counts were paid for."""
-        sizes = {"counts": len(scene.labels), "votes": int(_starts(scene)[-1])}
+        sizes = {"counts": len(inputs.labels), "votes": int(_starts(inputs)[-1])}
         paid = {name: event for (name, _), event in zip(self._queries(events), events, strict=True)}
         return has_shape(measured, {name: (np.float64, (sizes[name],)) for name in paid}) and all(
-            could_be_counts(measured[name], event, scene) for name, event in paid.items()
+            could_be_counts(measured[name], event, inputs) for name, event in paid.items()
         )
 
-    def histogram(self, private: PrivateEmbeddings, scene: SelectionInput) -> FloatArray:
+    def histogram(self, private: PrivateEmbeddings, inputs: SelectionInput) -> FloatArray:
         """Return the votes for every candidate of every class, without noise: private.
 
         Each unit's votes have an L2 norm of at most 1.
         """
-        votes = cast_votes(private, scene)
-        return count_votes(votes, private.norm_shares(votes), scene)
+        votes = cast_votes(private, inputs)
+        return count_votes(votes, private.norm_shares(votes), inputs)
 
     def _queries(self, events: Events) -> tuple[tuple[str, Query], ...]:
         """Name each event's query, in their order (``ValueError`` for no event, or more than two)."""
@@ -136,14 +136,14 @@ class Votes(ExactPicks):
         # From the end: a single event always pays for the votes.
         return (("counts", count_units), ("votes", self.histogram))[-len(events) :]
 
-    def _parents(self, votes: FloatArray, scene: SelectionInput, target: int) -> IntArray:
-        eligible = scene.eligible(target)
+    def _parents(self, votes: FloatArray, inputs: SelectionInput, target: int) -> IntArray:
+        eligible = inputs.eligible(target)
         # H is subtracted after the noise, so it costs nothing; probabilities cannot be negative.
-        kept = np.maximum(votes[eligible] - scene.threshold, 0.0)
-        if self.ranked and not scene.drawn:
-            return np.resize(eligible[np.argsort(-kept, kind="stable")], scene.wanted)
+        kept = np.maximum(votes[eligible] - inputs.threshold, 0.0)
+        if self.ranked and not inputs.drawn:
+            return np.resize(eligible[np.argsort(-kept, kind="stable")], inputs.wanted)
         weights = kept / kept.sum() if kept.sum() > 0 else None
-        return np.asarray(scene.random(target).choice(eligible, scene.wanted, p=weights), dtype=np.int64)
+        return np.asarray(inputs.random(target).choice(eligible, inputs.wanted, p=weights), dtype=np.int64)
 
 
 @dataclass(frozen=True)
@@ -156,7 +156,7 @@ class ExponentialVotes(ExactPicks):
     """
 
     def measure(
-        self, private: PrivateEmbeddings, scene: SelectionInput, events: Events, noise: Noise
+        self, private: PrivateEmbeddings, inputs: SelectionInput, events: Events, noise: Noise
     ) -> Measurement:
         """Draw candidates by the votes.
 
@@ -165,71 +165,71 @@ class ExponentialVotes(ExactPicks):
         """
         event = single_event(events)
         require_mechanism(event, "exponential", accesses=event.count)
-        rate = draw_rate(event, scene.relation)
-        parts = _by_class(self.histogram(private, scene), scene)
+        rate = draw_rate(event, inputs.relation)
+        parts = _by_class(self.histogram(private, inputs), inputs)
         chosen = np.empty((len(parts), event.count), dtype=np.int64)
         for target, part in enumerate(parts):
-            eligible, key = scene.eligible(target), f"{scene.key}/{scene.labels[target]}"
+            eligible, key = inputs.eligible(target), f"{inputs.key}/{inputs.labels[target]}"
             for draw in range(event.count):
                 chosen[target, draw] = eligible[noise.exponential(f"{key}/{draw}", part[eligible], rate)]
         return {"chosen": chosen}
 
-    def pick(self, measured: Measurement, scene: SelectionInput) -> tuple[IntArray, ...]:
+    def pick(self, measured: Measurement, inputs: SelectionInput) -> tuple[IntArray, ...]:
         """Return the drawn candidates in the order of the draws; repeat them from the first if more are wanted."""
-        return tuple(np.resize(drawn, scene.wanted) for drawn in measured["chosen"])
+        return tuple(np.resize(drawn, inputs.wanted) for drawn in measured["chosen"])
 
-    def could_measure(self, measured: Measurement, scene: SelectionInput, events: Events) -> bool:
+    def could_measure(self, measured: Measurement, inputs: SelectionInput, events: Events) -> bool:
         """True for as many eligible candidates of each class as draws were paid for."""
-        form = {"chosen": (np.int64, (len(scene.labels), single_event(events).count))}
-        return has_shape(measured, form) and are_eligible(measured["chosen"], scene)
+        form = {"chosen": (np.int64, (len(inputs.labels), single_event(events).count))}
+        return has_shape(measured, form) and are_eligible(measured["chosen"], inputs)
 
-    def histogram(self, private: PrivateEmbeddings, scene: SelectionInput) -> FloatArray:
+    def histogram(self, private: PrivateEmbeddings, inputs: SelectionInput) -> FloatArray:
         """Return the votes for every candidate of every class, without noise: private; sum 1 for each unit.
 
         Each image has one vote, whatever the input says: with q votes the sensitivity would be q times as
         large.
         """
-        return count_votes(cast_votes(private, scene, count=1), private.shares, scene)
+        return count_votes(cast_votes(private, inputs, count=1), private.shares, inputs)
 
 
-def count_units(private: PrivateEmbeddings, scene: SelectionInput) -> FloatArray:
+def count_units(private: PrivateEmbeddings, inputs: SelectionInput) -> FloatArray:
     """Count units of each class, float64 ``(classes,)``, without noise: private.
 
     A unit of several images adds 1 in all.
     """
-    return np.bincount(private.targets, private.shares, minlength=len(scene.labels)).astype(np.float64)
+    return np.bincount(private.targets, private.shares, minlength=len(inputs.labels)).astype(np.float64)
 
 
-def cast_votes(private: PrivateEmbeddings, scene: SelectionInput, count: int | None = None) -> IntArray:
+def cast_votes(private: PrivateEmbeddings, inputs: SelectionInput, count: int | None = None) -> IntArray:
     """Return the candidates for which each image votes, int64 ``(images, q)``: indices into all pools.
 
     Pools follow each other class after class. q is ``count`` or the input's, but at most the number of usable
     candidates of the smallest class.
     """
-    eligible = [scene.eligible(target) for target in range(len(scene.labels))]
+    eligible = [inputs.eligible(target) for target in range(len(inputs.labels))]
     # At most what the smallest class can use, so that each image has as many votes and the norm is the same
     # everywhere.
-    count = min(count or scene.votes, *map(len, eligible))
+    count = min(count or inputs.votes, *map(len, eligible))
     votes = np.empty((len(private), count), dtype=np.int64)
-    for target, start in enumerate(_starts(scene)[:-1]):
+    for target, start in enumerate(_starts(inputs)[:-1]):
         rows, own = np.flatnonzero(private.targets == target), eligible[target]
-        near = nearest_of_some(private.embeddings, rows, scene.pools[target][own], count)
+        near = nearest_of_some(private.embeddings, rows, inputs.pools[target][own], count)
         votes[rows] = start + own[near]
     return votes
 
 
-def count_votes(votes: IntArray, shares: FloatArray, scene: SelectionInput) -> FloatArray:
+def count_votes(votes: IntArray, shares: FloatArray, inputs: SelectionInput) -> FloatArray:
     """Sum by candidate the weights, float64 ``(images,)``, of its votes."""
     each = np.repeat(shares, votes.shape[1])
-    return np.asarray(np.bincount(votes.ravel(), each, minlength=_starts(scene)[-1]), dtype=np.float64)
+    return np.asarray(np.bincount(votes.ravel(), each, minlength=_starts(inputs)[-1]), dtype=np.float64)
 
 
-def _by_class(values: FloatArray, scene: SelectionInput) -> list[FloatArray]:
-    return np.split(values, _starts(scene)[1:-1])
+def _by_class(values: FloatArray, inputs: SelectionInput) -> list[FloatArray]:
+    return np.split(values, _starts(inputs)[1:-1])
 
 
-def _starts(scene: SelectionInput) -> IntArray:
-    return np.cumsum([0, *map(len, scene.pools)])
+def _starts(inputs: SelectionInput) -> IntArray:
+    return np.cumsum([0, *map(len, inputs.pools)])
 
 
 def histogram_lift(events: tuple[Event, ...], scope: Scope) -> float:

@@ -161,7 +161,7 @@ class Answered(_Record):
         return is_success(self.status) and not is_error(parse(self.body.text.encode()))
 
     @property
-    def tells_number(self) -> bool:
+    def states_number(self) -> bool:
         """True if it shows whether an API takes two texts at once: a success, or the refusal of a field."""
         return self.succeeded or self.status in REFUSED_FIELDS
 

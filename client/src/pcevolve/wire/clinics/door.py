@@ -202,9 +202,9 @@ class Door:
     def _tell_denied(self, sync: Sync, error: DeniedError) -> None:
         """Report why an owner is not let in, once for each status; without its signature nobody is named."""
         for place in range(len(self._clinics.owners)):
-            told = place, error.status
-            if told not in self._denied and self._has_come(place, sync):
-                self._denied.add(told)
+            report = place, error.status
+            if report not in self._denied and self._has_come(place, sync):
+                self._denied.add(report)
                 self._tell(f"{self._name([place])} is not let in: {printable(error.why)}")
 
     def _has_come(self, place: int, sync: Sync) -> bool:
@@ -241,27 +241,27 @@ class Door:
         assert self._lines is not None
         lines = self._lines.find_news(sync.lines, sync.head)
         missing = self._list_others(self._answers if self._asked else self._agreed)
-        said = {
+        common = {
             "lines": base64.b64encode(lines),
             "missing": tuple(self._clinics.owners[each].name for each in missing),
         }
         if not lines and self._figures is not None:
             self._informed.add(sync.owner)
-            return News(**said, figures=self._figures)
+            return News(**common, figures=self._figures)
         if not lines and self._asked is not None and sync.owner not in self._answers:
-            return News(**said, question=self._asked[0], before=self._asked[1])
-        return News(**said)
+            return News(**common, question=self._asked[0], before=self._asked[1])
+        return News(**common)
 
     def _wait_for(self, list_missing: Callable[[], list[int]], what: str) -> None:
-        told = time.monotonic()
+        reported = time.monotonic()
         with self._changed:
             while missing := list_missing():
                 for place, why in self._refused.items():
                     # The kind of reason is enough here: the details are for the owner alone.
                     raise UsageError(f"owner {self._name([place])} {why}; its own screen says more")
                 now = time.monotonic()
-                if now - told > _SILENCE_SECONDS:
-                    told = now
+                if now - reported > _SILENCE_SECONDS:
+                    reported = now
                     self._tell(f"waiting for {self._name(missing)} {what}")
                 self._changed.wait(0.5)
 

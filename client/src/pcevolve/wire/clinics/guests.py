@@ -17,11 +17,11 @@ from dataclasses import dataclass
 from ipaddress import ip_address
 from typing import Final
 
-MOST_STRANGERS: Final = 192
+MOST_UNAUTHENTICATED: Final = 192
 MOST_OF_ADDRESS: Final = 64
 """Most strangers from one IPv4 address, or from one IPv6 network (/64), which belongs to one machine."""
 MOST_OF_OWNER: Final = 4
-STRANGER_SECONDS: Final = 10.0
+UNAUTHENTICATED_SECONDS: Final = 10.0
 """Time from the connection to the end of the first message with an owner's signature."""
 
 TLS_FAULTS: Final = {
@@ -80,7 +80,7 @@ class Guests:
         with self._lock:
             counts = Counter(guest.address for guest in self._here.values() if guest.owner is None)
             crowded = {address} if counts[address] >= MOST_OF_ADDRESS else set[str]()
-            if not crowded and counts.total() >= MOST_STRANGERS:
+            if not crowded and counts.total() >= MOST_UNAUTHENTICATED:
                 most = max(counts.values())
                 crowded = {each for each, count in counts.items() if count == most}
             self._drop(self._list(lambda guest: guest.owner is None and guest.address in crowded)[:1])
@@ -96,7 +96,7 @@ class Guests:
     def dismiss_late(self) -> None:
         """Close the connections of strangers whose time is over."""
         with self._lock:
-            first = self._clock() - STRANGER_SECONDS
+            first = self._clock() - UNAUTHENTICATED_SECONDS
             self._drop(self._list(lambda guest: guest.owner is None and guest.since < first))
 
     def leave(self, connection: socket.socket) -> None:

@@ -105,7 +105,7 @@ class Front:
         self._is_missed = False
         self._waits_for: tuple[str, ...] = ()
 
-    def sync(self, copy: Copy, **said: object) -> News:
+    def sync(self, copy: Copy, **fields: object) -> News:
         """Send a message, and return the news; waits for a coordinator that cannot be reached.
 
         Raises:
@@ -118,7 +118,7 @@ class Front:
             token=base64.b64encode(self._who.token),
             lines=copy.lines,
             head=copy.head,
-            **{**self._known, **said},
+            **{**self._known, **fields},
         )
         news = self._request(News, "POST", SYNC, word.model_dump_json().encode())
         if news.missing != self._waits_for and news.missing and not news.lines:
@@ -130,9 +130,9 @@ class Front:
         """Return a stored file of the record."""
         return self._send("GET", f"{BODIES}{digest}", {}, b"", MOST_BODY_BYTES)
 
-    def keep_saying(self, **said: object) -> None:
+    def add_to_messages(self, **fields: object) -> None:
         """Add fields to every message from now on: an agreement, or the latest answer."""
-        self._known.update(said)
+        self._known.update(fields)
 
     def refuse(self, copy: Copy, error: ClientError) -> None:
         """Tell the coordinator that this owner stops, and the kind of reason."""
@@ -180,8 +180,8 @@ class Front:
         self._is_missed = True
         time.sleep(AGAIN_SECONDS)
 
-    def _tell(self, said: str) -> None:
-        self._audience.console.print(said)
+    def _tell(self, line: str) -> None:
+        self._audience.console.print(line)
 
 
 def _read(answer: httpx.Response, most: int) -> bytes:
@@ -215,11 +215,11 @@ def take_part(
             if news.lines and copy.extend(news.lines, front.fetch) and is_considered:
                 owner.check()
             if copy.has_plan and not is_considered:
-                front.keep_saying(agreement=base64.b64encode(_agree(owner, audience, up)))
+                front.add_to_messages(agreement=base64.b64encode(_agree(owner, audience, up)))
                 is_considered = True
             if news.question is not None:
                 answer = owner.answer(news)
-                front.keep_saying(question=news.question.digest, answer=answer)
+                front.add_to_messages(question=news.question.digest, answer=answer)
             if news.figures is not None and copy.is_closed:
                 summary = publish_copy(folder)
                 owner.finish(summary)

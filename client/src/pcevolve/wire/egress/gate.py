@@ -157,7 +157,7 @@ class Gate:
         """Return the recorded answer that shows whether several texts may be asked for: the last one."""
         records = (entry.record for entry in reversed(self._transcript.entries))
         answers = (each for each in records if isinstance(each, Answered))
-        return next((each for each in answers if each.slot == TRIAL_SLOT and each.tells_number), None)
+        return next((each for each in answers if each.slot == TRIAL_SLOT and each.states_number), None)
 
     def begin(
         self,
@@ -202,18 +202,18 @@ class Gate:
         if plan.provider.at_once > 1:
             # A thread that waits to retry wakes when another fails, instead of sending after the run has
             # ended.
-            told = self._report_unless_stopping(self._patience.report)
-            self._patience = replace(self._patience, sleep=self._window.pause, report=told)
+            report = self._report_unless_stopping(self._patience.report)
+            self._patience = replace(self._patience, sleep=self._window.pause, report=report)
             self._replies.patience = self._patience
 
     def _report_unless_stopping(self, report: Callable[[Notice], None]) -> Callable[[Notice], None]:
         """Report retries, except those that will not happen because the run is stopping."""
 
-        def told(notice: Notice) -> None:
+        def report_while_running(notice: Notice) -> None:
             if not self._exchange.stopping.is_set():
                 report(notice)
 
-        return told
+        return report_while_running
 
     def answers(self, asks: Sequence[tuple[Call, Source]]) -> Iterator[tuple[Candidate, ...]]:
         """Send the calls of one round, several at once if the plan says so, and name the outputs.

@@ -57,7 +57,7 @@ class HttpTransport:
     def __init__(self, seconds: float, route: Route | None = None) -> None:
         self._seconds, self._route = seconds, route or Route()
         self._all: list[_Connections] = []
-        self._idle: list[_Connections] = []
+        self._free: list[_Connections] = []
         self._closed = False
 
     def send(self, request: Outgoing) -> Incoming:
@@ -71,13 +71,13 @@ class HttpTransport:
         if self._closed:
             raise EgressError("the connections of this run were closed for good: nothing more can be sent")
         try:
-            own = self._idle.pop()
+            own = self._free.pop()
         except IndexError:
             own = self._connect()
         try:
             return self._send(request, own)
         finally:
-            self._idle.append(own)
+            self._free.append(own)
 
     def close(self) -> None:
         """Close every connection for good, including those in use; sending afterwards is an error."""

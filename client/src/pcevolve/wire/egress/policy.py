@@ -177,11 +177,11 @@ class Policy:
         """Refuse an answer that names another model than the requested one."""
         plan, named = self._require_state(call).plan, self._dialect.answered_by(body)
         if named and not is_same_model(plan.provider.answered_by or plan.provider.model, named):
-            told = printable(named)[:LONGEST_NAME]
+            name = printable(named)[:LONGEST_NAME]
             raise OtherModelError(
-                f"the API answered with the model '{told}', and '{plan.provider.model}' was asked for: start a new run "
+                f"the API answered with the model '{name}', and '{plan.provider.model}' was asked for: start a new run "
                 f"with the model that you mean, or, if that is its own name for it, with --set "
-                f"provider.answered_by='{told}'"
+                f"provider.answered_by='{name}'"
             )
 
     def request_for(self, call: Call, source: Source) -> Outgoing:

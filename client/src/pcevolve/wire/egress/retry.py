@@ -32,7 +32,7 @@ class Busy(Exception):  # noqa: N818 - a state of the API, not a fault of ours
 
 def require_final(status: int, found: Fault, retry_after: str | None) -> str:
     """Describe a failure that no retry would fix (``Busy`` if one may)."""
-    reason = f"HTTP {status}" + (f" ({found.said})" if found.said else "")
+    reason = f"HTTP {status}" + (f" ({found.message})" if found.message else "")
     if found.passes:
         raise Busy(reason, retry_after, loading=status == HTTPStatus.SERVICE_UNAVAILABLE)
     return reason

@@ -58,7 +58,7 @@ class _Answer(Reply):
     ]
 
 
-class _Told(Reply):
+class _InfoText(Reply):
     info: str = ""
 
 
@@ -117,7 +117,7 @@ class A1111Dialect(Dialect):
     def answered_by(self, body: bytes) -> str | None:
         """Return the checkpoint in the images' generation parameters, with the beginning of its digest."""
         try:
-            info = _Info.model_validate_json(_Told.model_validate_json(strip_mark(body)).info)
+            info = _Info.model_validate_json(_InfoText.model_validate_json(strip_mark(body)).info)
         except ValidationError:
             return None
         digest = f" [{info.sd_model_hash}]" if info.sd_model_name and info.sd_model_hash else ""

@@ -22,7 +22,7 @@ from pcevolve.wire.providers.faults import read_message
 from pcevolve_shared import images
 
 Model = TypeVar("Model", bound=BaseModel)
-_FIELDS_TOLD, _LONGEST_FIELD = 6, 40
+_MOST_FIELDS, _LONGEST_FIELD = 6, 40
 _SUFFIXES: Final = {"image/png": "png", "image/jpeg": "jpg", "image/webp": "webp"}
 
 
@@ -36,9 +36,9 @@ JobId = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,64}$")]
 """A job's name as chosen by the provider; it is sent back inside an address, so its characters are limited."""
 
 
-def require_same_job(asked: str, told: str) -> None:
+def require_same_job(asked: str, answered: str) -> None:
     """Refuse an answer about another job than the requested one (``ProviderReplyError``)."""
-    if told != asked:
+    if answered != asked:
         raise ProviderReplyError("the API told of another job than it was asked after")
 
 
@@ -86,7 +86,7 @@ def describe_other(body: bytes) -> str:
         return ""
     if not isinstance(answer, dict):
         return "; it is a single value"
-    names = ", ".join(printable(each)[:_LONGEST_FIELD] for each in list(answer)[:_FIELDS_TOLD])
+    names = ", ".join(printable(each)[:_LONGEST_FIELD] for each in list(answer)[:_MOST_FIELDS])
     return f"; it has the fields {names}: does it speak another --dialect?"
 
 
@@ -126,8 +126,8 @@ def _form_of(body: bytes) -> str:
 
 def _words_of(body: bytes) -> str:
     """Quote a short plain text in place of JSON, made printable; empty for anything else."""
-    said = read_message(body, None)
-    return f"the words '{said}'" if said else ""
+    message = read_message(body, None)
+    return f"the words '{message}'" if message else ""
 
 
 def decode_images(encoded: Iterable[str]) -> list[Output]:

@@ -215,8 +215,8 @@ def find_misstatements(dialect: Dialect, plan: PublicPlan) -> Iterator[str]:
         yield "the plan has no workflow for its dialect, or one that its dialect does not fill"
     elif plan.provider.workflow and varies_images and not takes_image(plan.provider.workflow):
         yield "the plan says that images are varied, and its workflow takes none"
-    for name, said in plan.modality.list_asked().items():
-        if said and name not in asked:
+    for name, is_asked in plan.modality.list_asked().items():
+        if is_asked and name not in asked:
             yield f"the plan says that {name} is asked for, and it is not"
-        if not said and name in asked and name in ALWAYS_ASKED:
+        if not is_asked and name in asked and name in ALWAYS_ASKED:
             yield f"the plan says that {name} is not asked for, and it is"

@@ -122,14 +122,14 @@ class Fault:
     """An unsuccessful answer.
 
     Attributes:
-        said: The API's own short message, printable; empty if its form is unknown.
+        message: The API's own short message, printable; empty if its form is unknown.
         reason: Why a retry would not help, if known.
         passes: Whether the same request may succeed later.
         coded: Whether a code or the status gives the reason, and not words alone, which are ambiguous.
         status: The HTTP status, or the one stated in the body of a success; 0 if it states none.
     """
 
-    said: str
+    message: str
     reason: Reason | None
     passes: bool
     coded: bool = False
@@ -142,16 +142,16 @@ def fault(status: int, body: bytes, reasons: Mapping[str, Reason]) -> Fault:
     ``reasons`` gives the meanings of the API's own error codes.
     """
     answer = parse(body)
-    said = read_message(body, answer)
+    message = read_message(body, answer)
     stated = _read_status(answer) if is_success(status) else status
     coded = means = _by_code(answer, reasons) or _BY_STATUS.get(stated)
     if means is None and is_success(status):
-        means = _by_words(said, tuple(_BY_WORDS))
+        means = _by_words(message, tuple(_BY_WORDS))
     elif means is None and not may_pass(status):
-        means = _by_words(said, ("credit", "content", "key", "size"))
+        means = _by_words(message, ("credit", "content", "key", "size"))
     if means == "rate":
-        return Fault(said, None, True, status=stated)
-    return Fault(said, means, means is None and may_pass(stated), coded is not None, stated)
+        return Fault(message, None, True, status=stated)
+    return Fault(message, means, means is None and may_pass(stated), coded is not None, stated)
 
 
 def may_pass(status: int) -> bool:
@@ -185,8 +185,8 @@ def _by_code(answer: Any, reasons: Mapping[str, Reason]) -> _Meaning | None:  # 
     return None
 
 
-def _by_words(said: str, of: tuple[_Meaning, ...]) -> _Meaning | None:
-    return next((each for each in of if _BY_WORDS[each].search(said.lower())), None)
+def _by_words(message: str, of: tuple[_Meaning, ...]) -> _Meaning | None:
+    return next((each for each in of if _BY_WORDS[each].search(message.lower())), None)
 
 
 def _codes(answer: Any) -> Iterator[str]:  # noqa: ANN401 - whatever JSON holds

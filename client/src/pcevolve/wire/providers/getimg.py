@@ -190,17 +190,17 @@ class GetimgDialect(Dialect):
     def advice(self, model: str, body: bytes) -> Advice | None:
         """Read the advice from the list of models; see ``Dialect.advice``."""
         listed = _find_model(model, body)
-        told = None if listed is None else listed.recommended
-        if listed is None or told is None:
+        advice = None if listed is None else listed.recommended
+        if listed is None or advice is None:
             return None
-        low, high = sorted((told.strength_low, told.strength_high))
-        return Advice(told.steps, told.guidance, low, high, listed.domains)
+        low, high = sorted((advice.strength_low, advice.strength_high))
+        return Advice(advice.steps, advice.guidance, low, high, listed.domains)
 
     def library(self, model: str, body: bytes) -> Library | None:
         """Read the library from the list of models, its text truncated and made readable; see ``Dialect.library``."""
         listed = _find_model(model, body)
-        told = None if listed is None else listed.library
-        return None if told is None else Library(**told.model_dump())
+        library = None if listed is None else listed.library
+        return None if library is None else Library(**library.model_dump())
 
     def exact(self, model: str, body: bytes) -> Exact | None:
         """Read the promise from the list of models; see ``Dialect.exact``."""

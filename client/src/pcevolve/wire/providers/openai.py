@@ -114,8 +114,10 @@ class OpenAIDialect(Dialect):
 
     def remarks(self, prompt: str, body: bytes) -> frozenset[str]:
         """Report prompts that the API rewrote, as OpenAI does for DALL-E 3."""
-        told = (each.revised_prompt for each in parse_answer(_Answer, body).data)
-        return frozenset({REVISED} if any(each and each.strip() != prompt.strip() for each in told) else ())
+        revised = (each.revised_prompt for each in parse_answer(_Answer, body).data)
+        return frozenset(
+            {REVISED} if any(each and each.strip() != prompt.strip() for each in revised) else ()
+        )
 
     def native_size(self, model: str, body: bytes) -> ModelSize | None:
         """Return the model's own size, if the server is PCEvolve's; others do not tell it."""

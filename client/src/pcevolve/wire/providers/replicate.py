@@ -72,8 +72,8 @@ class ReplicateDialect(Dialect):
         if last.status in _GOES_ON:
             return WireRequest("GET", f"{PREDICTIONS}/{job.id}")
         if last.status != "succeeded":
-            said = f": {printable(str(last.error))[:_LONGEST_WORDS]}" if last.error else ""
-            raise ProviderReplyError(f"the API says of a job that it {last.status}{said}")
+            reason = f": {printable(str(last.error))[:_LONGEST_WORDS]}" if last.error else ""
+            raise ProviderReplyError(f"the API says of a job that it {last.status}{reason}")
         return None
 
     def cancel(self, answers: Sequence[bytes]) -> tuple[WireRequest, ...]:

@@ -305,18 +305,18 @@ def _list_companions(image: Image.Image) -> list[dict[str, Any]]:
 def _measure_pixel(image: Image.Image, data: bytes) -> float:
     """Return the ratio of a pixel's height to its width after orientation is applied; 1 if unknown."""
     exif = image.getexif()
-    said: tuple[Any, Any] | None
+    density: tuple[Any, Any] | None
     if image.format == "TIFF":
         tiff = _tiff()
-        said = tiff.read_density(tiff.read_tags(data))
+        density = tiff.read_density(tiff.read_tags(data))
     elif image.format == "GIF":  # 49 of 64 is 1, and 0 says nothing (GIF89a, 18)
-        said = (64, data[_GIF_ASPECT] + 15) if data[_GIF_ASPECT] else None
+        density = (64, data[_GIF_ASPECT] + 15) if data[_GIF_ASPECT] else None
     else:
-        said = image.info.get("jfif_density") or image.info.get("aspect") or image.info.get("dpi")
+        density = image.info.get("jfif_density") or image.info.get("aspect") or image.info.get("dpi")
     # Pixels of a length, across and down. EXIF may hold anything.
     across, down = (
         float(each) if isinstance(each, Real) else 0.0
-        for each in said or (exif.get(_X_DENSITY), exif.get(_Y_DENSITY))
+        for each in density or (exif.get(_X_DENSITY), exif.get(_Y_DENSITY))
     )
     if not (0 < across < math.inf and 0 < down < math.inf):
         return 1.0

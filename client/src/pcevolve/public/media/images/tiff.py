@@ -69,7 +69,7 @@ def _list_hidden(data: bytes, tags: Tags) -> Iterator[str]:
     if tags.get(_SUBFILE, 0) & 4 or tags.get(_PHOTOMETRIC) == _MASK:
         yield "is TIFF of a mask of another picture; remove it"
     yield _describe_channels(tags)
-    planes = max(_count_said(tags), _count_held(data, tags))
+    planes = max(_count_declared(tags), _count_held(data, tags))
     if planes > 1 and not tags.next:  # pages are counted elsewhere
         yield f"holds {planes} planes behind one another, of which the first page shows one; {_SAVE}"
     places = _find_sub_pages(data)
@@ -118,12 +118,16 @@ def _is_preview(data: bytes, place: int, tags: Tags) -> bool:
     return _WIDTH in page and bool(page[_WIDTH] * page[_HEIGHT] < tags[_WIDTH] * tags[_HEIGHT])
 
 
-def _count_said(tags: Tags) -> int:
+def _count_declared(tags: Tags) -> int:
     """Count planes by the file's own description: a volume's depth, or a stack of ImageJ or tifffile."""
-    said = str(tags.get(_DESCRIPTION, ""))
+    description = str(tags.get(_DESCRIPTION, ""))
     pixels = tags[_WIDTH] * tags[_HEIGHT] * tags.get(_SAMPLES, 1)
-    images = re.search(r"^images=(\d{1,9})\s*$", said, re.MULTILINE) if said.startswith("ImageJ=") else None
-    shape = re.match(r'\{"shape": \[([\d, ]{1,200})\]', said)
+    images = (
+        re.search(r"^images=(\d{1,9})\s*$", description, re.MULTILINE)
+        if description.startswith("ImageJ=")
+        else None
+    )
+    shape = re.match(r'\{"shape": \[([\d, ]{1,200})\]', description)
     return max(
         int(images[1]) if images else 1,
         prod(map(int, shape[1].split(","))) // pixels if shape else 1,
@@ -138,9 +142,9 @@ def _count_held(data: bytes, tags: Tags) -> int:
     bits = tags.get(_BITS, (1,))
     row = -(-tags[_WIDTH] * (sum(bits) if len(bits) > 1 else bits[0] * tags.get(_SAMPLES, 1)) // 8)
     plane = max(1, row * tags[_HEIGHT], sum(tags.get(_TILE_BYTES, ())))
-    told = sum(_measure_tag(tags.tagtype[tag], each) for tag, each in tags.items())
+    header = sum(_measure_tag(tags.tagtype[tag], each) for tag, each in tags.items())
     # A quarter of a plane may be anything; pictures that are too small to use are not counted.
-    held = (len(data) - told + plane // 4) // plane if plane >= _LEAST_PLANE else 1
+    held = (len(data) - header + plane // 4) // plane if plane >= _LEAST_PLANE else 1
     return int(max(1, held, sum(tags.get(_STRIP_BYTES, ())) // plane))
 
 

@@ -73,7 +73,7 @@ class Glance:
         return cls(
             show_opening(run, 2 * TILES_PER_ROW),
             [show_dataset(run, label, label, TILES_PER_ROW) for label in labels],
-            tuple((said, spell_percent(point.mean)) for said, point in _figures(run.plan.method.name, own)),
+            tuple((title, spell_percent(point.mean)) for title, point in _figures(run.plan.method.name, own)),
             judge,
             spell_percent(1 / len(labels)),
         )
@@ -86,7 +86,7 @@ def _figures(method: str, points: Sequence[AccuracyPoint]) -> list[tuple[str, Ac
     last = {each.name: each for each in ordered}
     found = [("the words alone", of_run[0])] if len(of_run) > 1 else []
     wanted = (("a random choice", CONTROL), ("this dataset", method), ("the private images", SHOTS))
-    return found + [(said, last[name]) for said, name in wanted if name in last]
+    return found + [(title, last[name]) for title, name in wanted if name in last]
 
 
 NO_OTHERS: Mapping[str, Any] = {}

@@ -189,19 +189,19 @@ class WorstCase:
 
 
 @lru_cache(maxsize=2)  # run and audit ask for the latest again; its coordinates are slow to compute
-def join_scenes(scenes: tuple[SelectionInput, ...]) -> SelectionInput:
+def join_renditions(all_inputs: tuple[SelectionInput, ...]) -> SelectionInput:
     """Join inputs of several renditions of the same candidates: each rendition is a row of its own."""
-    if len(scenes) == 1:
-        return scenes[0]
-    pools = zip(*(scene.pools for scene in scenes), strict=True)
-    return replace(scenes[0], pools=tuple(np.concatenate(of_class) for of_class in pools))
+    if len(all_inputs) == 1:
+        return all_inputs[0]
+    pools = zip(*(inputs.pools for inputs in all_inputs), strict=True)
+    return replace(all_inputs[0], pools=tuple(np.concatenate(of_class) for of_class in pools))
 
 
 class Selector(Protocol):
     """A way to choose candidates: a query of the private data, and a public choice by its answer."""
 
     def measure(
-        self, private: PrivateEmbeddings, scene: SelectionInput, events: Events, noise: Noise
+        self, private: PrivateEmbeddings, inputs: SelectionInput, events: Events, noise: Noise
     ) -> Measurement:
         """Query the private data: the selector's only access, paid for by ``events``.
 
@@ -211,23 +211,23 @@ class Selector(Protocol):
         """
         ...
 
-    def pick(self, measured: Measurement, scene: SelectionInput) -> tuple[IntArray, ...]:
+    def pick(self, measured: Measurement, inputs: SelectionInput) -> tuple[IntArray, ...]:
         """Choose by a measurement: public, deterministic post-processing.
 
         Returns:
-            For each class, ``scene.wanted`` indices into its pool.
+            For each class, ``inputs.wanted`` indices into its pool.
         """
         ...
 
-    def could_measure(self, measured: Measurement, scene: SelectionInput, events: Events) -> bool:
+    def could_measure(self, measured: Measurement, inputs: SelectionInput, events: Events) -> bool:
         """True if a recorded measurement has a form that ``measure`` could have released.
 
         Args:
-            scene: The input; for several renditions, joined.
+            inputs: The input; for several renditions, joined.
         """
         ...
 
-    def is_picked(self, measured: Measurement, scene: SelectionInput, picked: Sequence[IntArray]) -> bool:
+    def is_picked(self, measured: Measurement, inputs: SelectionInput, picked: Sequence[IntArray]) -> bool:
         """True if ``pick`` could make these picks, up to rounding on another machine."""
         ...
 

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from pcevolve.app.session import reach
-from pcevolve.app.session.reach import follow_links, require_apart
+from pcevolve.app.session import access
+from pcevolve.app.session.access import follow_links, require_apart
 from pcevolve.errors import UsageError
 from pcevolve.public.config.config import RunConfig
 from pcevolve.public.processes.confinement import confine_keeper, confine_offline
@@ -88,7 +88,7 @@ OF_LEDGER = ["write in the ledger's folder", "link in the usual one"]
 
 def test_a_run_s_command_keeps_its_run_and_its_ledger_and_private_names_alone(folder: Path) -> None:
     def keep(folder: Path) -> None:
-        reach.keep_files_of_run(check(folder))
+        access.keep_files_of_run(check(folder))
 
     assert list_possible(folder, keep) == [
         "list private",
@@ -100,14 +100,14 @@ def test_a_run_s_command_keeps_its_run_and_its_ledger_and_private_names_alone(fo
 
 def test_a_keeper_s_command_writes_in_no_run(folder: Path) -> None:
     def keep(folder: Path) -> None:
-        reach.keep_files_of_keeper(check(folder))
+        access.keep_files_of_keeper(check(folder))
 
     assert list_possible(folder, keep) == ["list private", "read beside the run", *OF_LEDGER]
 
 
 def test_a_client_s_command_keeps_its_run_alone(folder: Path) -> None:
     def keep(folder: Path) -> None:
-        reach.keep_files_of_client(folder / "runs" / "run")
+        access.keep_files_of_client(folder / "runs" / "run")
 
     assert list_possible(folder, keep) == ["write in the run", "remove the run's folder"]
 
@@ -117,7 +117,7 @@ def test_a_demonstration_s_command_keeps_its_folders_and_reads_its_server_s_word
         (folder / "runs" / "run").mkdir()
         (folder / "runs" / "secrets.txt").touch()  # of a demonstration with texts
         places = [folder / "runs" / "run", folder / "runs" / "secrets.txt"]
-        reach.keep_files_of_demo(places, folder / "runs" / "log")
+        access.keep_files_of_demo(places, folder / "runs" / "log")
         (folder / "runs" / "log").read_bytes()
 
     assert list_possible(folder, keep) == [
@@ -133,7 +133,7 @@ def test_where_links_among_private_files_lead_is_listed_too(folder: Path) -> Non
     def work() -> list[str]:
         os.environ |= {"TMPDIR": str(folder), "XDG_STATE_HOME": str(folder / "state")}
         confine_offline()
-        reach.keep_files_of_run(check(folder))
+        access.keep_files_of_run(check(folder))
         return sorted(each.name for each in (folder / "private" / "elsewhere").iterdir())
 
     assert in_a_process(work) == ["file", "movable"]
@@ -146,7 +146,7 @@ def test_a_command_that_cannot_be_confined_is_refused(folder: Path) -> None:
         os.environ["TMPDIR"] = str(folder)
         confine_offline()
         with pytest.raises(UsageError, match="is not yours alone: remove it, or set TMPDIR"):
-            reach.keep_files_of_client(folder / "run")
+            access.keep_files_of_client(folder / "run")
         return "refused"
 
     assert in_a_process(work) == "refused"

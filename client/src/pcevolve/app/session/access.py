@@ -190,7 +190,7 @@ class _Place:
     """A file or folder, with its name in messages."""
 
     holds: Holding
-    said: str
+    name: str
     path: Path
 
     def lies_in(self, other: _Place) -> bool:
@@ -214,7 +214,7 @@ def require_apart(settings: RunConfig, key: Path | None = None) -> None:
     for inner, outer in (*permutations(places, 2), *product(private, _list_modules())):
         if inner.holds != outer.holds and inner.lies_in(outer):
             raise UsageError(
-                f"{inner.said} lies in {outer.path}, {HOLDS[outer.holds]}: {_advise(inner, outer)}"
+                f"{inner.name} lies in {outer.path}, {HOLDS[outer.holds]}: {_advise(inner, outer)}"
             )
 
 

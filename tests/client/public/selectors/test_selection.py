@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pcevolve.public.privacy import Event
-from pcevolve.public.selectors.scene import (
+from pcevolve.public.selectors.selection import (
     PrivateEmbeddings,
     deviation,
     require_mechanism,
