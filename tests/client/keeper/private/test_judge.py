@@ -169,7 +169,7 @@ def test_what_is_public_is_done_before_the_release_which_a_provider_cannot_time(
 
     monkeypatch.setattr(Frame, "of", late)
     monkeypatch.setattr(asked.chooser.encoder, "embed", late)
-    monkeypatch.setattr(Chooser, "_scene", late)
+    monkeypatch.setattr(Chooser, "_make_inputs", late)
     views = dataclasses.replace(asked.views, encoder=MeanColour())
     assert dataclasses.replace(asked, views=views).release(Query(RUN, 1), POOL).events
 
