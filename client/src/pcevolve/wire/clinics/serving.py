@@ -19,7 +19,7 @@ from pcevolve.public.clinics.sync import BODIES, MOST_BYTES, SYNC, Denied, Sync
 from pcevolve.wire.clinics.door import DeniedError, Door
 from pcevolve.wire.clinics.guests import Guests
 
-MOST_STRANGERS_BYTES: Final = 2**16
+MOST_UNAUTHENTICATED_BYTES: Final = 2**16
 """Most bytes read of a message before its sender is known; only an owner's answer may be longer."""
 _NO_OWNER: Final = "only an owner of the roster is let in"
 _SILENT_SECONDS: Final = 60.0
@@ -108,7 +108,7 @@ class _Visit(BaseHTTPRequestHandler):
             raise DeniedError(404, "nothing is here")
         if not (length.isascii() and length.isdigit()) or int(length) > MOST_BYTES:
             raise DeniedError(413, "a message of no length, or too long")
-        if not self._is_owner() and int(length) > MOST_STRANGERS_BYTES:
+        if not self._is_owner() and int(length) > MOST_UNAUTHENTICATED_BYTES:
             raise DeniedError(403, _NO_OWNER)
         try:
             sync = Sync.model_validate_json(self.rfile.read(int(length)))
