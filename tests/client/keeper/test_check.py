@@ -87,7 +87,7 @@ def test_all_that_would_be_refused_is_told_with_what_mends_it(check, folder):
         ("--set data.subsample=9", "data.subsample draws 9 of each: give '--set data.subsample=4' or fewer"),
         ("--shots 4 --set data.window=-160,240", "is a colour image, and data.window is for grey values"),
         ("--shots 4 --set data.unit_column=patient", "data.unit_column is about texts, and this API draws"),
-        ("--shots 4 --set=data.window=-160,240", "is a colour image, and data.window is for grey values"),
+        ("--shots 4 --set=data.unit_namespace=ward", "says whose names the units have: give --unit-map"),
     ],
 )
 def test_options_that_do_not_fit_the_folder_are_faults(check, folder, tmp_path, monkeypatch, options, fault):
@@ -96,12 +96,6 @@ def test_options_that_do_not_fit_the_folder_are_faults(check, folder, tmp_path, 
     code, told = check(folder, *options.split())
     assert code == 3
     assert fault in told
-
-
-def test_a_source_of_names_without_names_is_refused_as_a_run_refuses_it(check, folder):
-    code, told = check(folder, "--shots", 4, "--set", "data.unit_namespace=ward")
-    assert code == 3
-    assert "to mend: data.unit_namespace says whose names the units have: give --unit-map" in told
 
 
 @pytest.mark.parametrize(

@@ -132,17 +132,6 @@ def test_a_run_that_goes_on_meanwhile_is_not_called_inconsistent(words, command,
             assert [row["state"] for row in show_status(command)] == [state]
 
 
-def test_of_two_copies_of_a_folder_only_the_one_that_went_on_goes_on(cut_off, command, server):
-    shutil.copytree("run", "copy")
-    assert command("run", "--resume", "run").code == 0
-    server.heard.clear()
-    refused = command("run", "--resume", "copy")
-    assert refused.code == 4
-    assert "copy is older than its ledger" in refused.said
-    assert server.heard == []
-    assert [row["state"] for row in show_status(command)] == ["finished"]
-
-
 def test_a_ledger_that_is_older_than_the_folder_is_restored_first(cut_off, command, server):
     for name in LEDGER:
         shutil.copy(name, f"{name}.backup")
@@ -245,26 +234,6 @@ def test_a_finished_run_whose_stored_file_is_gone_is_not_called_finished(words, 
     )
 
 
-def test_lines_that_are_lost_up_to_a_paid_release_are_asked_for_again_and_not_paid_again(words, command):
-    assert command(*words()).code == 0
-    shutil.rmtree("run/release")
-    drop_lines(Path("run"), "released")
-    assert command("run", "--resume", "run").code == 0
-    assert find_spent() == [10]
-    assert all(finding.holds for finding in audit(Path("run")))
-
-
-def test_lines_that_are_lost_before_a_paid_release_make_the_folder_older(words, command, server):
-    assert command(*words()).code == 0
-    shutil.rmtree("run/release")
-    drop_lines(Path("run"), "released")
-    drop_lines(Path("run"), "received")
-    server.heard.clear()
-    refused = command("run", "--resume", "run")
-    assert (refused.code, server.heard) == (4, [])
-    assert "run is older than its ledger" in refused.said
-
-
 @pytest.mark.parametrize("kind", ["finished", "received"])
 def test_a_release_that_is_not_of_the_record_beside_it_is_moved_away_first(words, command, server, kind):
     assert command(*words()).code == 0
@@ -347,12 +316,6 @@ def test_nothing_is_made_of_a_release_that_is_not_of_the_record_beside_it(words,
     refused = command(*asked.split())
     assert refused.code == 7
     assert "run/release is not of the record beside it" in refused.said
-
-
-def test_a_folder_with_a_release_that_is_older_than_its_ledger_is_not_called_finished(words, command):
-    assert command(*words()).code == 0
-    drop_lines(Path("run"), "finished")
-    assert "run holds an unfinished run: continue it with" in command(*words()).said
 
 
 def test_a_folder_that_was_emptied_is_begun_in_anew_also_after_a_start_that_was_refused(words, command):

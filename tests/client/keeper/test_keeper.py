@@ -148,16 +148,12 @@ def test_a_run_is_entered_and_a_release_leaves_at_a_whole_tick_however_long_they
     assert released.receipt.iteration == 1
 
 
-def test_a_release_comes_with_what_it_measured_and_is_in_the_ledger(begun):
+def test_a_release_of_what_the_keeper_was_told_comes_with_what_it_measured_and_is_in_the_ledger(begun):
     released = begun.release(protocol.Release(iteration=1, head=HEAD))
     assert begun._account.receipts() == (released.receipt,)
     assert begun._account.read_measured(1) == released.measurement != b""
-
-
-def test_a_release_is_drawn_from_the_candidates_that_the_keeper_was_told_of(begun):
-    receipt = begun.release(protocol.Release(iteration=1, head=HEAD)).receipt
     told = {each.id: each.digest for of_call in begun._selection.lineage.answers.values() for each in of_call}
-    chosen = [each for label in begun._plan.labels for each in receipt.of(label)]
+    chosen = [each for label in begun._plan.labels for each in released.receipt.of(label)]
     assert chosen
     assert all(told[each.id] == each.digest for each in chosen)
 
@@ -178,48 +174,34 @@ def test_nothing_is_on_the_ledger_or_stored_before_the_owner_agrees(keeper, tmp_
     assert not (tmp_path / "runs").exists()
 
 
-BEFORE: dict[str, Callable[[Keeper], object]] = {
-    "an answer": lambda keeper: keeper.made(protocol.Made(slot="i000/c000/n000000", digests=())),
-    "a comparison": lambda keeper: keeper.compare(protocol.Compare(classes=())),
-    "a look": lambda keeper: keeper.show(protocol.Show(iteration=1)),
-    "a release": lambda keeper: keeper.release(protocol.Release(iteration=1, head=HEAD)),
-    "an assessment": lambda keeper: keeper.assess(protocol.Assess()),
+def _begin(keeper: Keeper) -> None:
+    keeper.begin(settled(keeper))
+
+
+NOTHING = "nothing is chosen before the run begins"
+OTHER = "begins with the plan that was settled last"
+ORDER: dict[str, tuple[Callable[[Keeper], object] | None, str, Callable[[Keeper], object]]] = {
+    "an answer": (settled, NOTHING, lambda it: it.made(protocol.Made(slot="i000/c000/n000000", digests=()))),
+    "a comparison": (settled, NOTHING, lambda it: it.compare(protocol.Compare(classes=()))),
+    "a look": (settled, NOTHING, lambda it: it.show(protocol.Show(iteration=1))),
+    "a release": (settled, NOTHING, lambda it: it.release(protocol.Release(iteration=1, head=HEAD))),
+    "an assessment": (settled, NOTHING, lambda it: it.assess(protocol.Assess())),
+    "an early assessment": (_begin, "not all of the plan", lambda it: it.assess(protocol.Assess())),
+    "an early plan": (None, "settled after a run is prepared", lambda it: it.settle(protocol.Settle())),
+    "a late plan": (_begin, "before it begins", lambda it: it.settle(protocol.Settle())),
+    "no plan": (None, OTHER, lambda it: it.begin(protocol.Begin(plan="0" * 64))),
+    "another plan": (settled, OTHER, lambda it: it.begin(protocol.Begin(plan="0" * 64))),
+    "twice": (settled, "prepared once", lambda it: it.prepare(protocol.Prepare(run_id="1" * 32))),
 }
 
 
-@pytest.mark.parametrize("name", BEFORE)
-def test_nothing_is_chosen_before_the_run_begins(keeper, name):
-    settled(keeper)
-    with pytest.raises(ProtocolError, match="nothing is chosen before the run begins"):
-        BEFORE[name](keeper)
-
-
-def test_nothing_is_assessed_before_all_of_the_plan_was_carried_out(keeper):
-    keeper.begin(settled(keeper))
-    with pytest.raises(ProtocolError, match="not all of the plan was carried out"):
-        keeper.assess(protocol.Assess())
-
-
-def test_a_plan_is_settled_after_a_run_is_prepared_and_before_it_begins(keeper):
-    with pytest.raises(ProtocolError, match="settled after a run is prepared"):
-        keeper.settle(protocol.Settle())
-    keeper.begin(settled(keeper))
-    with pytest.raises(ProtocolError, match="before it begins"):
-        keeper.settle(protocol.Settle())
-
-
-@pytest.mark.parametrize("prepared", [False, True])
-def test_a_run_begins_with_the_plan_that_the_keeper_made_and_no_other(keeper, prepared):
-    if prepared:
-        settled(keeper)
-    with pytest.raises(ProtocolError, match="begins with the plan that was settled last"):
-        keeper.begin(protocol.Begin(plan="0" * 64))
-
-
-def test_a_run_is_prepared_once(keeper):
-    settled(keeper)
-    with pytest.raises(ProtocolError, match="prepared once"):
-        keeper.prepare(protocol.Prepare(run_id="1" * 32))
+@pytest.mark.parametrize("name", ORDER)
+def test_a_run_is_prepared_once_settled_begun_with_that_plan_and_only_then_chosen_for(keeper, name):
+    before, said, ask = ORDER[name]
+    if before is not None:
+        before(keeper)
+    with pytest.raises(ProtocolError, match=said):
+        ask(keeper)
 
 
 WRONG: dict[str, tuple[str, Callable[[Keeper], object]]] = {

@@ -143,10 +143,6 @@ def test_an_answer_is_on_the_other_side_what_it_was_on_this(door, name):
     assert found.model_dump_json() == expected.model_dump_json()  # -0.0 equals 0.0
 
 
-def test_a_measurement_crosses_byte_for_byte(door):
-    assert ASKED["release"][0](door.remote).measurement == MEASURED
-
-
 def test_what_needs_no_answer_gets_none(door):
     door.remote.made(protocol.Made(slot="x", digests=("0" * 64,)))
     assert ASKED["show"][0](door.remote) == protocol.Shown()

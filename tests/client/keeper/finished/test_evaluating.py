@@ -38,7 +38,7 @@ from support.folders import toned_folders
 from support.paid import MEANS, encoder, make_paid_run
 from support.runs import small_plan
 
-LABELS, SIDE, TONES = ("cut", "good"), 32, {"cut": 0, "good": 130}
+LABELS, TONES = ("cut", "good"), {"cut": 0, "good": 130}
 
 
 def new_plan(**changes: object) -> PublicPlan:

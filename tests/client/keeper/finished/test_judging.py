@@ -14,7 +14,6 @@ from pcevolve.errors import DataError
 from pcevolve.keeper import images
 from pcevolve.keeper.evaluation.worth import Worth
 from pcevolve.keeper.finished import judging
-from pcevolve.keeper.finished.evaluating import EvaluationRequest, evaluate
 from pcevolve.keeper.finished.judging import Answers, load_judges, load_quick_judges
 from pcevolve.keeper.private.dataset import load_folder
 from pcevolve.public.encoders import bundled_digest, published, shipped_digest
@@ -56,7 +55,7 @@ def test_nobody_voted_in_a_run_that_looked_at_nothing():
     assert not any(each.voted for each in load_quick_judges(Named("bundled"), voted=False, device="cpu"))
 
 
-LABELS, SIDE, TONES = ("cut", "good"), 32, {"cut": 0, "good": 130}
+LABELS = ("cut", "good")
 
 
 def test_a_judge_is_right_where_it_says_the_truth():
@@ -113,12 +112,6 @@ def test_rows_of_judges_are_kept_beside_those_about_the_same_subject_alone(finis
     assert keep("one", "bundled", 0.6) == [("bundled", 0.6), ("cnn", 0.5)]
     assert keep("one", "cnn", 0.7) == [("cnn", 0.7), ("bundled", 0.6)]
     assert keep("other", "clip", 0.8) == [("clip", 0.8)]
-
-
-@pytest.fixture(scope="module")
-def found(world: Path) -> dict:
-    """By both usual judges."""
-    return evaluate(world / "run", EvaluationRequest(str(world / "test"), str(world / "private"), mix=True))
 
 
 @pytest.mark.parametrize(

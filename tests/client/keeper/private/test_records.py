@@ -203,7 +203,7 @@ def repeat_text(rows: int, text: str) -> pa.Array:
 
 
 @pytest.mark.system
-@pytest.mark.parametrize(("rows", "text"), [(30_000_000, "x"), (3_000_000, "x"), (1_000_000, "x" * 100_000)])
+@pytest.mark.parametrize(("rows", "text"), [(30_000_000, "x"), (1_000_000, "x" * 100_000)])
 @pytest.mark.parametrize("grouped", [True, False])
 def test_a_small_file_of_very_many_rows_is_refused_soon(tmp_path, rows, text, grouped):
     """Found by its footer, or by what it unpacks to: reading went on for minutes."""
@@ -216,20 +216,31 @@ def test_a_small_file_of_very_many_rows_is_refused_soon(tmp_path, rows, text, gr
     assert "unpacks to more than a hundred times its size" in said or "holds more than 4,000,000" in said
 
 
+@pytest.mark.parametrize(
+    ("column", "complaint"),
+    [
+        (pa.array([{"a": "x"}]), "column 'text' holds lists, records or bytes"),
+        (pa.array([b"text"]), "column 'text' holds lists, records or bytes"),
+        (pa.array([decimal.Decimal("1.5")]), "column 'text' holds lists, records or bytes"),
+        (pa.array([1.5]), "row 1 has no text"),
+        (pa.array([None], pa.string()), "row 1 has no text"),
+    ],
+)
+def test_a_column_that_is_no_text_is_refused(tmp_path, column, complaint):
+    parquet.write_table(pa.table({"text": column, "label": ["a"]}), tmp_path / "t.parquet")
+    with pytest.raises(DataError, match=complaint):
+        read_records(tmp_path / "t.parquet", Columns())
+
+
 @pytest.mark.system
 @pytest.mark.parametrize(
     ("make", "complaint"),
     [  # as functions: what is large is made for its test, and not by whoever imports this file
         (lambda: pa.array([["x"] * 10_000_000]), "column 'text' holds lists, records or bytes"),
-        (lambda: pa.array([{"a": "x"}]), "column 'text' holds lists, records or bytes"),
         (lambda: pa.array(["x" * 100_000_000]), "unpacks to more than a hundred times its size"),
-        (lambda: pa.array([b"text"]), "column 'text' holds lists, records or bytes"),
-        (lambda: pa.array([decimal.Decimal("1.5")]), "column 'text' holds lists, records or bytes"),
-        (lambda: pa.array([1.5]), "row 1 has no text"),
-        (lambda: pa.array([None], pa.string()), "row 1 has no text"),
     ],
 )
-def test_a_column_that_is_no_text_is_refused(tmp_path, make, complaint):
+def test_a_cell_that_is_very_large_is_refused_before_it_is_unpacked(tmp_path, make, complaint):
     table = pa.table({"text": make(), "label": ["a"]})
     parquet.write_table(table, tmp_path / "t.parquet", compression="zstd")
     assert complaint in quote_refusal(tmp_path / "t.parquet")

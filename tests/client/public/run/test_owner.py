@@ -259,15 +259,6 @@ def test_without_the_ledger_a_run_is_still_audited_reported_and_exported(begin, 
     assert f"are not in {world / 'nobodys' / 'pcevolve' / 'runs'}" in refused.said
 
 
-def test_figures_are_taken_of_a_run_that_nobody_can_write_to(begin, command, world):
-    assert begin()[0] == 0
-    for path in (Path("run"), *Path("run").rglob("*")):
-        path.chmod(path.stat().st_mode & ~0o222)
-    before = {path: path.stat().st_mtime_ns for path in Path("run").rglob("*")}
-    assert command("evaluate", "run", "--test", "otter-test", "--judge", "bundled").code == 0
-    assert {path: path.stat().st_mtime_ns for path in Path("run").rglob("*")} == before
-
-
 @pytest.mark.parametrize("form", ["plain", "name", "json", "zip", "png", "parquet", "html", "link"])
 def test_one_word_that_is_put_back_is_found_in_whatever_form(tmp_path, form):
     root, word = tmp_path / "run", "zebra-scans"
