@@ -6,6 +6,7 @@ import re
 import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -277,3 +278,14 @@ def broken_img2img(server) -> None:
     """The API has no memory for variations until somebody gives it some (``server.speak = online.a1111``)."""
     failure = online.answer_json(500, {"error": "RuntimeError", "errors": "out of memory"})
     server.speak = lambda heard: failure if heard.path.endswith("img2img") else online.a1111(heard)
+
+
+@pytest.fixture(scope="module")
+def few_steps() -> Iterator[None]:
+    """Judges train in a tenth of their steps, in which two tones are learned."""
+    from pcevolve.keeper.evaluation.heads import train_cnn
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("pcevolve.keeper.evaluation.heads.train_cnn", partial(train_cnn, steps=40))
+        patch.setattr("pcevolve.keeper.evaluation.heads.STEPS", 40)
+        yield

@@ -60,6 +60,7 @@ def test_the_threshold_goes_in_a_straight_line_from_the_first_round_to_the_last(
     assert [plan.threshold_at(iteration) for iteration in range(8)] == [10, 10, 8, 6, 4, 2, 2, 2]
     assert plan_of(iterations=5, threshold=10.0).threshold_at(5) == 10
     assert plan_of(iterations=1, threshold=10.0, threshold_end=2.0).threshold_at(1) == 10
+    assert plan_of(iterations=3, threshold=0.0, threshold_end=4.0).threshold_at(2) == 2
 
 
 @pytest.mark.parametrize(

@@ -63,16 +63,3 @@ def test_secrets_are_promised_of_texts_that_a_draw_does_not_tell_apart_by_them(c
 
 def test_words_of_the_domain_cannot_smuggle_a_second_label():
     assert small_plan(domain="{label} x").prompt("cut") == "A {label} x image with cut"
-
-
-@pytest.mark.parametrize(
-    ("first", "last", "over"),
-    [(3.0, None, [3.0, 3.0, 3.0, 3.0]), (3.0, 0.0, [3.0, 1.5, 0.0, 0.0]), (0.0, 4.0, [0.0, 2.0, 4.0, 4.0])],
-)
-def test_the_threshold_goes_in_a_straight_line_to_its_end_and_stays_there(
-    first: float, last: float | None, over: list[float]
-):
-    plan = small_plan(
-        method="pe", iterations=3, strengths=(0.9, 0.8, 0.7), threshold=first, threshold_end=last
-    )
-    assert [plan.threshold_at(t) for t in (1, 2, 3, 4)] == over

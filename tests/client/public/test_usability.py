@@ -30,19 +30,6 @@ from support.runs import Silent, SmallRun, small_plan
 Make = Callable[[int], bytes]
 
 
-@pytest.mark.parametrize(
-    ("sent", "share", "needed"),
-    [
-        *((sent, 0.25, n) for sent, n in ((1, 1), (2, 2), (7, 2), (8, 2), (9, 3), (400, 100))),
-        (10, 1, 10),
-        (10, 0.01, 2),
-        (100, 0.55, 55),
-    ],
-)
-def test_a_share_of_a_class_is_needed_and_two_at_least(sent: int, share: float, needed: int):
-    assert look_at(*map(png, range(sent)), share=share).needed == needed
-
-
 def as_file(kind: str, **more: object) -> bytes:
     buffer = io.BytesIO()
     Image.new("RGB", (9, 9), "red").save(buffer, kind, **more)

@@ -91,6 +91,3 @@ def test_what_cannot_be_audited_is_refused_before_anything_runs(invoke, argument
     result = invoke(*arguments)
     assert isinstance(result.exception, UsageError)
     assert complaint in str(result.exception)
-
-
-# -- pcevolve audit: what it prints and writes, and its exit codes ------------------------------------------------

@@ -29,12 +29,6 @@ def test_every_command_and_group_answers_to_both_ways_of_asking_for_help():
         assert not re.search(r"<[a-z]|\{|\[\[", pages[0]), "what an option takes is in capitals"
 
 
-def test_an_option_without_a_flag_is_told_how_it_is_given_and_a_word_is_none(command):
-    told = command("run", "--patience", "3")
-    assert told.code == 2
-    assert "--patience has no flag here: give it as --set provider.patience=VALUE, or in a file" in told.said
-
-
 def test_a_command_that_takes_the_private_folder_without_a_flag_says_so(command):
     told = command("check", "--private", "folder")
     assert told.code == 2

@@ -7,12 +7,6 @@ from pathlib import Path
 import pytest
 
 
-def test_a_required_option_that_is_missing_is_told_in_a_line(command):
-    told = command("run", "--epsilon", "3")
-    assert told.code == 2
-    assert told.said == "error: --private, --domain and --out must be given: --help says more"
-
-
 @pytest.mark.parametrize(
     "words",
     [

@@ -12,6 +12,7 @@ from pcevolve.keeper.finished.evaluating import EvaluationRequest, evaluate
 from pcevolve.public.run.owner import OwnerFolder
 from support.folders import toned_folders
 
+pytestmark = pytest.mark.usefixtures("few_steps")
 SECRET = ("mole of patient Smith", "mole of patient Quill")
 """Names of folders that say whose images these are."""
 

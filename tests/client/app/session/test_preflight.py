@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
-from PIL import Image
 
 from pcevolve.app.cli import commands as cli
 from pcevolve.auditing import audit
@@ -20,7 +18,6 @@ from pcevolve.keeper.ledger.ledger import Account
 from pcevolve.keeper.private import judge as views
 from pcevolve.keeper.private.judge import PrivateJudge
 from pcevolve.public.encoders import bundled
-from pcevolve.public.transcript.reader import RunReader
 from pcevolve.wire.egress.http_transport import HttpTransport
 from support import online
 from support.accounts import set_cap
@@ -56,13 +53,11 @@ def events(server, monkeypatch) -> list[str]:
 
 @pytest.fixture
 def cut_off(run, server, tmp_path) -> Path:
-    """A run that paid for its first round and then lost its API; ``backup.sqlite`` is its ledger before it paid."""
+    """A run that paid for its first round and then lost its API."""
 
     def failing(heard: online.Heard) -> online.Reply:
         if heard.path.endswith("img2img"):
             return online.answer_json(500, {"error": "RuntimeError", "errors": "out of memory"})
-        if heard.method == "POST":
-            shutil.copy(tmp_path / "ledger" / "ledger.sqlite", tmp_path / "backup.sqlite")
         return online.a1111(heard)
 
     server.speak = failing
@@ -161,41 +156,10 @@ def test_a_run_does_not_go_on_without_its_ledger(run, cut_off, server, tmp_path)
     assert server.heard == []
 
 
-def test_a_run_does_not_go_on_with_a_ledger_that_has_forgotten_what_it_paid_for(
-    run, server, cut_off, tmp_path
-):
-    shutil.copy(tmp_path / "backup.sqlite", tmp_path / "ledger" / "ledger.sqlite")
-    with pytest.raises(LedgerError, match=r"is older than run, whose record has one release, .* paid for 0"):
-        run("--resume", "run")
-    assert server.heard == []
-
-
 def show_runs(capsys, *more: str) -> str:
     capsys.readouterr()
     cli.app(["budget", "show", "--ledger", "ledger/ledger.sqlite", *more], standalone_mode=False)
     return capsys.readouterr().out
-
-
-def test_a_patient_whose_images_are_spent_one_by_one_is_not_lost_sight_of(
-    run, folder, server, capsys, tmp_path, monkeypatch
-):
-    monkeypatch.setenv("COLUMNS", "200")
-    half = {"epsilon": 3, "iterations": 1}
-    set_cap(Path("ledger/ledger.sqlite"), 6)
-    of = "file,patient\ncut/a.png,p\ncut/b.png,p\ncut/c.png,p\ngood/x.png,q\n"
-    (tmp_path / "units.csv").write_text(of)
-    run(private=folder("all", cut="a b c", good="x"), unit_map="units.csv", out="patients", **half)
-    run(private=folder("one", cut="a", good="x1"), out="first", **half)
-    server.heard.clear()
-    with pytest.raises(
-        BudgetError, match=r"already spent epsilon=6 .* most exposed patient, .* would make it 9\."
-    ):
-        run(private=folder("two", cut="b", good="x2"), out="second", **half)
-    assert server.heard == []
-    rows = json.loads(show_runs(capsys, "--json"))
-    said = [(row["unit"], row["units"], row["images"]) for row in rows]
-    assert said == [("patient", 2, 4), ("image", 2, 2)]
-    assert "2 by patient" in show_runs(capsys)
 
 
 def test_names_of_units_have_a_source_only_where_units_have_names(run, folder, command, words, tmp_path):
@@ -215,15 +179,6 @@ def test_names_of_units_have_a_source_only_where_units_have_names(run, folder, c
     assert b"St. Mary" not in Path("ledger/ledger.sqlite").read_bytes()
     assert "the owner's claim that no patient here" in (root / "release" / "README.md").read_text()
     assert all(finding.holds for finding in audit(root))
-
-
-@pytest.mark.parametrize("out", ["{private}/run", "{private}/good/run"])
-def test_a_run_is_not_kept_among_the_private_images(words, given, server, command, out):
-    private = Path(given["private"])
-    before = sorted(private.rglob("*"))
-    told = command(*words(out=out.format(private=private)))
-    assert "/private, which is private: give --out a folder elsewhere" in told.said
-    assert (told.code, sorted(private.rglob("*")), server.heard) == (2, before, [])
 
 
 def test_a_run_with_noise_does_not_follow_one_without(run, server, capsys):
@@ -269,16 +224,3 @@ def test_a_container_without_a_volume_for_its_ledger_runs_nothing(run, monkeypat
     assert not (tmp_path / "gone").exists() or not (tmp_path / "gone" / "release").exists()
     monkeypatch.setenv("PCEVOLVE_LEDGER_VOLUME", "/")
     run(out="kept")
-
-
-def test_another_window_makes_no_other_data_to_spend_on(run, tmp_path):
-    for place, path in enumerate(sorted((tmp_path / "private").rglob("*.png"))):
-        values = np.random.default_rng(place).integers(31768, 32828, (16, 16))
-        Image.fromarray(values.astype(np.uint16)).save(path)
-    with pytest.raises(DataError, match=r"has next to no contrast .* --set data.window=LOW,HIGH"):
-        run(out="none")
-    root = run(window="31768,32828")
-    assert RunReader.strict(root).require_plan().data.window == "31768,32828"
-    assert all(finding.holds for finding in audit(root))
-    with pytest.raises(BudgetError):
-        run(window="32000,32828", out="again")

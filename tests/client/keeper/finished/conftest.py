@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import secrets
 import shutil
-from functools import partial
 from pathlib import Path
 
 import pytest
 
-from pcevolve.keeper.evaluation.heads import train_cnn
 from support.folders import toned_folders
 from support.paid import make_paid_run
 from support.runs import small_plan
@@ -38,9 +36,5 @@ def world(tmp_path_factory) -> Path:
 
 
 @pytest.fixture(scope="module", autouse=True)
-def few_steps():
-    """Two tones are learned in a tenth of the steps."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("pcevolve.keeper.evaluation.heads.train_cnn", partial(train_cnn, steps=40))
-        patch.setattr("pcevolve.keeper.evaluation.heads.STEPS", 40)
-        yield
+def _quickly(few_steps: None) -> None:
+    """Every judge here."""

@@ -16,6 +16,9 @@ from hypothesis import strategies as st
 from pcevolve.errors import BudgetError, LedgerError
 from pcevolve.keeper.ledger.history import LedgerBook
 from pcevolve.keeper.ledger.ledger import PrivateUnit, Terms
+from pcevolve.keeper.ledger.overlap import Overlap, compute_exposures
+from pcevolve.keeper.ledger.store import LedgerKey
+from pcevolve.keeper.ledger.units import RunUnits, UnitPartition, Units
 from pcevolve.public.dp.accountants import epsilon
 from pcevolve.public.privacy import FREE, Budget, Event
 from support.accounts import account, budget, gaussian, images, outcome, patients, query
@@ -26,12 +29,43 @@ PATIENTS = patients(p=[b"1", b"2", b"3"], q=[b"4"])
 PURE = Event("exponential", "1/2")
 THREE = Event("exponential", "3")
 NOISE = Event("gaussian", "6")
+KEY = LedgerKey(bytes(32))
 
 
 def spend(path, run, units, event, unit="image", **options):
     mine = account(path, run=run, units=units, unit=unit, **options)
     mine.require([event])
     return mine.pay(query(1, run), [event, FREE], outcome())
+
+
+def worst(mine, others, relation="replace-one", most=None):
+    """The sizes that decide, in runs that all did something else."""
+
+    def party(run, units):
+        kind = "image" if units[0].name is None else "patient"
+        return RunUnits(run, kind, UnitPartition.of(Units.of(KEY, units, kind)), most)
+
+    own, theirs = party("mine", mine), [party(run, units) for run, units in others.items()]
+    reach = Overlap.of(own, theirs, theirs)
+    runs = [*theirs, own]
+    found = compute_exposures(reach, runs, relation, {run.run_id: run.run_id for run in runs})
+    return sorted((each.sizes for each in found), key=lambda each: sorted(each.items()))
+
+
+def test_taking_an_image_away_changes_a_patient_which_is_a_removal_and_an_addition():
+    sizes = {"r": 2, "mine": 1}
+    assert sizes in worst(images(b"1"), {"r": PATIENTS}, "add-remove", most=3)
+    assert sizes in worst(images(b"4"), {"r": PATIENTS}, "add-remove", most=3)  # another may come to his own
+    assert worst(PATIENTS, {"r": PATIENTS}, "add-remove") == [{"r": 1, "mine": 1}]
+
+
+def test_a_patient_of_one_image_has_a_neighbour_of_as_many_as_are_declared():
+    assert worst(patients(q=[b"4"]), {"r": images(b"4")}, most=5) == [{"r": 5, "mine": 1}]
+    assert {"r": 5, "mine": 1} in worst(patients(q=[b"4"]), {"r": images(b"4")}, "add-remove", most=5)
+    assert worst(patients(q=[b"4"]), {"r": images(b"4")}, most=2**32) == [{"r": 2**32, "mine": 1}]
+    crossing = worst(patients(q=[b"4"]), {"r": patients(other=[b"4", b"5"])}, "add-remove", most=5)
+    assert {"r": 10, "mine": 1} in crossing
+    assert worst(patients(q=[b"4"]), {"r": patients(q=[b"5"])}, "add-remove", most=5) == [{"r": 1, "mine": 1}]
 
 
 def test_a_patient_with_new_images_is_the_same_patient(path):

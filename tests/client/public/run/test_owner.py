@@ -32,6 +32,7 @@ from support.folders import class_folders
 from support.runs import SmallRun, small_plan
 from support.traces import find_traces
 
+pytestmark = pytest.mark.usefixtures("few_steps")
 SEED = 8_124_577_193_062_244
 USER, HOME, HOST = "quillfeather", "/home/quillfeather", "ward7-workstation"
 CLASSES = ("naevus of Smith", "mole of Quill")

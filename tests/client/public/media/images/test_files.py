@@ -226,12 +226,6 @@ def test_pixels_that_are_not_square_are_made_so_and_the_data_stay_the_same(tmp_p
         assert found.digest == examine(tmp_path / f"square.{suffix}").digest
 
 
-@pytest.mark.parametrize("density", [(100, 100), (2835, 2834), (0, 0)])
-def test_pixels_that_are_about_square_stay_as_they_are(tmp_path, density):
-    Image.fromarray(disc(200, 20, np.uint8)).save(tmp_path / "x.jpg", dpi=density)
-    assert examine(tmp_path / "x.jpg").image.size == (64, 64)
-
-
 def test_pixels_of_an_unlikely_shape_are_refused_and_large_pictures_are_stretched_within_the_side(tmp_path):
     Image.fromarray(disc(200, 20, np.uint8)).save(tmp_path / "x.png", dpi=(72, 1))
     expect_refusal(
@@ -303,14 +297,15 @@ def test_pages_of_files_up_to_64_kibibytes_are_counted(tmp_path, size, pages):
 
 @pytest.mark.parametrize(
     ("density", "size"),
-    [((101, 100), (64, 64)), ((102, 100), (64, 65)), ((100, 10), (64, 640)), ((10, 100), (640, 64))],
+    [
+        *(((100, 100), (64, 64)), ((2835, 2834), (64, 64)), ((0, 0), (64, 64)), ((101, 100), (64, 64))),
+        *(((102, 100), (64, 65)), ((100, 10), (64, 640)), ((10, 100), (640, 64))),
+        *(((101, 10), None), ((10, 101), None)),
+    ],
 )
 def test_pixels_are_stretched_from_a_hundredth_to_ten_times(tmp_path, density, size):
     Image.fromarray(disc(200, 20, np.uint8)).save(tmp_path / "x.jpg", dpi=density)
-    assert examine(tmp_path / "x.jpg").image.size == size
-
-
-@pytest.mark.parametrize("density", [(101, 10), (10, 101)])
-def test_pixels_of_more_than_ten_times_are_refused(tmp_path, density):
-    Image.fromarray(disc(200, 20, np.uint8)).save(tmp_path / "x.jpg", dpi=density)
-    expect_refusal(tmp_path / "x.jpg", "says that its pixels are")
+    if size is None:
+        expect_refusal(tmp_path / "x.jpg", "says that its pixels are")
+    else:
+        assert examine(tmp_path / "x.jpg").image.size == size
