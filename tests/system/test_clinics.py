@@ -217,6 +217,7 @@ def test_confined_owners_of_one_command_or_two_and_with_any_clock_make_one_relea
     assert "you are Clinic 2" in told
     assert "coordinator and 1 of the other owners" in told
     assert "trust nobody" in told
+    assert "sent that you joined and agree, and 2 answers of" in told
     assert "you are Clinic 1" in clinics.read("owner-0")
     assert "private files and the network: enforced by the kernel" in clinics.read("owner-0")
     assert not any(word in clinics.read("front-0") for word in ("you are", "ledger", "private/"))

@@ -199,7 +199,7 @@ def exchange_roster(folder: Path) -> None:
             DataError,
             "classes differ from the roster's",
         ),
-        (lambda folder: replace_data(folder, 9, 1), DataError, "class sizes are too far"),
+        (lambda folder: replace_data(folder, 9, 1), DataError, "are too far from the roster's shots 3; "),
         (lambda folder: replace_data(folder, 77, 3), LedgerError, "not those that this run began with"),
         (spend_all, BudgetError, "epsilon"),
         (exchange_roster, ProtocolError, "another roster than this owner"),

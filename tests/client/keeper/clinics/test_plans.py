@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from pcevolve.errors import DataError, ProtocolError
 from pcevolve.keeper.clinics.owner import OwnOptions
-from pcevolve.keeper.clinics.plans import describe_protection, read_data, require_plan
+from pcevolve.keeper.clinics.plans import describe_protection, describe_sent, read_data, require_plan
 from pcevolve.keeper.private.dataset import PrivateDataset
 from pcevolve.keeper.screen import OwnerScreen
 from pcevolve.public.clinics.roster import Roster
@@ -93,6 +93,19 @@ def test_classes_that_the_roster_has_not_are_named(tmp_path):
         read(tmp_path, make_plan())
 
 
+def test_too_few_units_for_the_roster_are_told_with_nothing_that_only_another_command_can_change(
+    tmp_path, monkeypatch
+):
+    class_folders(tmp_path / "private", 1, ("cut", "good"), shots=3)
+    shown: list[str] = []
+    monkeypatch.setattr("pcevolve.keeper.private.offers.tell_on_screen", lambda *lines: shown.extend(lines))
+    with pytest.raises(DataError, match="too far from the roster's shots 10;"):
+        read(tmp_path, make_plan())
+    assert shown == [
+        "your classes hold 3 images each, and the roster's shots says 10: agree with the other owners on another number"
+    ]
+
+
 @pytest.mark.parametrize(
     ("relation", "said"),
     [
@@ -118,6 +131,13 @@ def test_both_promises_are_computed_and_named_with_whom_they_hold_against():
     assert "coordinator and 1 of the other owners" in said["privacy"]
     # z / sqrt(3): three of four owners' noise is missing, and a share is a third of the release's.
     assert "epsilon 1.8" in said["trust nobody"]
+
+
+def test_an_owner_is_told_at_the_end_what_left_it():
+    assert describe_sent([1000, 240]).text == (
+        "that you joined and agree, and 2 answers of 1.24 kB: to coordinator and provider, random numbers without the "
+        "answers of all other owners"
+    )
 
 
 def test_a_report_of_several_owners_states_no_ledgers_sum_and_the_losses_of_this_run():

@@ -17,7 +17,7 @@ from typing import Protocol
 
 from pcevolve.errors import BudgetError, DeclinedError, LedgerError, ModelError, ProtocolError, UsageError
 from pcevolve.keeper.clinics.keys import OwnerKey, make_mask
-from pcevolve.keeper.clinics.plans import describe_plan, read_data, require_plan
+from pcevolve.keeper.clinics.plans import describe_plan, describe_sent, read_data, require_plan
 from pcevolve.keeper.clinics.record import CopiedRecord, find_plan
 from pcevolve.keeper.ledger.entries import Origin, Terms
 from pcevolve.keeper.ledger.ledger import Account, Ledger, Limits, Paid
@@ -271,9 +271,13 @@ class Owner:
         return messages.PaidAnswer(answer=SignedAnswer.of(self._place, vector, signature))
 
     def finish(self, result: Finish) -> Done:
-        """Read the end of the record, and store the run's figures for the owner."""
+        """Read the end of the record, tell the owner what was sent, and store the run's figures."""
         work = self._require_work()
         work.record.catch_up()
+        accesses = range(len(work.summing.list_accesses()))
+        self._screen.print_facts(
+            [describe_sent([len(work.account.read_measured(each)) for each in accesses])]
+        )
         write_private(self._find_own(work.plan) / "result.json", result.figures)
         return Done()
 
@@ -358,7 +362,7 @@ class Owner:
         most, delta = self._options.most, min(plan.privacy.delta, USUAL_DELTA)
         if most is not None and not within(events, Budget(most, delta)):
             raise BudgetError(
-                f"the plan costs a {plan.unit} epsilon {format_loss(epsilon(events, delta))} at delta "
+                f"the plan costs one {plan.unit} epsilon {format_loss(epsilon(events, delta))} at delta "
                 f"{in_full(delta)}, more than --max-epsilon {float(most):g}: nothing was spent"
             )
 

@@ -10,11 +10,13 @@ from pcevolve.errors import DataError, ProtocolError
 from pcevolve.keeper.kind import read_run
 from pcevolve.keeper.ledger.ledger import Account
 from pcevolve.keeper.private.dataset import PrivateDataset
+from pcevolve.keeper.private.offers import OF_ROSTER
 from pcevolve.keeper.screen import OwnerScreen
 from pcevolve.public.clinics.roster import Roster
 from pcevolve.public.config.config import RunConfig
 from pcevolve.public.dp.accountants import epsilon
-from pcevolve.public.figures import format_loss, in_full
+from pcevolve.public.figures import format_loss, in_full, spell_count, spell_size
+from pcevolve.public.options import spell_as
 from pcevolve.public.plan import PublicPlan
 from pcevolve.public.privacy import Event
 from pcevolve.public.publish.loss import count_found_members
@@ -78,7 +80,8 @@ def read_data(
             **{name: value for name, value in own.items() if value is not None},
         }
     )
-    with screen.show_work(f"reading private {plan.modality.nouns.many}") as show_progress:
+    show_work = screen.show_work(f"reading private {plan.modality.nouns.many}")
+    with spell_as({"shots": OF_ROSTER}.get), show_work as show_progress:
         read = read_run(settings, show_progress)
     if {*read.data.labels} != {*roster.labels}:
         odd = sorted({*read.data.labels} ^ {*roster.labels})
@@ -138,6 +141,16 @@ def describe_protection(plan: PublicPlan, events: Sequence[Event]) -> Iterator[t
         "trust nobody",
         f"{_spell(epsilon(alone, delta))} at delta {in_full(delta)} if all other owners, coordinator and server pool "
         f"what they know: the noise of this owner's share alone; then at most {count_found_members(alone)} of 100",
+    )
+
+
+def describe_sent(sizes: Sequence[int]) -> Fact:
+    """Describe what left this owner in a run, by the sizes of its answers, bytes."""
+    answers = f"{spell_count(len(sizes), 'answer')} of {spell_size(sum(sizes))}"
+    return Fact(
+        "sent",
+        f"that you joined and agree, and {answers}: to coordinator and provider, random numbers without the answers "
+        "of all other owners",
     )
 
 

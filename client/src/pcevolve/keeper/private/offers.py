@@ -21,17 +21,21 @@ from pcevolve.public.publish.loss import PrivacyLoss
 from pcevolve.public.selectors import Scope, resolve_method
 from pcevolve.public.selectors.planner import plan
 
+OF_ROSTER = "the roster's shots"
+"""How messages call the number of units where other owners have agreed on it, so that no option changes it."""
+
 
 def refuse_shots(settings: RunConfig, shots: Shots, unit: str, drawable: Mapping[str, int]) -> NoReturn:
     """Refuse classes of other sizes than declared (``DataError``); the owner's screen shows remedies."""
-    price = partial(price_subsample, settings, len(shots.held))
-    tell_on_screen(
-        f"your classes hold {describe_counts(shots)} {unit} each, and {spell_flag('shots')} says "
-        f"{shots.declared}; give",
-        *(f"  {offer}" for offer in list_offers(shots, min(drawable.values()), price)),
-    )
+    price, named = partial(price_subsample, settings, len(shots.held)), spell_flag("shots")
+    held = f"your classes hold {describe_counts(shots)} {unit} each, and {named} says {shots.declared}"
+    if named == OF_ROSTER:
+        tell_on_screen(f"{held}: agree with the other owners on another number")
+    else:
+        offers = list_offers(shots, min(drawable.values()), price)
+        tell_on_screen(f"{held}; give", *(f"  {offer}" for offer in offers))
     raise DataError(
-        f"class sizes are too far from {spell_flag('shots')} {shots.declared}; the released means would "
+        f"class sizes are too far from {named} {shots.declared}; the released means would "
         f"be biased: nothing was spent or sent{_advise_check(settings)}"
     )
 

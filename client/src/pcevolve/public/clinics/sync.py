@@ -22,9 +22,10 @@ Refusal = Literal[
     "TranscriptError", "ClientError",
 ]  # fmt: skip
 REFUSALS: Final[dict[Refusal, str]] = {
-    "DataError": "cannot use its data for this plan: classes, units or their number are not as the roster says",
+    "DataError": "cannot use its data for this plan: one is unreadable, or classes, units or their number are not the "
+    "roster's",
     "BudgetError": "has not enough privacy budget left for this plan",
-    "LedgerError": "has a ledger that does not allow this run, or that knows another story of it",
+    "LedgerError": "has a ledger that does not allow this run, or whose account of it differs",
     "ModelError": "has not the encoder that the plan names: compare versions and weights",
     "ProtocolError": "found that plan, record or question are not what was agreed on: compare rosters and versions",
     "UsageError": "cannot take part as it was called",
