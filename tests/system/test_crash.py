@@ -7,16 +7,15 @@ any process, in the middle of whatever it does, and only the imports are not kil
 from __future__ import annotations
 
 import json
-import random
 import subprocess
 import time
 from pathlib import Path
 
 import pytest
 
-from support.folders import class_folders, events, list_released, receipts
+from support.folders import class_folders, list_released, receipts
 from support.forkserver import ForkServer
-from support.processes import RUN_SECONDS, Client, ServerProcess, ledger_of
+from support.processes import RUN_SECONDS, Client, ServerProcess
 
 NOISE = {"insecure_noise_seed": 3}
 
@@ -39,25 +38,6 @@ def wait_for_line(run: Path, number: int, process) -> None:
     deadline = time.monotonic() + 300
     while lines(run) < number and process.poll() is None and time.monotonic() < deadline:
         time.sleep(0.005)
-
-
-def test_a_client_killed_three_times_ends_with_the_same_dataset(reference, client, tmp_path):
-    run = tmp_path / "run"
-    options = client.run_options(class_folders(tmp_path / "private", seed=1), run, **NOISE)
-    last = len(events(reference)) - 1
-    points = sorted(random.sample(range(3, last), 3))
-    for point in points:
-        process = client.start(*options, "--resume", run)
-        wait_for_line(run, point, process)
-        process.kill()
-        process.wait()
-    done = client(*options, "--resume", run)
-    assert done.returncode == 0, (points, done.stderr)
-    assert list_released(run) == list_released(reference), points
-    assert receipts(run) == receipts(reference), points
-    shown = client("budget", "show", "--ledger", ledger_of(run), "--json")
-    assert [(row["draws"], row["epsilon"]) for row in json.loads(shown.stdout)] == [(6, None)]
-    client.succeed("audit", run, "--allow-insecure")
 
 
 def test_a_killed_client_with_real_noise_keeps_every_release_it_had_paid_for(client, tmp_path):

@@ -79,7 +79,7 @@ def test_the_share_is_of_the_way_from_chance_to_the_private_images_in_the_mean_o
 @pytest.mark.statistical
 def test_the_interval_of_a_lead_holds_the_truth_in_nineteen_of_twenty_tests_and_a_narrower_one_does_not():
     held, narrow = [], []
-    for seed in range(300):
+    for seed in range(150):
         random = np.random.default_rng([7, seed])
         # One head each, of which test items are the only draw: three seeds that agree.
         sets = {DATASET: 0.75, SHOTS: 0.9, WORDS: 0.6}
@@ -88,14 +88,14 @@ def test_the_interval_of_a_lead_holds_the_truth_in_nineteen_of_twenty_tests_and_
         held.append(low <= 0.15 <= high)
         middle, half = (low + high) / 2, 0.7 * (high - low) / 2
         narrow.append(abs(0.15 - middle) <= half)
-    assert stats.binomtest(sum(held), 300, 0.95).pvalue > 0.001
-    assert stats.binomtest(sum(narrow), 300, 0.95).pvalue < 0.001
+    assert stats.binomtest(sum(held), 150, 0.95).pvalue > 0.001
+    assert stats.binomtest(sum(narrow), 150, 0.95).pvalue < 0.001
 
 
 @pytest.mark.statistical
 def test_the_interval_of_a_lead_over_a_control_holds_its_own_draw_and_without_it_holds_the_truth_too_seldom():
     held, without = [], []
-    for seed in range(300):
+    for seed in range(150):
         random = np.random.default_rng([9, seed])
         # A random choice teaches .6 in the mean; one draw of it differs from that by .08, and so do its redraws.
         drawn = 0.6 + 0.08 * random.normal()
@@ -105,8 +105,8 @@ def test_the_interval_of_a_lead_over_a_control_holds_its_own_draw_and_without_it
         for found, draws in ((held, redrawn), (without, {})):
             _, low, high = Worth.of({"cnn": right}, 2, draws).ahead[RANDOM]
             found.append(low <= 0.15 <= high)
-    assert stats.binomtest(sum(held), 300, 0.95).pvalue > 0.001
-    assert stats.binomtest(sum(without), 300, 0.95).pvalue < 0.001
+    assert stats.binomtest(sum(held), 150, 0.95).pvalue > 0.001
+    assert stats.binomtest(sum(without), 150, 0.95).pvalue < 0.001
 
 
 @pytest.mark.parametrize(

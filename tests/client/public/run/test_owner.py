@@ -24,6 +24,7 @@ from PIL.PngImagePlugin import PngInfo
 
 from pcevolve.auditing import audit
 from pcevolve.errors import TranscriptError, UsageError
+from pcevolve.keeper.evaluation import heads
 from pcevolve.public.config.config import RunConfig
 from pcevolve.public.durable import write_private
 from pcevolve.public.run.owner import OwnerFolder
@@ -54,6 +55,8 @@ def world(tmp_path, monkeypatch) -> Path:
     monkeypatch.setattr(socket, "gethostname", lambda: HOST)
     monkeypatch.setattr(platform, "node", lambda: HOST)
     monkeypatch.setenv("PCEVOLVE_API_KEY", online.LOGIN)
+    for name in ("STEPS", "QUICK_STEPS"):  # how well judges learn is asserted where they are tested
+        monkeypatch.setattr(heads, name, 10)
     class_folders(tmp_path / "zebra-scans", 1, CLASSES, shots=6)
     class_folders(tmp_path / "otter-test", 9, CLASSES, shots=2)
     with Path("kestrel-units.csv").open("w") as file:
